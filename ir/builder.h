@@ -1,0 +1,79 @@
+// Builder: the only way a lowering or a pass makes instructions. It computes result types (ops.def's rules), folds index
+// arithmetic on constants and shares equal constants, which it puts at the top of the Program, before any loop.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+class Builder {
+ public:
+  Builder(std::string name, Isa isa);
+
+  // --- parameters and tables; a second call with the same role and number gives the same value
+  Value param(Param::Role role, int number = 0);
+  int add_table(std::vector<int64_t> table);
+  int add_task(std::string name, int64_t extent);
+
+  // --- structure
+  struct Loop {
+    Value iv = no_value;
+    std::vector<Value> carried;
+  };
+  Loop begin_loop(Value trip, std::vector<Value> init = {});
+  std::vector<Value> end_loop(std::vector<Value> next = {});
+  void ret();
+
+  // --- index and address
+  Value iconst(int64_t value);
+  Value iadd(Value a, Value b);
+  Value imul(Value a, Value b);
+  Value imin(Value a, Value b);
+  Value imax(Value a, Value b);
+  Value iload(const Address& address);
+  Value ptradd(const Address& address, Value index = no_value);
+
+  // --- memory
+  Value load(Type type, const Address& address, Value mask = no_value, Value pass = no_value);
+  void store(const Address& address, Value value, Value mask = no_value, bool non_temporal = false);
+
+  // --- lanes
+  Value vconst(Type type, std::vector<int64_t> bits);
+  Value vconst_splat(Type type, int64_t bits);
+  Value splat(Type type, Value index);
+  Value shuffle(Value a, Value b, std::vector<int64_t> lanes);
+  Value vmask(Type mask_type, std::vector<int64_t> lanes);
+  Value cmp(Predicate pred, Value a, Value b);
+  Value select(Value mask, Value a, Value b);
+  Value binary(Op op, Value a, Value b);  // add sub mul div min max and_ or_
+  Value fma(Value a, Value b, Value c);
+  Value sqrt(Value a);
+  Value shift(Op op, Value a, int64_t bits);  // shl shr
+  Value cvt(DType to, Value a, bool saturate = false);
+  Value bitcast(Type to, Value a);
+
+  const Type& type(Value value) const { return program_.type(value); }
+  Isa isa() const { return program_.isa; }
+  // The value as a constant index, if it is one.
+  const int64_t* constant(Value value) const;
+
+  // Ends the Program: constants first, then the instructions in the order of the calls. The Builder is spent.
+  Program finish();
+
+ private:
+  Value define(Type type);
+  Value add(Inst inst, Type type);
+  Value share(Inst inst, Type type);
+
+  Program program_;
+  std::vector<Inst> constants_;
+  std::map<Value, int64_t> index_constants_;
+  std::vector<std::vector<Type>> open_loops_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,128 @@
+// Program: the vector IR, the meeting point of lowering, passes, interpreter and back ends.
+//
+// A flat list of instructions in SSA form with structured loops; no branches, no phis. The ops and their meaning are
+// in ir/ops.def. Addresses are [base + sum(iv * bytes) + bytes]. A Program is plain data: copyable, comparable,
+// printable (ir/text.h) and checked by ir/verify.h.
+//
+// Three legality stages, each a rule set of the verifier:
+//   affine     as lowered: addresses may have loop terms; any lane count that fits the ISA's vector. LLVM consumes it.
+//   addressed  no address has terms; pointers are carried through loops instead.
+//   legal      addressed, and each instruction is one that the ISA has. Xbyak consumes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/isa.h"
+
+namespace pooljit::ir {
+
+enum class Op : uint8_t {
+#define OP(name, group, operands, result, effect, equation) name,
+#include "ir/ops.def"
+#undef OP
+};
+
+enum class Effect : uint8_t { none, read, write, control };
+
+struct OpInfo {
+  Op op;
+  std::string_view text;  // without the trailing underscore that C++ keywords need
+  std::string_view group, operands, result;
+  Effect effect;
+  std::string_view equation;
+};
+const OpInfo& info(Op op);
+
+// The type of a value. A mask's dtype is the unsigned type as wide as the elements that it guards.
+struct Type {
+  enum class Kind : uint8_t { index, ptr, vec, mask };
+  Kind kind = Kind::index;
+  DType dtype = DType::u8;  // vec, mask
+  int lanes = 0;            // vec, mask: a power of two
+  bool operator==(const Type&) const = default;
+
+  static Type index() { return {}; }
+  static Type ptr() { return {Kind::ptr, DType::u8, 0}; }
+  static Type vec(DType dtype, int lanes) { return {Kind::vec, dtype, lanes}; }
+  static Type mask(DType dtype, int lanes) { return {Kind::mask, unsigned_of(dtype), lanes}; }
+  Type mask_of() const { return mask(dtype, lanes); }
+  int vector_bytes() const { return lanes * bytes(dtype); }
+};
+
+using Value = int32_t;  // an SSA name: an index into Program::types
+inline constexpr Value no_value = -1;
+
+struct Term {
+  Value iv = no_value;  // a loop's counter
+  int64_t bytes = 0;
+  bool operator==(const Term&) const = default;
+};
+
+// base + sum(iv * bytes) + offset, in bytes. Terms are ordered outermost loop first, each iv once.
+struct Address {
+  Value base = no_value;
+  std::vector<Term> terms;
+  int64_t offset = 0;
+  bool operator==(const Address&) const = default;
+};
+
+enum class Predicate : uint8_t { eq, ne, lt, le, gt, ge, un };
+
+struct Inst {
+  Op op = Op::ret;
+  std::vector<Value> args;     // as ops.def says
+  std::vector<Value> results;  // loop: iv, carried...; end: finals...; others 0 or 1
+  Address addr;                // iload ptradd load store prefetch
+  int64_t imm = 0;             // param: slot; iconst: value; shl shr: bits
+  std::vector<int64_t> data;   // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
+  Predicate pred = Predicate::eq;  // cmp
+  bool saturate = false;           // cvt
+  bool non_temporal = false;       // store
+  bool operator==(const Inst&) const = default;
+};
+
+// What the caller puts into a word of the argument block.
+struct Param {
+  enum class Role : uint8_t {
+    input,    // pointer to the first element of the input view
+    output,   // ... of the output view
+    indices,  // ... of the index view
+    table,    // pointer to Program::tables[number]
+    begin,    // first task of Program::tasks[number]
+    count,    // how many tasks of it, >= 0
+  };
+  Role role = Role::input;
+  int number = 0;
+  bool operator==(const Param&) const = default;
+};
+
+// A dimension that the caller may split among threads: the kernel does tasks begin .. begin+count-1 of each.
+// Different tasks write different bytes.
+struct TaskDim {
+  std::string name;      // "n", "c", "oh"
+  int64_t extent = 0;    // how many tasks there are; batch_extent: as many as the batch at run time
+  static constexpr int64_t batch_extent = -1;
+  bool operator==(const TaskDim&) const = default;
+};
+
+enum class Stage : uint8_t { affine, addressed, legal };
+
+struct Program {
+  std::string name;  // the schedule that made it, for people
+  Stage stage = Stage::affine;
+  Isa isa = Isa::avx2;
+  std::vector<Param> params;                 // by slot
+  std::vector<TaskDim> tasks;
+  std::vector<std::vector<int64_t>> tables;  // constant, row-major
+  std::vector<Type> types;                   // by Value
+  std::vector<Inst> insts;                   // the last one is ret
+  bool operator==(const Program&) const = default;
+
+  const Type& type(Value value) const { return types[static_cast<size_t>(value)]; }
+};
+
+}  // namespace pooljit::ir

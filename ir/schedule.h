@@ -1,0 +1,47 @@
+// Schedule: how a PoolNest is computed. Plain data: printable, parseable, comparable, enumerable, storable.
+// Families are rows of ir/schedules.def, each with a file in ir/schedules/ that enumerates and lowers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/error.h"
+#include "ir/isa.h"
+#include "ir/nest.h"
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+enum class Family : uint8_t {
+#define FAMILY(name, text, note) name,
+#include "ir/schedules.def"
+#undef FAMILY
+};
+
+enum class Tail : uint8_t { mask, split, overlap };   // how the last, partial vector is done
+enum class Taps : uint8_t { unroll, loop };           // full windows: straight-line code, or loops over taps
+enum class Order : uint8_t { row_major, rows_first }; // rows_first: reduce the outer window dims before the innermost
+
+struct Schedule {
+  Family family = Family::channels_last;
+  int lanes = 1;       // outputs per vector
+  int unroll = 1;      // vectors per iteration
+  Tail tail = Tail::mask;
+  Taps taps = Taps::unroll;
+  Order order = Order::row_major;
+  bool operator==(const Schedule&) const = default;
+};
+
+// "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"
+std::string print(const Schedule& schedule);
+Result<Schedule> parse_schedule(std::string_view text);
+
+// Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid nest.
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa);
+
+// The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a sentence
+// (id "schedule.<rule>").
+Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa);
+
+}  // namespace pooljit::ir

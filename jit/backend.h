@@ -1,0 +1,57 @@
+// A back end turns a Program into bytes: emit(Program) -> CodeBlob. To add one: a row in jit/backends.def and a folder here.
+//
+// The kernel's ABI, the same for every back end: System V, void kernel(const uint64_t* args), args[i] the word that
+// Program::params[i] asks for. It keeps what the ABI wants kept, touches only its buffers and its own stack frame, ends
+// with vzeroupper, never calls out and never throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/error.h"
+#include "ir/program.h"
+
+namespace pooljit::jit {
+
+using KernelFunction = void (*)(const uint64_t* args);
+
+// Executable code and all that must live as long as it. Cheap to copy; the last copy frees the code.
+struct CodeBlob {
+  KernelFunction entry = nullptr;
+  std::span<const uint8_t> code;  // instructions only
+  size_t bytes = 0;               // code and its constants
+  // Offset of the first instruction made from insts[inst] of the Program that the back end consumed; ascending offsets.
+  struct Line {
+    uint32_t offset;
+    int32_t inst;  // -1: prologue, epilogue
+  };
+  std::vector<Line> lines;
+  std::shared_ptr<void> owner;
+};
+
+enum class BackendId : uint8_t {
+#define BACKEND(name, text, stage, note) name,
+#include "jit/backends.def"
+#undef BACKEND
+};
+
+struct BackendInfo {
+  BackendId id;
+  std::string_view text;
+  ir::Stage consumes;  // the stage of the Program that emit() wants
+};
+
+// The back ends of this build; LLVM is missing where the library was built without it.
+std::span<const BackendInfo> backends();
+
+// The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory" (no executable
+// memory), "schedule.registers" (the Program needs more vector registers than there are) or "jit.llvm".
+ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program);
+
+// Disassembly of a blob with the Program line of each instruction beside it (`pooljit show --stage asm`).
+std::string listing(const CodeBlob& blob, const ir::Program& program);
+
+}  // namespace pooljit::jit
