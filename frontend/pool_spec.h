@@ -1,5 +1,6 @@
-// PoolSpec: what is wanted. One immutable value, checked; many spellings make it (frontend/dialects/). Its text form is the
-// universal interface and prints back exactly: print(parse(text)) == text for canonical text.
+// PoolSpec: what is wanted. One immutable value, checked; many spellings make it (frontend/dialects/). Its
+// text form is the universal interface and prints back exactly: print(parse(text)) == text for canonical
+// text.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct PoolSpec {
   ir::DType dtype = ir::DType::f32;
   std::optional<int64_t> batch;  // absent: unbatched
   int64_t channels = 1;
-  std::vector<SpecDim> dims;     // 1 to 3, outermost first
+  std::vector<SpecDim> dims;  // 1 to 3, outermost first
   Layout layout = Layout::nchw;
   // Explicit strides in elements, in logical order (N if batched, C, spatial...); empty: packed in `layout`.
   std::vector<int64_t> strides, output_strides;

@@ -1,10 +1,10 @@
-// Builder: the only way a lowering or a pass makes instructions. It computes result types (ops.def's rules), folds index
-// arithmetic on constants and shares equal constants, which it puts at the top of the Program, before any loop.
+// Builder: the only way a lowering or a pass makes instructions. It computes result types (ops.def's rules),
+// folds index arithmetic on constants and shares equal constants, which it puts at the top of the Program,
+// before any loop.
 #pragma once
 
-#include <initializer_list>
 #include <map>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "ir/program.h"
@@ -67,11 +67,13 @@ class Builder {
 
  private:
   Value define(Type type);
-  Value add(Inst inst, Type type);
+  Value append(Inst inst, Type type);
   Value share(Inst inst, Type type);
+  Value index_op(Op op, Value a, Value b);
 
   Program program_;
-  std::vector<Inst> constants_;
+  std::vector<Inst> constants_;  // params, iconst, vconst, vmask
+  std::vector<Value> params_;    // by slot
   std::map<Value, int64_t> index_constants_;
   std::vector<std::vector<Type>> open_loops_;
 };

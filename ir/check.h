@@ -11,4 +11,5 @@ namespace pooljit::ir {
 
 // POOLJIT_CHECK(condition, context): `context` is anything that makes a string_view, e.g. print(program).
 #define POOLJIT_CHECK(condition, context) \
-  (static_cast<bool>(condition) ? void(0) : ::pooljit::ir::fail_check(__FILE__, __LINE__, #condition, (context)))
+  (static_cast<bool>(condition) ? void(0) \
+                                : ::pooljit::ir::fail_check(__FILE__, __LINE__, #condition, (context)))

@@ -40,10 +40,14 @@ constexpr bool is_signed_int(DType dtype) { return info(dtype).cls == DTypeClass
 // The unsigned integer type of the same width: what a mask's lanes are as wide as.
 constexpr DType unsigned_of(DType dtype) {
   switch (info(dtype).bits) {
-    case 8: return DType::u8;
-    case 16: return DType::u16;
-    case 32: return DType::u32;
-    default: return DType::u64;
+    case 8:
+      return DType::u8;
+    case 16:
+      return DType::u16;
+    case 32:
+      return DType::u32;
+    default:
+      return DType::u64;
   }
 }
 

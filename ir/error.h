@@ -1,5 +1,5 @@
-// What can go wrong, as values. Three kinds are never mixed: the caller's spec is wrong, we do not support it,
-// the system refused something (a file, memory). A bug of ours is none of them: it aborts (see check.h).
+// What can go wrong, as values. Three kinds are never mixed: the caller's spec is wrong, we do not support
+// it, the system refused something (a file, memory). A bug of ours is none of them: it aborts (see check.h).
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ enum class ErrorKind {
   system,       // the system refused a file, memory or a permission
 };
 
-// `id` is stable and documented in docs/errors.md ("spec.padding", "npy.dtype"). `message` names the offending value,
-// `hint` says what to write instead and may be empty.
+// `id` is stable and documented in docs/errors.md ("spec.padding", "npy.dtype"). `message` names the
+// offending value, `hint` says what to write instead and may be empty.
 struct Error {
   ErrorKind kind = ErrorKind::invalid;
   std::string id;
@@ -27,8 +27,7 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 
 inline tl::unexpected<Error> invalid(std::string id, std::string message, std::string hint = "") {
-  return tl::unexpected<Error>(
-      Error{ErrorKind::invalid, std::move(id), std::move(message), std::move(hint)});
+  return tl::unexpected<Error>(Error{ErrorKind::invalid, std::move(id), std::move(message), std::move(hint)});
 }
 inline tl::unexpected<Error> unsupported(std::string id, std::string message, std::string hint = "") {
   return tl::unexpected<Error>(

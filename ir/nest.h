@@ -1,6 +1,7 @@
-// PoolNest: which input positions make each output, and how they are reduced. Level 1: it is made from a spec, evaluated
-// directly by ir/reference.h (the oracle, which shares no code with lowering) and lowered under a Schedule by ir/lower.h.
-// Rank is a list. The batch is not here: a kernel serves every batch size; only its stride is known.
+// PoolNest: which input positions make each output, and how they are reduced. Level 1: it is made from a
+// spec, evaluated directly by ir/reference.h (the oracle, which shares no code with lowering) and lowered
+// under a Schedule by ir/lower.h. Rank is a list. The batch is not here: a kernel serves every batch size;
+// only its stride is known.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ enum class ZeroRule : uint8_t { any, first };
 
 // The taps of one output position along one dimension.
 struct Window {
-  int64_t first = 0;      // input position of the first tap inside the image (meaningless if taps == 0)
-  int64_t taps = 0;       // how many taps lie inside the image; they are first, first + step, ...
-  int64_t step = 1;       // dilation
-  int64_t first_tap = 0;  // number of that first tap in the whole window, 0-based
+  int64_t first = 0;        // input position of the first tap inside the image (meaningless if taps == 0)
+  int64_t taps = 0;         // how many taps lie inside the image; they are first, first + step, ...
+  int64_t step = 1;         // dilation
+  int64_t first_tap = 0;    // number of that first tap in the whole window, 0-based
   int64_t padded_taps = 0;  // taps inside the image and its padding: the divisor of count_include_pad
   bool operator==(const Window&) const = default;
 };
@@ -45,7 +46,8 @@ struct NestDim {
   int64_t visible_input() const { return pad_end < 0 ? input + pad_end : input; }
 };
 
-// Consecutive outputs whose windows keep the same taps: first_tap, taps and padded_taps are equal, `first` moves by stride.
+// Consecutive outputs whose windows keep the same taps: first_tap, taps and padded_taps are equal, `first`
+// moves by stride.
 struct Run {
   int64_t begin = 0, end = 0;  // outputs
   Window window;               // of `begin`
@@ -84,8 +86,8 @@ struct PoolNest {
   std::string print() const;  // stage "nest" of `pooljit show`
 };
 
-// Divisor of an average at one output position: divisor_override, else the product of padded_taps or taps; 1 for an empty
-// window (whose sum is 0).
+// Divisor of an average at one output position: divisor_override, else the product of padded_taps or taps; 1
+// for an empty window (whose sum is 0).
 int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows);
 
 }  // namespace pooljit::ir

@@ -1,13 +1,13 @@
 // Program: the vector IR, the meeting point of lowering, passes, interpreter and back ends.
 //
-// A flat list of instructions in SSA form with structured loops; no branches, no phis. The ops and their meaning are
-// in ir/ops.def. Addresses are [base + sum(iv * bytes) + bytes]. A Program is plain data: copyable, comparable,
-// printable (ir/text.h) and checked by ir/verify.h.
+// A flat list of instructions in SSA form with structured loops; no branches, no phis. The ops and their
+// meaning are in ir/ops.def. Addresses are [base + sum(iv * bytes) + bytes]. A Program is plain data:
+// copyable, comparable, printable (ir/text.h) and checked by ir/verify.h.
 //
 // Three legality stages, each a rule set of the verifier:
-//   affine     as lowered: addresses may have loop terms; any lane count that fits the ISA's vector. LLVM consumes it.
-//   addressed  no address has terms; pointers are carried through loops instead.
-//   legal      addressed, and each instruction is one that the ISA has. Xbyak consumes it.
+//   affine     as lowered: addresses may have loop terms; any lane count that fits the ISA's vector. LLVM
+//   consumes it. addressed  no address has terms; pointers are carried through loops instead. legal
+//   addressed, and each instruction is one that the ISA has. Xbyak consumes it.
 #pragma once
 
 #include <cstdint>
@@ -74,14 +74,14 @@ enum class Predicate : uint8_t { eq, ne, lt, le, gt, ge, un };
 
 struct Inst {
   Op op = Op::ret;
-  std::vector<Value> args;     // as ops.def says
-  std::vector<Value> results;  // loop: iv, carried...; end: finals...; others 0 or 1
-  Address addr;                // iload ptradd load store prefetch
-  int64_t imm = 0;             // param: slot; iconst: value; shl shr: bits
-  std::vector<int64_t> data;   // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
-  Predicate pred = Predicate::eq;  // cmp
-  bool saturate = false;           // cvt
-  bool non_temporal = false;       // store
+  std::vector<Value> args = {};     // as ops.def says
+  std::vector<Value> results = {};  // loop: iv, carried...; end: finals...; others 0 or 1
+  Address addr = {};                // iload ptradd load store prefetch
+  int64_t imm = 0;                  // param: slot; iconst: value; shl shr: bits
+  std::vector<int64_t> data = {};   // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
+  Predicate pred = Predicate::eq;   // cmp
+  bool saturate = false;            // cvt
+  bool non_temporal = false;        // store
   bool operator==(const Inst&) const = default;
 };
 
@@ -103,8 +103,8 @@ struct Param {
 // A dimension that the caller may split among threads: the kernel does tasks begin .. begin+count-1 of each.
 // Different tasks write different bytes.
 struct TaskDim {
-  std::string name;      // "n", "c", "oh"
-  int64_t extent = 0;    // how many tasks there are; batch_extent: as many as the batch at run time
+  std::string name;    // "n", "c", "oh"
+  int64_t extent = 0;  // how many tasks there are; batch_extent: as many as the batch at run time
   static constexpr int64_t batch_extent = -1;
   bool operator==(const TaskDim&) const = default;
 };
@@ -115,7 +115,7 @@ struct Program {
   std::string name;  // the schedule that made it, for people
   Stage stage = Stage::affine;
   Isa isa = Isa::avx2;
-  std::vector<Param> params;                 // by slot
+  std::vector<Param> params;  // by slot
   std::vector<TaskDim> tasks;
   std::vector<std::vector<int64_t>> tables;  // constant, row-major
   std::vector<Type> types;                   // by Value

@@ -19,14 +19,17 @@ enum class Family : uint8_t {
 #undef FAMILY
 };
 
-enum class Tail : uint8_t { mask, split, overlap };   // how the last, partial vector is done
-enum class Taps : uint8_t { unroll, loop };           // full windows: straight-line code, or loops over taps
-enum class Order : uint8_t { row_major, rows_first }; // rows_first: reduce the outer window dims before the innermost
+enum class Tail : uint8_t { mask, split, overlap };  // how the last, partial vector is done
+enum class Taps : uint8_t { unroll, loop };          // full windows: straight-line code, or loops over taps
+enum class Order : uint8_t {
+  row_major,
+  rows_first
+};  // rows_first: reduce the outer window dims before the innermost
 
 struct Schedule {
   Family family = Family::channels_last;
-  int lanes = 1;       // outputs per vector
-  int unroll = 1;      // vectors per iteration
+  int lanes = 1;   // outputs per vector
+  int unroll = 1;  // vectors per iteration
   Tail tail = Tail::mask;
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
@@ -37,11 +40,12 @@ struct Schedule {
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 
-// Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid nest.
+// Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid
+// nest.
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa);
 
-// The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a sentence
-// (id "schedule.<rule>").
+// The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a
+// sentence (id "schedule.<rule>").
 Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa);
 
 }  // namespace pooljit::ir

@@ -1,8 +1,9 @@
-// A back end turns a Program into bytes: emit(Program) -> CodeBlob. To add one: a row in jit/backends.def and a folder here.
+// A back end turns a Program into bytes: emit(Program) -> CodeBlob. To add one: a row in jit/backends.def and
+// a folder here.
 //
-// The kernel's ABI, the same for every back end: System V, void kernel(const uint64_t* args), args[i] the word that
-// Program::params[i] asks for. It keeps what the ABI wants kept, touches only its buffers and its own stack frame, ends
-// with vzeroupper, never calls out and never throws.
+// The kernel's ABI, the same for every back end: System V, void kernel(const uint64_t* args), args[i] the
+// word that Program::params[i] asks for. It keeps what the ABI wants kept, touches only its buffers and its
+// own stack frame, ends with vzeroupper, never calls out and never throws.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct CodeBlob {
   KernelFunction entry = nullptr;
   std::span<const uint8_t> code;  // instructions only
   size_t bytes = 0;               // code and its constants
-  // Offset of the first instruction made from insts[inst] of the Program that the back end consumed; ascending offsets.
+  // Offset of the first instruction made from insts[inst] of the Program that the back end consumed;
+  // ascending offsets.
   struct Line {
     uint32_t offset;
     int32_t inst;  // -1: prologue, epilogue
@@ -47,8 +49,9 @@ struct BackendInfo {
 // The back ends of this build; LLVM is missing where the library was built without it.
 std::span<const BackendInfo> backends();
 
-// The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory" (no executable
-// memory), "schedule.registers" (the Program needs more vector registers than there are) or "jit.llvm".
+// The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory" (no
+// executable memory), "schedule.registers" (the Program needs more vector registers than there are) or
+// "jit.llvm".
 ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program);
 
 // Disassembly of a blob with the Program line of each instruction beside it (`pooljit show --stage asm`).

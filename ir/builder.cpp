@@ -1,0 +1,290 @@
+#include "ir/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/check.h"
+
+namespace pooljit::ir {
+
+Builder::Builder(std::string name, Isa isa) {
+  program_.name = std::move(name);
+  program_.isa = isa;
+}
+
+Value Builder::define(Type type) {
+  program_.types.push_back(type);
+  return static_cast<Value>(program_.types.size() - 1);
+}
+
+Value Builder::append(Inst inst, Type type) {
+  const Value value = define(type);
+  inst.results = {value};
+  program_.insts.push_back(std::move(inst));
+  return value;
+}
+
+Value Builder::share(Inst inst, Type type) {
+  for (const Inst& known : constants_) {
+    const Value value = known.results[0];
+    inst.results = {value};
+    if (program_.type(value) == type && known == inst) return value;
+  }
+  const Value value = define(type);
+  inst.results = {value};
+  constants_.push_back(std::move(inst));
+  return value;
+}
+
+Value Builder::param(Param::Role role, int number) {
+  const Param wanted{role, number};
+  for (size_t slot = 0; slot < program_.params.size(); ++slot)
+    if (program_.params[slot] == wanted) return params_[slot];
+  Inst inst{.op = Op::param};
+  inst.imm = static_cast<int64_t>(program_.params.size());
+  program_.params.push_back(wanted);
+  const bool is_index = role == Param::Role::begin || role == Param::Role::count;
+  params_.push_back(share(std::move(inst), is_index ? Type::index() : Type::ptr()));
+  return params_.back();
+}
+
+int Builder::add_table(std::vector<int64_t> table) {
+  program_.tables.push_back(std::move(table));
+  return static_cast<int>(program_.tables.size() - 1);
+}
+
+int Builder::add_task(std::string name, int64_t extent) {
+  program_.tasks.push_back({std::move(name), extent});
+  return static_cast<int>(program_.tasks.size() - 1);
+}
+
+Builder::Loop Builder::begin_loop(Value trip, std::vector<Value> init) {
+  Inst inst{.op = Op::loop};
+  Loop loop;
+  loop.iv = define(Type::index());
+  inst.results = {loop.iv};
+  std::vector<Type> carried_types;
+  for (Value value : init) {
+    carried_types.push_back(type(value));
+    loop.carried.push_back(define(carried_types.back()));
+    inst.results.push_back(loop.carried.back());
+  }
+  inst.args = {trip};
+  inst.args.insert(inst.args.end(), init.begin(), init.end());
+  program_.insts.push_back(std::move(inst));
+  open_loops_.push_back(std::move(carried_types));
+  return loop;
+}
+
+std::vector<Value> Builder::end_loop(std::vector<Value> next) {
+  POOLJIT_CHECK(!open_loops_.empty(), "end_loop without begin_loop");
+  POOLJIT_CHECK(open_loops_.back().size() == next.size(),
+                "a loop must carry as many values as it began with");
+  Inst inst{.op = Op::end};
+  for (const Type& carried : open_loops_.back()) inst.results.push_back(define(carried));
+  inst.args = std::move(next);
+  open_loops_.pop_back();
+  program_.insts.push_back(inst);
+  return inst.results;
+}
+
+void Builder::ret() { program_.insts.push_back(Inst{.op = Op::ret}); }
+
+Value Builder::iconst(int64_t value) {
+  Inst inst{.op = Op::iconst};
+  inst.imm = value;
+  const Value result = share(std::move(inst), Type::index());
+  index_constants_[result] = value;
+  return result;
+}
+
+const int64_t* Builder::constant(Value value) const {
+  const auto found = index_constants_.find(value);
+  return found == index_constants_.end() ? nullptr : &found->second;
+}
+
+namespace {
+
+int64_t fold(Op op, int64_t a, int64_t b) {
+  switch (op) {
+    case Op::iadd:
+      return a + b;
+    case Op::imul:
+      return a * b;
+    case Op::imin:
+      return std::min(a, b);
+    default:
+      return std::max(a, b);
+  }
+}
+
+}  // namespace
+
+Value Builder::index_op(Op op, Value a, Value b) {
+  const int64_t* left = constant(a);
+  const int64_t* right = constant(b);
+  if (left && right) return iconst(fold(op, *left, *right));
+  if (op == Op::iadd && left && *left == 0) return b;
+  if (op == Op::iadd && right && *right == 0) return a;
+  if (op == Op::imul && left && *left == 1) return b;
+  if (op == Op::imul && right && *right == 1) return a;
+  Inst inst{.op = op};
+  inst.args = {a, b};
+  return append(std::move(inst), Type::index());
+}
+
+Value Builder::iadd(Value a, Value b) { return index_op(Op::iadd, a, b); }
+Value Builder::imul(Value a, Value b) { return index_op(Op::imul, a, b); }
+Value Builder::imin(Value a, Value b) { return index_op(Op::imin, a, b); }
+Value Builder::imax(Value a, Value b) { return index_op(Op::imax, a, b); }
+
+Value Builder::iload(const Address& address) {
+  Inst inst{.op = Op::iload};
+  inst.addr = address;
+  return append(std::move(inst), Type::index());
+}
+
+Value Builder::ptradd(const Address& address, Value index) {
+  if (index == no_value && address.terms.empty() && address.offset == 0) return address.base;
+  Inst inst{.op = Op::ptradd};
+  inst.addr = address;
+  if (index != no_value) inst.args = {index};
+  return append(std::move(inst), Type::ptr());
+}
+
+Value Builder::load(Type type, const Address& address, Value mask, Value pass) {
+  Inst inst{.op = Op::load};
+  inst.addr = address;
+  if (mask != no_value) inst.args = {mask, pass};
+  return append(std::move(inst), type);
+}
+
+void Builder::store(const Address& address, Value value, Value mask, bool non_temporal) {
+  Inst inst{.op = Op::store};
+  inst.addr = address;
+  inst.args = {value};
+  if (mask != no_value) inst.args.push_back(mask);
+  inst.non_temporal = non_temporal;
+  program_.insts.push_back(std::move(inst));
+}
+
+Value Builder::vconst(Type type, std::vector<int64_t> bits) {
+  POOLJIT_CHECK(static_cast<int>(bits.size()) == type.lanes, "vconst needs a value for each lane");
+  Inst inst{.op = Op::vconst};
+  inst.data = std::move(bits);
+  return share(std::move(inst), type);
+}
+
+Value Builder::vconst_splat(Type type, int64_t bits) {
+  return vconst(type, std::vector<int64_t>(static_cast<size_t>(type.lanes), bits));
+}
+
+Value Builder::splat(Type type, Value index) {
+  if (const int64_t* value = constant(index)) return vconst_splat(type, *value);
+  Inst inst{.op = Op::splat};
+  inst.args = {index};
+  return append(std::move(inst), type);
+}
+
+Value Builder::shuffle(Value a, Value b, std::vector<int64_t> lanes) {
+  Inst inst{.op = Op::shuffle};
+  inst.args = b == no_value ? std::vector<Value>{a} : std::vector<Value>{a, b};
+  const Type result = Type::vec(type(a).dtype, static_cast<int>(lanes.size()));
+  inst.data = std::move(lanes);
+  return append(std::move(inst), result);
+}
+
+Value Builder::vmask(Type mask_type, std::vector<int64_t> lanes) {
+  Inst inst{.op = Op::vmask};
+  inst.data = std::move(lanes);
+  return share(std::move(inst), mask_type);
+}
+
+Value Builder::cmp(Predicate pred, Value a, Value b) {
+  Inst inst{.op = Op::cmp};
+  inst.args = {a, b};
+  inst.pred = pred;
+  return append(std::move(inst), type(a).mask_of());
+}
+
+Value Builder::select(Value mask, Value a, Value b) {
+  if (a == b) return a;
+  Inst inst{.op = Op::select};
+  inst.args = {mask, a, b};
+  return append(std::move(inst), type(a));
+}
+
+Value Builder::binary(Op op, Value a, Value b) {
+  Inst inst{.op = op};
+  inst.args = {a, b};
+  return append(std::move(inst), type(a));
+}
+
+Value Builder::fma(Value a, Value b, Value c) {
+  Inst inst{.op = Op::fma};
+  inst.args = {a, b, c};
+  return append(std::move(inst), type(a));
+}
+
+Value Builder::sqrt(Value a) {
+  Inst inst{.op = Op::sqrt};
+  inst.args = {a};
+  return append(std::move(inst), type(a));
+}
+
+Value Builder::shift(Op op, Value a, int64_t bits) {
+  Inst inst{.op = op};
+  inst.args = {a};
+  inst.imm = bits;
+  return append(std::move(inst), type(a));
+}
+
+Value Builder::cvt(DType to, Value a, bool saturate) {
+  if (type(a).dtype == to) return a;
+  Inst inst{.op = Op::cvt};
+  inst.args = {a};
+  inst.saturate = saturate;
+  return append(std::move(inst), Type::vec(to, type(a).lanes));
+}
+
+Value Builder::bitcast(Type to, Value a) {
+  if (type(a) == to) return a;
+  Inst inst{.op = Op::bitcast};
+  inst.args = {a};
+  return append(std::move(inst), to);
+}
+
+namespace {
+
+// Names values in the order of their definitions, so that a Program does not show how it was built.
+void renumber(Program& program) {
+  std::vector<Value> name(program.types.size(), no_value);
+  std::vector<Type> types;
+  const auto rename = [&](Value& value) {
+    if (value != no_value) value = name[static_cast<size_t>(value)];
+  };
+  for (Inst& inst : program.insts) {
+    for (Value& arg : inst.args) rename(arg);
+    rename(inst.addr.base);
+    for (Term& term : inst.addr.terms) rename(term.iv);
+    for (Value& result : inst.results) {
+      name[static_cast<size_t>(result)] = static_cast<Value>(types.size());
+      types.push_back(program.type(result));
+      rename(result);
+    }
+  }
+  program.types = std::move(types);
+}
+
+}  // namespace
+
+Program Builder::finish() {
+  POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");
+  std::vector<Inst> body = std::move(program_.insts);
+  program_.insts = std::move(constants_);
+  std::move(body.begin(), body.end(), std::back_inserter(program_.insts));
+  renumber(program_);
+  return std::move(program_);
+}
+
+}  // namespace pooljit::ir
