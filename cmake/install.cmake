@@ -1,0 +1,17 @@
+# Installs the library, the headers, the command, and what other projects find it by: CMake package and pkg-config.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pooljit)
+install(TARGETS pooljit EXPORT pooljitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT pooljitTargets NAMESPACE pooljit:: DESTINATION ${package_dir})
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+if(TARGET pooljit_command)
+  install(TARGETS pooljit_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(cmake/pooljitConfig.cmake.in pooljitConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(pooljitConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+configure_file(cmake/pooljit.pc.in pooljit.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/pooljitConfig.cmake ${PROJECT_BINARY_DIR}/pooljitConfigVersion.cmake
+        DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/pooljit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
