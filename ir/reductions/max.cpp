@@ -1,0 +1,109 @@
+// Maximum, with or without the index of the winning tap.
+//
+// The order of max's operands carries the semantics: max(x, best) keeps best unless x > best, so ties keep
+// the first tap and a NaN x never wins; the NaN rule `propagate` then selects x where x is NaN, which also
+// makes the last NaN win.
+#include <limits>
+
+#include "ir/reductions/reducer.h"
+
+namespace pooljit::ir {
+namespace {
+
+// The lowest value of a dtype, as bits.
+int64_t lowest_bits(DType dtype) {
+  if (dtype == DType::f32) return 0xff800000;
+  if (dtype == DType::f64) return static_cast<int64_t>(0xfff0000000000000);
+  if (is_signed_int(dtype)) return std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits);
+  return 0;
+}
+
+class MaxReducer final : public Reducer {
+ public:
+  // A mask guards elements of one width, so with indices narrow values are widened to the index's lanes.
+  MaxReducer(const PoolNest& nest, Builder& builder)
+      : b_(builder),
+        nest_(nest),
+        input_(nest.input.dtype),
+        value_(nest.indices && bytes(input_) < 4 ? DType::i32 : input_),
+        offset_(bytes(value_) == 8 ? DType::i64 : DType::i32) {}
+
+  int working_bytes() const override { return bytes(value_); }
+  DType offset_dtype() const override { return offset_; }
+  int64_t identity() const override { return lowest_bits(input_); }
+  bool is_split() const override { return false; }
+  bool any_order() const override {
+    return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
+  }
+
+  State start(const std::vector<int64_t>& first_tap) override {
+    const int lanes = static_cast<int>(first_tap.size());
+    State state = {b_.vconst_splat(Type::vec(value_, lanes), lowest_bits(input_))};
+    if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, lanes), first_tap));
+    return state;
+  }
+
+  State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
+    const Value x = b_.cvt(value_, loaded);
+    if (nest_.indices) return accumulate_indexed(state, x, tap);
+    if (state.empty()) return {first(x)};
+    return {larger(x, state[0])};
+  }
+
+  State combine(const State& a, const State& b) override {
+    if (a.empty()) return b;
+    return {larger(b[0], a[0])};
+  }
+
+  Value finish(const State& state, const Divisor&) override { return b_.cvt(nest_.output.dtype, state[0]); }
+  Value winner(const State& state) const override { return nest_.indices ? state[1] : no_value; }
+
+ private:
+  bool nan_wins() const { return is_float(input_) && nest_.nan == NanRule::propagate; }
+
+  // The first tap stands for itself, but for a NaN that must not win.
+  Value first(Value x) {
+    if (!is_float(input_) || nan_wins()) return x;
+    return b_.binary(Op::max, x, b_.vconst_splat(b_.type(x), lowest_bits(input_)));
+  }
+
+  Value larger(Value x, Value best) {
+    const Value most = b_.binary(Op::max, x, best);
+    return nan_wins() ? b_.select(b_.cmp(Predicate::un, x, x), x, most) : most;
+  }
+
+  State accumulate_indexed(const State& state, Value x, const TapOffset& tap) {
+    const Type type = Type::vec(offset_, b_.type(x).lanes);
+    Value offset = tap.vec;
+    if (offset == no_value)
+      offset = b_.vconst_splat(type, tap.constant);
+    else if (tap.constant != 0)
+      offset = b_.binary(Op::add, offset, b_.vconst_splat(type, tap.constant));
+    if (state.empty()) return {first(x), offset};
+    Value wins = b_.cmp(Predicate::gt, x, state[0]);
+    if (nan_wins()) wins = b_.binary(Op::or_, wins, b_.cmp(Predicate::un, x, x));
+    return {b_.select(wins, x, state[0]), b_.select(wins, offset, state[1])};
+  }
+
+  Builder& b_;
+  const PoolNest& nest_;
+  const DType input_, value_, offset_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reducer>> make_max_reducer(const PoolNest& nest, Builder& builder) {
+  int64_t plane_stride = 1;
+  int64_t reach = 0;  // the largest offset of a tap in its window
+  for (size_t i = nest.dims.size(); nest.indices && i-- > 0;) {
+    reach += (nest.dims[i].extent() - 1) * plane_stride;
+    plane_stride *= nest.dims[i].input;
+  }
+  if (reach > std::numeric_limits<int32_t>::max())
+    return unsupported("schedule.index_range",
+                       "a window whose taps lie 2^31 or more elements apart cannot be indexed",
+                       "use a smaller kernel_size or dilation, or leave return_indices out");
+  return std::make_unique<MaxReducer>(nest, builder);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,70 @@
+// Reducer: what a reduction does to vectors, for every schedule. One file per row of ir/reductions.def makes
+// one: max.cpp defines make_max_reducer, and so on. A Reducer emits instructions through the Builder that it
+// was made with; it knows nothing of loops, addresses or borders.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/error.h"
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// Values that a window's reduction carries; empty before the first tap.
+using State = std::vector<Value>;
+
+// Where a tap lies relative to its window's origin, in elements of the plane: vec + constant, the same for
+// each lane.
+struct TapOffset {
+  Value vec = no_value;
+  int64_t constant = 0;
+};
+
+// The divisor of an average: rows (an index; how many taps the dimensions outside the lanes have) times
+// per-lane counts.
+struct Divisor {
+  Value rows = no_value;
+  std::vector<int64_t> lane_taps;
+};
+
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+
+  // Bytes of the widest lane that the reduction needs: lanes * working_bytes must fit the vector.
+  virtual int working_bytes() const = 0;
+  // The type of the lanes that TapOffset::vec needs; only where indices are asked for.
+  virtual DType offset_dtype() const { return DType::i32; }
+  // The bits of an input element that changes nothing: what masked-off lanes of a load take.
+  virtual int64_t identity() const = 0;
+  // A state that stands for "no tap yet", for loops. first_tap: the offset of each lane's first tap in the
+  // image.
+  virtual State start(const std::vector<int64_t>& first_tap) = 0;
+  // One more tap: x has the input's dtype. An empty state becomes this tap's.
+  virtual State accumulate(const State& state, Value x, const TapOffset& tap) = 0;
+  // Joins two reductions of parts of the window; b's taps come later. Not where indices are asked for.
+  virtual State combine(const State& a, const State& b) = 0;
+  // True if parts of a window should have their own state (sums: rounding errors grow with the part, not the
+  // window).
+  virtual bool is_split() const = 0;
+  // True if the taps may be taken in any order (the result's bits may depend on it, its meaning does not).
+  virtual bool any_order() const = 0;
+  // The output element, in the output's dtype.
+  virtual Value finish(const State& state, const Divisor& divisor) = 0;
+  // The winning tap's offset per lane; no_value if no indices are asked for.
+  virtual Value winner(const State&) const { return no_value; }
+};
+
+// Refuses what the reduction cannot do exactly (id "schedule.<rule>"). nest and builder must outlive the
+// Reducer.
+Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder);
+
+#define REDUCTION(name, text, note) \
+  Result<std::unique_ptr<Reducer>> make_##name##_reducer(const PoolNest& nest, Builder& builder);
+#include "ir/reductions.def"
+#undef REDUCTION
+
+}  // namespace pooljit::ir
