@@ -1,0 +1,34 @@
+// The table of back ends, from jit/backends.def.
+#include "ir/check.h"
+#include "jit/backend.h"
+#include "jit/emitters.h"
+
+namespace pooljit::jit {
+
+namespace {
+
+constexpr BackendInfo backend_table[] = {
+#define BACKEND(name, text, stage, note) {BackendId::name, text, ir::Stage::stage},
+#include "jit/backends.def"
+#undef BACKEND
+};
+
+using Emitter = ir::Result<CodeBlob> (*)(const ir::Program&);
+
+constexpr Emitter emitter_table[] = {
+#define BACKEND(name, text, stage, note) emit_##name,
+#include "jit/backends.def"
+#undef BACKEND
+};
+
+}  // namespace
+
+std::span<const BackendInfo> backends() { return backend_table; }
+
+ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program) {
+  const auto row = static_cast<size_t>(backend);
+  POOLJIT_CHECK(program.stage == backend_table[row].consumes, program.name);
+  return emitter_table[row](program);
+}
+
+}  // namespace pooljit::jit
