@@ -1,0 +1,60 @@
+# What scripts/demo, scripts/test and scripts/sweep share: packages and stages. Sourced, not run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+jobs=$(nproc)
+
+# install_packages GROUP...: installs what scripts/packages.txt lists for the groups and is not there yet.
+# Leaves apt alone when nothing is missing.
+install_packages() {
+  local missing=() group package why wanted
+  wanted=" $* "
+  while read -r group package why; do
+    [[ -z $group || $group == \#* || $wanted != *" $group "* ]] && continue
+    # shellcheck disable=SC2016  # dpkg-query expands the ${...} itself
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] && continue
+    missing+=("$package")
+    printf 'missing: %-20s %s\n' "$package" "$why"
+  done <scripts/packages.txt
+  if ((${#missing[@]} == 0)); then
+    echo "packages: nothing is missing"
+    return
+  fi
+  local root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || { echo "install these as root, then run me again: apt-get install ${missing[*]}" >&2; exit 1; }
+    root=(sudo)
+  fi
+  "${root[@]}" apt-get update -q
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# configure_and_build PRESET [TARGET...]: the build directory and its log are the preset's.
+configure_and_build() {
+  local preset=$1
+  shift
+  local launcher=()
+  command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  cmake --preset "$preset" --log-level=WARNING "${launcher[@]}"
+  cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
+}
+
+# stage NAME COMMAND...: runs one step under a headline, remembers how long it took. A failure ends the script with
+# the step's name as the last line.
+stage_times=()
+stage() {
+  local name=$1 start=$SECONDS
+  shift
+  printf '\n==== %s\n' "$name"
+  # Not `if "$@"`: that would switch `set -e` off within the step.
+  current_stage=$name
+  "$@"
+  current_stage=
+  stage_times+=("$(printf '%5ds  %s' $((SECONDS - start)) "$name")")
+}
+current_stage=
+trap 'status=$?; ((status == 0)) || printf "\nFAILED: %s (exit %d)\n" "${current_stage:-$0}" "$status" >&2' EXIT
+
+print_stage_times() {
+  printf '\n==== time\n'
+  printf '%s\n' "${stage_times[@]}" "$(printf '%5ds  in total' "$SECONDS")"
+}
