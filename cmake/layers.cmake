@@ -1,10 +1,11 @@
-# A layer is a folder: its sources are what lies in it, so that a new file needs no edit here.
+# A layer is a folder: its sources are what lies in it, so that a new file needs no edit here. main.cpp is left out.
 
 function(pooljit_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   if(NOT POOLJIT_LLVM)
     list(FILTER sources EXCLUDE REGEX "/jit/llvm/")
   endif()
+  list(FILTER sources EXCLUDE REGEX "/main[.]cpp$")
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -21,15 +22,14 @@ function(pooljit_layer folder)
   target_compile_definitions(pooljit_${folder} PUBLIC POOLJIT_VERSION="${PROJECT_VERSION}")
 endfunction()
 
-# pooljit_command(folder dependency...): the `pooljit` command. It shows every stage, so it links the layers themselves.
+# pooljit_command(folder): the `pooljit` command, main.cpp of a layer.
 function(pooljit_command folder)
-  pooljit_sources(${folder} sources)
-  if(NOT sources)
-    return()
+  set(main ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
+  if(EXISTS ${main})
+    add_executable(pooljit_command ${main})
+    set_target_properties(pooljit_command PROPERTIES OUTPUT_NAME pooljit RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    target_link_libraries(pooljit_command PRIVATE pooljit_${folder})
   endif()
-  add_executable(pooljit_command ${sources})
-  set_target_properties(pooljit_command PROPERTIES OUTPUT_NAME pooljit RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  target_link_libraries(pooljit_command PRIVATE ${ARGN})
 endfunction()
 
 # pooljit_shared_library(name layer...): libpooljit.so, one library of all layers that exports the public API only.
