@@ -1,0 +1,49 @@
+// Timing: quartiles, turns, and that the yardstick touches what it says.
+#include "tools/measure.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tools/bandwidth.h"
+#include "tools/buffer.h"
+
+namespace pooljit::tools {
+namespace {
+
+TEST(Measure, QuartilesAreInterpolated) {
+  const Timing timing = summarize({5, 1, 2, 4, 3});
+  EXPECT_EQ(timing.median, 3);
+  EXPECT_EQ(timing.first_quartile, 2);
+  EXPECT_EQ(timing.third_quartile, 4);
+  EXPECT_EQ(timing.samples, 5);
+  EXPECT_DOUBLE_EQ(timing.spread(), 1.0 / 3);
+  EXPECT_EQ(summarize({1, 2}).median, 1.5);
+}
+
+TEST(Measure, SamplesTakeTurns) {
+  std::string order;
+  const std::function<void()> contenders[] = {[&] { order += 'a'; }, [&] { order += 'b'; }};
+  const auto timings = measure(
+      contenders, {.sample_seconds = 0, .budget_seconds = 0, .fewest_samples = 3, .most_samples = 10});
+  ASSERT_EQ(timings.size(), 2u);
+  EXPECT_EQ(timings[0].samples, 3);
+  EXPECT_TRUE(order.ends_with("ababab")) << order;
+}
+
+TEST(Bandwidth, AllOfTheOutputIsWrittenAndNothingElse) {
+  for (const size_t output_bytes : {size_t{0}, size_t{64}, size_t{1 << 14}, size_t{100096}})
+    for (const bool streaming : {false, true})
+      for (const size_t parts : {1, 3}) {
+        Buffer input = *Buffer::allocate(1 << 16), output = *Buffer::allocate(output_bytes + 64);
+        std::memset(input.data(), 0, input.size());
+        std::memset(output.data(), 0x55, output.size());
+        for (size_t part = 0; part < parts; ++part)
+          copy_part({input.data(), input.size(), output.data(), output_bytes}, part, parts, streaming);
+        for (size_t i = 0; i < output.size(); ++i)
+          ASSERT_EQ(output.data()[i] == std::byte{0x55}, i >= output_bytes) << i << " of " << output_bytes;
+      }
+}
+
+}  // namespace
+}  // namespace pooljit::tools

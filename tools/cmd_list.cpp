@@ -1,0 +1,70 @@
+// `pooljit list`: what this build supports, printed from the tables that the code itself is made from.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "ir/dtype.h"
+#include "ir/isa.h"
+#include "ir/nest.h"
+#include "ir/schedule.h"
+#include "jit/backend.h"
+#include "tools/command.h"
+
+namespace pooljit::tools {
+namespace {
+
+struct Row {
+  std::string_view name, note;
+};
+
+constexpr Row dtype_rows[] = {
+#define DTYPE(name, spec, text, bits, cls, npy, tensor, note) {tensor != 0 ? spec : "", note},
+#include "ir/dtype.def"
+#undef DTYPE
+};
+constexpr Row reduction_rows[] = {
+#define REDUCTION(name, text, note) {text, note},
+#include "ir/reductions.def"
+#undef REDUCTION
+};
+constexpr Row isa_rows[] = {
+#define ISA(name, text, vector_bytes, vector_registers, mask, cpu) {text, ""},
+#include "ir/isa.def"
+#undef ISA
+};
+constexpr Row family_rows[] = {
+#define FAMILY(name, text, note) {text, note},
+#include "ir/schedules.def"
+#undef FAMILY
+};
+constexpr Row backend_rows[] = {
+#define BACKEND(name, text, stage, note) {text, note},
+#include "jit/backends.def"
+#undef BACKEND
+};
+
+// Rows without a name are not for users.
+void print_rows(std::string_view title, std::span<const Row> rows) {
+  fmt::print("{}:\n", title);
+  for (const Row& row : rows)
+    if (!row.name.empty()) fmt::print("  {}\n", fmt::format("{:16}{}", row.name, row.note));
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  CLI::App* list =
+      app.add_subcommand("list", "What is supported: dtypes, reductions, families, ISAs, back ends");
+  list->callback([&action] {
+    action = []() -> ir::Result<Exit> {
+      print_rows("dtypes", dtype_rows);
+      print_rows("reductions", reduction_rows);
+      print_rows("schedule families", family_rows);
+      print_rows("ISAs", isa_rows);
+      print_rows("back ends", backend_rows);
+      return Exit::ok;
+    };
+  });
+}
+
+}  // namespace pooljit::tools

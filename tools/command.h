@@ -1,0 +1,34 @@
+// A subcommand of `pooljit`: one file cmd_<name>.cpp with one function add_<name>, listed in main.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "ir/error.h"
+
+namespace pooljit::tools {
+
+enum class Exit : uint8_t {
+#define EXIT(name, code, meaning) name = code,
+#include "tools/exit_codes.def"
+#undef EXIT
+};
+
+// What to do once the whole command line has been understood.
+using Action = std::function<ir::Result<Exit>()>;
+
+void add_run(CLI::App& app, Action& action);
+void add_show(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_list(CLI::App& app, Action& action);
+
+// "pooljit: id: message" and "hint: ..." on stderr; the exit code of the error's kind.
+Exit report(const ir::Error& error);
+
+// The table of exit codes, for --help.
+std::string exit_code_help();
+
+}  // namespace pooljit::tools

@@ -1,0 +1,61 @@
+#include "tools/measure.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace pooljit::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const std::function<void()>& call, int calls) {
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < calls; ++i) call();
+  return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+}
+
+// How many calls fill a sample. The first call only warms up.
+int calls_per_sample(const std::function<void()>& call, double sample_seconds) {
+  seconds_of(call, 1);
+  constexpr int most = 1 << 20;
+  int calls = 1;
+  while (calls < most && seconds_of(call, calls) * calls < sample_seconds / 2) calls *= 2;
+  return calls;
+}
+
+double at(const std::vector<double>& sorted, double share) {
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const size_t below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+Timing summarize(std::vector<double> seconds, int calls_per_sample) {
+  std::sort(seconds.begin(), seconds.end());
+  return {at(seconds, 0.5), at(seconds, 0.25), at(seconds, 0.75), static_cast<int>(seconds.size()),
+          calls_per_sample};
+}
+
+std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
+                            const MeasureOptions& options) {
+  std::vector<int> calls;
+  for (const auto& contender : contenders)
+    calls.push_back(calls_per_sample(contender, options.sample_seconds));
+
+  std::vector<std::vector<double>> seconds(contenders.size());
+  const Clock::time_point start = Clock::now();
+  for (int sample = 0; sample < options.most_samples; ++sample) {
+    const double spent = std::chrono::duration<double>(Clock::now() - start).count();
+    if (sample >= options.fewest_samples && spent > options.budget_seconds) break;
+    for (size_t i = 0; i < contenders.size(); ++i) seconds[i].push_back(seconds_of(contenders[i], calls[i]));
+  }
+
+  std::vector<Timing> timings;
+  for (size_t i = 0; i < contenders.size(); ++i)
+    timings.push_back(summarize(std::move(seconds[i]), calls[i]));
+  return timings;
+}
+
+}  // namespace pooljit::tools

@@ -1,0 +1,251 @@
+#include "tools/plain_loop.h"
+
+#include <math.h>
+
+namespace pooljit::tools {
+namespace {
+
+// The taps of an output position: those in the image are first, first + dilation, ... below end; those in the
+// image or its padding are start, start + dilation, ... below padded_end.
+struct Taps {
+  int64_t first, end, start, padded_end;
+};
+
+Taps taps_of(const PlainDim& dim, int64_t output) {
+  const int64_t start = output * dim.stride - dim.pad_begin;
+  const int64_t past = start + dim.dilation * (dim.kernel - 1) + 1;
+  int64_t first = start;
+  if (first < 0) first += (-first + dim.dilation - 1) / dim.dilation * dim.dilation;
+  const int64_t end = past < dim.limit ? past : dim.limit;
+  return {first, end, start, past < dim.padded ? past : dim.padded};
+}
+
+int64_t count(int64_t first, int64_t end, int64_t dilation) {
+  if (end <= first) return 0;
+  return dilation == 1 ? end - first : (end - first - 1) / dilation + 1;
+}
+
+int64_t divisor_of(const PlainPool& pool, const Taps (&taps)[3]) {
+  if (pool.divisor != 0) return pool.divisor;
+  int64_t product = 1;
+  for (int i = 0; i < 3; ++i)
+    product *= pool.count_include_pad ? count(taps[i].start, taps[i].padded_end, pool.dims[i].dilation)
+                                      : count(taps[i].first, taps[i].end, pool.dims[i].dilation);
+  return product == 0 ? 1 : product;
+}
+
+template <typename T>
+struct Lowest;
+template <>
+struct Lowest<float> {
+  static constexpr float value = -__builtin_inff();
+};
+template <>
+struct Lowest<uint8_t> {
+  static constexpr uint8_t value = 0;
+};
+
+template <typename T>
+struct SumOf;
+template <>
+struct SumOf<float> {
+  using type = float;
+};
+template <>
+struct SumOf<uint8_t> {
+  using type = int32_t;
+};
+
+float quotient(float sum, int64_t divisor, float) { return sum / static_cast<float>(divisor); }
+uint8_t quotient(int32_t sum, int64_t divisor, uint8_t) {
+  return static_cast<uint8_t>(nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
+}
+
+template <typename T, bool nan_wins>
+bool beats(T value, T best) {
+  return (value > best) |
+         (nan_wins & (value != value));  // no branch: the loop over channels becomes vector code
+}
+
+struct Place {  // one output position
+  Taps taps[3];
+  int64_t output;  // its number in the plane
+};
+
+// The first place of an output row; the next ones differ in the last dimension only.
+Place row_place(const PlainPool& pool, int64_t d, int64_t h) {
+  return {{taps_of(pool.dims[0], d), taps_of(pool.dims[1], h), taps_of(pool.dims[2], 0)},
+          (d * pool.dims[1].output + h) * pool.dims[2].output};
+}
+
+void next_place(const PlainPool& pool, Place& place, int64_t w) {
+  place.taps[2] = taps_of(pool.dims[2], w);
+  ++place.output;
+}
+
+// Calls body(position in the input plane) for each tap, the last dimension innermost.
+template <typename Body>
+inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const Place& place,
+                                                    const Body& body) {
+  const PlainDim(&dims)[3] = pool.dims;
+  for (int64_t d = place.taps[0].first; d < place.taps[0].end; d += dims[0].dilation)
+    for (int64_t h = place.taps[1].first; h < place.taps[1].end; h += dims[1].dilation)
+      for (int64_t w = place.taps[2].first; w < place.taps[2].end; w += dims[2].dilation)
+        body((d * dims[1].input + h) * dims[2].input + w);
+}
+
+template <typename T, bool nan_wins>
+void max_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices) {
+  T best = Lowest<T>::value;
+  if (indices == nullptr) {
+    for_taps(pool, place, [&](int64_t at) { best = beats<T, nan_wins>(input[at], best) ? input[at] : best; });
+  } else {
+    int64_t index = -1;
+    for_taps(pool, place, [&](int64_t at) {
+      if (index < 0 || beats<T, nan_wins>(input[at], best)) {
+        best = input[at];
+        index = at;
+      }
+    });
+    indices[place.output] = index;
+  }
+  output[place.output] = best;
+}
+
+template <typename T>
+void average_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output) {
+  typename SumOf<T>::type sum = 0;
+  for_taps(pool, place, [&](int64_t at) { sum += input[at]; });
+  output[place.output] = quotient(sum, divisor_of(pool, place.taps), T());
+}
+
+template <typename T, bool nan_wins>
+void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* indices) {
+  for (int64_t d = 0; d < pool.dims[0].output; ++d)
+    for (int64_t h = 0; h < pool.dims[1].output; ++h) {
+      Place place = row_place(pool, d, h);
+      for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
+        if (pool.is_max)
+          max_of_plane<T, nan_wins>(pool, place, input, output, indices);
+        else
+          average_of_plane<T>(pool, place, input, output);
+      }
+    }
+}
+
+// Channels last: the loop over channels is innermost and contiguous, in blocks whose accumulators stay in the
+// L1 cache.
+constexpr int64_t block = 256;
+
+template <typename T, bool nan_wins>
+void max_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
+                  int64_t n) {
+  T best[block];
+  for (int64_t c = 0; c < n; ++c) best[c] = Lowest<T>::value;
+  if (indices == nullptr) {
+    for_taps(pool, place, [&](int64_t at) {
+      const T* row = input + at * pool.channels;
+      for (int64_t c = 0; c < n; ++c) best[c] = beats<T, nan_wins>(row[c], best[c]) ? row[c] : best[c];
+    });
+  } else {
+    int64_t index[block];
+    for (int64_t c = 0; c < n; ++c) index[c] = -1;
+    for_taps(pool, place, [&](int64_t at) {
+      const T* row = input + at * pool.channels;
+      for (int64_t c = 0; c < n; ++c) {
+        const bool better = index[c] < 0 || beats<T, nan_wins>(row[c], best[c]);
+        best[c] = better ? row[c] : best[c];
+        index[c] = better ? at : index[c];
+      }
+    });
+    for (int64_t c = 0; c < n; ++c) indices[c] = index[c];
+  }
+  for (int64_t c = 0; c < n; ++c) output[c] = best[c];
+}
+
+template <typename T>
+void average_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
+  typename SumOf<T>::type sum[block];
+  for (int64_t c = 0; c < n; ++c) sum[c] = 0;
+  for_taps(pool, place, [&](int64_t at) {
+    const T* row = input + at * pool.channels;
+    for (int64_t c = 0; c < n; ++c) sum[c] += row[c];
+  });
+  const int64_t divisor = divisor_of(pool, place.taps);
+  for (int64_t c = 0; c < n; ++c) output[c] = quotient(sum[c], divisor, T());
+}
+
+template <typename T, bool nan_wins>
+void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* input, T* output,
+                       int64_t* indices) {
+  Place place = row_place(pool, d, h);
+  for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
+    const int64_t to = place.output * pool.channels;
+    for (int64_t c = 0; c < pool.channels; c += block) {
+      const int64_t n = pool.channels - c < block ? pool.channels - c : block;
+      if (pool.is_max)
+        max_of_block<T, nan_wins>(pool, place, input + c, output + to + c,
+                                  indices == nullptr ? nullptr : indices + to + c, n);
+      else
+        average_of_block<T>(pool, place, input + c, output + to + c, n);
+    }
+  }
+}
+
+int64_t input_plane(const PlainPool& pool) {
+  return pool.dims[0].input * pool.dims[1].input * pool.dims[2].input;
+}
+int64_t output_plane(const PlainPool& pool) {
+  return pool.dims[0].output * pool.dims[1].output * pool.dims[2].output;
+}
+
+template <typename T, bool nan_wins>
+void run_typed(const PlainPool& pool, const T* input, T* output, int64_t* indices, int64_t begin,
+               int64_t end) {
+  for (int64_t task = begin; task < end; ++task) {
+    if (pool.channels_last) {
+      const int64_t rows = pool.dims[0].output * pool.dims[1].output;
+      const int64_t image = task / rows, row = task % rows;
+      const int64_t to = image * output_plane(pool) * pool.channels;
+      channels_last_row<T, nan_wins>(pool, row / pool.dims[1].output, row % pool.dims[1].output,
+                                     input + image * input_plane(pool) * pool.channels, output + to,
+                                     indices == nullptr ? nullptr : indices + to);
+    } else {
+      const int64_t to = task * output_plane(pool);
+      channels_first<T, nan_wins>(pool, input + task * input_plane(pool), output + to,
+                                  indices == nullptr ? nullptr : indices + to);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t plain_tasks(const PlainPool& pool) {
+  return pool.batch * (pool.channels_last ? pool.dims[0].output * pool.dims[1].output : pool.channels);
+}
+
+void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
+               int64_t end) {
+  if (!pool.is_float)
+    run_typed<uint8_t, false>(pool, static_cast<const uint8_t*>(input), static_cast<uint8_t*>(output),
+                              indices, begin, end);
+  else if (pool.nan_wins)
+    run_typed<float, true>(pool, static_cast<const float*>(input), static_cast<float*>(output), indices,
+                           begin, end);
+  else
+    run_typed<float, false>(pool, static_cast<const float*>(input), static_cast<float*>(output), indices,
+                            begin, end);
+}
+
+bool plain_loop_runs_here() {
+#if defined(__AVX512F__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#elif defined(__AVX2__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return true;
+#endif
+}
+
+}  // namespace pooljit::tools

@@ -1,0 +1,40 @@
+// What pooljit is measured against: the loop nest that a good engineer writes by hand for a pooling layer, in
+// C++, without intrinsics, compiled with -O3 -march=native for the machine that builds it. Windows are
+// clipped before the loops over taps, the innermost loop is contiguous where the layout allows it, and
+// nothing is recomputed per tap.
+//
+// This header and its .cpp are compiled for the building machine only, so they use plain types and no inline
+// function that the rest of the tool could share.
+#pragma once
+
+#include <cstdint>
+
+namespace pooljit::tools {
+
+struct PlainDim {
+  int64_t input, output, kernel, stride, dilation, pad_begin;
+  int64_t limit;   // taps at or beyond it are outside: the input's extent, less what a negative end pad crops
+  int64_t padded;  // end of the padded input: what count_include_pad counts to
+};
+
+struct PlainPool {
+  bool is_float = true;  // float32, else uint8
+  bool is_max = true;    // else average
+  bool channels_last = false;
+  bool count_include_pad = true;
+  bool nan_wins = true;
+  int64_t divisor = 0;  // divisor_override; 0: none
+  int64_t batch = 1, channels = 1;
+  PlainDim dims[3];  // depth, height, width; a missing dimension is {1, 1, 1, 1, 1, 0, 1, 1}
+};
+
+// Tensors packed in the layout; `indices` may be null. Tasks are planes (channels first) or output rows
+// (channels last); any range may be done at once by any thread.
+int64_t plain_tasks(const PlainPool& pool);
+void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
+               int64_t end);
+
+// Whether this machine can run it: it may have been built on another one.
+bool plain_loop_runs_here();
+
+}  // namespace pooljit::tools

@@ -1,0 +1,30 @@
+// FileView: how the packed array of an npy file lies in a tensor's view. The file's axes are in the order of
+// the layout: (N, C, spatial...) for nchw, (N, spatial..., C) for nhwc; without N for an unbatched spec. With
+// explicit strides the file is still packed, and its elements are scattered into (or gathered from) the view.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+
+namespace pooljit::tools {
+
+struct FileView {
+  std::vector<int64_t> shape;    // of the file, outermost first
+  std::vector<int64_t> strides;  // of the view, in elements, for the same axes
+
+  int64_t elements() const;  // of the file
+  int64_t extent() const;    // from the view's first element to its last one, both included
+  bool packed() const;       // file and view are the same bytes
+};
+
+FileView input_view(const frontend::PoolSpec& spec);
+FileView output_view(const frontend::PoolSpec& spec);  // of the indices too
+
+void scatter(const FileView& view, size_t element_bytes, const std::byte* file, std::byte* tensor);
+void gather(const FileView& view, size_t element_bytes, const std::byte* tensor, std::byte* file);
+
+}  // namespace pooljit::tools
