@@ -1,4 +1,5 @@
-// What each back end implements: emit_<name>(program) for its row in jit/backends.def. Called by jit::emit() only.
+// What each back end implements: emit_<name>(program) for its row in jit/backends.def. Called by jit::emit()
+// only.
 #pragma once
 
 #include "jit/backend.h"

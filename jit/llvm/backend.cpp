@@ -1,0 +1,129 @@
+// The LLVM back end in one screen: translate, optimise, compile to an object, link it into memory, read back
+// its line table.
+#include <llvm/DebugInfo/DWARF/DWARFContext.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "jit/emitters.h"
+#include "jit/llvm/fatal_errors.h"
+#include "jit/llvm/link.h"
+#include "jit/llvm/llvm_backend.h"
+#include "jit/llvm/target.h"
+#include "jit/llvm/translate.h"
+
+namespace pooljit::jit {
+
+namespace {
+
+// LLVM's default handler prints an error and exits the process; a library may do neither.
+class Diagnostics : public llvm::DiagnosticHandler {
+ public:
+  explicit Diagnostics(std::string& first_error) : first_error_(first_error) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() != llvm::DS_Error || !first_error_.empty()) return true;
+    llvm::raw_string_ostream stream(first_error_);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    return true;
+  }
+
+ private:
+  std::string& first_error_;
+};
+
+// Where the object's sections lie is the linker's business; how big they are is not.
+struct Sizes {
+  size_t code = 0, constants = 0;
+};
+Sizes sizes(const llvm::object::ObjectFile& object) {
+  Sizes result;
+  for (const llvm::object::SectionRef& section : object.sections()) {
+    if (section.isText()) result.code += section.getSize();
+    if (section.isData()) result.constants += section.getSize();
+  }
+  return result;
+}
+
+// The first address of each run of instructions that come from one line; line 0 has no instruction.
+std::vector<CodeBlob::Line> lines(const llvm::object::ObjectFile& object) {
+  std::vector<CodeBlob::Line> result;
+  const auto dwarf = llvm::DWARFContext::create(object);
+  for (const auto& unit : dwarf->compile_units()) {
+    const llvm::DWARFDebugLine::LineTable* const table = dwarf->getLineTableForUnit(unit.get());
+    if (!table) continue;
+    for (const llvm::DWARFDebugLine::Row& row : table->Rows) {
+      const auto offset = static_cast<uint32_t>(row.Address.Address);
+      const int32_t inst = static_cast<int32_t>(row.Line) - 1;
+      if (row.EndSequence || (!result.empty() && result.back().inst == inst)) continue;
+      if (!result.empty() && result.back().offset == offset) result.pop_back();
+      result.push_back({offset, inst});
+    }
+  }
+  return result;
+}
+
+ir::Result<CodeBlob> load(const llvm::MemoryBuffer& buffer) {
+  auto object = llvm::object::ObjectFile::createObjectFile(buffer.getMemBufferRef());
+  if (!object) return ir::unsupported("jit.llvm.codegen", llvm::toString(object.takeError()));
+  auto linked = link_object(buffer);
+  if (!linked) return tl::unexpected(linked.error());
+  const Sizes size = sizes(**object);
+  CodeBlob blob;
+  blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(linked->entry));
+  blob.code = {linked->entry, size.code};
+  blob.bytes = size.code + size.constants;
+  blob.lines = lines(**object);
+  blob.owner = std::move(linked->owner);
+  return blob;
+}
+
+// What one compilation makes, apart from the target machine all of its own.
+struct Compilation {
+  llvm::LLVMContext context;
+  std::string error;
+  std::unique_ptr<llvm::Module> module;
+};
+
+ir::Result<void> make_module(const ir::Program& program, Annotate annotate, Compilation& made) {
+  llvm::TargetMachine& target = target_machine(program.isa);
+  made.context.setDiscardValueNames(annotate == Annotate::lines);
+  made.context.setDiagnosticHandler(std::make_unique<Diagnostics>(made.error));
+  auto module = translate(program, target, made.context, annotate);
+  if (!module) return tl::unexpected(module.error());
+  made.module = std::move(*module);
+  optimise(*made.module, target);
+  return {};
+}
+
+ir::Result<CodeBlob> make_code(const ir::Program& program, Compilation& made) {
+  if (auto done = make_module(program, Annotate::lines, made); !done) return tl::unexpected(done.error());
+  auto object = emit_object(*made.module, target_machine(program.isa));
+  if (!object) return tl::unexpected(object.error());
+  if (!made.error.empty()) return ir::unsupported("jit.llvm.codegen", made.error);
+  return load(**object);
+}
+
+ir::Result<std::string> make_text(const ir::Program& program, Compilation& made) {
+  if (auto done = make_module(program, Annotate::names, made); !done) return tl::unexpected(done.error());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  made.module->print(stream, nullptr);
+  return stream.str();
+}
+
+}  // namespace
+
+ir::Result<CodeBlob> emit_llvm(const ir::Program& program) {
+  return with_fatal_errors_as_values<CodeBlob, Compilation>(
+      [&](Compilation& made) { return make_code(program, made); });
+}
+
+ir::Result<std::string> llvm_ir(const ir::Program& program) {
+  return with_fatal_errors_as_values<std::string, Compilation>(
+      [&](Compilation& made) { return make_text(program, made); });
+}
+
+}  // namespace pooljit::jit

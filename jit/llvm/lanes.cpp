@@ -1,0 +1,231 @@
+#include "jit/llvm/lanes.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+namespace pooljit::jit {
+
+using ir::DType;
+using ir::Inst;
+using ir::Op;
+using llvm::Intrinsic::ID;
+
+llvm::Type* lane_type(llvm::LLVMContext& context, DType dtype) {
+  const unsigned bits = static_cast<unsigned>(ir::info(dtype).bits);
+  if (!ir::is_float(dtype)) return llvm::Type::getIntNTy(context, bits);
+  return bits == 32 ? llvm::Type::getFloatTy(context) : llvm::Type::getDoubleTy(context);
+}
+
+llvm::Type* value_type(llvm::LLVMContext& context, const ir::Type& type) {
+  const auto lanes = static_cast<unsigned>(type.lanes);
+  switch (type.kind) {
+    case ir::Type::Kind::index:
+      return llvm::Type::getInt64Ty(context);
+    case ir::Type::Kind::ptr:
+      return llvm::PointerType::get(context, 0);
+    case ir::Type::Kind::mask:
+      return llvm::FixedVectorType::get(llvm::Type::getInt1Ty(context), lanes);
+    default:
+      return llvm::FixedVectorType::get(lane_type(context, type.dtype), lanes);
+  }
+}
+
+llvm::Constant* constant_mask(llvm::LLVMContext& context, const std::vector<int64_t>& lanes) {
+  std::vector<llvm::Constant*> bits;
+  bits.reserve(lanes.size());
+  for (int64_t lane : lanes) bits.push_back(llvm::ConstantInt::getBool(context, lane != 0));
+  return llvm::ConstantVector::get(bits);
+}
+
+namespace {
+
+llvm::Constant* constant_lanes(llvm::LLVMContext& context, const ir::Type& type,
+                               const std::vector<int64_t>& data) {
+  const auto bits = static_cast<unsigned>(ir::info(type.dtype).bits);
+  const uint64_t low = ~uint64_t{0} >> (64 - bits);
+  llvm::Type* const lane = lane_type(context, type.dtype);
+  std::vector<llvm::Constant*> lanes;
+  lanes.reserve(data.size());
+  for (int64_t value : data) {
+    const llvm::APInt word(bits, static_cast<uint64_t>(value) & low);
+    if (ir::is_float(type.dtype))
+      lanes.push_back(llvm::ConstantFP::get(context, llvm::APFloat(lane->getFltSemantics(), word)));
+    else
+      lanes.push_back(llvm::ConstantInt::get(lane, word));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+// One row per predicate: how each class of lanes compares. `un` never holds for integers.
+struct Comparison {
+  ir::Predicate pred;
+  llvm::CmpInst::Predicate floating, signed_int, unsigned_int;
+};
+constexpr Comparison comparisons[] = {
+    {ir::Predicate::eq, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::ICMP_EQ, llvm::CmpInst::ICMP_EQ},
+    {ir::Predicate::ne, llvm::CmpInst::FCMP_UNE, llvm::CmpInst::ICMP_NE, llvm::CmpInst::ICMP_NE},
+    {ir::Predicate::lt, llvm::CmpInst::FCMP_OLT, llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT},
+    {ir::Predicate::le, llvm::CmpInst::FCMP_OLE, llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE},
+    {ir::Predicate::gt, llvm::CmpInst::FCMP_OGT, llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT},
+    {ir::Predicate::ge, llvm::CmpInst::FCMP_OGE, llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE},
+    {ir::Predicate::un, llvm::CmpInst::FCMP_UNO, llvm::CmpInst::BAD_ICMP_PREDICATE,
+     llvm::CmpInst::BAD_ICMP_PREDICATE},
+};
+
+llvm::Value* compare(llvm::IRBuilder<>& build, ir::Predicate pred, const ir::Type& type, llvm::Value* a,
+                     llvm::Value* b) {
+  const Comparison& row = comparisons[static_cast<size_t>(pred)];
+  if (ir::is_float(type.dtype)) return build.CreateFCmp(row.floating, a, b);
+  const auto by_sign = ir::is_signed_int(type.dtype) ? row.signed_int : row.unsigned_int;
+  if (by_sign == llvm::CmpInst::BAD_ICMP_PREDICATE)
+    return llvm::Constant::getNullValue(value_type(build.getContext(), type.mask_of()));
+  return build.CreateICmp(by_sign, a, b);
+}
+
+// x86's min and max: the second operand where equal or unordered, hence not llvm.minnum and not llvm.minimum.
+llvm::Value* extremum(llvm::IRBuilder<>& build, Op op, const ir::Type& type, llvm::Value* a, llvm::Value* b) {
+  const auto pred = op == Op::min ? ir::Predicate::lt : ir::Predicate::gt;
+  return build.CreateSelect(compare(build, pred, type, a, b), a, b);
+}
+
+llvm::Value* arithmetic(llvm::IRBuilder<>& build, Op op, const ir::Type& type, llvm::Value* a,
+                        llvm::Value* b) {
+  const bool floating = ir::is_float(type.dtype);
+  switch (op) {
+    case Op::add:
+      return floating ? build.CreateFAdd(a, b) : build.CreateAdd(a, b);
+    case Op::sub:
+      return floating ? build.CreateFSub(a, b) : build.CreateSub(a, b);
+    case Op::mul:
+      return floating ? build.CreateFMul(a, b) : build.CreateMul(a, b);
+    default:
+      return build.CreateFDiv(a, b);
+  }
+}
+
+llvm::Value* bitwise(llvm::IRBuilder<>& build, Op op, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* const type = a->getType();
+  const auto apply = [&](llvm::Value* left, llvm::Value* right) {
+    return op == Op::and_ ? build.CreateAnd(left, right) : build.CreateOr(left, right);
+  };
+  if (!type->isFPOrFPVectorTy()) return apply(a, b);
+  llvm::Type* const bits = llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(type));
+  return build.CreateBitCast(apply(build.CreateBitCast(a, bits), build.CreateBitCast(b, bits)), type);
+}
+
+llvm::Value* shift(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type& type, llvm::Value* a) {
+  llvm::Value* const bits = llvm::ConstantInt::get(a->getType(), static_cast<uint64_t>(inst.imm));
+  if (inst.op == Op::shl) return build.CreateShl(a, bits);
+  return ir::is_signed_int(type.dtype) ? build.CreateAShr(a, bits) : build.CreateLShr(a, bits);
+}
+
+llvm::Value* shuffle(llvm::IRBuilder<>& build, const Inst& inst, const std::vector<llvm::Value*>& args) {
+  const std::vector<int> lanes(inst.data.begin(), inst.data.end());
+  if (args.size() == 1) return build.CreateShuffleVector(args[0], lanes);
+  return build.CreateShuffleVector(args[0], args[1], lanes);
+}
+
+// The range of an integer dtype as bits of a 64-bit word; `low` is 0 or negative.
+struct Range {
+  int64_t low;
+  uint64_t high;
+};
+constexpr Range range(DType dtype) {
+  const int bits = ir::info(dtype).bits;
+  if (!ir::is_signed_int(dtype)) return {0, ~uint64_t{0} >> (64 - bits)};
+  return {std::numeric_limits<int64_t>::min() >> (64 - bits), ~uint64_t{0} >> (65 - bits)};
+}
+
+// Clamps to the destination's range while still in the source's lanes, so that the narrowing loses nothing.
+llvm::Value* clamp(llvm::IRBuilder<>& build, llvm::Value* a, DType from, DType to) {
+  const Range have = range(from), want = range(to);
+  const bool is_signed = ir::is_signed_int(from);
+  const auto constant = [&](uint64_t value) {
+    const auto bits = static_cast<unsigned>(ir::info(from).bits);
+    return llvm::ConstantInt::get(a->getType(), llvm::APInt(bits, value & (~uint64_t{0} >> (64 - bits))));
+  };
+  if (want.low > have.low)
+    a = build.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, constant(static_cast<uint64_t>(want.low)));
+  if (want.high < have.high)
+    a = build.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a,
+                                    constant(want.high));
+  return a;
+}
+
+llvm::Value* convert_from_float(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type& result,
+                                llvm::Value* a) {
+  llvm::Type* const to = value_type(build.getContext(), result);
+  if (ir::is_float(result.dtype)) return build.CreateFPCast(a, to);
+  a = build.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a);
+  const bool is_signed = ir::is_signed_int(result.dtype);
+  if (inst.saturate) {
+    const ID id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return build.CreateIntrinsic(id, {to, a->getType()}, {a});
+  }
+  return is_signed ? build.CreateFPToSI(a, to) : build.CreateFPToUI(a, to);
+}
+
+llvm::Value* convert(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type& result, const ir::Type& from,
+                     llvm::Value* a) {
+  if (ir::is_float(from.dtype)) return convert_from_float(build, inst, result, a);
+  llvm::Type* const to = value_type(build.getContext(), result);
+  const bool is_signed = ir::is_signed_int(from.dtype);
+  if (ir::is_float(result.dtype)) return is_signed ? build.CreateSIToFP(a, to) : build.CreateUIToFP(a, to);
+  if (inst.saturate) a = clamp(build, a, from.dtype, result.dtype);
+  return build.CreateIntCast(a, to, is_signed);
+}
+
+llvm::Value* splat(llvm::IRBuilder<>& build, const ir::Type& result, llvm::Value* index) {
+  llvm::Value* const lane = build.CreateTrunc(index, lane_type(build.getContext(), result.dtype));
+  return build.CreateVectorSplat(static_cast<unsigned>(result.lanes), lane);
+}
+
+}  // namespace
+
+llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type& result,
+                     const std::vector<ir::Type>& from, const std::vector<llvm::Value*>& args) {
+  llvm::LLVMContext& context = build.getContext();
+  switch (inst.op) {
+    case Op::vconst:
+      return constant_lanes(context, result, inst.data);
+    case Op::vmask:
+      return constant_mask(context, inst.data);
+    case Op::splat:
+      return splat(build, result, args[0]);
+    case Op::shuffle:
+      return shuffle(build, inst, args);
+    case Op::cmp:
+      return compare(build, inst.pred, from[0], args[0], args[1]);
+    case Op::select:
+      return build.CreateSelect(args[0], args[1], args[2]);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+      return arithmetic(build, inst.op, result, args[0], args[1]);
+    case Op::min:
+    case Op::max:
+      return extremum(build, inst.op, result, args[0], args[1]);
+    case Op::fma:
+      return build.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, {args[0], args[1], args[2]});
+    case Op::sqrt:
+      return build.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, args[0]);
+    case Op::and_:
+    case Op::or_:
+      return bitwise(build, inst.op, args[0], args[1]);
+    case Op::shl:
+    case Op::shr:
+      return shift(build, inst, result, args[0]);
+    case Op::cvt:
+      return convert(build, inst, result, from[0], args[0]);
+    case Op::bitcast:
+      return build.CreateBitCast(args[0], value_type(context, result));
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace pooljit::jit

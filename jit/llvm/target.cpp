@@ -1,0 +1,91 @@
+#include "jit/llvm/target.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <array>
+#include <mutex>
+
+#include "ir/check.h"
+
+namespace pooljit::jit {
+
+namespace {
+
+constexpr const char* triple = "x86_64-unknown-linux-gnu";
+
+void initialise_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
+  initialise_targets();
+  std::string message;
+  const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(triple, message);
+  POOLJIT_CHECK(target, message);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  const std::string cpu(ir::info(isa).llvm_cpu);
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small));
+}
+
+}  // namespace
+
+llvm::TargetMachine& target_machine(ir::Isa isa) {
+  static thread_local std::array<std::unique_ptr<llvm::TargetMachine>, std::size(ir::isa_table)> machines;
+  std::unique_ptr<llvm::TargetMachine>& machine = machines[static_cast<size_t>(isa)];
+  if (!machine) machine = make_target_machine(isa);
+  return *machine;
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& target) {
+  llvm::PassBuilder passes(&target);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graph;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(call_graph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, call_graph, modules);
+
+  llvm::FunctionPassManager pipeline;
+  pipeline.addPass(llvm::EarlyCSEPass());
+  pipeline.addPass(llvm::SimplifyCFGPass());
+  pipeline.addPass(llvm::InstCombinePass());
+  pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  pipeline.addPass(llvm::GVNPass());
+  pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::IndVarSimplifyPass()));
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) pipeline.run(function, functions);
+}
+
+ir::Result<std::unique_ptr<llvm::MemoryBuffer>> emit_object(llvm::Module& module,
+                                                            llvm::TargetMachine& target) {
+  auto object = llvm::orc::SimpleCompiler(target)(module);
+  if (!object) return ir::unsupported("jit.llvm.codegen", llvm::toString(object.takeError()));
+  return std::move(*object);
+}
+
+}  // namespace pooljit::jit

@@ -1,0 +1,33 @@
+// Program (stage affine) -> an LLVM module with one function, `kernel_symbol`, of the kernel's ABI.
+//
+// Structured loops become guarded loops with one phi per carried value; addresses become chains of i8 GEPs,
+// the outermost term first, so that LICM can hoist them. Buffers never overlap: each pointer parameter is an
+// alias scope of its own, and what is read from tables is invariant. Every access has alignment 1.
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+
+#include "ir/error.h"
+#include "ir/program.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace pooljit::jit {
+
+inline constexpr const char* kernel_symbol = "pooljit_kernel";
+
+// What the module carries besides the code: debug locations whose line is the instruction's number + 1, for
+// CodeBlob::lines; or names (%v7 is the Program's %7), for people.
+enum class Annotate : uint8_t { lines, names };
+
+// Fails with "jit.llvm.program" if the module is not well formed: a Program that ir::verify would refuse.
+ir::Result<std::unique_ptr<llvm::Module>> translate(const ir::Program& program,
+                                                    const llvm::TargetMachine& target,
+                                                    llvm::LLVMContext& context, Annotate annotate);
+
+}  // namespace pooljit::jit
