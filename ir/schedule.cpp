@@ -1,0 +1,177 @@
+#include "ir/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+
+#include "ir/builder.h"
+#include "ir/reductions/reducer.h"
+#include "ir/schedules/family.h"
+
+namespace pooljit::ir {
+namespace {
+
+const FamilyInfo* const families[] = {
+#define FAMILY(name, text, note) &name##_family,
+#include "ir/schedules.def"
+#undef FAMILY
+};
+
+constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overlap"};
+constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
+constexpr std::array<std::string_view, 2> order_names = {"row_major", "rows_first"};
+
+Result<int> working_bytes(const PoolNest& nest, Isa isa) {
+  Builder probe("", isa);
+  const auto reducer = make_reducer(nest, probe);
+  if (!reducer) return tl::unexpected(reducer.error());
+  return (*reducer)->working_bytes();
+}
+
+tl::unexpected<Error> parse_error(std::string_view text, std::string_view what) {
+  return invalid("schedule.text", fmt::format("'{}' in the schedule '{}' is not known", what, text),
+                 "write e.g. channels_last(lanes=16, unroll=2, tail=mask, taps=unroll, order=row_major)");
+}
+
+bool parse_number(std::string_view text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <typename Enum, size_t n>
+bool parse_name(std::string_view text, const std::array<std::string_view, n>& names, Enum& value) {
+  const auto* found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return false;
+  value = static_cast<Enum>(found - names.begin());
+  return true;
+}
+
+bool parse_field(std::string_view name, std::string_view value, Schedule& schedule) {
+  if (name == "lanes") return parse_number(value, schedule.lanes);
+  if (name == "unroll") return parse_number(value, schedule.unroll);
+  if (name == "tail") return parse_name(value, tail_names, schedule.tail);
+  if (name == "taps") return parse_name(value, taps_names, schedule.taps);
+  if (name == "order") return parse_name(value, order_names, schedule.order);
+  return false;
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::string print(const Schedule& schedule) {
+  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={})",
+                     families[static_cast<size_t>(schedule.family)]->text, schedule.lanes, schedule.unroll,
+                     tail_names[static_cast<size_t>(schedule.tail)],
+                     taps_names[static_cast<size_t>(schedule.taps)],
+                     order_names[static_cast<size_t>(schedule.order)]);
+}
+
+Result<Schedule> parse_schedule(std::string_view text) {
+  const size_t open = text.find('(');
+  if (open == std::string_view::npos || text.back() != ')') return parse_error(text, text);
+  Schedule schedule;
+  const std::string_view name = trim(text.substr(0, open));
+  const auto* family = std::find_if(std::begin(families), std::end(families),
+                                    [&](const FamilyInfo* row) { return row->text == name; });
+  if (family == std::end(families)) return parse_error(text, name);
+  schedule.family = (*family)->family;
+  std::string_view fields = text.substr(open + 1, text.size() - open - 2);
+  while (!trim(fields).empty()) {
+    const size_t comma = std::min(fields.find(','), fields.size());
+    const std::string_view field = trim(fields.substr(0, comma));
+    fields.remove_prefix(std::min(comma + 1, fields.size()));
+    const size_t equals = std::min(field.find('='), field.size());
+    const std::string_view value = equals == field.size() ? "" : field.substr(equals + 1);
+    if (!parse_field(field.substr(0, equals), value, schedule)) return parse_error(text, field);
+  }
+  return schedule;
+}
+
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa) {
+  std::vector<Schedule> found;
+  const Result<int> widest = working_bytes(nest, isa);
+  if (!widest) return found;
+  std::vector<std::vector<Schedule>> by_family;
+  for (const FamilyInfo* family : families) by_family.push_back(family->enumerate(nest, isa, *widest));
+  // More lanes first: a family that fills its vectors beats one that cannot.
+  std::stable_sort(by_family.begin(), by_family.end(), [](const auto& a, const auto& b) {
+    return (a.empty() ? 0 : a[0].lanes) > (b.empty() ? 0 : b[0].lanes);
+  });
+  for (const auto& schedules : by_family) found.insert(found.end(), schedules.begin(), schedules.end());
+  return found;
+}
+
+Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  const Result<int> widest = working_bytes(nest, isa);
+  if (!widest) return tl::unexpected(widest.error());
+  const int most = info(isa).vector_bytes / *widest;
+  if (schedule.lanes < 1 || !std::has_single_bit(static_cast<unsigned>(schedule.lanes)) ||
+      schedule.lanes > most)
+    return invalid(
+        "schedule.lanes",
+        fmt::format("lanes={} is not a power of two from 1 to {} ({} lanes of {} bytes fill a vector of {})",
+                    schedule.lanes, most, most, *widest, info(isa).text));
+  if (schedule.unroll < 1 || schedule.unroll > 16)
+    return invalid("schedule.unroll", fmt::format("unroll={} is not in 1 .. 16", schedule.unroll));
+  if (schedule.tail == Tail::mask && !can_mask(nest, isa))
+    return unsupported("schedule.tail",
+                       fmt::format("{} cannot mask loads and stores of {}", info(isa).text,
+                                   info(nest.input.dtype).spec_name),
+                       "use tail=split or tail=overlap");
+  return families[static_cast<size_t>(schedule.family)]->lower(nest, schedule, isa);
+}
+
+bool can_mask(const PoolNest& nest, Isa isa) {
+  if (info(isa).mask == MaskEncoding::k_bits) return true;
+  return bytes(nest.input.dtype) >= 4 && bytes(nest.output.dtype) >= 4;
+}
+
+int fitting_lanes(int64_t count, Isa isa, int working_bytes) {
+  const int most = info(isa).vector_bytes / working_bytes;
+  int lanes = 1;
+  while (lanes < most && lanes < count) lanes *= 2;
+  return lanes;
+}
+
+void add_tails(std::vector<Schedule>& found, Schedule schedule, const PoolNest& nest, Isa isa,
+               int64_t count) {
+  const auto add = [&](Tail tail) {
+    schedule.tail = tail;
+    found.push_back(schedule);
+  };
+  const bool exact = count % schedule.lanes == 0;
+  if (exact) add(can_mask(nest, isa) ? Tail::mask : Tail::split);
+  if (!exact && count >= schedule.lanes) add(Tail::overlap);
+  if (!exact && can_mask(nest, isa)) add(Tail::mask);
+  if (!exact) add(Tail::split);
+}
+
+std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail) {
+  std::vector<Slice> found;
+  for (; begin + lanes <= end; begin += lanes) found.push_back({begin, lanes, {}});
+  const int64_t rest = end - begin;
+  if (rest == 0) return found;
+  if (tail == Tail::overlap) {
+    found.push_back({end - lanes, lanes, {}});
+  } else if (tail == Tail::mask) {
+    const int fitting = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(rest)));
+    Slice slice{begin, fitting, std::vector<int64_t>(static_cast<size_t>(fitting), 0)};
+    std::fill_n(slice.stored.begin(), rest, 1);
+    if (rest == fitting) slice.stored.clear();
+    found.push_back(slice);
+  } else {
+    const std::vector<Slice> smaller = slices(begin, end, lanes / 2, tail);
+    found.insert(found.end(), smaller.begin(), smaller.end());
+  }
+  return found;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,133 @@
+// channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
+// one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
+// output; with lanes=1 any strides will do, which makes this family the one that can always serve.
+#include "ir/schedules/family.h"
+#include "ir/schedules/lowering.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Straight-line code up to this many taps per vector.
+constexpr int64_t unroll_taps = 64;
+
+bool channels_adjacent(const PoolNest& nest) {
+  return nest.channels == 1 || (nest.input.channel_stride == 1 && nest.output.channel_stride == 1);
+}
+
+std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes) {
+  Schedule schedule{.family = Family::channels_last};
+  if (channels_adjacent(nest)) schedule.lanes = fitting_lanes(nest.channels, isa, working_bytes);
+  const int64_t vectors = nest.channels / schedule.lanes;
+  std::vector<Schedule> found;
+  for (int unroll : {2, 4, 1}) {
+    if (unroll > 1 && unroll > vectors) continue;
+    schedule.unroll = unroll;
+    add_tails(found, schedule, nest, isa, nest.channels);
+  }
+  return found;
+}
+
+class ChannelsLast {
+ public:
+  ChannelsLast(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
+      : nest_(nest), schedule_(schedule), b_(builder), reducer_(reducer), low_(nest, builder, reducer) {}
+
+  void emit() {
+    Cursor cursor = low_.start();
+    int loops = low_.open_batch(cursor);
+    const size_t last = nest_.dims.size() - 1;
+    for (size_t i = 0; i < last; ++i) {
+      loops += low_.open_runs(cursor, /*task=*/i == 0);
+      loops += low_.open_outputs(cursor);
+    }
+    loops += low_.open_runs(cursor, /*task=*/last == 0);
+    low_.split_full(cursor, [&](Cursor at) {
+      const int outputs = low_.open_outputs(at);
+      emit_channels(at);
+      low_.close(outputs);
+    });
+    low_.close(loops);
+    b_.ret();
+  }
+
+ private:
+  void emit_channels(const Cursor& cursor) {
+    const int64_t block = int64_t{schedule_.lanes} * schedule_.unroll;
+    const int64_t blocks = nest_.channels / block;
+    if (blocks > 0) {
+      Cursor at = cursor;
+      if (blocks > 1) {
+        const Value iv = b_.begin_loop(b_.iconst(blocks)).iv;
+        at.input = plus(at.input, iv, channel_bytes(nest_.input, block));
+        at.output = plus(at.output, iv, channel_bytes(nest_.output, block));
+        if (nest_.indices) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
+      }
+      emit_slices(at, slices(0, block, schedule_.lanes, schedule_.tail));
+      if (blocks > 1) low_.close(1);
+    }
+    const int64_t done = blocks * block;
+    for (const Slice& slice : slices(done, nest_.channels, schedule_.lanes, schedule_.tail))
+      emit_slices(cursor, {slice});
+  }
+
+  // Slices of equal lanes, done side by side.
+  void emit_slices(const Cursor& cursor, const std::vector<Slice>& side) {
+    const int lanes = side[0].lanes;
+    const Type type = Type::vec(nest_.input.dtype, lanes);
+    const std::vector<int64_t> no_offset(static_cast<size_t>(lanes), 0);
+    const Lowering::States fresh(side.size(), reducer_.start(no_offset));
+    const auto leaf = [&](Lowering::States states, const Address& at, const TapOffset& offset) {
+      for (size_t i = 0; i < side.size(); ++i) {
+        const Address address = plus(at, channel_bytes(nest_.input, side[i].begin));
+        states[i] = reducer_.accumulate(states[i], load(type, address, side[i].stored), offset);
+      }
+      return states;
+    };
+    const Lowering::States states = low_.reduce(cursor, nest_.dims.size(), fresh, leaf, unroll_limit());
+    for (size_t i = 0; i < side.size(); ++i) {
+      Cursor at = cursor;
+      at.output = plus(at.output, channel_bytes(nest_.output, side[i].begin));
+      if (nest_.indices) at.indices = plus(at.indices, channel_bytes(*nest_.indices, side[i].begin));
+      low_.store(at, states[i], Lanes::channels(lanes, side[i].stored));
+    }
+  }
+
+  Value load(Type type, const Address& address, const std::vector<int64_t>& wanted) {
+    if (wanted.empty()) return b_.load(type, address);
+    return b_.load(type, address, b_.vmask(type.mask_of(), wanted),
+                   b_.vconst_splat(type, reducer_.identity()));
+  }
+
+  int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_taps : 1; }
+  static int64_t channel_bytes(const View& view, int64_t channels) {
+    return view.channel_stride * channels * bytes(view.dtype);
+  }
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  Builder& b_;
+  Reducer& reducer_;
+  Lowering low_;
+};
+
+Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  Builder builder(print(schedule), isa);
+  auto reducer = make_reducer(nest, builder);
+  if (!reducer) return tl::unexpected(reducer.error());
+  if (schedule.lanes > 1 && !channels_adjacent(nest))
+    return unsupported("schedule.strides",
+                       "channels_last with lanes > 1 needs channels that lie next to each other",
+                       "use lanes=1");
+  if (schedule.tail == Tail::overlap && nest.channels < schedule.lanes)
+    return unsupported("schedule.tail", "an overlapping tail needs at least as many channels as lanes",
+                       "use tail=mask or tail=split");
+  ChannelsLast(nest, schedule, builder, **reducer).emit();
+  return builder.finish();
+}
+
+}  // namespace
+
+const FamilyInfo channels_last_family = {Family::channels_last, "channels_last", enumerate_channels_last,
+                                         lower_channels_last};
+
+}  // namespace pooljit::ir
