@@ -17,6 +17,8 @@ namespace pooljit::frontend {
 
 enum class Layout : uint8_t { nchw, nhwc };  // where elements lie; names for any rank
 
+inline constexpr size_t max_rank = 3;  // spatial dimensions
+
 struct SpecDim {  // one spatial dimension
   int64_t input = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
   bool operator==(const SpecDim&) const = default;
@@ -27,7 +29,7 @@ struct PoolSpec {
   ir::DType dtype = ir::DType::f32;
   std::optional<int64_t> batch;  // absent: unbatched
   int64_t channels = 1;
-  std::vector<SpecDim> dims;  // 1 to 3, outermost first
+  std::vector<SpecDim> dims;  // 1 to max_rank, outermost first
   Layout layout = Layout::nchw;
   // Explicit strides in elements, in logical order (N if batched, C, spatial...); empty: packed in `layout`.
   std::vector<int64_t> strides, output_strides;

@@ -1,0 +1,12 @@
+// The checker: what every spelling's PoolSpec must obey before anybody else sees it.
+#pragma once
+
+#include "frontend/pool_spec.h"
+
+namespace pooljit::frontend {
+
+// The spec in its normal form (explicit strides that say what the layout says are left out), or the first
+// broken rule of frontend/rules.def. Safe on any values.
+ir::Result<PoolSpec> check_spec(PoolSpec spec);
+
+}  // namespace pooljit::frontend

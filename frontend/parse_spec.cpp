@@ -1,0 +1,13 @@
+#include "frontend/check.h"
+#include "frontend/dialects.h"
+#include "frontend/pool_spec.h"
+
+namespace pooljit::frontend {
+
+ir::Result<PoolSpec> parse_spec(std::string_view text) {
+  ir::Result<PoolSpec> spec = parse_canonical(text);
+  if (!spec) return spec;
+  return check_spec(std::move(*spec));
+}
+
+}  // namespace pooljit::frontend

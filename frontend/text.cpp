@@ -1,0 +1,212 @@
+// A recursive-descent parser over a cursor. The first error ends it; every step says whether to go on.
+#include "frontend/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/rules.h"
+
+namespace pooljit::frontend {
+
+namespace {
+
+constexpr size_t longest_text = 65536;
+constexpr size_t longest_quote = 40;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.'; }
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  std::optional<ir::Error> parse(Call& call) {
+    read_call(call);
+    return std::move(error_);
+  }
+
+ private:
+  bool read_call(Call& call) {
+    if (!read_word(call.name, "an operator") || !expect('(')) return false;
+    if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_integers(call.dims, ']')) return false;
+    if (accept(':') && !read_word(call.layout, "a layout")) return false;
+    while (accept(',')) {
+      Argument argument;
+      if (!read_argument(argument)) return false;
+      if (!call.arguments.push(argument)) return fail("too many arguments at");
+    }
+    if (!expect(')')) return false;
+    skip_blanks();
+    return next_ == text_.size() || fail("nothing more expected, but got");
+  }
+
+  bool read_argument(Argument& argument) {
+    skip_blanks();
+    if (next_ < text_.size() && is_letter(text_[next_])) {
+      Word word;
+      if (!read_word(word, "a keyword")) return false;
+      if (!accept('=')) {
+        argument.value.text = word.text;
+        argument.value.at = word.at;
+        return true;
+      }
+      argument.keyword = word;
+    }
+    return read_value(argument.value);
+  }
+
+  bool read_value(Value& value) {
+    skip_blanks();
+    const size_t begin = next_;
+    value.at = begin + 1;
+    if (next_ < text_.size() && is_letter(text_[next_])) {
+      Word word;
+      if (!read_word(word, "a value")) return false;
+    } else if (accept('[')) {
+      value.kind = Value::Kind::list;
+      if (!read_integers(value.integers, ']')) return false;
+    } else if (accept('(')) {
+      value.kind = Value::Kind::list;
+      if (!read_integers(value.integers, ')')) return false;
+    } else if (next_ == text_.size() || !(is_digit(text_[next_]) || text_[next_] == '-')) {
+      return fail("a value expected, but got");
+    } else if (accept_decimal()) {
+      value.kind = Value::Kind::decimal;
+    } else {
+      value.kind = Value::Kind::integer;
+      if (!read_integer(value.integers)) return false;
+    }
+    value.text = text_.substr(begin, next_ - begin);
+    return true;
+  }
+
+  // A number that is no integer: no dialect's integers take one, but its text may mean something to others.
+  bool accept_decimal() {
+    const char* const begin = text_.data() + next_;
+    const char* const end = text_.data() + text_.size();
+    const char* const digits_end = std::find_if_not(begin + (*begin == '-'), end, is_digit);
+    if (digits_end == end || (*digits_end != '.' && *digits_end != 'e')) return false;
+    double value = 0;
+    const auto [number_end, status] = std::from_chars(begin, end, value);
+    if (status != std::errc() || (number_end != end && is_word(*number_end))) return false;
+    next_ += static_cast<size_t>(number_end - begin);
+    return true;
+  }
+
+  // The rest of a list, after its opening bracket.
+  bool read_integers(Integers& integers, char close) {
+    while (!accept(close)) {
+      if (!read_integer(integers)) return false;
+      if (accept(',')) continue;
+      return expect(close);
+    }
+    return true;
+  }
+
+  bool read_integer(Integers& integers) {
+    skip_blanks();
+    int64_t value = 0;
+    const char* const begin = text_.data() + next_;
+    const auto [end, status] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (status == std::errc::invalid_argument) return fail("an integer expected, but got", Rule::number);
+    // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
+    if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
+      return fail("got", Rule::number);
+    if (!integers.push(value)) return fail("a list this long is never right, at");
+    next_ += static_cast<size_t>(end - begin);
+    return true;
+  }
+
+  bool read_word(Word& word, std::string_view what) {
+    skip_blanks();
+    size_t end = next_;
+    if (end < text_.size() && is_letter(text_[end]))
+      while (end < text_.size() && is_word(text_[end])) ++end;
+    if (end == next_) return fail(fmt::format("{} expected, but got", what));
+    word = {text_.substr(next_, end - next_), next_ + 1};
+    next_ = end;
+    return true;
+  }
+
+  bool accept(char c) {
+    skip_blanks();
+    if (next_ == text_.size() || text_[next_] != c) return false;
+    ++next_;
+    return true;
+  }
+
+  bool expect(char c) { return accept(c) || fail(fmt::format("'{}' expected, but got", c)); }
+
+  void skip_blanks() {
+    while (next_ < text_.size() && is_blank(text_[next_])) ++next_;
+  }
+
+  // Ends the parse with an error about what stands at the cursor: a whole word or number, or one character.
+  bool fail(std::string_view message, Rule rule = Rule::syntax) {
+    if (error_) return false;
+    if (next_ == text_.size()) {
+      error_ = broken(rule, fmt::format("{} the end of the text", message)).value();
+      return false;
+    }
+    size_t end = next_ + 1;
+    while (end < text_.size() && is_word(text_[end])) ++end;
+    error_ = broken(rule, fmt::format("{} {}", message, quote(text_.substr(next_, end - next_), next_ + 1)))
+                 .value();
+    return false;
+  }
+
+  std::string_view text_;
+  size_t next_ = 0;
+  std::optional<ir::Error> error_;
+};
+
+// Levenshtein distance by one row of the table.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<ir::Error> parse_call(std::string_view text, Call& call) {
+  if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
+  return Parser(text).parse(call);
+}
+
+std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end) {
+  std::string_view best;
+  size_t best_distance = 4;  // further away it is another word, not a misspelling
+  if (word.size() > longest_quote) return best;
+  for (const std::string_view* candidate = begin; candidate != end; ++candidate) {
+    const size_t d = distance(word, *candidate);
+    if (d < std::min(best_distance, candidate->size())) {
+      best = *candidate;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+std::string quote(std::string_view text, size_t at) {
+  std::string shown;
+  for (char c : text.substr(0, longest_quote)) shown += c >= ' ' && c <= '~' ? c : '?';
+  return fmt::format("'{}{}' at character {}", shown, text.size() > longest_quote ? "..." : "", at);
+}
+
+}  // namespace pooljit::frontend
