@@ -272,7 +272,7 @@ class Translator {
     open_.pop_back();
     llvm::BasicBlock* const latch = build_.GetInsertBlock();
     llvm::Value* const next = build_.CreateAdd(loop.iv, build_.getInt64(1), "", true, true);
-    build_.CreateCondBr(build_.CreateICmpSLT(next, loop.trip), loop.body, loop.exit);
+    build_.CreateCondBr(build_.CreateICmpNE(next, loop.trip), loop.body, loop.exit);
     loop.iv->addIncoming(next, latch);
     loop.exit->moveAfter(latch);
     build_.SetInsertPoint(loop.exit);
