@@ -1,0 +1,123 @@
+// Schedules as data, and the sentence that an unsuitable one is refused with.
+#include "ir/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace pooljit::ir {
+namespace {
+
+// max, kernel 3, stride 2, padding 1 on 56 x 56, packed.
+PoolNest stem(int64_t channels, bool channels_last, DType dtype = DType::f32) {
+  PoolNest nest;
+  nest.channels = channels;
+  const NestDim dim{
+      .input = 56, .output = 28, .kernel = 3, .stride = 2, .dilation = 1, .pad_begin = 1, .pad_end = 1};
+  nest.dims = {dim, dim};
+  const auto view = [&](int64_t extent) {
+    View packed{
+        .dtype = dtype, .batch_stride = channels * extent * extent, .channel_stride = 1, .strides = {}};
+    if (channels_last) {
+      packed.strides = {extent * channels, channels};
+    } else {
+      packed.channel_stride = extent * extent;
+      packed.strides = {extent, 1};
+    }
+    return packed;
+  };
+  nest.input = view(56);
+  nest.output = view(28);
+  return nest;
+}
+
+TEST(Schedule, PrintsAndParsesBack) {
+  for (const bool channels_last : {false, true})
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+      for (const DType dtype : {DType::f32, DType::u8})
+        for (const Schedule& schedule : enumerate_schedules(stem(64, channels_last, dtype), isa)) {
+          const Result<Schedule> parsed = parse_schedule(print(schedule));
+          ASSERT_TRUE(parsed) << to_string(parsed.error());
+          EXPECT_EQ(*parsed, schedule) << print(schedule);
+        }
+}
+
+TEST(Schedule, EveryEnumeratedOneLowers) {
+  for (const bool channels_last : {false, true})
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+      for (const DType dtype : {DType::f32, DType::u8})
+        for (const int64_t channels : {1, 3, 31, 64}) {
+          const PoolNest nest = stem(channels, channels_last, dtype);
+          const std::vector<Schedule> schedules = enumerate_schedules(nest, isa);
+          EXPECT_FALSE(schedules.empty());
+          for (const Schedule& schedule : schedules) {
+            const Result<Program> program = lower(nest, schedule, isa);
+            EXPECT_TRUE(program) << print(schedule) << ": " << to_string(program.error());
+          }
+        }
+}
+
+TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
+  EXPECT_EQ(enumerate_schedules(stem(64, true), Isa::avx512)[0].family, Family::channels_last);
+  EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].family, Family::channels_first);
+  EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].lanes, 16);
+}
+
+TEST(Schedule, CodeDoesNotGrowWithTheTensor) {
+  PoolNest small = stem(64, false);
+  PoolNest large = stem(64, false);
+  for (NestDim& dim : large.dims) dim.input *= 20, dim.output *= 20;
+  const Schedule schedule = enumerate_schedules(large, Isa::avx512)[0];
+  const auto size = [&](const PoolNest& nest) { return lower(nest, schedule, Isa::avx512)->insts.size(); };
+  EXPECT_LE(size(large), size(small) + size(small) / 2);
+}
+
+struct Refused {
+  const char* schedule;
+  bool channels_last;
+  DType dtype;
+  const char* id;
+};
+
+TEST(Schedule, RefusesWithASentence) {
+  const Refused table[] = {
+      {"channels_last(lanes=3)", true, DType::f32, "schedule.lanes"},
+      {"channels_last(lanes=0)", true, DType::f32, "schedule.lanes"},
+      {"channels_last(lanes=16)", true, DType::f32, "schedule.lanes"},
+      {"channels_last(lanes=8, unroll=0)", true, DType::f32, "schedule.unroll"},
+      {"channels_last(lanes=8, unroll=17)", true, DType::f32, "schedule.unroll"},
+      {"channels_last(lanes=8)", false, DType::f32, "schedule.strides"},
+      {"channels_first(lanes=8)", true, DType::f32, "schedule.strides"},
+      {"channels_first(lanes=32, tail=mask)", false, DType::u8, "schedule.tail"},
+      {"channels_first(lanes=32, tail=overlap)", false, DType::u8, "schedule.tail"},
+      {"channels_last(lanes=32, tail=overlap)", true, DType::u8, "schedule.tail"},
+  };
+  for (const Refused& row : table) {
+    const Result<Schedule> schedule = parse_schedule(row.schedule);
+    ASSERT_TRUE(schedule) << row.schedule;
+    const Result<Program> program = lower(stem(17, row.channels_last, row.dtype), *schedule, Isa::avx2);
+    ASSERT_FALSE(program) << row.schedule;
+    EXPECT_EQ(program.error().id, row.id) << row.schedule << ": " << program.error().message;
+  }
+}
+
+TEST(Schedule, RowsFirstNeedsAnyOrder) {
+  PoolNest nest = stem(4, false);
+  nest.zeros = ZeroRule::first;
+  const Result<Program> program =
+      lower(nest, *parse_schedule("channels_first(lanes=8, tail=mask, order=rows_first)"), Isa::avx2);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().id, "schedule.order");
+}
+
+TEST(Schedule, WrongTextNamesThePart) {
+  for (const char* text : {"", "channels_last", "channels_middle(lanes=1)", "channels_last(lanes=x)",
+                           "channels_last(tail=none)", "channels_last(colour=red)", "channels_last(lanes)"}) {
+    const Result<Schedule> schedule = parse_schedule(text);
+    ASSERT_FALSE(schedule) << text;
+    EXPECT_EQ(schedule.error().id, "schedule.text") << text;
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::ir
