@@ -1,0 +1,162 @@
+// pooljit's C++ interface: one line of text describes a pooling layer, a kernel made for exactly that layer
+// comes back.
+//
+//   const pooljit::Kernel kernel =
+//       pooljit::compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
+//   kernel.run(input, output);
+//
+// Needs nothing but the standard library (C++20). Every mistake of the caller is a pooljit::Error.
+//
+// Threads: every function may be called from any thread. A Kernel is immutable; one kernel may be run by many
+// threads at once. Compiling the same spec from many threads makes its code once.
+// fork(): kernels run in the child as in the parent; a child forked while another thread was inside compile()
+// must not call compile().
+// Signals: no handler is installed; Kernel::run on one thread takes no lock and allocates nothing. Kernels
+// have no unwind tables: do not throw or longjmp across a running one from a signal handler.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#if defined(__GNUC__)
+#define POOLJIT_CXX_API __attribute__((visibility("default")))
+#else
+#define POOLJIT_CXX_API
+#endif
+
+namespace pooljit {
+
+namespace runtime {
+class Kernel;
+}
+
+// A mistake of the caller's, something unsupported, or a refusal of the system. what() is "id: message
+// (hint)".
+class POOLJIT_CXX_API Error : public std::runtime_error {
+ public:
+  enum class Kind : uint8_t {
+    invalid = 1,      // the spec, an option or an argument is wrong
+    unsupported = 2,  // it is right, but this build or this machine cannot do it
+    system = 3,       // the system refused memory or a permission
+  };
+  Error(Kind kind, std::string_view id, std::string_view message, std::string_view hint);
+  Error(const Error&);
+  Error& operator=(const Error&);
+  ~Error() override;
+
+  Kind kind() const noexcept { return kind_; }
+  // Stable: "spec.padding", "runtime.isa"; docs/errors.md lists them all.
+  const std::string& id() const noexcept { return id_; }
+  // What to write instead; may be empty.
+  const std::string& hint() const noexcept { return hint_; }
+
+ private:
+  Kind kind_;
+  std::string id_, hint_;
+};
+
+// A reference to something callable, which must outlive it. Costs nothing to make.
+template <typename Signature>
+class FunctionRef;
+template <typename Return, typename... Args>
+class FunctionRef<Return(Args...)> {
+ public:
+  template <typename Callable>
+  requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>) FunctionRef(Callable&& callable)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
+        call_([](void* object, Args... args) -> Return {
+          return (*static_cast<std::remove_reference_t<Callable>*>(object))(static_cast<Args>(args)...);
+        }) {}
+  Return operator()(Args... args) const { return call_(object_, static_cast<Args>(args)...); }
+
+ private:
+  void* object_;
+  Return (*call_)(void*, Args...);
+};
+
+// Where a kernel's work is split over threads. Derive from it to use an engine's own pool.
+struct POOLJIT_CXX_API ThreadPool {
+  virtual ~ThreadPool();
+  // How many threads work at once, the calling one included; >= 1. Kernels cut their work to suit it.
+  virtual int threads() const = 0;
+  // Calls task(0) ... task(tasks - 1), each once, in any order, on any threads, and returns when all have
+  // returned. Called from many threads at once if kernels are run from many. `task` does not throw.
+  virtual void parallel(int64_t tasks, FunctionRef<void(int64_t)> task) = 0;
+};
+
+// How to compile. The words are those of pooljit_compile's options.
+struct Options {
+  std::string backend = "auto";  // auto xbyak llvm interpreter reference; auto: xbyak
+  std::string isa = "auto";      // auto avx2 avx512; auto: the best that this machine has
+  // As `pooljit show --stage schedule` prints it; empty: the best one for the spec.
+  std::string schedule = {};
+  // Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread.
+  int threads = 0;
+};
+
+// How to run, where it differs from what the kernel was compiled with.
+struct RunOptions {
+  // Instead of the built-in pool.
+  ThreadPool* pool = nullptr;
+  // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's.
+  int64_t batch = -1;
+};
+
+// A compiled pooling layer: a cheap handle that can be copied. The code lives as long as any handle to it.
+class POOLJIT_CXX_API Kernel {
+ public:
+  // Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of dtype(), which
+  // lie in memory as input_strides() and output_strides() say; any alignment of the element will do.
+  // `indices` (int64, numbered within the plane of one n and c, -1 for an empty window, laid out like the
+  // output) is given exactly if has_indices(). Nothing but the elements of the views is read or written.
+  //
+  // Errors, before anything is written: "run.null", "run.indices", "run.overlap" (buffers overlap),
+  // "run.batch". A batch of 0 succeeds, whatever the pointers.
+  void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
+
+  // In logical order: N (if the spec is batched), C, spatial dimensions.
+  std::span<const int64_t> input_shape() const;
+  std::span<const int64_t> output_shape() const;
+  // Of those dimensions, in elements. The indices have the output's.
+  std::span<const int64_t> input_strides() const;
+  std::span<const int64_t> output_strides() const;
+  // From a view's first byte to behind its last: what a buffer must hold.
+  size_t input_bytes() const;
+  size_t output_bytes() const;
+  size_t indices_bytes() const;  // 0 unless has_indices()
+
+  std::string_view dtype() const;  // "float32"
+  bool has_indices() const;
+  std::string_view spec() const;       // canonical text
+  std::string_view signature() const;  // what the code depends on: the canonical text without the batch
+  std::string_view backend() const;    // chosen: "xbyak"
+  std::string_view isa() const;        // chosen: "avx512"; "none" for the reference
+  std::string_view schedule() const;   // chosen; empty for the reference
+  // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
+  size_t code_bytes() const;
+  // From text to callable, when the code was made. Other kernels may share it.
+  std::chrono::nanoseconds compile_time() const;
+
+ private:
+  friend POOLJIT_CXX_API Kernel compile(std::string_view, const Options&);
+  explicit Kernel(std::shared_ptr<const runtime::Kernel> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const runtime::Kernel> impl_;
+};
+
+// Compiles, or finds the kernel in the cache. Errors: "spec.*", "runtime.options", "runtime.isa",
+// "backend.missing", "schedule.*", "jit.*".
+POOLJIT_CXX_API Kernel compile(std::string_view spec, const Options& options = {});
+
+// "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
+POOLJIT_CXX_API Options parse_options(std::string_view text);
+
+POOLJIT_CXX_API std::string_view version();  // "0.1.0"
+
+}  // namespace pooljit

@@ -1,0 +1,66 @@
+// The C++ interface of include/pooljit.hpp, on top of the runtime: values become exceptions.
+#include "ir/dtype.h"
+#include "pooljit.hpp"
+#include "runtime/compile.h"
+#include "runtime/options.h"
+
+namespace pooljit {
+namespace {
+
+[[noreturn]] void raise(const ir::Error& error) {
+  const auto kind = error.kind == ir::ErrorKind::invalid       ? Error::Kind::invalid
+                    : error.kind == ir::ErrorKind::unsupported ? Error::Kind::unsupported
+                                                               : Error::Kind::system;
+  throw Error(kind, error.id, error.message, error.hint);
+}
+
+template <typename T>
+T value_or_raise(ir::Result<T> result) {
+  if (!result) raise(result.error());
+  return std::move(*result);
+}
+
+std::string what_text(std::string_view id, std::string_view message, std::string_view hint) {
+  return ir::to_string({ir::ErrorKind::invalid, std::string(id), std::string(message), std::string(hint)});
+}
+
+}  // namespace
+
+Error::Error(Kind kind, std::string_view id, std::string_view message, std::string_view hint)
+    : std::runtime_error(what_text(id, message, hint)), kind_(kind), id_(id), hint_(hint) {}
+Error::Error(const Error&) = default;
+Error& Error::operator=(const Error&) = default;
+Error::~Error() = default;
+
+ThreadPool::~ThreadPool() = default;
+
+void Kernel::run(const void* input, void* output, void* indices, const RunOptions& options) const {
+  if (auto done = impl_->run(input, output, indices, options.pool, options.batch); !done) raise(done.error());
+}
+
+std::span<const int64_t> Kernel::input_shape() const { return impl_->input_shape(); }
+std::span<const int64_t> Kernel::output_shape() const { return impl_->output_shape(); }
+std::span<const int64_t> Kernel::input_strides() const { return impl_->input_strides(); }
+std::span<const int64_t> Kernel::output_strides() const { return impl_->output_strides(); }
+size_t Kernel::input_bytes() const { return size_t(impl_->input_view().span_bytes()); }
+size_t Kernel::output_bytes() const { return size_t(impl_->output_view().span_bytes()); }
+size_t Kernel::indices_bytes() const { return size_t(impl_->indices_view().span_bytes()); }
+std::string_view Kernel::dtype() const { return ir::info(impl_->spec().dtype).spec_name; }
+bool Kernel::has_indices() const { return impl_->spec().return_indices; }
+std::string_view Kernel::spec() const { return impl_->text(); }
+std::string_view Kernel::signature() const { return impl_->code().info.signature; }
+std::string_view Kernel::backend() const { return impl_->code().info.backend; }
+std::string_view Kernel::isa() const { return impl_->code().info.isa; }
+std::string_view Kernel::schedule() const { return impl_->code().info.schedule; }
+size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
+std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
+
+Kernel compile(std::string_view spec, const Options& options) {
+  return Kernel(value_or_raise(runtime::compile(spec, options)));
+}
+
+Options parse_options(std::string_view text) { return value_or_raise(runtime::parse_option_words(text)); }
+
+std::string_view version() { return POOLJIT_VERSION; }
+
+}  // namespace pooljit

@@ -1,0 +1,154 @@
+#include "runtime/cache.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "runtime/kernel.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// Calls an action when a scope is left, unless it was told not to.
+template <typename Action>
+class OnExit {
+ public:
+  explicit OnExit(Action action) : action_(std::move(action)) {}
+  ~OnExit() {
+    if (armed_) action_();
+  }
+  OnExit(const OnExit&) = delete;
+  OnExit& operator=(const OnExit&) = delete;
+  void dismiss() { armed_ = false; }
+
+ private:
+  Action action_;
+  bool armed_ = true;
+};
+
+// Eviction costs passes over all entries, so it makes room for several.
+size_t after_eviction(size_t limit) { return limit - limit / 8; }
+
+}  // namespace
+
+size_t Cache::TextHash::operator()(const TextView& view) const {
+  const std::hash<std::string_view> hash;
+  // The options are few and short: their differences need to reach the hash, not to spread well.
+  const Options& options = view.options;
+  return hash(view.spec) + 31 * hash(options.backend) + 131 * hash(options.isa) +
+         (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads);
+}
+
+void Cache::touch(std::atomic<Time>& used) const {
+  if (used.load(std::memory_order_relaxed) != now_) used.store(now_, std::memory_order_relaxed);
+}
+
+KernelPtr Cache::find(std::string_view spec, const Options& options) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = texts_.find(TextView{spec, options});
+  if (found == texts_.end()) return nullptr;
+  touch(found->second.used);
+  touch(found->second.slot->used);
+  return found->second.kernel;
+}
+
+void Cache::remember(std::string_view spec, const Options& options, std::string_view key, KernelPtr kernel) {
+  const std::unique_lock lock(mutex_);
+  const auto found = codes_.find(key);
+  if (found == codes_.end() || found->second->code != &kernel->code()) return;
+  Text& text = texts_.try_emplace(TextKey{std::string(spec), options}).first->second;
+  text.kernel = std::move(kernel);
+  text.slot = found->second;
+  text.used = ++now_;
+  if (texts_.size() > limits_.entries * cache_texts_per_entry) evict_texts();
+}
+
+Cache::Made Cache::get(std::string_view key, FunctionRef<Made()> make) {
+  std::promise<Made> promise;
+  const auto slot = std::make_shared<Slot>();
+  slot->made = promise.get_future().share();
+  {
+    std::unique_lock lock(mutex_);
+    const auto [entry, is_new] = codes_.try_emplace(std::string(key), slot);
+    if (!is_new) {
+      touch(entry->second->used);
+      const std::shared_future<Made> made = entry->second->made;
+      lock.unlock();
+      return made.get();
+    }
+    slot->used = ++now_;
+  }
+  OnExit forget([&] {
+    const std::unique_lock lock(mutex_);
+    const auto entry = codes_.find(key);
+    if (entry != codes_.end() && entry->second == slot) codes_.erase(entry);
+  });
+  try {
+    Made made = make();
+    if (made) {
+      keep(*slot, **made);
+      forget.dismiss();
+    }
+    promise.set_value(made);
+    return made;
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+void Cache::keep(Slot& slot, const Code& code) {
+  const std::unique_lock lock(mutex_);
+  slot.code = &code;
+  slot.bytes = code.info.held_bytes;
+  bytes_ += slot.bytes;
+  ++made_;
+  if (codes_.size() > limits_.entries || bytes_ > limits_.bytes) evict_codes();
+}
+
+// Allocates nothing, so that it cannot fail half way. Ends: what is being made counts as an entry but is left
+// alone, and holds no bytes yet.
+void Cache::evict_codes() {
+  const auto is_made = [](const auto& entry) { return entry.second->code != nullptr; };
+  while ((codes_.size() > after_eviction(limits_.entries) || bytes_ > after_eviction(limits_.bytes)) &&
+         std::any_of(codes_.begin(), codes_.end(), is_made))
+    evict_oldest_code();
+  std::erase_if(texts_, [](const auto& text) { return !text.second.slot->code; });
+}
+
+void Cache::evict_oldest_code() {
+  const auto oldest = std::min_element(codes_.begin(), codes_.end(), [](const auto& a, const auto& b) {
+    if (!a.second->code || !b.second->code) return a.second->code != nullptr;
+    return a.second->used < b.second->used;
+  });
+  bytes_ -= oldest->second->bytes;
+  oldest->second->code = nullptr;
+  ++evicted_;
+  codes_.erase(oldest);
+}
+
+// Spellings are cheap to lose: the half of time that lies further back goes, which takes one pass.
+void Cache::evict_texts() {
+  Time oldest = now_;
+  for (const auto& [key, text] : texts_) oldest = std::min(oldest, text.used.load());
+  const Time cutoff = oldest + (now_ - oldest) / 2;
+  std::erase_if(texts_, [cutoff](const auto& text) { return text.second.used <= cutoff; });
+}
+
+Cache::Stats Cache::stats() const {
+  const std::shared_lock lock(mutex_);
+  return {codes_.size(), bytes_, texts_.size(), made_, evicted_};
+}
+
+void Cache::clear() {
+  const std::unique_lock lock(mutex_);
+  texts_.clear();
+  std::erase_if(codes_, [](const auto& entry) { return entry.second->code != nullptr; });
+  bytes_ = 0;
+}
+
+Cache& cache() {
+  static Cache& instance = *new Cache;
+  return instance;
+}
+
+}  // namespace pooljit::runtime

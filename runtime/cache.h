@@ -1,0 +1,119 @@
+// The code cache. Two maps: from the text of a spec and its options to a Kernel, so that a hit neither parses
+// nor allocates; and from a key (signature, ISA, schedule, back end) to Code, so that all spellings and batch
+// sizes share it.
+//
+// Thread-safe. Missing code is made once however many threads ask for it: the others wait for the one that
+// makes it. A failure is handed to those who waited, and forgotten. Bounded by entries and bytes; what was
+// used longest ago goes first. Eviction forgets code, and whoever runs it or holds a Kernel keeps it alive.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/error.h"
+#include "pooljit.hpp"
+#include "runtime/code.h"
+#include "runtime/limits.h"
+
+namespace pooljit::runtime {
+
+class Kernel;
+using KernelPtr = std::shared_ptr<const Kernel>;
+
+class Cache {
+ public:
+  struct Limits {
+    size_t entries = cache_entries;
+    size_t bytes = cache_bytes;
+  };
+  struct Stats {
+    size_t entries = 0, bytes = 0, texts = 0;
+    uint64_t made = 0, evicted = 0;
+  };
+  using Made = ir::Result<CodePtr>;
+
+  Cache() : Cache(Limits{}) {}
+  explicit Cache(Limits limits) : limits_(limits) {}
+
+  // The kernel that was remembered for this text; null if there is none.
+  KernelPtr find(std::string_view spec, const Options& options) const;
+  // Remembers a kernel for a text. Its code is what get(key) gave; nothing is remembered if that is evicted
+  // already.
+  void remember(std::string_view spec, const Options& options, std::string_view key, KernelPtr kernel);
+
+  // The code for the key. If it is missing, `make` is called, by one thread. If it throws, so does get(), in
+  // all threads that waited.
+  Made get(std::string_view key, FunctionRef<Made()> make);
+
+  Stats stats() const;
+  void clear();  // what is being made stays
+
+ private:
+  // Time is counted in insertions: a hit writes only if something was inserted since the last one, so hits
+  // from many threads do not fight for a cache line.
+  using Time = uint64_t;
+
+  struct Slot {
+    std::shared_future<Made> made;
+    const Code* code = nullptr;  // null while it is being made
+    size_t bytes = 0;
+    std::atomic<Time> used = 0;
+  };
+
+  struct TextKey {
+    std::string spec;
+    Options options;
+  };
+  struct TextView {
+    std::string_view spec;
+    const Options& options;
+  };
+  struct Text {
+    KernelPtr kernel;
+    std::shared_ptr<Slot> slot;
+    mutable std::atomic<Time> used = 0;
+  };
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(const TextKey& key) const { return (*this)(TextView{key.spec, key.options}); }
+    size_t operator()(const TextView& view) const;
+  };
+  struct TextEqual {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return a.spec == b.spec && a.options.backend == b.options.backend && a.options.isa == b.options.isa &&
+             a.options.schedule == b.options.schedule && a.options.threads == b.options.threads;
+    }
+  };
+  struct StringHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  void touch(std::atomic<Time>& used) const;
+  void keep(Slot& slot, const Code& code);
+  void evict_codes();
+  void evict_oldest_code();
+  void evict_texts();
+
+  const Limits limits_;
+  mutable std::shared_mutex mutex_;  // guards all below; the atomics may be written under a shared lock
+  std::unordered_map<std::string, std::shared_ptr<Slot>, StringHash, std::equal_to<>> codes_;
+  std::unordered_map<TextKey, Text, TextHash, TextEqual> texts_;
+  size_t bytes_ = 0;
+  Time now_ = 0;
+  uint64_t made_ = 0, evicted_ = 0;
+};
+
+// The one that compile() uses. Lives as long as the process.
+Cache& cache();
+
+}  // namespace pooljit::runtime

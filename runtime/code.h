@@ -1,0 +1,54 @@
+// Code: what compiling makes and the cache keeps. It serves every batch size, and is run from many threads at
+// once.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/nest.h"
+#include "ir/program.h"
+#include "ir/schedule.h"
+#include "runtime/split.h"
+
+namespace pooljit::runtime {
+
+// The first elements of the views, and how many batches they hold.
+struct Call {
+  const void* input = nullptr;
+  void* output = nullptr;
+  void* indices = nullptr;
+  int64_t batch = 0;
+};
+
+// What is known of code however it was made.
+struct CodeInfo {
+  ir::PoolNest nest;
+  std::string signature;
+  std::string_view backend;  // a row of runtime/engines.def
+  std::string_view isa;      // a row of ir/isa.def, or "none"
+  std::string schedule;      // empty: there is none
+  std::vector<ir::TaskDim> tasks;
+  size_t code_bytes = 0;  // of machine code
+  size_t held_bytes = 0;  // of memory in all: what the cache counts
+  std::chrono::nanoseconds compile_time{};
+};
+
+class Code {
+ public:
+  explicit Code(CodeInfo code_info) : info(std::move(code_info)) {}
+  virtual ~Code() = default;
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+
+  // Does ranges[i] of info.tasks[i], for all of them.
+  virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
+
+  CodeInfo info;  // complete when the code is handed out
+};
+
+using CodePtr = std::shared_ptr<const Code>;
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,73 @@
+#include "runtime/compile.h"
+
+#include <fmt/format.h>
+
+#include "runtime/cache.h"
+#include "runtime/options.h"
+
+namespace pooljit::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What the text and the options say.
+struct Request {
+  frontend::PoolSpec spec;
+  Choices choices;
+  int threads = 1;
+};
+
+ir::Result<Request> read_request(std::string_view spec_text, const Options& options) {
+  auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  const auto choices = resolve(options);
+  if (!choices) return tl::unexpected(choices.error());
+  return Request{std::move(*spec), *choices, thread_count(options)};
+}
+
+ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
+  const EngineInfo& engine = info(request.choices.engine);
+  auto code = engine.make(frontend::make_nest(request.spec), request.choices);
+  if (!code) return tl::unexpected(code.error());
+  CodeInfo& made = (*code)->info;
+  made.signature = frontend::signature(request.spec);
+  made.backend = engine.text;
+  made.compile_time = Clock::now() - start;
+  return *code;
+}
+
+KernelPtr bind(Request request, CodePtr code) {
+  return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads);
+}
+
+}  // namespace
+
+ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
+  if (KernelPtr known = cache().find(spec_text, options)) return known;
+  const auto start = Clock::now();
+  auto request = read_request(spec_text, options);
+  if (!request) return tl::unexpected(request.error());
+  const std::string key = cache_key(request->spec, request->choices);
+  const auto code = cache().get(key, [&] { return make_code(*request, start); });
+  if (!code) return tl::unexpected(code.error());
+  KernelPtr kernel = bind(std::move(*request), *code);
+  cache().remember(spec_text, options, key, kernel);
+  return kernel;
+}
+
+ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {
+  const auto start = Clock::now();
+  auto request = read_request(spec_text, options);
+  if (!request) return tl::unexpected(request.error());
+  const auto code = make_code(*request, start);
+  if (!code) return tl::unexpected(code.error());
+  return bind(std::move(*request), *code);
+}
+
+std::string cache_key(const frontend::PoolSpec& spec, const Choices& choices) {
+  return fmt::format("{} isa={} schedule={} backend={}", frontend::signature(spec),
+                     ir::info(choices.isa).text, choices.schedule ? ir::print(*choices.schedule) : "best",
+                     info(choices.engine).text);
+}
+
+}  // namespace pooljit::runtime

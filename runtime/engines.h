@@ -1,0 +1,50 @@
+// Engines: from a spec's nest and the choices made for it to Code. A row of runtime/engines.def each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "ir/error.h"
+#include "ir/isa.h"
+#include "ir/nest.h"
+#include "ir/schedule.h"
+#include "runtime/code.h"
+
+namespace pooljit::runtime {
+
+enum class Engine : uint8_t {
+#define ENGINE(name, text, maker, note) name,
+#include "runtime/engines.def"
+#undef ENGINE
+};
+
+// What to make, with nothing left open but the schedule.
+struct Choices {
+  Engine engine = Engine::xbyak;
+  ir::Isa isa = ir::Isa::avx2;
+  std::optional<ir::Schedule> schedule;  // absent: the nest's best one
+};
+
+using MakeCode = ir::Result<std::shared_ptr<Code>> (*)(ir::PoolNest nest, const Choices& choices);
+
+struct EngineInfo {
+  Engine engine;
+  std::string_view text;
+  bool is_native;  // runs on this machine's ISA; the others run any ISA's Program, or none
+  MakeCode make;
+};
+std::span<const EngineInfo> engines();
+const EngineInfo& info(Engine engine);
+std::optional<Engine> find_engine(std::string_view text);
+
+// False for a back end that this build lacks.
+bool is_built(Engine engine);
+
+// The Program for the choices at a stage, as `pooljit show` prints it.
+ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage);
+
+// The schedule that the choices come to: the one asked for, or the first of enumerate_schedules.
+ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices);
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,103 @@
+#include "runtime/kernel.h"
+
+#include <algorithm>
+
+#include "runtime/threads.h"
+
+namespace pooljit::runtime {
+namespace {
+
+std::vector<int64_t> extents(const ir::PoolNest& nest, int64_t ir::NestDim::*extent) {
+  std::vector<int64_t> result;
+  for (const ir::NestDim& dim : nest.dims) result.push_back(dim.*extent);
+  return result;
+}
+
+// How many tasks each dimension has for this batch; returns how many dimensions there are.
+size_t task_extents(const std::vector<ir::TaskDim>& tasks, int64_t batch,
+                    std::array<int64_t, max_task_dims>& extents) {
+  for (size_t i = 0; i < tasks.size(); ++i)
+    extents[i] = tasks[i].extent == ir::TaskDim::batch_extent ? batch : tasks[i].extent;
+  return tasks.size();
+}
+
+}  // namespace
+
+Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads)
+    : spec_(std::move(spec)),
+      code_(std::move(code)),
+      threads_(threads),
+      text_(frontend::print(spec_)),
+      input_shape_(frontend::input_shape(spec_)),
+      output_shape_(frontend::output_shape(spec_)),
+      input_strides_(frontend::input_strides(spec_)),
+      output_strides_(frontend::output_strides(spec_)) {
+  const ir::PoolNest& nest = code_->info.nest;
+  const int64_t batch = spec_.batch.value_or(1);
+  const std::vector<int64_t> outputs = extents(nest, &ir::NestDim::output);
+  input_ = memory_view(nest.input, batch, nest.channels, extents(nest, &ir::NestDim::input));
+  output_ = memory_view(nest.output, batch, nest.channels, outputs);
+  if (nest.indices) indices_ = memory_view(*nest.indices, batch, nest.channels, outputs);
+  for (const MemoryView* view : {&input_, &output_, &indices_})
+    bytes_per_batch_ += view->with_batch(1).element_count() * view->element_bytes;
+}
+
+ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool,
+                             int64_t batch) const {
+  const int64_t own_batch = spec_.batch.value_or(1);
+  if (batch < 0) batch = own_batch;
+  if (batch == 0) return {};
+  if (batch != own_batch && !spec_.batch)
+    return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
+                       "write the spec with N");
+  const Call call{input, output, indices, batch};
+  if (auto checked = check(call); !checked) return checked;
+  const int threads = useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_);
+  run_split(call, threads, pool);
+  return {};
+}
+
+ir::Result<void> Kernel::check(const Call& call) const {
+  const bool wants_indices = indices_.rank > 0;
+  if (!call.input || !call.output || (wants_indices && !call.indices))
+    return ir::invalid("run.null", std::string("the pointer to the ") +
+                                       (!call.input    ? "input"
+                                        : !call.output ? "output"
+                                                       : "indices") +
+                                       " is null");
+  if (!wants_indices && call.indices)
+    return ir::invalid("run.indices", "indices were given to a kernel that makes none",
+                       "add return_indices=True to the spec");
+  const auto overlapping = [&](const MemoryView& a, const void* a_begin, const MemoryView& b,
+                               const void* b_begin) {
+    return call.batch == spec_.batch.value_or(1)
+               ? overlap(a, a_begin, b, b_begin)
+               : overlap(a.with_batch(call.batch), a_begin, b.with_batch(call.batch), b_begin);
+  };
+  const auto refuse = [](const char* what) {
+    return ir::invalid("run.overlap", std::string(what) + " overlap", "pooling does not work in place");
+  };
+  if (overlapping(input_, call.input, output_, call.output)) return refuse("input and output");
+  if (wants_indices && overlapping(input_, call.input, indices_, call.indices))
+    return refuse("input and indices");
+  if (wants_indices && overlapping(output_, call.output, indices_, call.indices))
+    return refuse("output and indices");
+  return {};
+}
+
+int Kernel::useful_threads(int64_t batch, int threads) const {
+  // In doubles: the product may not fit an int64_t.
+  const double worth_waking = double(bytes_per_batch_) * double(batch) / double(bytes_per_thread);
+  return static_cast<int>(std::clamp(worth_waking, 1.0, double(threads)));
+}
+
+void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
+  std::array<int64_t, max_task_dims> extents;
+  const size_t dims = task_extents(code_->info.tasks, call.batch, extents);
+  const Grid grid({extents.data(), dims}, threads);
+  if (grid.cells() == 1) return code_->run(call, grid.ranges(0));
+  ThreadPool& workers = pool ? *pool : builtin_pool(threads_);
+  workers.parallel(grid.cells(), [&](int64_t cell) { code_->run(call, grid.ranges(cell)); });
+}
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,54 @@
+// Kernel: code bound to one spec, ready to be run. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "ir/error.h"
+#include "pooljit.hpp"
+#include "runtime/code.h"
+#include "runtime/memory_view.h"
+
+namespace pooljit::runtime {
+
+class Kernel {
+ public:
+  // threads: of the built-in pool, >= 1.
+  Kernel(frontend::PoolSpec spec, CodePtr code, int threads);
+
+  // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
+  // the spec's. Errors: "run.null", "run.indices", "run.overlap", "run.batch".
+  ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
+                       int64_t batch = -1) const;
+
+  const frontend::PoolSpec& spec() const { return spec_; }
+  const std::string& text() const { return text_; }  // canonical
+  const Code& code() const { return *code_; }
+  const std::vector<int64_t>& input_shape() const { return input_shape_; }
+  const std::vector<int64_t>& output_shape() const { return output_shape_; }
+  const std::vector<int64_t>& input_strides() const { return input_strides_; }
+  const std::vector<int64_t>& output_strides() const { return output_strides_; }
+  // Of the spec's batch.
+  const MemoryView& input_view() const { return input_; }
+  const MemoryView& output_view() const { return output_; }
+  const MemoryView& indices_view() const { return indices_; }  // empty unless asked for
+
+ private:
+  ir::Result<void> check(const Call& call) const;
+  int useful_threads(int64_t batch, int threads) const;
+  void run_split(const Call& call, int threads, ThreadPool* pool) const;
+
+  frontend::PoolSpec spec_;
+  CodePtr code_;
+  int threads_;
+  std::string text_;
+  std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
+  MemoryView input_, output_, indices_;
+  int64_t bytes_per_batch_ = 0;  // read and written
+};
+
+using KernelPtr = std::shared_ptr<const Kernel>;
+
+}  // namespace pooljit::runtime

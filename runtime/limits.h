@@ -1,0 +1,28 @@
+// Bounds of the runtime, each with its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pooljit::runtime {
+
+// Of one pool. More than any machine that pooling scales to has.
+inline constexpr int max_threads = 256;
+
+// Words of a kernel's argument block; it lies on the stack, so that a call allocates nothing. Three buffers,
+// a table per spatial dimension, begin and count per task dimension come to 16.
+inline constexpr int max_params = 32;
+// N, C and the spatial dimensions.
+inline constexpr int max_task_dims = 8;
+
+// A thread is worth waking for so many bytes read and written: about 5 us of work against 1 to 5 us to wake
+// it.
+inline constexpr int64_t bytes_per_thread = 64 * 1024;
+
+// The cache, unless told otherwise.
+inline constexpr size_t cache_entries = 1024;
+inline constexpr size_t cache_bytes = size_t{64} << 20;
+// Spellings that one kernel is remembered by, on average.
+inline constexpr size_t cache_texts_per_entry = 4;
+
+}  // namespace pooljit::runtime

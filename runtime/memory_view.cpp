@@ -1,0 +1,83 @@
+#include "runtime/memory_view.h"
+
+#include <numeric>
+
+namespace pooljit::runtime {
+namespace {
+
+// A view seen modulo a period: dims whose stride is at least `threshold` are steps over periods, the others
+// make up a block within one.
+struct Folded {
+  int64_t period = 0;  // gcd of the outer strides; 0 if there are none
+  int64_t block = 0;   // bytes from the block's first to behind its last
+};
+
+Folded fold(const MemoryView& view, int64_t threshold) {
+  Folded folded{0, view.element_bytes};
+  for (const MemoryView::Dim& dim : view.dims()) {
+    if (dim.extent <= 1) continue;
+    if (dim.stride >= threshold)
+      folded.period = std::gcd(folded.period, dim.stride);
+    else
+      folded.block += (dim.extent - 1) * dim.stride;
+  }
+  return folded;
+}
+
+// True if no period's worth of a's block touches b's, wherever the periods lie.
+bool apart(const MemoryView& a, const MemoryView& b, int64_t distance, int64_t threshold) {
+  const Folded x = fold(a, threshold), y = fold(b, threshold);
+  const int64_t period = std::gcd(x.period, y.period);
+  if (period == 0) return false;                                // the spans have been compared already
+  const int64_t shift = (distance % period + period) % period;  // of b's block behind a's, within the period
+  return shift >= x.block && shift + y.block <= period;
+}
+
+}  // namespace
+
+int64_t MemoryView::span_bytes() const {
+  int64_t last = 0;
+  for (const Dim& dim : dims()) {
+    if (dim.extent == 0) return 0;
+    last += (dim.extent - 1) * dim.stride;
+  }
+  return rank == 0 ? 0 : last + element_bytes;
+}
+
+int64_t MemoryView::element_count() const {
+  int64_t count = rank == 0 ? 0 : 1;
+  for (const Dim& dim : dims()) count *= dim.extent;
+  return count;
+}
+
+MemoryView MemoryView::with_batch(int64_t batch) const {
+  MemoryView view = *this;
+  view.room[0].extent = batch;
+  return view;
+}
+
+MemoryView memory_view(const ir::View& view, int64_t batch, int64_t channels,
+                       const std::vector<int64_t>& spatial) {
+  const int64_t bytes = ir::bytes(view.dtype);
+  MemoryView memory;
+  memory.element_bytes = bytes;
+  const auto add = [&](int64_t extent, int64_t stride) {
+    memory.room[memory.rank++] = {extent, stride * bytes};
+  };
+  add(batch, view.batch_stride);
+  add(channels, view.channel_stride);
+  for (size_t i = 0; i < spatial.size(); ++i) add(spatial[i], view.strides[i]);
+  return memory;
+}
+
+bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin) {
+  const auto a_address = reinterpret_cast<intptr_t>(a_begin), b_address = reinterpret_cast<intptr_t>(b_begin);
+  const int64_t distance = b_address - a_address;
+  if (distance >= a.span_bytes() || -distance >= b.span_bytes()) return false;
+  for (const MemoryView* view : {&a, &b})
+    for (const MemoryView::Dim& dim : view->dims())
+      if (dim.extent > 1 && dim.stride > 0 && apart(a, b, distance, dim.stride)) return false;
+  return true;
+}
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,40 @@
+// MemoryView: which bytes a strided view occupies, relative to its first element. Copying it allocates
+// nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/nest.h"
+#include "runtime/limits.h"
+
+namespace pooljit::runtime {
+
+struct MemoryView {
+  struct Dim {
+    int64_t extent = 0, stride = 0;  // stride in bytes, >= 0
+  };
+  std::array<Dim, max_task_dims> room{};
+  size_t rank = 0;  // 0: there is no such view
+  int64_t element_bytes = 0;
+
+  // dims()[0] is the batch.
+  std::span<const Dim> dims() const { return {room.data(), rank}; }
+
+  // From the first byte to behind the last. 0 if an extent is 0.
+  int64_t span_bytes() const;
+  int64_t element_count() const;
+  MemoryView with_batch(int64_t batch) const;
+};
+
+MemoryView memory_view(const ir::View& view, int64_t batch, int64_t channels,
+                       const std::vector<int64_t>& spatial);
+
+// True if the views may share a byte when they begin at these addresses. False is certain; true is certain
+// but for interleavings without a common period. Slices of one tensor (channels of a concatenation, a crop,
+// every second row) have a common period, and are told apart.
+bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin);
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,30 @@
+// NativeCode: a Program's machine code, and how its argument block is filled.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/program.h"
+#include "jit/backend.h"
+#include "runtime/code.h"
+
+namespace pooljit::runtime {
+
+// Fills args[i] for params[i]. Ranges are those of the Program's tasks, tables the memory that holds its
+// tables.
+void fill_arguments(std::span<const ir::Param> params, const std::vector<std::vector<int64_t>>& tables,
+                    const Call& call, const TaskRanges& ranges, uint64_t* args);
+
+class NativeCode final : public Code {
+ public:
+  // Keeps what the call needs of the Program: parameters and tables.
+  NativeCode(CodeInfo info, const ir::Program& program, jit::CodeBlob blob);
+  void run(const Call& call, const TaskRanges& ranges) const override;
+
+ private:
+  std::vector<ir::Param> params_;
+  std::vector<std::vector<int64_t>> tables_;
+  jit::CodeBlob blob_;
+};
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,110 @@
+#include "runtime/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "runtime/cpu_features.h"
+#include "runtime/limits.h"
+#include "runtime/threads.h"
+
+namespace pooljit::runtime {
+namespace {
+
+constexpr std::string_view known_words =
+    "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N schedule=FAMILY(...)";
+
+// The next word of `text`; spaces inside parentheses belong to it.
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
+  size_t length = 0;
+  for (int depth = 0; length < text.size(); ++length) {
+    const char c = text[length];
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth <= 0 && (c == ' ' || c == '\t' || c == '\n')) break;
+  }
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
+
+bool parse_threads(std::string_view text, int& threads) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool set_option(Options& options, std::string_view name, std::string_view value) {
+  if (name == "threads") return parse_threads(value, options.threads);
+  std::string* text = name == "backend"    ? &options.backend
+                      : name == "isa"      ? &options.isa
+                      : name == "schedule" ? &options.schedule
+                                           : nullptr;
+  if (text) *text = value;
+  return text != nullptr && !value.empty();
+}
+
+ir::Result<Engine> resolve_engine(std::string_view backend) {
+  if (backend == "auto") return Engine::xbyak;
+  const std::optional<Engine> engine = find_engine(backend);
+  if (!engine)
+    return ir::invalid("runtime.options", fmt::format("unknown backend \"{}\"", backend),
+                       std::string(known_words));
+  if (!is_built(*engine))
+    return ir::unsupported("backend.missing", fmt::format("this build lacks the back end {}", backend),
+                           "build with -DPOOLJIT_LLVM=ON, or choose backend=xbyak");
+  return *engine;
+}
+
+ir::Result<ir::Isa> resolve_isa(std::string_view text, const EngineInfo& engine) {
+  const std::optional<ir::Isa> best = best_isa();
+  std::optional<ir::Isa> isa = ir::find_isa(text);
+  if (!isa && text != "auto")
+    return ir::invalid("runtime.options", fmt::format("unknown isa \"{}\"", text), std::string(known_words));
+  // An engine that runs no machine code takes any ISA's Program.
+  if (!isa) isa = engine.is_native ? best : best.value_or(ir::Isa::avx2);
+  if (!isa || (engine.is_native && !can_run(*isa)))
+    return ir::unsupported("runtime.isa",
+                           fmt::format("this machine cannot run {}", isa ? ir::info(*isa).text : "avx2"),
+                           best ? fmt::format("isa={} is the best that it has", ir::info(*best).text)
+                                : "backend=interpreter and backend=reference need none");
+  return *isa;
+}
+
+}  // namespace
+
+ir::Result<Options> parse_option_words(std::string_view text) {
+  Options options;
+  for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
+    const size_t equals = std::min(word.find('='), word.size() - 1);
+    if (!set_option(options, word.substr(0, equals), word.substr(equals + 1)))
+      return ir::invalid("runtime.options", fmt::format("\"{}\" is no option", word),
+                         std::string(known_words));
+  }
+  return options;
+}
+
+ir::Result<Choices> resolve(const Options& options) {
+  if (options.threads < 0 || options.threads > max_threads)
+    return ir::invalid("runtime.options", fmt::format("threads={} is out of range", options.threads),
+                       fmt::format("0 (as many as the process may use) to {}", max_threads));
+  Choices choices;
+  const auto engine = resolve_engine(options.backend);
+  if (!engine) return tl::unexpected(engine.error());
+  choices.engine = *engine;
+  const auto isa = resolve_isa(options.isa, info(*engine));
+  if (!isa) return tl::unexpected(isa.error());
+  choices.isa = *isa;
+  if (!options.schedule.empty()) {
+    const auto schedule = ir::parse_schedule(options.schedule);
+    if (!schedule) return tl::unexpected(schedule.error());
+    choices.schedule = *schedule;
+  }
+  return choices;
+}
+
+int thread_count(const Options& options) {
+  return options.threads > 0 ? options.threads : available_threads();
+}
+
+}  // namespace pooljit::runtime

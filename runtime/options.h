@@ -1,0 +1,22 @@
+// The words of Options: parsed from text, and turned into choices that this build and machine can follow.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+#include "pooljit.hpp"
+#include "runtime/engines.h"
+
+namespace pooljit::runtime {
+
+// "backend=xbyak isa=avx512 threads=2 schedule=channels_last(lanes=16, ...)". Errors: "runtime.options".
+ir::Result<Options> parse_option_words(std::string_view text);
+
+// Errors: "runtime.options", "runtime.isa", "backend.missing", "schedule.*".
+ir::Result<Choices> resolve(const Options& options);
+
+// Of the built-in pool, >= 1.
+int thread_count(const Options& options);
+
+}  // namespace pooljit::runtime
