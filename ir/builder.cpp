@@ -171,6 +171,7 @@ void Builder::store(const Address& address, Value value, Value mask, bool non_te
 Value Builder::vconst(Type type, std::vector<int64_t> bits) {
   POOLJIT_CHECK(static_cast<int>(bits.size()) == type.lanes, "vconst needs a value for each lane");
   Inst inst{.op = Op::vconst};
+  for (int64_t& lane : bits) lane = lane_bits(type.dtype, lane);
   inst.data = std::move(bits);
   return share(std::move(inst), type);
 }

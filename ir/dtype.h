@@ -51,6 +51,13 @@ constexpr DType unsigned_of(DType dtype) {
   }
 }
 
+// The one way a lane's bits are kept in 64: sign-extended for signed integers, else zero-extended.
+constexpr int64_t lane_bits(DType dtype, int64_t value) {
+  const int unused = 64 - info(dtype).bits;
+  const auto high = static_cast<uint64_t>(value) << unused;
+  return is_signed_int(dtype) ? static_cast<int64_t>(high) >> unused : static_cast<int64_t>(high >> unused);
+}
+
 constexpr std::optional<DType> find_dtype(std::string_view spec_name) {
   for (const DTypeInfo& row : dtype_table)
     if (row.spec_name == spec_name) return row.dtype;

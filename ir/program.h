@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ struct OpInfo {
   std::string_view equation;
 };
 const OpInfo& info(Op op);
+std::span<const OpInfo> ops();
 
 // The type of a value. A mask's dtype is the unsigned type as wide as the elements that it guards.
 struct Type {
