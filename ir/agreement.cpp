@@ -1,0 +1,117 @@
+#include "ir/agreement.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "ir/places.h"
+#include "ir/reference.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+// Elements from the first to the last of a view, both included; 0 without a batch.
+int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
+  if (batch == 0) return 0;
+  int64_t last = plane_offset(view, batch - 1, nest.channels - 1);
+  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
+  return last + 1;
+}
+
+template <typename T>
+double average_bound(const T* input, const std::vector<Tap>& taps, int64_t divisor) {
+  if (!std::is_floating_point_v<T> || taps.size() <= 1) return 0;
+  using Limits = std::numeric_limits<T>;
+  long double sum = 0, magnitudes = 0;
+  for (const Tap& tap : taps) {
+    const auto x = static_cast<long double>(input[tap.offset]);
+    if (!std::isfinite(x)) continue;
+    sum += x;
+    magnitudes += std::abs(x);
+  }
+  if (magnitudes > static_cast<long double>(Limits::max())) return std::numeric_limits<double>::infinity();
+  const long double count = std::abs(static_cast<long double>(divisor));
+  const long double eps = Limits::epsilon();
+  const long double rounding = eps / 2 * std::abs(sum) / count + Limits::denorm_min();
+  return static_cast<double>(static_cast<long double>(taps.size() - 1) * eps * magnitudes / count + rounding);
+}
+
+// Whether an engine may return `found` for `expected`.
+template <typename T>
+bool allows(const PoolNest& nest, T expected, T found, double bound) {
+  if (std::memcmp(&expected, &found, sizeof(T)) == 0) return true;
+  if (!std::is_floating_point_v<T> || nest.indices) return false;
+  if (expected != expected || found != found)
+    return (expected != expected && found != found) || std::isinf(bound);
+  if (nest.reduction == Reduction::max) return expected == found && nest.zeros == ZeroRule::any;
+  if (expected == found || std::isinf(bound)) return true;
+  return std::abs(static_cast<double>(expected) - static_cast<double>(found)) <= bound;
+}
+
+template <typename T>
+std::optional<std::string> first_disagreement(const PoolNest& nest, int64_t batch, const T* input,
+                                              const T* output, const int64_t* indices) {
+  std::vector<T> expected(static_cast<size_t>(reach(nest, nest.output, batch)));
+  std::vector<int64_t> expected_indices;
+  if (nest.indices) expected_indices.resize(static_cast<size_t>(reach(nest, *nest.indices, batch)));
+  evaluate(nest, batch, input, expected.data(), expected_indices.data());
+
+  std::optional<std::string> first;
+  for_each_place(nest, [&](const Place& place) {
+    for (int64_t n = 0; n < batch && !first; ++n)
+      for (int64_t c = 0; c < nest.channels && !first; ++c) {
+        const int64_t at = plane_offset(nest.output, n, c) + position_offset(nest.output, place.position);
+        const T wanted = expected[static_cast<size_t>(at)];
+        const double bound =
+            nest.reduction == Reduction::avg
+                ? average_bound(input + plane_offset(nest.input, n, c), place.taps, place.divisor)
+                : 0;
+        const auto where = [&] {
+          return fmt::format("n={} c={} [{}]", n, c, fmt::join(place.position, ","));
+        };
+        if (!allows(nest, wanted, output[at], bound))
+          first = fmt::format("output at {} is {}, the reference says {} (bound {})", where(), output[at],
+                              wanted, bound);
+        if (!nest.indices || first) continue;
+        const int64_t at_index =
+            plane_offset(*nest.indices, n, c) + position_offset(*nest.indices, place.position);
+        if (expected_indices[static_cast<size_t>(at_index)] != indices[at_index])
+          first = fmt::format("index at {} is {}, the reference says {}", where(), indices[at_index],
+                              expected_indices[static_cast<size_t>(at_index)]);
+      }
+  });
+  return first;
+}
+
+}  // namespace
+
+std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input) {
+  int64_t places = 1;
+  for (const NestDim& dim : nest.dims) places *= dim.output;
+  std::vector<double> bounds(static_cast<size_t>(batch * nest.channels * places));
+  with_element_type(nest.input.dtype, [&]<typename T>(T) {
+    size_t place_number = 0;
+    for_each_place(nest, [&](const Place& place) {
+      for (int64_t n = 0; n < batch; ++n)
+        for (int64_t c = 0; c < nest.channels; ++c)
+          bounds[static_cast<size_t>((n * nest.channels + c) * places) + place_number] = average_bound(
+              static_cast<const T*>(input) + plane_offset(nest.input, n, c), place.taps, place.divisor);
+      ++place_number;
+    });
+  });
+  return bounds;
+}
+
+std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
+                                        const void* output, const void* indices) {
+  return with_element_type(nest.input.dtype, [&]<typename T>(T) {
+    return first_disagreement(nest, batch, static_cast<const T*>(input), static_cast<const T*>(output),
+                              static_cast<const int64_t*>(indices));
+  });
+}
+
+}  // namespace pooljit::ir

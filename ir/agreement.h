@@ -1,0 +1,26 @@
+// What an engine may return, judged by the oracle (ir/reference.h).
+//   Maximum, and averages of integers: the oracle's bits. Without indices any NaN stands for any other, and
+//   where `zeros` is any, so does any zero. Averages of floats: within average_bounds of the oracle's; any
+//   NaN stands for any other.
+// Engines that run the same Program agree with each other bit for bit; that is a memcmp, not this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// How far an average may be from the oracle's, per output in logical order (N, C, spatial...):
+// (taps - 1) * eps * sum|x| / divisor, and what the oracle itself rounded. 0 for at most one tap and for
+// integers; infinite where a sum may overflow the accumulator.
+std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input);
+
+// The first output or index that no engine may return for this input, as a sentence; empty if there is none.
+std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
+                                        const void* output, const void* indices);
+
+}  // namespace pooljit::ir
