@@ -4,6 +4,7 @@
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/ExecutionEngine/Orc/CompileUtils.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -46,6 +47,15 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
       target->createTargetMachine(triple, cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small));
 }
 
+// Says no to the passes that cost more than they bring; asked by each pass of the code generator.
+class PassGate : public llvm::OptPassGate {
+ public:
+  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
+    return pass != "Loop Strength Reduction";  // quadratic in loops; translate() has reduced the addresses
+  }
+  bool isEnabled() const override { return true; }
+};
+
 }  // namespace
 
 llvm::TargetMachine& target_machine(ir::Isa isa) {
@@ -79,6 +89,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& target) {
 
 ir::Result<std::unique_ptr<llvm::MemoryBuffer>> emit_object(llvm::Module& module,
                                                             llvm::TargetMachine& target) {
+  PassGate gate;
+  module.getContext().setOptPassGate(gate);
   auto object = llvm::orc::SimpleCompiler(target)(module);
   if (!object) return ir::unsupported("jit.llvm.codegen", llvm::toString(object.takeError()));
   return std::move(*object);

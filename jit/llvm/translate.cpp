@@ -7,6 +7,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "jit/llvm/lanes.h"
@@ -45,12 +46,21 @@ class AliasScopes {
   std::vector<llvm::Metadata*> scopes_;
 };
 
+// A term of an address, iv * bytes, as a value that grows by `bytes` per iteration.
+struct Induction {
+  int64_t bytes = 0;
+  llvm::PHINode* phi = nullptr;
+};
+
 struct OpenLoop {
+  Value iv_name = ir::no_value;
   llvm::Value* trip = nullptr;
   llvm::BasicBlock* guard = nullptr;
+  llvm::BasicBlock* preheader = nullptr;
   llvm::BasicBlock* body = nullptr;
   llvm::BasicBlock* exit = nullptr;
   llvm::PHINode* iv = nullptr;
+  std::vector<Induction> inductions;
   std::vector<llvm::PHINode*> carried;
   std::vector<llvm::Value*> init;
 };
@@ -188,12 +198,21 @@ class Translator {
 
   llvm::Value* address(const Inst& inst) {
     llvm::Value* result = values_[static_cast<size_t>(inst.addr.base)];
-    for (const ir::Term& term : inst.addr.terms) {
-      llvm::Value* const scale = build_.getInt64(static_cast<uint64_t>(term.bytes));
-      result = offset(result, build_.CreateMul(values_[static_cast<size_t>(term.iv)], scale));
-    }
+    for (const ir::Term& term : inst.addr.terms) result = offset(result, induction(term));
     if (inst.addr.offset == 0) return result;
     return offset(result, build_.getInt64(static_cast<uint64_t>(inst.addr.offset)));
+  }
+
+  // Strength reduction where it costs nothing: LLVM's own pass takes longer than all others together.
+  llvm::Value* induction(const ir::Term& term) {
+    const auto loop = std::find_if(open_.begin(), open_.end(),
+                                   [&](const OpenLoop& open) { return open.iv_name == term.iv; });
+    for (const Induction& known : loop->inductions)
+      if (known.bytes == term.bytes) return known.phi;
+    auto* const phi = llvm::PHINode::Create(build_.getInt64Ty(), 2, "", loop->iv);
+    phi->addIncoming(build_.getInt64(0), loop->preheader);
+    loop->inductions.push_back({term.bytes, phi});
+    return phi;
   }
 
   llvm::Value* ptradd(const Inst& inst) {
@@ -246,19 +265,20 @@ class Translator {
     OpenLoop loop;
     loop.trip = arg(inst, 0);
     loop.guard = build_.GetInsertBlock();
-    auto* const preheader = llvm::BasicBlock::Create(context_, "preheader", function_);
+    loop.iv_name = inst.results[0];
+    loop.preheader = llvm::BasicBlock::Create(context_, "preheader", function_);
     loop.body = llvm::BasicBlock::Create(context_, "body", function_);
     loop.exit = llvm::BasicBlock::Create(context_, "exit", function_);
-    build_.CreateCondBr(build_.CreateICmpSGT(loop.trip, build_.getInt64(0)), preheader, loop.exit);
-    build_.SetInsertPoint(preheader);
+    build_.CreateCondBr(build_.CreateICmpSGT(loop.trip, build_.getInt64(0)), loop.preheader, loop.exit);
+    build_.SetInsertPoint(loop.preheader);
     build_.CreateBr(loop.body);
     build_.SetInsertPoint(loop.body);
     loop.iv = build_.CreatePHI(build_.getInt64Ty(), 2);
-    loop.iv->addIncoming(build_.getInt64(0), preheader);
+    loop.iv->addIncoming(build_.getInt64(0), loop.preheader);
     define(inst.results[0], loop.iv);
     for (size_t i = 1; i < inst.args.size(); ++i) {
       llvm::PHINode* const phi = build_.CreatePHI(llvm_type(inst.results[i]), 2);
-      phi->addIncoming(arg(inst, i), preheader);
+      phi->addIncoming(arg(inst, i), loop.preheader);
       loop.carried.push_back(phi);
       loop.init.push_back(arg(inst, i));
       slot(inst.results[i]) = slot(inst.args[i]);
@@ -272,6 +292,10 @@ class Translator {
     open_.pop_back();
     llvm::BasicBlock* const latch = build_.GetInsertBlock();
     llvm::Value* const next = build_.CreateAdd(loop.iv, build_.getInt64(1), "", true, true);
+    for (const Induction& known : loop.inductions) {
+      llvm::Value* const bytes = build_.getInt64(static_cast<uint64_t>(known.bytes));
+      known.phi->addIncoming(build_.CreateAdd(known.phi, bytes), latch);
+    }
     build_.CreateCondBr(build_.CreateICmpNE(next, loop.trip), loop.body, loop.exit);
     loop.iv->addIncoming(next, latch);
     loop.exit->moveAfter(latch);
