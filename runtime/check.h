@@ -1,0 +1,50 @@
+// Checks one spec: all engines, ISAs and schedules on the same data, special values included, compared.
+//
+//   - interpreter and every back end agree bit for bit for each Program (two NaNs of an average are equal);
+//   - the interpreter's result is one that the oracle allows (ir/reference.h);
+//   - nothing but the elements of the views is touched: buffers lie against guard pages at either end, gaps
+//   hold a
+//     pattern;
+//   - the result does not depend on how the tasks are split.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace pooljit::runtime {
+
+struct CheckOptions {
+  uint64_t seed = 1;
+  enum class Schedules : uint8_t {
+    best,  // the default one
+    all,   // all that enumerate_schedules gives
+    some,  // for big matrices: all through Xbyak; one, chosen by the seed, through LLVM
+  } schedules = Schedules::all;
+};
+
+struct CheckReport {
+  std::string spec;       // canonical
+  int64_t programs = 0;   // made: one per ISA and schedule
+  int64_t runs = 0;       // results compared
+  int64_t max_batch = 0;  // batches 1 to this were run; less than asked for where the tensors are large
+  // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...".
+  std::vector<std::string> skipped;
+  // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.
+  std::string failure;
+  bool ok() const { return failure.empty(); }
+};
+
+// Errors: those of parse_spec; "system.memory".
+ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
+
+// For people, ending with a newline: one line if all agree.
+std::string print(const CheckReport& report);
+
+// From now on a crash says which spec, engine and schedule was running in this process's check(), on stderr.
+void report_crashes();
+
+}  // namespace pooljit::runtime
