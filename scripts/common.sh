@@ -28,13 +28,18 @@ install_packages() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# configure_and_build PRESET [TARGET...]: the build directory and its log are the preset's.
-configure_and_build() {
+# configure PRESET [CMAKE ARGUMENT...]
+configure() {
+  local preset=$1 launcher=()
+  shift
+  command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  cmake --preset "$preset" --log-level=WARNING "${launcher[@]}" "$@"
+}
+
+# build PRESET [TARGET...]
+build() {
   local preset=$1
   shift
-  local launcher=()
-  command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  cmake --preset "$preset" --log-level=WARNING "${launcher[@]}"
   cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
 }
 
