@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Compares pooljit with PyTorch: values, indices, output shapes and rejections, on data with NaN, infinities, signed
+zeros and ties.
+
+  cross_check.py --library build/libpooljit.so [--specs FILE|-] [--random N] [--seed S] [--options "backend=xbyak"]
+
+Reads canonical specs (one a line) and adds N random ones. A difference that a rule of docs/semantics.md explains is
+counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
+
+How PyTorch is asked: it pools no uint8, so those are pooled in float64, which is exact, and averages are then rounded
+half to even; avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d.
+Exit codes: 0 all agree, 1 a difference, 77 PyTorch is not installed (ctest reports the test as skipped).
+"""
+import argparse
+import collections
+import random
+import sys
+
+try:
+    import torch
+except ImportError:
+    print("skipped: python3-torch not installed")
+    sys.exit(77)
+import numpy as np
+from torch.nn import functional
+
+import pooljit_c
+import spec as spec_text
+
+EPSILON = 2.0**-24
+# Rules of docs/semantics.md that explain a difference; each is checked before it is counted.
+EMPTY_WINDOW = "a window with no tap in the image: lowest value, index -1 (PyTorch's index may lie outside the plane)"
+ZERO_SIGN = "zeros=any: the sign of a zero maximum is unspecified (PyTorch gives the first one)"
+SUM_ORDER = "the order of additions is the Program's: sums differ within the stated bound"
+
+
+class Difference(Exception):
+    pass
+
+
+def make_data(spec, kind, rng):
+    """The logical input. kinds: normal, ties, special."""
+    if spec.dtype == "uint8":
+        return rng.integers(0, 4 if kind == "ties" else 256, spec.shape, dtype=np.uint8)
+    if kind == "ties":
+        return rng.choice(np.array([-1, -0.0, 0.0, 1], np.float32), spec.shape)
+    data = rng.standard_normal(spec.shape, dtype=np.float32)
+    if kind == "special":
+        share = rng.random(spec.shape)
+        for limit, value in ((0.02, np.nan), (0.04, np.inf), (0.3, -np.inf), (0.35, -0.0), (0.4, 0.0)):
+            data[(share < limit) & (share >= limit / 2)] = value
+    return data
+
+
+def strided(buffer, shape, strides):
+    return np.lib.stride_tricks.as_strided(buffer, shape, [s * buffer.itemsize for s in strides])
+
+
+def elements(shape, strides):
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+
+
+def run_pooljit(library, spec, data, options):
+    with library.compile(spec.text, options) as kernel:
+        shape = kernel.output_shape()
+        input_strides = spec.strides("strides", spec.shape)
+        output_strides = spec.strides("output_strides", shape)
+        source = np.zeros(elements(spec.shape, input_strides), data.dtype)
+        strided(source, spec.shape, input_strides)[...] = data
+        output = np.full(elements(shape, output_strides), 0x5A, data.dtype)
+        indices = np.full(output.size, -7, np.int64) if spec.indices else None
+        kernel.run(source, output, indices)
+    view = lambda buffer: None if buffer is None else strided(buffer, shape, output_strides).copy()
+    return view(output), view(indices)
+
+
+def run_torch(spec, data):
+    exact = spec.dtype == "uint8"
+    x = torch.from_numpy(data.astype(np.float64) if exact else data)
+    common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
+    if spec.op == "max":
+        pool = getattr(functional, f"max_pool{spec.rank}d")
+        result = pool(x, spec.kernel, dilation=spec.dilation, return_indices=spec.indices, **common)
+        values, indices = result if spec.indices else (result, None)
+        return values.numpy(), None if indices is None else indices.numpy()
+    values = torch_average(spec, x, common).numpy()
+    return (np.clip(np.rint(values), 0, 255) if exact else values), None
+
+
+def torch_average(spec, x, common):
+    common = dict(common, count_include_pad=spec.fields.get("count_include_pad", True),
+                  divisor_override=spec.fields.get("divisor_override"))
+    if spec.rank != 1:
+        return getattr(functional, f"avg_pool{spec.rank}d")(x, spec.kernel, **common)
+    common.update(stride=[1] + spec.stride, padding=[0] + spec.padding[0])
+    return functional.avg_pool2d(x.unsqueeze(-2), [1] + spec.kernel, **common).squeeze(-2)
+
+
+def same_bits(a, b):
+    bits = lambda array: np.ascontiguousarray(array).view(np.uint32) if array.dtype == np.float32 else array
+    return bits(a) == bits(b)
+
+
+def both_nan(a, b):
+    return np.isnan(a) & np.isnan(b)
+
+
+def fail_unless(ok, what, ours, theirs):
+    if not np.all(ok):
+        where = tuple(int(i) for i in np.argwhere(~ok)[0])
+        raise Difference(f"{what} at {where}: pooljit {ours[where]}, PyTorch {theirs[where]}")
+
+
+def compare_max(spec, data, ours, our_indices, theirs, their_indices):
+    """Yields (rule, count) for what a rule explains; raises Difference for the rest."""
+    lowest = 0 if spec.dtype == "uint8" else -np.inf
+    empty = np.zeros(ours.shape, bool)
+    if spec.indices:
+        empty = our_indices == -1
+        fail_unless(~empty | (ours == lowest), "value of an empty window", ours, theirs)
+        fail_unless(empty | (our_indices == their_indices), "index", our_indices, their_indices)
+        planes = data.reshape(data.shape[:-spec.rank] + (-1,))
+        flat = our_indices.reshape(our_indices.shape[:-spec.rank] + (-1,))
+        taken = np.take_along_axis(planes, np.maximum(flat, 0), -1).reshape(ours.shape)
+        fail_unless(empty | same_bits(ours, taken), "value is not the element at its index", ours, taken)
+        yield EMPTY_WINDOW, np.count_nonzero(our_indices != their_indices)
+    # Without indices an empty window shows as PyTorch's -inf in a uint8 tensor pooled in float64.
+    empty |= np.isneginf(theirs) & (ours == lowest)
+    theirs = np.where(empty, lowest, theirs).astype(ours.dtype)
+    exact = same_bits(ours, theirs) | both_nan(ours, theirs)
+    zeros = (ours == 0) & (theirs == 0) & (spec.fields.get("zeros", "any") == "any") & (not spec.indices)
+    fail_unless(exact | zeros, "value", ours, theirs)
+    yield ZERO_SIGN, np.count_nonzero(zeros & ~exact)
+
+
+def compare_average(spec, data, ours, theirs):
+    if spec.dtype == "uint8":
+        fail_unless(ours == theirs, "value", ours, theirs)
+        return
+    equal = (ours == theirs) | both_nan(ours, theirs)
+    with np.errstate(invalid="ignore"):
+        sizes = run_torch(spec, np.abs(np.where(np.isfinite(data), data, 0)))[0].astype(np.float64)
+        # Each sum is off by at most (taps - 1) roundings of the sum of sizes, each quotient by one more.
+        bound = 2 * (int(np.prod(spec.kernel)) * EPSILON * sizes)
+        fail_unless(equal | (np.abs(ours - theirs) <= bound), "value", ours, theirs)
+    yield SUM_ORDER, np.count_nonzero(~equal)
+
+
+def check(library, spec, kind, seed, options):
+    """Counter of explained differences."""
+    data = make_data(spec, kind, np.random.default_rng(seed))
+    try:
+        theirs, their_indices = run_torch(spec, data)
+    except RuntimeError as error:
+        theirs = None
+        refusal = str(error).splitlines()[0]
+    try:
+        ours, our_indices = run_pooljit(library, spec, data, options)
+    except pooljit_c.Rejected as error:
+        if theirs is not None:
+            raise Difference(f"pooljit rejects it: {error}") from None
+        return collections.Counter({"both reject it": 1})
+    if theirs is None:
+        raise Difference(f"PyTorch rejects it: {refusal}")
+    if ours.shape != theirs.shape:
+        raise Difference(f"output shape: pooljit {ours.shape}, PyTorch {theirs.shape}")
+    if spec.op == "max":
+        explained = compare_max(spec, data, ours, our_indices, theirs, their_indices)
+    else:
+        explained = compare_average(spec, data, ours, theirs)
+    return collections.Counter(dict(explained))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--specs", help="file of canonical specs, one a line; - for standard input")
+    parser.add_argument("--random", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--options", help="options of pooljit_compile")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    torch.set_num_threads(1)
+    library = pooljit_c.Library(args.library)
+    texts = []
+    if args.specs:
+        stream = sys.stdin if args.specs == "-" else open(args.specs, encoding="utf-8")
+        texts = [line.strip().split("\t")[-1] for line in stream if line.strip() and not line.startswith("#")]
+    listed = len(texts)
+    rng = random.Random(args.seed)
+    texts += [spec_text.random_spec(rng) for _ in range(args.random)]
+    print(f"pooljit {library.version()}, PyTorch {torch.__version__}: {listed} listed specs, {args.random} random ones")
+
+    skipped, explained, failures, compared = collections.Counter(), collections.Counter(), [], 0
+    for number, text in enumerate(texts):
+        spec = spec_text.parse(text)
+        reason = spec_text.not_in_torch(spec)
+        if reason:
+            skipped[reason] += 1
+            continue
+        compared += 1
+        kind = ("normal", "ties", "special")[number % 3]
+        try:
+            explained += check(library, spec, kind, args.seed + number, args.options)
+        except Difference as difference:
+            failures.append(f"{text}\n    {kind} data, seed {args.seed + number}: {difference}")
+
+    print(f"compared: {compared} specs")
+    for reason, count in skipped.most_common():
+        print(f"not in PyTorch: {count} specs, {reason}")
+    for rule, count in explained.most_common():
+        print(f"explained: {count} elements, {rule}")
+    for failure in failures[:20]:
+        print(f"DIFFERENT: {failure}")
+    print(f"{len(failures)} specs differ without a rule that explains it")
+    if compared == 0:
+        print("nothing was compared")
+    return 1 if failures or compared == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

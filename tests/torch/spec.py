@@ -1,0 +1,109 @@
+"""Canonical spec text for the cross-check, read independently of the library: max_pool2d(float32[1,3,8,8]:nhwc, ...)."""
+import ast
+import dataclasses
+import math
+import re
+
+HEAD = re.compile(r"^(max|avg)_pool([123])d\((float32|uint8)\[([0-9, ]+)\](?::(\w+))?(?:, *(.*))?\)$")
+CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
+
+
+@dataclasses.dataclass
+class Spec:
+    text: str
+    op: str
+    rank: int
+    dtype: str
+    shape: tuple
+    channels_last: bool
+    fields: dict
+
+    def per_dim(self, name, default):
+        value = self.fields.get(name, default)
+        return [value] * self.rank if isinstance(value, int) else list(value)
+
+    @property
+    def kernel(self):
+        return self.per_dim("kernel_size", None)
+
+    @property
+    def stride(self):
+        return self.per_dim("stride", self.kernel)
+
+    @property
+    def dilation(self):
+        return self.per_dim("dilation", 1)
+
+    @property
+    def padding(self):
+        """(begins, ends)"""
+        both = self.per_dim("padding", 0)
+        return (both[:self.rank], both[self.rank:] or both[:self.rank])
+
+    @property
+    def indices(self):
+        return self.fields.get("return_indices", False)
+
+    def strides(self, name, shape):
+        """In elements, in logical order: explicit, or packed in the layout."""
+        if name in self.fields:
+            return tuple(self.fields[name])
+        spatial = list(range(len(shape) - self.rank, len(shape)))
+        channel = spatial[0] - 1
+        order = list(range(channel)) + (spatial + [channel] if self.channels_last else [channel] + spatial)
+        strides, step = [0] * len(shape), 1
+        for dim in reversed(order):
+            strides[dim] = step
+            step *= shape[dim]
+        return tuple(strides)
+
+
+def parse(text):
+    match = HEAD.match(text.strip())
+    if not match:
+        raise ValueError(f"not a canonical spec: {text}")
+    op, rank, dtype, shape, layout, rest = match.groups()
+    # nan=propagate and the like are bare words; the rest are Python literals.
+    call = ast.parse(f"f({rest or ''})", mode="eval").body
+    fields = {k.arg: k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
+              for k in call.keywords}
+    return Spec(text.strip(), op, int(rank), dtype, tuple(int(n) for n in shape.split(",")),
+                layout in CHANNELS_LAST, fields)
+
+
+def not_in_torch(spec):
+    """Why PyTorch cannot express the spec, or None."""
+    begins, ends = spec.padding
+    if begins != ends:
+        return "padding differs at begin and end"
+    if any(2 * p > k for p, k in zip(begins, spec.kernel)):
+        return "padding over half of the kernel"
+    if spec.op == "avg" and any(d != 1 for d in spec.dilation):
+        return "dilated average"
+    if spec.fields.get("nan") == "ignore":
+        return "nan=ignore"
+    if math.prod(spec.shape) == 0:
+        return "empty input"
+    return None
+
+
+def random_spec(rng):
+    """A spec that PyTorch can express in form; its geometry may be impossible, which both must then say."""
+    rank, op = rng.randint(1, 3), rng.choice(["max", "avg"])
+    kernel = [rng.randint(1, 5) for _ in range(rank)]
+    limit = {1: 80, 2: 24, 3: 10}[rank]
+    shape = [rng.randint(1, 3)] * (rng.random() < 0.8) + [rng.choice([1, 2, 3, 8, 16, 17, 33])]
+    shape += [rng.randint(1, limit) for _ in range(rank)]
+    fields = {"kernel_size": kernel, "stride": [rng.randint(1, 4) for _ in range(rank)],
+              "padding": [rng.randint(0, k // 2) for k in kernel], "ceil_mode": rng.random() < 0.5}
+    if op == "max":
+        fields["dilation"] = [rng.randint(1, 3) for _ in range(rank)]
+        fields["return_indices"] = rng.random() < 0.5
+    else:
+        fields["count_include_pad"] = rng.random() < 0.5
+        if rng.random() < 0.3:
+            fields["divisor_override"] = rng.randint(1, 40)
+    layout = rng.choice(["", ":" + {1: "nwc", 2: "nhwc", 3: "ndhwc"}[rank]])
+    listed = ", ".join(f"{name}={value}" for name, value in fields.items())
+    dims = ",".join(map(str, shape))
+    return f"{op}_pool{rank}d({rng.choice(['float32', 'uint8'])}[{dims}]{layout}, {listed})"
