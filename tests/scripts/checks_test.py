@@ -1,0 +1,104 @@
+"""The checks of scripts/ pass on this tree and fail on one that breaks their rule."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COPIED = ["ir", "frontend", "jit", "runtime", "include", "tools", "examples", "docs", "scripts"]
+
+
+def run(check, root):
+    result = subprocess.run([sys.executable, ROOT / "scripts" / check, root], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout
+
+
+class Tree(unittest.TestCase):
+    """A copy of the tree that each test breaks in one place."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in COPIED:
+            if (ROOT / name).exists():
+                shutil.copytree(ROOT / name, self.root / name)
+        for document in ROOT.glob("*.md"):
+            shutil.copy(document, self.root)
+        shutil.copy(ROOT / "LICENSE", self.root)
+
+    def append(self, path, text):
+        with open(self.root / path, "a", encoding="utf-8") as file:
+            file.write(text)
+
+    def replace(self, path, old, new):
+        text = (self.root / path).read_text()
+        self.assertIn(old, text)
+        (self.root / path).write_text(text.replace(old, new, 1))
+
+    def expect_failure(self, check, *words):
+        status, output = run(check, self.root)
+        self.assertEqual(status, 1, output)
+        for word in words:
+            self.assertIn(word, output)
+
+
+class IncludeRule(Tree):
+    def test_kept_here(self):
+        self.assertEqual(run("check-includes", self.root), (0, "include rule: kept\n"))
+
+    def test_ir_includes_nothing_of_ours(self):
+        self.append("ir/nest.h", '#include "frontend/pool_spec.h"\n')
+        self.expect_failure("check-includes", "ir/nest.h", "`ir` may not include `frontend`")
+
+    def test_jit_does_not_include_frontend(self):
+        self.append("jit/backends.cpp", '#include "frontend/pool_spec.h"\n')
+        self.expect_failure("check-includes", "`jit` may not include `frontend`")
+
+    def test_frontend_does_not_include_the_public_header(self):
+        self.append("frontend/pool_spec.h", "#include <pooljit.h>\n")
+        self.expect_failure("check-includes", "`frontend` may not include `include`")
+
+    def test_relative_paths_are_seen(self):
+        self.append("ir/nest.h", '#include "../jit/backend.h"\n')
+        self.expect_failure("check-includes", "`ir` may not include `jit`")
+
+    def test_examples_use_the_public_interface(self):
+        self.append("examples/readme.cpp", '#include "ir/program.h"\n')
+        self.expect_failure("check-includes", "`examples` may not include `ir`")
+
+
+class Documents(Tree):
+    def test_agree_here(self):
+        status, output = run("check-docs", self.root)
+        self.assertEqual(status, 0, output)
+
+    def test_new_package(self):
+        self.append("scripts/packages.txt", "build  libfoo-dev  no reason\n")
+        self.expect_failure("check-docs", "README.md: a generated part is out of date")
+
+    def test_changed_example(self):
+        self.append("examples/readme.c", "// changed\n")
+        self.expect_failure("check-docs", "README.md: a generated part is out of date")
+
+    def test_new_rule(self):
+        self.append("frontend/rules.def", 'RULE(brand_new, invalid, "text", "hint")\n')
+        self.expect_failure("check-docs", "errors.md: a generated part is out of date", "`spec.brand_new` is missing")
+
+    def test_undocumented_error(self):
+        self.append("ir/check.cpp", 'auto e() { return ir::invalid("spec.brand_new", "m"); }\n')
+        self.expect_failure("check-docs", "`spec.brand_new` is missing (ir/check.cpp gives it)")
+
+    def test_dead_error(self):
+        self.append("docs/errors.md", "\n| `spec.long_gone` | x | y |\n")
+        self.expect_failure("check-docs", "`spec.long_gone` is dead")
+
+    def test_dead_link(self):
+        self.append("README.md", "[there](docs/nowhere.md)\n")
+        self.expect_failure("check-docs", "docs/nowhere.md leads nowhere")
+
+
+if __name__ == "__main__":
+    unittest.main()
