@@ -60,7 +60,10 @@ uint8_t random_byte(DataKind kind, Random& random) {
 
 // Largest for a maximum, and changes every average.
 void fill_gaps(ir::DType dtype, std::span<std::byte> memory) {
-  if (!ir::is_float(dtype)) return std::ranges::fill(memory, std::byte{0xff});
+  if (!ir::is_float(dtype)) {
+    std::ranges::fill(memory, std::byte{0xff});
+    return;
+  }
   constexpr float huge = 3.0e38F;
   for (size_t i = 0; i + sizeof huge <= memory.size(); i += sizeof huge)
     std::memcpy(&memory[i], &huge, sizeof huge);
