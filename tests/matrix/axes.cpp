@@ -1,0 +1,212 @@
+// What a spec can choose. To widen the matrix: a setting or an axis here.
+#include <algorithm>
+
+#include "tests/matrix/specs.h"
+
+namespace pooljit::tests {
+
+namespace {
+
+using frontend::PoolSpec;
+using frontend::SpecDim;
+
+// Settings that put each of some values into one member.
+template <typename T, typename Put>
+Axis values(std::string name, const std::vector<T>& choices, const Put& put) {
+  Axis axis = {std::move(name), {}};
+  for (const T& choice : choices)
+    axis.settings.push_back(
+        {std::to_string(static_cast<int64_t>(choice)), [=](PoolSpec& s) { put(s, choice); }});
+  return axis;
+}
+
+// A setting of every spatial dimension, by its number from the innermost one.
+Setting each_dim(std::string label, const std::function<void(SpecDim&, int64_t)>& put) {
+  return {std::move(label), [=](PoolSpec& spec) {
+            int64_t number = 0;
+            for (auto dim = spec.dims.rbegin(); dim != spec.dims.rend(); ++dim) put(*dim, number++);
+          }};
+}
+
+Axis each_dim_values(std::string name, int64_t SpecDim::*member, const std::vector<int64_t>& choices) {
+  Axis axis = {std::move(name), {}};
+  for (int64_t choice : choices)
+    axis.settings.push_back(
+        each_dim(std::to_string(choice), [=](SpecDim& dim, int64_t) { dim.*member = choice; }));
+  return axis;
+}
+
+Axis tabled(std::string name,
+            const std::vector<std::pair<std::string, std::function<void(PoolSpec&)>>>& rows) {
+  Axis axis = {std::move(name), {}};
+  for (const auto& [label, apply] : rows) axis.settings.push_back({label, apply});
+  return axis;
+}
+
+// The same axis with one setting chosen more often.
+Axis often(Axis axis, size_t setting, unsigned weight) {
+  axis.settings[setting].weight = weight;
+  return axis;
+}
+
+Axis flag(std::string name, bool PoolSpec::*member) {
+  return values(std::move(name), std::vector<bool>{false, true},
+                [=](PoolSpec& s, bool on) { s.*member = on; });
+}
+
+Axis reductions() {
+  return tabled("reduction", {
+#define REDUCTION(name, text, note) {text, [](PoolSpec& s) { s.reduction = ir::Reduction::name; }},
+#include "ir/reductions.def"
+#undef REDUCTION
+                             });
+}
+
+Axis dtypes() {
+  Axis axis = {"dtype", {}};
+  for (const ir::DTypeInfo& row : ir::dtype_table)
+    if (row.tensor)
+      axis.settings.push_back({std::string(row.spec_name), [=](PoolSpec& s) { s.dtype = row.dtype; }});
+  return axis;
+}
+
+Axis batches() {
+  Axis axis = values("batch", std::vector<int64_t>{-1, 0, 1, 2, 3}, [](PoolSpec& s, int64_t batch) {
+    s.batch = batch < 0 ? std::nullopt : std::optional(batch);  // -1: unbatched
+  });
+  for (Setting& setting : axis.settings) setting.weight = setting.label == "0" ? 1 : 6;  // 0 computes nothing
+  return axis;
+}
+
+Axis kernels() {
+  Axis axis = each_dim_values("kernel_size", &SpecDim::kernel, {1, 2, 3, 5, 7});
+  axis.settings.push_back(each_dim("mixed", [](SpecDim& dim, int64_t i) { dim.kernel = 3 - i % 2; }));
+  axis.settings.push_back(
+      each_dim("innermost", [](SpecDim& dim, int64_t i) { dim.kernel = i == 0 ? 4 : 1; }));
+  axis.settings.push_back(each_dim("input", [](SpecDim& dim, int64_t) { dim.kernel = dim.input; }));
+  return axis;
+}
+
+Axis strides() {
+  Axis axis = each_dim_values("stride", &SpecDim::stride, {1, 2, 3, 4});
+  axis.settings.push_back(each_dim("kernel", [](SpecDim& dim, int64_t) { dim.stride = dim.kernel; }));
+  axis.settings.push_back(each_dim("mixed", [](SpecDim& dim, int64_t i) { dim.stride = 1 + i % 2; }));
+  return axis;
+}
+
+Axis paddings() {
+  const auto pads = [](int64_t begin, int64_t end) {
+    return [=](SpecDim& dim, int64_t) { dim.pad_begin = begin, dim.pad_end = end; };
+  };
+  const auto both = [](SpecDim& dim, int64_t pad) { dim.pad_begin = dim.pad_end = pad; };
+  return {
+      "padding",
+      {each_dim("none", pads(0, 0)), each_dim("1", pads(1, 1)), each_dim("begin", pads(2, 0)),
+       each_dim("end", pads(0, 3)), each_dim("crop", pads(0, -1)), each_dim("begin and crop", pads(1, -2)),
+       each_dim("half", [=](SpecDim& dim, int64_t) { both(dim, dim.kernel / 2); }),
+       each_dim("beyond the kernel", [=](SpecDim& dim, int64_t) { both(dim, dim.kernel + 1); }),
+       each_dim("mixed", [=](SpecDim& dim, int64_t i) { both(dim, i % 2); })}};
+}
+
+Axis dilations() {
+  Axis axis = each_dim_values("dilation", &SpecDim::dilation, {1, 2, 3});
+  axis.settings.push_back(each_dim("mixed", [](SpecDim& dim, int64_t i) { dim.dilation = 1 + i % 2; }));
+  return axis;
+}
+
+Axis divisors() {
+  return values("divisor_override", std::vector<int64_t>{0, 3, 8, -5}, [](PoolSpec& s, int64_t divisor) {
+    s.divisor_override = divisor == 0 ? std::nullopt : std::optional(divisor);  // 0: not given
+  });
+}
+
+// The layout that a spec does not have.
+PoolSpec transposed(PoolSpec spec) {
+  using frontend::Layout;
+  spec.layout = spec.layout == Layout::nchw ? Layout::nhwc : Layout::nchw;
+  return spec;
+}
+PoolSpec with_more_channels(PoolSpec spec) {
+  spec.channels += 3;
+  return spec;
+}
+PoolSpec with_wider_rows(PoolSpec spec) {
+  spec.dims.back().input += 5;
+  return spec;
+}
+std::vector<int64_t> spaced(std::vector<int64_t> strides) {
+  for (int64_t& stride : strides) stride *= 2;
+  return strides;
+}
+
+Axis input_views() {
+  return tabled("strides",
+                {
+                    {"packed", [](PoolSpec&) {}},
+                    {"transposed", [](PoolSpec& s) { s.strides = input_strides(transposed(s)); }},
+                    {"channel slice", [](PoolSpec& s) { s.strides = input_strides(with_more_channels(s)); }},
+                    {"crop", [](PoolSpec& s) { s.strides = input_strides(with_wider_rows(s)); }},
+                    {"spaced", [](PoolSpec& s) { s.strides = spaced(input_strides(s)); }},
+                    {"repeated rows",
+                     [](PoolSpec& s) {
+                       s.strides = input_strides(s);
+                       s.strides[s.strides.size() - s.dims.size()] = 0;
+                     }},
+                    {"repeated",
+                     [](PoolSpec& s) {
+                       s.strides = input_strides(s);
+                       s.strides[0] = 0;
+                     }},
+                });
+}
+
+Axis output_views() {
+  return tabled(
+      "output_strides",
+      {
+          {"packed", [](PoolSpec&) {}},
+          {"transposed", [](PoolSpec& s) { s.output_strides = output_strides(transposed(s)); }},
+          {"channel slice", [](PoolSpec& s) { s.output_strides = output_strides(with_more_channels(s)); }},
+          {"spaced", [](PoolSpec& s) { s.output_strides = spaced(output_strides(s)); }},
+      });
+}
+
+}  // namespace
+
+const std::vector<Axis>& matrix_axes() {
+  using frontend::Layout;
+  static const std::vector<Axis> axes = {
+      often(
+          values("rank", std::vector<size_t>{1, 2, 3}, [](PoolSpec& s, size_t rank) { s.dims.resize(rank); }),
+          1, 3),
+      reductions(),
+      dtypes(),
+      batches(),
+      values("channels", std::vector<int64_t>{1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64},
+             [](PoolSpec& s, int64_t channels) { s.channels = channels; }),
+      each_dim_values("input", &SpecDim::input, {1, 2, 4, 5, 9}),
+      values("columns", std::vector<int64_t>{1, 3, 8, 13, 16, 17, 33, 40, 70},
+             [](PoolSpec& s, int64_t columns) { s.dims.back().input = columns; }),
+      tabled("layout", {{"nchw", [](PoolSpec& s) { s.layout = Layout::nchw; }},
+                        {"nhwc", [](PoolSpec& s) { s.layout = Layout::nhwc; }}}),
+      kernels(),
+      strides(),
+      paddings(),
+      often(dilations(), 0, 4),
+      flag("ceil_mode", &PoolSpec::ceil_mode),
+      flag("return_indices", &PoolSpec::return_indices),
+      often(tabled("nan", {{"propagate", [](PoolSpec& s) { s.nan = ir::NanRule::propagate; }},
+                           {"ignore", [](PoolSpec& s) { s.nan = ir::NanRule::ignore; }}}),
+            0, 2),
+      often(tabled("zeros", {{"any", [](PoolSpec& s) { s.zeros = ir::ZeroRule::any; }},
+                             {"first", [](PoolSpec& s) { s.zeros = ir::ZeroRule::first; }}}),
+            0, 2),
+      flag("count_include_pad", &PoolSpec::count_include_pad),
+      often(divisors(), 0, 4),
+      often(input_views(), 0, 15),
+      often(output_views(), 0, 9),
+  };
+  return axes;
+}
+
+}  // namespace pooljit::tests
