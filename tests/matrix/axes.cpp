@@ -54,6 +54,15 @@ Axis flag(std::string name, bool PoolSpec::*member) {
                 [=](PoolSpec& s, bool on) { s.*member = on; });
 }
 
+Axis ranks() {
+  Axis axis =
+      values("rank", std::vector<size_t>{1, 2, 3}, [](PoolSpec& s, size_t rank) { s.dims.resize(rank); });
+  // Of the higher ranks fewer combinations are small enough.
+  for (size_t i = 0; i < axis.settings.size(); ++i)
+    axis.settings[i].weight = static_cast<unsigned>(1 + 2 * i);
+  return axis;
+}
+
 Axis reductions() {
   return tabled("reduction", {
 #define REDUCTION(name, text, note) {text, [](PoolSpec& s) { s.reduction = ir::Reduction::name; }},
@@ -176,9 +185,7 @@ Axis output_views() {
 const std::vector<Axis>& matrix_axes() {
   using frontend::Layout;
   static const std::vector<Axis> axes = {
-      often(
-          values("rank", std::vector<size_t>{1, 2, 3}, [](PoolSpec& s, size_t rank) { s.dims.resize(rank); }),
-          1, 3),
+      ranks(),
       reductions(),
       dtypes(),
       batches(),
