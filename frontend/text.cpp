@@ -156,7 +156,8 @@ class Parser {
       return false;
     }
     size_t end = next_ + 1;
-    while (end < text_.size() && is_word(text_[end])) ++end;
+    if (is_word(text_[next_]) || text_[next_] == '-')
+      while (end < text_.size() && is_word(text_[end])) ++end;
     error_ = broken(rule, fmt::format("{} {}", message, quote(text_.substr(next_, end - next_), next_ + 1)))
                  .value();
     return false;
