@@ -1,0 +1,47 @@
+// What ops.def's strings say, in a form that the printer, the parser and the verifier can ask.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+// One operand or result: "T", "mask?", "init...".
+struct ValueRule {
+  std::string_view type;  // "index" | "ptr" | "T" | "int T" | "float T" | "vec" | "int vec" | "mask" | ...
+  bool optional = false;
+  bool repeats = false;
+};
+
+// What an Inst holds beside its operands, by op.
+enum class Attribute : uint8_t { none, slot, integer, bits, lanes, predicate, saturate, non_temporal };
+
+struct OpRule {
+  bool has_address = false;
+  std::vector<ValueRule> args, results;
+  Attribute attribute = Attribute::none;
+
+  size_t least_args() const;
+  bool takes(size_t args_given) const;
+  bool has_result() const { return !results.empty(); }
+};
+const OpRule& rule(Op op);
+
+// The text of enumerators that are not rows of a table.
+std::string_view text(Predicate pred);
+std::string_view text(Stage stage);
+std::string_view text(Param::Role role);
+std::optional<Op> find_op(std::string_view text);
+std::optional<Predicate> find_predicate(std::string_view text);
+std::optional<Stage> find_stage(std::string_view text);
+std::optional<Param::Role> find_role(std::string_view text);
+
+// A role that names a table or a task dimension by its number, and one whose word is an index.
+constexpr bool has_number(Param::Role role) { return role >= Param::Role::table; }
+constexpr bool is_index(Param::Role role) { return role >= Param::Role::begin; }
+
+}  // namespace pooljit::ir
