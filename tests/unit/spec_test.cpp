@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -217,6 +218,29 @@ TEST(Spec, OutputsHaveTheirOwnPlaces) {
               << print(*checked);
   }
   EXPECT_GT(accepted, 1000);
+}
+
+// docs/specs.md: its examples are canonical, its keyword table is complete.
+TEST(Spec, TheDocumentIsRight) {
+  std::ifstream file(std::string(POOLJIT_SOURCE_DIR) + "/docs/specs.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto block = text.find("```\n") + 4;
+  std::istringstream examples(text.substr(block, text.find("```", block) - block));
+  int count = 0;
+  for (std::string line; std::getline(examples, line); ++count) {
+    const auto spec = parse_spec(line);
+    ASSERT_TRUE(spec) << line << ": " << to_string(spec.error());
+    EXPECT_EQ(print(*spec), line);
+  }
+  EXPECT_GE(count, 6);
+  for (const char* op : {"max", "avg"}) {
+    std::string hint =
+        parse_spec(fmt::format("{}_pool1d(float32[1,4], something_unheard_of=1)", op)).error().hint;
+    ASSERT_EQ(hint.rfind("one of ", 0), 0u) << hint;
+    std::istringstream keywords(hint.substr(7));
+    for (std::string keyword; std::getline(keywords >> std::ws, keyword, ',');)
+      EXPECT_NE(text.find("\n| `" + keyword + "` |"), std::string::npos) << keyword;
+  }
 }
 
 // Specs made without a text go through the same rules.
