@@ -1,0 +1,329 @@
+// Compiled without contraction of a * b + c: each operation rounds once.
+#include "ir/interp/number.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace pooljit::ir {
+namespace {
+
+constexpr size_t alignment = 64;
+
+template <typename F>
+void with_float(DType dtype, F&& f) {
+  dtype == DType::f32 ? f(float{}) : f(double{});
+}
+
+// Calls f with a value of the C++ type of a dtype.
+template <typename F>
+void with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::u8:
+      return f(uint8_t{});
+    case DType::i8:
+      return f(int8_t{});
+    case DType::u16:
+      return f(uint16_t{});
+    case DType::i16:
+      return f(int16_t{});
+    case DType::u32:
+      return f(uint32_t{});
+    case DType::i32:
+      return f(int32_t{});
+    case DType::u64:
+      return f(uint64_t{});
+    case DType::i64:
+      return f(int64_t{});
+    default:
+      return with_float(dtype, f);
+  }
+}
+
+// For what only moves bits: f gets an unsigned integer of the dtype's width.
+template <typename F>
+void with_bits(DType dtype, F&& f) {
+  with_type(unsigned_of(dtype), [&](auto zero) {
+    if constexpr (std::is_unsigned_v<decltype(zero)>) f(zero);
+  });
+}
+
+template <typename T>
+T arithmetic(Op op, T a, T b) {
+  // Integers wrap: computed as unsigned, which is wide enough not to be promoted to int.
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
+  switch (op) {
+    case Op::add:
+      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+    case Op::sub:
+      return static_cast<T>(static_cast<Wide>(a) - static_cast<Wide>(b));
+    case Op::mul:
+      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+    case Op::min:
+      return a < b ? a : b;
+    default:
+      return a > b ? a : b;
+  }
+}
+
+template <typename T>
+bool holds(Predicate pred, T a, T b) {
+  switch (pred) {
+    case Predicate::eq:
+      return a == b;
+    case Predicate::ne:
+      return a != b;
+    case Predicate::lt:
+      return a < b;
+    case Predicate::le:
+      return a <= b;
+    case Predicate::gt:
+      return a > b;
+    case Predicate::ge:
+      return a >= b;
+    default:
+      return a != a || b != b;
+  }
+}
+
+// One loop per case of the op, so that the compiler sees a constant op in each.
+template <typename T, Op op>
+void binary_lanes(const T* a, const T* b, T* to, int lanes) {
+  for (int i = 0; i < lanes; ++i) to[i] = arithmetic(op, a[i], b[i]);
+}
+
+template <typename To, typename From>
+To narrowed(From from, bool saturate) {
+  if (!saturate) return static_cast<To>(from);
+  using Limits = std::numeric_limits<To>;
+  if (std::cmp_less(from, Limits::min())) return Limits::min();
+  if (std::cmp_greater(from, Limits::max())) return Limits::max();
+  return static_cast<To>(from);
+}
+
+// To the nearest integer, ties to even: the rounding that the process runs with.
+template <typename To, typename From>
+To rounded(From from) {
+  const From whole = std::nearbyint(from);
+  // 2^n is a float where the largest integer may not be.
+  const From end = std::ldexp(From{1}, std::numeric_limits<To>::digits);
+  const From begin = std::is_signed_v<To> ? -end : From{0};
+  if (!(whole >= begin && whole < end))
+    throw Fault{"interp.cvt", fmt::format("{} does not fit into {} bits", from, sizeof(To) * 8)};
+  return static_cast<To>(whole);
+}
+
+template <typename To, typename From>
+To converted(From from, bool saturate) {
+  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
+    return rounded<To>(from);
+  else if constexpr (std::is_integral_v<To>)
+    return narrowed<To>(from, saturate);
+  else
+    return static_cast<To>(from);
+}
+
+}  // namespace
+
+Numbers::Numbers(const Program& program) : program_(program), offsets_(program.types.size()) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    offsets_[i] = bytes;
+    bytes += (size(static_cast<Value>(i)) + alignment - 1) / alignment * alignment;
+  }
+  memory_.resize(bytes);
+}
+
+size_t Numbers::size(Value value) const {
+  const Type& t = type(value);
+  return static_cast<size_t>(t.kind == Type::Kind::mask ? t.lanes : t.vector_bytes());
+}
+
+void Numbers::copy(Value to, Value from) { std::memcpy(lanes(to), lanes(from), size(to)); }
+
+void Numbers::load(Value to, const Place& place, const uint8_t* mask, Value pass) {
+  if (!mask) {
+    std::memcpy(lanes(to), place.address, size(to));
+    return;
+  }
+  const auto width = static_cast<size_t>(bytes(type(to).dtype));
+  for (size_t i = 0; i < static_cast<size_t>(type(to).lanes); ++i)
+    std::memcpy(lanes(to) + i * width, (mask[i] ? place.address : lanes(pass)) + i * width, width);
+}
+
+void Numbers::store(Value from, const Place& place, const uint8_t* mask) {
+  if (!mask) {
+    std::memcpy(place.address, lanes(from), size(from));
+    return;
+  }
+  const auto width = static_cast<size_t>(bytes(type(from).dtype));
+  for (size_t i = 0; i < static_cast<size_t>(type(from).lanes); ++i)
+    if (mask[i]) std::memcpy(place.address + i * width, lanes(from) + i * width, width);
+}
+
+void Numbers::splat(Value to, int64_t index) {
+  with_bits(type(to).dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::fill_n(as<T>(to), type(to).lanes, static_cast<T>(index));
+  });
+}
+
+void Numbers::compute(const Inst& inst) {
+  switch (inst.op) {
+    case Op::vconst:
+    case Op::vmask:
+      return constant(inst);
+    case Op::shuffle:
+      return shuffle(inst);
+    case Op::cmp:
+      return compare(inst);
+    case Op::select:
+      return select(inst);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::min:
+    case Op::max:
+      return binary(inst);
+    case Op::div:
+    case Op::fma:
+    case Op::sqrt:
+      return float_op(inst);
+    case Op::and_:
+    case Op::or_:
+      return bitwise(inst);
+    case Op::shl:
+    case Op::shr:
+      return shift(inst);
+    case Op::cvt:
+      return convert(inst);
+    case Op::bitcast:
+      return copy(inst.results[0], inst.args[0]);
+    default:
+      fail_check(__FILE__, __LINE__, "an op on lanes", info(inst.op).text);
+  }
+}
+
+void Numbers::constant(const Inst& inst) {
+  const Value to = inst.results[0];
+  with_bits(inst.op == Op::vmask ? DType::u8 : type(to).dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(inst.data.begin(), inst.data.end(), as<T>(to),
+                   [](int64_t lane) { return static_cast<T>(lane); });
+  });
+}
+
+void Numbers::shuffle(const Inst& inst) {
+  with_bits(type(inst.results[0]).dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t first_lanes = type(inst.args[0]).lanes;
+    const T* const a = as<T>(inst.args[0]);
+    const T* const b = as<T>(inst.args.back());
+    T* to = as<T>(inst.results[0]);
+    for (int64_t lane : inst.data) *to++ = lane < first_lanes ? a[lane] : b[lane - first_lanes];
+  });
+}
+
+void Numbers::compare(const Inst& inst) {
+  const Type& t = type(inst.args[0]);
+  with_type(t.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const a = as<T>(inst.args[0]);
+    const T* const b = as<T>(inst.args[1]);
+    uint8_t* const to = lanes(inst.results[0]);
+    for (int i = 0; i < t.lanes; ++i) to[i] = holds(inst.pred, a[i], b[i]);
+  });
+}
+
+void Numbers::select(const Inst& inst) {
+  const Type& t = type(inst.results[0]);
+  const uint8_t* const mask = lanes(inst.args[0]);
+  with_bits(t.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const a = as<T>(inst.args[1]);
+    const T* const b = as<T>(inst.args[2]);
+    T* const to = as<T>(inst.results[0]);
+    for (int i = 0; i < t.lanes; ++i) to[i] = mask[i] ? a[i] : b[i];
+  });
+}
+
+void Numbers::binary(const Inst& inst) {
+  const Type& t = type(inst.results[0]);
+  with_type(t.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const a = as<T>(inst.args[0]);
+    const T* const b = as<T>(inst.args[1]);
+    T* const to = as<T>(inst.results[0]);
+    switch (inst.op) {
+      case Op::add:
+        return binary_lanes<T, Op::add>(a, b, to, t.lanes);
+      case Op::sub:
+        return binary_lanes<T, Op::sub>(a, b, to, t.lanes);
+      case Op::mul:
+        return binary_lanes<T, Op::mul>(a, b, to, t.lanes);
+      case Op::min:
+        return binary_lanes<T, Op::min>(a, b, to, t.lanes);
+      default:
+        return binary_lanes<T, Op::max>(a, b, to, t.lanes);
+    }
+  });
+}
+
+void Numbers::float_op(const Inst& inst) {
+  const Type& t = type(inst.results[0]);
+  with_float(t.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const a = as<T>(inst.args[0]);
+    const T* const b = inst.args.size() > 1 ? as<T>(inst.args[1]) : nullptr;
+    const T* const c = inst.args.size() > 2 ? as<T>(inst.args[2]) : nullptr;
+    T* const to = as<T>(inst.results[0]);
+    for (int i = 0; i < t.lanes; ++i) {
+      if (inst.op == Op::div)
+        to[i] = a[i] / b[i];
+      else
+        to[i] = inst.op == Op::sqrt ? std::sqrt(a[i]) : std::fma(a[i], b[i], c[i]);
+    }
+  });
+}
+
+void Numbers::bitwise(const Inst& inst) {
+  const uint8_t* const a = lanes(inst.args[0]);
+  const uint8_t* const b = lanes(inst.args[1]);
+  uint8_t* const to = lanes(inst.results[0]);
+  for (size_t i = 0; i < size(inst.results[0]); ++i) to[i] = inst.op == Op::and_ ? a[i] & b[i] : a[i] | b[i];
+}
+
+void Numbers::shift(const Inst& inst) {
+  const Type& t = type(inst.results[0]);
+  with_type(t.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      const T* const a = as<T>(inst.args[0]);
+      T* const to = as<T>(inst.results[0]);
+      for (int i = 0; i < t.lanes; ++i)
+        to[i] =
+            static_cast<T>(inst.op == Op::shl ? static_cast<uint64_t>(a[i]) << inst.imm : a[i] >> inst.imm);
+    }
+  });
+}
+
+void Numbers::convert(const Inst& inst) {
+  const Type& from_type = type(inst.args[0]);
+  with_type(from_type.dtype, [&](auto from_zero) {
+    with_type(type(inst.results[0]).dtype, [&](auto to_zero) {
+      using From = decltype(from_zero);
+      using To = decltype(to_zero);
+      const From* const from = as<From>(inst.args[0]);
+      To* const to = as<To>(inst.results[0]);
+      for (int i = 0; i < from_type.lanes; ++i) to[i] = converted<To>(from[i], inst.saturate);
+    });
+  });
+}
+
+Result<void> interpret(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory) {
+  Numbers numbers(program);
+  return Machine<Numbers>(program, args, memory, numbers).run();
+}
+
+}  // namespace pooljit::ir
