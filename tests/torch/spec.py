@@ -80,6 +80,8 @@ def not_in_torch(spec):
         return "padding over half of the kernel"
     if spec.op == "avg" and any(d != 1 for d in spec.dilation):
         return "dilated average"
+    if spec.op == "avg" and spec.rank == 3 and any(n < k for n, k in zip(spec.shape[-3:], spec.kernel)):
+        return "avg_pool3d of an image smaller than the kernel"
     if spec.fields.get("nan") == "ignore":
         return "nan=ignore"
     if math.prod(spec.shape) == 0:
