@@ -1,6 +1,7 @@
 # What is taken from others, by the part that needs it. Every entry has its reason in scripts/packages.txt.
 
 find_package(fmt REQUIRED)
+find_package(Boost REQUIRED)  # headers only
 find_package(tl-expected REQUIRED)
 find_package(Threads REQUIRED)
 

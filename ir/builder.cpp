@@ -10,6 +10,9 @@ namespace pooljit::ir {
 Builder::Builder(std::string name, Isa isa) {
   program_.name = std::move(name);
   program_.isa = isa;
+  program_.insts.reserve(256);
+  program_.types.reserve(512);
+  constants_.reserve(32);
 }
 
 Value Builder::define(Type type) {
@@ -27,8 +30,7 @@ Value Builder::append(Inst inst, Type type) {
 Value Builder::share(Inst inst, Type type) {
   for (const Inst& known : constants_) {
     const Value value = known.results[0];
-    inst.results = {value};
-    if (program_.type(value) == type && known == inst) return value;
+    if (known.op == inst.op && known.imm == inst.imm && program_.type(value) == type && known.data == inst.data) return value;
   }
   const Value value = define(type);
   inst.results = {value};
@@ -58,12 +60,12 @@ int Builder::add_task(std::string name, int64_t extent) {
   return static_cast<int>(program_.tasks.size() - 1);
 }
 
-Builder::Loop Builder::begin_loop(Value trip, std::vector<Value> init) {
+Builder::Loop Builder::begin_loop(Value trip, const Values& init) {
   Inst inst{.op = Op::loop};
   Loop loop;
   loop.iv = define(Type::index());
   inst.results = {loop.iv};
-  std::vector<Type> carried_types;
+  boost::container::small_vector<Type, 4> carried_types;
   for (Value value : init) {
     carried_types.push_back(type(value));
     loop.carried.push_back(define(carried_types.back()));
@@ -76,31 +78,37 @@ Builder::Loop Builder::begin_loop(Value trip, std::vector<Value> init) {
   return loop;
 }
 
-std::vector<Value> Builder::end_loop(std::vector<Value> next) {
+Values Builder::end_loop(const Values& next) {
   POOLJIT_CHECK(!open_loops_.empty(), "end_loop without begin_loop");
   POOLJIT_CHECK(open_loops_.back().size() == next.size(),
                 "a loop must carry as many values as it began with");
   Inst inst{.op = Op::end};
   for (const Type& carried : open_loops_.back()) inst.results.push_back(define(carried));
-  inst.args = std::move(next);
+  inst.args = next;
   open_loops_.pop_back();
-  program_.insts.push_back(inst);
-  return inst.results;
+  Values finals = inst.results;
+  program_.insts.push_back(std::move(inst));
+  return finals;
 }
 
 void Builder::ret() { program_.insts.push_back(Inst{.op = Op::ret}); }
 
 Value Builder::iconst(int64_t value) {
+  const auto [known, is_new] = index_constants_.try_emplace(value, no_value);
+  if (!is_new) return known->second;
   Inst inst{.op = Op::iconst};
   inst.imm = value;
-  const Value result = share(std::move(inst), Type::index());
-  index_constants_[result] = value;
-  return result;
+  known->second = define(Type::index());
+  inst.results = {known->second};
+  constants_.push_back(std::move(inst));
+  constant_of_.resize(program_.types.size(), nullptr);
+  constant_of_[static_cast<size_t>(known->second)] = &known->first;
+  return known->second;
 }
 
 const int64_t* Builder::constant(Value value) const {
-  const auto found = index_constants_.find(value);
-  return found == index_constants_.end() ? nullptr : &found->second;
+  const size_t at = static_cast<size_t>(value);
+  return at < constant_of_.size() ? constant_of_[at] : nullptr;
 }
 
 namespace {
@@ -189,7 +197,8 @@ Value Builder::splat(Type type, Value index) {
 
 Value Builder::shuffle(Value a, Value b, std::vector<int64_t> lanes) {
   Inst inst{.op = Op::shuffle};
-  inst.args = b == no_value ? std::vector<Value>{a} : std::vector<Value>{a, b};
+  inst.args = {a};
+  if (b != no_value) inst.args.push_back(b);
   const Type result = Type::vec(type(a).dtype, static_cast<int>(lanes.size()));
   inst.data = std::move(lanes);
   return append(std::move(inst), result);

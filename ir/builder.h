@@ -23,10 +23,10 @@ class Builder {
   // --- structure
   struct Loop {
     Value iv = no_value;
-    std::vector<Value> carried;
+    Values carried;
   };
-  Loop begin_loop(Value trip, std::vector<Value> init = {});
-  std::vector<Value> end_loop(std::vector<Value> next = {});
+  Loop begin_loop(Value trip, const Values& init = {});
+  Values end_loop(const Values& next = {});
   void ret();
 
   // --- index and address
@@ -73,9 +73,10 @@ class Builder {
 
   Program program_;
   std::vector<Inst> constants_;  // params, iconst, vconst, vmask
+  std::vector<const int64_t*> constant_of_;  // by Value
   std::vector<Value> params_;    // by slot
-  std::map<Value, int64_t> index_constants_;
-  std::vector<std::vector<Type>> open_loops_;
+  std::map<int64_t, Value> index_constants_;  // by value
+  std::vector<boost::container::small_vector<Type, 4>> open_loops_;
 };
 
 }  // namespace pooljit::ir

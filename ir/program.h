@@ -10,6 +10,7 @@
 //   addressed, and each instruction is one that the ISA has. Xbyak consumes it.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -57,6 +58,8 @@ struct Type {
 
 using Value = int32_t;  // an SSA name: an index into Program::types
 inline constexpr Value no_value = -1;
+// Few values: lists that live inside their owner, because a compile makes thousands of them.
+using Values = boost::container::small_vector<Value, 4>;
 
 struct Term {
   Value iv = no_value;  // a loop's counter
@@ -67,7 +70,7 @@ struct Term {
 // base + sum(iv * bytes) + offset, in bytes. Terms are ordered outermost loop first, each iv once.
 struct Address {
   Value base = no_value;
-  std::vector<Term> terms;
+  boost::container::small_vector<Term, 6> terms = {};
   int64_t offset = 0;
   bool operator==(const Address&) const = default;
 };
@@ -76,8 +79,8 @@ enum class Predicate : uint8_t { eq, ne, lt, le, gt, ge, un };
 
 struct Inst {
   Op op = Op::ret;
-  std::vector<Value> args = {};     // as ops.def says
-  std::vector<Value> results = {};  // loop: iv, carried...; end: finals...; others 0 or 1
+  Values args = {};     // as ops.def says
+  Values results = {};  // loop: iv, carried...; end: finals...; others 0 or 1
   Address addr = {};                // iload ptradd load store prefetch
   int64_t imm = 0;                  // param: slot; iconst: value; shl shr: bits
   std::vector<int64_t> data = {};   // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane

@@ -3,6 +3,7 @@
 // was made with; it knows nothing of loops, addresses or borders.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace pooljit::ir {
 
 // Values that a window's reduction carries; empty before the first tap.
-using State = std::vector<Value>;
+using State = boost::container::static_vector<Value, 2>;
 
 // Where a tap lies relative to its window's origin, in elements of the plane: vec + constant, the same for
 // each lane.

@@ -41,7 +41,7 @@ enum Column {
 };
 constexpr int64_t row_bytes = columns * 8;
 
-std::vector<int64_t> digits(int64_t taps) {
+std::array<int64_t, 3> digits(int64_t taps) {
   return {taps / Lowering::part / Lowering::part, taps / Lowering::part % Lowering::part,
           taps % Lowering::part};
 }
@@ -55,7 +55,7 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, Lowerin
     const bool full = window.taps == dim.kernel;
     if (full && which == Lowering::Runs::borders) continue;
     table.insert(table.end(), {run.begin, run.end, full, window.taps, divisor_taps(nest, window), first});
-    const std::vector<int64_t> parts = digits(window.taps);
+    const std::array<int64_t, 3> parts = digits(window.taps);
     table.insert(table.end(), parts.begin(), parts.end());
   }
   return table;
@@ -133,7 +133,7 @@ WindowAt Lowering::full_window(size_t dim) {
   const int64_t taps = nest_.dims[dim].kernel;
   WindowAt window;
   window.taps = window.divisor_taps = b_.iconst(taps);
-  for (int64_t digit : digits(taps)) window.parts.push_back(b_.iconst(digit));
+  for (size_t digit = 0; digit < 3; ++digit) window.parts[digit] = b_.iconst(digits(taps)[digit]);
   window.first = b_.iconst(0);
   return window;
 }
@@ -173,7 +173,7 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   window.outputs = b_.imax(b_.iconst(0), b_.iadd(high, b_.imul(low, minus_one)));
   window.taps = column(run_taps);
   window.divisor_taps = column(run_divisor);
-  for (int digit = 0; digit < 3; ++digit) window.parts.push_back(column(run_part + digit));
+  for (int digit = 0; digit < 3; ++digit) window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
   // Where the windows of this run start: the run's first output may lie before this task's.
   const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
   window.first = b_.iadd(column(run_first), b_.imul(skipped, b_.iconst(dim.stride)));
@@ -272,7 +272,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
   const bool indexed = nest_.indices.has_value();
   const bool joins = reducer_.is_split() && !level.states[0].empty();
   const States& begin = level.states[0].empty() || reducer_.is_split() ? walk.fresh : level.states;
-  std::vector<Value> init = {b_.ptradd(level.at)};
+  Values init = {b_.ptradd(level.at)};
   if (indexed) {
     const Type type = Type::vec(reducer_.offset_dtype(), b_.type(walk.fresh[0][0]).lanes);
     const Value constant = b_.vconst_splat(type, level.offset.constant);
@@ -283,7 +283,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
   for (const State& state : begin) init.insert(init.end(), state.begin(), state.end());
 
   const size_t first_state = indexed ? 2 : 1;
-  const auto unpack = [&](const std::vector<Value>& values) {
+  const auto unpack = [&](const Values& values) {
     Level at = level;
     at.at = Address{values[0], {}, 0};
     at.offset = TapOffset{indexed ? values[1] : no_value, 0};
@@ -295,7 +295,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
     return at;
   };
   const auto pack = [&](const Level& at) {
-    std::vector<Value> values = {b_.ptradd(at.at)};
+    Values values = {b_.ptradd(at.at)};
     if (indexed) values.push_back(at.offset.vec);
     for (const State& state : at.states) values.insert(values.end(), state.begin(), state.end());
     return values;

@@ -9,6 +9,7 @@
 // counted loops for the others.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -30,7 +31,7 @@ int64_t divisor_taps(const PoolNest& nest, const Window& window);
 struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
-  std::vector<Value> parts;  // taps as digits of base Lowering::part, most significant first
+  std::array<Value, 3> parts = {};  // taps as digits of base Lowering::part, most significant first
   Value first = no_value;    // input position of the first visible tap, at the output that the loops stand at
   Value outputs = no_value;  // how many outputs the run has
 };
@@ -38,7 +39,7 @@ struct WindowAt {
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
 struct Cursor {
   Address input, output, indices;
-  std::vector<WindowAt> windows;  // one per opened dimension
+  boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
   Value full = no_value;          // index 0 or 1: all opened windows are full; iconst 1 where they always are
 };
 
@@ -78,7 +79,7 @@ class Lowering {
   WindowAt full_window(size_t dim);
 
   // --- taps
-  using States = std::vector<State>;
+  using States = boost::container::small_vector<State, 4>;
   using Leaf = std::function<States(States, const Address&, const TapOffset&)>;
   // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
   // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
