@@ -2,9 +2,10 @@
 """Compares pooljit with PyTorch: values, indices, output shapes and rejections, on data with NaN, infinities, signed
 zeros and ties.
 
-  cross_check.py --library build/libpooljit.so [--specs FILE|-] [--random N] [--seed S] [--options "backend=xbyak"]
+  cross_check.py --library build/libpooljit.so [--matrix build/tests/print_matrix] [--specs FILE] [--random N] [--seed S]
+                 [--options "backend=xbyak"]
 
-Reads canonical specs (one a line) and adds N random ones. A difference that a rule of docs/semantics.md explains is
+Takes the generated matrix, the canonical specs of a file (one a line), and N random ones. A difference that a rule of docs/semantics.md explains is
 counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
 
 How PyTorch is asked: it pools no uint8, so those are pooled in float64, which is exact, and averages are then rounded
@@ -13,7 +14,9 @@ Exit codes: 0 all agree, 1 a difference, 77 PyTorch is not installed (ctest repo
 """
 import argparse
 import collections
+import pathlib
 import random
+import subprocess
 import sys
 
 try:
@@ -174,21 +177,28 @@ def check(library, spec, kind, seed, options):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", required=True)
-    parser.add_argument("--specs", help="file of canonical specs, one a line; - for standard input")
+    parser.add_argument("--matrix", help="the command print_matrix of the build")
+    parser.add_argument("--specs", help="file of canonical specs, one a line")
     parser.add_argument("--random", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--options", help="options of pooljit_compile")
     return parser.parse_args()
 
 
+def listed_specs(args):
+    lines = []
+    if args.matrix:
+        lines += subprocess.run([args.matrix], capture_output=True, text=True, check=True).stdout.splitlines()
+    if args.specs:
+        lines += pathlib.Path(args.specs).read_text(encoding="utf-8").splitlines()
+    return [line.strip().split("\t")[-1] for line in lines if line.strip() and not line.startswith("#")]
+
+
 def main():
     args = arguments()
     torch.set_num_threads(1)
     library = pooljit_c.Library(args.library)
-    texts = []
-    if args.specs:
-        stream = sys.stdin if args.specs == "-" else open(args.specs, encoding="utf-8")
-        texts = [line.strip().split("\t")[-1] for line in stream if line.strip() and not line.startswith("#")]
+    texts = listed_specs(args)
     listed = len(texts)
     rng = random.Random(args.seed)
     texts += [spec_text.random_spec(rng) for _ in range(args.random)]
