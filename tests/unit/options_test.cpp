@@ -1,0 +1,92 @@
+// The words of options, and what they come to on this machine and on a lesser one.
+#include "runtime/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <tuple>
+
+#include "runtime/cpu_features.h"
+#include "runtime/threads.h"
+
+namespace pooljit::runtime {
+namespace {
+
+std::string error_of(std::string_view words) {
+  const auto options = parse_option_words(words);
+  if (!options) return options.error().id;
+  const auto choices = resolve(*options);
+  return choices ? "" : choices.error().id;
+}
+
+TEST(Options, AreWordsInAnyOrder) {
+  const auto options = parse_option_words(
+      "  threads=3 schedule=channels_last(lanes=16, unroll=1)\tisa=avx2\nbackend=interpreter ");
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->threads, 3);
+  EXPECT_EQ(options->schedule, "channels_last(lanes=16, unroll=1)");
+  EXPECT_EQ(options->isa, "avx2");
+  EXPECT_EQ(options->backend, "interpreter");
+}
+
+TEST(Options, NoneAreTheDefaults) {
+  const auto options = parse_option_words("");
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->backend, "auto");
+  EXPECT_EQ(options->isa, "auto");
+  EXPECT_EQ(options->threads, 0);
+  EXPECT_TRUE(options->schedule.empty());
+  EXPECT_EQ(thread_count(*options), available_threads());
+}
+
+class RejectedOptions : public testing::TestWithParam<const char*> {};
+TEST_P(RejectedOptions, AreNamed) { EXPECT_EQ(error_of(GetParam()), "runtime.options"); }
+INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
+                         testing::Values("fast", "=", "isa", "isa=", "backend=", "threads=", "threads=x",
+                                         "threads=2x", "threads=-1", "threads=100000",
+                                         "threads=99999999999999999999", "isa=sse2", "backend=gpu",
+                                         "colour=red", "isa=avx2 fast"));
+
+TEST(Options, AScheduleThatIsNoneIsRefusedByItsParser) {
+  EXPECT_EQ(error_of("schedule=fastest").substr(0, 9), "schedule.");
+}
+
+TEST(Options, EveryEngineHasARow) {
+  for (const EngineInfo& engine : engines()) EXPECT_EQ(find_engine(engine.text), engine.engine);
+  EXPECT_FALSE(find_engine("auto"));
+}
+
+TEST(Options, ABackEndThatTheBuildLacksIsMissing) {
+  for (const EngineInfo& engine : engines()) {
+    const std::string error = error_of(std::string("backend=") + std::string(engine.text));
+    EXPECT_EQ(error == "backend.missing", !is_built(engine.engine)) << engine.text;
+  }
+}
+
+// Features are read once per process, so each lesser machine is a process of its own.
+using Lesser = std::tuple<const char*, const char*, const char*>;  // POOLJIT_MAX_ISA, words, error
+class LesserMachine : public testing::TestWithParam<Lesser> {};
+TEST_P(LesserMachine, RefusesWhatItCannotRun) {
+  const auto [limit, words, expected] = GetParam();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // starts the test's program anew
+  if (!is_built(Engine::xbyak)) GTEST_SKIP() << "no native back end in this build";
+  EXPECT_EXIT(
+      {
+        setenv("POOLJIT_MAX_ISA", limit, 1);
+        const std::string error = error_of(words);
+        std::fprintf(stderr, "%s", error.c_str());
+        std::exit(error == expected ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), expected);
+}
+INSTANTIATE_TEST_SUITE_P(Words, LesserMachine,
+                         testing::Values(Lesser{"avx2", "backend=xbyak isa=avx512", "runtime.isa"},
+                                         Lesser{"avx2", "isa=avx2", ""}, Lesser{"avx2", "", ""},
+                                         Lesser{"none", "", "runtime.isa"},
+                                         Lesser{"none", "isa=avx2", "runtime.isa"},
+                                         Lesser{"none", "backend=interpreter isa=avx512", ""},
+                                         Lesser{"none", "backend=interpreter", ""},
+                                         Lesser{"none", "backend=reference", ""}));
+
+}  // namespace
+}  // namespace pooljit::runtime
