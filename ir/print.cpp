@@ -31,7 +31,7 @@ std::string joined(const Range& range, F&& to_text) {
 
 std::string value_text(Value value) { return fmt::format("%{}", value); }
 
-std::string values_text(const std::vector<Value>& values) { return joined(values, value_text); }
+std::string values_text(const Values& values) { return joined(values, value_text); }
 
 template <typename Float, typename Bits>
 std::string float_text(Bits bits) {
@@ -40,9 +40,14 @@ std::string float_text(Bits bits) {
 }
 
 // For errors, Programs that are not valid must print too.
-Type type_of(const Program& program, const std::vector<Value>& results) {
-  const bool is_known = !results.empty() && results[0] >= 0 && results[0] < std::ssize(program.types);
-  return is_known ? program.type(results[0]) : Type::vec(DType::i64, 0);
+Type type_of(const Program& program, Value value) {
+  const bool is_known = value >= 0 && value < std::ssize(program.types);
+  return is_known ? program.type(value) : Type::vec(DType::i64, 0);
+}
+
+DType lane_dtype(const Program& program, const Inst& inst) {
+  const bool is_constant = inst.op == Op::vconst && !inst.results.empty();
+  return is_constant ? type_of(program, inst.results[0]).dtype : DType::i64;
 }
 
 std::string lane_text(DType dtype, int64_t lane) {
@@ -118,8 +123,7 @@ std::vector<std::string> parts(const Program& program, const Inst& inst) {
       if (inst.op == Op::vmask)
         parts.push_back(mask_text(inst.data));
       else
-        parts.push_back(
-            lanes_text(inst.data, inst.op == Op::vconst ? type_of(program, inst.results).dtype : DType::i64));
+        parts.push_back(lanes_text(inst.data, lane_dtype(program, inst)));
       break;
     default:
       break;
@@ -129,7 +133,7 @@ std::vector<std::string> parts(const Program& program, const Inst& inst) {
 
 std::string operands_text(const Program& program, const Inst& inst) {
   if (inst.op == Op::loop && !inst.args.empty()) {
-    const std::vector<Value> init(inst.args.begin() + 1, inst.args.end());
+    const Values init(inst.args.begin() + 1, inst.args.end());
     const std::string trip = " " + value_text(inst.args[0]);
     return init.empty() ? trip : fmt::format("{} ({})", trip, values_text(init));
   }
@@ -207,7 +211,7 @@ std::string print(const Program& program, const Inst& inst) {
   out += info(inst.op).text;
   out += operands_text(program, inst);
   if (!inst.results.empty())
-    out += " : " + joined(inst.results, [&](Value value) { return print(type_of(program, {value})); });
+    out += " : " + joined(inst.results, [&](Value value) { return print(type_of(program, value)); });
   return out;
 }
 

@@ -8,8 +8,8 @@
 //     void compute(const Inst&);                      // make (but splat), mask, arithmetic, bits, convert
 //     void splat(Value to, int64_t index);
 //     const uint8_t* mask(Value) const;               // one byte per lane, 0 or 1
-//     void load(Value to, const Place&, const uint8_t* mask, Value pass);  // mask null: all lanes
-//     void store(Value from, const Place&, const uint8_t* mask);
+//     void load(Value to, const Access&, const uint8_t* mask, Value pass);  // mask null: all lanes
+//     void store(Value from, const Access&, const uint8_t* mask);
 //   };
 //
 // A domain throws Fault for what the Program may not do; the machine adds where.
@@ -29,7 +29,7 @@
 namespace pooljit::ir {
 
 // Where an access begins. Each lane that it touches has been checked.
-struct Place {
+struct Access {
   int slot = 0;  // of the parameter that the pointer comes from
   int64_t offset = 0;
   uint8_t* address = nullptr;
@@ -188,9 +188,8 @@ class Machine {
     }
   }
 
-  // Copies a list that begins behind `skip` values of each.
-  void copy_all(const std::vector<Value>& to, size_t skip_to, const std::vector<Value>& from,
-                size_t skip_from) {
+  // Copies a list to another, without the first few of each.
+  void copy_all(const Values& to, size_t skip_to, const Values& from, size_t skip_from) {
     for (size_t i = 0; i + skip_to < to.size(); ++i) copy(to[i + skip_to], from[i + skip_from]);
   }
 
@@ -248,7 +247,7 @@ class Machine {
         throw Fault{"interp.gap", fmt::format("byte {} belongs to no element of the view", at)};
   }
 
-  Place check(Pointer at, const Type& type, const uint8_t* mask) {
+  Access check(Pointer at, const Type& type, const uint8_t* mask) {
     const Buffer& buffer = buffers_[static_cast<size_t>(at.slot)];
     const int64_t lane_bytes = bytes(type.dtype);
     if (!mask) check_bytes(buffer, at.offset, type.vector_bytes());
@@ -269,8 +268,8 @@ class Machine {
     if (!buffers_[static_cast<size_t>(at.slot)].readable)
       throw Fault{"interp.write_only", "a load from an output"};
     const uint8_t* const mask = inst.args.empty() ? nullptr : domain_.mask(inst.args[0]);
-    const Place place = check(at, program_.type(inst.results[0]), mask);
-    domain_.load(inst.results[0], place, mask, mask ? inst.args[1] : no_value);
+    const Access access = check(at, program_.type(inst.results[0]), mask);
+    domain_.load(inst.results[0], access, mask, mask ? inst.args[1] : no_value);
   }
 
   void store(const Inst& inst) {
@@ -279,12 +278,12 @@ class Machine {
     if (!buffers_[static_cast<size_t>(at.slot)].writable)
       throw Fault{"interp.read_only", "a store to the input or a table"};
     const uint8_t* const mask = inst.args.size() == 1 ? nullptr : domain_.mask(inst.args[1]);
-    const Place place = check(at, type, mask);
+    const Access access = check(at, type, mask);
     if (inst.non_temporal &&
-        reinterpret_cast<uintptr_t>(place.address) % static_cast<uintptr_t>(type.vector_bytes()) != 0)
+        reinterpret_cast<uintptr_t>(access.address) % static_cast<uintptr_t>(type.vector_bytes()) != 0)
       throw Fault{"interp.alignment",
                   fmt::format("a non-temporal store of {} bytes to byte {}", type.vector_bytes(), at.offset)};
-    domain_.store(inst.args[0], place, mask);
+    domain_.store(inst.args[0], access, mask);
   }
 
   // --- errors

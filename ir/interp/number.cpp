@@ -142,24 +142,24 @@ size_t Numbers::size(Value value) const {
 
 void Numbers::copy(Value to, Value from) { std::memcpy(lanes(to), lanes(from), size(to)); }
 
-void Numbers::load(Value to, const Place& place, const uint8_t* mask, Value pass) {
+void Numbers::load(Value to, const Access& access, const uint8_t* mask, Value pass) {
   if (!mask) {
-    std::memcpy(lanes(to), place.address, size(to));
+    std::memcpy(lanes(to), access.address, size(to));
     return;
   }
   const auto width = static_cast<size_t>(bytes(type(to).dtype));
   for (size_t i = 0; i < static_cast<size_t>(type(to).lanes); ++i)
-    std::memcpy(lanes(to) + i * width, (mask[i] ? place.address : lanes(pass)) + i * width, width);
+    std::memcpy(lanes(to) + i * width, (mask[i] ? access.address : lanes(pass)) + i * width, width);
 }
 
-void Numbers::store(Value from, const Place& place, const uint8_t* mask) {
+void Numbers::store(Value from, const Access& access, const uint8_t* mask) {
   if (!mask) {
-    std::memcpy(place.address, lanes(from), size(from));
+    std::memcpy(access.address, lanes(from), size(from));
     return;
   }
   const auto width = static_cast<size_t>(bytes(type(from).dtype));
   for (size_t i = 0; i < static_cast<size_t>(type(from).lanes); ++i)
-    if (mask[i]) std::memcpy(place.address + i * width, lanes(from) + i * width, width);
+    if (mask[i]) std::memcpy(access.address + i * width, lanes(from) + i * width, width);
 }
 
 void Numbers::splat(Value to, int64_t index) {

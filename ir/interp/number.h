@@ -17,8 +17,8 @@ class Numbers {
   void compute(const Inst& inst);
   void splat(Value to, int64_t index);
   const uint8_t* mask(Value value) const { return lanes(value); }
-  void load(Value to, const Place& place, const uint8_t* mask, Value pass);
-  void store(Value from, const Place& place, const uint8_t* mask);
+  void load(Value to, const Access& access, const uint8_t* mask, Value pass);
+  void store(Value from, const Access& access, const uint8_t* mask);
 
  private:
   const Type& type(Value value) const { return program_.type(value); }
