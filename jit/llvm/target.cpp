@@ -50,8 +50,9 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
 // Says no to the passes that cost more than they bring; asked by each pass of the code generator.
 class PassGate : public llvm::OptPassGate {
  public:
-  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction";  // quadratic in loops; translate() has reduced the addresses
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
+    // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
+    return pass != "Loop Strength Reduction";
   }
   bool isEnabled() const override { return true; }
 };
