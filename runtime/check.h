@@ -2,10 +2,12 @@
 //
 //   - interpreter and every back end agree bit for bit for each Program (two NaNs of an average are equal);
 //   - the interpreter's result is one that the oracle allows (ir/reference.h);
-//   - nothing but the elements of the views is touched: buffers lie against guard pages at either end, gaps
-//   hold a
-//     pattern;
+//   - nothing but the elements of the views is touched: buffers lie against guard pages at either end, and
+//     gaps hold a pattern;
 //   - the result does not depend on how the tasks are split.
+//
+// An access beyond a buffer crashes the process: call report_crashes() (runtime/crash_context.h) first, and
+// the crash says what was running.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +45,5 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
 
 // For people, ending with a newline: one line if all agree.
 std::string print(const CheckReport& report);
-
-// From now on a crash says which spec, engine and schedule was running in this process's check(), on stderr.
-void report_crashes();
 
 }  // namespace pooljit::runtime

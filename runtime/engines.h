@@ -41,6 +41,9 @@ std::optional<Engine> find_engine(std::string_view text);
 // False for a back end that this build lacks.
 bool is_built(Engine engine);
 
+// The stage of the Program that a native engine of this build consumes.
+ir::Stage consumed_stage(Engine engine);
+
 // The Program for the choices at a stage, as `pooljit show` prints it.
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage);
 

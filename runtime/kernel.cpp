@@ -7,12 +7,6 @@
 namespace pooljit::runtime {
 namespace {
 
-std::vector<int64_t> extents(const ir::PoolNest& nest, int64_t ir::NestDim::*extent) {
-  std::vector<int64_t> result;
-  for (const ir::NestDim& dim : nest.dims) result.push_back(dim.*extent);
-  return result;
-}
-
 // How many tasks each dimension has for this batch; returns how many dimensions there are.
 size_t task_extents(const std::vector<ir::TaskDim>& tasks, int64_t batch,
                     std::array<int64_t, max_task_dims>& extents) {
@@ -34,10 +28,9 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads)
       output_strides_(frontend::output_strides(spec_)) {
   const ir::PoolNest& nest = code_->info.nest;
   const int64_t batch = spec_.batch.value_or(1);
-  const std::vector<int64_t> outputs = extents(nest, &ir::NestDim::output);
-  input_ = memory_view(nest.input, batch, nest.channels, extents(nest, &ir::NestDim::input));
-  output_ = memory_view(nest.output, batch, nest.channels, outputs);
-  if (nest.indices) indices_ = memory_view(*nest.indices, batch, nest.channels, outputs);
+  input_ = runtime::input_view(nest, batch);
+  output_ = runtime::output_view(nest, batch);
+  indices_ = runtime::indices_view(nest, batch);
   for (const MemoryView* view : {&input_, &output_, &indices_})
     bytes_per_batch_ += view->with_batch(1).element_count() * view->element_bytes;
 }

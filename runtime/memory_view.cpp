@@ -33,6 +33,19 @@ bool apart(const MemoryView& a, const MemoryView& b, int64_t distance, int64_t t
   return shift >= x.block && shift + y.block <= period;
 }
 
+MemoryView memory_view(const ir::PoolNest& nest, const ir::View& view, int64_t batch,
+                       int64_t ir::NestDim::*extent) {
+  MemoryView memory;
+  memory.element_bytes = ir::bytes(view.dtype);
+  const auto add = [&](int64_t count, int64_t stride) {
+    memory.room[memory.rank++] = {count, stride * memory.element_bytes};
+  };
+  add(batch, view.batch_stride);
+  add(nest.channels, view.channel_stride);
+  for (size_t i = 0; i < nest.dims.size(); ++i) add(nest.dims[i].*extent, view.strides[i]);
+  return memory;
+}
+
 }  // namespace
 
 int64_t MemoryView::span_bytes() const {
@@ -56,18 +69,16 @@ MemoryView MemoryView::with_batch(int64_t batch) const {
   return view;
 }
 
-MemoryView memory_view(const ir::View& view, int64_t batch, int64_t channels,
-                       const std::vector<int64_t>& spatial) {
-  const int64_t bytes = ir::bytes(view.dtype);
-  MemoryView memory;
-  memory.element_bytes = bytes;
-  const auto add = [&](int64_t extent, int64_t stride) {
-    memory.room[memory.rank++] = {extent, stride * bytes};
-  };
-  add(batch, view.batch_stride);
-  add(channels, view.channel_stride);
-  for (size_t i = 0; i < spatial.size(); ++i) add(spatial[i], view.strides[i]);
-  return memory;
+MemoryView input_view(const ir::PoolNest& nest, int64_t batch) {
+  return memory_view(nest, nest.input, batch, &ir::NestDim::input);
+}
+
+MemoryView output_view(const ir::PoolNest& nest, int64_t batch) {
+  return memory_view(nest, nest.output, batch, &ir::NestDim::output);
+}
+
+MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
+  return nest.indices ? memory_view(nest, *nest.indices, batch, &ir::NestDim::output) : MemoryView{};
 }
 
 bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ir/nest.h"
 #include "runtime/limits.h"
@@ -29,8 +28,9 @@ struct MemoryView {
   MemoryView with_batch(int64_t batch) const;
 };
 
-MemoryView memory_view(const ir::View& view, int64_t batch, int64_t channels,
-                       const std::vector<int64_t>& spatial);
+MemoryView input_view(const ir::PoolNest& nest, int64_t batch);
+MemoryView output_view(const ir::PoolNest& nest, int64_t batch);
+MemoryView indices_view(const ir::PoolNest& nest, int64_t batch);  // rank 0 if the nest has none
 
 // True if the views may share a byte when they begin at these addresses. False is certain; true is certain
 // but for interleavings without a common period. Slices of one tensor (channels of a concatenation, a crop,

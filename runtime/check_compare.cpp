@@ -1,0 +1,79 @@
+#include "runtime/check_compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/check_data.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// The bits of an element of up to 8 bytes.
+uint64_t bits_at(std::span<const std::byte> memory, int64_t offset, int64_t bytes) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &memory[size_t(offset)], size_t(bytes));
+  return bits;
+}
+
+bool is_nan(ir::DType dtype, uint64_t bits) {
+  return dtype == ir::DType::f32 ? std::isnan(std::bit_cast<float>(uint32_t(bits)))
+                                 : std::isnan(std::bit_cast<double>(bits));
+}
+
+std::string show(ir::DType dtype, uint64_t bits) {
+  const int digits = 2 * ir::bytes(dtype);
+  if (dtype == ir::DType::i64) return std::to_string(static_cast<int64_t>(bits));
+  if (dtype == ir::DType::f32)
+    return fmt::format("{} (0x{:0{}x})", std::bit_cast<float>(uint32_t(bits)), bits, digits);
+  return fmt::format("0x{:0{}x}", bits, digits);
+}
+
+std::string position(const MemoryView& view, int64_t number) {
+  std::vector<int64_t> at(view.rank);
+  for (size_t d = view.rank; d-- > 0;) {
+    at[d] = number % view.dims()[d].extent;
+    number /= view.dims()[d].extent;
+  }
+  return fmt::format("[{}]", fmt::join(at, ","));
+}
+
+}  // namespace
+
+std::vector<bool> element_bytes(const MemoryView& view) {
+  const int64_t span = view.span_bytes();
+  if (view.element_count() * view.element_bytes == span) return {};
+  std::vector<bool> flags(static_cast<size_t>(span), false);
+  for_each_element(view,
+                   [&](int64_t offset) { std::fill_n(flags.begin() + offset, view.element_bytes, true); });
+  return flags;
+}
+
+std::optional<std::string> first_difference(const Comparison& comparison, const MemoryView& view,
+                                            std::span<const std::byte> expected,
+                                            std::span<const std::byte> actual) {
+  if (std::ranges::equal(expected, actual)) return std::nullopt;
+  std::optional<std::string> difference;
+  int64_t number = 0;
+  for_each_element(view, [&](int64_t offset) {
+    const int64_t at = number++;
+    const uint64_t want = bits_at(expected, offset, view.element_bytes);
+    const uint64_t got = bits_at(actual, offset, view.element_bytes);
+    if (difference || want == got) return;
+    if (comparison.nans_are_equal && is_nan(comparison.dtype, want) && is_nan(comparison.dtype, got)) return;
+    difference = fmt::format("{} {} is {}, expected {}", comparison.what, position(view, at),
+                             show(comparison.dtype, got), show(comparison.dtype, want));
+  });
+  if (difference) return difference;
+  const std::vector<bool> flags = element_bytes(view);
+  for (size_t i = 0; i < flags.size(); ++i)
+    if (!flags[i] && expected[i] != actual[i])
+      return fmt::format("byte {} of the {}'s buffer lies in a gap and was written", i, comparison.what);
+  return std::nullopt;
+}
+
+}  // namespace pooljit::runtime
