@@ -71,21 +71,26 @@ def parse(text):
                 layout in CHANNELS_LAST, fields)
 
 
+def pads_itself(spec):
+    """Whether PyTorch's pooling takes the padding; else its separate pad function must come first."""
+    begins, ends = spec.padding
+    return begins == ends and all(2 * p <= k for p, k in zip(begins, spec.kernel))
+
+
 def not_in_torch(spec):
     """Why PyTorch cannot express the spec, or None."""
     begins, ends = spec.padding
-    if begins != ends:
-        return "padding differs at begin and end"
-    if any(2 * p > k for p, k in zip(begins, spec.kernel)):
-        return "padding over half of the kernel"
     if spec.op == "avg" and any(d != 1 for d in spec.dilation):
         return "dilated average"
-    if spec.op == "avg" and spec.rank == 3 and any(n < k for n, k in zip(spec.shape[-3:], spec.kernel)):
-        return "avg_pool3d of an image smaller than the kernel"
-    if spec.fields.get("nan") == "ignore":
-        return "nan=ignore"
     if math.prod(spec.shape) == 0:
         return "empty input"
+    if not pads_itself(spec) and spec.fields.get("ceil_mode"):
+        return "asymmetric or wide padding with ceil_mode"
+    if not pads_itself(spec) and spec.op == "avg" and not spec.fields.get("count_include_pad", True):
+        return "asymmetric or wide padding with count_include_pad=False"
+    seen = [n if pads_itself(spec) else n + b + e for n, b, e in zip(spec.shape[-spec.rank:], begins, ends)]
+    if spec.op == "avg" and spec.rank == 3 and any(n < k for n, k in zip(seen, spec.kernel)):
+        return "avg_pool3d of an image smaller than the kernel"
     return None
 
 
