@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
 #include <limits>
 #include <type_traits>
 
@@ -40,10 +42,16 @@ double average_bound(const T* input, const std::vector<Tap>& taps, int64_t divis
   return static_cast<double>(static_cast<long double>(taps.size() - 1) * eps * magnitudes / count + rounding);
 }
 
+template <typename T>
+bool same_bits(T a, T b) {
+  using Bits = std::array<std::byte, sizeof(T)>;
+  return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
+}
+
 // Whether an engine may return `found` for `expected`.
 template <typename T>
 bool allows(const PoolNest& nest, T expected, T found, double bound) {
-  if (std::memcmp(&expected, &found, sizeof(T)) == 0) return true;
+  if (same_bits(expected, found)) return true;
   if (!std::is_floating_point_v<T> || nest.indices) return false;
   if (expected != expected || found != found)
     return (expected != expected && found != found) || std::isinf(bound);

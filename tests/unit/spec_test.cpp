@@ -13,7 +13,7 @@
 #include "frontend/check.h"
 #include "frontend/pool_spec.h"
 #include "frontend/rules.h"
-#include "matrix/specs.h"
+#include "tests/matrix/specs.h"
 
 namespace pooljit::frontend {
 namespace {
