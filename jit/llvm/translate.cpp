@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/verify.h"
 #include "jit/llvm/lanes.h"
 
 namespace pooljit::jit {
@@ -241,11 +242,15 @@ class Translator {
 
   void store(const Inst& inst) {
     llvm::Value* const to = address(inst);
-    llvm::Instruction* store;
-    if (inst.args.size() == 1)
-      store = build_.CreateAlignedStore(arg(inst, 0), to, llvm::Align(1));
-    else
-      store = build_.CreateMaskedStore(arg(inst, 0), to, llvm::Align(1), arg(inst, 1));
+    if (inst.args.size() == 2) {
+      llvm::Instruction* const store =
+          build_.CreateMaskedStore(arg(inst, 0), to, llvm::Align(1), arg(inst, 1));
+      return scopes_.mark(*store, slot(inst.addr.base));
+    }
+    // The one access that is aligned: LLVM would cut a non-temporal store that is not into words.
+    const auto bytes = static_cast<uint64_t>(program_.type(inst.args[0]).vector_bytes());
+    llvm::Instruction* const store =
+        build_.CreateAlignedStore(arg(inst, 0), to, llvm::Align(inst.non_temporal ? bytes : 1));
     scopes_.mark(*store, slot(inst.addr.base));
     if (!inst.non_temporal) return;
     auto* const one = llvm::ConstantAsMetadata::get(build_.getInt32(1));
@@ -328,6 +333,9 @@ class Translator {
 
 ir::Result<std::unique_ptr<llvm::Module>> translate(const Program& program, const llvm::TargetMachine& target,
                                                     llvm::LLVMContext& context, Annotate annotate) {
+  if (const auto valid = ir::verify(program); !valid)
+    return ir::unsupported("jit.llvm.program", valid.error().id + ": " + valid.error().message,
+                           valid.error().hint);
   auto module = std::make_unique<llvm::Module>(program.name, context);
   module->setDataLayout(target.createDataLayout());
   module->setTargetTriple(target.getTargetTriple().str());
@@ -335,8 +343,7 @@ ir::Result<std::unique_ptr<llvm::Module>> translate(const Program& program, cons
   std::string message;
   llvm::raw_string_ostream stream(message);
   if (llvm::verifyModule(*module, &stream))
-    return ir::unsupported("jit.llvm.program", "this Program makes no valid LLVM module: " + stream.str(),
-                           "run it through ir::verify first");
+    return ir::unsupported("jit.llvm.program", "this Program makes no valid LLVM module: " + stream.str());
   return module;
 }
 

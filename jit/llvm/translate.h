@@ -2,7 +2,8 @@
 //
 // Structured loops become guarded loops with one phi per carried value; addresses become chains of i8 GEPs,
 // the outermost term first, so that LICM can hoist them. Buffers never overlap: each pointer parameter is an
-// alias scope of its own, and what is read from tables is invariant. Every access has alignment 1.
+// alias scope of its own, and what is read from tables is invariant. Every access has alignment 1, but for
+// non-temporal stores.
 #pragma once
 
 #include <llvm/IR/LLVMContext.h>
@@ -25,7 +26,7 @@ inline constexpr const char* kernel_symbol = "pooljit_kernel";
 // CodeBlob::lines; or names (%v7 is the Program's %7), for people.
 enum class Annotate : uint8_t { lines, names };
 
-// Fails with "jit.llvm.program" if the module is not well formed: a Program that ir::verify would refuse.
+// Fails with "jit.llvm.program" on a Program that ir::verify refuses: LLVM does not check what it is told.
 ir::Result<std::unique_ptr<llvm::Module>> translate(const ir::Program& program,
                                                     const llvm::TargetMachine& target,
                                                     llvm::LLVMContext& context, Annotate annotate);

@@ -1,32 +1,19 @@
-// The LLVM back end on small Programs: loops, masks at a page's end, exact lane semantics, memory protection,
-// threads, errors. All ops against the interpreter: ops_matrix_test.
+// What the LLVM back end's kernels compute, on small Programs: loops, tables, masks at a page's end, exact
+// lane semantics. All ops against the interpreter: ops_matrix_test.
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
-#include <llvm/Support/ErrorHandling.h>
-#include <llvm/Support/SourceMgr.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
-#include <thread>
 
-#include "ir/builder.h"
-#include "jit/emitters.h"
-#include "jit/llvm/fatal_errors.h"
-#include "jit/llvm/link.h"
-#include "jit/llvm/llvm_backend.h"
-#include "jit/llvm/target.h"
+#include "tests/unit/llvm_kernels.h"
 
 namespace pooljit::jit {
 namespace {
 
-using ir::Address;
 using ir::Builder;
 using ir::DType;
 using ir::Isa;
@@ -37,22 +24,7 @@ using ir::Value;
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
-bool host_has(Isa isa) {
-  return isa == Isa::avx2 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512bw");
-}
-
-CodeBlob must_emit(const ir::Program& program) {
-  auto blob = emit_llvm(program);
-  EXPECT_TRUE(blob.has_value()) << (blob ? "" : ir::to_string(blob.error()));
-  return blob ? *blob : CodeBlob{};
-}
-
-template <typename... Words>
-void call(const CodeBlob& blob, Words... words) {
-  const uint64_t args[] = {std::bit_cast<uint64_t>(words)...};
-  ASSERT_NE(blob.entry, nullptr);
-  blob.entry(args);
-}
+using LlvmBackend = LlvmTest;
 
 // An array whose last element ends where a page that cannot be touched begins.
 template <typename T>
@@ -78,35 +50,12 @@ class GuardedArray {
   T* data_ = nullptr;
 };
 
-class LlvmBackend : public testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!host_has(GetParam())) GTEST_SKIP() << "this machine has no " << ir::info(GetParam()).text;
-  }
-  Builder builder() const { return Builder("test", GetParam()); }
-  int lanes(DType dtype) const { return ir::info(GetParam()).vector_bytes / ir::bytes(dtype); }
-};
-
 // out[i] = op(in[i], in[i + lanes]) for one vector.
 ir::Program binary_program(Isa isa, Type type, Value (*make)(Builder&, Value, Value)) {
   Builder b("binary", isa);
   const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
   const Value x = b.load(type, {in, {}, 0}), y = b.load(type, {in, {}, type.vector_bytes()});
   b.store({out, {}, 0}, make(b, x, y));
-  b.ret();
-  return b.finish();
-}
-
-// out[0..lanes) = init + n * in[0..lanes), n = count: a loop whose trip is known at run time only.
-ir::Program counting_loop(Isa isa, int lanes) {
-  Builder b("counting", isa);
-  const Type type = Type::vec(DType::f32, lanes);
-  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
-  const Value count = b.param(Param::Role::count);
-  auto loop = b.begin_loop(count, {b.vconst_splat(type, std::bit_cast<int32_t>(0.5f))});
-  const Value x = b.load(type, {in, {{loop.iv, 4 * lanes}}, 0});
-  const auto sums = b.end_loop({b.binary(Op::add, loop.carried[0], x)});
-  b.store({out, {}, 0}, sums[0]);
   b.ret();
   return b.finish();
 }
@@ -129,7 +78,8 @@ TEST_P(LlvmBackend, TablesDriveTripsAndAddresses) {
   const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
   const int number = b.add_table({0, 2, 1, 0, 2, 3});  // rows: first element, taps
   const Value table = b.param(Param::Role::table, number);
-  const Value begin = b.param(Param::Role::begin), count = b.param(Param::Role::count);
+  const int task = b.add_task("row", 3);
+  const Value begin = b.param(Param::Role::begin, task), count = b.param(Param::Role::count, task);
   const Type type = Type::vec(DType::f32, 1);
   auto rows = b.begin_loop(count);
   const Value row = b.iadd(begin, rows.iv);
@@ -251,134 +201,6 @@ TEST_P(LlvmBackend, ConversionsRoundToEvenAndClamp) {
     EXPECT_EQ(got.wrapped[i], static_cast<uint8_t>(whole_want[i]));
     EXPECT_EQ(got.clamped_signed[i], std::clamp(whole_want[i], -128, 127));
   }
-}
-
-// --- memory, threads, lines
-
-std::string protection_of(const void* address) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    uintptr_t begin = 0, end = 0;
-    char protection[8] = {};
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, protection) != 3) continue;
-    const auto at = reinterpret_cast<uintptr_t>(address);
-    if (begin <= at && at < end) return protection;
-  }
-  return "";
-}
-
-int writable_and_executable_mappings() {
-  int count = 0;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) count += line.find(" rwx") != std::string::npos;
-  return count;
-}
-
-TEST_P(LlvmBackend, CodeIsNeverWritableAndExecutable) {
-  std::atomic<bool> stop = false;
-  std::atomic<int> bad = 0;
-  std::thread watch([&] {
-    while (!stop) bad += writable_and_executable_mappings();
-  });
-  for (int i = 0; i < 20; ++i) {
-    const CodeBlob blob = must_emit(counting_loop(GetParam(), 8));
-    EXPECT_EQ(protection_of(blob.code.data()), "r-xp");
-  }
-  stop = true;
-  watch.join();
-  EXPECT_EQ(bad, 0);
-}
-
-TEST_P(LlvmBackend, TheLastCopyFreesTheCode) {
-  CodeBlob first = must_emit(counting_loop(GetParam(), 8));
-  const void* const code = first.code.data();
-  CodeBlob second = first;
-  first = {};
-  EXPECT_EQ(protection_of(code), "r-xp");
-  second = {};
-  EXPECT_NE(protection_of(code), "r-xp");
-}
-
-TEST_P(LlvmBackend, ManyThreadsCompileAtOnce) {
-  std::vector<std::thread> threads;
-  std::atomic<int> good = 0;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      for (int round = 0; round < 4; ++round) {
-        const auto blob = emit_llvm(counting_loop(GetParam(), 8));
-        float in[8 * 3], out[8];
-        std::fill_n(in, 24, static_cast<float>(t));
-        const uint64_t args[] = {std::bit_cast<uint64_t>(&in[0]), std::bit_cast<uint64_t>(&out[0]), 3};
-        if (blob) blob->entry(args);
-        good += blob && out[7] == 0.5f + 3 * static_cast<float>(t);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(good, 32);
-}
-
-TEST_P(LlvmBackend, LinesPointIntoTheCode) {
-  const ir::Program program = counting_loop(GetParam(), 8);
-  const CodeBlob blob = must_emit(program);
-  EXPECT_GE(blob.bytes, blob.code.size());
-  ASSERT_FALSE(blob.lines.empty());
-  std::vector<bool> seen(program.insts.size());
-  for (size_t i = 0; i < blob.lines.size(); ++i) {
-    EXPECT_LT(blob.lines[i].offset, blob.code.size());
-    if (i > 0) {
-      EXPECT_GT(blob.lines[i].offset, blob.lines[i - 1].offset);
-    }
-    ASSERT_LT(blob.lines[i].inst, static_cast<int32_t>(program.insts.size()));
-    if (blob.lines[i].inst >= 0) seen[static_cast<size_t>(blob.lines[i].inst)] = true;
-  }
-  for (size_t i = 0; i < seen.size(); ++i) {
-    const Op op = program.insts[i].op;
-    EXPECT_TRUE(seen[i] || (op != Op::store && op != Op::ret)) << "inst " << i;
-  }
-}
-
-TEST_P(LlvmBackend, TextNamesTheProgramsValues) {
-  const auto text = llvm_ir(counting_loop(GetParam(), 8));
-  ASSERT_TRUE(text.has_value());
-  EXPECT_NE(text->find("fadd <8 x float> %v"), std::string::npos) << *text;
-  EXPECT_EQ(text->find("!dbg"), std::string::npos);
-}
-
-// --- errors
-
-TEST_P(LlvmBackend, AProgramWithoutAnEndIsRefused) {
-  Builder b = builder();
-  b.param(Param::Role::input);
-  const auto blob = emit_llvm(b.finish());
-  ASSERT_FALSE(blob.has_value());
-  EXPECT_EQ(blob.error().id, "jit.llvm.program");
-}
-
-TEST_P(LlvmBackend, CodeThatCallsOutIsRefused) {
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic diagnostic;
-  auto module = llvm::parseAssemblyString(
-      "declare void @memset(ptr)\n"
-      "define void @pooljit_kernel(ptr %p) {\n call void @memset(ptr %p)\n ret void\n}\n",
-      diagnostic, context);
-  ASSERT_NE(module, nullptr) << diagnostic.getMessage().str();
-  llvm::TargetMachine& target = target_machine(GetParam());
-  module->setDataLayout(target.createDataLayout());
-  module->setTargetTriple(target.getTargetTriple().str());
-  const auto object = emit_object(*module, target);
-  ASSERT_TRUE(object.has_value());
-  const auto linked = link_object(**object);
-  ASSERT_FALSE(linked.has_value());
-  EXPECT_EQ(linked.error().id, "jit.llvm.codegen");
-  EXPECT_NE(linked.error().message.find("memset"), std::string::npos) << linked.error().message;
-}
-
-TEST(LlvmFatalErrors, BecomeValues) {
-  const auto result = with_fatal_errors_as_values<int, std::string>(
-      [](std::string&) -> ir::Result<int> { llvm::report_fatal_error("cannot select"); });
-  ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().id, "jit.llvm.fatal");
-  EXPECT_EQ(result.error().message, "cannot select");
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, LlvmBackend, testing::Values(Isa::avx2, Isa::avx512),
