@@ -30,7 +30,9 @@ Value Builder::append(Inst inst, Type type) {
 Value Builder::share(Inst inst, Type type) {
   for (const Inst& known : constants_) {
     const Value value = known.results[0];
-    if (known.op == inst.op && known.imm == inst.imm && program_.type(value) == type && known.data == inst.data) return value;
+    if (known.op == inst.op && known.imm == inst.imm && program_.type(value) == type &&
+        known.data == inst.data)
+      return value;
   }
   const Value value = define(type);
   inst.results = {value};
@@ -134,6 +136,7 @@ Value Builder::index_op(Op op, Value a, Value b) {
   if (left && right) return iconst(fold(op, *left, *right));
   if (op == Op::iadd && left && *left == 0) return b;
   if (op == Op::iadd && right && *right == 0) return a;
+  if (op == Op::imul && ((left && *left == 0) || (right && *right == 0))) return iconst(0);
   if (op == Op::imul && left && *left == 1) return b;
   if (op == Op::imul && right && *right == 1) return a;
   Inst inst{.op = op};

@@ -109,8 +109,7 @@ class Parser {
 
   int number() {
     const int64_t value = integer();
-    if (value < 0 || value > std::numeric_limits<int>::max())
-      fail("a smaller number before");
+    if (value < 0 || value > std::numeric_limits<int>::max()) fail("a smaller number before");
     return static_cast<int>(value);
   }
 

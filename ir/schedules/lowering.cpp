@@ -67,6 +67,9 @@ bool always_full(const NestDim& dim) {
   return inside.begin == 0 && inside.end == dim.output;
 }
 
+// True if the taps of the dimension are summed in parts.
+bool is_long(const NestDim& dim) { return dim.kernel > 2 * Lowering::part; }
+
 int64_t byte_stride(const View& view, int64_t elements) { return elements * bytes(view.dtype); }
 
 }  // namespace
@@ -88,7 +91,7 @@ void Lowering::move(Cursor& cursor, Value begin, const Steps& steps) {
     const Value bytes = b_.imul(begin, b_.iconst(step));
     if (const int64_t* constant = b_.constant(bytes))
       address.offset += *constant;
-    else if (step != 0)
+    else
       address = Address{b_.ptradd(address, bytes), {}, 0};
   };
   move_one(cursor.input, steps.input);
@@ -241,7 +244,7 @@ Lowering::States Lowering::reduce_level(const Walk& walk, const Level& level) {
   }
   if (straight <= walk.unroll_limit) return reduce_straight(walk, level);
   const WindowAt& window = walk.cursor.windows[level.dim];
-  if (!reducer_.is_split() || nest_.dims[level.dim].kernel <= 2 * part)
+  if (!reducer_.is_split() || !is_long(nest_.dims[level.dim]))
     return reduce_loop(walk, level, window.taps, 0).states;
   Level next = level;
   for (int digit = 0; digit < 3; ++digit)

@@ -1,0 +1,65 @@
+// Golden files: `key: value` lines, a line `---`, then the text that is expected. A test makes the text anew
+// from the keys and compares. With POOLJIT_BLESS=1 in the environment the expectation is rewritten instead;
+// read the diff before you commit it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace pooljit::test {
+
+using GoldenKeys = std::map<std::string, std::string>;
+
+struct Golden {
+  GoldenKeys keys;
+  std::string head;      // up to and with the line ---
+  std::string expected;  // what follows
+};
+
+inline Golden read_golden(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  Golden golden;
+  for (std::string line; std::getline(file, line);) {
+    golden.head += line + "\n";
+    if (line == "---") break;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) golden.keys[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  std::stringstream rest;
+  rest << file.rdbuf();
+  golden.expected = rest.str();
+  return golden;
+}
+
+// Checks every .txt file of tests/golden/<folder>; make(keys) is the text that the file should hold.
+inline void check_golden(const std::string& folder,
+                         const std::function<std::string(const GoldenKeys&)>& make) {
+  const char* bless = std::getenv("POOLJIT_BLESS");
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(POOLJIT_GOLDEN_DIR) + "/" + folder)) {
+    if (entry.path().extension() != ".txt") continue;
+    ++files;
+    const Golden golden = read_golden(entry.path());
+    const std::string made = make(golden.keys);
+    if (made == golden.expected) continue;
+    if (bless && *bless == '1') {
+      std::ofstream(entry.path()) << golden.head << made;
+      continue;
+    }
+    ADD_FAILURE() << entry.path()
+                  << " differs; if the new text is right, run the test with POOLJIT_BLESS=1\n--- got\n"
+                  << made << "--- expected\n"
+                  << golden.expected;
+  }
+  EXPECT_GT(files, 0) << "no golden files in " << folder;
+}
+
+}  // namespace pooljit::test
