@@ -1,0 +1,147 @@
+// The C interface: every code, last_error per thread, null arguments.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pooljit.h"
+
+namespace {
+
+constexpr const char* spec = "max_pool2d(float32[2,1,2,4], kernel_size=2)";
+constexpr const char* index_spec = "max_pool2d(float32[2,1,2,4], kernel_size=2, return_indices=True)";
+constexpr const char* plain = "backend=reference";
+
+std::string last_id() {
+  const std::string text = pooljit_last_error();
+  return text.substr(0, text.find(':'));
+}
+
+class Kernel {
+ public:
+  explicit Kernel(const char* text, const char* options = plain) {
+    code = pooljit_compile(text, options, &kernel);
+  }
+  ~Kernel() { pooljit_release(kernel); }
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  int code = -1;
+  pooljit_kernel* kernel = nullptr;
+};
+
+TEST(CApi, CompilesRunsAndReleases) {
+  const Kernel kernel(index_spec);
+  ASSERT_EQ(kernel.code, POOLJIT_OK) << pooljit_last_error();
+  int64_t dims[POOLJIT_MAX_RANK];
+  int rank = 0;
+  ASSERT_EQ(pooljit_output_shape(kernel.kernel, dims, &rank), POOLJIT_OK);
+  EXPECT_EQ(std::vector<int64_t>(dims, dims + rank), (std::vector<int64_t>{2, 1, 1, 2}));
+  const float input[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2};
+  float output[4] = {};
+  int64_t indices[4] = {};
+  ASSERT_EQ(pooljit_run(kernel.kernel, input, output, indices), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{6, 8, 9, 7}));
+  EXPECT_EQ(std::vector<int64_t>(indices, indices + 4), (std::vector<int64_t>{5, 7, 0, 2}));
+}
+
+struct Failure {
+  const char* spec;
+  const char* options;
+  int code;
+  const char* id;
+};
+void PrintTo(const Failure& failure, std::ostream* out) { *out << failure.id; }
+
+class CompileFails : public testing::TestWithParam<Failure> {};
+TEST_P(CompileFails, WithACodeAnIdAndNoKernel) {
+  const Failure& failure = GetParam();
+  auto* kernel = reinterpret_cast<pooljit_kernel*>(1);
+  EXPECT_EQ(pooljit_compile(failure.spec, failure.options, &kernel), failure.code);
+  EXPECT_EQ(kernel, nullptr);
+  EXPECT_EQ(last_id(), failure.id) << pooljit_last_error();
+}
+INSTANTIATE_TEST_SUITE_P(Reasons, CompileFails,
+                         testing::Values(Failure{nullptr, nullptr, POOLJIT_INVALID, "runtime.null"},
+                                         Failure{"", plain, POOLJIT_INVALID, "spec.syntax"},
+                                         Failure{"max_pool2d(float32[1,1,4,4], kernel_size=9)", plain,
+                                                 POOLJIT_INVALID, "spec.output_size"},
+                                         Failure{
+                                             "max_pool2d(float32[1,1,4611686018427387904,4], kernel_size=1)",
+                                             plain, POOLJIT_INVALID, "spec.overflow"},
+                                         Failure{"max_pool2d(float16[1,1,4,4], kernel_size=2)", plain,
+                                                 POOLJIT_UNSUPPORTED, "spec.unsupported_dtype"},
+                                         Failure{spec, "colour=red", POOLJIT_INVALID, "runtime.options"},
+                                         Failure{spec, "threads=-1", POOLJIT_INVALID, "runtime.options"},
+                                         Failure{spec, "backend=gpu", POOLJIT_INVALID, "runtime.options"}));
+
+TEST(CApi, NullArgumentsAreErrors) {
+  const Kernel kernel(spec);
+  int64_t dims[POOLJIT_MAX_RANK];
+  int rank = 0;
+  float value = 0;
+  EXPECT_EQ(pooljit_compile(spec, nullptr, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(pooljit_output_shape(nullptr, dims, &rank), POOLJIT_INVALID);
+  EXPECT_EQ(pooljit_output_shape(kernel.kernel, nullptr, &rank), POOLJIT_INVALID);
+  EXPECT_EQ(pooljit_output_shape(kernel.kernel, dims, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(pooljit_run(nullptr, &value, &value, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(pooljit_run(kernel.kernel, nullptr, &value, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.null");
+  pooljit_release(nullptr);
+}
+
+TEST(CApi, RunRefusesIndicesAndOverlap) {
+  const Kernel kernel(spec), index_kernel(index_spec);
+  float input[16] = {}, output[4] = {-1, -1, -1, -1};
+  int64_t indices[4];
+  EXPECT_EQ(pooljit_run(kernel.kernel, input, output, indices), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.indices");
+  EXPECT_EQ(pooljit_run(index_kernel.kernel, input, output, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.null");
+  EXPECT_EQ(pooljit_run(kernel.kernel, input, input + 1, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.overlap");
+  EXPECT_EQ(output[0], -1);
+}
+
+TEST(CApi, AnEmptyBatchNeedsNoBuffers) {
+  const Kernel kernel("max_pool2d(float32[0,1,2,4], kernel_size=2)");
+  ASSERT_EQ(kernel.code, POOLJIT_OK);
+  EXPECT_EQ(pooljit_run(kernel.kernel, nullptr, nullptr, nullptr), POOLJIT_OK);
+  int64_t dims[POOLJIT_MAX_RANK];
+  int rank = 0;
+  ASSERT_EQ(pooljit_output_shape(kernel.kernel, dims, &rank), POOLJIT_OK);
+  EXPECT_EQ(dims[0], 0);
+}
+
+TEST(CApi, LastErrorBelongsToTheThreadAndSurvivesSuccess) {
+  const Kernel wrong("nonsense");
+  ASSERT_EQ(wrong.code, POOLJIT_INVALID);
+  const std::string text = pooljit_last_error();
+  EXPECT_FALSE(text.empty());
+  std::thread([] {
+    EXPECT_STREQ(pooljit_last_error(), "");
+    const Kernel refused(spec, "backend=gpu");
+    EXPECT_EQ(last_id(), "runtime.options");
+  }).join();
+  const Kernel right(spec);
+  EXPECT_EQ(right.code, POOLJIT_OK);
+  EXPECT_EQ(pooljit_last_error(), text);
+}
+
+TEST(CApi, ALongTextIsCutNotOverrun) {
+  const std::string options(5000, 'x');
+  const Kernel refused(spec, options.c_str());
+  EXPECT_EQ(refused.code, POOLJIT_INVALID);
+  EXPECT_LT(std::string(pooljit_last_error()).size(), 2000U);
+}
+
+TEST(CApi, VersionIsThreeNumbers) {
+  int major = -1, minor = -1, patch = -1;
+  EXPECT_EQ(std::sscanf(pooljit_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+}
+
+}  // namespace

@@ -1,0 +1,60 @@
+// libpooljit.so exports its two interfaces and nothing else: asked of `nm`.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  char part[4096];
+  while (pipe && std::fgets(part, sizeof part, pipe.get())) text += part;
+  return text;
+}
+
+// Demangled names of what the library defines, without the version node.
+std::set<std::string> exported() {
+  std::set<std::string> names;
+  const std::string text = output_of("nm -D -C --defined-only " POOLJIT_LIBRARY);
+  const std::regex line("[0-9a-f]+ [A-Za-z] (.*)");
+  for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) names.insert((*it)[1]);
+  return names;
+}
+
+TEST(Exports, AreTheSixCFunctionsAndTheCxxInterface) {
+  const std::set<std::string> c_api = {"pooljit_compile", "pooljit_output_shape", "pooljit_run",
+                                       "pooljit_release", "pooljit_last_error",   "pooljit_version"};
+  const std::regex cxx_api(
+      R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::Kernel::.*|)"
+      R"(pooljit::(compile|parse_options|version)\(.*)");
+  const std::set<std::string> names = exported();
+  for (const std::string& name : c_api) EXPECT_TRUE(names.contains(name)) << name;
+  for (const std::string& name : names)
+    EXPECT_TRUE(c_api.contains(name) || std::regex_match(name, cxx_api)) << name << " should not be exported";
+}
+
+TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
+  const std::set<std::string> names = exported();
+  const auto has = [&](const std::string& start) {
+    const auto at = names.lower_bound(start);
+    return at != names.end() && at->starts_with(start);
+  };
+  for (const char* start :
+       {"pooljit::Kernel::run(", "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()",
+        "pooljit::Kernel::code_bytes()", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
+        "pooljit::compile(", "pooljit::parse_options(", "pooljit::version()", "typeinfo for pooljit::Error"})
+    EXPECT_TRUE(has(start)) << start;
+}
+
+TEST(Exports, TheCodeIsNeverWritableAndExecutableAtOnce) {
+  const std::string segments = output_of("readelf -lW " POOLJIT_LIBRARY);
+  EXPECT_NE(segments.find("LOAD"), std::string::npos);
+  EXPECT_EQ(segments.find("RWE"), std::string::npos);
+}
+
+}  // namespace
