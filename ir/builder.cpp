@@ -179,6 +179,12 @@ void Builder::store(const Address& address, Value value, Value mask, bool non_te
   program_.insts.push_back(std::move(inst));
 }
 
+void Builder::prefetch(const Address& address) {
+  Inst inst{.op = Op::prefetch};
+  inst.addr = address;
+  program_.insts.push_back(std::move(inst));
+}
+
 Value Builder::vconst(Type type, std::vector<int64_t> bits) {
   POOLJIT_CHECK(static_cast<int>(bits.size()) == type.lanes, "vconst needs a value for each lane");
   Inst inst{.op = Op::vconst};

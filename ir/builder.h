@@ -41,6 +41,7 @@ class Builder {
   // --- memory
   Value load(Type type, const Address& address, Value mask = no_value, Value pass = no_value);
   void store(const Address& address, Value value, Value mask = no_value, bool non_temporal = false);
+  void prefetch(const Address& address);
 
   // --- lanes
   Value vconst(Type type, std::vector<int64_t> bits);
@@ -72,9 +73,9 @@ class Builder {
   Value index_op(Op op, Value a, Value b);
 
   Program program_;
-  std::vector<Inst> constants_;  // params, iconst, vconst, vmask
-  std::vector<const int64_t*> constant_of_;  // by Value
-  std::vector<Value> params_;    // by slot
+  std::vector<Inst> constants_;               // params, iconst, vconst, vmask
+  std::vector<const int64_t*> constant_of_;   // by Value
+  std::vector<Value> params_;                 // by slot
   std::map<int64_t, Value> index_constants_;  // by value
   std::vector<boost::container::small_vector<Type, 4>> open_loops_;
 };
