@@ -16,12 +16,13 @@ void write_text(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// A fault is delivered to the thread that made it, so the context is the right one. Returning runs the
-// instruction again, and the default action, restored by SA_RESETHAND, ends the process.
-void handle(int) {
+// A fault is delivered to the thread that made it, so the context is the right one. The default action,
+// restored by SA_RESETHAND, ends the process.
+void handle(int signal) {
   write_text("\npooljit: crashed while running ");
   write_text(context);
   write_text("\n");
+  std::raise(signal);
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ void set_crash_context(std::string_view text) {
 void report_crashes() {
   struct sigaction action = {};
   action.sa_handler = handle;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigaction(signal, &action, nullptr);
 }
 

@@ -1,0 +1,169 @@
+// The parts of check() can fail: a difference, a written gap, an access beyond a buffer are each shown to
+// them.
+#include "runtime/check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "frontend/pool_spec.h"
+#include "runtime/check_compare.h"
+#include "runtime/check_data.h"
+#include "runtime/crash_context.h"
+#include "runtime/guarded_buffer.h"
+
+namespace pooljit::runtime {
+namespace {
+
+MemoryView rows(int64_t count, int64_t row_bytes, int64_t columns) {
+  MemoryView view;
+  view.element_bytes = 4;
+  view.room[view.rank++] = {count, row_bytes};
+  view.room[view.rank++] = {columns, 4};
+  return view;
+}
+
+std::vector<std::byte> memory_of(const std::vector<uint32_t>& words) {
+  std::vector<std::byte> bytes(words.size() * 4);
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+// Two rows of two elements, a gap of one word behind the first.
+const MemoryView gapped = rows(2, 12, 2);
+const std::vector<uint32_t> words = {1, 2, 0xa5a5a5a5, 3, 4};
+constexpr uint32_t nan_a = 0x7fc00000, nan_b = 0xffc00001;
+
+TEST(FirstDifference, EqualMemoryHasNone) {
+  EXPECT_FALSE(first_difference({"output"}, gapped, memory_of(words), memory_of(words)));
+}
+
+TEST(FirstDifference, NamesThePositionAndBothValues) {
+  std::vector<uint32_t> wrong = words;
+  wrong[3] = 0x3f800000;
+  wrong[4] = 0;
+  const auto difference = first_difference({"output"}, gapped, memory_of(words), memory_of(wrong));
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(*difference, "output [1,0] is 1 (0x3f800000), expected 4e-45 (0x00000003)");
+}
+
+TEST(FirstDifference, SeesAWrittenGap) {
+  std::vector<uint32_t> wrong = words;
+  wrong[2] = 0;
+  const auto difference = first_difference({"output"}, gapped, memory_of(words), memory_of(wrong));
+  ASSERT_TRUE(difference);
+  EXPECT_NE(difference->find("byte 8"), std::string::npos) << *difference;
+}
+
+TEST(FirstDifference, NansAreEqualOnlyWhereAskedFor) {
+  const MemoryView one = rows(1, 4, 1);
+  const auto a = memory_of({nan_a}), b = memory_of({nan_b}), number = memory_of({0x3f800000});
+  EXPECT_TRUE(first_difference({"output", ir::DType::f32, false}, one, a, b));
+  EXPECT_FALSE(first_difference({"output", ir::DType::f32, true}, one, a, b));
+  EXPECT_TRUE(first_difference({"output", ir::DType::f32, true}, one, a, number));
+  // Zeros are equal as numbers, not as results.
+  EXPECT_TRUE(first_difference({"output"}, one, memory_of({0}), memory_of({0x80000000})));
+}
+
+TEST(ElementBytes, MarkWhatBelongsToElements) {
+  EXPECT_TRUE(element_bytes(rows(2, 8, 2)).empty());
+  const std::vector<bool> flags = element_bytes(gapped);
+  ASSERT_EQ(flags.size(), 20U);
+  for (size_t i = 0; i < flags.size(); ++i) EXPECT_EQ(flags[i], i < 8 || i >= 12) << i;
+}
+
+TEST(GuardedBuffer, CrashesBeyondTheFlushEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  using Flush = GuardedBuffer::Flush;
+  for (const size_t bytes : {size_t{1}, size_t{100}, size_t{4096}, size_t{5000}}) {
+    const auto back = GuardedBuffer::make(bytes, Flush::last_byte);
+    const auto front = GuardedBuffer::make(bytes, Flush::first_byte);
+    ASSERT_TRUE(back && front);
+    std::ranges::fill(back->bytes(), std::byte{1});
+    std::ranges::fill(front->bytes(), std::byte{1});
+    volatile std::byte* const last = back->data() + bytes - 1;
+    volatile std::byte* const first = front->data();
+    EXPECT_DEATH(last[1] = std::byte{2}, "");
+    EXPECT_DEATH(first[-1] = std::byte{2}, "");
+  }
+}
+
+TEST(GuardedBuffer, ARefusalIsAnError) {
+  const auto buffer =
+      GuardedBuffer::make(std::numeric_limits<size_t>::max() / 2, GuardedBuffer::Flush::last_byte);
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().id, "system.memory");
+}
+
+TEST(CrashContext, IsPrintedByACrash) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        report_crashes();
+        set_crash_context("the kernel of this test");
+        std::raise(SIGSEGV);
+      },
+      "crashed while running the kernel of this test");
+}
+
+TEST(CheckData, HasTheValuesThatItsKindPromises) {
+  const MemoryView view = rows(1, 4, 4096);
+  const auto words_of = [&](DataKind kind, uint64_t seed) {
+    std::vector<std::byte> memory(size_t(view.span_bytes()));
+    fill_input(view, ir::DType::f32, kind, seed, memory);
+    std::vector<uint32_t> result(4096);
+    std::memcpy(result.data(), memory.data(), memory.size());
+    return result;
+  };
+  std::set<uint32_t> nans, special;
+  for (const uint32_t word : words_of(DataKind::special, 1)) {
+    special.insert(word);
+    if ((word & 0x7fffffff) > 0x7f800000) nans.insert(word);
+  }
+  EXPECT_GT(nans.size(), 10U);  // distinct payloads
+  for (const uint32_t wanted : {0x00000000U, 0x80000000U, 0x7f800000U, 0xff800000U, 0x00000001U, 0xff7fffffU})
+    EXPECT_TRUE(special.contains(wanted)) << std::hex << wanted;
+  const auto ties = words_of(DataKind::ties, 1);
+  EXPECT_LT(std::set(ties.begin(), ties.end()).size(), 8U);
+  for (const DataKind kind : {DataKind::plain, DataKind::range})
+    for (const uint32_t word : words_of(kind, 1)) EXPECT_LT(word & 0x7fffffff, 0x7f800000U);
+  EXPECT_EQ(words_of(DataKind::plain, 5), words_of(DataKind::plain, 5));
+  EXPECT_NE(words_of(DataKind::plain, 5), words_of(DataKind::plain, 6));
+}
+
+TEST(CheckData, FillsGapsWithWhatWouldShow) {
+  std::vector<std::byte> memory(size_t(gapped.span_bytes()));
+  fill_input(gapped, ir::DType::f32, DataKind::plain, 1, memory);
+  float gap = 0;
+  std::memcpy(&gap, &memory[8], sizeof gap);
+  EXPECT_GT(gap, 1e38F);
+}
+
+TEST(Check, SaysWhatItDid) {
+  const auto report = check("max_pool2d(float32[2,3,9,9], kernel_size=3, padding=1, return_indices=True)");
+  ASSERT_TRUE(report) << ir::to_string(report.error());
+  EXPECT_TRUE(report->ok()) << print(*report);
+  EXPECT_GE(report->programs, 2);
+  EXPECT_GE(report->runs, 2 * 4);
+  EXPECT_EQ(report->max_batch, 3);
+  EXPECT_EQ(print(*report).substr(0, 4), "ok: ");
+}
+
+TEST(Check, AWrongSpecIsAnError) {
+  const auto report = check("max_pool2d(float32[2,3,9,9], kernel_size=30)");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().id, "spec.output_size");
+}
+
+TEST(Check, TensorsTooLargeAreRefusedBeforeMemoryIs) {
+  const auto report = check("max_pool2d(float32[1,1024,100000,100000], kernel_size=3)");
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().id, "check.size");
+}
+
+}  // namespace
+}  // namespace pooljit::runtime
