@@ -54,7 +54,7 @@ int guarded(Body body) noexcept {
   } catch (const std::bad_alloc&) {
     set_last_error("runtime.memory: out of memory");
   } catch (const std::exception& error) {
-    set_last_error("runtime.system: the system refused a resource");
+    set_last_error(std::string("runtime.system: ") + error.what());
   }
   return POOLJIT_SYSTEM;
 }
