@@ -15,6 +15,37 @@ Builder::Builder(std::string name, Isa isa) {
   constants_.reserve(32);
 }
 
+Builder::Builder(Program&& source) : program_(std::move(source)) {
+  program_.insts.clear();
+  params_.assign(program_.params.size(), no_value);
+}
+
+void Builder::keep(Inst inst) {
+  switch (inst.op) {
+    case Op::param:
+      params_[static_cast<size_t>(inst.imm)] = inst.results[0];
+      break;
+    case Op::iconst:
+      index_constants_[inst.results[0]] = inst.imm;
+      break;
+    case Op::vconst:
+    case Op::vmask:
+      break;
+    case Op::loop:
+      open_loops_.emplace_back();
+      for (size_t i = 1; i < inst.results.size(); ++i) open_loops_.back().push_back(type(inst.results[i]));
+      program_.insts.push_back(std::move(inst));
+      return;
+    case Op::end:
+      open_loops_.pop_back();
+      [[fallthrough]];
+    default:
+      program_.insts.push_back(std::move(inst));
+      return;
+  }
+  constants_.push_back(std::move(inst));
+}
+
 Value Builder::define(Type type) {
   program_.types.push_back(type);
   return static_cast<Value>(program_.types.size() - 1);
@@ -273,9 +304,6 @@ Value Builder::bitcast(Type to, Value a) {
   return append(std::move(inst), to);
 }
 
-namespace {
-
-// Names values in the order of their definitions, so that a Program does not show how it was built.
 void renumber(Program& program) {
   std::vector<Value> name(program.types.size(), no_value);
   std::vector<Type> types;
@@ -294,8 +322,6 @@ void renumber(Program& program) {
   }
   program.types = std::move(types);
 }
-
-}  // namespace
 
 Program Builder::finish() {
   POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");

@@ -14,6 +14,12 @@ namespace pooljit::ir {
 class Builder {
  public:
   Builder(std::string name, Isa isa);
+  // For passes: goes on from a Program's parameters, tasks, tables and values. Its instructions come back in
+  // order, through keep() or as new ones.
+  explicit Builder(Program&& source);
+  void keep(Inst inst);
+  Value define(Type type);
+  size_t values() const { return program_.types.size(); }
 
   // --- parameters and tables; a second call with the same role and number gives the same value
   Value param(Param::Role role, int number = 0);
@@ -67,7 +73,6 @@ class Builder {
   Program finish();
 
  private:
-  Value define(Type type);
   Value append(Inst inst, Type type);
   Value share(Inst inst, Type type);
   Value index_op(Op op, Value a, Value b);
@@ -79,5 +84,8 @@ class Builder {
   std::map<int64_t, Value> index_constants_;  // by value
   std::vector<boost::container::small_vector<Type, 4>> open_loops_;
 };
+
+// Names values in the order of their definitions, so that a Program does not show how it was built.
+void renumber(Program& program);
 
 }  // namespace pooljit::ir

@@ -1,0 +1,20 @@
+// Expansions of ops that an ISA lacks, for ir/passes/legalize.cpp. Each function emits instructions that
+// are all legal for builder.isa() and returns the result; where the ISA has the op itself, just that. They
+// call each other: an expansion may use what must be expanded in its turn.
+#pragma once
+
+#include "ir/builder.h"
+
+namespace pooljit::ir {
+
+Value expand_binary(Builder& builder, Op op, Value a, Value b);  // add sub mul div min max and_ or_
+Value expand_shift(Builder& builder, Op op, Value a, int64_t bits);
+Value expand_compare(Builder& builder, Predicate pred, Value a, Value b);
+Value expand_convert(Builder& builder, DType to, Value a, bool saturate);
+
+// `bits` of that many low bits set; the sign bit of a type.
+constexpr int64_t low_bits(int count) {
+  return count >= 64 ? -1 : static_cast<int64_t>((uint64_t{1} << count) - 1);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,128 @@
+// Integer arithmetic, shifts and comparisons that x86 lacks for some lane widths.
+#include "ir/check.h"
+#include "ir/passes/expand.h"
+#include "ir/passes/legal.h"
+#include "ir/passes/shuffle_cut.h"
+
+namespace pooljit::ir {
+namespace {
+
+DType signed_of(DType dtype) {
+  switch (info(dtype).bits) {
+    case 8:
+      return DType::i8;
+    case 16:
+      return DType::i16;
+    case 32:
+      return DType::i32;
+    default:
+      return DType::i64;
+  }
+}
+
+Value constant_like(Builder& b, Value a, int64_t bits) { return b.vconst_splat(b.type(a), bits); }
+Value as(Builder& b, DType dtype, Value a) { return b.bitcast(Type::vec(dtype, b.type(a).lanes), a); }
+
+Value mul_bytes(Builder& b, Value x, Value y) {
+  const Type type = b.type(x);
+  if (2 * type.vector_bytes() > info(b.isa()).vector_bytes)
+    return concat(b, mul_bytes(b, lower_half(b, x), lower_half(b, y)),
+                  mul_bytes(b, upper_half(b, x), upper_half(b, y)));
+  const Value product =
+      b.binary(Op::mul, expand_convert(b, DType::i16, x, false), expand_convert(b, DType::i16, y, false));
+  return expand_convert(b, type.dtype, product, false);
+}
+
+// The low 32 bits of products of 32-bit lanes are there; the high ones of a_low * b_low come from 16-bit
+// digits.
+Value mul_qwords(Builder& b, Value x, Value y) {
+  const Type type = b.type(x);
+  const Type halves = Type::vec(DType::u32, 2 * type.lanes);
+  const auto mul32 = [&](Value p, Value q) {
+    return b.bitcast(type, b.binary(Op::mul, b.bitcast(halves, p), b.bitcast(halves, q)));
+  };
+  const auto digit = [&](Value v, int number) {
+    const Value moved =
+        number == 0 ? v : b.bitcast(type, b.shift(Op::shr, as(b, DType::u64, v), 16 * number));
+    return b.binary(Op::and_, moved, constant_like(b, v, 0xffff));
+  };
+  const auto high = [&](Value v) { return b.bitcast(type, b.shift(Op::shr, as(b, DType::u64, v), 32)); };
+  const auto up = [&](Value v, int bits) { return b.shift(Op::shl, v, bits); };
+  const Value crossed = b.binary(Op::add, mul32(high(x), y), mul32(high(y), x));
+  const Value middle = b.binary(Op::add, mul32(digit(x, 0), digit(y, 1)), mul32(digit(x, 1), digit(y, 0)));
+  const Value low = b.binary(Op::add, mul32(digit(x, 0), digit(y, 0)), up(middle, 16));
+  return b.binary(Op::add, low, up(b.binary(Op::add, mul32(digit(x, 1), digit(y, 1)), crossed), 32));
+}
+
+// (x >> bits) of lanes that only shift as wider ones: what came from the neighbour is cut off.
+Value shift_bytes(Builder& b, Op op, Value a, int64_t bits) {
+  const Type type = b.type(a);
+  if (type.lanes == 1) return lower_half(b, shift_bytes(b, op, concat(b, a, a), bits));
+  const Value moved = b.shift(op, b.bitcast(Type::vec(DType::u16, type.lanes / 2), a), bits);
+  const int64_t kept = op == Op::shl ? 0xff << bits & 0xff : 0xff >> bits;
+  return b.binary(Op::and_, b.bitcast(type, moved), constant_like(b, a, kept));
+}
+
+// Arithmetic from logical: ((x >> bits) + sign) with carries cut off, - sign.
+Value shift_signed(Builder& b, Value a, int64_t bits) {
+  const Type type = b.type(a);
+  const int width = info(type.dtype).bits;
+  const Value sign = constant_like(b, a, int64_t{1} << (width - 1 - bits));
+  const Value moved = b.bitcast(type, expand_shift(b, Op::shr, as(b, unsigned_of(type.dtype), a), bits));
+  const Value sum = b.binary(Op::and_, b.binary(Op::add, moved, sign),
+                             constant_like(b, a, low_bits(width - static_cast<int>(bits))));
+  return b.binary(Op::sub, sum, sign);
+}
+
+// Comparisons of integers from `eq` of any and `gt` of signed ones.
+Value compare_ints(Builder& b, Predicate pred, Value x, Value y) {
+  const Type type = b.type(x);
+  const DType as_signed = signed_of(type.dtype);
+  const auto or_mask = [&](Value p, Value q) { return b.binary(Op::or_, p, q); };
+  switch (pred) {
+    case Predicate::un:
+      return b.vmask(type.mask_of(), std::vector<int64_t>(static_cast<size_t>(type.lanes), 0));
+    case Predicate::lt:
+      return expand_compare(b, Predicate::gt, y, x);
+    case Predicate::le:
+      return expand_compare(b, Predicate::ge, y, x);
+    case Predicate::ge:
+      if (has_op(b.isa(), Op::max, type.dtype)) return b.cmp(Predicate::eq, b.binary(Op::max, x, y), x);
+      return or_mask(expand_compare(b, Predicate::gt, x, y), b.cmp(Predicate::eq, x, y));
+    case Predicate::ne: {
+      const Value p = as(b, as_signed, x), q = as(b, as_signed, y);
+      return or_mask(b.cmp(Predicate::gt, p, q), b.cmp(Predicate::gt, q, p));
+    }
+    default: {  // gt of unsigned lanes: biased, they compare as signed ones
+      const Value bias = constant_like(b, x, int64_t{1} << (info(type.dtype).bits - 1));
+      return b.cmp(Predicate::gt, as(b, as_signed, b.binary(Op::sub, x, bias)),
+                   as(b, as_signed, b.binary(Op::sub, y, bias)));
+    }
+  }
+}
+
+}  // namespace
+
+Value expand_binary(Builder& b, Op op, Value x, Value y) {
+  const Type type = b.type(x);
+  if (type.kind == Type::Kind::mask || has_op(b.isa(), op, type.dtype)) return b.binary(op, x, y);
+  if (op == Op::mul) return bytes(type.dtype) == 1 ? mul_bytes(b, x, y) : mul_qwords(b, x, y);
+  POOLJIT_CHECK(op == Op::min || op == Op::max, info(op).text);
+  const Predicate pred = op == Op::min ? Predicate::lt : Predicate::gt;
+  return b.select(expand_compare(b, pred, x, y), x, y);
+}
+
+Value expand_shift(Builder& b, Op op, Value a, int64_t bits) {
+  const DType dtype = b.type(a).dtype;
+  if (bits == 0) return a;
+  if (has_op(b.isa(), op, dtype)) return b.shift(op, a, bits);
+  if (op == Op::shr && is_signed_int(dtype)) return shift_signed(b, a, bits);
+  return shift_bytes(b, op, a, bits);
+}
+
+Value expand_compare(Builder& b, Predicate pred, Value x, Value y) {
+  if (has_compare(b.isa(), pred, b.type(x).dtype)) return b.cmp(pred, x, y);
+  return compare_ints(b, pred, x, y);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,166 @@
+#include "ir/passes/legal.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+
+#include "ir/passes/shuffle_forms.h"
+
+namespace pooljit::ir {
+namespace {
+
+using Set = uint32_t;  // of dtypes or of ISAs, a bit each
+
+constexpr Set of(std::initializer_list<DType> dtypes) {
+  Set set = 0;
+  for (DType dtype : dtypes) set |= 1u << static_cast<int>(dtype);
+  return set;
+}
+constexpr bool contains(Set set, DType dtype) { return set >> static_cast<int>(dtype) & 1; }
+constexpr bool contains(Set set, Isa isa) { return set >> static_cast<int>(isa) & 1; }
+
+constexpr Set floats = of({DType::f32, DType::f64});
+constexpr Set bytes1 = of({DType::u8, DType::i8});
+constexpr Set bytes2 = of({DType::u16, DType::i16});
+constexpr Set bytes4 = of({DType::u32, DType::i32});
+constexpr Set bytes8 = of({DType::u64, DType::i64});
+constexpr Set ints = bytes1 | bytes2 | bytes4 | bytes8;
+constexpr Set signed_ints = of({DType::i8, DType::i16, DType::i32, DType::i64});
+constexpr Set all = ints | floats;
+
+constexpr Set avx2 = 1u << static_cast<int>(Isa::avx2);
+constexpr Set avx512 = 1u << static_cast<int>(Isa::avx512);
+constexpr Set both = avx2 | avx512;
+
+struct OpRow {
+  Op op;
+  Set dtypes;
+  Set isas;
+};
+constexpr OpRow op_rows[] = {
+    {Op::add, all, both},
+    {Op::sub, all, both},
+    {Op::mul, bytes2 | bytes4 | floats, both},
+    {Op::mul, bytes8, avx512},
+    {Op::div, floats, both},
+    {Op::sqrt, floats, both},
+    {Op::fma, floats, both},
+    {Op::min, bytes1 | bytes2 | bytes4 | floats, both},
+    {Op::max, bytes1 | bytes2 | bytes4 | floats, both},
+    {Op::min, bytes8, avx512},
+    {Op::max, bytes8, avx512},
+    {Op::and_, all, both},
+    {Op::or_, all, both},
+    {Op::shl, bytes2 | bytes4 | bytes8, both},
+    {Op::shr, bytes2 | bytes4 | of({DType::u64}), both},
+    {Op::shr, of({DType::i64}), avx512},
+};
+
+struct CompareRow {
+  std::initializer_list<Predicate> preds;
+  Set dtypes;
+  Set isas;
+};
+const CompareRow compare_rows[] = {
+    {{Predicate::eq, Predicate::ne, Predicate::lt, Predicate::le, Predicate::gt, Predicate::ge,
+      Predicate::un},
+     floats,
+     both},
+    {{Predicate::eq, Predicate::ne, Predicate::lt, Predicate::le, Predicate::gt, Predicate::ge},
+     ints,
+     avx512},
+    {{Predicate::eq}, ints, avx2},
+    {{Predicate::gt}, signed_ints, avx2},
+};
+
+// From any of `from` to any of `to`.
+struct ConvertRow {
+  Set from, to;
+  Set isas;
+};
+constexpr ConvertRow float_convert_rows[] = {
+    {of({DType::i32}), floats, both},           {floats, of({DType::i32}), both},
+    {of({DType::f32}), of({DType::f64}), both}, {of({DType::f64}), of({DType::f32}), both},
+    {bytes4 | bytes8, floats, avx512},          {floats, bytes4 | bytes8, avx512},
+};
+
+}  // namespace
+
+bool has_op(Isa isa, Op op, DType dtype) {
+  for (const OpRow& row : op_rows)
+    if (row.op == op && contains(row.dtypes, dtype) && contains(row.isas, isa)) return true;
+  return false;
+}
+
+bool has_compare(Isa isa, Predicate pred, DType dtype) {
+  for (const CompareRow& row : compare_rows) {
+    if (!contains(row.dtypes, dtype) || !contains(row.isas, isa)) continue;
+    for (Predicate known : row.preds)
+      if (known == pred) return true;
+  }
+  return false;
+}
+
+bool has_convert(Isa isa, DType from, DType to, bool saturate) {
+  if (is_float(from) || is_float(to)) {
+    for (const ConvertRow& row : float_convert_rows)
+      if (contains(row.from, from) && contains(row.to, to) && contains(row.isas, isa)) return !saturate;
+    return false;
+  }
+  if (bytes(to) > bytes(from)) return !saturate;
+  const bool same_sign = is_signed_int(from) == is_signed_int(to);
+  return isa == Isa::avx512 && bytes(to) < bytes(from) && (same_sign || !saturate);
+}
+
+bool has_masked_access(Isa isa, DType dtype) { return isa == Isa::avx512 || bytes(dtype) >= 4; }
+
+bool masks_to_zero_only(Isa isa) { return isa == Isa::avx2; }
+
+std::optional<std::string> why_not_legal(const Program& program, const Inst& inst) {
+  const std::string_view isa = info(program.isa).text;
+  if (inst.results.empty() && inst.op != Op::store) return std::nullopt;
+  const Type& type = program.type(
+      inst.op == Op::store || inst.op == Op::cmp || inst.op == Op::cvt ? inst.args[0] : inst.results[0]);
+  const auto missing = [&](std::string_view what) {
+    return fmt::format("{} has no {} of {}", isa, what, info(type.dtype).text);
+  };
+  if (!inst.addr.terms.empty()) return "an address has loop terms";
+  switch (inst.op) {
+    case Op::load:
+    case Op::store: {
+      const bool masked = inst.args.size() == 2;
+      if (masked && !has_masked_access(program.isa, type.dtype)) return missing("masked access");
+      return std::nullopt;
+    }
+    case Op::shuffle:
+      if (!shuffle_form(program.isa, program.type(inst.args[0]), inst.args.size() == 2, inst.data))
+        return missing("single shuffle for these lanes");
+      return std::nullopt;
+    case Op::cmp:
+      if (!has_compare(program.isa, inst.pred, type.dtype)) return missing("such comparison");
+      return std::nullopt;
+    case Op::cvt:
+      if (!has_convert(program.isa, type.dtype, program.type(inst.results[0]).dtype, inst.saturate))
+        return missing("such conversion");
+      return std::nullopt;
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::min:
+    case Op::max:
+    case Op::fma:
+    case Op::sqrt:
+    case Op::and_:
+    case Op::or_:
+    case Op::shl:
+    case Op::shr:
+      if (type.kind == Type::Kind::vec && !has_op(program.isa, inst.op, type.dtype))
+        return missing(info(inst.op).text);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace pooljit::ir

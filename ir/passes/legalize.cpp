@@ -1,0 +1,155 @@
+// legalize: one file for every ISA; what differs between them is in ir/passes/legal.h. Instructions that the
+// ISA has go through unchanged, others are expanded (ir/passes/expand.h, ir/passes/shuffle_cut.h).
+#include <algorithm>
+#include <optional>
+
+#include "ir/passes/expand.h"
+#include "ir/passes/legal.h"
+#include "ir/passes/names.h"
+#include "ir/passes/pipeline.h"
+#include "ir/passes/shuffle_cut.h"
+
+namespace pooljit::ir {
+namespace {
+
+class Legalizer {
+ public:
+  explicit Legalizer(Program program)
+      : names_(program),
+        insts_(std::move(program.insts)),
+        masks_(program.types.size(), nullptr),
+        b_(std::move(program)) {}
+
+  Result<Program> run() {
+    for (Inst& inst : insts_) {
+      names_.rename_operands(inst);
+      if (inst.op == Op::vmask) masks_[static_cast<size_t>(inst.results[0])] = &inst.data;
+      if (auto refused = rewrite(inst)) return tl::unexpected(*refused);
+    }
+    Program program = b_.finish();
+    program.stage = Stage::legal;
+    return program;
+  }
+
+ private:
+  std::optional<Error> rewrite(Inst& inst) {
+    switch (inst.op) {
+      case Op::load:
+        return load(inst);
+      case Op::store:
+        return store(inst);
+      case Op::vmask: {
+        Inst copy = inst;  // masks_ looks at the original
+        b_.keep(std::move(copy));
+        return std::nullopt;
+      }
+      case Op::shuffle:
+        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), std::move(inst.data)));
+      case Op::cmp:
+        return replace(inst, expand_compare(b_, inst.pred, inst.args[0], inst.args[1]));
+      case Op::cvt:
+        return replace(inst, expand_convert(b_, b_.type(inst.results[0]).dtype, inst.args[0], inst.saturate));
+      case Op::mul:
+      case Op::min:
+      case Op::max:
+        return replace(inst, expand_binary(b_, inst.op, inst.args[0], inst.args[1]));
+      case Op::shl:
+      case Op::shr:
+        return replace(inst, expand_shift(b_, inst.op, inst.args[0], inst.imm));
+      default:
+        b_.keep(std::move(inst));
+        return std::nullopt;
+    }
+  }
+
+  std::optional<Error> replace(const Inst& inst, Value by) {
+    names_.replace(inst.results[0], by);
+    return std::nullopt;
+  }
+
+  static Value second(const Inst& inst) { return inst.args.size() > 1 ? inst.args[1] : no_value; }
+
+  // ----------------------------------------------------------------------------------------- masked accesses
+  enum class Lanes { none, some, all };
+  Lanes lanes(Value mask) const {
+    const std::vector<int64_t>* data = constant_mask(mask);
+    if (!data) return Lanes::some;
+    const auto set = [](int64_t lane) { return lane != 0; };
+    if (std::all_of(data->begin(), data->end(), set)) return Lanes::all;
+    return std::any_of(data->begin(), data->end(), set) ? Lanes::some : Lanes::none;
+  }
+
+  const std::vector<int64_t>* constant_mask(Value mask) const {
+    return static_cast<size_t>(mask) < masks_.size() ? masks_[static_cast<size_t>(mask)] : nullptr;
+  }
+
+  // The register of a small vector is wider than it; a computed mask says nothing of the rest.
+  Value within_vector(Value mask) {
+    const Type type = b_.type(mask);
+    if (type.vector_bytes() >= 16 || constant_mask(mask)) return mask;
+    return b_.binary(Op::and_, mask,
+                     b_.vmask(type, std::vector<int64_t>(static_cast<size_t>(type.lanes), 1)));
+  }
+
+  std::optional<Error> refuse(const Type& type) const {
+    return unsupported("legal.mask",
+                       std::string(info(b_.isa()).text) + " has no masked access of " +
+                           std::string(info(type.dtype).text) + " elements",
+                       "use a schedule with tail=split")
+        .value();
+  }
+
+  std::optional<Error> load(Inst& inst) {
+    if (inst.args.empty()) return keep(inst);
+    const Value mask = inst.args[0], pass = inst.args[1];
+    const Type type = b_.type(pass);
+    switch (lanes(mask)) {
+      case Lanes::all:
+        inst.args.clear();
+        return keep(inst);
+      case Lanes::none:
+        return replace(inst, pass);
+      case Lanes::some:
+        break;
+    }
+    if (!has_masked_access(b_.isa(), type.dtype)) return refuse(type);
+    inst.args[0] = within_vector(mask);
+    const Value zero = b_.vconst_splat(type, 0);
+    if (!masks_to_zero_only(b_.isa()) || pass == zero) return keep(inst);
+    const Value loaded = b_.load(type, inst.addr, inst.args[0], zero);
+    return replace(inst, b_.select(mask, loaded, pass));
+  }
+
+  std::optional<Error> store(Inst& inst) {
+    if (inst.args.size() < 2) return keep(inst);
+    const Type type = b_.type(inst.args[0]);
+    switch (lanes(inst.args[1])) {
+      case Lanes::all:
+        inst.args.resize(1);
+        return keep(inst);
+      case Lanes::none:
+        return std::nullopt;
+      case Lanes::some:
+        break;
+    }
+    if (!has_masked_access(b_.isa(), type.dtype)) return refuse(type);
+    inst.args[1] = within_vector(inst.args[1]);
+    return keep(inst);
+  }
+
+  std::optional<Error> keep(Inst& inst) {
+    b_.keep(std::move(inst));
+    return std::nullopt;
+  }
+
+  Names names_;
+  std::vector<Inst> insts_;
+  std::vector<const std::vector<int64_t>*> masks_;  // lanes of the source's constant masks, by value
+  Builder b_;
+};
+
+}  // namespace
+
+Result<Program> legalize_isa(Program program) { return Legalizer(std::move(program)).run(); }
+
+}  // namespace pooljit::ir

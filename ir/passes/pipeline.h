@@ -1,0 +1,23 @@
+// The passes from a lowered Program to one that an ISA's own back end takes, as one flat list. Each pass is a
+// file with one function Program -> Program.
+#pragma once
+
+#include "ir/error.h"
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+// affine -> addressed: no address has loop terms; pointers are carried through the loops instead.
+Program address(Program program);
+
+// addressed -> legal: each instruction is one that program.isa has (ir/passes/legal.h). Refused with
+// "legal.mask": the ISA cannot mask accesses of such narrow elements.
+Result<Program> legalize_isa(Program program);
+
+// Removes what nothing depends on: pure instructions, carried values, loops that never run.
+Program cleanup(Program program);
+
+// All of them, in order.
+Result<Program> legalize(Program affine);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,153 @@
+#include "jit/xbyak/constant_placer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "jit/xbyak/operand_rules.h"
+
+namespace pooljit::jit {
+
+using ir::Inst;
+using ir::Op;
+using ir::Value;
+
+namespace {
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
+  const ir::Program& program = map.program_;
+  map.constant_of_.assign(program.types.size(), -1);
+  for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) {
+    const Inst& inst = program.insts[at(i)];
+    if (inst.op == Op::vconst || inst.op == Op::vmask)
+      map.constant_of_[at(inst.results[0])] = map.pool_.add(constant_of(program, inst));
+    if (inst.results.size() == 1 && inst.args.size() >= 1 && live_.root(inst.results[0]) != inst.results[0])
+      continue;  // no code
+    if (inst.op == Op::shuffle) {
+      if (const auto constant = implied_constant(program, inst))
+        add_use(i, RegisterMap::implied, map.pool_.add(*constant));
+    }
+    for (int arg = 0; arg < static_cast<int>(inst.args.size()); ++arg) {
+      const Value root = live_.root(inst.args[at(arg)]);
+      if (map.constant_of_[at(root)] >= 0) add_use(i, arg, map.constant_of_[at(root)]);
+    }
+  }
+}
+
+void ConstantPlacer::add_use(int inst, int arg, int constant) {
+  const ir::Program& program = map_.program_;
+  const Inst& where = program.insts[at(inst)];
+  Take take = arg == RegisterMap::implied ? take_implied_constant(program, where)
+                                          : take_constant(program, where, at(arg));
+  if (take == Take::immediate) return;
+  // The first of two may change places with one that lies in a register.
+  if (arg == 0 && where.args.size() == 2 && commutes(program, where) && takes_memory(program, where, 1) &&
+      !live_.is_constant(where.args[1]) && !live_.is_folded(where.args[1]))
+    take = Take::memory;
+  if (at(constant) >= constants_.size()) constants_.resize(at(constant) + 1);
+  Constant& entry = constants_[at(constant)];
+  entry.cls = map_.pool_.at(constant).is_mask_bits ? RegClass::mask : RegClass::vec;
+  entry.uses.push_back(map_.constant_uses_.size());
+  entry.weight += live_.weight(inst) * (take == Take::temporary ? 2 : 1);
+  map_.constant_uses_.push_back({inst, arg, constant, -1, take == Take::temporary, take == Take::memory});
+}
+
+std::vector<int> ConstantPlacer::temporaries(RegClass cls) const {
+  std::vector<int> count(at(live_.points()), 0);
+  for (const RegisterMap::ConstantUse& use : map_.constant_uses_)
+    if (use.temporary && constants_[at(use.constant)].cls == cls)
+      ++count[at(2 * use.inst)], ++count[at(2 * use.inst + 1)];
+  return count;
+}
+
+void ConstantPlacer::place(RegClass cls, int registers) {
+  needed_ = temporaries(cls);
+  std::vector<const Constant*> order;
+  for (const Constant& constant : constants_)
+    if (constant.cls == cls && !constant.uses.empty()) order.push_back(&constant);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Constant* a, const Constant* b) { return a->weight > b->weight; });
+  for (const Constant* constant : order) place_group(*constant, constant->uses, 0, registers);
+  place_temporaries(cls);
+}
+
+// One register for all of these uses, which lie in the same loop of depth - 1; else one for those in each
+// loop of this depth; and so on inwards.
+void ConstantPlacer::place_group(const Constant& constant, const std::vector<size_t>& uses, int depth,
+                                 int registers) {
+  const auto in_loop = [&](size_t use) { return live_.depth(inst_of(use)) > depth; };
+  const auto begin = [&](size_t use) {
+    return in_loop(use) ? live_.loop_at(inst_of(use), depth) : inst_of(use);
+  };
+  const auto end = [&](size_t use) {
+    return in_loop(use) ? live_.partner(live_.loop_at(inst_of(use), depth)) : inst_of(use);
+  };
+  if (std::none_of(uses.begin(), uses.end(), in_loop)) return;
+  const Range span{2 * begin(uses.front()), 2 * end(uses.back())};
+  if (place_span(constant, uses, span, registers)) return;
+  for (size_t i = 0; i < uses.size();) {
+    size_t last = i + 1;
+    while (last < uses.size() && begin(uses[last]) == begin(uses[i])) ++last;
+    const std::vector<size_t> group(uses.begin() + static_cast<std::ptrdiff_t>(i),
+                                    uses.begin() + static_cast<std::ptrdiff_t>(last));
+    if (!in_loop(uses[i])) {
+      i = last;
+      continue;
+    }
+    const Range loop{2 * begin(uses[i]), 2 * end(uses[i])};
+    if (group.size() == uses.size() || !place_span(constant, group, loop, registers))
+      place_group(constant, group, depth + 1, registers);
+    i = last;
+  }
+}
+
+bool ConstantPlacer::place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
+                                int registers) {
+  const auto count_temporaries = [&](int by) {
+    for (size_t i : uses) {
+      const RegisterMap::ConstantUse& use = map_.constant_uses_[i];
+      if (use.temporary) needed_[at(2 * use.inst)] += by, needed_[at(2 * use.inst + 1)] += by;
+    }
+  };
+  count_temporaries(-1);
+  const std::vector<uint32_t>& busy = map_.busy_[at(static_cast<int>(constant.cls))];
+  bool room = true;
+  for (int point = span.begin; point <= span.end && room; ++point)
+    room = std::popcount(busy[at(point)]) + needed_[at(point)] < registers;
+  const int reg = std::countr_one(map_.busy_over(constant.cls, span));
+  if (!room || reg >= registers) {
+    count_temporaries(1);
+    return false;
+  }
+  map_.mark_busy(constant.cls, span, reg);
+  for (size_t i : uses) {
+    map_.constant_uses_[i].reg = reg;
+    map_.constant_uses_[i].temporary = false;
+  }
+  map_.loads_.push_back({span.begin / 2, map_.constant_uses_[uses[0]].constant, reg});
+  return true;
+}
+
+void ConstantPlacer::place_temporaries(RegClass cls) {
+  for (RegisterMap::ConstantUse& use : map_.constant_uses_) {
+    if (!use.temporary || constants_[at(use.constant)].cls != cls) continue;
+    const Range here{2 * use.inst, 2 * use.inst + 1};
+    use.reg = std::countr_one(map_.busy_over(cls, here));
+    map_.mark_busy(cls, here, use.reg);
+  }
+}
+
+void ConstantPlacer::finish() {
+  std::stable_sort(map_.loads_.begin(), map_.loads_.end(),
+                   [](const auto& a, const auto& b) { return a.before < b.before; });
+  ConstantPool& pool = map_.pool_;
+  for (int i = 0; i < pool.count(); ++i)
+    if (!pool.at(i).is_mask_bits && !pool.at(i).is_zero() && !pool.at(i).is_ones()) pool.keep_in_memory(i);
+  for (const RegisterMap::ConstantUse& use : map_.constant_uses_)
+    if (use.reg < 0 && use.memory) pool.keep_in_memory(use.constant);
+}
+
+}  // namespace pooljit::jit

@@ -1,0 +1,42 @@
+// Which constants of a Program have a register, and for how long: a part of the register map.
+#pragma once
+
+#include <vector>
+
+#include "jit/xbyak/register_map.h"
+
+namespace pooljit::jit {
+
+class ConstantPlacer {
+ public:
+  // Collects the uses of constants.
+  explicit ConstantPlacer(RegisterMap& map);
+
+  // How many registers of the class each point needs for constants that have none of their own.
+  std::vector<int> temporaries(RegClass cls) const;
+  // Gives the constants of a class the registers that the values of that class have left.
+  void place(RegClass cls, int registers);
+  // After all classes: the pool holds what is read from memory.
+  void finish();
+
+ private:
+  struct Constant {
+    RegClass cls = RegClass::vec;
+    std::vector<size_t> uses;  // in map_.constant_uses_
+    float weight = 0;
+  };
+
+  void add_use(int inst, int arg, int constant);
+  void place_group(const Constant& constant, const std::vector<size_t>& uses, int depth, int registers);
+  bool place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
+                  int registers);
+  void place_temporaries(RegClass cls);
+  int inst_of(size_t use) const { return map_.constant_uses_[use].inst; }
+
+  RegisterMap& map_;
+  const Liveness& live_;
+  std::vector<Constant> constants_;  // by number in the pool
+  std::vector<int> needed_;          // of the class that is placed, by point: temporaries
+};
+
+}  // namespace pooljit::jit

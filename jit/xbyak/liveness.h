@@ -1,0 +1,86 @@
+// Liveness: which values of a legal Program need a register, from where to where, and which of them share
+// one. Values that are moved into each other without overlapping (what a loop carries, and its inits and
+// nexts) become one web, so that the move vanishes.
+//
+// Points: at 2 i instruction i reads its operands, at 2 i + 1 it writes its results.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace pooljit::jit {
+
+enum class RegClass : uint8_t { none, gpr, vec, mask };
+
+struct Range {
+  int begin = 0, end = -1;
+  bool overlaps(const Range& other) const { return begin <= other.end && other.begin <= end; }
+};
+
+struct Web {
+  RegClass cls = RegClass::none;
+  Range range;
+  float weight = 0;  // reads and writes, by how often their loop runs
+};
+
+class Liveness {
+ public:
+  explicit Liveness(const ir::Program& program);
+
+  int points() const { return 2 * static_cast<int>(program_.insts.size()); }
+  const std::vector<Web>& webs() const { return webs_; }
+  // The web of a value; -1 if it has none (constants, loads that became memory operands, unused counters).
+  int web(ir::Value value) const { return web_of_[static_cast<size_t>(value)]; }
+  // The web of the register that counts down in the loop that begins at instruction `begin`; -1 if the loop
+  // needs none: it runs once, or its own counter is used.
+  int countdown_web(int begin) const;
+
+  // The end of the loop that begins at `inst`, and the other way round.
+  int partner(int inst) const { return partner_[static_cast<size_t>(inst)]; }
+  // Loops around an instruction, and the first instruction of the one at that depth.
+  int depth(int inst) const { return depth_[static_cast<size_t>(inst)]; }
+  int loop_at(int inst, int depth) const;
+  float weight(int inst) const;
+  bool is_innermost(int loop) const { return !has_inner_[static_cast<size_t>(loop)]; }
+
+  // Instruction that defines a value.
+  int definition(ir::Value value) const { return defined_[static_cast<size_t>(value)]; }
+  const ir::Inst& defining(ir::Value value) const {
+    return program_.insts[static_cast<size_t>(definition(value))];
+  }
+  // Through bitcasts and the like, to what has the same bits.
+  ir::Value root(ir::Value value) const { return root_[static_cast<size_t>(value)]; }
+  // True for a load whose only reader takes it as a memory operand: no code at its own place.
+  bool is_folded(ir::Value load) const { return folded_[static_cast<size_t>(load)]; }
+  bool is_used(ir::Value value) const { return uses_[static_cast<size_t>(value)] > 0; }
+  bool is_constant(ir::Value value) const;
+
+ private:
+  void find_structure();
+  void fold_loads();
+  void find_ranges();
+  void use(ir::Value value, int inst);
+  void extend(ir::Value value, int point);
+  void join_all();
+  void join_carried(int end);
+  int find_web(ir::Value value) const;
+  bool join(ir::Value a, ir::Value b, bool same_bits);
+  void make_webs();
+  RegClass class_of(ir::Value value) const;
+
+  const ir::Program& program_;
+  std::vector<int> partner_, depth_, outer_;  // by instruction; outer_: the loop around it
+  std::vector<int> defined_, uses_, web_of_;  // by value; after the Program's values, one countdown per loop
+  std::vector<ir::Value> root_;
+  std::vector<uint8_t> folded_, has_inner_;
+  std::vector<Range> ranges_;
+  std::vector<float> weights_;
+  std::vector<int> leader_, next_in_web_;  // union-find, and the members as a ring
+  std::vector<int> loops_;                 // instructions that begin one
+  std::vector<int> countdown_;             // by instruction: its pseudo-value
+  std::vector<Web> webs_;
+};
+
+}  // namespace pooljit::jit

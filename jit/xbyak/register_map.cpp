@@ -1,0 +1,172 @@
+#include "jit/xbyak/register_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "ir/check.h"
+#include "jit/xbyak/constant_placer.h"
+#include "jit/xbyak/operand_rules.h"
+
+namespace pooljit::jit {
+
+using ir::Inst;
+using ir::Op;
+using ir::Program;
+using ir::Value;
+
+namespace {
+
+// Registers that a callee may destroy come first; rax and rsp are not here.
+constexpr int gpr_order[] = {1, 6, 8,  9,  10, 11, argument_register, second_scratch_register,
+                             3, 5, 12, 13, 14, 15};
+constexpr int mask_registers = 8;  // k0 is one that cannot mask: it is never free
+constexpr uint32_t not_free_masks = 1;
+
+size_t at(int i) { return static_cast<size_t>(i); }
+
+bool fits_immediate(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+}
+
+}  // namespace
+
+ir::Result<RegisterMap> RegisterMap::make(const Program& program) {
+  RegisterMap map(program);
+  map.places_.resize(map.live_.webs().size());
+  for (auto& busy : map.busy_) busy.assign(at(map.live_.points()), 0);
+  ConstantPlacer constants(map);
+  const ir::IsaInfo& isa = ir::info(program.isa);
+  if (auto done = map.place_vectors(RegClass::vec, isa.vector_registers, 0, constants); !done)
+    return tl::unexpected(done.error());
+  if (isa.mask == ir::MaskEncoding::k_bits)
+    if (auto done = map.place_vectors(RegClass::mask, mask_registers, not_free_masks, constants); !done)
+      return tl::unexpected(done.error());
+  constants.finish();
+  if (!map.place_gprs(/*with_stack=*/false)) map.place_gprs(/*with_stack=*/true);
+  return map;
+}
+
+void RegisterMap::mark_busy(RegClass cls, const Range& range, int reg) {
+  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
+  for (int point = range.begin; point <= range.end; ++point) busy[at(point)] |= 1u << reg;
+}
+
+uint32_t RegisterMap::busy_over(RegClass cls, const Range& range) const {
+  const std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
+  uint32_t taken = 0;
+  for (int point = range.begin; point <= range.end; ++point) taken |= busy[at(point)];
+  return taken;
+}
+
+// First fit in the order of the beginnings: webs are intervals, so this needs no more registers than there
+// are webs alive at one point.
+ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_t not_free,
+                                            ConstantPlacer& constants) {
+  std::vector<int> order;
+  std::vector<int> alive = constants.temporaries(cls);
+  for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web) {
+    const Web& here = live_.webs()[at(web)];
+    if (here.cls != cls) continue;
+    order.push_back(web);
+    for (int point = here.range.begin; point <= here.range.end; ++point) ++alive[at(point)];
+  }
+  const int needed = *std::max_element(alive.begin(), alive.end()) + std::popcount(not_free);
+  if (needed > registers)
+    return ir::unsupported(
+        "schedule.registers",
+        fmt::format("the schedule needs {} {} registers at once, {} has {}", needed,
+                    cls == RegClass::vec ? "vector" : "mask", ir::info(program_.isa).text, registers),
+        "use fewer lanes or a smaller unroll");
+  const auto begin = [&](int web) { return live_.webs()[at(web)].range.begin; };
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return begin(a) < begin(b); });
+  std::array<int, 32> free_after;
+  free_after.fill(-1);
+  for (int reg = 0; reg < 32; ++reg)
+    if (not_free >> reg & 1) free_after[at(reg)] = std::numeric_limits<int>::max();
+  for (int web : order) {
+    const Range& range = live_.webs()[at(web)].range;
+    int reg = 0;
+    while (free_after[at(reg)] >= range.begin) ++reg;
+    free_after[at(reg)] = range.end;
+    places_[at(web)] = {Place::Kind::reg, reg};
+    mark_busy(cls, range, reg);
+  }
+  for (uint32_t& busy : busy_[at(static_cast<int>(cls))]) busy |= not_free;
+  constants.place(cls, registers);
+  return {};
+}
+
+// The most used first; what finds no register lies on the stack.
+bool RegisterMap::place_gprs(bool with_stack) {
+  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(RegClass::gpr))];
+  std::fill(busy.begin(), busy.end(), 0);
+  std::vector<int> order;
+  for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web)
+    if (live_.webs()[at(web)].cls == RegClass::gpr) order.push_back(web);
+  const auto weight = [&](int web) { return live_.webs()[at(web)].weight; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
+
+  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
+    const Inst& inst = program_.insts[at(i)];
+    if (inst.op == Op::param) mark_busy(RegClass::gpr, {0, 2 * i}, argument_register);
+    if (inst.op == Op::iconst && !fits_immediate(inst.imm) && !with_stack) return false;
+  }
+  stack_slots_ = 0;
+  used_gprs_ = 0;
+  for (int web : order) {
+    const Range& range = live_.webs()[at(web)].range;
+    const uint32_t taken = busy_over(RegClass::gpr, range);
+    const auto found = std::find_if(std::begin(gpr_order), std::end(gpr_order), [&](int reg) {
+      return !(taken >> reg & 1) && !(with_stack && reg == second_scratch_register);
+    });
+    if (found != std::end(gpr_order)) {
+      places_[at(web)] = {Place::Kind::reg, *found};
+      mark_busy(RegClass::gpr, range, *found);
+      used_gprs_ |= 1u << *found;
+    } else if (with_stack) {
+      places_[at(web)] = {Place::Kind::stack, stack_slots_++};
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------- queries
+Place RegisterMap::place(Value value) const {
+  if (live_.is_folded(value)) return {Place::Kind::folded, live_.definition(value)};
+  if (const int web = live_.web(value); web >= 0) return places_[at(web)];
+  const Value root = live_.root(value);
+  const Inst& inst = live_.defining(root);
+  if (inst.op == Op::iconst) return {Place::Kind::immediate, live_.definition(root)};
+  if (live_.is_constant(root)) return {Place::Kind::constant, constant_of_[at(root)]};
+  return {};
+}
+
+std::span<const RegisterMap::ConstantUse> RegisterMap::constant_uses(int inst) const {
+  const auto before = [](const ConstantUse& use, int wanted) { return use.inst < wanted; };
+  const auto first = std::lower_bound(constant_uses_.begin(), constant_uses_.end(), inst, before);
+  auto last = first;
+  while (last != constant_uses_.end() && last->inst == inst) ++last;
+  return {first, last};
+}
+
+Place RegisterMap::operand(int inst, int arg) const {
+  for (const ConstantUse& use : constant_uses(inst)) {
+    if (use.arg != arg) continue;
+    if (use.reg >= 0) return {Place::Kind::reg, use.reg};
+    return {Place::Kind::constant, use.constant};
+  }
+  if (arg == implied) return {};
+  return place(program_.insts[at(inst)].args[at(arg)]);
+}
+
+Place RegisterMap::countdown(int begin) const {
+  const int web = live_.countdown_web(begin);
+  return web < 0 ? Place{} : places_[at(web)];
+}
+
+}  // namespace pooljit::jit
