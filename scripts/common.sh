@@ -1,7 +1,8 @@
 # What scripts/demo, scripts/test and scripts/sweep share: packages and stages. Sourced, not run.
+# shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-jobs=$(nproc)
+processors=$(nproc)
 
 # install_packages GROUP...: installs what scripts/packages.txt lists for the groups and is not there yet.
 # Leaves apt alone when nothing is missing.
@@ -40,7 +41,7 @@ configure() {
 build() {
   local preset=$1
   shift
-  cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
+  cmake --build --preset "$preset" -j "$processors" ${1:+--target "$@"}
 }
 
 # stage NAME COMMAND...: runs one step under a headline, remembers how long it took. A failure ends the script with
