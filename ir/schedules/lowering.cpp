@@ -176,7 +176,8 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   window.outputs = b_.imax(b_.iconst(0), b_.iadd(high, b_.imul(low, minus_one)));
   window.taps = column(run_taps);
   window.divisor_taps = column(run_divisor);
-  for (int digit = 0; digit < 3; ++digit) window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
+  for (int digit = 0; is_long(dim) && digit < 3; ++digit)
+    window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
   // Where the windows of this run start: the run's first output may lie before this task's.
   const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
   window.first = b_.iadd(column(run_first), b_.imul(skipped, b_.iconst(dim.stride)));
