@@ -11,47 +11,58 @@
 namespace pooljit::ir {
 
 struct Tap {
-  int64_t offset;  // in elements, in the plane of one (n, c)
-  int64_t index;   // row-major in that plane
+  int64_t offset;  // in elements
+  int64_t index;   // row-major in the plane of one (n, c)
 };
 
-// An output position and what it is made of, the same for each (n, c).
-struct Place {
-  std::vector<int64_t> position;
-  std::vector<Tap> taps;  // in the image, row-major
-  int64_t divisor = 1;
-};
+// The taps inside the image of a product of windows, row-major. Those of one position and the next differ by
+// an offset only, unless a border is near; so they are kept relative to the first one.
+class Taps {
+ public:
+  explicit Taps(const PoolNest& nest) : nest_(nest) {}
 
-// All taps of a product of windows: those of the outer dimensions, each with all of the next.
-inline std::vector<Tap> taps_of(const PoolNest& nest, const std::vector<Window>& windows) {
-  std::vector<Tap> taps = {{0, 0}};
-  for (size_t d = 0; d < windows.size(); ++d) {
-    std::vector<Tap> inner;
-    for (const Tap& tap : taps)
-      for (int64_t i = 0; i < windows[d].taps; ++i) {
-        const int64_t position = windows[d].first + i * windows[d].step;
-        inner.push_back(
-            {tap.offset + position * nest.input.strides[d], tap.index * nest.dims[d].input + position});
-      }
-    taps = std::move(inner);
+  void move_to(const std::vector<Window>& windows) {
+    std::vector<int64_t> counts;
+    first = {0, 0};
+    for (size_t d = 0; d < windows.size(); ++d) {
+      first = inner(first, d, windows[d].first);
+      counts.push_back(windows[d].taps);
+    }
+    if (counts == counts_) return;
+    counts_ = counts;
+    from_first.assign(1, {0, 0});
+    for (size_t d = 0; d < windows.size(); ++d) {
+      std::vector<Tap> taps;
+      for (const Tap& outer : from_first)
+        for (int64_t i = 0; i < counts[d]; ++i) taps.push_back(inner(outer, d, i * windows[d].step));
+      from_first = std::move(taps);
+    }
   }
-  return taps;
-}
 
-// Visits every place once, in row-major order.
+  Tap first = {0, 0};
+  std::vector<Tap> from_first;
+
+ private:
+  // The tap at `position` of dimension d within what `outer` names of the dimensions before it.
+  Tap inner(const Tap& outer, size_t d, int64_t position) const {
+    return {outer.offset + position * nest_.input.strides[d], outer.index * nest_.dims[d].input + position};
+  }
+
+  const PoolNest& nest_;
+  std::vector<int64_t> counts_;  // of from_first, per dimension
+};
+
+// Visits every output position and its windows once, in row-major order: visit(position, windows).
 template <typename Visit>
 void for_each_place(const PoolNest& nest, const Visit& visit) {
   const size_t rank = nest.dims.size();
+  std::vector<int64_t> position(rank, 0);
   std::vector<Window> windows(rank);
-  Place place;
-  place.position.assign(rank, 0);
   for (;;) {
-    for (size_t d = 0; d < rank; ++d) windows[d] = nest.dims[d].window(place.position[d]);
-    place.taps = taps_of(nest, windows);
-    place.divisor = divisor(nest, windows);
-    visit(place);
+    for (size_t d = 0; d < rank; ++d) windows[d] = nest.dims[d].window(position[d]);
+    visit(position, windows);
     size_t d = rank;
-    while (d > 0 && ++place.position[d - 1] == nest.dims[d - 1].output) place.position[--d] = 0;
+    while (d > 0 && ++position[d - 1] == nest.dims[d - 1].output) position[--d] = 0;
     if (d == 0) return;
   }
 }
