@@ -55,23 +55,22 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   map_.constant_uses_.push_back({inst, arg, constant, -1, take == Take::temporary, take == Take::memory});
 }
 
-std::vector<int> ConstantPlacer::temporaries(RegClass cls) const {
-  std::vector<int> count(at(live_.points()), 0);
-  for (const RegisterMap::ConstantUse& use : map_.constant_uses_)
-    if (use.temporary && constants_[at(use.constant)].cls == cls)
-      ++count[at(2 * use.inst)], ++count[at(2 * use.inst + 1)];
-  return count;
+std::vector<size_t> ConstantPlacer::temporaries(RegClass cls) const {
+  std::vector<size_t> uses;
+  for (size_t i = 0; i < map_.constant_uses_.size(); ++i) {
+    const RegisterMap::ConstantUse& use = map_.constant_uses_[i];
+    if (use.temporary && constants_[at(use.constant)].cls == cls) uses.push_back(i);
+  }
+  return uses;
 }
 
 void ConstantPlacer::place(RegClass cls, int registers) {
-  needed_ = temporaries(cls);
   std::vector<const Constant*> order;
   for (const Constant& constant : constants_)
     if (constant.cls == cls && !constant.uses.empty()) order.push_back(&constant);
   std::stable_sort(order.begin(), order.end(),
                    [](const Constant* a, const Constant* b) { return a->weight > b->weight; });
   for (const Constant* constant : order) place_group(*constant, constant->uses, 0, registers);
-  place_temporaries(cls);
 }
 
 // One register for all of these uses, which lie in the same loop of depth - 1; else one for those in each
@@ -104,22 +103,19 @@ void ConstantPlacer::place_group(const Constant& constant, const std::vector<siz
   }
 }
 
+// The uses' own temporary registers are free for it.
 bool ConstantPlacer::place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
                                 int registers) {
-  const auto count_temporaries = [&](int by) {
+  const auto flip_temporaries = [&] {
     for (size_t i : uses) {
       const RegisterMap::ConstantUse& use = map_.constant_uses_[i];
-      if (use.temporary) needed_[at(2 * use.inst)] += by, needed_[at(2 * use.inst + 1)] += by;
+      if (use.temporary) map_.flip_busy(constant.cls, {2 * use.inst, 2 * use.inst + 1}, use.reg);
     }
   };
-  count_temporaries(-1);
-  const std::vector<uint32_t>& busy = map_.busy_[at(static_cast<int>(constant.cls))];
-  bool room = true;
-  for (int point = span.begin; point <= span.end && room; ++point)
-    room = std::popcount(busy[at(point)]) + needed_[at(point)] < registers;
+  flip_temporaries();
   const int reg = std::countr_one(map_.busy_over(constant.cls, span));
-  if (!room || reg >= registers) {
-    count_temporaries(1);
+  if (reg >= registers) {
+    flip_temporaries();
     return false;
   }
   map_.mark_busy(constant.cls, span, reg);
@@ -129,15 +125,6 @@ bool ConstantPlacer::place_span(const Constant& constant, const std::vector<size
   }
   map_.loads_.push_back({span.begin / 2, map_.constant_uses_[uses[0]].constant, reg});
   return true;
-}
-
-void ConstantPlacer::place_temporaries(RegClass cls) {
-  for (RegisterMap::ConstantUse& use : map_.constant_uses_) {
-    if (!use.temporary || constants_[at(use.constant)].cls != cls) continue;
-    const Range here{2 * use.inst, 2 * use.inst + 1};
-    use.reg = std::countr_one(map_.busy_over(cls, here));
-    map_.mark_busy(cls, here, use.reg);
-  }
 }
 
 void ConstantPlacer::finish() {

@@ -12,8 +12,8 @@ class ConstantPlacer {
   // Collects the uses of constants.
   explicit ConstantPlacer(RegisterMap& map);
 
-  // How many registers of the class each point needs for constants that have none of their own.
-  std::vector<int> temporaries(RegClass cls) const;
+  // The uses (in map_.constant_uses_, ascending) that need a register for their instruction.
+  std::vector<size_t> temporaries(RegClass cls) const;
   // Gives the constants of a class the registers that the values of that class have left.
   void place(RegClass cls, int registers);
   // After all classes: the pool holds what is read from memory.
@@ -30,13 +30,11 @@ class ConstantPlacer {
   void place_group(const Constant& constant, const std::vector<size_t>& uses, int depth, int registers);
   bool place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
                   int registers);
-  void place_temporaries(RegClass cls);
   int inst_of(size_t use) const { return map_.constant_uses_[use].inst; }
 
   RegisterMap& map_;
   const Liveness& live_;
   std::vector<Constant> constants_;  // by number in the pool
-  std::vector<int> needed_;          // of the class that is placed, by point: temporaries
 };
 
 }  // namespace pooljit::jit

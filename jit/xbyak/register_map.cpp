@@ -54,6 +54,11 @@ void RegisterMap::mark_busy(RegClass cls, const Range& range, int reg) {
   for (int point = range.begin; point <= range.end; ++point) busy[at(point)] |= 1u << reg;
 }
 
+void RegisterMap::flip_busy(RegClass cls, const Range& range, int reg) {
+  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
+  for (int point = range.begin; point <= range.end; ++point) busy[at(point)] ^= 1u << reg;
+}
+
 uint32_t RegisterMap::busy_over(RegClass cls, const Range& range) const {
   const std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
   uint32_t taken = 0;
@@ -61,39 +66,45 @@ uint32_t RegisterMap::busy_over(RegClass cls, const Range& range) const {
   return taken;
 }
 
-// First fit in the order of the beginnings: webs are intervals, so this needs no more registers than there
-// are webs alive at one point.
+// First fit in the order of the beginnings: webs and the temporary registers of constants are intervals, so
+// this needs no more registers than there are intervals over one point.
 ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_t not_free,
                                             ConstantPlacer& constants) {
-  std::vector<int> order;
-  std::vector<int> alive = constants.temporaries(cls);
-  for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web) {
-    const Web& here = live_.webs()[at(web)];
-    if (here.cls != cls) continue;
-    order.push_back(web);
-    for (int point = here.range.begin; point <= here.range.end; ++point) ++alive[at(point)];
+  struct Interval {
+    Range range;
+    Place* web;  // or
+    ConstantUse* constant;
+  };
+  std::vector<Interval> intervals;
+  for (size_t web = 0; web < live_.webs().size(); ++web)
+    if (live_.webs()[web].cls == cls) intervals.push_back({live_.webs()[web].range, &places_[web], nullptr});
+  for (size_t use : constants.temporaries(cls)) {
+    const int inst = constant_uses_[use].inst;
+    intervals.push_back({{2 * inst, 2 * inst + 1}, nullptr, &constant_uses_[use]});
   }
-  const int needed = *std::max_element(alive.begin(), alive.end()) + std::popcount(not_free);
+  std::stable_sort(intervals.begin(), intervals.end(),
+                   [](const Interval& a, const Interval& b) { return a.range.begin < b.range.begin; });
+  std::vector<int> free_after;  // by register, as many as it takes
+  for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
+    free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
+  for (const Interval& here : intervals) {
+    const auto found = std::find_if(free_after.begin(), free_after.end(),
+                                    [&](int after) { return after < here.range.begin; });
+    const int reg = static_cast<int>(found - free_after.begin());
+    if (found == free_after.end()) free_after.push_back(here.range.end);
+    free_after[at(reg)] = here.range.end;
+    if (reg >= registers) continue;  // counted, for the message
+    if (here.web) *here.web = {Place::Kind::reg, reg};
+    if (here.constant) here.constant->reg = reg;
+    mark_busy(cls, here.range, reg);
+  }
+  const int needed = static_cast<int>(free_after.size());
   if (needed > registers)
     return ir::unsupported(
         "schedule.registers",
         fmt::format("the schedule needs {} {} registers at once, {} has {}", needed,
                     cls == RegClass::vec ? "vector" : "mask", ir::info(program_.isa).text, registers),
         "use fewer lanes or a smaller unroll");
-  const auto begin = [&](int web) { return live_.webs()[at(web)].range.begin; };
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return begin(a) < begin(b); });
-  std::array<int, 32> free_after;
-  free_after.fill(-1);
-  for (int reg = 0; reg < 32; ++reg)
-    if (not_free >> reg & 1) free_after[at(reg)] = std::numeric_limits<int>::max();
-  for (int web : order) {
-    const Range& range = live_.webs()[at(web)].range;
-    int reg = 0;
-    while (free_after[at(reg)] >= range.begin) ++reg;
-    free_after[at(reg)] = range.end;
-    places_[at(web)] = {Place::Kind::reg, reg};
-    mark_busy(cls, range, reg);
-  }
   for (uint32_t& busy : busy_[at(static_cast<int>(cls))]) busy |= not_free;
   constants.place(cls, registers);
   return {};

@@ -80,6 +80,7 @@ class RegisterMap {
   ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
   bool place_gprs(bool with_stack);
   void mark_busy(RegClass cls, const Range& range, int reg);
+  void flip_busy(RegClass cls, const Range& range, int reg);
   uint32_t busy_over(RegClass cls, const Range& range) const;
 
   const ir::Program& program_;
