@@ -21,8 +21,10 @@ constexpr int64_t unroll_columns =
     32;  // ... of the innermost; longer kernels loop, with borders from the run table
 constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this kernel
 
-// Vectors that rows_first may hold at once: half of the registers.
-size_t most_vectors(Isa isa) { return static_cast<size_t>(info(isa).vector_registers) / 2; }
+// Vectors of a row that may be held at once: half of the registers, a quarter where indices take the others.
+size_t most_vectors(const PoolNest& nest, Isa isa) {
+  return static_cast<size_t>(info(isa).vector_registers) / (nest.indices ? 4 : 2);
+}
 
 bool columns_adjacent(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
@@ -46,7 +48,7 @@ StridedLanes plan_taps(const PoolNest& nest, int lanes, int shuffled_bytes) {
 bool holds_row(const PoolNest& nest, int lanes, int shuffled_bytes, Isa isa) {
   const NestDim& dim = nest.dims.back();
   if (dim.kernel > unroll_columns || dim.stride > unroll_columns) return false;
-  return plan_taps(nest, lanes, shuffled_bytes).starts().size() <= most_vectors(isa);
+  return plan_taps(nest, lanes, shuffled_bytes).starts().size() <= most_vectors(nest, isa);
 }
 
 // Outputs of a row that vectors may cover; the others are done one by one.
