@@ -1,0 +1,130 @@
+// The plain loop is a yardstick only if it is right: against the windows of ir/nest.h, one output at a time.
+#include "tools/plain_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "ir/nest.h"
+#include "tools/plain_pool.h"
+
+namespace pooljit::tools {
+namespace {
+
+int64_t floor_output(int64_t input, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads) {
+  return (input + pads - dilation * (kernel - 1) - 1) / stride + 1;
+}
+
+ir::NestDim nest_dim(int64_t input, int64_t kernel, int64_t stride, int64_t dilation, int64_t begin,
+                     int64_t end) {
+  return {input, floor_output(input, kernel, stride, dilation, begin + end), kernel, stride, dilation, begin,
+          end};
+}
+
+// Two spatial dimensions, so that the third is the loop's own filler.
+struct Case {
+  PlainPool pool;
+  ir::NestDim rows, columns;
+};
+
+int64_t at(const PlainPool& pool, int64_t n, int64_t c, int64_t plane_position, int64_t plane) {
+  return pool.channels_last ? (n * plane + plane_position) * pool.channels + c
+                            : (n * pool.channels + c) * plane + plane_position;
+}
+
+template <typename T>
+struct Answer {
+  T value;
+  int64_t index;
+};
+
+template <typename T>
+Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int64_t c,
+                   const ir::Window& rows, const ir::Window& columns) {
+  const int64_t plane = test.rows.input * test.columns.input;
+  T best = std::is_same_v<T, float> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  double sum = 0;
+  int64_t index = -1;
+  for (int64_t i = 0; i < rows.taps; ++i)
+    for (int64_t j = 0; j < columns.taps; ++j) {
+      const int64_t position =
+          (rows.first + i * rows.step) * test.columns.input + columns.first + j * columns.step;
+      const T value = input[static_cast<size_t>(at(test.pool, n, c, position, plane))];
+      sum += static_cast<double>(value);
+      if (index >= 0 && !(value > best) && value == value) continue;
+      best = value;
+      index = position;
+    }
+  if (test.pool.is_max) return {best, index};
+  int64_t divisor = test.pool.divisor;
+  if (divisor == 0)
+    divisor = test.pool.count_include_pad ? rows.padded_taps * columns.padded_taps : rows.taps * columns.taps;
+  const double quotient = sum / static_cast<double>(std::max<int64_t>(divisor, 1));
+  return {static_cast<T>(std::is_same_v<T, float> ? quotient : std::nearbyint(quotient)), -1};
+}
+
+template <typename T>
+void compare(const Case& test, std::mt19937& random) {
+  const PlainPool& pool = test.pool;
+  const int64_t planes = pool.batch * pool.channels;
+  const int64_t output_plane = test.rows.output * test.columns.output;
+  std::vector<T> input(static_cast<size_t>(planes * test.rows.input * test.columns.input));
+  // Small integers: ties are frequent and float sums exact.
+  for (T& value : input) value = static_cast<T>(random() % 23);
+  if constexpr (std::is_same_v<T, float>)
+    if (pool.is_max) input[random() % input.size()] = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> output(static_cast<size_t>(planes * output_plane)), twice = output;
+  std::vector<int64_t> indices(output.size(), -7);
+
+  const int64_t tasks = plain_tasks(pool), half = tasks / 2;
+  run_plain(pool, input.data(), twice.data(), nullptr, 0, tasks);
+  run_plain(pool, input.data(), output.data(), pool.is_max ? indices.data() : nullptr, half, tasks);
+  run_plain(pool, input.data(), output.data(), pool.is_max ? indices.data() : nullptr, 0, half);
+  for (int64_t n = 0; n < pool.batch; ++n)
+    for (int64_t c = 0; c < pool.channels; ++c)
+      for (int64_t y = 0; y < test.rows.output; ++y)
+        for (int64_t x = 0; x < test.columns.output; ++x) {
+          const auto place = static_cast<size_t>(at(pool, n, c, y * test.columns.output + x, output_plane));
+          const Answer<T> answer = expected(test, input, n, c, test.rows.window(y), test.columns.window(x));
+          const bool both_nan = answer.value != answer.value && output[place] != output[place];
+          ASSERT_TRUE(both_nan || output[place] == answer.value)
+              << +output[place] << " for " << +answer.value << " at " << n << " " << c << " " << y << " "
+              << x;
+          ASSERT_TRUE(both_nan || twice[place] == answer.value);
+          if (pool.is_max) {
+            ASSERT_EQ(indices[place], answer.index);
+          }
+        }
+}
+
+TEST(PlainLoop, AgreesWithTheWindows) {
+  std::mt19937 random(7);
+  const ir::NestDim dims[] = {nest_dim(9, 3, 2, 1, 1, 1),   nest_dim(8, 2, 2, 1, 0, 0),
+                              nest_dim(7, 3, 1, 2, 2, 2),   nest_dim(11, 4, 3, 1, 2, 3),
+                              nest_dim(10, 3, 2, 1, 0, -2), nest_dim(6, 2, 1, 1, 3, 3)};
+  for (const ir::NestDim& rows : dims)
+    for (const ir::NestDim& columns : dims)
+      for (int variant = 0; variant < 32; ++variant) {
+        Case test{.pool = {}, .rows = rows, .columns = columns};
+        test.pool.is_float = (variant & 1) != 0;
+        test.pool.is_max = (variant & 2) != 0;
+        test.pool.channels_last = (variant & 4) != 0;
+        test.pool.count_include_pad = (variant & 8) != 0;
+        test.pool.divisor = (variant & 16) != 0 ? 5 : 0;
+        test.pool.batch = 2;
+        test.pool.channels = 1 + variant * 9;  // up to more than one block of channels
+        test.pool.dims[0] = plain_dim({});
+        test.pool.dims[1] = plain_dim(rows);
+        test.pool.dims[2] = plain_dim(columns);
+        if (test.pool.is_float)
+          compare<float>(test, random);
+        else
+          compare<uint8_t>(test, random);
+        if (HasFatalFailure()) FAIL() << "variant " << variant;
+      }
+}
+
+}  // namespace
+}  // namespace pooljit::tools

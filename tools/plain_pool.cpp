@@ -1,0 +1,34 @@
+#include "tools/plain_pool.h"
+
+#include <algorithm>
+
+namespace pooljit::tools {
+
+PlainDim plain_dim(const ir::NestDim& dim) {
+  return {.input = dim.input,
+          .output = dim.output,
+          .kernel = dim.kernel,
+          .stride = dim.stride,
+          .dilation = dim.dilation,
+          .pad_begin = dim.pad_begin,
+          .limit = dim.visible_input(),
+          .padded = dim.input + dim.pad_end};
+}
+
+PlainPool plain_pool(const frontend::PoolSpec& spec) {
+  const ir::PoolNest nest = make_nest(spec);
+  PlainPool pool;
+  pool.is_float = spec.dtype == ir::DType::f32;
+  pool.is_max = spec.reduction == ir::Reduction::max;
+  pool.channels_last = spec.layout == frontend::Layout::nhwc;
+  pool.count_include_pad = spec.count_include_pad;
+  pool.nan_wins = spec.nan == ir::NanRule::propagate;
+  pool.divisor = spec.divisor_override.value_or(0);
+  pool.batch = spec.batch.value_or(1);
+  pool.channels = spec.channels;
+  std::fill_n(pool.dims, 3, plain_dim(ir::NestDim{}));
+  std::transform(nest.dims.begin(), nest.dims.end(), pool.dims + (3 - nest.dims.size()), plain_dim);
+  return pool;
+}
+
+}  // namespace pooljit::tools
