@@ -1,4 +1,96 @@
+// `pooljit run`: npy in, npy out.
 #include "tools/command.h"
+#include "tools/engine.h"
+#include "tools/npy.h"
+#include "tools/output_files.h"
+#include "tools/view.h"
+
 namespace pooljit::tools {
-void add_run(CLI::App&, Action&) {}
+namespace {
+
+struct RunArguments {
+  std::string spec, input, output, indices;
+  Options options;
+};
+
+// The tensor that a packed file becomes: the file's own bytes where they lie as the view does.
+ir::Result<Buffer> to_tensor(const FileView& view, size_t element_bytes, Buffer file) {
+  if (view.packed()) return file;
+  ir::Result<Buffer> tensor = Buffer::allocate(static_cast<size_t>(view.extent()) * element_bytes);
+  if (tensor) scatter(view, element_bytes, file.data(), tensor->data());
+  return tensor;
 }
+
+ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view, ir::DType dtype,
+                           const Buffer& tensor) {
+  const std::string header = npy_header(dtype, view.shape);
+  if (auto ok = files.write(file, std::as_bytes(std::span(header))); !ok) return ok;
+  if (view.packed()) return files.write(file, tensor.span());
+  const auto element_bytes = static_cast<size_t>(ir::bytes(dtype));
+  const ir::Result<Buffer> packed = Buffer::allocate(static_cast<size_t>(view.elements()) * element_bytes);
+  if (!packed) return tl::unexpected(packed.error());
+  gather(view, element_bytes, tensor.data(), packed->data());
+  return files.write(file, packed->span());
+}
+
+ir::Result<Exit> run(const RunArguments& arguments) {
+  const auto spec = frontend::parse_spec(arguments.spec);
+  if (!spec) return tl::unexpected(spec.error());
+  const bool wants_indices = !arguments.indices.empty();
+  if (wants_indices && !spec->return_indices)
+    return ir::invalid("run.indices", "--indices is given, but the spec does not ask for indices",
+                       "add return_indices=True to the spec");
+  const auto kernel = compile_kernel(arguments.spec, arguments.options);
+  if (!kernel) return tl::unexpected(kernel.error());
+
+  // Outputs first: that they cannot be written should not be learnt after the work.
+  OutputFiles files;
+  const auto output_file = files.add(arguments.output);
+  if (!output_file) return tl::unexpected(output_file.error());
+  const auto indices_file = wants_indices ? files.add(arguments.indices) : ir::Result<size_t>(0);
+  if (!indices_file) return tl::unexpected(indices_file.error());
+
+  const FileView from = input_view(*spec), to = output_view(*spec);
+  auto file = read_npy(arguments.input, spec->dtype, from.shape);
+  if (!file) return tl::unexpected(file.error());
+  const auto element_bytes = static_cast<size_t>(ir::bytes(spec->dtype));
+  const auto input = to_tensor(from, element_bytes, std::move(*file));
+  const auto output = Buffer::allocate(kernel->output_bytes());
+  const auto indices = Buffer::allocate(kernel->indices_bytes());
+  for (const auto* buffer : {&input, &output, &indices})
+    if (!*buffer) return tl::unexpected(buffer->error());
+
+  auto ok =
+      run_kernel(*kernel, input->data(), output->data(), spec->return_indices ? indices->data() : nullptr);
+  if (ok) ok = write_npy(files, *output_file, to, spec->dtype, *output);
+  if (ok && wants_indices) ok = write_npy(files, *indices_file, to, ir::DType::i64, *indices);
+  if (ok) ok = files.commit();
+  if (!ok) return tl::unexpected(ok.error());
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("run", "Pool an npy file into another");
+  auto arguments = std::make_shared<RunArguments>();
+  add_spec(*command, arguments->spec)->required();
+  command->add_option("--input", arguments->input, "npy file of the spec's dtype and shape, in C order")
+      ->required();
+  command->add_option("--output", arguments->output, "npy file to write")->required();
+  command->add_option("--indices", arguments->indices, "npy file to write the int64 indices to");
+  add_engine(*command, arguments->options);
+  add_threads(*command, arguments->options);
+  command->footer(
+      "The files' shape is the spec's, in the order in which the layout lies in memory: (N, C, H, W) for "
+      "nchw,\n"
+      "(N, H, W, C) for nhwc. Explicit strides say where elements lie in memory, not in the files. All "
+      "outputs\n"
+      "appear complete, or none does.\n\n"
+      "  pooljit run 'max_pool2d(float32[1,3,224,224], kernel_size=2)' --input x.npy --output y.npy\n"
+      "  pooljit run 'max_pool2d(uint8[224,224,3]:nhwc, kernel_size=2, return_indices=True)' \\\n"
+      "      --input x.npy --output y.npy --indices i.npy --backend llvm");
+  command->callback([&action, arguments] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace pooljit::tools

@@ -1,0 +1,31 @@
+// Runs a line of shell and gives back what it said and how it ended.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tools/temp_folder.h"
+
+namespace pooljit::test {
+
+struct Outcome {
+  int exit = -1;  // 128 + signal, as the shell counts
+  std::string out, err;
+};
+
+// $P is the `pooljit` command, $T the folder that the line may use.
+inline Outcome shell(const std::string& line, const TempFolder& folder) {
+  const TempFolder output;
+  setenv("P", POOLJIT_COMMAND, 1);
+  setenv("T", folder.path().c_str(), 1);
+  write_file(output / "script", line + "\n");
+  const std::string command =
+      "sh " + (output / "script") + " >" + (output / "out") + " 2>" + (output / "err") + " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(output / "out"),
+          read_file(output / "err")};
+}
+
+}  // namespace pooljit::test
