@@ -1,4 +1,202 @@
+// `pooljit bench`: what a kernel costs to make and to call, against a plain loop and against what the memory
+// allows.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/options.h"
+#include "tools/bench_case.h"
 #include "tools/command.h"
+#include "tools/engine.h"
+#include "tools/measure.h"
+
 namespace pooljit::tools {
-void add_bench(CLI::App&, Action&) {}
+namespace {
+
+struct BenchArguments {
+  std::string spec;
+  Options options;
+  bool json = false;
+};
+
+struct BenchReport {
+  std::string spec, backend, isa, schedule;
+  int threads = 1;
+  size_t code_bytes = 0;
+  Timing compile, cache_hit, call, plain, copy, streaming_copy;
+  int64_t bytes_read = 0, bytes_written = 0;
+  int64_t differences = 0;
+
+  double gigabytes() const { return static_cast<double>(bytes_read + bytes_written) * 1e-9; }
+  double bandwidth() const { return gigabytes() / call.median; }
+  // The faster way of the two to move as many bytes.
+  const Timing& best_copy() const { return copy.median <= streaming_copy.median ? copy : streaming_copy; }
+  double copy_bandwidth() const { return gigabytes() / best_copy().median; }
+  double share() const { return best_copy().median / call.median; }
+  double speedup() const { return plain.median / call.median; }
+};
+
+// From text to callable, past the cache. The first one warms up and is left out.
+ir::Result<Timing> time_compile(const BenchArguments& arguments) {
+  constexpr int most = 200, fewest = 5;
+  constexpr double budget_seconds = 0.5;
+  std::vector<double> seconds;
+  double spent = 0;
+  for (int i = 0; i <= most && (i <= fewest || spent < budget_seconds); ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto kernel = runtime::compile_uncached(arguments.spec, arguments.options);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (!kernel) return tl::unexpected(kernel.error());
+    if (i > 0) seconds.push_back(elapsed.count());
+    spent += elapsed.count();
+  }
+  return summarize(std::move(seconds));
 }
+
+// All that is timed on the data takes turns.
+void time_calls(const BenchCase& bench, BenchReport& report) {
+  const std::function<void()> contenders[] = {
+      [&] { (void)bench.run_kernel(); },  // differences() has seen it succeed
+      [&] { bench.run_plain(); },
+      [&] { bench.run_copy(false); },
+      [&] { bench.run_copy(true); },
+  };
+  const std::vector<Timing> timings = measure(contenders, {.budget_seconds = 2});
+  report.call = timings[0];
+  report.plain = timings[1];
+  report.copy = timings[2];
+  report.streaming_copy = timings[3];
+}
+
+ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
+  const auto kernel = runtime::compile(arguments.spec, arguments.options);
+  if (!kernel) return tl::unexpected(kernel.error());
+  if (!plain_loop_runs_here())
+    return ir::unsupported("bench.plain_loop", "the plain loop was compiled for another machine",
+                           "build pooljit on the machine that is to be measured");
+  const auto bench = BenchCase::make(*kernel, runtime::thread_count(arguments.options));
+  if (!bench) return tl::unexpected(bench.error());
+
+  BenchReport report;
+  const runtime::CodeInfo& code = (*kernel)->code().info;
+  report.spec = (*kernel)->text();
+  report.backend = code.backend;
+  report.isa = code.isa;
+  report.schedule = code.schedule;
+  report.code_bytes = code.code_bytes;
+  report.threads = (*bench)->threads();
+  report.bytes_read = (*bench)->bytes_read();
+  report.bytes_written = (*bench)->bytes_written();
+  const auto differences = (*bench)->differences();
+  if (!differences) return tl::unexpected(differences.error());
+  report.differences = *differences;
+
+  const auto compile = time_compile(arguments);
+  if (!compile) return tl::unexpected(compile.error());
+  report.compile = *compile;
+  const std::function<void()> hit[] = {[&] { (void)runtime::compile(arguments.spec, arguments.options); }};
+  report.cache_hit = measure(hit, {.budget_seconds = 0.1})[0];
+  time_calls(**bench, report);
+  return report;
+}
+
+nlohmann::ordered_json as_json(const Timing& timing) {
+  return {{"median_seconds", timing.median},
+          {"first_quartile_seconds", timing.first_quartile},
+          {"third_quartile_seconds", timing.third_quartile},
+          {"samples", timing.samples},
+          {"calls_per_sample", timing.calls_per_sample}};
+}
+
+nlohmann::ordered_json as_json(const BenchReport& report) {
+  return {{"spec", report.spec},
+          {"backend", report.backend},
+          {"isa", report.isa},
+          {"schedule", report.schedule},
+          {"threads", report.threads},
+          {"code_bytes", report.code_bytes},
+          {"compile", as_json(report.compile)},
+          {"cache_hit", as_json(report.cache_hit)},
+          {"call", as_json(report.call)},
+          {"bytes_read", report.bytes_read},
+          {"bytes_written", report.bytes_written},
+          {"bytes_per_second", report.bandwidth() * 1e9},
+          {"copy", as_json(report.copy)},
+          {"streaming_copy", as_json(report.streaming_copy)},
+          {"copy_bytes_per_second", report.copy_bandwidth() * 1e9},
+          {"share_of_copy_bandwidth", report.share()},
+          {"plain_loop", as_json(report.plain)},
+          {"speedup_over_plain_loop", report.speedup()},
+          {"differences_to_plain_loop", report.differences}};
+}
+
+std::string text(double seconds) {
+  const struct {
+    double limit, scale;
+    std::string_view unit;
+  } units[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {1e300, 1, "s"}};
+  for (const auto& unit : units)
+    if (seconds < unit.limit) return fmt::format("{:.4g} {}", seconds * unit.scale, unit.unit);
+  return "";
+}
+
+std::string text(const Timing& timing) {
+  return fmt::format("{:>9} +- {:.1f} %", text(timing.median), 100 * timing.spread());
+}
+
+void print_report(const BenchReport& report) {
+  const bool streams = report.streaming_copy.median < report.copy.median;
+  fmt::print("{}\n", report.spec);
+  fmt::print("  engine      {} {}, {} thread{}\n", report.backend, report.isa, report.threads,
+             report.threads == 1 ? "" : "s");
+  if (!report.schedule.empty()) fmt::print("  schedule    {}\n", report.schedule);
+  fmt::print("  code        {} bytes\n", report.code_bytes);
+  fmt::print("  compile     {}   text to callable, {} times past the cache\n", text(report.compile),
+             report.compile.samples);
+  fmt::print("  cache hit   {}\n", text(report.cache_hit));
+  fmt::print("  call        {}   {:.4g} MB read, {:.4g} MB written, {:.4g} GB/s\n", text(report.call),
+             static_cast<double>(report.bytes_read) * 1e-6, static_cast<double>(report.bytes_written) * 1e-6,
+             report.bandwidth());
+  fmt::print(
+      "  copy        {}   the same bytes only moved ({} stores): {:.4g} GB/s; the call reaches {:.0f} %\n",
+      text(report.best_copy()), streams ? "streaming" : "ordinary", report.copy_bandwidth(),
+      100 * report.share());
+  fmt::print("  plain loop  {}   the call is {:.3g} times as fast; {}\n", text(report.plain),
+             report.speedup(),
+             report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
+  fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
+}
+
+ir::Result<Exit> bench(const BenchArguments& arguments) {
+  const auto report = measure_spec(arguments);
+  if (!report) return tl::unexpected(report.error());
+  if (arguments.json)
+    fmt::print("{}\n", as_json(*report).dump(2));
+  else
+    print_report(*report);
+  return report->differences == 0 ? Exit::ok : Exit::difference;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("bench", "Time a kernel against a plain loop and the memory's speed");
+  auto arguments = std::make_shared<BenchArguments>();
+  add_spec(*command, arguments->spec)->required();
+  add_backend(*command, arguments->options);
+  add_isa(*command, arguments->options);
+  add_schedule(*command, arguments->options);
+  add_threads(*command, arguments->options);
+  command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
+  command->footer(
+      "Compared are: the kernel; a plain C++ loop nest compiled with -O3 -march=native; a loop that only "
+      "reads\n"
+      "and writes as many bytes. All in one process, on the same data and threads, in turns.\n\n"
+      "  pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' --threads 1");
+  command->callback([&action, arguments] { action = [arguments] { return bench(*arguments); }; });
+}
+
+}  // namespace pooljit::tools

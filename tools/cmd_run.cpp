@@ -1,4 +1,5 @@
 // `pooljit run`: npy in, npy out.
+#include "runtime/compile.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/npy.h"
@@ -14,10 +15,10 @@ struct RunArguments {
 };
 
 // The tensor that a packed file becomes: the file's own bytes where they lie as the view does.
-ir::Result<Buffer> to_tensor(const FileView& view, size_t element_bytes, Buffer file) {
+ir::Result<Buffer> to_tensor(const FileView& view, ir::DType dtype, Buffer file) {
   if (view.packed()) return file;
-  ir::Result<Buffer> tensor = Buffer::allocate(static_cast<size_t>(view.extent()) * element_bytes);
-  if (tensor) scatter(view, element_bytes, file.data(), tensor->data());
+  ir::Result<Buffer> tensor = Buffer::allocate(tensor_bytes(view, dtype));
+  if (tensor) scatter(view, dtype, file.data(), tensor->data());
   return tensor;
 }
 
@@ -29,19 +30,18 @@ ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view
   const auto element_bytes = static_cast<size_t>(ir::bytes(dtype));
   const ir::Result<Buffer> packed = Buffer::allocate(static_cast<size_t>(view.elements()) * element_bytes);
   if (!packed) return tl::unexpected(packed.error());
-  gather(view, element_bytes, tensor.data(), packed->data());
+  gather(view, dtype, tensor.data(), packed->data());
   return files.write(file, packed->span());
 }
 
 ir::Result<Exit> run(const RunArguments& arguments) {
-  const auto spec = frontend::parse_spec(arguments.spec);
-  if (!spec) return tl::unexpected(spec.error());
+  const auto kernel = runtime::compile(arguments.spec, arguments.options);
+  if (!kernel) return tl::unexpected(kernel.error());
+  const frontend::PoolSpec& spec = (*kernel)->spec();
   const bool wants_indices = !arguments.indices.empty();
-  if (wants_indices && !spec->return_indices)
+  if (wants_indices && !spec.return_indices)
     return ir::invalid("run.indices", "--indices is given, but the spec does not ask for indices",
                        "add return_indices=True to the spec");
-  const auto kernel = compile_kernel(arguments.spec, arguments.options);
-  if (!kernel) return tl::unexpected(kernel.error());
 
   // Outputs first: that they cannot be written should not be learnt after the work.
   OutputFiles files;
@@ -50,19 +50,17 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   const auto indices_file = wants_indices ? files.add(arguments.indices) : ir::Result<size_t>(0);
   if (!indices_file) return tl::unexpected(indices_file.error());
 
-  const FileView from = input_view(*spec), to = output_view(*spec);
-  auto file = read_npy(arguments.input, spec->dtype, from.shape);
+  const FileView from = input_view(spec), to = output_view(spec);
+  auto file = read_npy(arguments.input, spec.dtype, from.shape);
   if (!file) return tl::unexpected(file.error());
-  const auto element_bytes = static_cast<size_t>(ir::bytes(spec->dtype));
-  const auto input = to_tensor(from, element_bytes, std::move(*file));
-  const auto output = Buffer::allocate(kernel->output_bytes());
-  const auto indices = Buffer::allocate(kernel->indices_bytes());
+  const auto input = to_tensor(from, spec.dtype, std::move(*file));
+  const auto output = Buffer::allocate(tensor_bytes(to, spec.dtype));
+  const auto indices = Buffer::allocate(spec.return_indices ? tensor_bytes(to, ir::DType::i64) : 0);
   for (const auto* buffer : {&input, &output, &indices})
     if (!*buffer) return tl::unexpected(buffer->error());
 
-  auto ok =
-      run_kernel(*kernel, input->data(), output->data(), spec->return_indices ? indices->data() : nullptr);
-  if (ok) ok = write_npy(files, *output_file, to, spec->dtype, *output);
+  auto ok = (*kernel)->run(input->data(), output->data(), spec.return_indices ? indices->data() : nullptr);
+  if (ok) ok = write_npy(files, *output_file, to, spec.dtype, *output);
   if (ok && wants_indices) ok = write_npy(files, *indices_file, to, ir::DType::i64, *indices);
   if (ok) ok = files.commit();
   if (!ok) return tl::unexpected(ok.error());
@@ -79,7 +77,9 @@ void add_run(CLI::App& app, Action& action) {
       ->required();
   command->add_option("--output", arguments->output, "npy file to write")->required();
   command->add_option("--indices", arguments->indices, "npy file to write the int64 indices to");
-  add_engine(*command, arguments->options);
+  add_backend(*command, arguments->options);
+  add_isa(*command, arguments->options);
+  add_schedule(*command, arguments->options);
   add_threads(*command, arguments->options);
   command->footer(
       "The files' shape is the spec's, in the order in which the layout lies in memory: (N, C, H, W) for "

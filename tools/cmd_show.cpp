@@ -1,4 +1,134 @@
+// `pooljit show`: any stage on the way from the spec to machine code, as text. Needs no machine that could
+// run it.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "ir/text.h"
+#include "jit/backend.h"
+#include "runtime/compile.h"
+#include "runtime/options.h"
 #include "tools/command.h"
+#include "tools/engine.h"
+#ifdef POOLJIT_LLVM
+#include "jit/llvm/llvm_backend.h"
+#endif
+
 namespace pooljit::tools {
-void add_show(CLI::App&, Action&) {}
+namespace {
+
+struct ShowArguments {
+  std::string spec, stage;
+  Options options;
+};
+
+// What every stage is made from. The engine is that of --backend; the choices are the interpreter's, which
+// takes any ISA.
+struct Subject {
+  frontend::PoolSpec spec;
+  ir::PoolNest nest;
+  runtime::Choices choices;
+  std::string backend;
+};
+
+using Text = ir::Result<std::string>;
+
+Text show_spec(const Subject& subject) { return print(subject.spec); }
+Text show_nest(const Subject& subject) { return subject.nest.print(); }
+Text show_schedule(const Subject& subject) {
+  return ir::print(runtime::chosen_schedule(subject.nest, subject.choices));
 }
+
+template <ir::Stage stage>
+Text show_program(const Subject& subject) {
+  return runtime::make_program(subject.nest, subject.choices, stage).map([](const ir::Program& program) {
+    return ir::print(program);
+  });
+}
+
+Text show_llvm([[maybe_unused]] const Subject& subject) {
+#ifdef POOLJIT_LLVM
+  return runtime::make_program(subject.nest, subject.choices, ir::Stage::affine).and_then(jit::llvm_ir);
+#else
+  return ir::unsupported("backend.missing", "this build has no LLVM", "build with -DPOOLJIT_LLVM=ON");
+#endif
+}
+
+Text show_asm(const Subject& subject) {
+  const std::string_view wanted = subject.backend == "auto" ? "xbyak" : std::string_view(subject.backend);
+  for (const jit::BackendInfo& backend : jit::backends()) {
+    if (backend.text != wanted) continue;
+    const auto program = runtime::make_program(subject.nest, subject.choices, backend.consumes);
+    if (!program) return tl::unexpected(program.error());
+    const auto blob = jit::emit(backend.id, *program);
+    if (!blob) return tl::unexpected(blob.error());
+    return fmt::format("; {} {}, {} bytes of instructions, {} with constants\n{}", backend.text,
+                       info(program->isa).text, blob->code.size(), blob->bytes,
+                       jit::listing(*blob, *program));
+  }
+  return ir::unsupported("backend.missing", fmt::format("back end {} makes no machine code here", wanted),
+                         "`pooljit list` lists the ones of this build");
+}
+
+struct StageRow {
+  std::string_view name;
+  Text (*show)(const Subject&);
+  std::string_view note;
+};
+constexpr StageRow stages[] = {
+    {"spec", show_spec, "the canonical text of the spec"},
+    {"nest", show_nest, "which inputs make each output"},
+    {"schedule", show_schedule, "how it will be computed"},
+    {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},
+    {"legal", show_program<ir::Stage::legal>, "the vector IR, with the ISA's own instructions only"},
+    {"llvm", show_llvm, "the optimised LLVM module"},
+    {"asm", show_asm, "a disassembly, with the Program line of each instruction beside it"},
+};
+
+ir::Result<Exit> show(const ShowArguments& arguments) {
+  const auto spec = frontend::parse_spec(arguments.spec);
+  if (!spec) return tl::unexpected(spec.error());
+  // A backend's name is checked for every stage, so that a misspelt one is not passed over.
+  Options options = arguments.options;
+  if (options.backend != "auto" && !runtime::find_engine(options.backend))
+    return tl::unexpected(runtime::resolve(options).error());
+  options.backend = "interpreter";
+  const auto choices = runtime::resolve(options);
+  if (!choices) return tl::unexpected(choices.error());
+
+  const Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
+  for (const StageRow& row : stages) {
+    if (row.name != arguments.stage) continue;
+    const Text text = row.show(subject);
+    if (!text) return tl::unexpected(text.error());
+    fmt::print("{}{}", *text, text->ends_with('\n') ? "" : "\n");
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("show", "Print any stage between spec and machine code");
+  auto arguments = std::make_shared<ShowArguments>();
+  std::vector<std::string> names;
+  std::string notes = "Stages:\n";
+  for (const StageRow& row : stages) {
+    names.emplace_back(row.name);
+    notes += fmt::format("  {:10}{}\n", row.name, row.note);
+  }
+  add_spec(*command, arguments->spec)->required();
+  command->add_option("--stage", arguments->stage, "What to print; see below")
+      ->required()
+      ->check(CLI::IsMember(names));
+  add_backend(*command, arguments->options);
+  add_isa(*command, arguments->options);
+  add_schedule(*command, arguments->options);
+  command->footer(
+      notes +
+      "\n  pooljit show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage program"
+      "\n  pooljit show 'max_pool2d(float32[1,64,112,112], kernel_size=3)' --stage asm --isa avx2");
+  command->callback([&action, arguments] { action = [arguments] { return show(*arguments); }; });
+}
+
+}  // namespace pooljit::tools

@@ -1,22 +1,20 @@
-// The options by which every subcommand chooses an engine, and the library's calls with errors as values.
+// The options by which every subcommand says what to pool and by which engine.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
-#include "frontend/pool_spec.h"
-#include "ir/error.h"
 #include "pooljit.hpp"
 
 namespace pooljit::tools {
 
-// Adds SPEC, the one positional argument.
+// SPEC, the positional argument.
 CLI::Option* add_spec(CLI::App& command, std::string& spec);
 
-// Adds --backend, --isa and --schedule; add_threads adds --threads.
-void add_engine(CLI::App& command, Options& options);
+// The library's options of the same names. What their values may be is the library's to say.
+void add_backend(CLI::App& command, Options& options);
+void add_isa(CLI::App& command, Options& options);
+void add_schedule(CLI::App& command, Options& options);
 void add_threads(CLI::App& command, Options& options);
-
-ir::Result<Kernel> compile_kernel(std::string_view spec, const Options& options);
-ir::Result<void> run_kernel(const Kernel& kernel, const void* input, void* output, void* indices);
 
 }  // namespace pooljit::tools

@@ -64,17 +64,25 @@ FileView output_view(const frontend::PoolSpec& spec) {
   return {in_file_order(spec, output_shape(spec)), in_file_order(spec, output_strides(spec))};
 }
 
-void scatter(const FileView& view, size_t element_bytes, const std::byte* file, std::byte* tensor) {
+size_t file_bytes(const FileView& view, ir::DType dtype) {
+  return static_cast<size_t>(view.elements() * ir::bytes(dtype));
+}
+
+size_t tensor_bytes(const FileView& view, ir::DType dtype) {
+  return static_cast<size_t>(view.extent() * ir::bytes(dtype));
+}
+
+void scatter(const FileView& view, ir::DType dtype, const std::byte* file, std::byte* tensor) {
+  const int64_t bytes = ir::bytes(dtype);
   for_elements(view, [&](int64_t from, int64_t to) {
-    std::memcpy(tensor + static_cast<size_t>(to) * element_bytes,
-                file + static_cast<size_t>(from) * element_bytes, element_bytes);
+    std::memcpy(tensor + to * bytes, file + from * bytes, static_cast<size_t>(bytes));
   });
 }
 
-void gather(const FileView& view, size_t element_bytes, const std::byte* tensor, std::byte* file) {
+void gather(const FileView& view, ir::DType dtype, const std::byte* tensor, std::byte* file) {
+  const int64_t bytes = ir::bytes(dtype);
   for_elements(view, [&](int64_t to, int64_t from) {
-    std::memcpy(file + static_cast<size_t>(to) * element_bytes,
-                tensor + static_cast<size_t>(from) * element_bytes, element_bytes);
+    std::memcpy(file + to * bytes, tensor + from * bytes, static_cast<size_t>(bytes));
   });
 }
 

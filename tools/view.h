@@ -24,7 +24,11 @@ struct FileView {
 FileView input_view(const frontend::PoolSpec& spec);
 FileView output_view(const frontend::PoolSpec& spec);  // of the indices too
 
-void scatter(const FileView& view, size_t element_bytes, const std::byte* file, std::byte* tensor);
-void gather(const FileView& view, size_t element_bytes, const std::byte* tensor, std::byte* file);
+// Bytes of the data in the file, and of the tensor in memory.
+size_t file_bytes(const FileView& view, ir::DType dtype);
+size_t tensor_bytes(const FileView& view, ir::DType dtype);
+
+void scatter(const FileView& view, ir::DType dtype, const std::byte* file, std::byte* tensor);
+void gather(const FileView& view, ir::DType dtype, const std::byte* tensor, std::byte* file);
 
 }  // namespace pooljit::tools

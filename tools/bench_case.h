@@ -1,0 +1,52 @@
+// BenchCase: one spec with data, and what is to be timed on it: the kernel, the plain loop and the copy
+// yardstick, all on the same buffers and the same number of threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "runtime/compile.h"
+#include "tools/bandwidth.h"
+#include "tools/buffer.h"
+#include "tools/plain_pool.h"
+#include "tools/view.h"
+
+namespace pooljit::tools {
+
+class BenchCase {
+ public:
+  // Errors: "bench.empty", "system.memory".
+  static ir::Result<std::unique_ptr<BenchCase>> make(runtime::KernelPtr kernel, int threads);
+  BenchCase(const BenchCase&) = delete;
+  BenchCase& operator=(const BenchCase&) = delete;
+
+  ir::Result<void> run_kernel() const;
+  void run_plain() const;
+  // Reads and writes as many bytes as the kernel does; results are overwritten.
+  void run_copy(bool streaming) const;
+
+  // Runs kernel and plain loop once each: how many outputs and indices differ. Averages may differ by the
+  // rounding of their sums, whose order is not the same.
+  ir::Result<int64_t> differences();
+
+  int64_t bytes_read() const { return static_cast<int64_t>(packed_input_.size()); }
+  int64_t bytes_written() const {
+    return static_cast<int64_t>(packed_output_.size() + packed_indices_.size());
+  }
+  int threads() const { return threads_; }
+
+ private:
+  BenchCase(runtime::KernelPtr kernel, int threads);
+  ir::Result<void> allocate();
+  void fill_input();
+
+  runtime::KernelPtr kernel_;
+  PlainPool plain_;
+  FileView from_, to_;
+  int threads_;
+  // What the plain loop and the copy work on; the kernel too, unless the spec has strides.
+  Buffer packed_input_, packed_output_, packed_indices_;
+  Buffer strided_input_, strided_output_, strided_indices_;
+};
+
+}  // namespace pooljit::tools
