@@ -1,4 +1,156 @@
+// `pooljit check`: every engine against every other and against the oracle, on one spec or on a file of them.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <set>
+
+#include "runtime/check.h"
 #include "tools/command.h"
+#include "tools/engine.h"
+#include "tools/interrupt.h"
+#include "tools/problem_file.h"
+
 namespace pooljit::tools {
-void add_check(CLI::App&, Action&) {}
+namespace {
+
+using Schedules = runtime::CheckOptions::Schedules;
+
+struct CheckArguments {
+  std::string spec, file;
+  runtime::CheckOptions options;
+  bool allow_unsupported = false;
+};
+
+// What came of a file's specs.
+struct Tally {
+  int64_t agree = 0, differ = 0, unsupported = 0, invalid = 0, failed = 0;
+  int64_t runs = 0;
+  std::set<std::string> skipped;
+
+  int64_t done() const { return agree + differ + unsupported + invalid + failed; }
+  // The worst thing that happened.
+  Exit exit(bool allow_unsupported) const {
+    if (differ != 0) return Exit::difference;
+    if (invalid != 0) return Exit::invalid;
+    if (failed != 0) return Exit::system;
+    return unsupported != 0 && !allow_unsupported ? Exit::unsupported : Exit::ok;
+  }
+};
+
+int64_t& count_of(Tally& tally, ir::ErrorKind kind) {
+  switch (kind) {
+    case ir::ErrorKind::unsupported:
+      return tally.unsupported;
+    case ir::ErrorKind::invalid:
+      return tally.invalid;
+    case ir::ErrorKind::system:
+      break;
+  }
+  return tally.failed;
+}
+
+// The line that a terminal shows while it waits; in a pipe there is none.
+class Progress {
+ public:
+  explicit Progress(size_t total) : total_(total) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(size_t number, const std::string& name) const {
+    if (!shown_) return;
+    fmt::print(stderr, "\r\x1b[K[{}/{}] {}", number, total_, name);
+    std::fflush(stderr);
+  }
+  void clear() const {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+ private:
+  size_t total_;
+  bool shown_ = ::isatty(STDERR_FILENO) != 0;
+};
+
+void check_problem(const Problem& problem, const runtime::CheckOptions& options, const Progress& progress,
+                   Tally& tally) {
+  const auto report = runtime::check(problem.spec, options);
+  if (!report) {
+    progress.clear();
+    fmt::print("{}: {}\n", problem.name, to_string(report.error()));
+    ++count_of(tally, report.error().kind);
+    return;
+  }
+  tally.runs += report->runs;
+  tally.skipped.insert(report->skipped.begin(), report->skipped.end());
+  ++(report->ok() ? tally.agree : tally.differ);
+  if (report->ok()) return;
+  progress.clear();
+  fmt::print("{}: {}", problem.name, print(*report));
+  std::fflush(stdout);
+}
+
+void print_summary(const Tally& tally, size_t total, double seconds) {
+  for (const std::string& reason : tally.skipped) fmt::print("not compared: {}\n", reason);
+  fmt::print(
+      "{} of {} specs: {} agree, {} differ, {} unsupported, {} invalid, {} failed; {} results, {:.1f} s\n",
+      tally.done(), total, tally.agree, tally.differ, tally.unsupported, tally.invalid, tally.failed,
+      tally.runs, seconds);
+}
+
+ir::Result<Exit> check_file(const CheckArguments& arguments) {
+  const auto problems = read_problems(arguments.file);
+  if (!problems) return tl::unexpected(problems.error());
+  catch_interrupt();
+  const auto start = std::chrono::steady_clock::now();
+  Tally tally;
+  {
+    const Progress progress(problems->size());
+    for (size_t i = 0; i < problems->size() && !interrupted(); ++i) {
+      progress.show(i + 1, (*problems)[i].name);
+      check_problem((*problems)[i], arguments.options, progress, tally);
+    }
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  print_summary(tally, problems->size(), elapsed.count());
+  return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
+}
+
+ir::Result<Exit> check(const CheckArguments& arguments) {
+  runtime::report_crashes();
+  if (!arguments.file.empty()) return check_file(arguments);
+  const auto report = runtime::check(arguments.spec, arguments.options);
+  if (!report) return tl::unexpected(report.error());
+  fmt::print("{}", print(*report));
+  return report->ok() ? Exit::ok : Exit::difference;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("check", "Compare all engines on the same data, special values included");
+  auto arguments = std::make_shared<CheckArguments>();
+  CLI::Option_group* what = command->add_option_group("what to check");
+  add_spec(*what, arguments->spec);
+  what->add_option("--file", arguments->file,
+                   "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
+  what->require_option(1);
+  command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
+  const std::map<std::string, Schedules> schedules = {
+      {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
+  command->add_option("--schedules", arguments->options.schedules, "best, all, or some (fewer through LLVM)")
+      ->transform(CLI::CheckedTransformer(schedules).description(""));
+  command->add_flag("--allow-unsupported", arguments->allow_unsupported,
+                    "With --file: specs that pooljit does not support are no failure");
+  command->footer(
+      "Compared bit for bit: the interpreter and each back end, for each ISA and schedule; and the result "
+      "with the\n"
+      "oracle, which shares no code with them. Buffers lie against guard pages.\n\n"
+      "  pooljit check 'max_pool2d(float32[1,8,9,9], kernel_size=3, padding=1, return_indices=True)'\n"
+      "  pooljit check --file bench/problems/networks.txt --allow-unsupported");
+  command->callback([&action, arguments] { action = [arguments] { return check(*arguments); }; });
+}
+
 }  // namespace pooljit::tools

@@ -10,7 +10,7 @@
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
-#ifdef POOLJIT_LLVM
+#ifdef POOLJIT_WITH_LLVM
 #include "jit/llvm/llvm_backend.h"
 #endif
 
@@ -47,7 +47,7 @@ Text show_program(const Subject& subject) {
 }
 
 Text show_llvm([[maybe_unused]] const Subject& subject) {
-#ifdef POOLJIT_LLVM
+#ifdef POOLJIT_WITH_LLVM
   return runtime::make_program(subject.nest, subject.choices, ir::Stage::affine).and_then(jit::llvm_ir);
 #else
   return ir::unsupported("backend.missing", "this build has no LLVM", "build with -DPOOLJIT_LLVM=ON");
