@@ -36,9 +36,8 @@ add_library(pooljit_deps_runtime INTERFACE)
 target_include_directories(pooljit_deps_runtime SYSTEM INTERFACE ${PTHREADPOOL_INCLUDE_DIR})
 target_link_libraries(pooljit_deps_runtime INTERFACE ${PTHREADPOOL_LIBRARY} Threads::Threads)
 
-# --- tools: the command line, npy files, JSON reports
+# --- tools: the command line, JSON reports
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(xtensor REQUIRED)
 add_library(pooljit_deps_tools INTERFACE)
-target_link_libraries(pooljit_deps_tools INTERFACE CLI11::CLI11 nlohmann_json::nlohmann_json xtensor)
+target_link_libraries(pooljit_deps_tools INTERFACE CLI11::CLI11 nlohmann_json::nlohmann_json)
