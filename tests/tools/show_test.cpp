@@ -1,0 +1,86 @@
+// `pooljit show` prints what tests/golden/show/*.txt say: the command on the first line, its output below.
+// POOLJIT_BLESS=1 rewrites the output.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "tools/shell.h"
+
+namespace pooljit::tools {
+namespace {
+
+using test::Outcome;
+using test::read_file;
+using test::shell;
+using test::TempFolder;
+using test::write_file;
+
+const std::string folder_of_goldens = POOLJIT_GOLDEN_DIR "/show";
+
+std::set<std::string> goldens() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of_goldens))
+    names.insert(entry.path().stem().string());
+  return names;
+}
+
+class Show : public testing::TestWithParam<std::string> {};
+
+TEST_P(Show, PrintsItsGolden) {
+  const std::string path = folder_of_goldens + "/" + GetParam() + ".txt";
+  const std::string golden = read_file(path);
+  const std::string command = golden.substr(0, golden.find('\n'));
+  ASSERT_TRUE(command.starts_with("$ pooljit show ")) << path;
+  const TempFolder folder;
+  const Outcome outcome = shell("$P" + command.substr(std::string("$ pooljit").size()), folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const std::string now = command + "\n" + outcome.out;
+  if (std::getenv("POOLJIT_BLESS") != nullptr) write_file(path, now);
+  EXPECT_EQ(read_file(path), now) << "if this is meant: POOLJIT_BLESS=1 ctest -R tools.show";
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Show, testing::ValuesIn(goldens()),
+                         [](const auto& test) { return test.param; });
+
+// What the goldens leave out because it depends on the versions of LLVM and Zydis.
+TEST(Show, MachineCodeIsShownForEveryIsaOnAnyMachine) {
+  const TempFolder folder;
+  const std::string spec = "'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)'";
+  for (const std::string isa : {"avx2", "avx512"})
+    for (const std::string backend : {"xbyak", "llvm"}) {
+      const Outcome outcome = shell(
+          "POOLJIT_MAX_ISA=avx2 $P show " + spec + " --stage asm --isa " + isa + " --backend " + backend,
+          folder);
+      EXPECT_EQ(outcome.exit, 0) << outcome.err;
+      EXPECT_TRUE(outcome.out.starts_with("; " + backend + " " + isa + ", ")) << outcome.out;
+      EXPECT_NE(outcome.out.find("vmaxps"), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.out.find("zmm") != std::string::npos, isa == "avx512") << outcome.out;
+    }
+  const Outcome module = shell("$P show " + spec + " --stage llvm", folder);
+  EXPECT_EQ(module.exit, 0) << module.err;
+  EXPECT_NE(module.out.find("define"), std::string::npos) << module.out;
+}
+
+TEST(Show, AScheduleCanBeForced) {
+  const TempFolder folder;
+  const std::string spec = "'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)'";
+  const Outcome best = shell("$P show " + spec + " --stage schedule", folder);
+  ASSERT_EQ(best.exit, 0) << best.err;
+  const std::string forced = "channels_last(lanes=1, unroll=1, tail=mask, taps=loop, order=row_major)";
+  const Outcome shown = shell("$P show " + spec + " --stage schedule --schedule '" + forced + "'", folder);
+  EXPECT_EQ(shown.out, forced + "\n") << shown.err;
+  EXPECT_NE(shown.out, best.out);
+}
+
+TEST(Show, AnEngineWithoutMachineCodeHasNone) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      "$P show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage asm --backend interpreter", folder);
+  EXPECT_EQ(outcome.exit, 4) << outcome.err;
+  EXPECT_NE(outcome.err.find("backend.missing"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace pooljit::tools
