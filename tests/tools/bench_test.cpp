@@ -1,0 +1,57 @@
+// `pooljit bench`: the report is complete and adds up. Nothing here depends on how fast the machine is.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/shell.h"
+
+namespace pooljit::tools {
+namespace {
+
+using test::Outcome;
+using test::shell;
+using test::TempFolder;
+
+TEST(Bench, JsonHoldsEveryNumber) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      "$P bench 'max_pool2d(float32[2,16,20,20]:nhwc, kernel_size=2, return_indices=True)' --threads 1 "
+      "--json",
+      folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  const auto report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report["bytes_read"], 2 * 16 * 20 * 20 * 4);
+  EXPECT_EQ(report["bytes_written"], 2 * 16 * 10 * 10 * (4 + 8));
+  EXPECT_EQ(report["threads"], 1);
+  EXPECT_EQ(report["differences_to_plain_loop"], 0);
+  EXPECT_GT(report["code_bytes"], 0);
+  for (const char* timing : {"compile", "cache_hit", "call", "copy", "streaming_copy", "plain_loop"}) {
+    EXPECT_GT(report[timing]["median_seconds"], 0) << timing;
+    EXPECT_LE(report[timing]["first_quartile_seconds"], report[timing]["median_seconds"]) << timing;
+    EXPECT_GE(report[timing]["samples"], 5) << timing;
+  }
+  const double call = report["call"]["median_seconds"], plain = report["plain_loop"]["median_seconds"];
+  EXPECT_DOUBLE_EQ(report["speedup_over_plain_loop"], plain / call);
+  EXPECT_DOUBLE_EQ(report["bytes_per_second"].get<double>() * call, 2 * 16 * (400 * 4 + 100 * 12));
+}
+
+TEST(Bench, TextNamesWhatWasMeasured) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      "$P bench 'avg_pool1d(uint8[3,50], kernel_size=3, strides=[128,2])' --backend llvm --isa avx2", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  for (const char* line :
+       {"engine      llvm avx2, 1 thread", "compile", "cache hit", "call", "copy", "plain loop"})
+    EXPECT_NE(outcome.out.find(std::string("\n  ") + line), std::string::npos) << line << "\n" << outcome.out;
+  EXPECT_NE(outcome.out.find("same results"), std::string::npos) << outcome.out;
+}
+
+TEST(Bench, ABatchOfNothingIsRefused) {
+  const TempFolder folder;
+  const Outcome outcome = shell("$P bench 'max_pool1d(float32[0,3,9], kernel_size=2)'", folder);
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_NE(outcome.err.find("bench.empty"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace pooljit::tools
