@@ -118,7 +118,6 @@ ir::Result<Exit> check_file(const CheckArguments& arguments) {
 }
 
 ir::Result<Exit> check(const CheckArguments& arguments) {
-  runtime::report_crashes();
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
