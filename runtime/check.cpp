@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "frontend/pool_spec.h"
-#include "ir/interp/interpret.h"
 #include "ir/agreement.h"
+#include "ir/interp/interpret.h"
 #include "runtime/check_compare.h"
 #include "runtime/check_data.h"
 #include "runtime/cpu_features.h"
@@ -100,9 +100,10 @@ class Checker {
 
   ir::Result<CheckReport> run() {
     if (auto made = make_cases(); !made) return tl::unexpected(made.error());
+    note_skipped();
     for (const ir::IsaInfo& isa : ir::isa_table) {
+      if (!is_wanted(isa)) continue;
       const std::vector<ir::Schedule> schedules = ir::enumerate_schedules(nest_, isa.isa);
-      note_skipped(isa);
       for (size_t i = 0; i < schedules.size(); ++i) {
         if (options_.schedules == CheckOptions::Schedules::best && i > 0) break;
         if (Failure failure = check_schedule(isa.isa, schedules, i)) {
@@ -157,12 +158,15 @@ class Checker {
 
   // --- what runs
 
-  void note_skipped(const ir::IsaInfo& isa) {
-    if (!can_run(isa.isa))
-      report_.skipped.push_back(fmt::format("{}: this machine cannot run it; interpreted only", isa.text));
+  bool is_wanted(const ir::IsaInfo& isa) const { return !options_.isa || *options_.isa == isa.isa; }
+
+  void note_skipped() {
     for (const EngineInfo& engine : engines())
-      if (&isa == &ir::isa_table[0] && !is_built(engine.engine))
+      if (!is_built(engine.engine))
         report_.skipped.push_back(fmt::format("{}: this build lacks it", engine.text));
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      if (is_wanted(isa) && !can_run(isa.isa))
+        report_.skipped.push_back(fmt::format("{}: this machine cannot run it; interpreted only", isa.text));
   }
 
   // LLVM takes milliseconds per Program: a sampled check gives it one schedule per ISA.

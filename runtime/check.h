@@ -11,11 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/isa.h"
 
 namespace pooljit::runtime {
 
@@ -26,6 +28,7 @@ struct CheckOptions {
     all,   // all that enumerate_schedules gives
     some,  // for big matrices: all through Xbyak; one, chosen by the seed, through LLVM
   } schedules = Schedules::all;
+  std::optional<ir::Isa> isa;  // only this one; absent: all
 };
 
 struct CheckReport {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/check.h"
+#include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/interrupt.h"
@@ -18,7 +19,7 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file;
+  std::string spec, file, isa = "all";
   runtime::CheckOptions options;
   bool allow_unsupported = false;
 };
@@ -117,7 +118,18 @@ ir::Result<Exit> check_file(const CheckArguments& arguments) {
   return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
 }
 
-ir::Result<Exit> check(const CheckArguments& arguments) {
+// "all" is every ISA, those that this machine lacks in the interpreter only; a named one has to be there.
+ir::Result<std::optional<ir::Isa>> chosen_isa(const std::string& text) {
+  if (text == "all") return std::nullopt;
+  return runtime::resolve({.isa = text}).map([](const runtime::Choices& choices) {
+    return std::optional(choices.isa);
+  });
+}
+
+ir::Result<Exit> check(CheckArguments arguments) {
+  const auto isa = chosen_isa(arguments.isa);
+  if (!isa) return tl::unexpected(isa.error());
+  arguments.options.isa = *isa;
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
@@ -137,6 +149,8 @@ void add_check(CLI::App& app, Action& action) {
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
+  command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
+      ->capture_default_str();
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command->add_option("--schedules", arguments->options.schedules, "best, all, or some (fewer through LLVM)")

@@ -28,7 +28,8 @@ constexpr Row reduction_rows[] = {
 #undef REDUCTION
 };
 constexpr Row isa_rows[] = {
-#define ISA(name, text, vector_bytes, vector_registers, mask, cpu) {text, ""},
+#define ISA(name, text, vector_bytes, vector_registers, mask, cpu) \
+  {text, #vector_bytes "-byte vectors, " #vector_registers " of them"},
 #include "ir/isa.def"
 #undef ISA
 };

@@ -62,9 +62,7 @@ Text show_asm(const Subject& subject) {
     if (!program) return tl::unexpected(program.error());
     const auto blob = jit::emit(backend.id, *program);
     if (!blob) return tl::unexpected(blob.error());
-    return fmt::format("; {} {}, {} bytes of instructions, {} with constants\n{}", backend.text,
-                       info(program->isa).text, blob->code.size(), blob->bytes,
-                       jit::listing(*blob, *program));
+    return fmt::format("; {} {}\n{}", backend.text, info(program->isa).text, jit::listing(*blob, *program));
   }
   return ir::unsupported("backend.missing", fmt::format("back end {} makes no machine code here", wanted),
                          "`pooljit list` lists the ones of this build");
