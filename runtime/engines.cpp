@@ -1,0 +1,138 @@
+#include "runtime/engines.h"
+
+#include <algorithm>
+
+#include "ir/check.h"
+#include "ir/interp/interpret.h"
+#include "ir/passes/pipeline.h"
+#include "ir/reference.h"
+#include "jit/backend.h"
+#include "runtime/memory_view.h"
+#include "runtime/native_code.h"
+
+namespace pooljit::runtime {
+namespace {
+
+using MadeCode = ir::Result<std::shared_ptr<Code>>;
+
+const jit::BackendInfo* find_backend(std::string_view text) {
+  const auto rows = jit::backends();
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.text == text; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+CodeInfo program_info(ir::PoolNest nest, const Choices& exact, const ir::Program& program) {
+  CodeInfo code;
+  code.nest = std::move(nest);
+  code.isa = ir::info(exact.isa).text;
+  code.schedule = ir::print(*exact.schedule);
+  code.tasks = program.tasks;
+  return code;
+}
+
+MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
+  const jit::BackendInfo& backend = *find_backend(info(choices.engine).text);
+  Choices exact = choices;
+  exact.schedule = chosen_schedule(nest, choices);
+  const auto program = make_program(nest, exact, backend.consumes);
+  if (!program) return tl::unexpected(program.error());
+  auto blob = jit::emit(backend.id, *program);
+  if (!blob) return tl::unexpected(blob.error());
+  return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
+                                      std::move(*blob));
+}
+
+// Interprets the Program as lowered, on the caller's memory.
+class InterpretedCode final : public Code {
+ public:
+  InterpretedCode(CodeInfo code_info, ir::Program program)
+      : Code(std::move(code_info)), program_(std::move(program)) {
+    info.held_bytes =
+        sizeof *this + program_.insts.size() * sizeof(ir::Inst) + program_.types.size() * sizeof(ir::Type);
+  }
+
+  void run(const Call& call, const TaskRanges& ranges) const override {
+    uint64_t args[max_params];
+    fill_arguments(program_.params, program_.tables, call, ranges, args);
+    const ir::MemoryMap memory{
+        {input_view(info.nest, call.batch).span_bytes(), nullptr},
+        {output_view(info.nest, call.batch).span_bytes(), nullptr},
+        {indices_view(info.nest, call.batch).span_bytes(), nullptr},
+    };
+    const auto done = ir::interpret(program_, {args, program_.params.size()}, memory);
+    POOLJIT_CHECK(done, ir::to_string(done.error()));
+  }
+
+ private:
+  ir::Program program_;
+};
+
+MadeCode make_interpreter(ir::PoolNest nest, const Choices& choices) {
+  Choices exact = choices;
+  exact.schedule = chosen_schedule(nest, choices);
+  auto program = make_program(nest, exact, ir::Stage::affine);
+  if (!program) return tl::unexpected(program.error());
+  return std::make_shared<InterpretedCode>(program_info(std::move(nest), exact, *program),
+                                           std::move(*program));
+}
+
+class ReferenceCode final : public Code {
+ public:
+  using Code::Code;
+  void run(const Call& call, const TaskRanges&) const override {
+    ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices);
+  }
+};
+
+MadeCode make_reference(ir::PoolNest nest, const Choices&) {
+  CodeInfo code;
+  code.nest = std::move(nest);
+  code.isa = "none";
+  code.held_bytes = sizeof(ReferenceCode);
+  return std::make_shared<ReferenceCode>(std::move(code));
+}
+
+constexpr bool makes_native(MakeCode make) { return make == make_native; }
+
+constexpr EngineInfo engine_table[] = {
+#define ENGINE(name, text, maker, note) {Engine::name, text, makes_native(make_##maker), make_##maker},
+#include "runtime/engines.def"
+#undef ENGINE
+};
+
+}  // namespace
+
+std::span<const EngineInfo> engines() { return engine_table; }
+
+const EngineInfo& info(Engine engine) { return engine_table[static_cast<size_t>(engine)]; }
+
+std::optional<Engine> find_engine(std::string_view text) {
+  for (const EngineInfo& row : engine_table)
+    if (row.text == text) return row.engine;
+  return std::nullopt;
+}
+
+bool is_built(Engine engine) { return !info(engine).is_native || find_backend(info(engine).text) != nullptr; }
+
+ir::Stage consumed_stage(Engine engine) { return find_backend(info(engine).text)->consumes; }
+
+ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices) {
+  return choices.schedule ? *choices.schedule : ir::enumerate_schedules(nest, choices.isa).front();
+}
+
+ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {
+  auto program = ir::lower(nest, chosen_schedule(nest, choices), choices.isa);
+  if (!program) return program;
+  switch (stage) {
+    case ir::Stage::affine:
+      return program;
+    case ir::Stage::addressed:
+      return ir::address(std::move(*program));
+    case ir::Stage::legal:
+      break;
+  }
+  return ir::legalize(std::move(*program));
+}
+
+}  // namespace pooljit::runtime
