@@ -96,9 +96,9 @@ Result<Schedule> parse_schedule(std::string_view text) {
 }
 
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa) {
-  std::vector<Schedule> found;
   const Result<int> widest = working_bytes(nest, isa);
-  if (!widest) return found;
+  if (!widest) return {Schedule{}};  // lower() will say why
+  std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
   for (const FamilyInfo* family : families) by_family.push_back(family->enumerate(nest, isa, *widest));
   // More lanes first: a family that fills its vectors beats one that cannot.
