@@ -28,6 +28,11 @@ constexpr const char* description =
     "\n"
     "`pooljit CMD --help` says more about one command.";
 
+Exit usage_error(const std::string& message, const std::string& subcommand) {
+  fmt::print(stderr, "pooljit: usage: {}\nhint: see `pooljit{} --help`\n", message, subcommand);
+  return Exit::usage;
+}
+
 // The command line as CLI11 understands it; the chosen subcommand leaves its action.
 Exit parse_and_run(int argc, char** argv) {
   CLI::App app(description);
@@ -52,9 +57,9 @@ Exit parse_and_run(int argc, char** argv) {
     return Exit::ok;
   } catch (const CLI::ParseError& error) {
     const auto chosen = app.get_subcommands();
-    fmt::print(stderr, "pooljit: usage: {}\nhint: see `pooljit{} --help`\n", error.what(),
-               chosen.empty() ? "" : " " + chosen.front()->get_name());
-    return Exit::usage;
+    const auto unknown = app.remaining();
+    if (chosen.empty() && !unknown.empty()) return usage_error("unknown command " + unknown.front(), "");
+    return usage_error(error.what(), chosen.empty() ? "" : " " + chosen.front()->get_name());
   }
   const ir::Result<Exit> exit = action();
   return exit ? *exit : tools::report(exit.error());

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "ir/isa.h"
 #include "tools/npy.h"
 #include "tools/shell.h"
 
@@ -104,8 +105,8 @@ void expect_run(const std::string& spec, const std::string& input, ir::DType dty
     ASSERT_EQ(outcome.exit, 0) << line << "\n" << outcome.err;
     EXPECT_EQ(outcome.out + outcome.err, "") << line;
     EXPECT_EQ(read_file(folder / "y.npy"), npy_header(dtype, shape) + bytes_of(output)) << line;
-    if (!indices.empty())
-      EXPECT_EQ(read_file(folder / "i.npy"), npy_header(ir::DType::i64, shape) + bytes_of(indices)) << line;
+    const std::string expected = npy_header(ir::DType::i64, shape) + bytes_of(indices);
+    EXPECT_EQ(read_file(folder / "i.npy"), indices.empty() ? "" : expected) << line;
   }
 }
 
@@ -177,8 +178,10 @@ TEST(Command, ListComesFromTheTables) {
   const Outcome list = shell("$P list", folder);
   EXPECT_EQ(list.exit, 0);
   for (const ir::DTypeInfo& row : ir::dtype_table)
-    if (row.tensor) EXPECT_NE(list.out.find(row.spec_name), std::string::npos) << row.spec_name;
-  for (const ir::IsaInfo& row : ir::isa_table) EXPECT_NE(list.out.find(row.text), std::string::npos);
+    EXPECT_EQ(list.out.find(fmt::format("  {} ", row.spec_name)) != std::string::npos, row.tensor)
+        << row.spec_name;
+  for (const ir::IsaInfo& row : ir::isa_table)
+    EXPECT_NE(list.out.find(fmt::format("  {} ", row.text)), std::string::npos) << row.text;
 }
 
 }  // namespace
