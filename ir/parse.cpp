@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <limits>
 
+#include "ir/lane_text.h"
 #include "ir/op_rules.h"
 #include "ir/scanner.h"
 #include "ir/text.h"
@@ -20,12 +20,7 @@ struct Mistake {
 };
 
 template <typename T>
-bool read(std::string_view text, T& value, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-bool read_float(std::string_view text, auto& value) {
+bool read(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -290,8 +285,7 @@ class Parser {
   // --- lane lists
 
   struct Lane {
-    std::string text;  // a number, inf, or a NaN's bits
-    bool is_nan = false;
+    std::string text;
     int line = 0;
   };
   struct LaneList {
@@ -300,10 +294,10 @@ class Parser {
   };
 
   Lane lane() {
-    Lane lane{"", false, token_.line};
+    Lane lane{"", token_.line};
     if (accept("nan")) {
       expect("(");
-      lane = {std::string(advance().text), true, lane.line};
+      lane.text = fmt::format("nan({})", advance().text);
       expect(")");
       return lane;
     }
@@ -349,19 +343,9 @@ class Parser {
   }
 
   static int64_t lane_value(DType dtype, const Lane& lane) {
-    uint64_t bits = 0;
-    int64_t integer = 0;
-    float single = 0;
-    double wide = 0;
-    const std::string_view text = lane.text;
-    if (lane.is_nan && text.starts_with("0x") && read(text.substr(2), bits, 16))
-      return lane_bits(dtype, static_cast<int64_t>(bits));
-    if (dtype == DType::f32 && read_float(text, single)) return std::bit_cast<uint32_t>(single);
-    if (dtype == DType::f64 && read_float(text, wide)) return std::bit_cast<int64_t>(wide);
-    if (!is_float(dtype) && read(text, integer)) return integer;
-    if (dtype == DType::u64 && read(text, bits)) return static_cast<int64_t>(bits);
+    if (const auto bits = parse_lane(dtype, lane.text)) return *bits;
     throw Mistake{lane.line,
-                  fmt::format("\"{}\" where a number of type {} should be", text, info(dtype).text)};
+                  fmt::format("\"{}\" where a number of type {} should be", lane.text, info(dtype).text)};
   }
 
   // Read with the types, which follow the list, known.

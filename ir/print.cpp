@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <iterator>
 
+#include "ir/lane_text.h"
 #include "ir/op_rules.h"
 #include "ir/text.h"
 
@@ -33,12 +32,6 @@ std::string value_text(Value value) { return fmt::format("%{}", value); }
 
 std::string values_text(const Values& values) { return joined(values, value_text); }
 
-template <typename Float, typename Bits>
-std::string float_text(Bits bits) {
-  const auto value = std::bit_cast<Float>(bits);
-  return std::isnan(value) ? fmt::format("nan(0x{:x})", bits) : fmt::format("{}", value);
-}
-
 // For errors, Programs that are not valid must print too.
 Type type_of(const Program& program, Value value) {
   const bool is_known = value >= 0 && value < std::ssize(program.types);
@@ -48,13 +41,6 @@ Type type_of(const Program& program, Value value) {
 DType lane_dtype(const Program& program, const Inst& inst) {
   const bool is_constant = inst.op == Op::vconst && !inst.results.empty();
   return is_constant ? type_of(program, inst.results[0]).dtype : DType::i64;
-}
-
-std::string lane_text(DType dtype, int64_t lane) {
-  const int64_t bits = lane_bits(dtype, lane);
-  if (dtype == DType::f32) return float_text<float>(static_cast<uint32_t>(bits));
-  if (dtype == DType::f64) return float_text<double>(static_cast<uint64_t>(bits));
-  return is_signed_int(dtype) ? fmt::format("{}", bits) : fmt::format("{}", static_cast<uint64_t>(bits));
 }
 
 // A constant step other than 0, of lanes that are small enough for it to be computed.
@@ -69,7 +55,10 @@ bool is_progression(const std::vector<int64_t>& lanes) {
 }
 
 std::string lanes_text(const std::vector<int64_t>& lanes, DType dtype) {
-  const auto one = [&](int64_t lane) { return lane_text(dtype, lane); };
+  // What is not canonical is not valid, and shows.
+  const auto one = [&](int64_t lane) {
+    return lane == lane_bits(dtype, lane) ? print_lane(dtype, lane) : fmt::format("{}", lane);
+  };
   if (lanes.size() > 1 && std::count(lanes.begin(), lanes.end(), lanes[0]) == std::ssize(lanes))
     return fmt::format("splat({})", one(lanes[0]));
   if (!is_float(dtype) && is_progression(lanes))

@@ -8,12 +8,9 @@
 #include <cctype>
 
 #include "ir/op_rules.h"
+#include "ir/passes/legal.h"
 #include "ir/text.h"
 #include "ir/verify_inst.h"
-
-#if __has_include("ir/passes/legal.h")
-#include "ir/passes/legal.h"
-#endif
 
 namespace pooljit::ir {
 namespace {
@@ -216,12 +213,10 @@ class Verifier {
     return good ? Maybe() : broken(Rule::memory, fmt::format("{} of the {}", info(inst.op).text, text(role)));
   }
 
-  Maybe check_legal([[maybe_unused]] const Inst& inst) {
-#if __has_include("ir/passes/legal.h")
-    if (program_.stage == Stage::legal)
-      if (auto why = why_not_legal(program_, inst)) return broken(Rule::legal, std::move(*why));
-#endif
-    return {};
+  Maybe check_legal(const Inst& inst) {
+    if (program_.stage != Stage::legal) return {};
+    auto why = why_not_legal(program_, inst);
+    return why ? broken(Rule::legal, std::move(*why)) : Maybe();
   }
 
   const Program& program_;

@@ -38,26 +38,29 @@ inline Golden read_golden(const std::filesystem::path& path) {
   return golden;
 }
 
+// Compares what a test made with what the file expects, or blesses it.
+inline void expect_golden(const std::filesystem::path& path, const Golden& golden, const std::string& made) {
+  if (made == golden.expected) return;
+  const char* bless = std::getenv("POOLJIT_BLESS");
+  if (bless && *bless == '1') {
+    std::ofstream(path) << golden.head << made;
+    return;
+  }
+  ADD_FAILURE() << path << " differs; if the new text is right, run the test with POOLJIT_BLESS=1\n--- got\n"
+                << made << "--- expected\n"
+                << golden.expected;
+}
+
 // Checks every .txt file of tests/golden/<folder>; make(keys) is the text that the file should hold.
 inline void check_golden(const std::string& folder,
                          const std::function<std::string(const GoldenKeys&)>& make) {
-  const char* bless = std::getenv("POOLJIT_BLESS");
   int files = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::string(POOLJIT_GOLDEN_DIR) + "/" + folder)) {
     if (entry.path().extension() != ".txt") continue;
     ++files;
     const Golden golden = read_golden(entry.path());
-    const std::string made = make(golden.keys);
-    if (made == golden.expected) continue;
-    if (bless && *bless == '1') {
-      std::ofstream(entry.path()) << golden.head << made;
-      continue;
-    }
-    ADD_FAILURE() << entry.path()
-                  << " differs; if the new text is right, run the test with POOLJIT_BLESS=1\n--- got\n"
-                  << made << "--- expected\n"
-                  << golden.expected;
+    expect_golden(entry.path(), golden, make(golden.keys));
   }
   EXPECT_GT(files, 0) << "no golden files in " << folder;
 }

@@ -4,20 +4,13 @@
 // Every access is checked as (buffer, offset), lane by lane, so it also proves that a Program touches nothing
 // but its views on the given tasks.
 //
-// Errors (kind `invalid`; the Program or the map is wrong), each naming the line and the loop counters:
-//   interp.arguments    fewer words than params, or a null pointer to a buffer that is not empty
-//   interp.bounds       an access outside its buffer
-//   interp.gap          an access to a byte of the buffer that belongs to no element of the view
-//   interp.read_only    a store to the input or a table
-//   interp.write_only   a load from an output
-//   interp.table        an iload that is not from a table, or not at a multiple of 8
-//   interp.trip         a loop with a negative trip count
-//   interp.cvt          a float that its integer type cannot hold, or NaN
-//   interp.alignment    a non-temporal store that is not aligned to its size
+// Errors (kind `invalid`; the Program or the map is wrong) are "interp.<fault>", a row of
+// ir/interp/faults.def, naming the line and the loop counters.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/error.h"
@@ -35,6 +28,12 @@ struct Region {
 struct MemoryMap {
   Region input, output, indices;
 };
+
+struct FaultInfo {
+  std::string_view id;  // "interp.bounds"
+  std::string_view prose;
+};
+std::span<const FaultInfo> faults();
 
 // `program` must pass verify(); any stage, any ISA.
 Result<void> interpret(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory);

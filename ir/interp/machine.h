@@ -35,8 +35,15 @@ struct Access {
   uint8_t* address = nullptr;
 };
 
+enum class FaultKind : uint8_t {
+#define FAULT(fault, prose) fault,
+#include "ir/interp/faults.def"
+#undef FAULT
+};
+
 struct Fault {
-  std::string id, message;
+  FaultKind kind;
+  std::string message;
 };
 
 template <class Domain>
@@ -65,7 +72,7 @@ class Machine {
       while (program_.insts[at_].op != Op::ret) step(program_.insts[at_]);
       return {};
     } catch (const Fault& fault) {
-      return invalid(fault.id, fault.message + where());
+      return invalid(std::string(faults()[static_cast<size_t>(fault.kind)].id), fault.message + where());
     }
   }
 
@@ -73,7 +80,6 @@ class Machine {
   struct Buffer {
     uint8_t* data = nullptr;
     Region region;
-    bool readable = false, writable = false;
   };
   struct Pointer {
     int slot = 0;
@@ -90,13 +96,13 @@ class Machine {
     auto* const data = reinterpret_cast<uint8_t*>(word);
     switch (param.role) {
       case Param::Role::input:
-        return {data, memory_.input, true, false};
+        return {data, memory_.input};
       case Param::Role::output:
-        return {data, memory_.output, false, true};
+        return {data, memory_.output};
       case Param::Role::indices:
-        return {data, memory_.indices, false, true};
+        return {data, memory_.indices};
       case Param::Role::table:
-        return {data, {std::ssize(program_.tables[static_cast<size_t>(param.number)]) * 8}, true, false};
+        return {data, {std::ssize(program_.tables[static_cast<size_t>(param.number)]) * 8}};
       default:
         return {};
     }
@@ -104,12 +110,12 @@ class Machine {
 
   void make_buffers() {
     if (args_.size() < program_.params.size())
-      throw Fault{"interp.arguments",
+      throw Fault{FaultKind::arguments,
                   fmt::format("{} words for {} params", args_.size(), program_.params.size())};
     for (size_t slot = 0; slot < program_.params.size(); ++slot) {
       buffers_.push_back(make_buffer(program_.params[slot], args_[slot]));
       if (buffers_.back().region.bytes > 0 && !buffers_.back().data)
-        throw Fault{"interp.arguments", fmt::format("the pointer in slot {} is null", slot)};
+        throw Fault{FaultKind::arguments, fmt::format("the pointer in slot {} is null", slot)};
     }
   }
 
@@ -195,7 +201,7 @@ class Machine {
 
   void begin_loop(const Inst& inst) {
     const int64_t trip = index(inst.args[0]);
-    if (trip < 0) throw Fault{"interp.trip", fmt::format("a trip count of {}", trip)};
+    if (trip < 0) throw Fault{FaultKind::trip, fmt::format("a trip count of {}", trip)};
     const size_t begin = at_ - 1;
     if (trip == 0) {
       copy_all(program_.insts[end_of_[begin]].results, 0, inst.args, 1);
@@ -239,12 +245,12 @@ class Machine {
 
   void check_bytes(const Buffer& buffer, int64_t offset, int64_t bytes) const {
     if (offset < 0 || offset > buffer.region.bytes - bytes)
-      throw Fault{"interp.bounds", fmt::format("bytes {} to {} of a buffer of {}", offset, offset + bytes - 1,
-                                               buffer.region.bytes)};
+      throw Fault{FaultKind::bounds, fmt::format("bytes {} to {} of a buffer of {}", offset,
+                                                 offset + bytes - 1, buffer.region.bytes)};
     if (!buffer.region.touchable) return;
     for (int64_t at = offset; at < offset + bytes; ++at)
       if (!(*buffer.region.touchable)[static_cast<size_t>(at)])
-        throw Fault{"interp.gap", fmt::format("byte {} belongs to no element of the view", at)};
+        throw Fault{FaultKind::gap, fmt::format("byte {} belongs to no element of the view", at)};
   }
 
   Access check(Pointer at, const Type& type, const uint8_t* mask) {
@@ -258,15 +264,13 @@ class Machine {
 
   int64_t iload(const Inst& inst) {
     const Pointer at = resolve(inst.addr);
-    if (program_.params[static_cast<size_t>(at.slot)].role != Param::Role::table || at.offset % 8 != 0)
-      throw Fault{"interp.table", fmt::format("an iload at byte {} of slot {}", at.offset, at.slot)};
+    if (at.offset % 8 != 0)
+      throw Fault{FaultKind::table, fmt::format("an iload at byte {} of slot {}", at.offset, at.slot)};
     return *reinterpret_cast<const int64_t*>(check(at, Type::vec(DType::i64, 1), nullptr).address);
   }
 
   void load(const Inst& inst) {
     const Pointer at = resolve(inst.addr);
-    if (!buffers_[static_cast<size_t>(at.slot)].readable)
-      throw Fault{"interp.write_only", "a load from an output"};
     const uint8_t* const mask = inst.args.empty() ? nullptr : domain_.mask(inst.args[0]);
     const Access access = check(at, program_.type(inst.results[0]), mask);
     domain_.load(inst.results[0], access, mask, mask ? inst.args[1] : no_value);
@@ -275,13 +279,11 @@ class Machine {
   void store(const Inst& inst) {
     const Pointer at = resolve(inst.addr);
     const Type& type = program_.type(inst.args[0]);
-    if (!buffers_[static_cast<size_t>(at.slot)].writable)
-      throw Fault{"interp.read_only", "a store to the input or a table"};
     const uint8_t* const mask = inst.args.size() == 1 ? nullptr : domain_.mask(inst.args[1]);
     const Access access = check(at, type, mask);
     if (inst.non_temporal &&
         reinterpret_cast<uintptr_t>(access.address) % static_cast<uintptr_t>(type.vector_bytes()) != 0)
-      throw Fault{"interp.alignment",
+      throw Fault{FaultKind::alignment,
                   fmt::format("a non-temporal store of {} bytes to byte {}", type.vector_bytes(), at.offset)};
     domain_.store(inst.args[0], access, mask);
   }

@@ -110,7 +110,7 @@ To rounded(From from) {
   const From end = std::ldexp(From{1}, std::numeric_limits<To>::digits);
   const From begin = std::is_signed_v<To> ? -end : From{0};
   if (!(whole >= begin && whole < end))
-    throw Fault{"interp.cvt", fmt::format("{} does not fit into {} bits", from, sizeof(To) * 8)};
+    throw Fault{FaultKind::cvt, fmt::format("{} does not fit into {} bits", from, sizeof(To) * 8)};
   return static_cast<To>(whole);
 }
 
@@ -319,6 +319,15 @@ void Numbers::convert(const Inst& inst) {
       for (int i = 0; i < from_type.lanes; ++i) to[i] = converted<To>(from[i], inst.saturate);
     });
   });
+}
+
+std::span<const FaultInfo> faults() {
+  static constexpr FaultInfo table[] = {
+#define FAULT(fault, prose) {"interp." #fault, prose},
+#include "ir/interp/faults.def"
+#undef FAULT
+  };
+  return table;
 }
 
 Result<void> interpret(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory) {

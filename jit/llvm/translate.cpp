@@ -103,7 +103,7 @@ class Translator {
   void begin_debug() {
     module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     debug_.emplace(module_);
-    llvm::DIFile* const file = debug_->createFile(program_.name, "");
+    llvm::DIFile* const file = debug_->createFile("program", "");
     debug_->createCompileUnit(llvm::dwarf::DW_LANG_C, file, "pooljit", true, "", 0, "",
                               llvm::DICompileUnit::LineTablesOnly);
     auto* const type = debug_->createSubroutineType(debug_->getOrCreateTypeArray({}));
