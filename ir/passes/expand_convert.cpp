@@ -13,10 +13,8 @@ namespace {
 constexpr double two_32 = 4294967296.0;
 constexpr double two_52 = 4503599627370496.0;
 constexpr double two_67 = 32768.0 * two_52;
-constexpr double two_84 = two_32 * two_52;
 
 constexpr int64_t bits_of(double value) { return std::bit_cast<int64_t>(value); }
-constexpr int64_t bits_of(float value) { return std::bit_cast<int32_t>(value); }
 
 Type retyped(const Builder& b, DType dtype, Value a) { return Type::vec(dtype, b.type(a).lanes); }
 Value as(Builder& b, DType dtype, Value a) { return b.bitcast(retyped(b, dtype, a), a); }
@@ -60,68 +58,33 @@ Value between_ints(Builder& b, DType to, Value a, bool saturate) {
       return b.cvt(to, as(b, not_negative, with(b, Op::max, a, 0)), true);
     a = clamp(b, to, a);
   }
-  if (bytes(to) == bytes(from)) return as(b, to, a);
   if (has_convert(b.isa(), from, to, false)) return b.cvt(to, a);
   return truncate(b, to, a);
 }
 
-// --------------------------------------------------------------------------------------- integer to float
-// An integer in the low bits of the mantissa of 2^52 is 2^52 plus the integer.
-Value u32_in_qwords_to_f64(Builder& b, Value a) {
-  const Value bits = with(b, Op::or_, a, bits_of(two_52));
-  return with(b, Op::sub, as(b, DType::f64, bits), bits_of(two_52));
-}
-
-// The same by parts: the low bits on 2^52, the high ones where they count in a larger power of two; the sum
-// of both is the only rounding.
-Value q64_to_f64(Builder& b, Value a) {
+// --------------------------------------------------------------------------------------- integer and float
+// By parts, each in the mantissa of a large power of two: the low 48 bits on 2^52, the high ones where they
+// count in 3 * 2^67. The sum of both is the only rounding.
+Value i64_to_f64(Builder& b, Value a) {
   const Type type = b.type(a);
-  const bool is_signed = is_signed_int(type.dtype);
-  const int low_width = is_signed ? 48 : 32;
-  const Value low = with(b, Op::or_, with(b, Op::and_, a, low_bits(low_width)), bits_of(two_52));
-  Value high;
-  double magic;
-  if (is_signed) {
-    const Type halves = Type::vec(DType::i32, 2 * type.lanes);
-    const Value moved = b.bitcast(type, b.shift(Op::shr, b.bitcast(halves, a), 16));
-    high = with(b, Op::add, with(b, Op::and_, moved, ~low_bits(32)), bits_of(3 * two_67));
-    magic = 3 * two_67 + two_52;
-  } else {
-    high = with(b, Op::or_, b.shift(Op::shr, a, 32), bits_of(two_84));
-    magic = two_84 + two_52;
-  }
-  const Value high_part = with(b, Op::sub, as(b, DType::f64, high), bits_of(magic));
+  const Type halves = Type::vec(DType::i32, 2 * type.lanes);
+  const Value low = with(b, Op::or_, with(b, Op::and_, a, low_bits(48)), bits_of(two_52));
+  const Value moved = b.bitcast(type, b.shift(Op::shr, b.bitcast(halves, a), 16));
+  const Value high = with(b, Op::add, with(b, Op::and_, moved, ~low_bits(32)), bits_of(3 * two_67));
+  const Value high_part = with(b, Op::sub, as(b, DType::f64, high), bits_of(3 * two_67 + two_52));
   return b.binary(Op::add, high_part, as(b, DType::f64, low));
 }
 
 // Through f64, whose rounding must not show: beyond 2^53, low bits that f32 cannot see become one sticky bit.
-Value q64_to_f32(Builder& b, Value a) {
-  const bool is_signed = is_signed_int(b.type(a).dtype);
+Value i64_to_f32(Builder& b, Value a) {
   const Value sum = with(b, Op::add, with(b, Op::and_, a, 0x7ff), 0x7ff);
   const Value sticky = with(b, Op::and_, b.binary(Op::or_, a, sum), ~int64_t{0x7ff});
-  const Value magnitude = as(b, DType::u64, is_signed ? with(b, Op::add, a, int64_t{1} << 53) : a);
-  const int64_t limit = int64_t{1} << (is_signed ? 54 : 53);
-  const Value small = expand_compare(b, Predicate::lt, magnitude, constant_like(b, magnitude, limit));
-  return b.cvt(DType::f32, q64_to_f64(b, b.select(small, a, sticky)));
+  const Value magnitude = as(b, DType::u64, with(b, Op::add, a, int64_t{1} << 53));
+  const Value small =
+      expand_compare(b, Predicate::lt, magnitude, constant_like(b, magnitude, int64_t{1} << 54));
+  return b.cvt(DType::f32, i64_to_f64(b, b.select(small, a, sticky)));
 }
 
-// Two exact halves, one rounding.
-Value u32_to_f32(Builder& b, Value a) {
-  const auto half = [&](Value bits) { return b.cvt(DType::f32, as(b, DType::i32, bits)); };
-  const Value high = with(b, Op::mul, half(b.shift(Op::shr, a, 16)), bits_of(65536.0f));
-  return b.binary(Op::add, high, half(with(b, Op::and_, a, 0xffff)));
-}
-
-Value int_to_float(Builder& b, DType to, Value a) {
-  const DType from = b.type(a).dtype;
-  if (has_convert(b.isa(), from, to, false)) return b.cvt(to, a);
-  if (bytes(from) < 4) return b.cvt(to, b.cvt(DType::i32, a));
-  if (from == DType::u32)
-    return to == DType::f64 ? u32_in_qwords_to_f64(b, b.cvt(DType::u64, a)) : u32_to_f32(b, a);
-  return to == DType::f64 ? q64_to_f64(b, a) : q64_to_f32(b, a);
-}
-
-// --------------------------------------------------------------------------------------- float to integer
 // The nearest integer, as an integer: 1.5 * 2^52 leaves no room for a fraction.
 Value small_f64_to_i64(Builder& b, Value a) {
   const int64_t magic = bits_of(1.5 * two_52);
@@ -129,55 +92,24 @@ Value small_f64_to_i64(Builder& b, Value a) {
 }
 
 // By digits of 32 bits; the high one is even where it counts, so the low one's ties are the number's.
-Value f64_to_q64(Builder& b, DType to, Value a) {
+Value f64_to_i64(Builder& b, Value a) {
   const int64_t magic = bits_of(1.5 * two_52);
   const Value high = with(b, Op::mul, a, bits_of(1 / two_32));
   const Value rounded = with(b, Op::sub, with(b, Op::add, high, magic), magic);
   const Value low = b.binary(Op::sub, a, with(b, Op::mul, rounded, bits_of(two_32)));
   const Value high_bits = b.shift(Op::shl, small_f64_to_i64(b, rounded), 32);
-  return as(b, to, b.binary(Op::add, high_bits, small_f64_to_i64(b, low)));
-}
-
-// From 2^31 on, a f32 is an integer: 2^31 less is converted and added again.
-Value f32_to_u32(Builder& b, Value a) {
-  const Value half = constant_like(b, a, bits_of(2147483648.0f));
-  const Value large = b.cmp(Predicate::ge, a, half);
-  const Value signed_part = b.cvt(DType::i32, b.select(large, b.binary(Op::sub, a, half), a));
-  const Value zero = constant_like(b, signed_part, 0);
-  const Value top = b.select(large, constant_like(b, zero, int64_t{1} << 31), zero);
-  return as(b, DType::u32, b.binary(Op::add, signed_part, top));
-}
-
-// Clamped to the ends of the range, which the float type must hold exactly.
-Value clamp_float(Builder& b, DType to, Value a) {
-  const Range want = range(to);
-  const auto constant = [&](int64_t value) {
-    const auto real = static_cast<double>(value);
-    return constant_like(b, a,
-                         b.type(a).dtype == DType::f64 ? bits_of(real) : bits_of(static_cast<float>(real)));
-  };
-  return b.binary(Op::min, b.binary(Op::max, a, constant(want.low)), constant(want.high));
-}
-
-Value float_to_int(Builder& b, DType to, Value a, bool saturate) {
-  const DType from = b.type(a).dtype;
-  if (saturate) a = clamp_float(b, to, a);
-  if (has_convert(b.isa(), from, to, false)) return b.cvt(to, a);
-  if (bytes(to) < 4) return between_ints(b, to, b.cvt(DType::i32, a), false);
-  if (from == DType::f32 && to == DType::u32) return f32_to_u32(b, a);
-  if (from == DType::f32) a = b.cvt(DType::f64, a);
-  if (to == DType::u32) return between_ints(b, to, small_f64_to_i64(b, a), false);
-  return f64_to_q64(b, to, a);
+  return b.binary(Op::add, high_bits, small_f64_to_i64(b, low));
 }
 
 }  // namespace
 
 Value expand_convert(Builder& b, DType to, Value a, bool saturate) {
   const DType from = b.type(a).dtype;
-  if (is_float(from) && is_float(to)) return b.cvt(to, a);
-  if (is_float(from)) return float_to_int(b, to, a, saturate);
-  if (is_float(to)) return int_to_float(b, to, a);
-  return between_ints(b, to, a, saturate);
+  if (!is_float(from) && !is_float(to)) return between_ints(b, to, a, saturate);
+  if (has_convert(b.isa(), from, to, saturate)) return b.cvt(to, a);
+  if (from == DType::i64) return to == DType::f64 ? i64_to_f64(b, a) : i64_to_f32(b, a);
+  POOLJIT_CHECK(is_float(from) && to == DType::i64, info(to).text);
+  return f64_to_i64(b, from == DType::f32 ? b.cvt(DType::f64, a) : a);
 }
 
 }  // namespace pooljit::ir

@@ -81,7 +81,7 @@ struct ConvertRow {
 constexpr ConvertRow float_convert_rows[] = {
     {of({DType::i32}), floats, both},           {floats, of({DType::i32}), both},
     {of({DType::f32}), of({DType::f64}), both}, {of({DType::f64}), of({DType::f32}), both},
-    {bytes4 | bytes8, floats, avx512},          {floats, bytes4 | bytes8, avx512},
+    {of({DType::i64}), floats, avx512},         {floats, of({DType::i64}), avx512},
 };
 
 }  // namespace

@@ -93,13 +93,9 @@ constexpr ConvertRow convert_rows[] = {
     {DType::i32, DType::i16, true, NARROW(vpmovsdw)},  {DType::i64, DType::i8, true, NARROW(vpmovsqb)},
     {DType::i64, DType::i16, true, NARROW(vpmovsqw)},  {DType::i64, DType::i32, true, NARROW(vpmovsqd)},
     {DType::i32, DType::f32, false, TWO(vcvtdq2ps)},   {DType::i32, DType::f64, false, TWO(vcvtdq2pd)},
-    {DType::u32, DType::f32, false, TWO(vcvtudq2ps)},  {DType::u32, DType::f64, false, TWO(vcvtudq2pd)},
     {DType::i64, DType::f32, false, TWO(vcvtqq2ps)},   {DType::i64, DType::f64, false, TWO(vcvtqq2pd)},
-    {DType::u64, DType::f32, false, TWO(vcvtuqq2ps)},  {DType::u64, DType::f64, false, TWO(vcvtuqq2pd)},
-    {DType::f32, DType::i32, false, TWO(vcvtps2dq)},   {DType::f32, DType::u32, false, TWO(vcvtps2udq)},
-    {DType::f32, DType::i64, false, TWO(vcvtps2qq)},   {DType::f32, DType::u64, false, TWO(vcvtps2uqq)},
-    {DType::f64, DType::i32, false, TWO(vcvtpd2dq)},   {DType::f64, DType::u32, false, TWO(vcvtpd2udq)},
-    {DType::f64, DType::i64, false, TWO(vcvtpd2qq)},   {DType::f64, DType::u64, false, TWO(vcvtpd2uqq)},
+    {DType::f32, DType::i32, false, TWO(vcvtps2dq)},   {DType::f32, DType::i64, false, TWO(vcvtps2qq)},
+    {DType::f64, DType::i32, false, TWO(vcvtpd2dq)},   {DType::f64, DType::i64, false, TWO(vcvtpd2qq)},
     {DType::f32, DType::f64, false, TWO(vcvtps2pd)},   {DType::f64, DType::f32, false, TWO(vcvtpd2ps)},
 };
 
