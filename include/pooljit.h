@@ -1,26 +1,28 @@
-/* pooljit's C interface: one line of text describes a pooling layer, a kernel made for exactly that layer comes back.
+/* pooljit's C interface: one line of text describes a pooling layer, a kernel made for exactly that layer
+ * comes back.
  *
  *   pooljit_kernel *kernel;
  *   int64_t dims[8];
  *   int rank;
- *   if (pooljit_compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)", NULL, &kernel))
- *     return fail(pooljit_last_error());
- *   pooljit_output_shape(kernel, dims, &rank);     // 1,64,56,56
+ *   if (pooljit_compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)", NULL,
+ * &kernel)) return fail(pooljit_last_error()); pooljit_output_shape(kernel, dims, &rank);     // 1,64,56,56
  *   pooljit_run(kernel, input, output, NULL);
  *   pooljit_release(kernel);
  *
  * Stable: functions keep their meaning, and codes and error ids keep their numbers and names.
  *
- * Threads. Every function may be called from any thread at any time. A kernel is immutable: one kernel may be run by
- * many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from many threads
- * makes its code once.
+ * Threads. Every function may be called from any thread at any time. A kernel is immutable: one kernel may be
+ * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
+ * many threads makes its code once.
  *
- * fork(). A kernel runs in the child as in the parent; worker threads are made anew when first needed. As with any
- * library that locks, a child forked while another thread was inside pooljit_compile must not call pooljit_compile.
+ * fork(). A kernel runs in the child as in the parent; worker threads are made anew when first needed. As
+ * with any library that locks, a child forked while another thread was inside pooljit_compile must not call
+ * pooljit_compile.
  *
- * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates nothing and
- * calls nothing, so it may be left by a signal handler and entered by another; the others are not async-signal-safe.
- * No exception leaves a function. Kernels have no unwind tables: do not throw or longjmp across a running one.
+ * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates
+ * nothing and calls nothing, so it may be left by a signal handler and entered by another; the others are not
+ * async-signal-safe. No exception leaves a function. Kernels have no unwind tables: do not throw or longjmp
+ * across a running one.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
@@ -55,38 +57,38 @@ typedef struct pooljit_kernel pooljit_kernel;
  * options: NULL for defaults, else words separated by spaces:
  *   backend=auto|xbyak|llvm|interpreter|reference   (auto: xbyak)
  *   isa=auto|avx2|avx512                            (auto: the best that this machine has)
- *   threads=N                                       (0, the default: as many as the process may use; tiny layers stay
- *                                                    on the calling thread)
- *   schedule=FAMILY(...)                            (as `pooljit show --stage schedule` prints it; default: the best)
+ *   threads=N                                       (0, the default: as many as the process may use; tiny
+ * layers stay on the calling thread) schedule=FAMILY(...)                            (as `pooljit show
+ * --stage schedule` prints it; default: the best)
  *
- * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA that the
- * machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule that does not suit
- * the spec, "jit.memory" where executable memory is refused. */
-POOLJIT_API int pooljit_compile(const char *spec, const char *options, pooljit_kernel **kernel);
+ * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
+ * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
+ * that does not suit the spec, "jit.memory" where executable memory is refused. */
+POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
 
-/* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank - 1].
- * dims has room for POOLJIT_MAX_RANK. */
-POOLJIT_API int pooljit_output_shape(const pooljit_kernel *kernel, int64_t *dims, int *rank);
+/* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -
+ * 1]. dims has room for POOLJIT_MAX_RANK. */
+POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank);
 
-/* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype, which lie in
- * memory as the spec's layout or strides say; any alignment of the element will do. `indices` (int64, numbered within
- * the plane of one n and c, -1 for an empty window, laid out like the output) is needed if the spec has
- * return_indices=True, and NULL otherwise. Nothing but the elements of the three views is read or written. They must
- * not overlap.
+/* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype,
+ * which lie in memory as the spec's layout or strides say; any alignment of the element will do. `indices`
+ * (int64, numbered within the plane of one n and c, -1 for an empty window, laid out like the output) is
+ * needed if the spec has return_indices=True, and NULL otherwise. Nothing but the elements of the three views
+ * is read or written. They must not overlap.
  *
- * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap". Nothing is written then. A batch of 0
- * succeeds, whatever the pointers. */
-POOLJIT_API int pooljit_run(const pooljit_kernel *kernel, const void *input, void *output, void *indices);
+ * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap". Nothing is written then. A
+ * batch of 0 succeeds, whatever the pointers. */
+POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices);
 
 /* Gives the kernel back; NULL is allowed. Its code stays in the cache. */
-POOLJIT_API void pooljit_release(pooljit_kernel *kernel);
+POOLJIT_API void pooljit_release(pooljit_kernel* kernel);
 
-/* "id: message (hint)" of the calling thread's last call that failed; "" if none did. Valid until the thread's next call
- * that fails. Never NULL. */
-POOLJIT_API const char *pooljit_last_error(void);
+/* "id: message (hint)" of the calling thread's last call that failed; "" if none did. Valid until the
+ * thread's next call that fails. Never NULL. */
+POOLJIT_API const char* pooljit_last_error(void);
 
 /* "0.1.0" */
-POOLJIT_API const char *pooljit_version(void);
+POOLJIT_API const char* pooljit_version(void);
 
 #ifdef __cplusplus
 }

@@ -79,14 +79,14 @@ enum class Predicate : uint8_t { eq, ne, lt, le, gt, ge, un };
 
 struct Inst {
   Op op = Op::ret;
-  Values args = {};     // as ops.def says
-  Values results = {};  // loop: iv, carried...; end: finals...; others 0 or 1
-  Address addr = {};                // iload ptradd load store prefetch
-  int64_t imm = 0;                  // param: slot; iconst: value; shl shr: bits
-  std::vector<int64_t> data = {};   // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
-  Predicate pred = Predicate::eq;   // cmp
-  bool saturate = false;            // cvt
-  bool non_temporal = false;        // store
+  Values args = {};                // as ops.def says
+  Values results = {};             // loop: iv, carried...; end: finals...; others 0 or 1
+  Address addr = {};               // iload ptradd load store prefetch
+  int64_t imm = 0;                 // param: slot; iconst: value; shl shr: bits
+  std::vector<int64_t> data = {};  // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
+  Predicate pred = Predicate::eq;  // cmp
+  bool saturate = false;           // cvt
+  bool non_temporal = false;       // store
   bool operator==(const Inst&) const = default;
 };
 

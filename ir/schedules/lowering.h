@@ -40,7 +40,7 @@ struct WindowAt {
 struct Cursor {
   Address input, output, indices;
   boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
-  Value full = no_value;          // index 0 or 1: all opened windows are full; iconst 1 where they always are
+  Value full = no_value;  // index 0 or 1: all opened windows are full; iconst 1 where they always are
 };
 
 // How a vector of outputs is stored.
