@@ -17,10 +17,12 @@ Builder::Builder(std::string name, Isa isa) {
 
 Builder::Builder(Program&& source) : program_(std::move(source)) {
   program_.insts.clear();
+  program_.insts.reserve(program_.types.size() + program_.types.size() / 2);
+  program_.types.reserve(2 * program_.types.size());
   params_.assign(program_.params.size(), no_value);
 }
 
-void Builder::keep(Inst inst) {
+void Builder::keep(Inst&& inst) {
   switch (inst.op) {
     case Op::param:
       params_[static_cast<size_t>(inst.imm)] = inst.results[0];

@@ -17,7 +17,7 @@ class Builder {
   // For passes: goes on from a Program's parameters, tasks, tables and values. Its instructions come back in
   // order, through keep() or as new ones.
   explicit Builder(Program&& source);
-  void keep(Inst inst);
+  void keep(Inst&& inst);
   Value define(Type type);
   size_t values() const { return program_.types.size(); }
 

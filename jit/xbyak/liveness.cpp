@@ -112,7 +112,7 @@ void Liveness::fold_loads() {
       return load.op == Op::load && load.args.empty() && definition(value) > line && uses_[at(value)] == 1 &&
              program_.type(value).vector_bytes() >= 16;
     };
-    for (size_t arg = 0; arg < inst.args.size(); ++arg) {
+    for (size_t arg = inst.args.size(); arg-- > 0;) {
       // The first operand of two may change places with the second.
       const bool takes = takes_memory(program_, inst, arg) ||
                          (arg == 0 && inst.args.size() == 2 && commutes(program_, inst) &&
