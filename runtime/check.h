@@ -28,7 +28,7 @@ struct CheckOptions {
     all,   // all that enumerate_schedules gives
     some,  // for big matrices: all through Xbyak; one, chosen by the seed, through LLVM
   } schedules = Schedules::all;
-  std::optional<ir::Isa> isa;  // only this one; absent: all
+  std::optional<ir::Isa> isa = {};  // only this one; absent: all
 };
 
 struct CheckReport {
