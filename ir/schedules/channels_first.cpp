@@ -21,9 +21,11 @@ constexpr int64_t unroll_columns =
     32;  // ... of the innermost; longer kernels loop, with borders from the run table
 constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this kernel
 
-// Vectors of a row that may be held at once: half of the registers, a quarter where indices take the others.
+// Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
+// of the rest.
 size_t most_vectors(const PoolNest& nest, Isa isa) {
-  return static_cast<size_t>(info(isa).vector_registers) / (nest.indices ? 4 : 2);
+  const int registers = info(isa).vector_registers;
+  return static_cast<size_t>(nest.indices ? registers / 4 : registers * 3 / 8);
 }
 
 bool columns_adjacent(const PoolNest& nest) {
@@ -352,7 +354,7 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
                          "use order=row_major");
     if (!holds_row(nest, schedule.lanes, (*reducer)->working_bytes(), isa))
       return unsupported("schedule.registers",
-                         "rows_first would hold more vectors than half of the registers",
+                         "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");
   }
   if (schedule.tail == Tail::overlap && overlappable(nest, isa) < schedule.lanes)
