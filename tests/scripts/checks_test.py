@@ -87,6 +87,14 @@ class Documents(Tree):
         self.append("frontend/rules.def", 'RULE(brand_new, invalid, "text", "hint")\n')
         self.expect_failure("check-docs", "errors.md: a generated part is out of date", "`spec.brand_new` is missing")
 
+    def test_new_op(self):
+        self.append("ir/ops.def", 'OP(brand_new, bits, "T", "T", none, "a")\n')
+        self.expect_failure("check-docs", "ops.md: a generated part is out of date")
+
+    def test_new_verifier_rule(self):
+        self.append("ir/verify.def", 'VERIFY_RULE(brand_new, "prose")\n')
+        self.expect_failure("check-docs", "`verify.brand_new` is missing")
+
     def test_undocumented_error(self):
         self.append("ir/check.cpp", 'auto e() { return ir::invalid("spec.brand_new", "m"); }\n')
         self.expect_failure("check-docs", "`spec.brand_new` is missing (ir/check.cpp gives it)")
