@@ -11,6 +11,8 @@ endif()
 
 configure_package_config_file(cmake/pooljitConfig.cmake.in pooljitConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(pooljitConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+# From the folder of the pkg-config file up to the prefix, so that an installation can be moved.
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/pooljit.pc.in pooljit.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/pooljitConfig.cmake ${PROJECT_BINARY_DIR}/pooljitConfigVersion.cmake
         DESTINATION ${package_dir})

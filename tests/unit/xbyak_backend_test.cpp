@@ -47,7 +47,7 @@ void expect_agreement(const std::string& name, Builder& b, int64_t count) {
 // `live` vectors are loaded, then all are added up.
 void add_up(Builder& b, const Type& type, int live) {
   const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
-  Values loaded;
+  std::vector<Value> loaded;
   for (int i = 0; i < live; ++i) loaded.push_back(b.load(type, {in, {}, 8 * i}));
   // Each is used twice, so none becomes a memory operand.
   Value sum = loaded[0], product = loaded[0];
