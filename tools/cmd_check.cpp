@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <map>
 #include <set>
 
 #include "runtime/check.h"
@@ -20,6 +23,7 @@ using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
   std::string spec, file, isa = "all";
+  std::optional<Schedules> schedules;
   runtime::CheckOptions options;
   bool allow_unsupported = false;
 };
@@ -56,9 +60,6 @@ int64_t& count_of(Tally& tally, ir::ErrorKind kind) {
 class Progress {
  public:
   explicit Progress(size_t total) : total_(total) {}
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   void show(size_t number, const std::string& name) const {
     if (!shown_) return;
@@ -74,22 +75,29 @@ class Progress {
   bool shown_ = ::isatty(STDERR_FILENO) != 0;
 };
 
-void check_problem(const Problem& problem, const runtime::CheckOptions& options, const Progress& progress,
-                   Tally& tally) {
-  const auto report = runtime::check(problem.spec, options);
-  if (!report) {
+using Report = ir::Result<runtime::CheckReport>;
+
+// Nothing if Ctrl-C came first. The check is then still at work, in a thread of its own: one may take
+// minutes.
+std::optional<Report> check_or_interrupt(std::future<Report>& pending) {
+  constexpr std::chrono::milliseconds poll(50);
+  while (pending.wait_for(poll) != std::future_status::ready)
+    if (interrupted()) return std::nullopt;
+  return pending.get();
+}
+
+void take(const Problem& problem, const Report& report, const Progress& progress, Tally& tally) {
+  if (report && report->ok()) {
+    ++tally.agree;
+  } else {
     progress.clear();
-    fmt::print("{}: {}\n", problem.name, to_string(report.error()));
-    ++count_of(tally, report.error().kind);
-    return;
+    fmt::print("{}: {}", problem.name, report ? print(*report) : to_string(report.error()) + "\n");
+    std::fflush(stdout);
+    ++(report ? tally.differ : count_of(tally, report.error().kind));
   }
+  if (!report) return;
   tally.runs += report->runs;
   tally.skipped.insert(report->skipped.begin(), report->skipped.end());
-  ++(report->ok() ? tally.agree : tally.differ);
-  if (report->ok()) return;
-  progress.clear();
-  fmt::print("{}: {}", problem.name, print(*report));
-  std::fflush(stdout);
 }
 
 void print_summary(const Tally& tally, size_t total, double seconds) {
@@ -105,17 +113,27 @@ ir::Result<Exit> check_file(const CheckArguments& arguments) {
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
+  const auto summarize = [&](const Tally& tally) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    print_summary(tally, problems->size(), elapsed.count());
+  };
   Tally tally;
-  {
-    const Progress progress(problems->size());
-    for (size_t i = 0; i < problems->size() && !interrupted(); ++i) {
-      progress.show(i + 1, (*problems)[i].name);
-      check_problem((*problems)[i], arguments.options, progress, tally);
+  const Progress progress(problems->size());
+  for (const Problem& problem : *problems) {
+    progress.show(static_cast<size_t>(tally.done()) + 1, problem.name);
+    auto pending = std::async(std::launch::async, runtime::check, problem.spec, arguments.options);
+    const std::optional<Report> report = check_or_interrupt(pending);
+    if (!report) {
+      progress.clear();
+      summarize(tally);
+      std::fflush(stdout);
+      std::_Exit(static_cast<int>(Exit::interrupted));  // without waiting for the check, which holds nothing
     }
+    take(problem, *report, progress, tally);
   }
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  print_summary(tally, problems->size(), elapsed.count());
-  return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
+  progress.clear();
+  summarize(tally);
+  return tally.exit(arguments.allow_unsupported);
 }
 
 // "all" is every ISA, those that this machine lacks in the interpreter only; a named one has to be there.
@@ -130,6 +148,9 @@ ir::Result<Exit> check(CheckArguments arguments) {
   const auto isa = chosen_isa(arguments.isa);
   if (!isa) return tl::unexpected(isa.error());
   arguments.options.isa = *isa;
+  // A file has time for less.
+  arguments.options.schedules =
+      arguments.schedules.value_or(arguments.file.empty() ? Schedules::all : Schedules::some);
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
@@ -153,7 +174,10 @@ void add_check(CLI::App& app, Action& action) {
       ->capture_default_str();
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
-  command->add_option("--schedules", arguments->options.schedules, "best, all, or some (fewer through LLVM)")
+  command
+      ->add_option(
+          "--schedules", arguments->schedules,
+          "best, all, or some: all through Xbyak, one through LLVM (default: all; with --file, some)")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");

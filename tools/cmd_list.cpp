@@ -1,6 +1,7 @@
 // `pooljit list`: what this build supports, printed from the tables that the code itself is made from.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "ir/dtype.h"

@@ -1,12 +1,15 @@
 // A subcommand of `pooljit`: one file cmd_<name>.cpp with one function add_<name>, listed in main.cpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "ir/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pooljit::tools {
 

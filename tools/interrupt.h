@@ -1,4 +1,4 @@
-// Ctrl-C as a question that a long loop asks between two steps. A second Ctrl-C ends the process at once.
+// Ctrl-C as a question that a long loop asks between two steps. A second one ends the process the hard way.
 #pragma once
 
 namespace pooljit::tools {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // The path with links resolved, so that a rename replaces the file and not a link to it.
 std::string resolved(const std::string& path) {
   std::error_code ignored;
-  const fs::path full = fs::weakly_canonical(path, ignored);
+  const fs::path full = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
   return full.empty() ? path : full.string();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "jit/backend.h"
 #include "tools/shell.h"
 
 namespace pooljit::tools {
@@ -49,7 +50,8 @@ TEST(Show, MachineCodeIsShownForEveryIsaOnAnyMachine) {
   const TempFolder folder;
   const std::string spec = "'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)'";
   for (const std::string isa : {"avx2", "avx512"})
-    for (const std::string backend : {"xbyak", "llvm"}) {
+    for (const jit::BackendInfo& row : jit::backends()) {
+      const std::string backend(row.text);
       const Outcome outcome = shell(
           "POOLJIT_MAX_ISA=avx2 $P show " + spec + " --stage asm --isa " + isa + " --backend " + backend,
           folder);
@@ -58,9 +60,19 @@ TEST(Show, MachineCodeIsShownForEveryIsaOnAnyMachine) {
       EXPECT_NE(outcome.out.find("vmaxps"), std::string::npos) << outcome.out;
       EXPECT_EQ(outcome.out.find("zmm") != std::string::npos, isa == "avx512") << outcome.out;
     }
-  const Outcome module = shell("$P show " + spec + " --stage llvm", folder);
+}
+
+TEST(Show, TheModuleOfLlvmIsShownWhereThereIsLlvm) {
+  const TempFolder folder;
+  const Outcome module =
+      shell("$P show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage llvm", folder);
+#ifdef POOLJIT_WITH_LLVM
   EXPECT_EQ(module.exit, 0) << module.err;
   EXPECT_NE(module.out.find("define"), std::string::npos) << module.out;
+#else
+  EXPECT_EQ(module.exit, 4);
+  EXPECT_NE(module.err.find("backend.missing"), std::string::npos) << module.err;
+#endif
 }
 
 TEST(Show, AScheduleCanBeForced) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "ir/isa.h"
+#include "runtime/engines.h"
 #include "tools/npy.h"
 #include "tools/shell.h"
 
@@ -90,13 +91,18 @@ TEST(Command, TruncatedInputIsFoundAtEveryLength) {
   }
 }
 
-const char* const backends[] = {"auto", "xbyak", "llvm", "interpreter", "reference"};
+std::vector<std::string> backends() {
+  std::vector<std::string> names = {"auto"};
+  for (const runtime::EngineInfo& engine : runtime::engines())
+    if (runtime::is_built(engine.engine)) names.emplace_back(engine.text);
+  return names;
+}
 
 template <typename T>
 void expect_run(const std::string& spec, const std::string& input, ir::DType dtype,
                 const std::vector<int64_t>& shape, const std::vector<T>& output,
                 const std::vector<int64_t>& indices = {}) {
-  for (const std::string backend : backends) {
+  for (const std::string& backend : backends()) {
     const TempFolder folder;
     write_file(folder / "x.npy", input);
     std::string line = "$P run '" + spec + "' --input $T/x.npy --output $T/y.npy --backend " + backend;
