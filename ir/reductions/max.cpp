@@ -1,8 +1,15 @@
 // Maximum, with or without the index of the winning tap.
 //
 // The order of max's operands carries the semantics: max(x, best) keeps best unless x > best, so ties keep
-// the first tap and a NaN x never wins; the NaN rule `propagate` then selects x where x is NaN, which also
-// makes the last NaN win.
+// the first tap and a NaN x never wins.
+//
+// The NaN rule `propagate`. With indices, for few taps, or where registers are short, each tap is looked at: x is
+// selected where it is NaN, which also makes the last NaN win. Else the looking is deferred: a mask gathers where a
+// NaN was seen, one comparison serves two taps (`un` is true if either is NaN), and the NaN is put in at the end.
+// A state is then one of
+//   {x}              one tap, not looked at
+//   {best, seen}     all taps looked at
+//   {best, seen, x}  x is in best, but not looked at
 #include <limits>
 
 #include "ir/reductions/reducer.h"
@@ -17,6 +24,15 @@ int64_t lowest_bits(DType dtype) {
   if (is_signed_int(dtype)) return std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits);
   return 0;
 }
+
+// The quiet NaN of a floating dtype, as bits.
+int64_t nan_bits(DType dtype) {
+  return dtype == DType::f64 ? int64_t{0x7ff8000000000000} : int64_t{0x7fc00000};
+}
+
+// Deferred looks for NaN take a mask, and sometimes a tap, for each state; with fewer taps they save nothing.
+constexpr size_t most_deferred = 2;
+constexpr int64_t least_deferred_taps = 4;
 
 class MaxReducer final : public Reducer {
  public:
@@ -36,10 +52,16 @@ class MaxReducer final : public Reducer {
     return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
   }
 
+  void plan(size_t states, int64_t taps) override {
+    deferred_ = nan_wins() && !nest_.indices && states <= most_deferred && taps >= least_deferred_taps;
+  }
+
   State start(const std::vector<int64_t>& first_tap) override {
-    const int lanes = static_cast<int>(first_tap.size());
-    State state = {b_.vconst_splat(Type::vec(value_, lanes), lowest_bits(input_))};
-    if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, lanes), first_tap));
+    const Type type = Type::vec(value_, static_cast<int>(first_tap.size()));
+    State state = {b_.vconst_splat(type, lowest_bits(input_))};
+    if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, type.lanes), first_tap));
+    if (deferred_)
+      state.push_back(b_.vmask(type.mask_of(), std::vector<int64_t>(static_cast<size_t>(type.lanes), 0)));
     return state;
   }
 
@@ -47,19 +69,49 @@ class MaxReducer final : public Reducer {
     const Value x = b_.cvt(value_, loaded);
     if (nest_.indices) return accumulate_indexed(state, x, tap);
     if (state.empty()) return {first(x)};
-    return {larger(x, state[0])};
+    return combine(state, {x});
   }
 
   State combine(const State& a, const State& b) override {
     if (a.empty()) return b;
-    return {larger(b[0], a[0])};
+    if (!deferred_) return {larger(b[0], a[0])};
+    const Value best = b_.binary(Op::max, b[0], a[0]);
+    const Value pending_a = unseen(a), pending_b = unseen(b);
+    Value seen = a.size() > 1 ? a[1] : no_value;
+    if (b.size() > 1) seen = join(seen, b[1]);
+    if (pending_a != no_value && pending_b != no_value)
+      return {best, join(seen, b_.cmp(Predicate::un, pending_a, pending_b))};
+    const Value pending = pending_a != no_value ? pending_a : pending_b;
+    return pending == no_value ? State{best, seen} : State{best, seen, pending};
   }
 
-  Value finish(const State& state, const Divisor&) override { return b_.cvt(nest_.output.dtype, state[0]); }
+  State settle(const State& state) override {
+    const Value pending = deferred_ && !state.empty() ? unseen(state) : no_value;
+    if (pending == no_value) return state;
+    const Value seen = b_.cmp(Predicate::un, pending, pending);
+    return {state[0], join(state.size() > 1 ? state[1] : no_value, seen)};
+  }
+
+  Value value(const State& state) override {
+    if (!deferred_ || state.size() == 1) return state[0];
+    const State settled = settle(state);
+    const Value nan = b_.vconst_splat(b_.type(settled[0]), nan_bits(value_));
+    return b_.select(settled[1], nan, settled[0]);
+  }
+
+  Value finish(const State& state, const Divisor&) override {
+    return b_.cvt(nest_.output.dtype, nest_.indices ? state[0] : value(state));
+  }
   Value winner(const State& state) const override { return nest_.indices ? state[1] : no_value; }
 
  private:
   bool nan_wins() const { return is_float(input_) && nest_.nan == NanRule::propagate; }
+
+  // Deferred: the tap of the state that was not looked at.
+  static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
+  Value join(Value seen, Value more) {
+    return seen == no_value ? more : b_.binary(Op::or_, seen, more);
+  }
 
   // The first tap stands for itself, but for a NaN that must not win.
   Value first(Value x) {
@@ -88,6 +140,7 @@ class MaxReducer final : public Reducer {
   Builder& b_;
   const PoolNest& nest_;
   const DType input_, value_, offset_;
+  bool deferred_ = false;
 };
 
 }  // namespace

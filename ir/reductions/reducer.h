@@ -14,8 +14,9 @@
 
 namespace pooljit::ir {
 
-// Values that a window's reduction carries; empty before the first tap.
-using State = boost::container::static_vector<Value, 2>;
+// Values that a window's reduction has so far; empty before the first tap. Its form is the Reducer's business:
+// outside it a State is only passed on.
+using State = boost::container::static_vector<Value, 3>;
 
 // Where a tap lies relative to its window's origin, in elements of the plane: vec + constant, the same for
 // each lane.
@@ -48,6 +49,14 @@ class Reducer {
   virtual State accumulate(const State& state, Value x, const TapOffset& tap) = 0;
   // Joins two reductions of parts of the window; b's taps come later. Not where indices are asked for.
   virtual State combine(const State& a, const State& b) = 0;
+  // The same state in the form that start() has, for loops to carry.
+  virtual State settle(const State& state) { return state; }
+  // The state as one vector, whose lanes may be moved; {value(state)} is a state again. Not where indices are
+  // asked for.
+  virtual Value value(const State& state) { return state[0]; }
+  // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
+  // Reducer may spend registers on few, and work at the end of a state on long ones.
+  virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
   // True if parts of a window should have their own state (sums: rounding errors grow with the part, not the
   // window).
   virtual bool is_split() const = 0;

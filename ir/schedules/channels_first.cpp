@@ -193,6 +193,7 @@ class ChannelsFirst {
 
   State reduce_rows_first(const Cursor& at, const Tile& tile) {
     const StridedLanes plan = plan_taps(nest_, tile.lanes, reducer_.working_bytes());
+    reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.kernel);
     const Lowering::States fresh(plan.starts().size(), reducer_.start(no_offsets(tile)));
     const auto leaf = [&](Lowering::States states, const Address& row, const TapOffset& offset) {
       for (size_t i = 0; i < states.size(); ++i)
@@ -201,13 +202,14 @@ class ChannelsFirst {
     };
     const Lowering::States rows = low_.reduce(at, outer_, fresh, leaf, unroll_limit());
     std::vector<Value> vectors;
-    for (const State& state : rows) vectors.push_back(state[0]);
+    for (const State& state : rows) vectors.push_back(reducer_.value(state));
     State result;
     plan.extract(b_, vectors, [&](size_t, Value column) { result = reducer_.combine(result, {column}); });
     return result;
   }
 
   State reduce_row_major(const Cursor& at, const Tile& tile) {
+    reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start(first_taps(tile))};
     const int width = bytes(nest_.input.dtype);
     const bool shared = dim_.stride > 1 && tile.lanes > 1 && holds_row(nest_, tile.lanes, width, b_.isa());
@@ -236,6 +238,7 @@ class ChannelsFirst {
   // Kernels too long for straight-line code: loops over all taps; only for tiles inside the image.
   State reduce_long(Cursor at, const Tile& tile) {
     at.windows.push_back(low_.full_window(outer_));
+    reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
     const auto leaf = [&](const Lowering::States& states, const Address& tap, const TapOffset& offset) {
       return Lowering::States{reducer_.accumulate(states[0], load_strided(tile, tap, 0), offset)};
@@ -247,6 +250,7 @@ class ChannelsFirst {
   void emit_borders(Cursor cursor) {
     int loops = low_.open_runs(cursor, /*task=*/false, Lowering::Runs::borders);
     loops += low_.open_outputs(cursor);
+    reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start({0})};
     const auto leaf = [&](const Lowering::States& states, const Address& tap, const TapOffset& offset) {
       const Value x = b_.load(Type::vec(nest_.input.dtype, 1), tap);

@@ -80,6 +80,7 @@ class ChannelsLast {
     const int lanes = side[0].lanes;
     const Type type = Type::vec(nest_.input.dtype, lanes);
     const std::vector<int64_t> no_offset(static_cast<size_t>(lanes), 0);
+    reducer_.plan(side.size(), nest_.full_taps());
     const Lowering::States fresh(side.size(), reducer_.start(no_offset));
     const auto leaf = [&](Lowering::States states, const Address& at, const TapOffset& offset) {
       for (size_t i = 0; i < side.size(); ++i) {

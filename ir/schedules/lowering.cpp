@@ -284,7 +284,13 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
                    : level.offset.constant == 0 ? level.offset.vec
                                                 : b_.binary(Op::add, level.offset.vec, constant));
   }
-  for (const State& state : begin) init.insert(init.end(), state.begin(), state.end());
+  const auto append = [&](Values& values, const States& states) {
+    for (const State& state : states) {
+      const State settled = reducer_.settle(state);
+      values.insert(values.end(), settled.begin(), settled.end());
+    }
+  };
+  append(init, begin);
 
   const size_t first_state = indexed ? 2 : 1;
   const auto unpack = [&](const Values& values) {
@@ -301,7 +307,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
   const auto pack = [&](const Level& at) {
     Values values = {b_.ptradd(at.at)};
     if (indexed) values.push_back(at.offset.vec);
-    for (const State& state : at.states) values.insert(values.end(), state.begin(), state.end());
+    append(values, at.states);
     return values;
   };
 
