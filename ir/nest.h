@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/windows.h"
 
 namespace pooljit::ir {
 
@@ -22,44 +23,11 @@ enum class Reduction : uint8_t {
 enum class NanRule : uint8_t { propagate, ignore };
 enum class ZeroRule : uint8_t { any, first };
 
-// The taps of one output position along one dimension.
-struct Window {
-  int64_t first = 0;        // input position of the first tap inside the image (meaningless if taps == 0)
-  int64_t taps = 0;         // how many taps lie inside the image; they are first, first + step, ...
-  int64_t step = 1;         // dilation
-  int64_t first_tap = 0;    // number of that first tap in the whole window, 0-based
-  int64_t padded_taps = 0;  // taps inside the image and its padding: the divisor of count_include_pad
-  bool operator==(const Window&) const = default;
-};
-
-// One spatial dimension. All in elements of that dimension.
-struct NestDim {
-  int64_t input = 1;   // extent
-  int64_t output = 1;  // extent
-  int64_t kernel = 1, stride = 1, dilation = 1;
-  int64_t pad_begin = 0, pad_end = 0;  // pad_end may be negative: a crop
-  bool operator==(const NestDim&) const = default;
-
-  Window window(int64_t output_position) const;
-  int64_t extent() const { return dilation * (kernel - 1) + 1; }
-  // The part of the input that windows may see: a negative end pad crops it.
-  int64_t visible_input() const { return pad_end < 0 ? input + pad_end : input; }
-};
-
-// Consecutive outputs whose windows keep the same taps: first_tap, taps and padded_taps are equal, `first`
-// moves by stride.
-struct Run {
-  int64_t begin = 0, end = 0;  // outputs
-  Window window;               // of `begin`
-};
-// Covers 0 .. dim.output-1 in order. A pure function of the dimension; tested against window() one by one.
-std::vector<Run> runs(const NestDim& dim);
-
-// The outputs whose windows lie wholly inside the image, [begin, end); empty if none.
-struct Interior {
-  int64_t begin = 0, end = 0;
-};
-Interior interior(const NestDim& dim);
+// backward: from the output's gradient to the input's. unpool: from values and indices back to where they were.
+enum class Direction : uint8_t { forward, backward, unpool };
+// What an index counts in: the plane of one (n, c), the whole tensor, (y*W + x)*C + c without and with the
+// batch, the window.
+enum class IndexScope : uint8_t { plane, tensor, nhwc, nhwc_batch, window };
 
 // Where the elements of a tensor lie. Strides in elements; >= 0.
 struct View {
@@ -70,24 +38,41 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+// Backward, `input` is the gradient of the forward's output, `indices` are read beside it, `output` is the
+// gradient of the forward's input; the dims are gathers.
 struct PoolNest {
   Reduction reduction = Reduction::max;
+  Direction direction = Direction::forward;
   int64_t channels = 1;
   std::vector<NestDim> dims;  // outermost first
   View input, output;
-  std::optional<View> indices;  // max: plane scope, row-major over dims; -1 for an empty window
+  std::optional<View> indices;  // max; -1 for an empty window
+  IndexScope index_scope = IndexScope::plane;
+  bool column_major = false;  // plane and tensor: the first spatial dimension counts fastest
   NanRule nan = NanRule::propagate;
   ZeroRule zeros = ZeroRule::any;
   bool count_include_pad = true;            // avg
   std::optional<int64_t> divisor_override;  // avg; never 0
   bool operator==(const PoolNest&) const = default;
 
-  int64_t full_taps() const;  // product of kernels
+  bool is_backward() const { return direction == Direction::backward; }
+  int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`
 };
 
+// An index is the sum of: the tap's place along each dimension times dims[i]; channel and batch times theirs.
+// The place is the tap's position, or, if of_window, its number in the window.
+struct IndexRule {
+  std::vector<int64_t> dims;
+  int64_t channel = 0, batch = 0;
+  bool of_window = false;
+};
+IndexRule index_rule(const PoolNest& nest);
+// The largest difference of the indices of two taps of one window.
+int64_t index_reach(const PoolNest& nest);
+
 // Divisor of an average at one output position: divisor_override, else the product of padded_taps or taps; 1
-// for an empty window (whose sum is 0).
+// for an empty window (whose sum is 0). The windows are the forward's.
 int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows);
 
 }  // namespace pooljit::ir

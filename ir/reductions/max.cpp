@@ -146,13 +146,7 @@ class MaxReducer final : public Reducer {
 }  // namespace
 
 Result<std::unique_ptr<Reducer>> make_max_reducer(const PoolNest& nest, Builder& builder) {
-  int64_t plane_stride = 1;
-  int64_t reach = 0;  // the largest offset of a tap in its window
-  for (size_t i = nest.dims.size(); nest.indices && i-- > 0;) {
-    reach += (nest.dims[i].extent() - 1) * plane_stride;
-    plane_stride *= nest.dims[i].input;
-  }
-  if (reach > std::numeric_limits<int32_t>::max())
+  if (nest.indices && index_reach(nest) > std::numeric_limits<int32_t>::max())
     return unsupported("schedule.index_range",
                        "a window whose taps lie 2^31 or more elements apart cannot be indexed",
                        "use a smaller kernel_size or dilation, or leave return_indices out");

@@ -1,17 +1,19 @@
 // channels_first: a vector holds neighbouring outputs of one row (the innermost dimension) of one channel.
 //
-// A row is cut into tiles of `lanes` outputs. Inside the image all tiles are alike: one loop. At the borders
-// and at the end a tile has constant masks: lanes outside the image load the identity. Where the ISA cannot
-// mask (tail=split), border outputs are done one by one and the rest of the row in smaller and smaller
-// vectors. Strided lanes come from contiguous loads and shuffles.
+// A row is cut into tiles of `lanes` outputs. Inside the image tiles repeat: one loop, of as many tiles as it
+// takes until windows lie alike again (one for ordinary pooling). At the borders and at the end a tile has
+// constant masks: lanes outside the image load the identity. Where the ISA cannot mask (tail=split), border
+// outputs are done one by one and the rest of the row in smaller and smaller vectors. Lanes that lie apart come
+// from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and shuffles
 // once per tile; row_major takes every tap in its place, which indices and `zeros=first` need.
 #include <algorithm>
+#include <limits>
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
-#include "ir/schedules/strided_lanes.h"
+#include "ir/schedules/row_tiles.h"
 
 namespace pooljit::ir {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 constexpr int64_t unroll_rows = 16;  // straight-line code up to this many taps of the outer dimensions
 constexpr int64_t unroll_columns =
     32;  // ... of the innermost; longer kernels loop, with borders from the run table
+constexpr size_t most_tiles = 40;  // in the code of a row
 constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this kernel
 
 // Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
@@ -35,29 +38,50 @@ bool columns_adjacent(const PoolNest& nest) {
 }
 
 // Bytes shuffle well only in regular patterns.
-StridedLanes::Style style(int shuffled_bytes) {
-  return shuffled_bytes < 4 ? StridedLanes::Style::group : StridedLanes::Style::cover;
-}
-
-StridedLanes plan_taps(const PoolNest& nest, int lanes, int shuffled_bytes) {
-  const NestDim& dim = nest.dims.back();
-  std::vector<int64_t> offsets;
-  for (int64_t tap = 0; tap < dim.kernel; ++tap) offsets.push_back(tap * dim.dilation);
-  return StridedLanes(lanes, dim.stride, std::move(offsets), style(shuffled_bytes));
+PlacedLanes::Style style(int shuffled_bytes) {
+  return shuffled_bytes < 4 ? PlacedLanes::Style::group : PlacedLanes::Style::cover;
 }
 
 // True if the vectors of one row's tile can be held at once.
-bool holds_row(const PoolNest& nest, int lanes, int shuffled_bytes, Isa isa) {
+bool holds_row(const PoolNest& nest, const Tile& tile, int shuffled_bytes, Isa isa) {
   const NestDim& dim = nest.dims.back();
-  if (dim.kernel > unroll_columns || dim.stride > unroll_columns) return false;
-  return plan_taps(nest, lanes, shuffled_bytes).starts().size() <= most_vectors(nest, isa);
+  if (dim.most_taps() > unroll_columns || dim.period().input > unroll_columns) return false;
+  const TileTaps taps = tile_taps(dim, tile);
+  return taps.lists.empty() ||
+         PlacedLanes(taps.lists, style(shuffled_bytes)).starts().size() <= most_vectors(nest, isa);
+}
+
+bool holds_rows(const PoolNest& nest, const std::vector<TileLoop>& row, int lanes, int shuffled_bytes,
+                Isa isa) {
+  for (const TileLoop& loop : row)
+    for (const Tile& tile : loop.tiles)
+      if (tile.lanes == lanes && !holds_row(nest, tile, shuffled_bytes, isa)) return false;
+  return true;
+}
+
+// Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
+// done in loops.
+bool borders_from_table(const NestDim& dim, bool masks) {
+  return dim.kind == DimKind::pool &&
+         (dim.kernel > unroll_columns || (!masks && dim.kernel > static_border));
+}
+
+std::vector<TileLoop> cut_row(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  const bool masks = schedule.tail != Tail::split && can_mask(nest, isa);
+  const NestDim& dim = nest.dims.back();
+  return cut_row(dim, {schedule.lanes, schedule.tail, masks, borders_from_table(dim, masks)});
+}
+
+// True if the straight-line code of a row has its bounds.
+bool is_short(const NestDim& dim, const std::vector<TileLoop>& row) {
+  return (dim.kind == DimKind::pool || dim.most_taps() <= unroll_columns) && tile_count(row) <= most_tiles;
 }
 
 // Outputs of a row that vectors may cover; the others are done one by one.
 int64_t overlappable(const PoolNest& nest, Isa isa) {
   const NestDim& dim = nest.dims.back();
   const Interior inside = interior(dim);
-  return can_mask(nest, isa) && dim.kernel <= unroll_columns ? dim.output : inside.end - inside.begin;
+  return can_mask(nest, isa) && dim.most_taps() <= unroll_columns ? dim.output : inside.end - inside.begin;
 }
 
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes) {
@@ -67,26 +91,25 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
   const NestDim& dim = nest.dims.back();
   Schedule schedule{.family = Family::channels_first, .lanes = fitting_lanes(dim.output, isa, working_bytes)};
   std::vector<Schedule> found;
+  const auto add_tail = [&](Tail tail) {
+    schedule.tail = tail;
+    const std::vector<TileLoop> row = cut_row(nest, schedule, isa);
+    if (!is_short(dim, row)) return;
+    if (schedule.order == Order::rows_first && !holds_rows(nest, row, schedule.lanes, working_bytes, isa))
+      return;
+    found.push_back(schedule);
+  };
   const auto add = [&](Order order) {
     schedule.order = order;
-    if (can_mask(nest, isa)) schedule.tail = Tail::mask, found.push_back(schedule);
+    if (can_mask(nest, isa)) add_tail(Tail::mask);
     if (dim.output % schedule.lanes != 0 && overlappable(nest, isa) >= schedule.lanes)
-      schedule.tail = Tail::overlap, found.push_back(schedule);
-    schedule.tail = Tail::split, found.push_back(schedule);
+      add_tail(Tail::overlap);
+    add_tail(Tail::split);
   };
-  if ((*reducer)->any_order() && holds_row(nest, schedule.lanes, working_bytes, isa)) add(Order::rows_first);
+  if ((*reducer)->any_order()) add(Order::rows_first);
   add(Order::row_major);
   return found;
 }
-
-// Tiles that run the same code: `count` of them from output `begin` on.
-struct Tile {
-  int64_t begin = 0;
-  int64_t count = 1;
-  int lanes = 1;
-  int64_t valid = 1;    // lanes that are stored: the first ones
-  bool border = false;  // some tap of some valid lane lies outside the image
-};
 
 class ChannelsFirst {
  public:
@@ -97,8 +120,7 @@ class ChannelsFirst {
         outer_(nest.dims.size() - 1),
         b_(builder),
         reducer_(reducer),
-        low_(nest, builder, reducer),
-        masks_(schedule.tail != Tail::split && can_mask(nest, builder.isa())) {}
+        low_(nest, builder, reducer) {}
 
   void emit() {
     Cursor cursor = low_.start();
@@ -108,127 +130,99 @@ class ChannelsFirst {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    const std::vector<Tile> row = tiles();
+    const bool masks = schedule_.tail != Tail::split && can_mask(nest_, b_.isa());
+    const std::vector<TileLoop> row = cut_row(nest_, schedule_, b_.isa());
     low_.split_full(cursor, [&](const Cursor& at) {
-      for (const Tile& tile : row) emit_tiles(at, tile);
-      if (borders_from_table() && !all_inside()) emit_borders(at);
+      for (const TileLoop& tiles : row) emit_tiles(at, tiles);
+      if (borders_from_table(dim_, masks) && !all_inside()) emit_borders(at);
     });
     low_.close(loops);
     b_.ret();
   }
 
  private:
-  // ------------------------------------------------------------------------------------------------ cutting
-  // a row
-  bool borders_from_table() const {
-    return dim_.kernel > unroll_columns || (!masks_ && dim_.kernel > static_border);
-  }
-
   bool all_inside() const {
     const Interior inside = interior(dim_);
     return inside.begin == 0 && inside.end == dim_.output;
   }
 
-  std::vector<Tile> tiles() const {
-    const Interior inside = interior(dim_);
-    std::vector<Tile> row;
-    if (masks_ && !borders_from_table()) {
-      cut(row, 0, dim_.output, inside);
-      return row;
-    }
-    const auto one_by_one = [&](int64_t begin, int64_t end) {
-      for (int64_t output = begin; output < end && !borders_from_table(); ++output)
-        row.push_back({output, 1, 1, 1, true});
-    };
-    one_by_one(0, inside.begin);
-    cut(row, inside.begin, inside.end, inside);
-    one_by_one(inside.end, dim_.output);
-    return row;
-  }
-
-  // Outputs begin .. end-1 as tiles; neighbours inside the image become one loop.
-  void cut(std::vector<Tile>& row, int64_t begin, int64_t end, const Interior& inside) const {
-    const int64_t lanes = schedule_.lanes;
-    while (begin + lanes <= end) {
-      Tile tile{begin, 1, schedule_.lanes, lanes, begin < inside.begin || begin + lanes > inside.end};
-      if (!tile.border) tile.count = (std::min(end, inside.end) - begin) / lanes;
-      begin += tile.count * lanes;
-      row.push_back(tile);
-    }
-    for (const Slice& slice : slices(begin, end, schedule_.lanes, schedule_.tail)) {
-      const int64_t valid = slice.stored.empty() ? slice.lanes : end - slice.begin;
-      const bool border = slice.begin < inside.begin || slice.begin + valid > inside.end;
-      row.push_back({slice.begin, 1, slice.lanes, valid, border});
-    }
-  }
-
   // ------------------------------------------------------------------------------------------------ one tile
-  void emit_tiles(const Cursor& cursor, const Tile& tile) {
+  void emit_tiles(const Cursor& cursor, const TileLoop& tiles) {
     Cursor at = cursor;
-    const int64_t first = tile.begin * dim_.stride - dim_.pad_begin;
-    at.input = plus(at.input, first * bytes(nest_.input.dtype));
-    at.output = plus(at.output, tile.begin * bytes(nest_.output.dtype));
-    if (nest_.indices) at.indices = plus(at.indices, tile.begin * bytes(nest_.indices->dtype));
-    Value origin = b_.iconst(first);
-    if (tile.count > 1) {
-      const Value iv = b_.begin_loop(b_.iconst(tile.count)).iv;
-      at.input = plus(at.input, iv, tile.lanes * dim_.stride * bytes(nest_.input.dtype));
-      at.output = plus(at.output, iv, int64_t{tile.lanes} * bytes(nest_.output.dtype));
-      if (nest_.indices) {
-        at.indices = plus(at.indices, iv, int64_t{tile.lanes} * bytes(nest_.indices->dtype));
-        origin = b_.iadd(origin, b_.imul(iv, b_.iconst(tile.lanes * dim_.stride)));
-      }
+    Value iv = no_value;
+    if (tiles.count > 1) {
+      iv = b_.begin_loop(b_.iconst(tiles.count)).iv;
+      at.input = plus(at.input, iv, tiles.inputs * bytes(nest_.input.dtype));
+      at.output = plus(at.output, iv, tiles.outputs * bytes(nest_.output.dtype));
+      if (nest_.indices) at.indices = plus(at.indices, iv, tiles.outputs * bytes(nest_.indices->dtype));
     }
-    low_.store(at, reduce_tile(at, tile), stored_lanes(tile, origin));
-    if (tile.count > 1) low_.close(1);
+    for (const Tile& tile : tiles.tiles) {
+      const TileTaps taps = tile_taps(dim_, tile);
+      Cursor here = at;
+      here.input = plus(here.input, taps.origin * bytes(nest_.input.dtype));
+      here.output = plus(here.output, tile.begin * bytes(nest_.output.dtype));
+      if (nest_.indices) here.indices = plus(here.indices, tile.begin * bytes(nest_.indices->dtype));
+      low_.store(here, reduce_tile(here, tile, taps), stored_lanes(tile, taps, iv, tiles.inputs));
+    }
+    if (tiles.count > 1) low_.close(1);
   }
 
-  State reduce_tile(const Cursor& at, const Tile& tile) {
-    if (dim_.kernel > unroll_columns) return reduce_long(at, tile);
+  State reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
+    if (dim_.kind == DimKind::pool && dim_.kernel > unroll_columns) return reduce_long(at, tile, taps);
     const int widest = reducer_.working_bytes();
-    if (schedule_.order == Order::rows_first && holds_row(nest_, tile.lanes, widest, b_.isa()))
-      return reduce_rows_first(at, tile);
-    return reduce_row_major(at, tile);
+    if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
+    if (schedule_.order == Order::rows_first && holds_row(nest_, tile, widest, b_.isa()))
+      return reduce_rows_first(at, tile, taps);
+    return reduce_row_major(at, tile, taps);
   }
 
-  State reduce_rows_first(const Cursor& at, const Tile& tile) {
-    const StridedLanes plan = plan_taps(nest_, tile.lanes, reducer_.working_bytes());
-    reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.kernel);
-    const Lowering::States fresh(plan.starts().size(), reducer_.start(no_offsets(tile)));
-    const auto leaf = [&](Lowering::States states, const Address& row, const TapOffset& offset) {
+  State reduce_rows_first(const Cursor& at, const Tile& tile, const TileTaps& taps) {
+    const PlacedLanes plan(taps.lists, style(reducer_.working_bytes()));
+    reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.most_taps());
+    const State nothing = reducer_.start(no_offsets(tile));
+    const State fresh_vector = plan.width() == tile.lanes
+                                   ? nothing
+                                   : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
+    const Lowering::States fresh(plan.starts().size(), fresh_vector);
+    const auto leaf = [&](Lowering::States states, const TapAt& row) {
       for (size_t i = 0; i < states.size(); ++i)
-        states[i] = reducer_.accumulate(states[i], load(tile, row, plan.starts()[i], 0, reach()), offset);
+        states[i] = reducer_.accumulate(
+            states[i], load(tile, taps, row.input, {plan.starts()[i], plan.width(), taps.end}), row.offset);
       return states;
     };
     const Lowering::States rows = low_.reduce(at, outer_, fresh, leaf, unroll_limit());
     std::vector<Value> vectors;
     for (const State& state : rows) vectors.push_back(reducer_.value(state));
     State result;
-    plan.extract(b_, vectors, [&](size_t, Value column) { result = reducer_.combine(result, {column}); });
+    plan.extract(b_, vectors, [&](size_t tap, Value column) {
+      result = reducer_.combine(result, {where_present(taps, tap, column, nothing[0])});
+    });
     return result;
   }
 
-  State reduce_row_major(const Cursor& at, const Tile& tile) {
+  State reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps) {
     reducer_.plan(1, nest_.full_taps());
-    const Lowering::States fresh = {reducer_.start(first_taps(tile))};
+    const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
     const int width = bytes(nest_.input.dtype);
-    const bool shared = dim_.stride > 1 && tile.lanes > 1 && holds_row(nest_, tile.lanes, width, b_.isa());
-    const auto leaf = [&](const Lowering::States& states, const Address& row, const TapOffset& offset) {
+    const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
+    const bool shared = apart && tile.lanes > 1 && holds_row(nest_, tile, width, b_.isa());
+    const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
+    const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
       State state = tile.border && states[0].empty() ? fresh[0] : states[0];
       const auto take = [&](size_t tap, Value x) {
-        TapOffset here = offset;
-        here.constant += static_cast<int64_t>(tap) * dim_.dilation;
+        TapOffset here = row.offset;
+        here.constant += static_cast<int64_t>(tap) * low_.index_step(outer_);
         if (!tile.border || any_lane(tile, static_cast<int64_t>(tap)))
-          state = reducer_.accumulate(state, x, here);
+          state = reducer_.accumulate(state, where_present(taps, tap, x, identity), here);
       };
       if (shared) {
-        const StridedLanes plan = plan_taps(nest_, tile.lanes, width);
+        const PlacedLanes plan(taps.lists, style(width));
         std::vector<Value> vectors;
-        for (int64_t start : plan.starts()) vectors.push_back(load(tile, row, start, 0, reach()));
+        for (int64_t start : plan.starts())
+          vectors.push_back(load(tile, taps, row.input, {start, plan.width(), taps.end}));
         plan.extract(b_, vectors, take);
       } else {
-        for (int64_t tap = 0; tap < dim_.kernel; ++tap)
-          take(static_cast<size_t>(tap), load_strided(tile, row, tap * dim_.dilation));
+        for (size_t tap = 0; tap < taps.lists.size(); ++tap) take(tap, load_tap(tile, taps, row.input, tap));
       }
       return Lowering::States{state};
     };
@@ -236,12 +230,13 @@ class ChannelsFirst {
   }
 
   // Kernels too long for straight-line code: loops over all taps; only for tiles inside the image.
-  State reduce_long(Cursor at, const Tile& tile) {
-    at.windows.push_back(low_.full_window(outer_));
+  State reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
+    at.windows.push_back(low_.usual_window(outer_));
     reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
-    const auto leaf = [&](const Lowering::States& states, const Address& tap, const TapOffset& offset) {
-      return Lowering::States{reducer_.accumulate(states[0], load_strided(tile, tap, 0), offset)};
+    const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
+      return Lowering::States{
+          reducer_.accumulate(states[0], load_tap(tile, taps, tap.input, 0), tap.offset)};
     };
     return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
   }
@@ -252,25 +247,28 @@ class ChannelsFirst {
     loops += low_.open_outputs(cursor);
     reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start({0})};
-    const auto leaf = [&](const Lowering::States& states, const Address& tap, const TapOffset& offset) {
-      const Value x = b_.load(Type::vec(nest_.input.dtype, 1), tap);
-      return Lowering::States{reducer_.accumulate(states[0], x, offset)};
+    const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
+      const Value x = b_.load(Type::vec(nest_.input.dtype, 1), tap.input);
+      return Lowering::States{reducer_.accumulate(states[0], x, tap.offset)};
     };
     low_.store(cursor, low_.reduce(cursor, outer_ + 1, fresh, leaf, unroll_limit())[0], Lanes::channels(1));
     low_.close(loops);
   }
 
   // ------------------------------------------------------------------------------------------------ loads
-  // Elements start .. start + lanes - 1 from `row`, which stands at the tile's first window, moved by
-  // `offset`. Masked off: what lies outside the image, and what lies beyond `reach` from the last stored
-  // lane's window.
-  Value load(const Tile& tile, const Address& row, int64_t start, int64_t offset, int64_t reach) {
-    const Type type = Type::vec(nest_.input.dtype, tile.lanes);
-    const Address address = plus(row, (start + offset) * bytes(type.dtype));
+  struct Part {
+    int64_t start;
+    int width;
+    int64_t end;  // of the positions that anyone needs
+  };
+  // Elements start .. start + width - 1 from `row`, which stands at the tile's origin. Masked off: what lies
+  // outside the image or behind the end.
+  Value load(const Tile& tile, const TileTaps& taps, const Address& row, const Part& part) {
+    const Type type = Type::vec(nest_.input.dtype, part.width);
+    const Address address = plus(row, part.start * bytes(type.dtype));
     std::vector<int64_t> wanted;
-    const int64_t end = (tile.valid - 1) * dim_.stride + reach;
-    for (int64_t position = start; position < start + tile.lanes; ++position)
-      wanted.push_back(position < end && (!tile.border || in_image(tile, position + offset)));
+    for (int64_t position = part.start; position < part.start + part.width; ++position)
+      wanted.push_back(position < part.end && (!tile.border || in_image(taps.origin + position)));
     if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) return b_.load(type, address);
     const Value identity = b_.vconst_splat(type, reducer_.identity());
     if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return identity;
@@ -278,27 +276,42 @@ class ChannelsFirst {
   }
 
   // One tap of each lane.
-  Value load_strided(const Tile& tile, const Address& row, int64_t offset) {
-    const StridedLanes plan(tile.lanes, dim_.stride, {0}, style(bytes(nest_.input.dtype)));
+  Value load_tap(const Tile& tile, const TileTaps& taps, const Address& row, size_t tap) {
+    PlacedLanes::List list = taps.lists[tap];
+    int64_t first = std::numeric_limits<int64_t>::max();
+    for (int64_t position : list)
+      if (position != PlacedLanes::anything) first = std::min(first, position);
+    int64_t end = 0;
+    for (size_t lane = 0; lane < list.size(); ++lane) {
+      if (list[lane] == PlacedLanes::anything) continue;
+      if (static_cast<int64_t>(lane) < tile.valid) end = std::max(end, list[lane] + 1);
+      list[lane] -= first;
+    }
+    const PlacedLanes plan({list}, style(bytes(nest_.input.dtype)));
     std::vector<Value> vectors;
-    for (int64_t start : plan.starts()) vectors.push_back(load(tile, row, start, offset, 1));
+    for (int64_t start : plan.starts())
+      vectors.push_back(load(tile, taps, row, {first + start, plan.width(), end}));
     Value lanes = no_value;
     plan.extract(b_, vectors, [&](size_t, Value value) { lanes = value; });
     return lanes;
   }
 
-  int64_t reach() const { return dim_.extent(); }
+  // x in the lanes whose windows have that tap.
+  Value where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise) {
+    const std::vector<int64_t>& present = taps.present[tap];
+    if (present.empty()) return x;
+    return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, otherwise);
+  }
 
   // ------------------------------------------------------------------------------------------------ facts of
   // a tile
-  bool in_image(const Tile& tile, int64_t position) const {
-    const int64_t input = tile.begin * dim_.stride - dim_.pad_begin + position;
-    return input >= 0 && input < dim_.visible_input();
-  }
+  bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
 
   bool any_lane(const Tile& tile, int64_t tap) const {
-    for (int64_t lane = 0; lane < tile.valid; ++lane)
-      if (in_image(tile, lane * dim_.stride + tap * dim_.dilation)) return true;
+    for (int64_t lane = 0; lane < tile.valid; ++lane) {
+      const Window window = dim_.whole_window(tile.begin + lane);
+      if (tap < window.taps && in_image(window.first + tap * window.step)) return true;
+    }
     return false;
   }
 
@@ -306,21 +319,23 @@ class ChannelsFirst {
     return std::vector<int64_t>(static_cast<size_t>(tile.lanes), 0);
   }
 
-  std::vector<int64_t> first_taps(const Tile& tile) const {
+  // Offset of each lane's first tap inside the image.
+  std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const {
     std::vector<int64_t> first = no_offsets(tile);
-    for (int64_t lane = 0; lane < tile.valid; ++lane)
-      first[static_cast<size_t>(lane)] = dim_.window(tile.begin + lane).first_tap * dim_.dilation;
+    for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+      const Window window = dim_.window(tile.begin + static_cast<int64_t>(lane));
+      if (window.taps == 0) continue;
+      const int64_t skipped = (window.first - taps.windows[lane].first) / window.step;
+      first[lane] = skipped * low_.index_step(outer_);
+    }
     return first;
   }
 
-  Lanes stored_lanes(const Tile& tile, Value origin) const {
+  Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, int64_t inputs) {
     Lanes lanes = Lanes::channels(tile.lanes);
-    lanes.origin = origin;
-    lanes.index_step = dim_.stride;
     std::vector<int64_t> empty = no_offsets(tile);
-    for (int64_t lane = 0; lane < tile.lanes; ++lane) {
+    for (int64_t lane = 0; lane < tile.valid; ++lane) {
       const size_t i = static_cast<size_t>(lane);
-      if (lane >= tile.valid) continue;
       const Window window = dim_.window(tile.begin + lane);
       lanes.divisor_taps[i] = divisor_taps(nest_, window);
       empty[i] = window.taps == 0;
@@ -330,7 +345,19 @@ class ChannelsFirst {
       lanes.stored = no_offsets(tile);
       std::fill_n(lanes.stored.begin(), tile.valid, 1);
     }
+    if (nest_.indices) place_indices(lanes, tile, taps, iv, inputs);
     return lanes;
+  }
+
+  // What the columns add to the indices.
+  void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, int64_t inputs) {
+    const int64_t weight = low_.index_rule().dims[outer_];
+    if (low_.index_rule().of_window) return;
+    lanes.origin = b_.iconst(taps.origin * weight);
+    if (iv != no_value) lanes.origin = b_.iadd(lanes.origin, b_.imul(iv, b_.iconst(inputs * weight)));
+    lanes.ramp = no_offsets(tile);
+    for (size_t lane = 0; lane < taps.windows.size(); ++lane)
+      lanes.ramp[lane] = (taps.windows[lane].first - taps.origin) * weight;
   }
 
   int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_rows : 1; }
@@ -342,7 +369,6 @@ class ChannelsFirst {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
-  const bool masks_;
 };
 
 Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& schedule, Isa isa) {
@@ -352,11 +378,15 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
   if (!columns_adjacent(nest))
     return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
                        "use channels_last(lanes=1)");
+  const std::vector<TileLoop> row = cut_row(nest, schedule, isa);
+  if (!is_short(nest.dims.back(), row))
+    return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
+                       "use channels_last(lanes=1)");
   if (schedule.order == Order::rows_first) {
     if (!(*reducer)->any_order())
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
                          "use order=row_major");
-    if (!holds_row(nest, schedule.lanes, (*reducer)->working_bytes(), isa))
+    if (!holds_rows(nest, row, schedule.lanes, (*reducer)->working_bytes(), isa))
       return unsupported("schedule.registers",
                          "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");

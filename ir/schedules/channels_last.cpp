@@ -66,6 +66,7 @@ class ChannelsLast {
         at.input = plus(at.input, iv, channel_bytes(nest_.input, block));
         at.output = plus(at.output, iv, channel_bytes(nest_.output, block));
         if (nest_.indices) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
+        low_.add_channels(at, 0, iv, block);
       }
       emit_slices(at, slices(0, block, schedule_.lanes, schedule_.tail));
       if (blocks > 1) low_.close(1);
@@ -82,10 +83,10 @@ class ChannelsLast {
     const std::vector<int64_t> no_offset(static_cast<size_t>(lanes), 0);
     reducer_.plan(side.size(), nest_.full_taps());
     const Lowering::States fresh(side.size(), reducer_.start(no_offset));
-    const auto leaf = [&](Lowering::States states, const Address& at, const TapOffset& offset) {
+    const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
-        const Address address = plus(at, channel_bytes(nest_.input, side[i].begin));
-        states[i] = reducer_.accumulate(states[i], load(type, address, side[i].stored), offset);
+        const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
+        states[i] = reducer_.accumulate(states[i], load(type, address, side[i].stored), at.offset);
       }
       return states;
     };
@@ -94,8 +95,16 @@ class ChannelsLast {
       Cursor at = cursor;
       at.output = plus(at.output, channel_bytes(nest_.output, side[i].begin));
       if (nest_.indices) at.indices = plus(at.indices, channel_bytes(*nest_.indices, side[i].begin));
-      low_.store(at, states[i], Lanes::channels(lanes, side[i].stored));
+      low_.add_channels(at, side[i].begin, no_value, 0);
+      low_.store(at, states[i], channel_lanes(side[i]));
     }
+  }
+
+  Lanes channel_lanes(const Slice& slice) const {
+    Lanes lanes = Lanes::channels(slice.lanes, slice.stored);
+    const int64_t step = low_.index_rule().channel;
+    for (int lane = 0; step != 0 && lane < slice.lanes; ++lane) lanes.ramp.push_back(lane * step);
+    return lanes;
   }
 
   Value load(Type type, const Address& address, const std::vector<int64_t>& wanted) {

@@ -2,11 +2,11 @@
 // tables that tell border windows from full ones without a branch on data; reducing over taps; storing values
 // and indices.
 //
-// Borders. The outputs along a dimension fall into runs that keep the same taps (ir/nest.h); their number is
-// bounded by the kernel, not by the tensor. A dimension with more than one run is walked as `for run in
-// table: for output in run`, so one piece of code serves every run. A run also says whether its windows are
-// full; a loop with that 0 or 1 as its trip count picks the straight-line code for full windows and the
-// counted loops for the others.
+// Borders and periods. The outputs along a dimension fall into runs that keep the same taps (ir/windows.h). A
+// dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so one
+// piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows are
+// the usual ones; a loop with that 0 or 1 as its trip count picks the straight-line code for them and the
+// counted loops for the others. Tasks over a dimension are its periods.
 #pragma once
 
 #include <array>
@@ -22,25 +22,39 @@ namespace pooljit::ir {
 Address plus(Address address, int64_t bytes);
 Address plus(Address address, Value iv, int64_t bytes);
 
+// A stride of a view in bytes.
+int64_t byte_stride(const View& view, int64_t elements);
+// True if the taps of the dimension are summed in parts.
+bool is_long(const NestDim& dim);
+
 // What one dimension's window adds to the divisor of an average, as a factor; 1 where the window has no tap
 // (its sum is 0).
 int64_t divisor_taps(const PoolNest& nest, const Window& window);
 
 // What is known of one dimension's window where the cursor stands. Index values; iconst where the window is
-// full.
+// the usual one.
 struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
   std::array<Value, 3> parts = {};  // taps as digits of base Lowering::part, most significant first
-  Value first = no_value;    // input position of the first visible tap, at the output that the loops stand at
-  Value outputs = no_value;  // how many outputs the run has
+  Value first = no_value;      // input position of the first visible tap, at the output that the loops stand at
+  Value first_tap = no_value;  // its number in the window
+  Value periods = no_value;    // how many the run has
+  Value phases = no_value;     // how many outputs of each period it has
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
 struct Cursor {
   Address input, output, indices;
   boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
-  Value full = no_value;  // index 0 or 1: all opened windows are full; iconst 1 where they always are
+  Value full = no_value;   // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
+  Value index = no_value;  // what batch and channel add to an index
+};
+
+// Where a tap is read.
+struct TapAt {
+  Address input;
+  TapOffset offset;
 };
 
 // How a vector of outputs is stored.
@@ -50,16 +64,28 @@ struct Lanes {
   std::vector<int64_t>
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
-  Value origin = no_value;     // of lane 0's window along that dimension; only where indices are asked for
-  int64_t index_step = 0;      // of the plane index from lane to lane
+  // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
+  Value origin = no_value;
+  std::vector<int64_t> ramp;  // empty: nothing
 
   static Lanes channels(int count, std::vector<int64_t> stored = {});
 };
 
+// What is known of a dimension before any code is emitted.
+struct DimPlan {
+  Period period;
+  std::vector<Run> runs;
+  int64_t usual_taps = 1;
+  int64_t usual_divisor = 1;  // of the windows with so many taps
+  bool is_usual(const PoolNest& nest, const Run& run) const;
+  bool one_run = false;     // of usual windows: no table
+  bool one_phase = false;   // every run has one
+  bool may_be_empty = false;
+};
+
 class Lowering {
  public:
-  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer)
-      : nest_(nest), b_(builder), reducer_(reducer) {}
+  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer);
 
   // --- positions; each returns how many loops it opened, for close()
   Cursor start();
@@ -67,20 +93,22 @@ class Lowering {
   int open_channels(Cursor& cursor);
   // The next dimension: first its runs, then the outputs of the run. task: callers of the kernel may split
   // it.
-  enum class Runs { all, borders };  // borders: not the run of full windows
+  enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
   int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
   int open_outputs(Cursor& cursor);
   void close(int loops);
-  // Emits body for full windows and again for the others, each under a loop that runs it 0 or 1 times; once
-  // where all are full. For full windows the body's cursor has constants.
+  // Emits body for usual windows and again for the others, each under a loop that runs it 0 or 1 times; once
+  // where all are usual. For usual windows the body's cursor has constants.
   void split_full(const Cursor& cursor, const std::function<void(Cursor)>& body);
 
-  // A dimension's full window, for cursors that stand inside the image along it.
-  WindowAt full_window(size_t dim);
+  // A window of the usual taps, for cursors that stand inside the image along it.
+  WindowAt usual_window(size_t dim);
+  // Adds to the index that the cursor carries: channels, as `begin` + iv * step (iv may be absent).
+  void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
 
   // --- taps
   using States = boost::container::small_vector<State, 4>;
-  using Leaf = std::function<States(States, const Address&, const TapOffset&)>;
+  using Leaf = std::function<States(States, const TapAt&)>;
   // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
   // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
   // straight-line code, others loops. fresh: the states of "no tap yet".
@@ -90,15 +118,14 @@ class Lowering {
   // --- results
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
-  int64_t plane_stride(size_t dim) const;  // elements of the logical plane from one position to the next
+  const IndexRule& index_rule() const { return rule_; }
+  // What an index moves by from tap to tap along a dimension.
+  int64_t index_step(size_t dim) const;
 
   static constexpr int64_t part =
       128;  // the most float additions into one accumulator before it joins the next level
 
  private:
-  struct Steps {  // bytes
-    int64_t input, output, indices;
-  };
   struct Walk {
     const Cursor& cursor;
     size_t dims;
@@ -108,26 +135,34 @@ class Lowering {
   };
   struct Level {
     size_t dim;
-    Address at;
-    TapOffset offset;
+    TapAt at;
     States states;
   };
-  Steps dim_steps(size_t dim, int64_t input_positions) const;
-  int open_task(Cursor& cursor, const char* name, int64_t extent, const Steps& steps);
-  void move(Cursor& cursor, Value begin, const Steps& steps);
-  void iterate(Cursor& cursor, Value iv, const Steps& steps);
+  bool indexed() const { return nest_.indices.has_value(); }
+  int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride, int64_t index_weight);
+  // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
+  void move_input(Cursor& cursor, size_t dim, Value positions);
+  void move_output(Cursor& cursor, size_t dim, Value positions);
+  void iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions);
+  void iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions);
+  void move(Address& address, Value count, int64_t bytes);
+  Value add_product(Value sum, Value factor, int64_t constant);
+  void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
   States reduce_level(const Walk& walk, const Level& level);
   States reduce_straight(const Walk& walk, Level level);
   Level reduce_loop(const Walk& walk, Level level, Value trip, int depth);
+  Value carried_offset(const TapOffset& offset, int lanes);
   States combine(const States& a, const States& b);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
-  Value plane_index(const Cursor& cursor, const Lanes& lanes);
+  Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
 
   const PoolNest& nest_;
   Builder& b_;
   Reducer& reducer_;
+  const IndexRule rule_;
+  std::vector<DimPlan> plans_;
 };
 
 }  // namespace pooljit::ir

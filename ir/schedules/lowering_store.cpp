@@ -1,0 +1,69 @@
+// Lowering: storing values and indices.
+#include <algorithm>
+
+#include "ir/schedules/lowering.h"
+
+namespace pooljit::ir {
+
+void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
+  Divisor divisor{b_.iconst(1), lanes.divisor_taps};
+  for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);
+  const Value value = reducer_.finish(state, divisor);
+  const Type type = b_.type(value);
+  const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
+  b_.store(cursor.output, value, mask);
+  if (indexed()) store_indices(cursor, reducer_.winner(state), lanes);
+}
+
+// Index of the origin of lane 0's window.
+Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
+  Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
+  for (size_t i = 0; i < cursor.windows.size(); ++i) {
+    const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
+    index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
+  }
+  return index;
+}
+
+// 1 if every opened window has a tap, else 0; iconst 1 where none can be empty.
+Value Lowering::any_tap(const Cursor& cursor) {
+  Value any = b_.iconst(1);
+  for (size_t i = 0; i < cursor.windows.size(); ++i)
+    if (plans_[i].may_be_empty) any = b_.imul(any, b_.imin(b_.iconst(1), cursor.windows[i].taps));
+  return any;
+}
+
+// The offsets of the winners stay narrow until here. They are put together in lanes of the stored dtype, or
+// in those of the offsets if that is narrower.
+void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& lanes) {
+  const DType stored = nest_.indices->dtype;
+  const DType dtype = bytes(stored) < 4 ? b_.type(winner).dtype : stored;
+  const int chunk = std::min(lanes.count, info(b_.isa()).vector_bytes / bytes(dtype));
+  const Type type = Type::vec(dtype, chunk);
+  const Value origin = b_.splat(type, index_of_lane_zero(cursor, lanes));
+  const Value any = any_tap(cursor);
+  const auto part_of = [&](const std::vector<int64_t>& all, int begin) {
+    return std::vector<int64_t>(all.begin() + begin, all.begin() + begin + chunk);
+  };
+  for (int begin = 0; begin < lanes.count; begin += chunk) {
+    std::vector<int64_t> wanted;
+    for (int lane = begin; lane < begin + chunk; ++lane) wanted.push_back(lane);
+    const Value half = chunk == lanes.count ? winner : b_.shuffle(winner, no_value, wanted);
+    Value index = b_.binary(Op::add, b_.cvt(dtype, half), origin);
+    if (!lanes.ramp.empty()) index = b_.binary(Op::add, index, b_.vconst(type, part_of(lanes.ramp, begin)));
+    if (!b_.constant(any)) {  // all ones where the window is empty: -1
+      index = b_.binary(Op::and_, index, b_.splat(type, b_.imul(any, b_.iconst(-1))));
+      index = b_.binary(Op::or_, index, b_.splat(type, b_.iadd(any, b_.iconst(-1))));
+    }
+    if (!lanes.empty.empty())
+      index =
+          b_.select(b_.vmask(type.mask_of(), part_of(lanes.empty, begin)), b_.vconst_splat(type, -1), index);
+    index = b_.cvt(stored, index);
+    const Value mask = lanes.stored.empty()
+                           ? no_value
+                           : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));
+    b_.store(plus(cursor.indices, int64_t{begin} * bytes(stored)), index, mask);
+  }
+}
+
+}  // namespace pooljit::ir

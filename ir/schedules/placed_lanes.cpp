@@ -1,0 +1,144 @@
+#include "ir/schedules/placed_lanes.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/check.h"
+
+namespace pooljit::ir {
+
+PlacedLanes::PlacedLanes(std::vector<List> lists, Style style)
+    : lists_(std::move(lists)), lanes_(static_cast<int>(lists_[0].size())) {
+  for (const List& list : lists_) span_ = std::max(span_, *std::max_element(list.begin(), list.end()) + 1);
+  POOLJIT_CHECK(span_ > 0, "placed lanes without a position");
+  width_ = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(lanes_),
+                                               std::bit_floor(static_cast<uint64_t>(span_))));
+  first_vector_.assign(lists_.size(), 0);
+  const int64_t stride = style == Style::group ? common_stride() : 0;
+  grouped_ = stride > 0 && width_ == lanes_;
+  grouped_ ? group(stride) : cover();
+}
+
+std::vector<PlacedLanes::List> PlacedLanes::strided(int lanes, int64_t stride,
+                                                    const std::vector<int64_t>& offsets) {
+  std::vector<List> lists;
+  for (int64_t offset : offsets) {
+    lists.emplace_back();
+    for (int lane = 0; lane < lanes; ++lane) lists.back().push_back(lane * stride + offset);
+  }
+  return lists;
+}
+
+// The stride of a regular list; 0 if it is none.
+int64_t PlacedLanes::stride_of(const List& list) const {
+  if (lanes_ == 1) return 1;
+  const int64_t stride = list[1] - list[0];
+  for (size_t lane = 1; lane < list.size(); ++lane)
+    if (list[lane] == anything || list[lane - 1] == anything || list[lane] - list[lane - 1] != stride) return 0;
+  return std::max<int64_t>(stride, 0);
+}
+
+int64_t PlacedLanes::common_stride() const {
+  const int64_t stride = stride_of(lists_[0]);
+  const bool all = std::all_of(lists_.begin(), lists_.end(),
+                               [&](const List& list) { return stride_of(list) == stride; });
+  return all && std::is_sorted(lists_.begin(), lists_.end()) ? stride : 0;
+}
+
+// From left to right: a vector wherever a needed position is not loaded yet.
+void PlacedLanes::cover() {
+  std::vector<int64_t> needed;
+  for (const List& list : lists_)
+    for (int64_t position : list)
+      if (position != anything) needed.push_back(position);
+  std::sort(needed.begin(), needed.end());
+  for (int64_t position : needed)
+    if (starts_.empty() || position >= starts_.back() + width_)
+      starts_.push_back(std::min(position, span_ - width_));
+}
+
+// From the last list down: `stride` vectors that end at its last element serve the lists of one stride.
+void PlacedLanes::group(int64_t stride) {
+  for (size_t last = lists_.size(); last > 0;) {
+    const int64_t base = std::max<int64_t>(0, lists_[last - 1][0] - (stride - 1));
+    const size_t first_vector = starts_.size();
+    for (int64_t i = 0; i < stride; ++i) starts_.push_back(std::min(base + i * width_, span_ - width_));
+    for (; last > 0 && lists_[last - 1][0] >= base; --last) first_vector_[last - 1] = first_vector;
+  }
+}
+
+PlacedLanes::Source PlacedLanes::find(int64_t position, size_t not_before) const {
+  if (position == anything) return {nowhere, 0};
+  for (size_t i = not_before; i < starts_.size(); ++i)
+    if (starts_[i] <= position && position < starts_[i] + width_) return {i, position - starts_[i]};
+  POOLJIT_CHECK(false, "a placed position is not covered by any vector");
+}
+
+std::vector<PlacedLanes::Source> PlacedLanes::sources(size_t list) const {
+  std::vector<Source> found;
+  for (int64_t position : lists_[list]) found.push_back(find(position, first_vector_[list]));
+  return found;
+}
+
+// One shuffle for each vector after the first; lanes that are not placed yet keep their place. (Where the
+// vectors are shorter than the result there are two at most, which cover the span.)
+Value PlacedLanes::gather(Builder& builder, const std::vector<Value>& vectors,
+                          const std::vector<Source>& wanted) const {
+  std::vector<size_t> used;
+  for (const Source& source : wanted)
+    if (source.vector != nowhere && std::find(used.begin(), used.end(), source.vector) == used.end())
+      used.push_back(source.vector);
+  const auto lanes_from = [&](const std::vector<size_t>& sources, bool placed) {
+    std::vector<int64_t> list;
+    for (size_t lane = 0; lane < wanted.size(); ++lane) {
+      const auto at = std::find(sources.begin(), sources.end(), wanted[lane].vector) - sources.begin();
+      const bool here = static_cast<size_t>(at) < sources.size();
+      const int64_t side = placed ? lanes_ : at * width_;
+      list.push_back(here ? side + wanted[lane].lane : static_cast<int64_t>(lane) % width_);
+    }
+    return list;
+  };
+  if (used.size() == 1) {
+    const std::vector<int64_t> list = lanes_from(used, false);
+    const bool identity = width_ == lanes_ && std::is_sorted(list.begin(), list.end()) && list.front() == 0 &&
+                          list.back() == lanes_ - 1 &&
+                          std::adjacent_find(list.begin(), list.end()) == list.end();
+    return identity ? vectors[used[0]] : builder.shuffle(vectors[used[0]], no_value, list);
+  }
+  Value result = builder.shuffle(vectors[used[0]], vectors[used[1]], lanes_from({used[0], used[1]}, false));
+  for (size_t i = 2; i < used.size(); ++i)
+    result = builder.shuffle(result, vectors[used[i]], lanes_from({used[i]}, true));
+  return result;
+}
+
+// An earlier list whose lanes 1, 2, ... are the lanes 0, 1, ... of this one; `nowhere` if there is none.
+size_t PlacedLanes::one_lane_before(size_t list) const {
+  const List& wanted = lists_[list];
+  if (wanted.back() == anything) return nowhere;
+  for (size_t before = 0; before < list; ++before)
+    if (std::equal(wanted.begin(), wanted.end() - 1, lists_[before].begin() + 1)) return before;
+  return nowhere;
+}
+
+void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const {
+  std::vector<Value> extracted;
+  for (size_t i = 0; i < lists_.size(); ++i) {
+    const std::vector<Source> wanted = sources(i);
+    std::vector<size_t> used;
+    for (const Source& source : wanted) used.push_back(source.vector);
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    // The vector of one stride before, moved by a lane, has all but the last element.
+    const size_t before = used.size() > 2 && !grouped_ && width_ == lanes_ ? one_lane_before(i) : nowhere;
+    if (before != nowhere) {
+      std::vector<int64_t> list;
+      for (int lane = 1; lane < lanes_; ++lane) list.push_back(lane);
+      list.push_back(lanes_ + wanted.back().lane);
+      extracted.push_back(builder.shuffle(extracted[before], vectors[wanted.back().vector], list));
+    } else {
+      extracted.push_back(gather(builder, vectors, wanted));
+    }
+    take(i, extracted.back());
+  }
+}
+
+}  // namespace pooljit::ir
