@@ -140,6 +140,14 @@ size_t Numbers::size(Value value) const {
   return static_cast<size_t>(t.kind == Type::Kind::mask ? t.lanes : t.vector_bytes());
 }
 
+int64_t Numbers::bits(Value value, int lane) const {
+  const DType dtype = type(value).dtype;
+  const auto width = static_cast<size_t>(bytes(dtype));
+  int64_t bits = 0;
+  std::memcpy(&bits, lanes(value) + static_cast<size_t>(lane) * width, width);
+  return lane_bits(dtype, bits);
+}
+
 void Numbers::copy(Value to, Value from) { std::memcpy(lanes(to), lanes(from), size(to)); }
 
 void Numbers::load(Value to, const Access& access, const uint8_t* mask, Value pass) {

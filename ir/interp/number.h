@@ -17,6 +17,7 @@ class Numbers {
   void compute(const Inst& inst);
   void splat(Value to, int64_t index);
   const uint8_t* mask(Value value) const { return lanes(value); }
+  int64_t bits(Value value, int lane) const;  // as lane_bits keeps them
   void load(Value to, const Access& access, const uint8_t* mask, Value pass);
   void store(Value from, const Access& access, const uint8_t* mask);
 

@@ -1,0 +1,193 @@
+#include "ir/interp/provenance.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace pooljit::ir {
+
+int64_t identity_bits(DType dtype, bool is_max) {
+  const int bits = info(dtype).bits;
+  if (is_float(dtype)) {
+    // All exponent bits set, no mantissa: an infinity.
+    const int mantissa = bits == 64 ? 52 : bits == 32 ? 23 : info(dtype).text == "bf16" ? 7 : 10;
+    const uint64_t exponent = ((uint64_t{1} << (bits - 1 - mantissa)) - 1) << mantissa;
+    return lane_bits(dtype, static_cast<int64_t>(exponent | (is_max ? uint64_t{1} << (bits - 1) : 0)));
+  }
+  if (!is_signed_int(dtype)) return is_max ? 0 : lane_bits(dtype, -1);
+  const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - bits);
+  return is_max ? lowest : ~lowest;
+}
+
+const Joined& Provenance::value(TermId id) {
+  if (const auto known = values_.find(id); known != values_.end()) return known->second;
+  Joined read = read_value(id);
+  return values_.emplace(id, std::move(read)).first->second;
+}
+
+Joined Provenance::read_value(TermId id) {
+  const LaneTerm& term = graph_[id];
+  switch (term.kind) {
+    case LaneTerm::Kind::constant:
+      return constant_value(term);
+    case LaneTerm::Kind::input:
+      return {{term.imm}, is_float(term.dtype) ? Nans::kept : Nans::never, term.dtype};
+    case LaneTerm::Kind::pack:
+      throw Unreadable{"an element that is put together from bytes of others"};
+    case LaneTerm::Kind::op:
+      break;
+  }
+  if (term.op == Op::cvt) return converted(term);
+  if (is_pick(term)) return picked(term);
+  if (term.op == Op::select) return selected(term);
+  throw Unreadable{fmt::format("{} of input elements", info(term.op).text)};
+}
+
+// A constant takes part as no element if no element is beyond it.
+Joined Provenance::constant_value(const LaneTerm& term) const {
+  const bool both_integers = !is_float(input_) && !is_float(term.dtype);
+  if (term.imm == identity_bits(term.dtype, is_max_) ||
+      (both_integers && term.imm == identity_bits(input_, is_max_)))
+    return {{}, Nans::never, term.dtype};
+  throw Unreadable{
+      fmt::format("the constant 0x{:x} of {} takes part in it", term.imm, info(term.dtype).text)};
+}
+
+// Conversions to a wider type keep the order; back to the elements' own type, the value.
+Joined Provenance::converted(const LaneTerm& term) {
+  Joined joined = value(term.args[0]);
+  const DType from = graph_[term.args[0]].dtype;
+  const bool widens = bytes(from) < bytes(term.dtype) && (is_signed_int(term.dtype) || !is_signed_int(from));
+  if (is_float(from) != is_float(term.dtype) || !(widens || (term.dtype == input_ && joined.dtype == from)))
+    throw Unreadable{fmt::format("a conversion of {} to {}", info(from).text, info(term.dtype).text)};
+  joined.dtype = term.dtype;
+  return joined;
+}
+
+Joined Provenance::append(const Joined& before, const Joined& after, Nans nans) {
+  Joined joined = before;
+  joined.elements.insert(joined.elements.end(), after.elements.begin(), after.elements.end());
+  joined.nans = nans;
+  return joined;
+}
+
+// max(x, y) is y where they are equal or one is a NaN: y may then be no NaN, and x no more than one element.
+Joined Provenance::picked(const LaneTerm& term) {
+  const Joined &x = value(term.args[0]), &y = value(term.args[1]);
+  if (x.dtype != term.dtype || y.dtype != term.dtype)
+    throw Unreadable{"a comparison of elements as another type than theirs"};
+  if (x.elements.empty()) return y;
+  if (y.nans != Nans::never || x.nans == Nans::win)
+    throw Unreadable{fmt::format("a {} that may lose a NaN", info(term.op).text)};
+  return append(y, x, Nans::never);
+}
+
+TermId Provenance::nan_test(TermId mask) const {
+  const LaneTerm& term = graph_[mask];
+  const bool is_test = term.kind == LaneTerm::Kind::op && term.op == Op::cmp &&
+                       term.args[0] == term.args[1] &&
+                       (term.pred == Predicate::un || term.pred == Predicate::ne);
+  return is_test ? term.args[0] : no_term;
+}
+
+Provenance::Wins Provenance::comparison(TermId mask) const {
+  const LaneTerm& term = graph_[mask];
+  if (term.kind != LaneTerm::Kind::op || term.op != Op::cmp) return {};
+  if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {term.args[0], term.args[1], false};
+  if (term.pred == (is_max_ ? Predicate::lt : Predicate::gt)) return {term.args[1], term.args[0], false};
+  return {};
+}
+
+Provenance::Wins Provenance::wins(TermId mask) const {
+  const LaneTerm& term = graph_[mask];
+  if (term.kind != LaneTerm::Kind::op || term.op != Op::or_) return comparison(mask);
+  for (int i : {0, 1}) {
+    const Wins found = comparison(term.args[i]);
+    if (found.x != no_term && nan_test(term.args[1 - i]) == found.x) return {found.x, found.y, true};
+  }
+  return {};
+}
+
+Joined Provenance::selected(const LaneTerm& term) {
+  const TermId chosen = term.args[1], other = term.args[2];
+  Wins found = wins(term.args[0]);
+  if (found.x != chosen || found.y != other) found = {};
+  const LaneTerm& most = graph_[other];
+  if (nan_test(term.args[0]) == chosen && most.kind == LaneTerm::Kind::op && is_pick(most) &&
+      most.args[0] == chosen)
+    found = {chosen, most.args[1], true};
+  if (found.x == no_term) throw Unreadable{"a choice among elements that is none of a maximum's"};
+  const Joined &x = value(found.x), &y = value(found.y);
+  if (x.dtype != y.dtype || x.dtype != term.dtype)
+    throw Unreadable{"a comparison of elements as another type than theirs"};
+  if (x.elements.empty()) return y;  // nothing is beyond the lowest value
+  const bool never = x.nans == Nans::never && y.nans == Nans::never;
+  if (never) return append(y, x, Nans::never);
+  if (!found.nan_wins && y.nans == Nans::never && x.nans == Nans::kept) return append(y, x, Nans::never);
+  if (!found.nan_wins) throw Unreadable{"a comparison that may lose a NaN, or keep one that must not win"};
+  return append(y, x, Nans::win);
+}
+
+const Winner& Provenance::winner(TermId id) {
+  if (const auto known = winners_.find(id); known != winners_.end()) return known->second;
+  Winner read = read_winner(id);
+  return winners_.emplace(id, std::move(read)).first->second;
+}
+
+Winner Provenance::read_winner(TermId id) {
+  const LaneTerm& term = graph_[id];
+  if (term.kind == LaneTerm::Kind::constant) return {{{-1, term.imm}}, Nans::kept};
+  if (term.kind != LaneTerm::Kind::op) throw Unreadable{"an index that is an input element"};
+  if (term.op != Op::select) return moved(term);
+  const Wins found = wins(term.args[0]);
+  if (found.x == no_term) throw Unreadable{"a choice of an index that is none of a maximum's"};
+  if (value(found.x).elements.empty()) return this->winner(term.args[2]);
+  Winner winner{rows(term.args[2], found.y), found.nan_wins ? Nans::win : Nans::never};
+  for (const TermId part : {term.args[1], term.args[2]}) {
+    const Nans nans = this->winner(part).nans;
+    if (nans != Nans::kept && nans != winner.nans) throw Unreadable{"an index that treats NaNs in two ways"};
+  }
+  const std::vector<Winner::Row> after = rows(term.args[1], found.x);
+  winner.rows.insert(winner.rows.end(), after.begin(), after.end());
+  return winner;
+}
+
+// The index's rows belong to the elements of the value that it goes with.
+std::vector<Winner::Row> Provenance::rows(TermId index, TermId value_term) {
+  std::vector<Winner::Row> rows = winner(index).rows;
+  const std::vector<int64_t>& elements = value(value_term).elements;
+  if (rows.size() == 1 && rows[0].element == -1) {
+    if (elements.size() > 1) throw Unreadable{"one index for several elements"};
+    return {{elements.empty() ? -1 : elements[0], rows[0].index}};
+  }
+  size_t at = 0;
+  for (const Winner::Row& row : rows)
+    if (row.element != -1 && (at == elements.size() || elements[at++] != row.element))
+      throw Unreadable{"an index that goes with another value"};
+  if (at != elements.size()) throw Unreadable{"an index that goes with another value"};
+  return rows;
+}
+
+// Arithmetic with constants and conversions move each row's number.
+Winner Provenance::moved(const LaneTerm& term) {
+  const bool is_first = !graph_.is_constant(term.args[0]);
+  Winner winner = this->winner(term.args[is_first ? 0 : 1]);
+  const auto other = term.args[is_first ? 1 : 0];
+  const bool has_constant = other != no_term && graph_.is_constant(other);
+  const int64_t constant = has_constant ? graph_[other].imm : 0;
+  for (auto& [element, index] : winner.rows) {
+    int64_t moved = index;
+    if (term.op == Op::add && has_constant)
+      moved = index + constant;
+    else if (term.op == Op::mul && has_constant)
+      moved = index * constant;
+    else if (term.op == Op::sub && has_constant && is_first)
+      moved = index - constant;
+    else if (term.op != Op::cvt || is_float(term.dtype))
+      throw Unreadable{fmt::format("{} of indices", info(term.op).text)};
+    index = lane_bits(term.dtype, moved);
+  }
+  return winner;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,81 @@
+// Provenance: terms read as maxima (or minima) of input elements, and as the indices of the winners.
+//
+// A value is a sequence of elements. It stands for the first of the largest, or, where NaNs propagate, for a
+// NaN if one of them is; with an index, for the last NaN. Two sequences are joined by what lowering writes
+// (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN. Every other way to
+// compute with elements is refused, so a sequence that is read is a theorem about the Program.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/interp/terms.h"
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// What becomes of NaNs among the elements.
+enum class Nans : uint8_t {
+  kept,   // one element, or none yet: a NaN stays itself
+  win,    // any NaN makes the result NaN
+  never,  // the result is no NaN: they count as absent
+};
+
+struct Joined {
+  std::vector<int64_t> elements;  // offsets in bytes, in the order in which ties are decided
+  Nans nans = Nans::never;
+  DType dtype = DType::f32;
+};
+
+struct Winner {
+  // The index that the result has where this element wins. An element of -1 stands for "no element yet".
+  struct Row {
+    int64_t element, index;
+  };
+  std::vector<Row> rows;  // in the order in which ties are decided
+  Nans nans = Nans::kept;
+};
+
+class Provenance {
+ public:
+  // is_max: largest or smallest; input: the elements' type.
+  Provenance(const TermGraph& graph, bool is_max, DType input)
+      : graph_(graph), is_max_(is_max), input_(input) {}
+
+  // Both throw Unreadable.
+  const Joined& value(TermId id);
+  const Winner& winner(TermId id);
+
+ private:
+  // What a mask says: x wins over y where it is greater (or a NaN); no_term: nothing of the kind.
+  struct Wins {
+    TermId x = no_term, y = no_term;
+    bool nan_wins = false;
+  };
+  TermId nan_test(TermId mask) const;  // of what; no_term: it is none
+  Wins comparison(TermId mask) const;
+  Wins wins(TermId mask) const;
+  bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }
+
+  Joined read_value(TermId id);
+  Joined constant_value(const LaneTerm& term) const;
+  Joined converted(const LaneTerm& term);
+  Joined picked(const LaneTerm& term);
+  Joined selected(const LaneTerm& term);
+  static Joined append(const Joined& before, const Joined& after, Nans nans);
+  Winner read_winner(TermId id);
+  Winner moved(const LaneTerm& term);
+  std::vector<Winner::Row> rows(TermId index, TermId value);
+
+  const TermGraph& graph_;
+  bool is_max_;
+  DType input_;
+  std::unordered_map<TermId, Joined> values_;
+  std::unordered_map<TermId, Winner> winners_;
+};
+
+// The bits of the value that no element is beyond: -inf or the lowest for a maximum.
+int64_t identity_bits(DType dtype, bool is_max);
+
+}  // namespace pooljit::ir

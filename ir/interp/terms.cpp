@@ -1,0 +1,248 @@
+#include "ir/interp/terms.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+namespace {
+
+constexpr size_t roles = static_cast<size_t>(Param::Role::count) + 1;
+
+bool is_mask_op(const Inst& inst) { return inst.op == Op::cmp; }
+
+// The low part of integers: what a conversion to fewer bits keeps.
+bool keeps_low_bytes(const LaneTerm& to, const LaneTerm& from) {
+  return !is_float(to.dtype) && !is_float(from.dtype) && bytes(to.dtype) < bytes(from.dtype);
+}
+
+bool widens_by_zeros(const LaneTerm& to, DType from) {
+  return to.kind == LaneTerm::Kind::op && to.op == Op::cvt && info(from).cls == DTypeClass::unsigned_int &&
+         !is_float(to.dtype) && bytes(to.dtype) > bytes(from);
+}
+
+// Whether each value of `inner` fits into `outer`, both integers.
+bool fits(DType inner, DType outer) {
+  if (inner == outer) return true;
+  if (is_float(inner) || is_float(outer)) return false;
+  const bool room = bytes(inner) < bytes(outer);
+  return is_signed_int(inner) ? room && is_signed_int(outer) : room;
+}
+
+}  // namespace
+
+size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
+  uint64_t hash = static_cast<uint64_t>(term.kind) | static_cast<uint64_t>(term.op) << 8 |
+                  static_cast<uint64_t>(term.dtype) << 16 | static_cast<uint64_t>(term.pred) << 24 |
+                  static_cast<uint64_t>(term.saturate) << 32;
+  const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 0x9e3779b97f4a7c15 + (hash >> 29); };
+  mix(static_cast<uint64_t>(term.imm));
+  for (TermId arg : term.args) mix(static_cast<uint64_t>(arg));
+  return hash;
+}
+
+TermId TermGraph::add(const LaneTerm& term) {
+  const auto [at, is_new] = ids_.try_emplace(term, static_cast<TermId>(terms_.size()));
+  if (is_new) terms_.push_back(term);
+  return at->second;
+}
+
+std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
+  const LaneTerm& term = (*this)[id];
+  if (term.kind == LaneTerm::Kind::pack) return packs_[static_cast<size_t>(term.imm)];
+  const int64_t width = bytes(term.dtype);
+  std::vector<Byte> result;
+  if (term.kind == LaneTerm::Kind::constant) {
+    for (int64_t i = 0; i < width; ++i) result.push_back({no_term, term.imm >> (8 * i) & 0xff});
+  } else if (term.kind == LaneTerm::Kind::op && widens_by_zeros(term, (*this)[term.args[0]].dtype)) {
+    result = bytes_of(term.args[0]);
+    result.resize(static_cast<size_t>(width));
+  } else {
+    for (int64_t i = 0; i < width; ++i) result.push_back({id, i});
+  }
+  return result;
+}
+
+TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
+  if (std::all_of(bytes.begin(), bytes.end(), [](const Byte& byte) { return byte.term == no_term; })) {
+    int64_t bits = 0;
+    for (size_t i = 0; i < bytes.size(); ++i) bits |= bytes[i].number << (8 * i);
+    return constant(dtype, bits);
+  }
+  // A whole term, with nothing or zeros above it.
+  const TermId low = bytes[0].term;
+  const auto width = low == no_term ? size_t{0} : static_cast<size_t>(ir::bytes((*this)[low].dtype));
+  bool is_whole = width > 0 && width <= bytes.size();
+  for (size_t i = 0; is_whole && i < bytes.size(); ++i)
+    is_whole = bytes[i] == (i < width ? Byte{low, static_cast<int64_t>(i)} : Byte{});
+  if (is_whole && width == bytes.size()) return low;
+  if (is_whole && info((*this)[low].dtype).cls == DTypeClass::unsigned_int)
+    return add({.kind = LaneTerm::Kind::op, .op = Op::cvt, .dtype = dtype, .args = {low, no_term, no_term}});
+  // The low part of a term is a conversion to fewer bits.
+  bool is_low = low != no_term && width > bytes.size();
+  for (size_t i = 0; i < bytes.size(); ++i) is_low = is_low && bytes[i] == Byte{low, static_cast<int64_t>(i)};
+  if (is_low)
+    return add({.kind = LaneTerm::Kind::op, .op = Op::cvt, .dtype = dtype, .args = {low, no_term, no_term}});
+  packs_.push_back(bytes);
+  return add({.kind = LaneTerm::Kind::pack, .dtype = dtype, .imm = std::ssize(packs_) - 1});
+}
+
+Terms::Terms(const Program& program)
+    : program_(program), numbers_(program), offsets_(program.types.size()), stored_(roles) {
+  size_t lanes = 0;
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    offsets_[i] = lanes;
+    lanes += static_cast<size_t>(program.types[i].lanes);
+  }
+  lanes_.resize(lanes, no_term);
+}
+
+TermId Terms::constant_lane(Value value, int lane) {
+  const Type& t = type(value);
+  if (t.kind == Type::Kind::mask) return graph_.constant(DType::u8, numbers_.mask(value)[lane]);
+  return graph_.constant(t.dtype, numbers_.bits(value, lane));
+}
+
+void Terms::set_constant(Value value) {
+  for (int i = 0; i < type(value).lanes; ++i) lanes(value)[i] = constant_lane(value, i);
+}
+
+void Terms::copy(Value to, Value from) {
+  numbers_.copy(to, from);
+  std::copy_n(lanes(from), type(from).lanes, lanes(to));
+}
+
+void Terms::splat(Value to, int64_t index) {
+  numbers_.splat(to, index);
+  set_constant(to);
+}
+
+const uint8_t* Terms::mask(Value value) const {
+  for (int i = 0; i < type(value).lanes; ++i)
+    if (!graph_.is_constant(lanes(value)[i]))
+      throw Unreadable{"a mask that depends on the input guards memory"};
+  return numbers_.mask(value);
+}
+
+void Terms::load(Value to, const Access& access, const uint8_t* mask, Value pass) {
+  numbers_.load(to, access, mask, pass);
+  const Type& t = type(to);
+  for (int i = 0; i < t.lanes; ++i)
+    lanes(to)[i] = mask && !mask[i] ? lanes(pass)[i]
+                                    : graph_.input(t.dtype, access.offset + int64_t{i} * bytes(t.dtype));
+}
+
+void Terms::store(Value from, const Access& access, const uint8_t* mask) {
+  numbers_.store(from, access, mask);
+  const Type& t = type(from);
+  const Param::Role role = program_.params[static_cast<size_t>(access.slot)].role;
+  for (int i = 0; i < t.lanes; ++i)
+    if (!mask || mask[i])
+      stored_[static_cast<size_t>(role)][access.offset + int64_t{i} * bytes(t.dtype)] = lanes(from)[i];
+}
+
+void Terms::compute(const Inst& inst) {
+  numbers_.compute(inst);
+  const Value to = inst.results[0];
+  if (inst.args.empty()) return set_constant(to);
+  if (inst.op == Op::shuffle) return shuffle(inst);
+  if (inst.op == Op::bitcast && type(to).lanes != type(inst.args[0]).lanes) return bitcast(inst);
+  for (int i = 0; i < type(to).lanes; ++i) {
+    LaneTerm term = {.kind = LaneTerm::Kind::op,
+                     .op = inst.op,
+                     .dtype = type(is_mask_op(inst) ? inst.args[0] : to).dtype,
+                     .pred = inst.pred,
+                     .saturate = inst.saturate,
+                     .imm = inst.imm};
+    bool is_constant = true;
+    for (size_t a = 0; a < inst.args.size(); ++a) {
+      term.args[a] = lanes(inst.args[a])[i];
+      is_constant = is_constant && graph_.is_constant(term.args[a]);
+    }
+    lanes(to)[i] = is_constant ? constant_lane(to, i) : op_lane(inst, term);
+  }
+}
+
+void Terms::shuffle(const Inst& inst) {
+  const int64_t first_lanes = type(inst.args[0]).lanes;
+  TermId* to = lanes(inst.results[0]);
+  for (int64_t lane : inst.data)
+    *to++ = lane < first_lanes ? lanes(inst.args[0])[lane] : lanes(inst.args.back())[lane - first_lanes];
+}
+
+void Terms::bitcast(const Inst& inst) {
+  std::vector<TermGraph::Byte> all;
+  for (int i = 0; i < type(inst.args[0]).lanes; ++i)
+    for (const TermGraph::Byte& byte : graph_.bytes_of(lanes(inst.args[0])[i])) all.push_back(byte);
+  const Type& to = type(inst.results[0]);
+  const auto width = bytes(to.dtype);
+  for (int i = 0; i < to.lanes; ++i)
+    lanes(inst.results[0])[i] =
+        graph_.from_bytes(to.dtype, {all.begin() + i * width, all.begin() + (i + 1) * width});
+}
+
+TermId Terms::op_lane(const Inst& inst, const LaneTerm& term) {
+  if (inst.op == Op::select) return select_lane(term);
+  if (inst.op == Op::bitcast) return term.args[0];
+  if (type(inst.results[0]).kind == Type::Kind::mask && inst.op != Op::cmp) return mask_lane(inst, term);
+  if (inst.op == Op::and_ || inst.op == Op::or_ || inst.op == Op::shl || inst.op == Op::shr)
+    return bytes_lane(inst, term);
+  if (inst.op != Op::cvt) return graph_.add(term);
+  const LaneTerm& from = graph_[term.args[0]];
+  // Narrowed again to what it was widened from, or to what it fits into.
+  if (from.kind == LaneTerm::Kind::op && from.op == Op::cvt && graph_[from.args[0]].dtype == term.dtype &&
+      fits(term.dtype, from.dtype))
+    return from.args[0];
+  if (keeps_low_bytes(term, from) && !term.saturate) {
+    std::vector<TermGraph::Byte> low = graph_.bytes_of(term.args[0]);
+    low.resize(static_cast<size_t>(bytes(term.dtype)));
+    return graph_.from_bytes(term.dtype, low);
+  }
+  return graph_.add(term);
+}
+
+TermId Terms::mask_lane(const Inst& inst, const LaneTerm& term) {
+  for (int i : {0, 1}) {
+    if (!graph_.is_constant(term.args[i])) continue;
+    const bool is_set = graph_[term.args[i]].imm != 0;
+    if (is_set == (inst.op == Op::and_)) return term.args[1 - i];
+    return term.args[i];
+  }
+  return graph_.add(term);
+}
+
+TermId Terms::select_lane(const LaneTerm& term) {
+  if (graph_.is_constant(term.args[0])) return term.args[graph_[term.args[0]].imm != 0 ? 1 : 2];
+  return term.args[1] == term.args[2] ? term.args[1] : graph_.add(term);
+}
+
+// And with bytes of all ones or zeros, or with bytes of zeros, and shifts by whole bytes move bytes.
+TermId Terms::bytes_lane(const Inst& inst, const LaneTerm& term) {
+  std::vector<TermGraph::Byte> a = graph_.bytes_of(term.args[0]);
+  if (inst.op == Op::shl || inst.op == Op::shr) {
+    const bool is_logical = inst.op == Op::shl || info(term.dtype).cls == DTypeClass::unsigned_int;
+    if (term.imm % 8 != 0 || !is_logical) return graph_.add(term);
+    const auto by = std::min(static_cast<size_t>(term.imm / 8), a.size());
+    const auto cut = static_cast<std::ptrdiff_t>(by);
+    if (inst.op == Op::shr) {
+      a.erase(a.begin(), a.begin() + cut);
+      a.insert(a.end(), by, {});
+    } else {
+      a.erase(a.end() - cut, a.end());
+      a.insert(a.begin(), by, {});
+    }
+    return graph_.from_bytes(term.dtype, a);
+  }
+  const std::vector<TermGraph::Byte> b = graph_.bytes_of(term.args[1]);
+  const int64_t keeps = inst.op == Op::and_ ? 0xff : 0, kills = 0xff - keeps;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto is = [](const TermGraph::Byte& byte, int64_t value) {
+      return byte.term == no_term && byte.number == value;
+    };
+    if (is(a[i], keeps) || is(b[i], kills))
+      a[i] = b[i];
+    else if (!is(b[i], keeps) && !is(a[i], kills))
+      return graph_.add(term);
+  }
+  return graph_.from_bytes(term.dtype, a);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,110 @@
+// The symbolic domain: a lane is a term, which says how it was made of input elements and constants, for
+// every input at once. Readings of a term are its meaning in one algebra: ir/interp/provenance.h reads it as
+// a maximum of input positions, ir/interp/linear.h as a sum of them with rational weights.
+//
+// What only moves bits (loads, shuffles, bitcasts, shifts by whole bytes, widening by zeros and taking the
+// low part again) leaves no trace in a term. What does not depend on the input is a constant: such lanes are
+// computed in the domain of numbers, which runs beside. A mask that depends on the input must not guard
+// memory.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/interp/number.h"
+
+namespace pooljit::ir {
+
+// Thrown where a Program does what no reading of it could prove.
+struct Unreadable {
+  std::string why;
+};
+
+using TermId = int32_t;
+inline constexpr TermId no_term = -1;
+
+struct LaneTerm {
+  enum class Kind : uint8_t { constant, input, op, pack };
+  Kind kind = Kind::constant;
+  Op op = Op::ret;          // op
+  DType dtype = DType::u8;  // of the term; a mask's is that of what was compared
+  Predicate pred = Predicate::eq;
+  bool saturate = false;
+  int64_t imm =
+      0;  // constant: its bits (lane_bits); input: the element's offset in bytes; pack: which; shifts
+  TermId args[3] = {no_term, no_term, no_term};
+  bool operator==(const LaneTerm&) const = default;
+};
+
+// Terms, each once: equal terms have equal ids.
+class TermGraph {
+ public:
+  const LaneTerm& operator[](TermId id) const { return terms_[static_cast<size_t>(id)]; }
+  int64_t size() const { return std::ssize(terms_); }
+  bool is_constant(TermId id) const { return (*this)[id].kind == LaneTerm::Kind::constant; }
+
+  TermId constant(DType dtype, int64_t bits) { return add({.dtype = dtype, .imm = lane_bits(dtype, bits)}); }
+  TermId input(DType dtype, int64_t offset) {
+    return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset});
+  }
+  TermId add(const LaneTerm& term);
+
+  // A byte of a term; of no term: a constant's.
+  struct Byte {
+    TermId term = no_term;
+    int64_t number = 0;  // which byte, or the constant's value
+    bool operator==(const Byte&) const = default;
+  };
+  std::vector<Byte> bytes_of(TermId id) const;
+  // The term with these bytes, the least significant first.
+  TermId from_bytes(DType dtype, const std::vector<Byte>& bytes);
+
+ private:
+  struct Hash {
+    size_t operator()(const LaneTerm& term) const;
+  };
+  std::vector<LaneTerm> terms_;
+  std::unordered_map<LaneTerm, TermId, Hash> ids_;
+  std::vector<std::vector<Byte>> packs_;
+};
+
+class Terms {
+ public:
+  explicit Terms(const Program& program);
+
+  void copy(Value to, Value from);
+  void compute(const Inst& inst);
+  void splat(Value to, int64_t index);
+  const uint8_t* mask(Value value) const;
+  void load(Value to, const Access& access, const uint8_t* mask, Value pass);
+  void store(Value from, const Access& access, const uint8_t* mask);
+
+  const TermGraph& graph() const { return graph_; }
+  TermGraph& graph() { return graph_; }
+  // What was stored last to each place: (role, offset in bytes) -> term.
+  using Stored = std::unordered_map<int64_t, TermId>;
+  const Stored& stored(Param::Role role) const { return stored_[static_cast<size_t>(role)]; }
+
+ private:
+  const Type& type(Value value) const { return program_.type(value); }
+  TermId* lanes(Value value) { return lanes_.data() + offsets_[static_cast<size_t>(value)]; }
+  const TermId* lanes(Value value) const { return lanes_.data() + offsets_[static_cast<size_t>(value)]; }
+  void set_constant(Value value);
+  TermId constant_lane(Value value, int lane);
+  void shuffle(const Inst& inst);
+  void bitcast(const Inst& inst);
+  TermId op_lane(const Inst& inst, const LaneTerm& term);
+  TermId mask_lane(const Inst& inst, const LaneTerm& term);
+  TermId select_lane(const LaneTerm& term);
+  TermId bytes_lane(const Inst& inst, const LaneTerm& term);
+
+  const Program& program_;
+  Numbers numbers_;
+  TermGraph graph_;
+  std::vector<size_t> offsets_;  // by Value, of its lanes in lanes_
+  std::vector<TermId> lanes_;
+  std::vector<Stored> stored_;  // by role
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,252 @@
+#include "ir/prove.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/interp/linear.h"
+#include "ir/interp/provenance.h"
+#include "ir/places.h"
+
+namespace pooljit::ir {
+namespace {
+
+bool is_extremum(Reduction reduction) { return reduction == Reduction::max; }
+
+// A tensor between no pages at all: the machine checks each access.
+struct Tensor {
+  std::vector<uint8_t> memory;
+  std::vector<bool> touchable;
+
+  Tensor(const PoolNest& nest, const View& view, int64_t batch, int64_t NestDim::*extent) {
+    const auto width = static_cast<size_t>(bytes(view.dtype));
+    std::vector<int64_t> extents;
+    for (const NestDim& dim : nest.dims) extents.push_back(dim.*extent);
+    std::vector<int64_t> position(extents.size(), 0);
+    for (;;) {
+      for (int64_t n = 0; n < batch; ++n)
+        for (int64_t c = 0; c < nest.channels; ++c)
+          add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width, width);
+      size_t d = extents.size();
+      while (d > 0 && ++position[d - 1] == extents[d - 1]) position[--d] = 0;
+      if (d == 0) break;
+    }
+    memory.resize(touchable.size());
+  }
+
+  Region region() const { return {std::ssize(touchable), &touchable}; }
+  uint64_t word() { return reinterpret_cast<uintptr_t>(memory.data()); }
+
+ private:
+  void add(size_t offset, size_t width) {
+    if (touchable.size() < offset + width) touchable.resize(offset + width);
+    std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
+  }
+};
+
+class Prover {
+ public:
+  Prover(const Program& program, const PoolNest& nest, int64_t batch)
+      : program_(program), nest_(nest), batch_(batch), terms_(program) {}
+
+  Result<ProgramProof> run() {
+    if (auto done = execute(); !done) return tl::unexpected(done.error());
+    Taps taps(nest_);
+    for_each_place(nest_, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
+      taps.move_to(windows);
+      for (int64_t n = 0; n < batch_; ++n)
+        for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
+    });
+    return ProgramProof{outputs_, terms_.graph().size()};
+  }
+
+ private:
+  struct Place {
+    int64_t n, c;
+    const std::vector<int64_t>& position;
+    const std::vector<Window>& windows;
+    const Taps& taps;
+  };
+
+  uint64_t word(const Param& param, Tensor& input, Tensor& output, Tensor* indices) const {
+    const auto number = static_cast<size_t>(param.number);
+    switch (param.role) {
+      case Param::Role::input:
+        return input.word();
+      case Param::Role::output:
+        return output.word();
+      case Param::Role::indices:
+        return indices ? indices->word() : 0;
+      case Param::Role::table:
+        return reinterpret_cast<uintptr_t>(program_.tables[number].data());
+      case Param::Role::begin:
+        return 0;
+      case Param::Role::count: {
+        const int64_t extent = program_.tasks[number].extent;
+        return static_cast<uint64_t>(extent == TaskDim::batch_extent ? batch_ : extent);
+      }
+    }
+    return 0;
+  }
+
+  Result<void> execute() {
+    Tensor input(nest_, nest_.input, batch_, &NestDim::input);
+    Tensor output(nest_, nest_.output, batch_, &NestDim::output);
+    std::optional<Tensor> indices;
+    if (nest_.indices) indices.emplace(nest_, *nest_.indices, batch_, &NestDim::output);
+    std::vector<uint64_t> args;
+    for (const Param& param : program_.params)
+      args.push_back(word(param, input, output, indices ? &*indices : nullptr));
+    const MemoryMap memory{input.region(), output.region(), indices ? indices->region() : Region{}};
+    return Machine<Terms>(program_, args, memory, terms_).run();
+  }
+
+  TermId stored(Param::Role role, const View& view, const Place& place) {
+    const int64_t element = plane_offset(view, place.n, place.c) + position_offset(view, place.position);
+    const Terms::Stored& all = terms_.stored(role);
+    const auto at = all.find(element * bytes(view.dtype));
+    if (at == all.end()) throw Unreadable{"nothing was stored"};
+    ++outputs_;
+    return at->second;
+  }
+
+  void check(const Place& place) {
+    const auto where = [&](std::string_view what, const Unreadable& error) {
+      return Unreadable{fmt::format("{} at n={} c={} [{}]: {}", what, place.n, place.c,
+                                    fmt::join(place.position, ","), error.why)};
+    };
+    try {
+      const TermId value = stored(Param::Role::output, nest_.output, place);
+      is_extremum(nest_.reduction) ? check_joined(value, place) : check_form(value, place);
+    } catch (const Unreadable& error) {
+      throw where("output", error);
+    }
+    if (!nest_.indices) return;
+    try {
+      check_winner(stored(Param::Role::indices, *nest_.indices, place), place);
+    } catch (const Unreadable& error) {
+      throw where("index", error);
+    }
+  }
+
+  // Offsets in bytes of the window's elements, row-major. Where a view repeats an element, so does this.
+  std::vector<int64_t> window(const Place& place) const {
+    std::vector<int64_t> elements;
+    const int64_t base = plane_offset(nest_.input, place.n, place.c) + place.taps.first.offset;
+    for (const Tap& tap : place.taps.from_first)
+      elements.push_back((base + tap.offset) * bytes(nest_.input.dtype));
+    return elements;
+  }
+
+  // Each once: where it comes first, or sorted.
+  static std::vector<int64_t> distinct(const std::vector<int64_t>& elements, bool in_order) {
+    std::vector<int64_t> result;
+    std::unordered_set<int64_t> seen;
+    for (int64_t element : elements)
+      if (seen.insert(element).second) result.push_back(element);
+    if (!in_order) std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  static void expect_elements(const std::vector<int64_t>& all_found, const std::vector<int64_t>& all_wanted,
+                              bool in_order) {
+    const auto found = distinct(all_found, in_order), wanted = distinct(all_wanted, in_order);
+    if (found != wanted)
+      throw Unreadable{fmt::format("it is made of the elements at bytes [{}], its window has [{}]",
+                                   fmt::join(found, ","), fmt::join(wanted, ","))};
+  }
+
+  bool is_float_nest() const { return is_float(nest_.input.dtype); }
+
+  void expect_nans(Nans nans) const {
+    if (!is_float_nest() || nans == (nest_.nan == NanRule::propagate ? Nans::win : Nans::never)) return;
+    // One element or none may stay what it is, where NaNs propagate.
+    if (nans == Nans::kept && nest_.nan == NanRule::propagate) return;
+    throw Unreadable{"NaNs are not treated as the nest says"};
+  }
+
+  void check_joined(TermId id, const Place& place) {
+    Provenance& reading = provenance();
+    const Joined& joined = reading.value(id);
+    const bool in_order = nest_.indices || (is_float_nest() && nest_.zeros == ZeroRule::first);
+    const std::vector<int64_t> wanted = window(place);
+    expect_elements(joined.elements, wanted, in_order);
+    if (joined.dtype != nest_.output.dtype) throw Unreadable{"it is stored in another type"};
+    if (!wanted.empty()) expect_nans(joined.nans);
+  }
+
+  void check_winner(TermId id, const Place& place) {
+    const Winner& winner = provenance().winner(id);
+    const std::vector<int64_t> elements = window(place);
+    const int64_t none = elements.empty() ? -1 : place.taps.first.index;
+    std::vector<int64_t> found;
+    for (const Winner::Row& row : winner.rows) {
+      if (row.element == -1) {
+        if (&row != &winner.rows.front() || row.index != none)
+          throw Unreadable{fmt::format("it is {} where no tap is larger than the lowest value", row.index)};
+        continue;
+      }
+      found.push_back(row.element);
+    }
+    // A window of one tap needs no comparison, so its index is a constant.
+    if (!(found.empty() && elements.size() == 1)) expect_elements(found, elements, true);
+    if (found.size() > 1) expect_nans(winner.nans);
+    size_t tap = 0;
+    for (const Winner::Row& row : winner.rows) {
+      if (row.element == -1) continue;
+      const int64_t wanted = place.taps.first.index + place.taps.from_first[tap++].index;
+      if (row.index != wanted)
+        throw Unreadable{fmt::format("tap {} is numbered {}, not {}", tap - 1, row.index, wanted)};
+    }
+  }
+
+  void check_form(TermId id, const Place& place) {
+    if (!linear_) linear_.emplace(terms_.graph(), nest_.output.dtype);
+    const Form& form = linear_->read(id);
+    const int64_t count = divisor(nest_, place.windows);
+    const std::vector<int64_t> wanted = window(place);
+    std::vector<int64_t> elements;
+    for (const Form::Weight& part : form.weights) {
+      elements.push_back(part.element);
+      const Rational weight =
+          Rational::make(std::max<int64_t>(std::count(wanted.begin(), wanted.end(), part.element), 1), count);
+      if (part.weight != weight)
+        throw Unreadable{fmt::format("the element at byte {} weighs {}/{}, not {}/{}", part.element,
+                                     part.weight.numerator, part.weight.denominator, weight.numerator,
+                                     weight.denominator)};
+    }
+    expect_elements(elements, wanted, false);
+    if (form.constant != Rational{}) throw Unreadable{"a constant is added"};
+  }
+
+  Provenance& provenance() {
+    if (!provenance_)
+      provenance_.emplace(terms_.graph(), nest_.reduction == Reduction::max, nest_.input.dtype);
+    return *provenance_;
+  }
+
+  const Program& program_;
+  const PoolNest& nest_;
+  int64_t batch_;
+  Terms terms_;
+  std::optional<Provenance> provenance_;
+  std::optional<Linear> linear_;
+  int64_t outputs_ = 0;
+};
+
+}  // namespace
+
+Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
+  for (size_t d = 0; d < nest.dims.size(); ++d)
+    if (nest.indices && nest.input.strides[d] == 0)
+      return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
+  try {
+    return Prover(program, nest, batch).run();
+  } catch (const Unreadable& error) {
+    return invalid("prove.program", error.why);
+  }
+}
+
+}  // namespace pooljit::ir

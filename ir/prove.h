@@ -1,0 +1,29 @@
+// Is a Program its nest? Not for some input: for every input. The Program is run once in the symbolic domain
+// (ir/interp/terms.h), and what it left in each output element is read back:
+//   maximum, minimum: exactly the window's elements, what becomes of NaNs, ties in row-major order where it
+//     matters, and each winner's index (ir/interp/provenance.h);
+//   sum, average: each element's weight, and the divisor (ir/interp/linear.h); how the sum is rounded is
+//   left.
+// Every access is checked, and each output element is written.
+//
+// Costs some hundred nanoseconds per operation on a lane: for small tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/error.h"
+#include "ir/nest.h"
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+struct ProgramProof {
+  int64_t outputs = 0;  // elements, indices included
+  int64_t terms = 0;    // different ones that the Program computes
+};
+
+// Errors: "prove.program" names the output and what is wrong with it, or what cannot be read; "interp.*";
+// unsupported: "prove.unsupported" for a reduction that has no reading.
+Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
+
+}  // namespace pooljit::ir
