@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+
+#include "ir/float_format.h"
 
 namespace pooljit::ir {
 
 int64_t identity_bits(DType dtype, bool is_max) {
-  const int bits = info(dtype).bits;
-  if (is_float(dtype)) {
-    // All exponent bits set, no mantissa: an infinity.
-    const int mantissa = bits == 64 ? 52 : bits == 32 ? 23 : info(dtype).text == "bf16" ? 7 : 10;
-    const uint64_t exponent = ((uint64_t{1} << (bits - 1 - mantissa)) - 1) << mantissa;
-    return lane_bits(dtype, static_cast<int64_t>(exponent | (is_max ? uint64_t{1} << (bits - 1) : 0)));
-  }
+  if (is_float(dtype))
+    return lane_bits(dtype, static_cast<int64_t>(infinity_bits(dtype) | (is_max ? sign_bit(dtype) : 0)));
   if (!is_signed_int(dtype)) return is_max ? 0 : lane_bits(dtype, -1);
-  const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - bits);
+  const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits);
   return is_max ? lowest : ~lowest;
 }
 
@@ -71,15 +69,42 @@ Joined Provenance::append(const Joined& before, const Joined& after, Nans nans) 
   return joined;
 }
 
-// max(x, y) is y where they are equal or one is a NaN: y may then be no NaN, and x no more than one element.
+// max(x, y) is y where they are equal or one is a NaN: with NaNs, y may then be none, and x no more than one
+// element.
 Joined Provenance::picked(const LaneTerm& term) {
   const Joined &x = value(term.args[0]), &y = value(term.args[1]);
   if (x.dtype != term.dtype || y.dtype != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (x.elements.empty()) return y;
-  if (y.nans != Nans::never || x.nans == Nans::win)
-    throw Unreadable{fmt::format("a {} that may lose a NaN", info(term.op).text)};
-  return append(y, x, Nans::never);
+  const bool never = y.nans == Nans::never && (x.nans == Nans::kept || x.nans == Nans::never);
+  return append(y, x, never ? Nans::never : Nans::lost);
+}
+
+std::vector<int64_t> Provenance::seen_nans(TermId mask) {
+  const LaneTerm& term = graph_[mask];
+  const bool is_test = term.kind == LaneTerm::Kind::op && term.op == Op::cmp && term.pred == Predicate::un;
+  const bool is_union = term.kind == LaneTerm::Kind::op && term.op == Op::or_;
+  if (!is_test && !is_union) throw Unreadable{"a choice among elements that is none of a maximum's"};
+  std::vector<int64_t> seen;
+  for (TermId part : {term.args[0], term.args[1]}) {
+    const std::vector<int64_t> more = is_union ? seen_nans(part) : value(part).elements;
+    if (!is_union && value(part).nans == Nans::lost) throw Unreadable{"a NaN is looked for where it is lost"};
+    if (is_union || value(part).nans != Nans::never) seen.insert(seen.end(), more.begin(), more.end());
+  }
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  return seen;
+}
+
+// A NaN where one of the same elements is one, and else what is right if none is.
+Joined Provenance::with_seen_nans(const LaneTerm& term) {
+  Joined joined = value(term.args[2]);
+  std::vector<int64_t> elements = joined.elements;
+  std::sort(elements.begin(), elements.end());
+  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+  if (seen_nans(term.args[0]) != elements) throw Unreadable{"NaNs are looked for in other elements"};
+  joined.nans = Nans::win;
+  return joined;
 }
 
 TermId Provenance::nan_test(TermId mask) const {
@@ -110,6 +135,9 @@ Provenance::Wins Provenance::wins(TermId mask) const {
 
 Joined Provenance::selected(const LaneTerm& term) {
   const TermId chosen = term.args[1], other = term.args[2];
+  if (graph_.is_constant(chosen) &&
+      is_nan_bits(graph_[chosen].dtype, static_cast<uint64_t>(graph_[chosen].imm)))
+    return with_seen_nans(term);
   Wins found = wins(term.args[0]);
   if (found.x != chosen || found.y != other) found = {};
   const LaneTerm& most = graph_[other];
@@ -124,8 +152,10 @@ Joined Provenance::selected(const LaneTerm& term) {
   const bool never = x.nans == Nans::never && y.nans == Nans::never;
   if (never) return append(y, x, Nans::never);
   if (!found.nan_wins && y.nans == Nans::never && x.nans == Nans::kept) return append(y, x, Nans::never);
-  if (!found.nan_wins) throw Unreadable{"a comparison that may lose a NaN, or keep one that must not win"};
-  return append(y, x, Nans::win);
+  const auto keeps_nans = [](const Joined& joined) {
+    return joined.elements.empty() || joined.nans == Nans::kept || joined.nans == Nans::win;
+  };
+  return append(y, x, found.nan_wins && keeps_nans(x) && keeps_nans(y) ? Nans::win : Nans::lost);
 }
 
 const Winner& Provenance::winner(TermId id) {

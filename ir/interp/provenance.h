@@ -2,8 +2,9 @@
 //
 // A value is a sequence of elements. It stands for the first of the largest, or, where NaNs propagate, for a
 // NaN if one of them is; with an index, for the last NaN. Two sequences are joined by what lowering writes
-// (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN. Every other way to
-// compute with elements is refused, so a sequence that is read is a theorem about the Program.
+// (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN; or NaNs are lost at
+// first, and put in at the end where a mask has seen one of the same elements. Every other way to compute
+// with elements is refused, so a sequence that is read is a theorem about the Program.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ enum class Nans : uint8_t {
   kept,   // one element, or none yet: a NaN stays itself
   win,    // any NaN makes the result NaN
   never,  // the result is no NaN: they count as absent
+  lost,   // nothing is known of the result if there is one; right otherwise
 };
 
 struct Joined {
@@ -53,6 +55,8 @@ class Provenance {
     TermId x = no_term, y = no_term;
     bool nan_wins = false;
   };
+  // The elements of which a mask says that one is a NaN; throws if it says anything else.
+  std::vector<int64_t> seen_nans(TermId mask);
   TermId nan_test(TermId mask) const;  // of what; no_term: it is none
   Wins comparison(TermId mask) const;
   Wins wins(TermId mask) const;
@@ -63,6 +67,7 @@ class Provenance {
   Joined converted(const LaneTerm& term);
   Joined picked(const LaneTerm& term);
   Joined selected(const LaneTerm& term);
+  Joined with_seen_nans(const LaneTerm& term);
   static Joined append(const Joined& before, const Joined& after, Nans nans);
   Winner read_winner(TermId id);
   Winner moved(const LaneTerm& term);

@@ -83,7 +83,7 @@ const Wrong wrongs[] = {
      [](ir::Inst& inst) { return inst.op == ir::Op::load && (inst.addr.offset += 4) != 0; },
      "its window has"},
     {"a NaN is lost", max3, swap_operands, "a choice among elements that is none of a maximum's"},
-    {"a NaN is kept", ignoring, swap_operands, "a max that may lose a NaN"},
+    {"a NaN is kept", ignoring, swap_operands, "NaNs are not treated as the nest says"},
     {"ties go to the last", indexed,
      [](ir::Inst& inst) {
        if (inst.op != ir::Op::cmp || inst.pred != ir::Predicate::gt) return false;
