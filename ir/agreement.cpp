@@ -5,12 +5,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <type_traits>
 
-#include "ir/places.h"
 #include "ir/reference.h"
+#include "ir/strips.h"
 
 namespace pooljit::ir {
 
@@ -24,23 +23,39 @@ int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
   return last + 1;
 }
 
+// What does not overflow where T does.
 template <typename T>
-double average_bound(const T* plane, const Taps& taps, int64_t divisor) {
-  if (!std::is_floating_point_v<T> || taps.from_first.size() <= 1) return 0;
+using Wide = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
+
+// Of the finite taps of one output.
+template <typename T>
+struct Sums {
+  Wide<T> sum = 0, magnitudes = 0;
+};
+
+template <typename T>
+double average_bound(const Sums<T>& sums, size_t taps, int64_t divisor) {
   using Limits = std::numeric_limits<T>;
-  long double sum = 0, magnitudes = 0;
-  for (const Tap& tap : taps.from_first) {
-    const auto x = static_cast<long double>(plane[taps.first.offset + tap.offset]);
-    if (!std::isfinite(x)) continue;
-    sum += x;
-    magnitudes += std::abs(x);
-  }
-  if (magnitudes > static_cast<long double>(Limits::max())) return std::numeric_limits<double>::infinity();
-  const long double count = std::abs(static_cast<long double>(divisor));
-  const long double eps = Limits::epsilon();
-  const long double rounding = eps / 2 * std::abs(sum) / count + Limits::denorm_min();
-  return static_cast<double>(static_cast<long double>(taps.from_first.size() - 1) * eps * magnitudes / count +
-                             rounding);
+  if (sums.magnitudes > Wide<T>{Limits::max()}) return std::numeric_limits<double>::infinity();
+  const auto count = std::abs(static_cast<Wide<T>>(divisor));
+  constexpr Wide<T> eps = Limits::epsilon();
+  const Wide<T> rounding = eps / 2 * std::abs(sums.sum) / count + Wide<T>{Limits::denorm_min()};
+  return static_cast<double>(static_cast<Wide<T>>(taps - 1) * eps * sums.magnitudes / count + rounding);
+}
+
+template <typename T>
+void bound_strip(const Strip& strip, const std::vector<Tap>& taps, int64_t divisor, const T* input,
+                 double* bounds) {
+  std::array<Sums<T>, Strip::most> sums{};
+  for (const Tap& tap : taps)
+    for (int64_t i = 0; i < strip.count; ++i) {
+      const T x = input[tap.offset + i * strip.input_step];
+      const Wide<T> finite = std::abs(x) <= std::numeric_limits<T>::max() ? x : T{0};
+      sums[i].sum += finite;
+      sums[i].magnitudes += std::abs(finite);
+    }
+  for (int64_t i = 0; i < strip.count; ++i)
+    bounds[i * strip.output_step] = average_bound(sums[i], taps.size(), divisor);
 }
 
 template <typename T>
@@ -49,87 +64,80 @@ bool same_bits(T a, T b) {
   return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
 }
 
-// Whether an engine may return `found` for `expected`. bound() is asked for only where the two differ.
-template <typename T, typename Bound>
-bool allows(const PoolNest& nest, T expected, T found, const Bound& bound) {
-  if (same_bits(expected, found)) return true;
-  if (!std::is_floating_point_v<T> || nest.indices) return false;
-  if (expected != expected && found != found) return true;
-  if (nest.reduction == Reduction::max) return expected == found && nest.zeros == ZeroRule::any;
-  return expected == found || std::isinf(bound()) ||
-         std::abs(static_cast<double>(expected) - static_cast<double>(found)) <= bound();
-}
-
-// The elements of a tensor by their coordinates.
-template <typename T>
-const T& at(const T* data, const View& view, int64_t n, int64_t c, const std::vector<int64_t>& position) {
-  return data[plane_offset(view, n, c) + position_offset(view, position)];
-}
-
-template <typename T>
-std::optional<std::string> first_disagreement(const PoolNest& nest, int64_t batch, const T* input,
-                                              const T* output, const int64_t* indices) {
-  std::vector<T> expected(static_cast<size_t>(reach(nest, nest.output, batch)));
-  std::vector<int64_t> expected_indices;
-  if (nest.indices) expected_indices.resize(static_cast<size_t>(reach(nest, *nest.indices, batch)));
-  evaluate(nest, batch, input, expected.data(), expected_indices.data());
-
-  Taps taps(nest);
-  std::optional<std::string> first;
-  for_each_place(nest, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
-    for (int64_t n = 0; n < batch && !first; ++n)
-      for (int64_t c = 0; c < nest.channels && !first; ++c) {
-        const auto bound = [&] {
-          taps.move_to(windows);
-          return average_bound(input + plane_offset(nest.input, n, c), taps, divisor(nest, windows));
-        };
-        const T found = at(output, nest.output, n, c, position);
-        const T wanted = at(expected.data(), nest.output, n, c, position);
-        const auto where = [&] { return fmt::format("n={} c={} [{}]", n, c, fmt::join(position, ",")); };
-        if (!allows(nest, wanted, found, bound)) {
-          first = fmt::format("output at {} is {}, the reference says {}", where(), found, wanted);
-          if (nest.reduction == Reduction::avg) *first += fmt::format(", give or take {}", bound());
-        } else if (nest.indices) {
-          const int64_t found_index = at(indices, *nest.indices, n, c, position);
-          const int64_t wanted_index = at<int64_t>(expected_indices.data(), *nest.indices, n, c, position);
-          if (found_index != wanted_index)
-            first =
-                fmt::format("index at {} is {}, the reference says {}", where(), found_index, wanted_index);
-        }
-      }
-  });
-  return first;
-}
-
 }  // namespace
 
 std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input) {
-  int64_t places = 1;
-  for (const NestDim& dim : nest.dims) places *= dim.output;
-  std::vector<double> bounds(static_cast<size_t>(batch * nest.channels * places));
+  std::vector<double> bounds(static_cast<size_t>(reach(nest, nest.output, batch)));
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    Taps taps(nest);
-    size_t place = 0;
-    for_each_place(nest, [&](const std::vector<int64_t>&, const std::vector<Window>& windows) {
-      taps.move_to(windows);
-      const int64_t count = divisor(nest, windows);
-      for (int64_t plane = 0; plane < batch * nest.channels; ++plane) {
-        const int64_t n = plane / nest.channels, c = plane % nest.channels;
-        bounds[static_cast<size_t>(plane * places) + place] =
-            average_bound(static_cast<const T*>(input) + plane_offset(nest.input, n, c), taps, count);
-      }
-      ++place;
-    });
+    if constexpr (std::is_floating_point_v<T>)
+      for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
+        if (taps.size() > 1)
+          bound_strip(strip, taps, divisor(nest, strip.windows), static_cast<const T*>(input) + strip.input,
+                      bounds.data() + strip.output);
+      });
   });
   return bounds;
 }
 
+Judge::Judge(const PoolNest& nest, int64_t batch, const void* input)
+    : nest_(nest), batch_(batch), input_(input) {
+  output_.resize(static_cast<size_t>(reach(nest, nest.output, batch) * bytes(nest.output.dtype)));
+  if (nest.indices) indices_.resize(static_cast<size_t>(reach(nest, *nest.indices, batch)));
+  evaluate(nest, batch, input, output_.data(), indices_.data());
+}
+
+const std::vector<double>& Judge::bounds() {
+  if (bounds_.empty()) bounds_ = average_bounds(nest_, batch_, input_);
+  return bounds_;
+}
+
+// Whether an engine may return `found` for `expected`, whose place in the output is `offset`.
+template <typename T>
+bool Judge::allows(T expected, T found, int64_t offset) {
+  if (same_bits(expected, found)) return true;
+  if (!std::is_floating_point_v<T> || nest_.indices) return false;
+  if (expected != expected && found != found) return true;
+  if (nest_.reduction == Reduction::max) return expected == found && nest_.zeros == ZeroRule::any;
+  const double bound = bounds()[static_cast<size_t>(offset)];
+  return expected == found || std::isinf(bound) ||
+         std::abs(static_cast<double>(expected) - static_cast<double>(found)) <= bound;
+}
+
+template <typename T>
+std::optional<std::string> Judge::first_disagreement(const T* output, const int64_t* indices) {
+  const T* const expected = reinterpret_cast<const T*>(output_.data());
+  std::optional<std::string> first;
+  const auto note = [&](std::string_view what, const Strip& strip, int64_t i, auto found, auto wanted) {
+    first =
+        fmt::format("{} at n={} c={} [{}] is {}, the reference says {}", what, strip.n,
+                    strip.c + i * strip.channel_step, fmt::join(strip.position_of(i), ","), found, wanted);
+  };
+  for_each_strip(nest_, batch_, [&](const Strip& strip, const std::vector<Tap>&) {
+    for (int64_t i = 0; i < strip.count && !first; ++i) {
+      const int64_t at = strip.output + i * strip.output_step;
+      if (!allows(expected[at], output[at], at)) {
+        note("output", strip, i, output[at], expected[at]);
+        if (nest_.reduction == Reduction::avg)
+          *first += fmt::format(", give or take {}", bounds()[static_cast<size_t>(at)]);
+      }
+      if (first || !nest_.indices) continue;
+      const int64_t index_at = strip.indices + i * strip.indices_step;
+      const int64_t wanted = indices_[static_cast<size_t>(index_at)];
+      if (indices[index_at] != wanted) note("index", strip, i, indices[index_at], wanted);
+    }
+  });
+  return first;
+}
+
+std::optional<std::string> Judge::disagreement(const void* output, const void* indices) {
+  return with_element_type(nest_.input.dtype, [&]<typename T>(T) {
+    return first_disagreement(static_cast<const T*>(output), static_cast<const int64_t*>(indices));
+  });
+}
+
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
                                         const void* output, const void* indices) {
-  return with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    return first_disagreement(nest, batch, static_cast<const T*>(input), static_cast<const T*>(output),
-                              static_cast<const int64_t*>(indices));
-  });
+  return Judge(nest, batch, input).disagreement(output, indices);
 }
 
 }  // namespace pooljit::ir

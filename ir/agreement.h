@@ -5,6 +5,7 @@
 // Engines that run the same Program agree with each other bit for bit; that is a memcmp, not this.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,12 +15,35 @@
 
 namespace pooljit::ir {
 
-// How far an average may be from the oracle's, per output in logical order (N, C, spatial...):
+// How far an average may be from the oracle's, each at its output's place in the output view:
 // (taps - 1) * eps * sum|x| / divisor, and what the oracle itself rounded. 0 for at most one tap and for
 // integers; infinite where a sum may overflow the accumulator.
 std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input);
 
-// The first output or index that no engine may return for this input, as a sentence; empty if there is none.
+// The oracle's results for one input, to judge many engines by. Keeps references to all three arguments.
+class Judge {
+ public:
+  Judge(const PoolNest& nest, int64_t batch, const void* input);
+
+  // The first output or index that no engine may return for this input, as a sentence; empty if there is
+  // none.
+  std::optional<std::string> disagreement(const void* output, const void* indices);
+
+ private:
+  template <typename T>
+  std::optional<std::string> first_disagreement(const T* output, const int64_t* indices);
+  template <typename T>
+  bool allows(T expected, T found, int64_t offset);
+  const std::vector<double>& bounds();
+
+  const PoolNest& nest_;
+  int64_t batch_;
+  const void* input_;
+  std::vector<std::byte> output_;
+  std::vector<int64_t> indices_;
+  std::vector<double> bounds_;  // made when the first average differs
+};
+
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
                                         const void* output, const void* indices);
 

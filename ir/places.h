@@ -1,8 +1,9 @@
 // Output positions and the taps of each: what the oracle (ir/reference.cpp) and the judge (ir/agreement.cpp)
-// walk over.
+// walk over, in strips (ir/strips.h).
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/check.h"
@@ -52,17 +53,18 @@ class Taps {
   std::vector<int64_t> counts_;  // of from_first, per dimension
 };
 
-// Visits every output position and its windows once, in row-major order: visit(position, windows).
+// Visits every output position of some dimensions and its windows once, in row-major order: visit(position,
+// windows).
 template <typename Visit>
-void for_each_place(const PoolNest& nest, const Visit& visit) {
-  const size_t rank = nest.dims.size();
+void for_each_place(std::span<const NestDim> dims, const Visit& visit) {
+  const size_t rank = dims.size();
   std::vector<int64_t> position(rank, 0);
   std::vector<Window> windows(rank);
   for (;;) {
-    for (size_t d = 0; d < rank; ++d) windows[d] = nest.dims[d].window(position[d]);
+    for (size_t d = 0; d < rank; ++d) windows[d] = dims[d].window(position[d]);
     visit(position, windows);
     size_t d = rank;
-    while (d > 0 && ++position[d - 1] == nest.dims[d - 1].output) position[--d] = 0;
+    while (d > 0 && ++position[d - 1] == dims[d - 1].output) position[--d] = 0;
     if (d == 0) return;
   }
 }

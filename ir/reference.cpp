@@ -1,32 +1,54 @@
 #include "ir/reference.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <type_traits>
 
-#include "ir/places.h"
+#include "ir/strips.h"
 
 namespace pooljit::ir {
 
 namespace {
 
+// Something for each output of a strip.
 template <typename T>
-struct Winner {
-  T value;
-  int64_t index;
-};
+using PerOutput = std::array<T, Strip::most>;
 
 template <typename T>
-Winner<T> largest(const T* plane, const Taps& taps, NanRule nan) {
-  constexpr bool has_infinity = std::numeric_limits<T>::has_infinity;
-  Winner<T> best = {has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest(),
-                    taps.from_first.empty() ? -1 : taps.first.index};
-  for (const Tap& tap : taps.from_first) {
-    const T x = plane[taps.first.offset + tap.offset];
-    const bool is_nan = x != x;
-    if (x > best.value || (is_nan && nan == NanRule::propagate)) best = {x, taps.first.index + tap.index};
-  }
-  return best;
+constexpr T lowest_value() {
+  using Limits = std::numeric_limits<T>;
+  return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+}
+
+// The largest tap of each output; with_winners: and its index, counted from the first tap's.
+template <bool with_winners, typename T>
+void find_largest(const T* x, const Strip& strip, const std::vector<Tap>& taps, NanRule nan,
+                  PerOutput<T>& best, PerOutput<int64_t>& winner) {
+  const bool nan_wins = nan == NanRule::propagate;
+  std::fill_n(best.begin(), strip.count, lowest_value<T>());
+  if constexpr (with_winners) std::fill_n(winner.begin(), strip.count, 0);
+  for (const Tap& tap : taps)
+    for (int64_t i = 0; i < strip.count; ++i) {
+      const T value = x[tap.offset + i * strip.input_step];
+      const bool is_nan = value != value;
+      const bool wins = (value > best[i]) | (is_nan & nan_wins);
+      best[i] = wins ? value : best[i];
+      if constexpr (with_winners) winner[i] = wins ? tap.index : winner[i];
+    }
+}
+
+// Exact for integers, and much longer than T for floats.
+template <typename T>
+using Sum = std::conditional_t<!std::is_floating_point_v<T>, int64_t,
+                               std::conditional_t<sizeof(T) < sizeof(double), double, long double>>;
+
+template <typename T>
+void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
+  std::fill_n(sums.begin(), strip.count, Sum<T>{0});
+  for (const Tap& tap : taps)
+    for (int64_t i = 0; i < strip.count; ++i)
+      sums[i] += static_cast<Sum<T>>(x[tap.offset + i * strip.input_step]);
 }
 
 uint64_t magnitude(int64_t value) {
@@ -47,43 +69,52 @@ T rounded_quotient(int64_t dividend, int64_t divisor) {
 }
 
 template <typename T>
-T average(const T* plane, const Taps& taps, int64_t divisor) {
-  if constexpr (std::is_floating_point_v<T>) {
-    long double sum = 0;
-    for (const Tap& tap : taps.from_first)
-      sum += static_cast<long double>(plane[taps.first.offset + tap.offset]);
+T quotient(Sum<T> sum, int64_t divisor) {
+  if constexpr (std::is_floating_point_v<T>)
     return static_cast<T>(sum /
                           static_cast<T>(divisor));  // the divisor is a number of the accumulator's type
-  } else {
-    int64_t sum = 0;
-    for (const Tap& tap : taps.from_first) sum += plane[taps.first.offset + tap.offset];
+  else
     return rounded_quotient<T>(sum, divisor);
+}
+
+template <typename T>
+void evaluate_max(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* input,
+                  T* output, int64_t* indices) {
+  PerOutput<T> best;
+  PerOutput<int64_t> winner;
+  if (!nest.indices)
+    find_largest<false>(input, strip, taps, nest.nan, best, winner);
+  else
+    find_largest<true>(input, strip, taps, nest.nan, best, winner);
+  for (int64_t i = 0; i < strip.count; ++i) {
+    output[i * strip.output_step] = best[i];
+    if (nest.indices)
+      indices[i * strip.indices_step] =
+          taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i];
   }
+}
+
+template <typename T>
+void evaluate_avg(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* input,
+                  T* output) {
+  PerOutput<Sum<T>> sums;
+  add_up(input, strip, taps, sums);
+  const int64_t count = divisor(nest, strip.windows);
+  for (int64_t i = 0; i < strip.count; ++i) output[i * strip.output_step] = quotient<T>(sums[i], count);
 }
 
 }  // namespace
 
 void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices) {
-  Taps taps(nest);
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    for_each_place(nest, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
-      taps.move_to(windows);
-      const int64_t count = divisor(nest, windows);
-      const int64_t offset = position_offset(nest.output, position);
-      const int64_t index_offset = nest.indices ? position_offset(*nest.indices, position) : 0;
-      for (int64_t n = 0; n < batch; ++n)
-        for (int64_t c = 0; c < nest.channels; ++c) {
-          const T* const x = static_cast<const T*>(input) + plane_offset(nest.input, n, c);
-          T& y = static_cast<T*>(output)[plane_offset(nest.output, n, c) + offset];
-          if (nest.reduction == Reduction::avg) {
-            y = average(x, taps, count);
-            continue;
-          }
-          const Winner<T> winner = largest(x, taps, nest.nan);
-          y = winner.value;
-          if (nest.indices)
-            static_cast<int64_t*>(indices)[plane_offset(*nest.indices, n, c) + index_offset] = winner.index;
-        }
+    for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
+      const T* const x = static_cast<const T*>(input) + strip.input;
+      T* const y = static_cast<T*>(output) + strip.output;
+      if (nest.reduction == Reduction::avg)
+        evaluate_avg(nest, strip, taps, x, y);
+      else
+        evaluate_max(nest, strip, taps, x, y,
+                     nest.indices ? static_cast<int64_t*>(indices) + strip.indices : nullptr);
     });
   });
 }

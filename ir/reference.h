@@ -1,5 +1,5 @@
 // The oracle: a PoolNest evaluated on memory, tap by tap, as plainly as it can be said. It shares no code
-// with lowering, so that where both agree neither is likely to be wrong. Slow on purpose.
+// with lowering, so that where both agree neither is likely to be wrong.
 //
 // It decides more than the semantics ask for: which NaN, which zero, the last bit of an average. What an
 // engine may return instead is in ir/agreement.h.
@@ -13,7 +13,7 @@ namespace pooljit::ir {
 
 // Maximum: the first tap that is greater than all before it; the last NaN, if NaNs propagate. Until a tap is
 // greater than the lowest value, the index is that of the first tap in the image; -1 if there is none.
-// Average: the exact sum (integers) or one in extended precision (floats), divided once and rounded once.
+// Average: the exact sum (integers) or one in a longer type (floats), divided once and rounded once.
 // Pointers are to the first element of each view; `indices` is null exactly if the nest has none.
 void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices);
 

@@ -59,7 +59,8 @@ struct Case {
   Placed input, output, indices;
   // What the interpreter made of it under the present Program.
   Bytes expected_output, expected_indices;
-  // Results that the oracle has allowed already.
+  std::optional<ir::Judge> judge;  // made when the first result is there
+  // Results that it has allowed already.
   std::vector<std::pair<Bytes, Bytes>> allowed;
 
   Call call(size_t place) const {
@@ -150,7 +151,7 @@ class Checker {
       for (const GuardedBuffer& input : placed[0].at)
         fill_input(views[0], nest_.input.dtype, kind, options_.seed * 1000 + number, input.bytes());
       cases_.push_back(
-          {kind, batch, std::move(placed[0]), std::move(placed[1]), std::move(placed[2]), {}, {}, {}});
+          {kind, batch, std::move(placed[0]), std::move(placed[1]), std::move(placed[2]), {}, {}, {}, {}});
       report_.max_batch = std::max(report_.max_batch, batch);
     }
     return {};
@@ -225,8 +226,8 @@ class Checker {
     data.expected_indices.assign(indices.begin(), indices.end());
     std::pair result(data.expected_output, data.expected_indices);
     if (std::ranges::find(data.allowed, result) != data.allowed.end()) return std::nullopt;
-    if (const auto sentence = ir::disagreement(nest_, data.batch, call.input, call.output, call.indices))
-      return who(*sentence);
+    if (!data.judge) data.judge.emplace(nest_, data.batch, call.input);
+    if (const auto sentence = data.judge->disagreement(call.output, call.indices)) return who(*sentence);
     data.allowed.push_back(std::move(result));
     return std::nullopt;
   }

@@ -1,0 +1,103 @@
+// The outputs of a nest in strips: rows of outputs whose taps lie alike. The oracle takes one tap of all
+// outputs of a strip before the next tap, which is as plain as one output after the other and many times
+// faster. Lowering knows nothing of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ir/nest.h"
+#include "ir/places.h"
+
+namespace pooljit::ir {
+
+// Output i of a strip lies i steps behind output 0, and so does each of its taps.
+struct Strip {
+  // A strip is no longer, so that what is kept per output stays in cache.
+  static constexpr int64_t most = 512;
+
+  int64_t count = 0;
+  int64_t n = 0, c = 0;               // of output 0
+  std::vector<int64_t> position;      // of output 0
+  std::vector<Window> windows;        // of output 0; the others have as many taps, and the same divisor
+  int64_t channel_step = 0;           // 1: the outputs are channels; 0: they are positions along the last dim
+  int64_t input = 0, input_step = 0;  // in elements: output 0's first tap
+  int64_t output = 0, output_step = 0;
+  int64_t indices = 0, indices_step = 0;
+  int64_t first_index = 0, index_step = 0;  // of the first tap, row-major in the plane
+
+  std::vector<int64_t> position_of(int64_t i) const {
+    std::vector<int64_t> result = position;
+    if (channel_step == 0) result.back() += i;
+    return result;
+  }
+};
+
+// Outputs of a dimension, one behind the other, that have as many taps each, at equal distances.
+struct Stretch {
+  int64_t begin = 0, count = 0;
+  int64_t distance = 0;
+};
+inline std::vector<Stretch> stretches(const NestDim& dim, int64_t most) {
+  std::vector<Stretch> result;
+  Window last;
+  for (int64_t o = 0; o < dim.output; ++o) {
+    const Window window = dim.window(o);
+    const int64_t distance = window.first - last.first;
+    const bool is_alike = window.taps == last.taps && window.padded_taps == last.padded_taps;
+    if (result.empty() || !is_alike || result.back().count == most ||
+        (result.back().count > 1 && result.back().distance != distance))
+      result.push_back({o, 0, 0});
+    Stretch& stretch = result.back();
+    if (++stretch.count == 2) stretch.distance = distance;
+    last = window;
+  }
+  return result;
+}
+
+// Visits every output of the batch once: visit(strip, taps), taps relative to each output's first. Strips run
+// along channels or along the last dimension, whichever has the smaller stride.
+template <typename Visit>
+void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
+  const size_t last = nest.dims.size() - 1;
+  const View& indices = nest.indices ? *nest.indices : nest.output;
+  Strip strip;
+  strip.channel_step = nest.input.channel_stride < nest.input.strides[last] ? 1 : 0;
+  const int64_t most_channels = strip.channel_step == 1 ? Strip::most : 1;
+  const auto step = [&](const View& view) {
+    return strip.channel_step == 1 ? view.channel_stride : view.strides[last];
+  };
+  strip.output_step = step(nest.output);
+  strip.indices_step = step(indices);
+  Taps taps(nest);
+
+  const auto visit_planes = [&](int64_t positions, int64_t distance) {
+    taps.move_to(strip.windows);
+    strip.input_step =
+        strip.channel_step == 1 ? nest.input.channel_stride : distance * nest.input.strides[last];
+    strip.index_step = strip.channel_step == 1 ? 0 : distance;
+    strip.first_index = taps.first.index;
+    for (strip.n = 0; strip.n < batch; ++strip.n)
+      for (strip.c = 0; strip.c < nest.channels; strip.c += most_channels) {
+        strip.count = std::max(positions, std::min(most_channels, nest.channels - strip.c));
+        strip.input = plane_offset(nest.input, strip.n, strip.c) + taps.first.offset;
+        strip.output =
+            plane_offset(nest.output, strip.n, strip.c) + position_offset(nest.output, strip.position);
+        strip.indices = plane_offset(indices, strip.n, strip.c) + position_offset(indices, strip.position);
+        visit(strip, taps.from_first);
+      }
+  };
+  const std::vector<Stretch> row = stretches(nest.dims[last], strip.channel_step == 1 ? 1 : Strip::most);
+  for_each_place(std::span(nest.dims).first(last), [&](const auto& position, const auto& windows) {
+    for (const Stretch& stretch : row) {
+      strip.position = position;
+      strip.position.push_back(stretch.begin);
+      strip.windows = windows;
+      strip.windows.push_back(nest.dims[last].window(stretch.begin));
+      visit_planes(stretch.count, stretch.distance);
+    }
+  });
+}
+
+}  // namespace pooljit::ir
