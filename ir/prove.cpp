@@ -54,7 +54,7 @@ class Prover {
   Result<ProgramProof> run() {
     if (auto done = execute(); !done) return tl::unexpected(done.error());
     Taps taps(nest_);
-    for_each_place(nest_, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
+    for_each_place(nest_.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
       taps.move_to(windows);
       for (int64_t n = 0; n < batch_; ++n)
         for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
