@@ -82,7 +82,8 @@ std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const vo
 Judge::Judge(const PoolNest& nest, int64_t batch, const void* input)
     : nest_(nest), batch_(batch), input_(input) {
   output_.resize(static_cast<size_t>(reach(nest, nest.output, batch) * bytes(nest.output.dtype)));
-  if (nest.indices) indices_.resize(static_cast<size_t>(reach(nest, *nest.indices, batch)));
+  if (nest.indices)
+    indices_.resize(static_cast<size_t>(reach(nest, *nest.indices, batch) * bytes(nest.indices->dtype)));
   evaluate(nest, batch, input, output_.data(), indices_.data());
 }
 
@@ -104,7 +105,7 @@ bool Judge::allows(T expected, T found, int64_t offset) {
 }
 
 template <typename T>
-std::optional<std::string> Judge::first_disagreement(const T* output, const int64_t* indices) {
+std::optional<std::string> Judge::first_disagreement(const T* output, const void* indices) {
   const T* const expected = reinterpret_cast<const T*>(output_.data());
   std::optional<std::string> first;
   const auto note = [&](std::string_view what, const Strip& strip, int64_t i, auto found, auto wanted) {
@@ -122,8 +123,10 @@ std::optional<std::string> Judge::first_disagreement(const T* output, const int6
       }
       if (first || !nest_.indices) continue;
       const int64_t index_at = strip.indices + i * strip.indices_step;
-      const int64_t wanted = indices_[static_cast<size_t>(index_at)];
-      if (indices[index_at] != wanted) note("index", strip, i, indices[index_at], wanted);
+      const DType dtype = nest_.indices->dtype;
+      const int64_t wanted = load_index(dtype, indices_.data(), index_at);
+      const int64_t found = load_index(dtype, indices, index_at);
+      if (found != wanted) note("index", strip, i, found, wanted);
     }
   });
   return first;
@@ -131,7 +134,7 @@ std::optional<std::string> Judge::first_disagreement(const T* output, const int6
 
 std::optional<std::string> Judge::disagreement(const void* output, const void* indices) {
   return with_element_type(nest_.input.dtype, [&]<typename T>(T) {
-    return first_disagreement(static_cast<const T*>(output), static_cast<const int64_t*>(indices));
+    return first_disagreement(static_cast<const T*>(output), indices);
   });
 }
 

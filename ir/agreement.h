@@ -31,7 +31,7 @@ class Judge {
 
  private:
   template <typename T>
-  std::optional<std::string> first_disagreement(const T* output, const int64_t* indices);
+  std::optional<std::string> first_disagreement(const T* output, const void* indices);
   template <typename T>
   bool allows(T expected, T found, int64_t offset);
   const std::vector<double>& bounds();
@@ -39,8 +39,7 @@ class Judge {
   const PoolNest& nest_;
   int64_t batch_;
   const void* input_;
-  std::vector<std::byte> output_;
-  std::vector<int64_t> indices_;
+  std::vector<std::byte> output_, indices_;
   std::vector<double> bounds_;  // made when the first average differs
 };
 

@@ -13,20 +13,20 @@ namespace pooljit::ir {
 
 struct Tap {
   int64_t offset;  // in elements
-  int64_t index;   // row-major in the plane of one (n, c)
+  int64_t index;   // as ir/nest.h: IndexRule counts it, without channel and batch
 };
 
 // The taps inside the image of a product of windows, row-major. Those of one position and the next differ by
 // an offset only, unless a border is near; so they are kept relative to the first one.
 class Taps {
  public:
-  explicit Taps(const PoolNest& nest) : nest_(nest) {}
+  explicit Taps(const PoolNest& nest) : nest_(nest), rule_(index_rule(nest)) {}
 
   void move_to(const std::vector<Window>& windows) {
     std::vector<int64_t> counts;
     first = {0, 0};
     for (size_t d = 0; d < windows.size(); ++d) {
-      first = inner(first, d, windows[d].first);
+      first = inner(first, d, windows[d].first, windows[d].first_tap);
       counts.push_back(windows[d].taps);
     }
     if (counts == counts_) return;
@@ -35,7 +35,8 @@ class Taps {
     for (size_t d = 0; d < windows.size(); ++d) {
       std::vector<Tap> taps;
       for (const Tap& outer : from_first)
-        for (int64_t i = 0; i < counts[d]; ++i) taps.push_back(inner(outer, d, i * windows[d].step));
+        for (int64_t i = 0; i < counts[d]; ++i)
+          taps.push_back(inner(outer, d, i * windows[d].step, i * nest_.dims[d].tap_number_step()));
       from_first = std::move(taps);
     }
   }
@@ -44,12 +45,15 @@ class Taps {
   std::vector<Tap> from_first;
 
  private:
-  // The tap at `position` of dimension d within what `outer` names of the dimensions before it.
-  Tap inner(const Tap& outer, size_t d, int64_t position) const {
-    return {outer.offset + position * nest_.input.strides[d], outer.index * nest_.dims[d].input + position};
+  // The tap at `position` of dimension d, which is number `tap` of its window, within what `outer` names of the
+  // dimensions before it.
+  Tap inner(const Tap& outer, size_t d, int64_t position, int64_t tap) const {
+    return {outer.offset + position * nest_.input.strides[d],
+            outer.index + (rule_.of_window ? tap : position) * rule_.dims[d]};
   }
 
   const PoolNest& nest_;
+  const IndexRule rule_;
   std::vector<int64_t> counts_;  // of from_first, per dimension
 };
 
@@ -77,6 +81,22 @@ inline int64_t position_offset(const View& view, const std::vector<int64_t>& pos
   int64_t offset = 0;
   for (size_t d = 0; d < position.size(); ++d) offset += position[d] * view.strides[d];
   return offset;
+}
+
+// An element of an index tensor.
+template <typename Visit>
+auto with_index_type(DType dtype, const Visit& visit) {
+  if (dtype == DType::i64) return visit(int64_t{});
+  if (dtype == DType::i32) return visit(int32_t{});
+  POOLJIT_CHECK(dtype == DType::u8, "indices are int64, int32 or uint8");
+  return visit(uint8_t{});
+}
+inline void store_index(DType dtype, void* indices, int64_t at, int64_t index) {
+  with_index_type(dtype, [&]<typename T>(T) { static_cast<T*>(indices)[at] = static_cast<T>(index); });
+}
+inline int64_t load_index(DType dtype, const void* indices, int64_t at) {
+  return with_index_type(dtype,
+                         [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
 }
 
 // Calls visit with a value of the C++ type of a tensor's elements. To add a dtype: a row here.

@@ -180,7 +180,8 @@ class Prover {
   void check_winner(TermId id, const Place& place) {
     const Winner& winner = provenance().winner(id);
     const std::vector<int64_t> elements = window(place);
-    const int64_t none = elements.empty() ? -1 : place.taps.first.index;
+    const int64_t first = place.taps.first.index + place.n * rule_.batch + place.c * rule_.channel;
+    const int64_t none = elements.empty() ? -1 : first;
     std::vector<int64_t> found;
     for (const Winner::Row& row : winner.rows) {
       if (row.element == -1) {
@@ -196,7 +197,7 @@ class Prover {
     size_t tap = 0;
     for (const Winner::Row& row : winner.rows) {
       if (row.element == -1) continue;
-      const int64_t wanted = place.taps.first.index + place.taps.from_first[tap++].index;
+      const int64_t wanted = first + place.taps.from_first[tap++].index;
       if (row.index != wanted)
         throw Unreadable{fmt::format("tap {} is numbered {}, not {}", tap - 1, row.index, wanted)};
     }
@@ -229,6 +230,7 @@ class Prover {
 
   const Program& program_;
   const PoolNest& nest_;
+  const IndexRule rule_ = index_rule(nest_);
   int64_t batch_;
   Terms terms_;
   std::optional<Provenance> provenance_;

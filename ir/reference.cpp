@@ -79,7 +79,7 @@ T quotient(Sum<T> sum, int64_t divisor) {
 
 template <typename T>
 void evaluate_max(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* input,
-                  T* output, int64_t* indices) {
+                  T* output, void* indices) {
   PerOutput<T> best;
   PerOutput<int64_t> winner;
   if (!nest.indices)
@@ -89,8 +89,8 @@ void evaluate_max(const PoolNest& nest, const Strip& strip, const std::vector<Ta
   for (int64_t i = 0; i < strip.count; ++i) {
     output[i * strip.output_step] = best[i];
     if (nest.indices)
-      indices[i * strip.indices_step] =
-          taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i];
+      store_index(nest.indices->dtype, indices, strip.indices + i * strip.indices_step,
+                  taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i]);
   }
 }
 
@@ -113,8 +113,7 @@ void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* outp
       if (nest.reduction == Reduction::avg)
         evaluate_avg(nest, strip, taps, x, y);
       else
-        evaluate_max(nest, strip, taps, x, y,
-                     nest.indices ? static_cast<int64_t*>(indices) + strip.indices : nullptr);
+        evaluate_max(nest, strip, taps, x, y, indices);
     });
   });
 }

@@ -131,7 +131,8 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
 
 bool can_mask(const PoolNest& nest, Isa isa) {
   if (info(isa).mask == MaskEncoding::k_bits) return true;
-  return bytes(nest.input.dtype) >= 4 && bytes(nest.output.dtype) >= 4;
+  const auto wide = [](const View& view) { return bytes(view.dtype) >= 4; };
+  return wide(nest.input) && wide(nest.output) && (!nest.indices || wide(*nest.indices));
 }
 
 int fitting_lanes(int64_t count, Isa isa, int working_bytes) {

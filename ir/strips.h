@@ -25,7 +25,7 @@ struct Strip {
   int64_t input = 0, input_step = 0;  // in elements: output 0's first tap
   int64_t output = 0, output_step = 0;
   int64_t indices = 0, indices_step = 0;
-  int64_t first_index = 0, index_step = 0;  // of the first tap, row-major in the plane
+  int64_t first_index = 0, index_step = 0;  // of the first tap
 
   std::vector<int64_t> position_of(int64_t i) const {
     std::vector<int64_t> result = position;
@@ -45,7 +45,8 @@ inline std::vector<Stretch> stretches(const NestDim& dim, int64_t most) {
   for (int64_t o = 0; o < dim.output; ++o) {
     const Window window = dim.window(o);
     const int64_t distance = window.first - last.first;
-    const bool is_alike = window.taps == last.taps && window.padded_taps == last.padded_taps;
+    const bool is_alike = window.taps == last.taps && window.first_tap == last.first_tap &&
+                          window.padded_taps == last.padded_taps;
     if (result.empty() || !is_alike || result.back().count == most ||
         (result.back().count > 1 && result.back().distance != distance))
       result.push_back({o, 0, 0});
@@ -71,16 +72,17 @@ void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
   strip.output_step = step(nest.output);
   strip.indices_step = step(indices);
   Taps taps(nest);
+  const IndexRule rule = index_rule(nest);
 
   const auto visit_planes = [&](int64_t positions, int64_t distance) {
     taps.move_to(strip.windows);
     strip.input_step =
         strip.channel_step == 1 ? nest.input.channel_stride : distance * nest.input.strides[last];
-    strip.index_step = strip.channel_step == 1 ? 0 : distance;
-    strip.first_index = taps.first.index;
+    strip.index_step = strip.channel_step == 1 ? rule.channel : rule.of_window ? 0 : distance * rule.dims[last];
     for (strip.n = 0; strip.n < batch; ++strip.n)
       for (strip.c = 0; strip.c < nest.channels; strip.c += most_channels) {
         strip.count = std::max(positions, std::min(most_channels, nest.channels - strip.c));
+        strip.first_index = taps.first.index + strip.n * rule.batch + strip.c * rule.channel;
         strip.input = plane_offset(nest.input, strip.n, strip.c) + taps.first.offset;
         strip.output =
             plane_offset(nest.output, strip.n, strip.c) + position_offset(nest.output, strip.position);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "ir/agreement.h"
 #include "ir/reference.h"
@@ -58,6 +59,34 @@ std::vector<PoolNest> nests_of(const std::vector<NestDim>& dims, int64_t channel
   return nests;
 }
 
+struct IndexKind {
+  ir::IndexScope scope;
+  ir::DType dtype;
+  bool column_major = false;
+};
+constexpr IndexKind index_kinds[] = {
+    {ir::IndexScope::plane, ir::DType::i32},      {ir::IndexScope::plane, ir::DType::i64, true},
+    {ir::IndexScope::tensor, ir::DType::i64},     {ir::IndexScope::tensor, ir::DType::i32, true},
+    {ir::IndexScope::nhwc, ir::DType::i32},       {ir::IndexScope::nhwc_batch, ir::DType::i64},
+    {ir::IndexScope::window, ir::DType::u8},      {ir::IndexScope::window, ir::DType::i32},
+    {ir::IndexScope::window, ir::DType::i64},
+};
+
+// Maxima with indices of every kind.
+std::vector<PoolNest> indexed_nests(const std::vector<NestDim>& dims, int64_t channels) {
+  std::vector<PoolNest> nests;
+  for (const PoolNest& base : nests_of(dims, channels)) {
+    if (!base.indices) continue;
+    for (const IndexKind& kind : index_kinds) {
+      nests.push_back(base);
+      nests.back().indices->dtype = kind.dtype;
+      nests.back().index_scope = kind.scope;
+      nests.back().column_major = kind.column_major;
+    }
+  }
+  return nests;
+}
+
 struct Result {
   std::vector<std::byte> output, indices;
   bool operator==(const Result&) const = default;
@@ -96,12 +125,14 @@ Result run(const runtime::Code& code, const std::vector<std::byte>& input) {
 void check(const PoolNest& nest) {
   const std::vector<std::byte> input = random_input(nest);
   for (const ir::IsaInfo& isa : ir::isa_table) {
+    bool first = true;  // LLVM takes milliseconds: one schedule each
     for (const ir::Schedule& schedule : ir::enumerate_schedules(nest, isa.isa)) {
       SCOPED_TRACE(nest.print() + std::string(isa.text) + " " + print(schedule));
       std::optional<Result> expected;
       for (const auto engine :
            {runtime::Engine::interpreter, runtime::Engine::xbyak, runtime::Engine::llvm}) {
         const bool is_native = runtime::info(engine).is_native;
+        if (engine == runtime::Engine::llvm && !std::exchange(first, false)) continue;
         if (!runtime::is_built(engine) || (is_native && !runtime::can_run(isa.isa))) continue;
         const auto code = runtime::info(engine).make(nest, {engine, isa.isa, schedule});
         ASSERT_TRUE(code) << to_string(code.error());
@@ -130,6 +161,14 @@ TEST(NestEngines, AdaptiveChannelsLast) {
 
 TEST(NestEngines, AdaptiveMixesWithWindows) {
   for (const PoolNest& nest : nests_of({adaptive(3, 6), window(5, 3, 2, 1), adaptive(10, 4)}, 5)) check(nest);
+}
+
+TEST(NestEngines, IndicesOfEveryKind) {
+  NestDim dilated = window(9, 3, 1, 3);
+  dilated.dilation = 2, dilated.output = 11;
+  for (const PoolNest& nest : indexed_nests({window(5, 3, 2, 1), dilated}, 17)) check(nest);
+  for (const PoolNest& nest : indexed_nests({window(4, 2, 2, 2), adaptive(2, 3), adaptive(20, 17)}, 3))
+    check(nest);
 }
 
 }  // namespace
