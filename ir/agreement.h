@@ -1,7 +1,7 @@
 // What an engine may return, judged by the oracle (ir/reference.h).
 //   Maximum, and averages of integers: the oracle's bits. Without indices any NaN stands for any other, and
-//   where `zeros` is any, so does any zero. Averages of floats: within average_bounds of the oracle's; any
-//   NaN stands for any other.
+//   where `zeros` is any, so does any zero. Averages of floats: within average_bounds (ir/average_bounds.h)
+//   of the oracle's; any NaN stands for any other.
 // Engines that run the same Program agree with each other bit for bit; that is a memcmp, not this.
 #pragma once
 
@@ -14,11 +14,6 @@
 #include "ir/nest.h"
 
 namespace pooljit::ir {
-
-// How far an average may be from the oracle's, each at its output's place in the output view:
-// (taps - 1) * eps * sum|x| / divisor, and what the oracle itself rounded. 0 for at most one tap and for
-// integers; infinite where a sum may overflow the accumulator.
-std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input);
 
 // The oracle's results for one input, to judge many engines by. Keeps references to all three arguments.
 class Judge {

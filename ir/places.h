@@ -99,6 +99,14 @@ inline int64_t load_index(DType dtype, const void* indices, int64_t at) {
                          [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
 }
 
+// Elements from the first to the last of a view, both included; 0 without a batch.
+inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
+  if (batch == 0) return 0;
+  int64_t last = plane_offset(view, batch - 1, nest.channels - 1);
+  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
+  return last + 1;
+}
+
 // Calls visit with a value of the C++ type of a tensor's elements. To add a dtype: a row here.
 template <typename Visit>
 auto with_element_type(DType dtype, const Visit& visit) {

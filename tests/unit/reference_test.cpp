@@ -9,6 +9,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
+#include "ir/average_bounds.h"
 
 namespace pooljit::ir {
 namespace {
@@ -241,7 +242,7 @@ TEST(Agreement, AveragesHaveABound) {
   }
 }
 
-TEST(Agreement, BoundsAreInLogicalOrder) {
+TEST(Agreement, BoundsLieWhereTheOutputsDo) {
   const PoolNest nest = frontend::make_nest(*frontend::parse_spec("avg_pool1d(float32[2,2,2]:nhwc, 2)"));
   // n0: (c0, c1) = (0, 1), (0, 1); n1: (0, 0), (8, 0)
   const std::vector<double> bounds = average_bounds(nest, 2, Floats{0, 1, 0, 1, 0, 0, 8, 0}.data());
