@@ -35,6 +35,8 @@ inline constexpr DTypeInfo dtype_table[] = {
 constexpr const DTypeInfo& info(DType dtype) { return dtype_table[static_cast<int>(dtype)]; }
 constexpr int bytes(DType dtype) { return info(dtype).bits / 8; }
 constexpr bool is_float(DType dtype) { return info(dtype).cls == DTypeClass::floating; }
+// float16 and bfloat16: no op computes on them; arithmetic is done in float32.
+constexpr bool is_half(DType dtype) { return is_float(dtype) && info(dtype).bits == 16; }
 constexpr bool is_signed_int(DType dtype) { return info(dtype).cls == DTypeClass::signed_int; }
 
 // The unsigned integer type of the same width: what a mask's lanes are as wide as.

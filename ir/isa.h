@@ -1,4 +1,4 @@
-// Instruction sets, from the table ir/isa.def. avx2 = AVX2 + FMA + BMI2; avx512 = F + BW + DQ + VL
+// Instruction sets, from the table ir/isa.def. avx2 = AVX2 + FMA + BMI2 + F16C; avx512 = F + BW + DQ + VL
 // (Skylake-SP and up).
 #pragma once
 

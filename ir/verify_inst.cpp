@@ -70,7 +70,9 @@ Maybe check_cvt(DType from, DType to, bool saturate) {
   const int from_bits = info(from).bits, to_bits = info(to).bits;
   const auto wide_signed = [](DType dtype) { return is_signed_int(dtype) && bytes(dtype) >= 4; };
   bool good = !saturate;
-  if (is_float(from) && is_float(to))
+  if (is_half(from) || is_half(to))
+    good = good && (is_half(from) ? to : from) == DType::f32;
+  else if (is_float(from) && is_float(to))
     good = good && from != to;
   else if (is_float(from) || is_float(to))
     good = good && wide_signed(is_float(from) ? to : from);
@@ -79,6 +81,19 @@ Maybe check_cvt(DType from, DType to, bool saturate) {
   if (good) return {};
   return Violation{Rule::cvt, fmt::format("there is no conversion from {} to {}{}", info(from).text,
                                           info(to).text, saturate ? " that saturates" : "")};
+}
+
+// Halves may be moved about and converted.
+Maybe check_halves(const Program& program, const Inst& inst) {
+  const std::string_view group = info(inst.op).group;
+  const bool computes =
+      group == "arithmetic" || inst.op == Op::cmp || inst.op == Op::and_ || inst.op == Op::or_;
+  for (size_t i = 0; computes && i < inst.args.size(); ++i) {
+    const Type& type = program.type(inst.args[i]);
+    if (type.kind == Kind::vec && is_half(type.dtype))
+      return Violation{Rule::half, fmt::format("operand %{} is {}", inst.args[i], print(type))};
+  }
+  return {};
 }
 
 // What ops.def's words do not say about an op's types.
@@ -161,6 +176,7 @@ std::optional<Violation> check_types(const Program& program, const Inst& inst) {
   TypeRule types(inst.op);
   if (auto found = check_list("operand", types, program, op.args, inst.args)) return found;
   if (auto found = check_list("result", types, program, op.results, inst.results)) return found;
+  if (auto found = check_halves(program, inst)) return found;
   if (inst.results.empty() || inst.args.empty()) return {};
   return check_relations(inst, program.type(inst.results[0]), program.type(inst.args[0]));
 }

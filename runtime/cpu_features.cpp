@@ -13,7 +13,7 @@ using Xbyak::util::Cpu;
 
 bool machine_has(const Cpu& cpu, ir::Isa isa) {
   // Xbyak reports a feature only if the system saves the registers that it needs.
-  const bool avx2 = cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA) && cpu.has(Cpu::tBMI2);
+  const bool avx2 = cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA) && cpu.has(Cpu::tBMI2) && cpu.has(Cpu::tF16C);
   switch (isa) {
     case ir::Isa::avx2:
       return avx2;

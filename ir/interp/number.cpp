@@ -6,6 +6,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "ir/half.h"
+
 namespace pooljit::ir {
 namespace {
 
@@ -316,8 +318,22 @@ void Numbers::shift(const Inst& inst) {
   });
 }
 
+template <typename Half>
+void Numbers::convert_half(const Inst& inst) {
+  const int count = type(inst.args[0]).lanes;
+  if (is_half(type(inst.args[0]).dtype))
+    std::copy_n(as<Half>(inst.args[0]), count, as<float>(inst.results[0]));
+  else
+    std::transform(as<float>(inst.args[0]), as<float>(inst.args[0]) + count, as<Half>(inst.results[0]),
+                   [](float value) { return Half(value); });
+}
+
 void Numbers::convert(const Inst& inst) {
   const Type& from_type = type(inst.args[0]);
+  for (DType dtype : {from_type.dtype, type(inst.results[0]).dtype}) {
+    if (dtype == DType::f16) return convert_half<Float16>(inst);
+    if (dtype == DType::bf16) return convert_half<BFloat16>(inst);
+  }
   with_type(from_type.dtype, [&](auto from_zero) {
     with_type(type(inst.results[0]).dtype, [&](auto to_zero) {
       using From = decltype(from_zero);

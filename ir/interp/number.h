@@ -40,6 +40,8 @@ class Numbers {
   void bitwise(const Inst& inst);
   void shift(const Inst& inst);
   void convert(const Inst& inst);
+  template <typename Half>
+  void convert_half(const Inst& inst);
 
   const Program& program_;
   std::vector<size_t> offsets_;  // by Value, of its lanes in memory_: a dtype's bytes per lane, a mask's one

@@ -80,6 +80,7 @@ struct ConvertRow {
 };
 constexpr ConvertRow float_convert_rows[] = {
     {of({DType::i32}), floats, both},           {floats, of({DType::i32}), both},
+    {of({DType::f16}), of({DType::f32}), both}, {of({DType::f32}), of({DType::f16}), both},
     {of({DType::f32}), of({DType::f64}), both}, {of({DType::f64}), of({DType::f32}), both},
     {of({DType::i64}), floats, avx512},         {floats, of({DType::i64}), avx512},
 };

@@ -12,9 +12,12 @@ using ir::DType;
 using ir::Inst;
 using ir::Op;
 
+// Halves are their bits: LLVM's own types for them are lowered to calls where it knows no better.
+bool is_llvm_float(DType dtype) { return ir::is_float(dtype) && !ir::is_half(dtype); }
+
 llvm::Type* lane_type(llvm::LLVMContext& context, DType dtype) {
   const unsigned bits = static_cast<unsigned>(ir::info(dtype).bits);
-  if (!ir::is_float(dtype)) return llvm::Type::getIntNTy(context, bits);
+  if (!is_llvm_float(dtype)) return llvm::Type::getIntNTy(context, bits);
   return bits == 32 ? llvm::Type::getFloatTy(context) : llvm::Type::getDoubleTy(context);
 }
 
@@ -50,7 +53,7 @@ llvm::Constant* constant_lanes(llvm::LLVMContext& context, const ir::Type& type,
   lanes.reserve(data.size());
   for (int64_t value : data) {
     const llvm::APInt word(bits, static_cast<uint64_t>(value) & low);
-    if (ir::is_float(type.dtype))
+    if (is_llvm_float(type.dtype))
       lanes.push_back(llvm::ConstantFP::get(context, llvm::APFloat(lane->getFltSemantics(), word)));
     else
       lanes.push_back(llvm::ConstantInt::get(lane, word));
@@ -154,10 +157,36 @@ llvm::Value* clamp(llvm::IRBuilder<>& build, llvm::Value* a, DType from, DType t
   return a;
 }
 
+// To nearest, ties to even; a NaN becomes quiet.
+llvm::Value* f32_to_bf16(llvm::IRBuilder<>& build, llvm::Type* to, llvm::Value* a) {
+  llvm::Value* const bits =
+      build.CreateBitCast(a, llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(a->getType())));
+  const auto constant = [&](uint64_t value) { return llvm::ConstantInt::get(bits->getType(), value); };
+  llvm::Value* const high = build.CreateLShr(bits, 16);
+  llvm::Value* const rounder = build.CreateAdd(build.CreateAnd(high, constant(1)), constant(0x7fff));
+  llvm::Value* const rounded = build.CreateLShr(build.CreateAdd(bits, rounder), 16);
+  llvm::Value* const quiet = build.CreateOr(high, constant(0x40));
+  return build.CreateTrunc(build.CreateSelect(build.CreateFCmpUNO(a, a), quiet, rounded), to);
+}
+
+// From or to f32.
+llvm::Value* convert_half(llvm::IRBuilder<>& build, DType to, DType from, llvm::Type* to_type,
+                          llvm::Value* a) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(to_type)->getNumElements();
+  auto* const halves = llvm::FixedVectorType::get(build.getHalfTy(), lanes);
+  if (from == DType::f16) return build.CreateFPExt(build.CreateBitCast(a, halves), to_type);
+  if (to == DType::f16) return build.CreateBitCast(build.CreateFPTrunc(a, halves), to_type);
+  if (to == DType::bf16) return f32_to_bf16(build, to_type, a);
+  auto* const words = llvm::FixedVectorType::get(build.getInt32Ty(), lanes);
+  return build.CreateBitCast(build.CreateShl(build.CreateZExt(a, words), 16), to_type);
+}
+
 // Unsigned integers and floats do not meet: ir::verify's rule "cvt".
 llvm::Value* convert(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type& result, const ir::Type& from,
                      llvm::Value* a) {
   llvm::Type* const to = value_type(build.getContext(), result);
+  if (ir::is_half(from.dtype) || ir::is_half(result.dtype))
+    return convert_half(build, result.dtype, from.dtype, to, a);
   const bool from_float = ir::is_float(from.dtype), to_float = ir::is_float(result.dtype);
   if (from_float && to_float) return build.CreateFPCast(a, to);
   if (from_float) return build.CreateFPToSI(build.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a), to);

@@ -101,6 +101,8 @@ class Avx512Emitter final : public Emitter {
         return a_.vpcmpuq(to, x, y, int_predicate(inst.pred));
       case DType::i64:
         return a_.vpcmpq(to, x, y, int_predicate(inst.pred));
+      default:
+        POOLJIT_CHECK(false, "a comparison that is not legal");
     }
   }
 

@@ -67,9 +67,12 @@ bool takes_memory(const Program& program, const Inst& inst, size_t arg) {
     case Op::cvt: {
       const int from = arg_type(program, inst, 0).vector_bytes();
       const int to = program.type(inst.results[0]).vector_bytes();
-      const bool narrows_ints = !ir::is_float(program.type(inst.results[0]).dtype) &&
-                                !ir::is_float(arg_type(program, inst, 0).dtype) && to < from;
-      return !narrows_ints && std::max(from, to) >= ir::lane_bytes;
+      // What narrows integers, or floats to f16, has its memory operand on the other side.
+      const ir::DType result = program.type(inst.results[0]).dtype;
+      const bool only_from_register =
+          to < from &&
+          (ir::is_half(result) || (!ir::is_float(result) && !ir::is_float(arg_type(program, inst, 0).dtype)));
+      return !only_from_register && std::max(from, to) >= ir::lane_bytes;
     }
     case Op::shuffle:
       return arg == 1 && second_source_may_be_memory(program, inst);

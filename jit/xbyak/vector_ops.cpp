@@ -25,6 +25,9 @@ using Shift = void (*)(Assembler&, const Xmm&, const Xmm&, uint8_t);
 #define TWO(name) [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, from); }
 #define NARROW(name) \
   [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, static_cast<const Xmm&>(from)); }
+// To nearest, ties to even, whatever MXCSR says.
+#define TO_F16(name) \
+  [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, static_cast<const Xmm&>(from), 0); }
 #define SHIFT(name) [](Assembler& a, const Xmm& to, const Xmm& x, uint8_t bits) { a.name(to, x, bits); }
 
 struct ThreeRow {
@@ -96,12 +99,14 @@ constexpr ConvertRow convert_rows[] = {
     {DType::i64, DType::f32, false, TWO(vcvtqq2ps)},   {DType::i64, DType::f64, false, TWO(vcvtqq2pd)},
     {DType::f32, DType::i32, false, TWO(vcvtps2dq)},   {DType::f32, DType::i64, false, TWO(vcvtps2qq)},
     {DType::f64, DType::i32, false, TWO(vcvtpd2dq)},   {DType::f64, DType::i64, false, TWO(vcvtpd2qq)},
+    {DType::f16, DType::f32, false, TWO(vcvtph2ps)},   {DType::f32, DType::f16, false, TO_F16(vcvtps2ph)},
     {DType::f32, DType::f64, false, TWO(vcvtps2pd)},   {DType::f64, DType::f32, false, TWO(vcvtpd2ps)},
 };
 
 #undef THREE
 #undef TWO
 #undef NARROW
+#undef TO_F16
 #undef SHIFT
 
 // Rows that hold for both signs are listed as unsigned.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/half.h"
 #include "programs/engines.h"
 
 namespace pooljit::test {
@@ -24,7 +25,9 @@ using ir::Value;
 
 template <typename F>
 uint64_t float_bits(F value) {
-  if constexpr (sizeof(F) == 4)
+  if constexpr (sizeof(F) == 2)
+    return value.bits;
+  else if constexpr (sizeof(F) == 4)
     return std::bit_cast<uint32_t>(value);
   else
     return std::bit_cast<uint64_t>(value);
@@ -44,10 +47,36 @@ std::vector<uint64_t> special_floats() {
   return bits;
 }
 
+// Every 97th of all values, and what lies about the ends of each range.
+template <typename Half>
+std::vector<uint64_t> special_halves() {
+  std::vector<uint64_t> bits;
+  for (uint64_t end : {uint64_t{0}, uint64_t{0x8000}})
+    for (uint64_t value : {float_bits(Half()), float_bits(std::numeric_limits<Half>::min()),
+                           float_bits(std::numeric_limits<Half>::max()),
+                           float_bits(std::numeric_limits<Half>::quiet_NaN()), uint64_t{0x7fff}})
+      for (uint64_t step : {0, 1, 2}) bits.push_back(((end | value) + step) & 0xffff);
+  for (uint64_t value = 0; value < 0x10000; value += 97) bits.push_back(value);
+  return bits;
+}
+
+// What rounds down, up, to even, to a denormal, to zero and to infinity as a half; denormals.
+inline std::vector<uint64_t> floats_for_halves() {
+  std::vector<uint64_t> bits = special_floats<float>();
+  for (uint32_t top :
+       {0x0000U, 0x0080U, 0x3300U, 0x3380U, 0x387fU, 0x3880U, 0x3f80U, 0x3f81U, 0x477fU, 0x7f7fU})
+    for (uint32_t low : {0U, 1U, 0xfffU, 0x1000U, 0x1001U, 0x3000U, 0x7fffU, 0x8000U, 0x8001U, 0xe000U,
+                         0xefffU, 0xf000U, 0xffffU})
+      for (uint32_t sign : {0U, 0x80000000U}) bits.push_back(sign | top << 16 | low);
+  return bits;
+}
+
 // What goes wrong, if anything does: zeros of both signs, ends of ranges, NaNs, denormals.
 inline std::vector<uint64_t> special_values(DType dtype) {
   if (dtype == DType::f32) return special_floats<float>();
   if (dtype == DType::f64) return special_floats<double>();
+  if (dtype == DType::f16) return special_halves<ir::Float16>();
+  if (dtype == DType::bf16) return special_halves<ir::BFloat16>();
   const int bits = ir::info(dtype).bits;
   const uint64_t high = uint64_t{1} << (bits - 1);
   return {0, 1, 2, 3, 0x55, 100, high - 2, high - 1, high, high + 1, ~uint64_t{0} - 1, ~uint64_t{0}};
@@ -55,6 +84,7 @@ inline std::vector<uint64_t> special_values(DType dtype) {
 
 // Floats that fit an integer dtype after rounding, ties among them.
 inline std::vector<uint64_t> values_for_cvt(DType from, DType to) {
+  if (ir::is_half(to)) return floats_for_halves();
   if (!ir::is_float(from) || ir::is_float(to)) return special_values(from);
   std::vector<uint64_t> bits;
   const double end = to == DType::i32 ? 0x1p31 : 0x1p63;

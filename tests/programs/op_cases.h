@@ -19,6 +19,7 @@ inline std::string case_name(std::string_view group, Isa isa, const Type& type) 
 
 inline std::vector<Case> arithmetic_cases(Isa isa, DType dtype) {
   std::vector<Case> cases;
+  if (ir::is_half(dtype)) return cases;  // verify.half
   for (int lanes : lane_counts(isa, dtype)) {
     const Type type = Type::vec(dtype, lanes);
     Bundle bundle(case_name("arithmetic", isa, type), isa);
@@ -50,6 +51,12 @@ inline std::vector<Case> arithmetic_cases(Isa isa, DType dtype) {
   return cases;
 }
 
+// What can be compared in place of a value: of a half, its bits.
+inline Value comparable(Builder& b, Value x) {
+  const Type& type = b.type(x);
+  return ir::is_half(type.dtype) ? b.bitcast(Type::vec(DType::i16, type.lanes), x) : x;
+}
+
 // Comparisons, masks, choosing; what schedules make of them.
 inline std::vector<Case> mask_cases(Isa isa, DType dtype) {
   std::vector<Case> cases;
@@ -58,9 +65,10 @@ inline std::vector<Case> mask_cases(Isa isa, DType dtype) {
     Bundle bundle(case_name("masks", isa, type), isa);
     Builder& b = bundle.builder();
     const Value x = bundle.operand(type), y = bundle.operand(type);
+    const Value p = comparable(b, x), q = comparable(b, y);
     std::vector<Value> masks;
     for (int pred = 0; pred <= static_cast<int>(ir::Predicate::un); ++pred) {
-      masks.push_back(b.cmp(static_cast<ir::Predicate>(pred), x, y));
+      masks.push_back(b.cmp(static_cast<ir::Predicate>(pred), p, q));
       bundle.result("cmp " + std::to_string(pred), masks.back());
       bundle.result("select " + std::to_string(pred), b.select(masks.back(), x, y));
     }
@@ -72,8 +80,8 @@ inline std::vector<Case> mask_cases(Isa isa, DType dtype) {
     bundle.result("and", b.binary(Op::and_, masks[2], masks[1]));
     bundle.result("or", b.binary(Op::or_, masks[4], masks[6]));
     bundle.result("and vmask", b.binary(Op::and_, masks[1], masks.back()));
-    const Value most = b.binary(Op::max, x, y);
-    bundle.result("max with NaN", b.select(b.cmp(ir::Predicate::un, x, x), x, most));
+    const Value most = b.binary(Op::max, p, q);
+    bundle.result("max with NaN", b.select(b.cmp(ir::Predicate::un, p, p), p, most));
     cases.push_back(bundle.finish());
   }
   return cases;
@@ -81,6 +89,7 @@ inline std::vector<Case> mask_cases(Isa isa, DType dtype) {
 
 inline bool may_convert(DType from, DType to) {
   const auto wide_signed = [](DType dtype) { return ir::is_signed_int(dtype) && ir::bytes(dtype) >= 4; };
+  if (ir::is_half(from) || ir::is_half(to)) return (ir::is_half(from) ? to : from) == DType::f32;
   if (ir::is_float(from) && ir::is_float(to)) return from != to;
   if (ir::is_float(from) || ir::is_float(to)) return wide_signed(ir::is_float(from) ? to : from);
   return ir::bytes(from) != ir::bytes(to);
@@ -100,7 +109,8 @@ inline std::vector<Case> conversion_cases(Isa isa, DType from) {
       const bool fits = lanes * ir::bytes(to.dtype) <= ir::info(isa).vector_bytes;
       if (!fits || !may_convert(from, to.dtype)) continue;
       const Value x = bundle.operand(type, values_for_cvt(from, to.dtype));
-      bundle.result(fmt::format("cvt {}", to.text), b.cvt(to.dtype, x), ir::is_float(to.dtype));
+      const bool any_nan = ir::is_float(to.dtype) && !ir::is_half(from) && !ir::is_half(to.dtype);
+      bundle.result(fmt::format("cvt {}", to.text), b.cvt(to.dtype, x), any_nan);
       const bool narrows =
           !ir::is_float(from) && !ir::is_float(to.dtype) && ir::bytes(to.dtype) < ir::bytes(from);
       if (narrows) bundle.result(fmt::format("cvt {} saturate", to.text), b.cvt(to.dtype, any, true));
@@ -205,7 +215,7 @@ inline std::vector<Case> memory_cases(Isa isa, DType dtype) {
       b.store(masked.result_place("store " + lanes_on.name, type), pass, mask);
     }
     const Value other = masked.operand(type);
-    const Value computed = b.cmp(ir::Predicate::lt, pass, other);
+    const Value computed = b.cmp(ir::Predicate::lt, comparable(b, pass), comparable(b, other));
     masked.result("load where less", b.load(type, masked.raw_operand(type), computed, pass));
     b.store(masked.result_place("store where less", type), pass, computed);
     Case c = masked.finish();
