@@ -5,16 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "frontend/geometry.h"
+#include "frontend/operators.h"
 #include "frontend/rules.h"
+#include "frontend/unsupported.h"
 
 namespace pooljit::frontend {
 
 namespace {
-
-using Broken = std::optional<ir::Error>;
 
 constexpr int64_t largest_element_bytes = 8;  // of the indices
 
@@ -28,19 +30,99 @@ Broken check_form(const PoolSpec& spec) {
     return broke(Rule::rank, "got {} spatial dims", spec.dims.size());
   if (!ir::info(spec.dtype).tensor)
     return broke(Rule::unsupported_dtype, "got {}", ir::info(spec.dtype).spec_name);
+  if (!ir::info(output_dtype(spec)).tensor)
+    return broke(Rule::unsupported_dtype, "got output_dtype {}", ir::info(output_dtype(spec)).spec_name);
   if (spec.batch && *spec.batch < 0) return broke(Rule::size, "got N={}", *spec.batch);
   if (spec.channels < 1) return broke(Rule::size, "got C={}", spec.channels);
   return std::nullopt;
 }
 
+// Whether the spec has indices: made, or read to go back.
+bool has_indices(const PoolSpec& spec) {
+  return spec.reduction == ir::Reduction::max &&
+         (spec.return_indices || spec.direction != ir::Direction::forward);
+}
+
 Broken check_options(const PoolSpec& spec) {
-  const bool is_max = spec.reduction == ir::Reduction::max;
-  if (!is_max && spec.return_indices) return broke(Rule::option, "got return_indices for an average");
-  if (!is_max && spec.nan != ir::NanRule::propagate) return broke(Rule::option, "got nan for an average");
-  if (!is_max && spec.zeros != ir::ZeroRule::any) return broke(Rule::option, "got zeros for an average");
-  if (is_max && !spec.count_include_pad) return broke(Rule::option, "got count_include_pad for a maximum");
-  if (is_max && spec.divisor_override) return broke(Rule::option, "got divisor_override for a maximum");
+  const Operator* op = find_operator(spec);
+  if (op == nullptr) return broke(Rule::op, "got a direction or form that the reduction does not have");
+  for (const Keyword& keyword : keywords())
+    if (!op->allows(keyword.key) && keyword.is_set(spec))
+      return broke(Rule::option, "got {} for {}", keyword.name, name_of(*op, spec.dims.size()));
   if (spec.divisor_override == 0) return broke(Rule::divisor_override, "got 0");
+  if (!(spec.norm_type > 0)) return broke(Rule::norm_type, "got {}", spec.norm_type);
+  return std::nullopt;
+}
+
+Broken check_quantized(const PoolSpec& spec) {
+  const PoolSpec plain;
+  if (!spec.quantized) {
+    const bool has_scale = spec.scale != plain.scale || spec.zero_point != plain.zero_point ||
+                           spec.output_scale || spec.output_zero_point;
+    if (has_scale)
+      return broke(Rule::quantized, "got a scale or zero point for {}", ir::info(spec.dtype).spec_name);
+    return std::nullopt;
+  }
+  if (!find_operator(spec)->allows(Key::scale) || ir::is_float(spec.dtype))
+    return broke(Rule::quantized, "got {} of q{}", name_of(*find_operator(spec), spec.dims.size()),
+                 ir::info(spec.dtype).spec_name);
+  for (double scale : {spec.scale, spec.output_scale.value_or(1)})
+    if (!(scale > 0) || std::isinf(scale)) return broke(Rule::scale, "got {}", scale);
+  for (int64_t zero_point : {spec.zero_point, spec.output_zero_point.value_or(0)})
+    if (ir::lane_bits(spec.dtype, zero_point) != zero_point)
+      return broke(Rule::zero_point, "got {}", zero_point);
+  return std::nullopt;
+}
+
+// The largest index plus one.
+Checked index_range(const PoolSpec& spec) {
+  Checked range = 1;
+  for (const SpecDim& dim : spec.dims) {
+    if (spec.index_scope != ir::IndexScope::window)
+      range = range * dim.input;
+    else  // an adaptive window begins and ends within its share, rounded outwards
+      range = range * (dim.adaptive_output == 0 ? dim.kernel : (dim.input - 1) / dim.adaptive_output + 2);
+  }
+  const bool counts_channels =
+      spec.index_scope != ir::IndexScope::plane && spec.index_scope != ir::IndexScope::window;
+  if (counts_channels) range = range * spec.channels;
+  if (counts_channels && spec.index_scope != ir::IndexScope::nhwc) range = range * spec.batch.value_or(1);
+  return range;
+}
+
+Broken check_indices(const PoolSpec& spec) {
+  for (Key key : {Key::index_dtype, Key::index_scope, Key::storage_order}) {
+    const Keyword& keyword = keywords()[static_cast<size_t>(key)];
+    if (!has_indices(spec) && keyword.is_set(spec))
+      return broke(Rule::option, "got {} without return_indices=True", keyword.name);
+  }
+  if (!has_indices(spec)) return std::nullopt;
+  const bool counts_planes = spec.index_scope == ir::IndexScope::tensor;
+  if (spec.storage_order != 0 && !(spec.storage_order == 1 && counts_planes))
+    return broke(Rule::storage_order, "got {}", spec.storage_order);
+  if (spec.index_dtype != ir::DType::i64 && spec.index_dtype != ir::DType::i32 &&
+      !(spec.index_dtype == ir::DType::u8 && spec.index_scope == ir::IndexScope::window))
+    return broke(Rule::index_dtype, "got {}", ir::info(spec.index_dtype).spec_name);
+  const int64_t most = spec.index_dtype == ir::DType::u8    ? std::numeric_limits<uint8_t>::max()
+                       : spec.index_dtype == ir::DType::i32 ? std::numeric_limits<int32_t>::max()
+                                                            : std::numeric_limits<int64_t>::max();
+  const auto range = index_range(spec).value();
+  if (!range) return broke(Rule::overflow, "got more indices than fit in 63 bits");
+  if (*range > most)
+    return broke(Rule::index_dtype, "got {} for indices below {}", ir::info(spec.index_dtype).spec_name,
+                 *range);
+  return std::nullopt;
+}
+
+// The output of an unpool is what its windows cover, give or take less than a stride.
+Broken check_unpool(const PoolSpec& spec, size_t number) {
+  const SpecDim& dim = spec.dims[number];
+  const auto covered = unpooled_extent(dim);
+  if (!covered) return broke(Rule::overflow, "got too much for spatial dim {}", number);
+  const int64_t output = dim.unpool_output != 0 ? dim.unpool_output : *covered;
+  if (output < 1 || std::abs(output - *covered) >= std::max(dim.stride, int64_t{1}))
+    return broke(Rule::unpool_size, "got {}, windows that cover {} and stride {} in spatial dim {}", output,
+                 *covered, dim.stride, number);
   return std::nullopt;
 }
 
@@ -57,8 +139,13 @@ Broken check_dim(const PoolSpec& spec, size_t number) {
   if (auto error = at_least(Rule::padding, dim.pad_begin, 0)) return error;
   if (dim.pad_end < 0 && dim.pad_end <= -dim.input)
     return broke(Rule::crop, "got {} of {} in spatial dim {}", dim.pad_end, dim.input, number);
+  if (spec.direction == ir::Direction::unpool) return check_unpool(spec, number);
+  if ((dim.adaptive_output != 0) != is_adaptive(spec))
+    return broke(Rule::missing, "got an output_size for some dims only");
   const auto output = output_extent(dim, spec.ceil_mode);
   if (!output) return broke(Rule::overflow, "got too much for spatial dim {}", number);
+  if (*output < 1 && is_adaptive(spec))
+    return broke(Rule::output_size, "got output_size {} in spatial dim {}", *output, number);
   if (*output < 1)
     return broke(Rule::output_size,
                  "got input {}, padding {} and {}, kernel_size {}, dilation {} in spatial dim {}", dim.input,
@@ -73,17 +160,17 @@ Checked product(const Axes& factors) {
 }
 
 // A tensor's elements can be counted and its view's bytes addressed.
-Broken check_tensor(const PoolSpec& spec, const Axes& shape, const std::vector<int64_t>& strides,
-                    Rule negative) {
+Broken check_tensor(const PoolSpec& spec, Layout layout, const Axes& shape,
+                    const std::vector<int64_t>& strides, Rule negative) {
   if (!strides.empty() && strides.size() != shape.size())
     return broke(Rule::count, "got strides [{}] for {} dims", fmt::join(strides, ","), shape.size());
   for (int64_t stride : strides)
     if (stride < 0) return broke(negative, "got [{}]", fmt::join(strides, ","));
-  const auto packed = packed_strides(spec, shape);
+  const auto packed = packed_strides(spec, layout, shape);
   if (!packed || !product(shape).value())
     return broke(Rule::overflow, "got dims [{}]", fmt::join(shape, ","));
   const Axes used = strides.empty() ? *packed : Axes(strides);
-  if (!(reach(shape, used) * largest_element_bytes).value())
+  if (!(reach(spec, layout, shape, used) * largest_element_bytes).value())
     return broke(Rule::overflow, "got dims [{}] with strides [{}]", fmt::join(shape, ","),
                  fmt::join(used, ","));
   return std::nullopt;
@@ -96,7 +183,7 @@ Broken check_window(const PoolSpec& spec, const Axes& strides) {
   for (size_t i = 0; i < spec.dims.size(); ++i) {
     const SpecDim& dim = spec.dims[i];
     const Checked padded = Checked(dim.input) + dim.pad_begin + std::max(dim.pad_end, int64_t{0});
-    const Checked span = padded + Checked(dim.dilation) * dim.kernel + dim.stride;
+    const Checked span = padded + dim.unpool_output + Checked(dim.dilation) * dim.kernel + dim.stride;
     elements = elements + span * std::max(strides[strides.size() - spec.dims.size() + i], int64_t{1});
     taps = taps * dim.kernel;
   }
@@ -106,12 +193,16 @@ Broken check_window(const PoolSpec& spec, const Axes& strides) {
 
 // Enough, and exact for every view made by slicing, transposing or padding: sorted by stride, each axis steps
 // over all that the smaller ones reach.
-Broken check_output_places(const Axes& shape, const std::vector<int64_t>& strides) {
-  std::vector<std::pair<int64_t, int64_t>> axes;  // stride, extent
+Broken check_output_places(const PoolSpec& spec, const Axes& shape) {
+  const std::vector<int64_t>& strides = spec.output_strides;
+  const int64_t block = channel_block(output_layout(spec));
+  std::vector<std::pair<int64_t, int64_t>> axes = {{1, block}};  // stride, extent
   for (size_t axis = 0; axis < strides.size(); ++axis) {
     if (shape[axis] == 0) return std::nullopt;
-    if (shape[axis] > 1) axes.emplace_back(strides[axis], shape[axis]);
+    axes.emplace_back(strides[axis], shape[axis]);
+    if (axis == (spec.batch ? 1 : 0)) axes.back().second = (shape[axis] - 1) / block + 1;
   }
+  std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });
   std::sort(axes.begin(), axes.end());
   int64_t last = 0;  // offset of the last element along the smaller axes; fits, check_tensor has seen to it
   for (const auto& [stride, extent] : axes) {
@@ -126,31 +217,65 @@ Broken check_output_places(const Axes& shape, const std::vector<int64_t>& stride
 Broken check_all(const PoolSpec& spec) {
   if (auto error = check_form(spec)) return error;
   if (auto error = check_options(spec)) return error;
+  if (auto error = check_quantized(spec)) return error;
   for (size_t number = 0; number < spec.dims.size(); ++number)
     if (auto error = check_dim(spec, number)) return error;
+  if (auto error = check_indices(spec)) return error;
   const Axes input = input_axes(spec), output = output_axes(spec);
-  if (auto error = check_tensor(spec, input, spec.strides, Rule::strides)) return error;
-  if (auto error = check_tensor(spec, output, spec.output_strides, Rule::output_strides)) return error;
-  if (auto error =
-          check_window(spec, spec.strides.empty() ? *packed_strides(spec, input) : Axes(spec.strides)))
+  if (auto error = check_tensor(spec, spec.layout, input, spec.strides, Rule::strides)) return error;
+  if (auto error = check_tensor(spec, output_layout(spec), output, spec.output_strides, Rule::output_strides))
     return error;
-  return check_output_places(output, spec.output_strides);
+  const bool is_forward = spec.direction == ir::Direction::forward;
+  if (auto error = check_window(spec, Axes(is_forward ? input_strides(spec) : output_strides(spec))))
+    return error;
+  return check_output_places(spec, output);
 }
 
-bool is_packed(const PoolSpec& spec, const Axes& shape, const std::vector<int64_t>& strides) {
-  const Axes packed = *packed_strides(spec, shape);
+bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std::vector<int64_t>& strides) {
+  const Axes packed = *packed_strides(spec, layout, shape);
   return std::equal(strides.begin(), strides.end(), packed.begin(), packed.end());
+}
+
+// All dims have an explicit output or none has.
+void normalise_unpool(std::vector<SpecDim>& dims) {
+  const bool is_covered = std::all_of(dims.begin(), dims.end(), [](const SpecDim& dim) {
+    return dim.unpool_output == 0 || dim.unpool_output == unpooled_extent(dim);
+  });
+  for (SpecDim& dim : dims) {
+    if (is_covered)
+      dim.unpool_output = 0;
+    else if (dim.unpool_output == 0)
+      dim.unpool_output = *unpooled_extent(dim);
+  }
+}
+
+// One spec has one value: what says the same as its absence is left out.
+void normalise(PoolSpec& spec) {
+  if (spec.output_dtype == spec.dtype) spec.output_dtype.reset();
+  if (spec.output_layout == spec.layout) spec.output_layout.reset();
+  if (spec.output_scale == spec.scale) spec.output_scale.reset();
+  if (spec.output_zero_point == spec.zero_point) spec.output_zero_point.reset();
+  normalise_unpool(spec.dims);
+  if (!spec.strides.empty() && is_packed(spec, spec.layout, input_axes(spec), spec.strides))
+    spec.strides.clear();
+  if (!spec.output_strides.empty() &&
+      is_packed(spec, output_layout(spec), output_axes(spec), spec.output_strides))
+    spec.output_strides.clear();
 }
 
 }  // namespace
 
-ir::Result<PoolSpec> check_spec(PoolSpec spec) {
+ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
   if (auto error = check_all(spec)) return tl::unexpected<ir::Error>(std::move(*error));
-  // Strides that say what the layout says are left out.
-  if (!spec.strides.empty() && is_packed(spec, input_axes(spec), spec.strides)) spec.strides.clear();
-  if (!spec.output_strides.empty() && is_packed(spec, output_axes(spec), spec.output_strides))
-    spec.output_strides.clear();
+  normalise(spec);
   return spec;
+}
+
+ir::Result<PoolSpec> check_spec(PoolSpec spec) {
+  auto checked = check_meaning(std::move(spec));
+  if (!checked) return checked;
+  if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
+  return checked;
 }
 
 }  // namespace pooljit::frontend

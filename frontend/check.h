@@ -9,4 +9,7 @@ namespace pooljit::frontend {
 // broken rule of frontend/rules.def. Safe on any values.
 ir::Result<PoolSpec> check_spec(PoolSpec spec);
 
+// The same without the table of what no layer does yet (frontend/unsupported.h): what a text means.
+ir::Result<PoolSpec> check_meaning(PoolSpec spec);
+
 }  // namespace pooljit::frontend

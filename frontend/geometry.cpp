@@ -8,12 +8,21 @@ int64_t floor_div(int64_t dividend, int64_t divisor) {
   return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
 }
 
-Axes shape_of(const PoolSpec& spec, bool is_output) {
+enum class Side { pooled, unpooled };  // which tensor of the forward pooling: its output or its input
+
+int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
+  if (spec.direction == ir::Direction::unpool) {
+    if (side == Side::pooled) return dim.input;
+    return dim.unpool_output != 0 ? dim.unpool_output : unpooled_extent(dim).value();
+  }
+  return side == Side::pooled ? output_extent(dim, spec.ceil_mode).value() : dim.input;
+}
+
+Axes shape_of(const PoolSpec& spec, Side side) {
   Axes shape;
   if (spec.batch) shape.push(*spec.batch);
   shape.push(spec.channels);
-  for (const SpecDim& dim : spec.dims)
-    shape.push(is_output ? output_extent(dim, spec.ceil_mode).value() : dim.input);
+  for (const SpecDim& dim : spec.dims) shape.push(extent(spec, dim, side));
   return shape;
 }
 
@@ -21,26 +30,29 @@ std::vector<int64_t> to_vector(const Axes& axes) { return {axes.begin(), axes.en
 
 // The view of a tensor, and of the one that would follow: an unbatched tensor is a batch of one, so both
 // share a kernel.
-ir::View view_of(const PoolSpec& spec, const Axes& shape, const std::vector<int64_t>& strides) {
+ir::View view_of(const PoolSpec& spec, ir::DType dtype, Layout layout, const Axes& shape,
+                 const std::vector<int64_t>& strides) {
   const size_t rank = spec.dims.size();
   const auto spatial = strides.end() - static_cast<std::ptrdiff_t>(rank);
   ir::View view;
-  view.dtype = spec.dtype;
+  view.dtype = dtype;
   view.strides.assign(spatial, strides.end());
   view.channel_stride = spatial[-1];
-  view.batch_stride = spec.batch ? strides[0] : reach(shape, Axes(strides)).value().value();
+  view.batch_stride = spec.batch ? strides[0] : reach(spec, layout, shape, Axes(strides)).value().value();
   return view;
 }
 
 }  // namespace
 
-std::optional<int64_t> output_extent(const SpecDim& dim, bool ceil_mode) {
+std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode) {
+  if (dim.adaptive_output != 0) return dim.adaptive_output;
+  const bool is_floor = ceil_mode == CeilMode::floor;
   const Checked extent = Checked(dim.dilation) * (Checked(dim.kernel) - 1) + 1;
   const Checked slack = Checked(dim.input) + dim.pad_begin + dim.pad_end - extent;
-  const auto steps = (ceil_mode ? slack + dim.stride - 1 : slack).value();
+  const auto steps = (is_floor ? slack : slack + dim.stride - 1).value();
   if (!steps) return std::nullopt;
   const auto output = (Checked(floor_div(*steps, dim.stride)) + 1).value();
-  if (!output || !ceil_mode) return output;
+  if (!output || ceil_mode != CeilMode::torch) return output;
   // The last window must begin inside the input or the padding before it.
   const auto last = ((Checked(*output) - 1) * dim.stride).value();
   const auto limit = (Checked(dim.input) + dim.pad_begin).value();
@@ -48,44 +60,57 @@ std::optional<int64_t> output_extent(const SpecDim& dim, bool ceil_mode) {
   return *last >= *limit ? *output - 1 : *output;
 }
 
-std::optional<Axes> packed_strides(const PoolSpec& spec, const Axes& shape) {
+std::optional<int64_t> unpooled_extent(const SpecDim& dim) {
+  return ((Checked(dim.input) - 1) * dim.stride + dim.kernel - dim.pad_begin - dim.pad_end).value();
+}
+
+std::optional<Axes> packed_strides(const PoolSpec& spec, Layout layout, const Axes& shape) {
+  const size_t channel = spec.batch ? 1 : 0;
+  const int64_t block = channel_block(layout);
   Axes strides = shape;
-  Checked step = 1;
+  Checked step = block;
   bool fits = true;
   const auto place = [&](size_t axis) {
     const auto stride = step.value();
     fits = fits && stride;
     strides[axis] = stride.value_or(0);
-    step = step * shape[axis];
+    step = step * (axis == channel ? shape[axis] / block + (shape[axis] % block != 0) : shape[axis]);
   };
-  const size_t channel = spec.batch ? 1 : 0;
-  if (spec.layout == Layout::nhwc) place(channel);
+  if (layout == Layout::nhwc) place(channel);
   for (size_t axis = shape.size(); --axis > channel;) place(axis);
-  if (spec.layout == Layout::nchw) place(channel);
+  if (layout != Layout::nhwc) place(channel);
   if (spec.batch) place(0);
   return fits ? std::optional(strides) : std::nullopt;
 }
 
-Checked reach(const Axes& shape, const Axes& strides) {
-  Checked last = 0;
+Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes& strides) {
+  const int64_t block = channel_block(layout);
+  const size_t channel = spec.batch ? 1 : 0;
+  Checked last = block - 1;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] == 0) return 0;
-    last = last + (Checked(shape[axis]) - 1) * strides[axis];
+    const int64_t most = shape[axis] - 1;
+    last = last + Checked(axis == channel ? most / block : most) * strides[axis];
   }
   return last + 1;
 }
 
-Axes input_axes(const PoolSpec& spec) { return shape_of(spec, false); }
-Axes output_axes(const PoolSpec& spec) { return shape_of(spec, true); }
+Axes input_axes(const PoolSpec& spec) {
+  return shape_of(spec, spec.direction == ir::Direction::forward ? Side::unpooled : Side::pooled);
+}
+Axes output_axes(const PoolSpec& spec) {
+  return shape_of(spec, spec.direction == ir::Direction::forward ? Side::pooled : Side::unpooled);
+}
 
 std::vector<int64_t> input_shape(const PoolSpec& spec) { return to_vector(input_axes(spec)); }
 std::vector<int64_t> output_shape(const PoolSpec& spec) { return to_vector(output_axes(spec)); }
 std::vector<int64_t> input_strides(const PoolSpec& spec) {
-  return spec.strides.empty() ? to_vector(*packed_strides(spec, input_axes(spec))) : spec.strides;
+  if (!spec.strides.empty()) return spec.strides;
+  return to_vector(*packed_strides(spec, spec.layout, input_axes(spec)));
 }
 std::vector<int64_t> output_strides(const PoolSpec& spec) {
-  return spec.output_strides.empty() ? to_vector(*packed_strides(spec, output_axes(spec)))
-                                     : spec.output_strides;
+  if (!spec.output_strides.empty()) return spec.output_strides;
+  return to_vector(*packed_strides(spec, output_layout(spec), output_axes(spec)));
 }
 
 ir::PoolNest make_nest(const PoolSpec& spec) {
@@ -95,11 +120,12 @@ ir::PoolNest make_nest(const PoolSpec& spec) {
   for (const SpecDim& dim : spec.dims)
     nest.dims.push_back({dim.input, output_extent(dim, spec.ceil_mode).value(), dim.kernel, dim.stride,
                          dim.dilation, dim.pad_begin, dim.pad_end});
-  nest.input = view_of(spec, input_axes(spec), input_strides(spec));
-  nest.output = view_of(spec, output_axes(spec), output_strides(spec));
+  nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
+  nest.output =
+      view_of(spec, output_dtype(spec), output_layout(spec), output_axes(spec), output_strides(spec));
   if (spec.return_indices) {
     nest.indices = nest.output;
-    nest.indices->dtype = ir::DType::i64;
+    nest.indices->dtype = spec.index_dtype;
   }
   nest.nan = spec.nan;
   nest.zeros = spec.zeros;

@@ -38,19 +38,22 @@ class Checked {
 };
 
 // Output positions along one dimension; may be less than 1, which a check then rejects.
-std::optional<int64_t> output_extent(const SpecDim& dim, bool ceil_mode);
+std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode);
+// Of an unpool without output_size: what its windows cover, less the padding.
+std::optional<int64_t> unpooled_extent(const SpecDim& dim);
 
 // One number per axis of a tensor in logical order: N (if batched), C, spatial.
 using Axes = FixedList<int64_t, 2 + max_rank>;
 
+// Of the kernel's input and output. Only where the extents of each dim have a value.
 Axes input_axes(const PoolSpec& spec);
-// Only where output_extent of each dim has a value.
 Axes output_axes(const PoolSpec& spec);
 
-// Strides in elements of a packed tensor of this shape.
-std::optional<Axes> packed_strides(const PoolSpec& spec, const Axes& shape);
+// Strides in elements of a packed tensor of this shape. In a blocked layout the last block is whole, and the
+// stride of C is the distance of two blocks.
+std::optional<Axes> packed_strides(const PoolSpec& spec, Layout layout, const Axes& shape);
 
 // Elements from the first one to behind the last one of a view.
-Checked reach(const Axes& shape, const Axes& strides);
+Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes& strides);
 
 }  // namespace pooljit::frontend

@@ -15,30 +15,55 @@
 
 namespace pooljit::frontend {
 
-enum class Layout : uint8_t { nchw, nhwc };  // where elements lie; names for any rank
+// Where elements lie; names for any rank. nchw8c and nchw16c: blocks of 8 or 16 channels lie together.
+enum class Layout : uint8_t { nchw, nhwc, nchw8c, nchw16c };
+
+// How a window that is only partly inside the padded input counts: not at all; if it begins inside the input
+// or the padding before it; always.
+enum class CeilMode : uint8_t { floor, torch, plain };
 
 inline constexpr size_t max_rank = 3;  // spatial dimensions
 
 struct SpecDim {  // one spatial dimension
   int64_t input = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
+  int64_t adaptive_output = 0;  // output positions of an adaptive dim, which has no window; 0: not adaptive
+  int64_t unpool_output = 0;    // unpool: output positions; 0: as many as the windows cover
   bool operator==(const SpecDim&) const = default;
 };
 
+// The dims are those of the forward pooling's input, also where direction is backward; then the kernel reads
+// the gradient of the output (and indices) and writes that of the input. Of an unpool they are the kernel's
+// input.
 struct PoolSpec {
   ir::Reduction reduction = ir::Reduction::max;
-  ir::DType dtype = ir::DType::f32;
-  std::optional<int64_t> batch;  // absent: unbatched
+  double norm_type = 2;  // lp: p; infinity is the maximum of |x|
+  ir::Direction direction = ir::Direction::forward;
+  ir::DType dtype = ir::DType::f32;       // of the kernel's input
+  std::optional<ir::DType> output_dtype;  // absent: dtype
+  std::optional<int64_t> batch;           // absent: unbatched
   int64_t channels = 1;
   std::vector<SpecDim> dims;  // 1 to max_rank, outermost first
   Layout layout = Layout::nchw;
-  // Explicit strides in elements, in logical order (N if batched, C, spatial...); empty: packed in `layout`.
+  std::optional<Layout> output_layout;  // of output and indices; absent: layout
+  // Explicit strides in elements, in logical order (N if batched, C, spatial...); empty: packed in the
+  // layout.
   std::vector<int64_t> strides, output_strides;
-  bool ceil_mode = false;
+  CeilMode ceil_mode = CeilMode::floor;
   bool return_indices = false;              // max
   bool count_include_pad = true;            // avg
   std::optional<int64_t> divisor_override;  // avg
   ir::NanRule nan = ir::NanRule::propagate;
   ir::ZeroRule zeros = ir::ZeroRule::any;
+  // Of the indices that are written, or read by backward and unpool.
+  ir::DType index_dtype = ir::DType::i64;
+  ir::IndexScope index_scope = ir::IndexScope::plane;
+  int64_t storage_order = 0;  // scope tensor: 1 counts a plane column by column
+  // Stored integers stand for scale * (q - zero_point).
+  bool quantized = false;
+  double scale = 1;
+  int64_t zero_point = 0;
+  std::optional<double> output_scale;        // avg; absent: scale
+  std::optional<int64_t> output_zero_point;  // avg; absent: zero_point
   bool operator==(const PoolSpec&) const = default;
 };
 
@@ -51,12 +76,24 @@ std::string print(const PoolSpec& spec);
 // Canonical text with the batch left out: what a kernel depends on.
 std::string signature(const PoolSpec& spec);
 
-// Dimensions in logical order: N (if batched), C, spatial...
+// Of the kernel's input and output, which a backward pooling swaps: dimensions in logical order: N (if
+// batched), C, spatial...
 std::vector<int64_t> input_shape(const PoolSpec& spec);
 std::vector<int64_t> output_shape(const PoolSpec& spec);
-// Strides in elements for those dimensions, explicit or packed in the layout.
+// Strides in elements for those dimensions, explicit or packed in the layout. In a blocked layout the one of
+// C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);
 std::vector<int64_t> output_strides(const PoolSpec& spec);
+
+inline ir::DType output_dtype(const PoolSpec& spec) { return spec.output_dtype.value_or(spec.dtype); }
+inline Layout output_layout(const PoolSpec& spec) { return spec.output_layout.value_or(spec.layout); }
+inline bool is_adaptive(const PoolSpec& spec) {
+  return !spec.dims.empty() && spec.dims[0].adaptive_output != 0;
+}
+// Channels that lie together in a blocked layout; else 1.
+constexpr int64_t channel_block(Layout layout) {
+  return layout == Layout::nchw8c ? 8 : layout == Layout::nchw16c ? 16 : 1;
+}
 
 ir::PoolNest make_nest(const PoolSpec& spec);
 

@@ -77,7 +77,7 @@ class Parser {
       if (!read_integers(value.integers, ')')) return false;
     } else if (next_ == text_.size() || !(is_digit(text_[next_]) || text_[next_] == '-')) {
       return fail("a value expected, but got");
-    } else if (accept_decimal()) {
+    } else if (accept_decimal(value.decimal)) {
       value.kind = Value::Kind::decimal;
     } else {
       value.kind = Value::Kind::integer;
@@ -87,13 +87,12 @@ class Parser {
     return true;
   }
 
-  // A number that is no integer: no dialect's integers take one, but its text may mean something to others.
-  bool accept_decimal() {
+  // A number that is no integer.
+  bool accept_decimal(double& value) {
     const char* const begin = text_.data() + next_;
     const char* const end = text_.data() + text_.size();
     const char* const digits_end = std::find_if_not(begin + (*begin == '-'), end, is_digit);
     if (digits_end == end || (*digits_end != '.' && *digits_end != 'e')) return false;
-    double value = 0;
     const auto [number_end, status] = std::from_chars(begin, end, value);
     if (status != std::errc() || (number_end != end && is_word(*number_end))) return false;
     next_ += static_cast<size_t>(number_end - begin);

@@ -5,9 +5,10 @@
 //   call     = word "(" tensor {"," argument} ")"
 //   tensor   = word "[" integer {"," integer} "]" [":" word]
 //   argument = [word "="] value
-//   value    = integer | word | "[" integers "]" | "(" integers ")"      (a list may be empty or end in a
-//   comma) word     = letters, digits, "_" and "."; begins with a letter integer  = ["-"] digits; fits in
-//   int64
+//   value    = integer | decimal | word | "[" integers "]" | "(" integers ")"   (a list may be empty or end
+//              in a comma)
+//   word     = letters, digits, "_" and "."; begins with a letter
+//   integer  = ["-"] digits; fits in int64
 //
 // Blanks may stand between any two of them.
 #pragma once
@@ -32,7 +33,8 @@ using Integers = FixedList<int64_t, 16>;
 struct Value {
   enum class Kind { integer, decimal, list, word };
   Kind kind = Kind::word;
-  Integers integers;      // integer: one
+  Integers integers;  // integer: one
+  double decimal = 0;
   std::string_view text;  // as written
   size_t at = 0;
 };

@@ -183,6 +183,7 @@ Axis output_views() {
 }  // namespace
 
 const std::vector<Axis>& matrix_axes() {
+  using frontend::CeilMode;
   using frontend::Layout;
   static const std::vector<Axis> axes = {
       ranks(),
@@ -196,11 +197,17 @@ const std::vector<Axis>& matrix_axes() {
              [](PoolSpec& s, int64_t columns) { s.dims.back().input = columns; }),
       tabled("layout", {{"nchw", [](PoolSpec& s) { s.layout = Layout::nchw; }},
                         {"nhwc", [](PoolSpec& s) { s.layout = Layout::nhwc; }}}),
+      often(tabled("output_layout", {{"same", [](PoolSpec&) {}},
+                                     {"nchw", [](PoolSpec& s) { s.output_layout = Layout::nchw; }},
+                                     {"nhwc", [](PoolSpec& s) { s.output_layout = Layout::nhwc; }}}),
+            0, 4),
       kernels(),
       strides(),
       paddings(),
       often(dilations(), 0, 4),
-      flag("ceil_mode", &PoolSpec::ceil_mode),
+      tabled("ceil_mode", {{"floor", [](PoolSpec& s) { s.ceil_mode = CeilMode::floor; }},
+                           {"torch", [](PoolSpec& s) { s.ceil_mode = CeilMode::torch; }},
+                           {"plain", [](PoolSpec& s) { s.ceil_mode = CeilMode::plain; }}}),
       flag("return_indices", &PoolSpec::return_indices),
       often(tabled("nan", {{"propagate", [](PoolSpec& s) { s.nan = ir::NanRule::propagate; }},
                            {"ignore", [](PoolSpec& s) { s.nan = ir::NanRule::ignore; }}}),

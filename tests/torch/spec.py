@@ -4,18 +4,21 @@ import dataclasses
 import math
 import re
 
-HEAD = re.compile(r"^(max|avg)_pool([123])d\((float32|uint8)\[([0-9, ]+)\](?::(\w+))?(?:, *(.*))?\)$")
+HEAD = re.compile(r"^(\w+)([123])d((?:_backward)?)\((\w+)\[([0-9, ]+)\](?::(\w+))?(?:, *(.*))?\)$")
 CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
+PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
+OPERATORS = {"max_pool": "max", "avg_pool": "avg"}
+DTYPES = {"float32", "uint8"}
 
 
 @dataclasses.dataclass
 class Spec:
     text: str
-    op: str
+    op: str  # "max", "avg", else the operator's whole name
     rank: int
     dtype: str
     shape: tuple
-    channels_last: bool
+    layout: str
     fields: dict
 
     def per_dim(self, name, default):
@@ -50,7 +53,9 @@ class Spec:
             return tuple(self.fields[name])
         spatial = list(range(len(shape) - self.rank, len(shape)))
         channel = spatial[0] - 1
-        order = list(range(channel)) + (spatial + [channel] if self.channels_last else [channel] + spatial)
+        layout = self.fields.get("output_layout", self.layout) if name == "output_strides" else self.layout
+        last = layout in CHANNELS_LAST
+        order = list(range(channel)) + (spatial + [channel] if last else [channel] + spatial)
         strides, step = [0] * len(shape), 1
         for dim in reversed(order):
             strides[dim] = step
@@ -62,13 +67,13 @@ def parse(text):
     match = HEAD.match(text.strip())
     if not match:
         raise ValueError(f"not a canonical spec: {text}")
-    op, rank, dtype, shape, layout, rest = match.groups()
+    op, rank, suffix, dtype, shape, layout, rest = match.groups()
     # nan=propagate and the like are bare words; the rest are Python literals.
     call = ast.parse(f"f({rest or ''})", mode="eval").body
     fields = {k.arg: k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
               for k in call.keywords}
-    return Spec(text.strip(), op, int(rank), dtype, tuple(int(n) for n in shape.split(",")),
-                layout in CHANNELS_LAST, fields)
+    return Spec(text.strip(), OPERATORS.get(op + suffix, op + suffix), int(rank), dtype,
+                tuple(int(n) for n in shape.split(",")), layout, fields)
 
 
 def pads_itself(spec):
@@ -78,7 +83,17 @@ def pads_itself(spec):
 
 
 def not_in_torch(spec):
-    """Why PyTorch cannot express the spec, or None."""
+    """Why PyTorch cannot express the spec, or this comparison does not know how it would; or None."""
+    if spec.op not in OPERATORS.values():
+        return "another operator"
+    if spec.dtype not in DTYPES or "output_dtype" in spec.fields:
+        return "another dtype"
+    if not {spec.layout, spec.fields.get("output_layout")} <= PACKED:
+        return "a blocked layout"
+    if {"index_dtype", "index_scope"} & spec.fields.keys():
+        return "other indices"
+    if spec.fields.get("ceil_mode") == "plain":
+        return "ceil_mode=plain"
     begins, ends = spec.padding
     if spec.op == "avg" and any(d != 1 for d in spec.dilation):
         return "dilated average"

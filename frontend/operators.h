@@ -1,0 +1,41 @@
+// The operators of the canonical spelling, NAMERANKd or NAMERANKd_backward, and the keywords of each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "frontend/keywords.h"
+#include "frontend/pool_spec.h"
+
+namespace pooljit::frontend {
+
+// How the windows of a pooling are said. A global one is written, never printed: its kernel is its input.
+enum class Form : uint8_t { window, adaptive, global };
+
+struct Operator {
+  std::string_view prefix, suffix;  // around RANKd
+  ir::Reduction reduction;
+  ir::Direction direction;
+  Form form;
+  bool quantized;
+  std::array<Key, 6> positional;  // values without a keyword, in torch's order
+  size_t positions;
+  KeySet keys;
+
+  bool allows(Key key) const { return keys >> static_cast<int>(key) & 1; }
+};
+
+std::span<const Operator> operators();
+
+// "max_pool2d".
+std::string name_of(const Operator& op, size_t rank);
+
+// The operator that prints this spec; null if none does.
+const Operator* find_operator(const PoolSpec& spec);
+// The same of a checked spec.
+const Operator& operator_of(const PoolSpec& spec);
+
+}  // namespace pooljit::frontend
