@@ -9,8 +9,8 @@
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
+#include "runtime/check_case.h"
 #include "runtime/check_compare.h"
-#include "runtime/check_data.h"
 #include "runtime/cpu_features.h"
 #include "runtime/crash_context.h"
 #include "runtime/engines.h"
@@ -20,59 +20,14 @@
 namespace pooljit::runtime {
 namespace {
 
-using Bytes = std::vector<std::byte>;
 using Failure = std::optional<std::string>;
 
-// What outputs hold before a run: what is not written shows, and so does what should not be.
-constexpr std::byte canary{0xa5};
+constexpr int64_t largest_batch = 3;
 // Most taps that a case may have in all; the batch is cut to it.
 constexpr double most_taps = 2e8;
-constexpr int64_t most_bytes = int64_t{4} << 30;
-constexpr int64_t largest_batch = 3;
-
-// A view of memory, twice: with its last byte against a guard page, and with its first.
-class Placed {
- public:
-  static ir::Result<Placed> make(const MemoryView& view) {
-    auto back = GuardedBuffer::make(size_t(view.span_bytes()), GuardedBuffer::Flush::last_byte);
-    if (!back) return tl::unexpected(back.error());
-    auto front = GuardedBuffer::make(size_t(view.span_bytes()), GuardedBuffer::Flush::first_byte);
-    if (!front) return tl::unexpected(front.error());
-    return Placed(view, std::move(*back), std::move(*front));
-  }
-
-  MemoryView view;
-  std::array<GuardedBuffer, 2> at;
-  std::vector<bool> touchable;
-
-  ir::Region region() const { return {view.span_bytes(), touchable.empty() ? nullptr : &touchable}; }
-
- private:
-  Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front)
-      : view(placed), at{std::move(back), std::move(front)}, touchable(element_bytes(placed)) {}
-};
-
-// One input and all that was made of it.
-struct Case {
-  DataKind kind;
-  int64_t batch;
-  Placed input, output, indices;
-  // What the interpreter made of it under the present Program.
-  Bytes expected_output, expected_indices;
-  std::optional<ir::Judge> judge;  // made when the first result is there
-  // Results that it has allowed already.
-  std::vector<std::pair<Bytes, Bytes>> allowed;
-
-  Call call(size_t place) const {
-    return {input.at[place].data(), output.at[place].data(),
-            indices.view.rank > 0 ? indices.at[place].data() : nullptr, batch};
-  }
-  void clear_outputs(size_t place) const {
-    std::ranges::fill(output.at[place].bytes(), canary);
-    std::ranges::fill(indices.at[place].bytes(), canary);
-  }
-  std::string name() const { return fmt::format("data \"{}\", batch {}", runtime::name(kind), batch); }
-};
+// The same for a sampled check, and the most that the interpreter is given of a Program: it takes a thousand
+// times as long as machine code.
+constexpr double most_taps_sampled = 2e7, most_taps_interpreted = 4e6;
 
 // A Program that several engines run.
 struct Subject {
@@ -83,13 +38,6 @@ struct Subject {
 
 std::string name(const Subject& subject) {
   return fmt::format("{} {}", ir::info(subject.isa).text, ir::print(subject.schedule));
-}
-
-Grid make_grid(const std::vector<ir::TaskDim>& tasks, int64_t batch, int threads) {
-  std::vector<int64_t> extents;
-  for (const ir::TaskDim& task : tasks)
-    extents.push_back(task.extent == ir::TaskDim::batch_extent ? batch : task.extent);
-  return Grid(extents, threads);
 }
 
 class Checker {
@@ -125,9 +73,8 @@ class Checker {
     if (!spec_.batch) return 1;
     // Explicit strides say nothing of batches beyond their own.
     const bool is_packed = spec_.strides.empty() && spec_.output_strides.empty();
-    double taps = double(nest_.channels) * double(nest_.full_taps());
-    for (const ir::NestDim& dim : nest_.dims) taps *= double(dim.output);
-    const int64_t most = std::clamp(int64_t(most_taps / taps), int64_t{1}, largest_batch);
+    const double room = is_sampled() ? most_taps_sampled : most_taps;
+    const int64_t most = std::clamp(int64_t(room / count_taps(nest_)), int64_t{1}, largest_batch);
     return std::min(1 + int64_t(number) % largest_batch,
                     is_packed ? most : std::min(most, std::max(*spec_.batch, int64_t{1})));
   }
@@ -136,22 +83,9 @@ class Checker {
     for (const DataKind kind : data_kinds(nest_)) {
       const size_t number = cases_.size();
       const int64_t batch = batch_of(number);
-      const std::array views = {input_view(nest_, batch), output_view(nest_, batch),
-                                indices_view(nest_, batch)};
-      for (const MemoryView& view : views)
-        if (view.span_bytes() > most_bytes)
-          return ir::unsupported("check.size", "the tensors are too large to be checked",
-                                 fmt::format("at most {} bytes each", most_bytes));
-      std::vector<Placed> placed;
-      for (const MemoryView& view : views) {
-        auto made = Placed::make(view);
-        if (!made) return tl::unexpected(made.error());
-        placed.push_back(std::move(*made));
-      }
-      for (const GuardedBuffer& input : placed[0].at)
-        fill_input(views[0], nest_.input.dtype, kind, options_.seed * 1000 + number, input.bytes());
-      cases_.push_back(
-          {kind, batch, std::move(placed[0]), std::move(placed[1]), std::move(placed[2]), {}, {}, {}, {}});
+      auto made = Case::make(nest_, kind, batch, options_.seed * 1000 + number);
+      if (!made) return tl::unexpected(made.error());
+      cases_.push_back(std::move(*made));
       report_.max_batch = std::max(report_.max_batch, batch);
     }
     return {};
@@ -201,34 +135,39 @@ class Checker {
 
   // --- the interpreter, against the oracle
 
-  Failure interpret(const ir::Program& program, const Case& data, size_t place) {
+  // What is interpreted of a Program. All of it where nothing else runs it.
+  Tasks interpreted_tasks(const Subject& subject, const Case& data) const {
+    const bool is_cut = is_sampled() && can_run(subject.isa);
+    return is_cut ? choose_tasks(nest_, subject.affine.tasks, data.batch, most_taps_interpreted,
+                                 options_.seed + static_cast<uint64_t>(report_.programs))
+                  : split_tasks(subject.affine.tasks, data.batch, 1);
+  }
+
+  Failure interpret(const ir::Program& program, const Tasks& tasks, const Case& data) {
     std::vector<uint64_t> args(program.params.size());
-    const Call call = data.call(place);
-    fill_arguments(program.params, program.tables, call, make_grid(program.tasks, data.batch, 1).ranges(0),
-                   args.data());
-    const auto done =
-        ir::interpret(program, args, {data.input.region(), data.output.region(), data.indices.region()});
+    data.clear_outputs(0);
     ++report_.runs;
-    if (done) return std::nullopt;
-    return fmt::format("the interpreter refuses the Program: {}", ir::to_string(done.error()));
+    for (const TaskRanges& cell : tasks.cells) {
+      fill_arguments(program.params, program.tables, data.call(0), cell, args.data());
+      const auto done =
+          ir::interpret(program, args, {data.input.region(), data.output.region(), data.indices.region()});
+      if (!done) return fmt::format("the interpreter refuses the Program: {}", ir::to_string(done.error()));
+    }
+    return std::nullopt;
   }
 
   Failure check_interpreter(const Subject& subject, Case& data) {
     set_context("interpreter", subject, data);
-    data.clear_outputs(0);
     const auto who = [&](std::string_view what) {
       return fmt::format("interpreter, {}\n{}\n{}", name(subject), data.name(), what);
     };
-    if (Failure failure = interpret(subject.affine, data, 0)) return who(*failure);
-    const Call call = data.call(0);
-    const auto output = data.output.at[0].bytes(), indices = data.indices.at[0].bytes();
-    data.expected_output.assign(output.begin(), output.end());
-    data.expected_indices.assign(indices.begin(), indices.end());
-    std::pair result(data.expected_output, data.expected_indices);
-    if (std::ranges::find(data.allowed, result) != data.allowed.end()) return std::nullopt;
-    if (!data.judge) data.judge.emplace(nest_, data.batch, call.input);
-    if (const auto sentence = data.judge->disagreement(call.output, call.indices)) return who(*sentence);
-    data.allowed.push_back(std::move(result));
+    const Tasks tasks = interpreted_tasks(subject, data);
+    if (Failure failure = interpret(subject.affine, tasks, data)) return who(*failure);
+    data.interpreted = data.results(0);
+    data.whole.reset();
+    if (!tasks.is_all) return std::nullopt;
+    if (const auto sentence = data.objection(nest_, 0)) return who(*sentence);
+    data.whole = data.interpreted;
     return std::nullopt;
   }
 
@@ -242,33 +181,49 @@ class Checker {
     if (!code) return who(ir::to_string(code.error()));
     for (size_t i = 0; i < cases_.size(); ++i) {
       if (!is_picked(i, number)) continue;
-      const Case& data = cases_[i];
+      Case& data = cases_[i];
       set_context(engine.text, subject, data);
-      for (size_t place = 0; place < data.input.at.size(); ++place)
-        if (Failure failure = check_run(**code, data, place))
-          return who(fmt::format("{}, {}\n{}{}", data.name(),
-                                 place == 0 ? "one task range" : "split for two threads", *failure,
-                                 blame(engine, subject, data)));
+      const auto explain = [&](std::string_view how, std::string_view what, std::string_view whose) {
+        return who(fmt::format("{}, {}\n{}{}", data.name(), how, what, whose));
+      };
+      if (Failure failure = check_interpreted(**code, subject, data))
+        return explain("the interpreted tasks", *failure, blame(engine, subject, data));
+      const bool is_judged = !data.whole;
+      if (Failure failure = check_whole(**code, data))
+        return explain("split for two threads", *failure, is_judged ? "" : blame(engine, subject, data));
     }
     return std::nullopt;
   }
 
-  // The first place runs in one piece, the second in cells for two threads, the last one first.
-  Failure check_run(const Code& code, const Case& data, size_t place) {
-    data.clear_outputs(place);
-    const Grid grid = make_grid(code.info.tasks, data.batch, place == 0 ? 1 : 2);
-    for (int64_t cell = grid.cells(); cell-- > 0;) code.run(data.call(place), grid.ranges(cell));
-    ++report_.runs;
-    return compare(data, place);
+  // The tasks that the interpreter ran leave the same memory, untouched bytes included.
+  Failure check_interpreted(const Code& code, const Subject& subject, const Case& data) {
+    run(code, interpreted_tasks(subject, data), data, 0);
+    return compare(data, data.interpreted, 0);
   }
 
-  Failure compare(const Case& data, size_t place) const {
+  // All tasks leave what the interpreter left. Where it did not run them all, the oracle has to allow what
+  // the first engine leaves, and the others leave the same.
+  Failure check_whole(const Code& code, Case& data) {
+    run(code, split_tasks(code.info.tasks, data.batch, 2), data, 1);
+    if (data.whole) return compare(data, *data.whole, 1);
+    if (auto sentence = data.objection(nest_, 1)) return sentence;
+    data.whole = data.results(1);
+    return std::nullopt;
+  }
+
+  void run(const Code& code, const Tasks& tasks, const Case& data, size_t place) {
+    data.clear_outputs(place);
+    for (const TaskRanges& cell : tasks.cells) code.run(data.call(place), cell);
+    ++report_.runs;
+  }
+
+  Failure compare(const Case& data, const Results& expected, size_t place) const {
     const bool is_average = nest_.reduction == ir::Reduction::avg && ir::is_float(nest_.output.dtype);
     if (Failure failure = first_difference({"output", nest_.output.dtype, is_average}, data.output.view,
-                                           data.expected_output, data.output.at[place].bytes()))
+                                           expected.output, data.output.at[place].bytes()))
       return failure;
     if (!nest_.indices) return std::nullopt;
-    return first_difference({"index", nest_.indices->dtype, false}, data.indices.view, data.expected_indices,
+    return first_difference({"index", nest_.indices->dtype, false}, data.indices.view, expected.indices,
                             data.indices.at[place].bytes());
   }
 
@@ -278,9 +233,8 @@ class Checker {
     if (stage == ir::Stage::affine) return "";
     const auto consumed = make_program(nest_, {engine.engine, subject.isa, subject.schedule}, stage);
     if (!consumed) return "";
-    data.clear_outputs(0);
-    Failure failure = interpret(*consumed, data, 0);
-    if (!failure) failure = compare(data, 0);
+    Failure failure = interpret(*consumed, interpreted_tasks(subject, data), data);
+    if (!failure) failure = compare(data, data.interpreted, 0);
     return failure ? fmt::format("\na pass is at fault: the Program that {} consumed, interpreted: {}",
                                  engine.text, *failure)
                    : fmt::format(

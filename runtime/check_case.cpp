@@ -1,0 +1,122 @@
+#include "runtime/check_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "runtime/check_compare.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// What outputs hold before a run: what is not written shows, and so does what should not be.
+constexpr std::byte canary{0xa5};
+constexpr int64_t most_bytes = int64_t{4} << 30;
+
+std::vector<int64_t> task_extents(const std::vector<ir::TaskDim>& dims, int64_t batch) {
+  std::vector<int64_t> extents;
+  for (const ir::TaskDim& dim : dims)
+    extents.push_back(dim.extent == ir::TaskDim::batch_extent ? batch : dim.extent);
+  return extents;
+}
+
+// The task of that number, in row-major order.
+TaskRanges single_task(const std::vector<int64_t>& extents, int64_t number) {
+  TaskRanges ranges;
+  for (size_t d = extents.size(); d-- > 0;) {
+    ranges[d] = {number % extents[d], 1};
+    number /= extents[d];
+  }
+  return ranges;
+}
+
+}  // namespace
+
+Placed::Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front)
+    : view(placed), at{std::move(back), std::move(front)}, touchable(element_bytes(placed)) {}
+
+ir::Result<Placed> Placed::make(const MemoryView& view) {
+  auto back = GuardedBuffer::make(size_t(view.span_bytes()), GuardedBuffer::Flush::last_byte);
+  if (!back) return tl::unexpected(back.error());
+  auto front = GuardedBuffer::make(size_t(view.span_bytes()), GuardedBuffer::Flush::first_byte);
+  if (!front) return tl::unexpected(front.error());
+  return Placed(view, std::move(*back), std::move(*front));
+}
+
+ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed) {
+  const std::array views = {input_view(nest, batch), output_view(nest, batch), indices_view(nest, batch)};
+  for (const MemoryView& view : views)
+    if (view.span_bytes() > most_bytes)
+      return ir::unsupported("check.size", "the tensors are too large to be checked",
+                             fmt::format("at most {} bytes each", most_bytes));
+  auto input = Placed::make(views[0]), output = Placed::make(views[1]), indices = Placed::make(views[2]);
+  for (const auto* made : {&input, &output, &indices})
+    if (!*made) return tl::unexpected(made->error());
+  fill_input(views[0], nest.input.dtype, kind, seed, input->at[0].bytes());
+  std::ranges::copy(input->at[0].bytes(), input->at[1].data());
+  return Case{kind, batch, std::move(*input), std::move(*output), std::move(*indices), {}, {}, {}, {}};
+}
+
+Call Case::call(size_t place) const {
+  return {input.at[place].data(), output.at[place].data(),
+          indices.view.rank > 0 ? indices.at[place].data() : nullptr, batch};
+}
+
+void Case::clear_outputs(size_t place) const {
+  std::ranges::fill(output.at[place].bytes(), canary);
+  std::ranges::fill(indices.at[place].bytes(), canary);
+}
+
+Results Case::results(size_t place) const {
+  const auto y = output.at[place].bytes(), i = indices.at[place].bytes();
+  return {{y.begin(), y.end()}, {i.begin(), i.end()}};
+}
+
+std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t place) {
+  Results found = results(place);
+  if (std::ranges::find(allowed, found) != allowed.end()) return std::nullopt;
+  if (!judge) judge.emplace(nest, batch, input.at[0].data());
+  const Call made = call(place);
+  if (auto sentence = judge->disagreement(made.output, made.indices)) return sentence;
+  allowed.push_back(std::move(found));
+  return std::nullopt;
+}
+
+std::string Case::name() const { return fmt::format("data \"{}\", batch {}", runtime::name(kind), batch); }
+
+double count_taps(const ir::PoolNest& nest) {
+  double taps = double(nest.channels) * double(nest.full_taps());
+  for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
+  return taps;
+}
+
+Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads) {
+  const Grid grid(task_extents(dims, batch), threads);
+  Tasks tasks;
+  for (int64_t cell = grid.cells(); cell-- > 0;) tasks.cells.push_back(grid.ranges(cell));
+  return tasks;
+}
+
+Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
+                   double most_taps, uint64_t seed) {
+  const std::vector<int64_t> extents = task_extents(dims, batch);
+  int64_t count = 1;
+  for (int64_t extent : extents) count *= extent;
+  const double taps_per_task = count_taps(nest) * double(batch) / double(count);
+  const auto wanted = std::max(int64_t(most_taps / taps_per_task), int64_t{3});
+  if (wanted >= count) return split_tasks(dims, batch, 1);
+  Tasks tasks{{single_task(extents, 0), single_task(extents, count - 1)}, false};
+  std::mt19937_64 random(seed);
+  // One out of each of equal parts of what lies between.
+  for (int64_t part = 0; part < wanted - 2; ++part) {
+    const auto between = [&](int64_t number) {
+      return 1 + int64_t(double(count - 2) * double(number) / double(wanted - 2));
+    };
+    std::uniform_int_distribution<int64_t> choose(between(part), between(part + 1) - 1);
+    tasks.cells.push_back(single_task(extents, choose(random)));
+  }
+  return tasks;
+}
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,83 @@
+// What check() runs Programs on: inputs and room for outputs against guard pages, and which of a Program's
+// tasks the interpreter has time for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/agreement.h"
+#include "ir/interp/interpret.h"
+#include "ir/program.h"
+#include "runtime/check_data.h"
+#include "runtime/code.h"
+#include "runtime/guarded_buffer.h"
+#include "runtime/memory_view.h"
+
+namespace pooljit::runtime {
+
+using Bytes = std::vector<std::byte>;
+
+// A view of memory, twice: with its last byte against a guard page, and with its first.
+class Placed {
+ public:
+  static ir::Result<Placed> make(const MemoryView& view);
+
+  MemoryView view;
+  std::array<GuardedBuffer, 2> at;
+  std::vector<bool> touchable;
+
+  ir::Region region() const { return {view.span_bytes(), touchable.empty() ? nullptr : &touchable}; }
+
+ private:
+  Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front);
+};
+
+// What an engine left in memory, gaps included.
+struct Results {
+  Bytes output, indices;
+  bool operator==(const Results&) const = default;
+};
+
+// One input and all that was made of it.
+struct Case {
+  // Errors: "check.size", "system.memory".
+  static ir::Result<Case> make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed);
+
+  DataKind kind;
+  int64_t batch;
+  Placed input, output, indices;
+  // Under the present Program: what the interpreter made of the tasks that it ran, and what all tasks make.
+  Results interpreted;
+  std::optional<Results> whole;
+  std::optional<ir::Judge> judge;  // made when the first result is there
+  std::vector<Results> allowed;    // by the judge
+
+  Call call(size_t place) const;
+  void clear_outputs(size_t place) const;
+  Results results(size_t place) const;
+  // Why no engine may return the results at this place, as a sentence; empty if it may.
+  std::optional<std::string> objection(const ir::PoolNest& nest, size_t place);
+  std::string name() const;
+};
+
+// Tasks of a Program: cells to be run one by one.
+struct Tasks {
+  std::vector<TaskRanges> cells;
+  bool is_all = true;  // they are all that there are
+};
+// All in one cell; or, where that is more than `most_taps` taps, some single ones: the first, the last, and
+// some between that the seed chooses.
+Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
+                   double most_taps, uint64_t seed);
+// All, in cells for so many threads, the last one first.
+Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads);
+
+// Taps that a batch of one has in all.
+double count_taps(const ir::PoolNest& nest);
+
+}  // namespace pooljit::runtime
