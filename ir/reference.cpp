@@ -38,10 +38,13 @@ void find_largest(const T* x, const Strip& strip, const std::vector<Tap>& taps, 
     }
 }
 
+__extension__ using Wide = __int128;
+
 // Exact for integers, and much longer than T for floats.
 template <typename T>
-using Sum = std::conditional_t<!std::is_floating_point_v<T>, int64_t,
-                               std::conditional_t<sizeof(T) < sizeof(double), double, long double>>;
+using Sum = std::conditional_t<
+    std::is_floating_point_v<T>, std::conditional_t<sizeof(T) < sizeof(double), double, long double>,
+    std::conditional_t<sizeof(T) < sizeof(int64_t), int64_t, Wide>>;
 
 template <typename T>
 void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
@@ -51,21 +54,20 @@ void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOut
       sums[i] += static_cast<Sum<T>>(x[tap.offset + i * strip.input_step]);
 }
 
-uint64_t magnitude(int64_t value) {
-  return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+// To nearest, ties to even.
+Wide rounded_quotient(Wide dividend, Wide divisor) {
+  const bool is_negative = (dividend < 0) != (divisor < 0);
+  const Wide count = divisor < 0 ? -divisor : divisor, size = dividend < 0 ? -dividend : dividend;
+  const Wide rest = size % count, missing = count - rest;
+  Wide quotient = size / count;
+  if (rest > missing || (rest == missing && quotient % 2 == 1)) ++quotient;
+  return is_negative ? -quotient : quotient;
 }
 
-// To nearest, ties to even, then clamped to T. In magnitudes, which have room for every int64.
 template <typename T>
-T rounded_quotient(int64_t dividend, int64_t divisor) {
-  const bool is_negative = (dividend < 0) != (divisor < 0);
-  const uint64_t count = magnitude(divisor);
-  uint64_t quotient = magnitude(dividend) / count;
-  const uint64_t rest = magnitude(dividend) % count, missing = count - rest;
-  if (rest > missing || (rest == missing && quotient % 2 == 1)) ++quotient;
-  const int64_t most = is_negative ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
-  const auto clamped = static_cast<int64_t>(std::min(quotient, magnitude(most)));
-  return static_cast<T>(is_negative ? -clamped : clamped);
+T clamped(Wide value) {
+  const Wide least = std::numeric_limits<T>::lowest(), most = std::numeric_limits<T>::max();
+  return static_cast<T>(std::clamp(value, least, most));
 }
 
 template <typename T>
@@ -74,7 +76,7 @@ T quotient(Sum<T> sum, int64_t divisor) {
     return static_cast<T>(sum /
                           static_cast<T>(divisor));  // the divisor is a number of the accumulator's type
   else
-    return rounded_quotient<T>(sum, divisor);
+    return clamped<T>(rounded_quotient(sum, divisor));
 }
 
 template <typename T>

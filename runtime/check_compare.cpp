@@ -26,11 +26,10 @@ bool is_nan(ir::DType dtype, uint64_t bits) {
 }
 
 std::string show(ir::DType dtype, uint64_t bits) {
-  const int digits = 2 * ir::bytes(dtype);
-  if (dtype == ir::DType::i64) return std::to_string(static_cast<int64_t>(bits));
-  if (dtype == ir::DType::f32)
-    return fmt::format("{} (0x{:0{}x})", std::bit_cast<float>(uint32_t(bits)), bits, digits);
-  return fmt::format("0x{:0{}x}", bits, digits);
+  if (!ir::is_float(dtype)) return std::to_string(ir::lane_bits(dtype, static_cast<int64_t>(bits)));
+  const std::string hex = fmt::format("(0x{:0{}x})", bits, 2 * ir::bytes(dtype));
+  if (dtype == ir::DType::f32) return fmt::format("{} {}", std::bit_cast<float>(uint32_t(bits)), hex);
+  return fmt::format("{} {}", std::bit_cast<double>(bits), hex);
 }
 
 std::string position(const MemoryView& view, int64_t number) {

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <random>
 
-#include "ir/check.h"
-
 namespace pooljit::runtime {
 namespace {
 
@@ -16,57 +14,107 @@ using Random = std::mt19937_64;
 
 constexpr std::array all_kinds = {DataKind::plain, DataKind::ties, DataKind::special, DataKind::range};
 
-// Bits of float32 values that engines are likely to treat differently.
-constexpr std::array<uint32_t, 14> special_floats = {
-    0x00000000, 0x80000000,  // zeros
-    0x7f800000, 0xff800000,  // infinities
-    0x7fc00000, 0xffc00000,  // quiet NaNs
-    0x7f800001, 0xff8fffff,  // signalling NaNs
-    0x00000001, 0x807fffff,  // denormals
-    0x7f7fffff, 0xff7fffff,  // the largest and the lowest number
-    0x00800000, 0x3f800000,  // the smallest normal number; 1
+// Sizes of a float's fields: the exponent has what sign and mantissa leave.
+struct FloatFormat {
+  ir::DType dtype;
+  int bits, mantissa;
+
+  uint64_t sign() const { return uint64_t{1} << (bits - 1); }
+  uint64_t infinity() const { return sign() - (uint64_t{1} << mantissa); }
+  uint64_t one() const { return (infinity() >> 1) & ~((uint64_t{1} << mantissa) - 1); }
 };
 
-uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
-
-float uniform(Random& random, float from, float to) {
-  return std::uniform_real_distribution<float>(from, to)(random);
+FloatFormat format_of(ir::DType dtype) {
+  return {dtype, ir::info(dtype).bits, dtype == ir::DType::f64 ? 52 : 23};
 }
 
-uint32_t random_float(DataKind kind, Random& random) {
+uint64_t bits_of(const FloatFormat& format, double value) {
+  if (format.dtype == ir::DType::f64) return std::bit_cast<uint64_t>(value);
+  return std::bit_cast<uint32_t>(static_cast<float>(value));
+}
+
+// Values that engines are likely to treat differently.
+uint64_t special_float(const FloatFormat& format, uint64_t number) {
+  const uint64_t sign = format.sign(), infinity = format.infinity(), normal = uint64_t{1} << format.mantissa;
+  const std::array special = {
+      uint64_t{0},
+      sign,  // zeros
+      infinity,
+      sign | infinity,  // infinities
+      infinity | normal / 2,
+      sign | infinity | normal / 2,  // quiet NaNs
+      infinity | 1,
+      sign | infinity | (normal / 8 - 1),  // signalling NaNs
+      uint64_t{1},
+      sign | (normal - 1),  // denormals
+      infinity - 1,
+      sign | (infinity - 1),  // the largest and the lowest number
+      normal,
+      format.one(),  // the smallest normal number; 1
+  };
+  return special[number % special.size()];
+}
+
+double uniform(Random& random, double from, double to) {
+  return std::uniform_real_distribution<double>(from, to)(random);
+}
+
+uint64_t random_float(const FloatFormat& format, DataKind kind, Random& random) {
   const uint64_t draw = random();
   switch (kind) {
     case DataKind::plain:
-      return bits_of(uniform(random, -100, 100));
+      return bits_of(format, uniform(random, -100, 100));
     case DataKind::ties: {
-      constexpr std::array<float, 5> few = {-1.0F, -0.0F, 0.0F, 1.0F, 2.0F};
-      return bits_of(few[draw % few.size()]);
+      constexpr std::array few = {-1.0, -0.0, 0.0, 1.0, 2.0};
+      return bits_of(format, few[draw % few.size()]);
     }
     case DataKind::special:
-      if (draw % 3 == 0) return bits_of(uniform(random, -2, 2));
+      if (draw % 3 == 0) return bits_of(format, uniform(random, -2, 2));
       // NaNs get distinct payloads: one that takes another's place is seen.
-      if (draw % 64 == 1) return uint32_t(0x7f800000 | (random() & 0x807fffff));
-      return special_floats[(draw >> 8) % special_floats.size()];
+      if (draw % 64 == 1) return format.infinity() | (random() & ~format.infinity());
+      return special_float(format, draw >> 8);
     case DataKind::range:
-      return bits_of(std::ldexp(uniform(random, -1, 1), int(draw % 60) - 30));
+      return bits_of(format, std::ldexp(uniform(random, -1, 1), static_cast<int>(draw % 60) - 30));
   }
   return 0;
 }
 
-uint8_t random_byte(DataKind kind, Random& random) {
+uint64_t random_integer(ir::DType dtype, DataKind kind, Random& random) {
   const uint64_t draw = random();
-  return static_cast<uint8_t>(kind == DataKind::ties ? 127 + draw % 3 : draw);
+  const uint64_t middle = uint64_t{1} << (ir::info(dtype).bits - 1);
+  switch (kind) {
+    case DataKind::ties:  // around zero, or the middle of what has no sign
+      return (ir::is_signed_int(dtype) ? 0 : middle) + draw % 3 - 1;
+    case DataKind::special: {
+      const std::array special = {middle, middle - 1, middle + 1, middle - 2, uint64_t{0}, ~uint64_t{0}};
+      return special[draw % special.size()];
+    }
+    default:
+      return draw;
+  }
 }
 
-// Largest for a maximum, and changes every average.
+uint64_t random_element(ir::DType dtype, DataKind kind, Random& random) {
+  return ir::is_float(dtype) ? random_float(format_of(dtype), kind, random)
+                             : random_integer(dtype, kind, random);
+}
+
+// Little-endian: the first bytes are the low ones.
+void put(std::span<std::byte> memory, size_t offset, ir::DType dtype, uint64_t bits) {
+  std::memcpy(&memory[offset], &bits, static_cast<size_t>(ir::bytes(dtype)));
+}
+
+// Largest and lowest in turn: one of them wins, and each changes every average.
 void fill_gaps(ir::DType dtype, std::span<std::byte> memory) {
-  if (!ir::is_float(dtype)) {
-    std::ranges::fill(memory, std::byte{0xff});
-    return;
-  }
-  constexpr float huge = 3.0e38F;
-  for (size_t i = 0; i + sizeof huge <= memory.size(); i += sizeof huge)
-    std::memcpy(&memory[i], &huge, sizeof huge);
+  const auto bytes = static_cast<size_t>(ir::bytes(dtype));
+  const uint64_t sign = uint64_t{1} << (ir::info(dtype).bits - 1);
+  const uint64_t magnitude = ir::is_float(dtype) ? format_of(dtype).infinity() - 1 : sign - 1;
+  const bool is_unsigned = ir::info(dtype).cls == ir::DTypeClass::unsigned_int;
+  const std::array extremes = {is_unsigned ? ~uint64_t{0} : magnitude, ir::is_float(dtype) ? sign | magnitude
+                                                                       : is_unsigned       ? uint64_t{0}
+                                                                                           : sign};
+  for (size_t at = 0; at + bytes <= memory.size(); at += bytes)
+    put(memory, at, dtype, extremes[at / bytes % 2]);
 }
 
 }  // namespace
@@ -77,7 +125,7 @@ std::string_view name(DataKind kind) {
 }
 
 std::span<const DataKind> data_kinds(const ir::PoolNest& nest) {
-  return std::span(all_kinds).first(ir::is_float(nest.input.dtype) ? all_kinds.size() : 2);
+  return std::span(all_kinds).first(ir::is_float(nest.input.dtype) ? all_kinds.size() : 3);
 }
 
 void for_each_element(const MemoryView& view, const std::function<void(int64_t)>& visit) {
@@ -100,18 +148,9 @@ void fill_input(const MemoryView& view, ir::DType dtype, DataKind kind, uint64_t
                 std::span<std::byte> memory) {
   Random random(seed);
   fill_gaps(dtype, memory);
-  switch (dtype) {
-    case ir::DType::f32:
-      return for_each_element(view, [&](int64_t offset) {
-        const uint32_t value = random_float(kind, random);
-        std::memcpy(&memory[size_t(offset)], &value, sizeof value);
-      });
-    case ir::DType::u8:
-      return for_each_element(
-          view, [&](int64_t offset) { memory[size_t(offset)] = std::byte{random_byte(kind, random)}; });
-    default:
-      POOLJIT_CHECK(false, "check() has no data for this dtype");
-  }
+  for_each_element(view, [&](int64_t offset) {
+    put(memory, static_cast<size_t>(offset), dtype, random_element(dtype, kind, random));
+  });
 }
 
 }  // namespace pooljit::runtime

@@ -14,13 +14,13 @@ namespace pooljit::runtime {
 enum class DataKind : uint8_t {
   plain,    // all different: random numbers over the whole range of small ones
   ties,     // few different ones, so that most windows have ties; signed zeros
-  special,  // NaNs with distinct payloads, infinities, zeros, denormals and the largest numbers among plain
-            // ones
+  special,  // floats: NaNs with distinct payloads, infinities, zeros, denormals and the largest numbers among
+            // plain ones; integers: the ends of the range
   range,    // numbers from tiny to huge: sums that lose digits
 };
 std::string_view name(DataKind kind);
 
-// The kinds that mean something for the nest: integers have no special values.
+// The kinds that mean something for the nest: integers have no `range`.
 std::span<const DataKind> data_kinds(const ir::PoolNest& nest);
 
 // Fills the view's elements; gaps between them get what would show if it were read. The same seed gives the

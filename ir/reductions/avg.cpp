@@ -1,29 +1,19 @@
-// Average: a sum in the accumulator's type, divided once.
+// Average: a sum (ir/reductions/sums.h), divided once and rounded once.
 //
-// Floats accumulate in float32. 8-bit integers accumulate exactly in int32 (int64 when the window could
-// overflow it) and the quotient is rounded once, to nearest even. It is taken in floating point, which is
-// exact enough when the floating quotient cannot be rounded onto a tie that the true quotient only comes
-// close to: a quotient below 2^8 that is no tie is at least 1 / (2 * divisor) away from one, and float32
-// rounds it by at most 2^-17, so divisors below 2^16 are safe (and sums below 2^24 are exact); float64 serves
-// the rest, by the same argument for divisors below 2^44.
+// The quotient of integers is taken in floating point where that is exact, which is where the floating
+// quotient cannot be rounded onto a tie that the true quotient only comes close to. A quotient below 2^b that
+// is no tie is at least 1 / (2 * divisor) away from one; a float of m bits rounds it by at most 2^(b - m -
+// 1). So divisors below 2^(m - b) are safe, if the sum itself is below 2^m; b is the width of the input, and
+// what an override makes larger is clamped. The rest is divided in integers (ir/reductions/quotient.h).
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "ir/reductions/reducer.h"
+#include "ir/reductions/quotient.h"
+#include "ir/reductions/stored.h"
+#include "ir/reductions/sums.h"
 
 namespace pooljit::ir {
 namespace {
-
-struct Widths {
-  DType sum;       // accumulator
-  DType quotient;  // where the division is done
-};
-
-int64_t float_bits(DType dtype, double value) {
-  if (dtype == DType::f64) return std::bit_cast<int64_t>(value);
-  return std::bit_cast<uint32_t>(static_cast<float>(value));
-}
 
 // Dividing by a power of two and multiplying by its reciprocal round the same real number, so they agree to
 // the last bit.
@@ -32,58 +22,43 @@ bool has_exact_reciprocal(int64_t count) {
   return count != 0 && std::abs(std::frexp(static_cast<double>(count), &exponent)) == 0.5 && exponent < 100;
 }
 
-class AvgReducer final : public Reducer {
+class AvgReducer final : public SumReducer {
  public:
-  AvgReducer(const PoolNest& nest, Builder& builder, Widths widths)
-      : b_(builder), nest_(nest), sum_(widths.sum), quotient_(widths.quotient) {}
+  AvgReducer(const PoolNest& nest, Builder& builder, DType sum, DType quotient)
+      : SumReducer(nest, builder, sum), quotient_(quotient) {}
 
-  int working_bytes() const override { return std::max(bytes(sum_), bytes(quotient_)); }
-  int64_t identity() const override { return 0; }
-  bool is_split() const override { return is_float(sum_); }
-  bool any_order() const override { return true; }
-
-  State start(const std::vector<int64_t>& first_tap) override {
-    return {b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0)};
-  }
-
-  State accumulate(const State& state, Value loaded, const TapOffset&) override {
-    return combine(state, {b_.cvt(sum_, loaded)});
-  }
-
-  State combine(const State& a, const State& b) override {
-    if (a.empty()) return b;
-    return {b_.binary(Op::add, a[0], b[0])};
+  int working_bytes() const override {
+    return std::max(bytes(sum_), bytes_to_store(nest_.output.dtype, quotient_));
   }
 
   Value finish(const State& state, const Divisor& divisor) override {
-    const Value quotient = divide(b_.cvt(quotient_, state[0]), divisor);
-    const DType output = nest_.output.dtype;
-    if (is_float(output)) return b_.cvt(output, quotient);
-    // Clamped first: an override may make the quotient larger than the conversion's range.
-    const Type type = b_.type(quotient);
-    const double most = std::ldexp(1.0, info(output).bits - is_signed_int(output)) - 1;
-    const double least = is_signed_int(output) ? -most - 1 : 0;
-    const Value low = b_.binary(Op::max, quotient, b_.vconst_splat(type, float_bits(type.dtype, least)));
-    const Value clamped = b_.binary(Op::min, low, b_.vconst_splat(type, float_bits(type.dtype, most)));
-    return b_.cvt(output, b_.cvt(DType::i32, clamped), /*saturate=*/true);
+    const Value quotient =
+        is_float(quotient_) ? divide(b_.cvt(quotient_, state[0]), divisor) : divide_exactly(state, divisor);
+    return stored(b_, nest_.output.dtype, quotient);
   }
 
  private:
+  // The divisor of each lane, where all are known.
+  std::vector<int64_t> known_counts(const Divisor& divisor) const {
+    std::vector<int64_t> counts = divisor.lane_taps;
+    const int64_t* const rows = b_.constant(divisor.rows);
+    if (nest_.divisor_override)
+      std::fill(counts.begin(), counts.end(), *nest_.divisor_override);
+    else if (rows)
+      for (int64_t& count : counts) count *= *rows;
+    else
+      counts.clear();
+    return counts;
+  }
+
   Value divide(Value sum, const Divisor& divisor) {
     const Type type = b_.type(sum);
-    std::vector<int64_t> counts = divisor.lane_taps;
-    if (nest_.divisor_override) {
-      std::fill(counts.begin(), counts.end(), *nest_.divisor_override);
-      return divide_by(sum, counts);
-    }
-    if (const int64_t* rows = b_.constant(divisor.rows)) {
-      for (int64_t& count : counts) count *= *rows;
-      return divide_by(sum, counts);
-    }
+    const std::vector<int64_t> counts = known_counts(divisor);
+    if (!counts.empty()) return divide_by(sum, counts);
     const DType integer = bytes(type.dtype) == 8 ? DType::i64 : DType::i32;
     Value count = b_.cvt(type.dtype, b_.splat(Type::vec(integer, type.lanes), divisor.rows));
-    if (std::any_of(counts.begin(), counts.end(), [](int64_t taps) { return taps != 1; }))
-      count = b_.binary(Op::mul, count, constant(type, counts, [](double taps) { return taps; }));
+    if (has_several_taps(divisor))
+      count = b_.binary(Op::mul, count, constant(type, divisor.lane_taps, [](double taps) { return taps; }));
     return b_.binary(Op::div, sum, count);
   }
 
@@ -94,6 +69,29 @@ class AvgReducer final : public Reducer {
     return b_.binary(Op::div, sum, constant(type, counts, [](double count) { return count; }));
   }
 
+  static bool has_several_taps(const Divisor& divisor) {
+    return std::any_of(divisor.lane_taps.begin(), divisor.lane_taps.end(),
+                       [](int64_t taps) { return taps != 1; });
+  }
+
+  // A negative divisor, which only an override can be, changes the dividend's sign instead.
+  Value divide_exactly(const State& state, const Divisor& divisor) {
+    const Type type = b_.type(state[0]);
+    State sum = state;
+    std::vector<int64_t> counts = known_counts(divisor);
+    if (nest_.divisor_override && *nest_.divisor_override < 0) {
+      for (int64_t& count : counts) count = -count;
+      for (Value& digit : sum) digit = b_.binary(Op::sub, b_.vconst_splat(type, 0), digit);
+    }
+    Value count = no_value;
+    if (!counts.empty())
+      count = b_.vconst(type, std::move(counts));
+    else if (count = b_.splat(type, divisor.rows); has_several_taps(divisor))
+      count = b_.binary(Op::mul, count, b_.vconst(type, divisor.lane_taps));
+    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count);
+    return rounded_quotient(b_, sum[0], count);
+  }
+
   template <typename F>
   Value constant(Type type, const std::vector<int64_t>& lanes, F f) {
     std::vector<int64_t> bits;
@@ -101,31 +99,30 @@ class AvgReducer final : public Reducer {
     return b_.vconst(type, std::move(bits));
   }
 
-  Builder& b_;
-  const PoolNest& nest_;
-  const DType sum_, quotient_;
+  const DType quotient_;
 };
 
-// The narrowest types in which the average of the nest is what semantics says.
-Result<Widths> widths(const PoolNest& nest) {
-  if (is_float(nest.input.dtype)) return Widths{DType::f32, DType::f32};
-  const double taps = static_cast<double>(nest.full_taps());
-  const double sum = taps * std::ldexp(1.0, info(nest.input.dtype).bits);
+// The narrowest type in which the division is exact; i64: in integers.
+Result<DType> quotient_type(const PoolNest& nest, DType sum) {
+  if (is_float(sum)) return sum;
+  const int bits = info(nest.input.dtype).bits;
+  const double taps = static_cast<double>(nest.full_taps()), most = taps * std::ldexp(1.0, bits);
   const double divisor = nest.divisor_override ? std::abs(static_cast<double>(*nest.divisor_override)) : taps;
-  if (sum < 0x1p24 && divisor < 0x1p16) return Widths{DType::i32, DType::f32};
-  if (sum < 0x1p31 && divisor < 0x1p44) return Widths{DType::i32, DType::f64};
-  if (sum < 0x1p52 && divisor < 0x1p44) return Widths{DType::i64, DType::f64};
-  return unsupported("schedule.quotient_range",
-                     "an integer average over this many taps, or with this divisor, is not exact in float64",
-                     "use a kernel_size and a divisor_override below 2^44");
+  if (sum == DType::i32 && most < 0x1p24 && divisor < std::ldexp(1.0, 24 - bits)) return DType::f32;
+  if (most < 0x1p53 && divisor < std::ldexp(1.0, 53 - bits)) return DType::f64;
+  if (divisor < (nest.input.dtype == DType::i64 ? 0x1p31 : 0x1p62)) return DType::i64;
+  return unsupported("schedule.quotient_range", "an integer average with this divisor may not be exact",
+                     "use a divisor_override below 2^31 for int64, below 2^62 for other integers");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Reducer>> make_avg_reducer(const PoolNest& nest, Builder& builder) {
-  const Result<Widths> chosen = widths(nest);
-  if (!chosen) return tl::unexpected(chosen.error());
-  return std::make_unique<AvgReducer>(nest, builder, *chosen);
+  const Result<DType> sum = accumulator(nest);
+  if (!sum) return tl::unexpected(sum.error());
+  const Result<DType> quotient = quotient_type(nest, *sum);
+  if (!quotient) return tl::unexpected(quotient.error());
+  return std::make_unique<AvgReducer>(nest, builder, *sum, *quotient);
 }
 
 }  // namespace pooljit::ir

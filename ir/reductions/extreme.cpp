@@ -1,0 +1,163 @@
+// Where a NaN wins: with indices, for few taps, or where registers are short, each tap is looked at: x is
+// selected where it is NaN, which also makes the last NaN win. Else the looking is deferred: a mask gathers
+// where a NaN was seen, one comparison serves two taps (`un` is true if either is NaN), and the NaN is put in
+// at the end. A state is then one of
+//   {x}              one tap, not looked at
+//   {best, seen}     all taps looked at
+//   {best, seen, x}  x is in best, but not looked at
+#include "ir/reductions/extreme.h"
+
+#include <limits>
+
+#include "ir/reductions/stored.h"
+
+namespace pooljit::ir {
+namespace {
+
+// The bits of the value that every other beats or equals: the lowest for a maximum.
+int64_t identity_bits(DType dtype, Extreme extreme) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool is_max = extreme == Extreme::largest;
+  if (is_float(dtype)) return float_bits(dtype, is_max ? -infinity : infinity);
+  const int64_t lowest =
+      is_signed_int(dtype) ? std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits) : 0;
+  return is_max ? lowest : lane_bits(dtype, ~lowest);
+}
+
+// The quiet NaN of a floating dtype, as bits.
+int64_t nan_bits(DType dtype) {
+  return dtype == DType::f64 ? int64_t{0x7ff8000000000000} : int64_t{0x7fc00000};
+}
+
+// Deferred looks for NaN take a mask, and sometimes a tap, for each state; with fewer taps they save nothing.
+constexpr size_t most_deferred = 2;
+constexpr int64_t least_deferred_taps = 4;
+
+class ExtremeReducer final : public Reducer {
+ public:
+  // A mask guards elements of one width, so with indices narrow values are widened to the index's lanes.
+  ExtremeReducer(const PoolNest& nest, Builder& builder, Extreme extreme)
+      : b_(builder),
+        nest_(nest),
+        better_(extreme == Extreme::largest ? Op::max : Op::min),
+        beats_(extreme == Extreme::largest ? Predicate::gt : Predicate::lt),
+        input_(nest.input.dtype),
+        identity_(identity_bits(input_, extreme)),
+        value_(nest.indices && bytes(input_) < 4 ? DType::i32 : input_),
+        offset_(bytes(value_) == 8 ? DType::i64 : DType::i32) {}
+
+  int working_bytes() const override { return bytes_to_store(nest_.output.dtype, value_); }
+  DType offset_dtype() const override { return offset_; }
+  int64_t identity() const override { return identity_; }
+  bool is_split() const override { return false; }
+  bool any_order() const override {
+    return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
+  }
+
+  void plan(size_t states, int64_t taps) override {
+    deferred_ = nan_wins() && !nest_.indices && states <= most_deferred && taps >= least_deferred_taps;
+  }
+
+  State start(const std::vector<int64_t>& first_tap) override {
+    const Type type = Type::vec(value_, static_cast<int>(first_tap.size()));
+    State state = {b_.vconst_splat(type, identity_)};
+    if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, type.lanes), first_tap));
+    if (deferred_)
+      state.push_back(b_.vmask(type.mask_of(), std::vector<int64_t>(static_cast<size_t>(type.lanes), 0)));
+    return state;
+  }
+
+  State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
+    const Value x = b_.cvt(value_, loaded);
+    if (nest_.indices) return accumulate_indexed(state, x, tap);
+    if (state.empty()) return {first(x)};
+    return combine(state, {x});
+  }
+
+  State combine(const State& a, const State& b) override {
+    if (a.empty()) return b;
+    if (!deferred_) return {better(b[0], a[0])};
+    const Value best = b_.binary(better_, b[0], a[0]);
+    const Value pending_a = unseen(a), pending_b = unseen(b);
+    Value seen = a.size() > 1 ? a[1] : no_value;
+    if (b.size() > 1) seen = join(seen, b[1]);
+    if (pending_a != no_value && pending_b != no_value)
+      return {best, join(seen, b_.cmp(Predicate::un, pending_a, pending_b))};
+    const Value pending = pending_a != no_value ? pending_a : pending_b;
+    return pending == no_value ? State{best, seen} : State{best, seen, pending};
+  }
+
+  State settle(const State& state) override {
+    const Value pending = deferred_ && !state.empty() ? unseen(state) : no_value;
+    if (pending == no_value) return state;
+    const Value seen = b_.cmp(Predicate::un, pending, pending);
+    return {state[0], join(state.size() > 1 ? state[1] : no_value, seen)};
+  }
+
+  Value value(const State& state) override {
+    if (!deferred_ || state.size() == 1) return state[0];
+    const State settled = settle(state);
+    const Value nan = b_.vconst_splat(b_.type(settled[0]), nan_bits(value_));
+    return b_.select(settled[1], nan, settled[0]);
+  }
+
+  Value finish(const State& state, const Divisor&) override {
+    const Value found = nest_.indices ? state[0] : value(state);
+    // What was widened for its mask fits back.
+    return nest_.output.dtype == input_ ? b_.cvt(input_, found) : stored(b_, nest_.output.dtype, found);
+  }
+  Value winner(const State& state) const override { return nest_.indices ? state[1] : no_value; }
+
+ private:
+  bool nan_wins() const { return is_float(input_) && nest_.nan == NanRule::propagate; }
+
+  // Deferred: the tap of the state that was not looked at.
+  static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
+  Value join(Value seen, Value more) { return seen == no_value ? more : b_.binary(Op::or_, seen, more); }
+
+  // The first tap stands for itself, but for a NaN that must not win.
+  Value first(Value x) {
+    if (!is_float(input_) || nan_wins()) return x;
+    return b_.binary(better_, x, b_.vconst_splat(b_.type(x), identity_));
+  }
+
+  Value better(Value x, Value best) {
+    const Value found = b_.binary(better_, x, best);
+    return nan_wins() ? b_.select(b_.cmp(Predicate::un, x, x), x, found) : found;
+  }
+
+  State accumulate_indexed(const State& state, Value x, const TapOffset& tap) {
+    const Type type = Type::vec(offset_, b_.type(x).lanes);
+    Value offset = tap.vec;
+    if (offset == no_value)
+      offset = b_.vconst_splat(type, tap.constant);
+    else if (tap.constant != 0)
+      offset = b_.binary(Op::add, offset, b_.vconst_splat(type, tap.constant));
+    if (state.empty()) return {first(x), offset};
+    Value wins = b_.cmp(beats_, x, state[0]);
+    if (nan_wins()) wins = b_.binary(Op::or_, wins, b_.cmp(Predicate::un, x, x));
+    return {b_.select(wins, x, state[0]), b_.select(wins, offset, state[1])};
+  }
+
+  Builder& b_;
+  const PoolNest& nest_;
+  const Op better_;
+  const Predicate beats_;
+  const DType input_;
+  const int64_t identity_;
+  const DType value_, offset_;
+  bool deferred_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Builder& builder,
+                                                      Extreme extreme) {
+  if (nest.indices && index_reach(nest) > std::numeric_limits<int32_t>::max())
+    return unsupported("schedule.index_range",
+                       "a window whose taps lie 2^31 or more elements apart cannot be indexed",
+                       "use a smaller kernel_size or dilation, or leave return_indices out");
+  return std::make_unique<ExtremeReducer>(nest, builder, extreme);
+}
+
+}  // namespace pooljit::ir

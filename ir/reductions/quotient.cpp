@@ -1,0 +1,71 @@
+#include "ir/reductions/quotient.h"
+
+#include <limits>
+
+namespace pooljit::ir {
+namespace {
+
+constexpr int64_t low_32 = 0xffffffff;
+
+Value with(Builder& b, Op op, Value a, int64_t bits) {
+  return b.binary(op, a, b.vconst_splat(b.type(a), bits));
+}
+
+struct Division {
+  Value quotient, rest;
+};
+
+// One step: the quotient of two floats, and what it leaves of the dividend. The quotient is off by a rounding
+// of each operand and of itself, so a second step leaves at most half a divisor and 2^-40 of one.
+Division estimate(Builder& b, Value dividend, Value divisor) {
+  const Value quotient =
+      b.cvt(DType::i64, b.binary(Op::div, b.cvt(DType::f64, dividend), b.cvt(DType::f64, divisor)));
+  return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor))};
+}
+
+// To the nearest integer, ties to even.
+Division divide(Builder& b, Value dividend, Value divisor) {
+  const Division first = estimate(b, dividend, divisor), second = estimate(b, first.rest, divisor);
+  const Value quotient = b.binary(Op::add, first.quotient, second.quotient);
+  const Type type = b.type(quotient);
+  const Value zero = b.vconst_splat(type, 0), one = b.vconst_splat(type, 1);
+  const Value is_above = b.cmp(Predicate::gt, second.rest, zero);
+  const Value size = b.select(is_above, second.rest, b.binary(Op::sub, zero, second.rest));
+  const Value twice = b.binary(Op::add, size, size);
+  const Value is_odd = b.cmp(Predicate::eq, with(b, Op::and_, quotient, 1), one);
+  const Value is_odd_tie = b.binary(Op::and_, b.cmp(Predicate::eq, twice, divisor), is_odd);
+  const Value is_beyond = b.binary(Op::or_, b.cmp(Predicate::gt, twice, divisor), is_odd_tie);
+  const Value step = b.select(is_beyond, b.select(is_above, one, b.vconst_splat(type, -1)), zero);
+  return {b.binary(Op::add, quotient, step),
+          b.binary(Op::sub, second.rest, b.binary(Op::mul, step, divisor))};
+}
+
+// The digits of base 2^32 of a sum whose low digit has grown, or become negative.
+WideSum carried(Builder& b, const WideSum& sum) {
+  return {b.binary(Op::add, sum.high, b.shift(Op::shr, sum.low, 32)), with(b, Op::and_, sum.low, low_32)};
+}
+
+}  // namespace
+
+Value rounded_quotient(Builder& b, Value dividend, Value divisor) {
+  return divide(b, dividend, divisor).quotient;
+}
+
+Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor) {
+  WideSum result = carried(b, dividend);
+  if (divisor != no_value) {
+    const Division high = divide(b, result.high, divisor);
+    const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
+    // The quotient of the rest has the parity of the whole.
+    result = carried(b, {high.quotient, divide(b, rest, divisor).quotient});
+  }
+  const Type type = b.type(result.high);
+  const Value joined = b.binary(Op::or_, b.shift(Op::shl, result.high, 32), result.low);
+  const auto limit = [&](int64_t value) { return b.vconst_splat(type, value); };
+  const Value is_high = b.cmp(Predicate::gt, result.high, limit(std::numeric_limits<int32_t>::max()));
+  const Value is_low = b.cmp(Predicate::lt, result.high, limit(std::numeric_limits<int32_t>::min()));
+  return b.select(is_high, limit(std::numeric_limits<int64_t>::max()),
+                  b.select(is_low, limit(std::numeric_limits<int64_t>::min()), joined));
+}
+
+}  // namespace pooljit::ir

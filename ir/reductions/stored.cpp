@@ -1,0 +1,68 @@
+#include "ir/reductions/stored.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace pooljit::ir {
+namespace {
+
+struct Range {
+  int64_t least, most;
+};
+Range range(DType dtype) {
+  const int digits = info(dtype).bits - (is_signed_int(dtype) ? 1 : 0);
+  const auto most = static_cast<int64_t>((uint64_t{1} << digits) - 1);
+  return {is_signed_int(dtype) ? -most - 1 : 0, most};
+}
+
+// Clamped before the conversion, which must not see what does not fit. The lowest integer is a float; the
+// highest one of the float's own width is not, so what lies beyond it is chosen afterwards.
+Value float_to_int(Builder& b, DType output, Value number) {
+  const Value x = bytes(output) == 8 ? b.cvt(DType::f64, number) : number;
+  const Type type = b.type(x);
+  const auto constant = [&](double value) { return b.vconst_splat(type, float_bits(type.dtype, value)); };
+  const Range limits = range(output);
+  const double end = std::ldexp(1.0, info(output).bits - (is_signed_int(output) ? 1 : 0));
+  const bool has_most = bytes(output) < bytes(type.dtype) || bytes(output) < 4;
+  const double most = has_most ? end - 1 : end - std::ldexp(end, type.dtype == DType::f32 ? -24 : -53);
+  // A NaN is lower than the lowest, which is right for unsigned integers.
+  const Value known = is_signed_int(output) ? b.select(b.cmp(Predicate::un, x, x), constant(0), x) : x;
+  const Value low = b.binary(Op::max, known, constant(static_cast<double>(limits.least)));
+  const Value clamped = b.binary(Op::min, low, constant(most));
+  const Value whole = b.cvt(bytes(output) < 4 ? DType::i32 : output, clamped);
+  if (has_most) return b.cvt(output, whole, /*saturate=*/bytes(output) < 4);
+  return b.select(b.cmp(Predicate::ge, x, constant(end)), b.vconst_splat(b.type(whole), limits.most), whole);
+}
+
+Value int_to_int(Builder& b, DType output, Value x) {
+  const Type type = b.type(x);
+  if (bytes(output) < bytes(type.dtype)) return b.cvt(output, x, /*saturate=*/true);
+  const bool loses_sign = is_signed_int(type.dtype) && !is_signed_int(output);
+  const Value fitting = loses_sign ? b.binary(Op::max, x, b.vconst_splat(type, 0)) : x;
+  if (bytes(output) > bytes(type.dtype)) return b.cvt(output, fitting);
+  if (output == type.dtype) return x;
+  const Value clamped = loses_sign ? fitting : b.binary(Op::min, x, b.vconst_splat(type, range(output).most));
+  return b.bitcast(Type::vec(output, type.lanes), clamped);
+}
+
+}  // namespace
+
+Value stored(Builder& b, DType output, Value result) {
+  const DType from = b.type(result).dtype;
+  if (is_float(from)) return is_float(output) ? b.cvt(output, result) : float_to_int(b, output, result);
+  if (!is_float(output)) return int_to_int(b, output, result);
+  return b.cvt(output, bytes(from) < 4 ? b.cvt(DType::i32, result) : result);
+}
+
+int bytes_to_store(DType output, DType result) {
+  const int widest = std::max(bytes(output), bytes(result));
+  return is_float(output) == is_float(result) ? widest : std::max(widest, 4);
+}
+
+int64_t float_bits(DType dtype, double value) {
+  if (dtype == DType::f64) return std::bit_cast<int64_t>(value);
+  return std::bit_cast<uint32_t>(static_cast<float>(value));
+}
+
+}  // namespace pooljit::ir

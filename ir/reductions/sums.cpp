@@ -1,0 +1,43 @@
+#include "ir/reductions/sums.h"
+
+#include <cmath>
+
+#include "ir/reductions/stored.h"
+
+namespace pooljit::ir {
+
+SumReducer::SumReducer(const PoolNest& nest, Builder& builder, DType sum)
+    : b_(builder), nest_(nest), sum_(sum) {}
+
+int SumReducer::working_bytes() const { return bytes_to_store(nest_.output.dtype, sum_); }
+
+State SumReducer::start(const std::vector<int64_t>& first_tap) {
+  const Value zero = b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0);
+  return is_wide() ? State{zero, zero} : State{zero};
+}
+
+State SumReducer::accumulate(const State& state, Value loaded, const TapOffset&) {
+  if (!is_wide()) return combine(state, {b_.cvt(sum_, loaded)});
+  const Value low_32 = b_.vconst_splat(b_.type(loaded), 0xffffffff);
+  return combine(state, {b_.shift(Op::shr, loaded, 32), b_.binary(Op::and_, loaded, low_32)});
+}
+
+State SumReducer::combine(const State& a, const State& b) {
+  if (a.empty()) return b;
+  State joined;
+  for (size_t i = 0; i < a.size(); ++i) joined.push_back(b_.binary(Op::add, a[i], b[i]));
+  return joined;
+}
+
+Result<DType> accumulator(const PoolNest& nest) {
+  const DType input = nest.input.dtype;
+  if (is_float(input)) return input == DType::f64 ? DType::f64 : DType::f32;
+  const double taps = static_cast<double>(nest.full_taps());
+  if (taps * std::ldexp(1.0, info(input).bits) < 0x1p31) return DType::i32;
+  // The digits of int64 have 32 bits each.
+  if (taps * std::ldexp(1.0, input == DType::i64 ? 32 : info(input).bits) < 0x1p62) return DType::i64;
+  return unsupported("schedule.sum_range", "an integer sum over this many taps may overflow 64 bits",
+                     "use a smaller kernel_size");
+}
+
+}  // namespace pooljit::ir
