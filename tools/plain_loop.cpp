@@ -34,38 +34,62 @@ int64_t divisor_of(const PlainPool& pool, const Taps (&taps)[3]) {
   return product == 0 ? 1 : product;
 }
 
+// Of each element type: the ends of its range, and the type that it is summed in.
 template <typename T>
-struct Lowest;
+struct Element;
 template <>
-struct Lowest<float> {
-  static constexpr float value = -__builtin_inff();
+struct Element<float> {
+  static constexpr float lowest = -__builtin_inff(), highest = __builtin_inff();
+  using Sum = float;
 };
 template <>
-struct Lowest<uint8_t> {
-  static constexpr uint8_t value = 0;
+struct Element<double> {
+  static constexpr double lowest = -__builtin_inf(), highest = __builtin_inf();
+  using Sum = double;
+};
+template <>
+struct Element<uint8_t> {
+  static constexpr uint8_t lowest = 0, highest = UINT8_MAX;
+  using Sum = int32_t;
+};
+template <>
+struct Element<int8_t> {
+  static constexpr int8_t lowest = INT8_MIN, highest = INT8_MAX;
+  using Sum = int32_t;
+};
+template <>
+struct Element<int16_t> {
+  static constexpr int16_t lowest = INT16_MIN, highest = INT16_MAX;
+  using Sum = int64_t;
+};
+template <>
+struct Element<int32_t> {
+  static constexpr int32_t lowest = INT32_MIN, highest = INT32_MAX;
+  using Sum = int64_t;
+};
+template <>
+struct Element<int64_t> {
+  static constexpr int64_t lowest = INT64_MIN, highest = INT64_MAX;
+  using Sum = int64_t;
 };
 
 template <typename T>
-struct SumOf;
-template <>
-struct SumOf<float> {
-  using type = float;
-};
-template <>
-struct SumOf<uint8_t> {
-  using type = int32_t;
-};
+constexpr bool is_float = Element<T>::highest / 2 == Element<T>::highest;  // it has an infinity
 
-float quotient(float sum, int64_t divisor, float) { return sum / static_cast<float>(divisor); }
-uint8_t quotient(int32_t sum, int64_t divisor, uint8_t) {
-  return static_cast<uint8_t>(nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
+template <typename T>
+T quotient(typename Element<T>::Sum sum, int64_t divisor) {
+  if constexpr (is_float<T>)
+    return sum / static_cast<T>(divisor);
+  else
+    return static_cast<T>(nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
 }
 
+// What wins over the best so far. No branch: the loop over channels becomes vector code.
 template <typename T, bool nan_wins>
-bool beats(T value, T best) {
-  return (value > best) |
-         (nan_wins & (value != value));  // no branch: the loop over channels becomes vector code
-}
+struct Largest {
+  static constexpr T worst = Element<T>::lowest;
+  static bool beats(T value, T best) { return (value > best) | (nan_wins & (value != value)); }
+};
 
 struct Place {  // one output position
   Taps taps[3];
@@ -94,15 +118,16 @@ inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const
         body((d * dims[1].input + h) * dims[2].input + w);
 }
 
-template <typename T, bool nan_wins>
-void max_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices) {
-  T best = Lowest<T>::value;
+template <typename Rule, typename T>
+void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output,
+                      int64_t* indices) {
+  T best = Rule::worst;
   if (indices == nullptr) {
-    for_taps(pool, place, [&](int64_t at) { best = beats<T, nan_wins>(input[at], best) ? input[at] : best; });
+    for_taps(pool, place, [&](int64_t at) { best = Rule::beats(input[at], best) ? input[at] : best; });
   } else {
     int64_t index = -1;
     for_taps(pool, place, [&](int64_t at) {
-      if (index < 0 || beats<T, nan_wins>(input[at], best)) {
+      if (index < 0 || Rule::beats(input[at], best)) {
         best = input[at];
         index = at;
       }
@@ -114,9 +139,9 @@ void max_of_plane(const PlainPool& pool, const Place& place, const T* input, T* 
 
 template <typename T>
 void average_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output) {
-  typename SumOf<T>::type sum = 0;
+  typename Element<T>::Sum sum = 0;
   for_taps(pool, place, [&](int64_t at) { sum += input[at]; });
-  output[place.output] = quotient(sum, divisor_of(pool, place.taps), T());
+  output[place.output] = quotient<T>(sum, divisor_of(pool, place.taps));
 }
 
 template <typename T, bool nan_wins>
@@ -125,10 +150,10 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
     for (int64_t h = 0; h < pool.dims[1].output; ++h) {
       Place place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
-        if (pool.is_max)
-          max_of_plane<T, nan_wins>(pool, place, input, output, indices);
+        if (pool.reduction == PlainReduction::max)
+          extreme_of_plane<Largest<T, nan_wins>>(pool, place, input, output, indices);
         else
-          average_of_plane<T>(pool, place, input, output);
+          average_of_plane(pool, place, input, output);
       }
     }
 }
@@ -137,15 +162,15 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
 // L1 cache.
 constexpr int64_t block = 256;
 
-template <typename T, bool nan_wins>
-void max_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
-                  int64_t n) {
+template <typename Rule, typename T>
+void extreme_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
+                      int64_t n) {
   T best[block];
-  for (int64_t c = 0; c < n; ++c) best[c] = Lowest<T>::value;
+  for (int64_t c = 0; c < n; ++c) best[c] = Rule::worst;
   if (indices == nullptr) {
     for_taps(pool, place, [&](int64_t at) {
       const T* row = input + at * pool.channels;
-      for (int64_t c = 0; c < n; ++c) best[c] = beats<T, nan_wins>(row[c], best[c]) ? row[c] : best[c];
+      for (int64_t c = 0; c < n; ++c) best[c] = Rule::beats(row[c], best[c]) ? row[c] : best[c];
     });
   } else {
     int64_t index[block];
@@ -153,7 +178,7 @@ void max_of_block(const PlainPool& pool, const Place& place, const T* input, T* 
     for_taps(pool, place, [&](int64_t at) {
       const T* row = input + at * pool.channels;
       for (int64_t c = 0; c < n; ++c) {
-        const bool better = index[c] < 0 || beats<T, nan_wins>(row[c], best[c]);
+        const bool better = index[c] < 0 || Rule::beats(row[c], best[c]);
         best[c] = better ? row[c] : best[c];
         index[c] = better ? at : index[c];
       }
@@ -165,14 +190,14 @@ void max_of_block(const PlainPool& pool, const Place& place, const T* input, T* 
 
 template <typename T>
 void average_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
-  typename SumOf<T>::type sum[block];
+  typename Element<T>::Sum sum[block];
   for (int64_t c = 0; c < n; ++c) sum[c] = 0;
   for_taps(pool, place, [&](int64_t at) {
     const T* row = input + at * pool.channels;
     for (int64_t c = 0; c < n; ++c) sum[c] += row[c];
   });
   const int64_t divisor = divisor_of(pool, place.taps);
-  for (int64_t c = 0; c < n; ++c) output[c] = quotient(sum[c], divisor, T());
+  for (int64_t c = 0; c < n; ++c) output[c] = quotient<T>(sum[c], divisor);
 }
 
 template <typename T, bool nan_wins>
@@ -183,11 +208,11 @@ void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* inp
     const int64_t to = place.output * pool.channels;
     for (int64_t c = 0; c < pool.channels; c += block) {
       const int64_t n = pool.channels - c < block ? pool.channels - c : block;
-      if (pool.is_max)
-        max_of_block<T, nan_wins>(pool, place, input + c, output + to + c,
-                                  indices == nullptr ? nullptr : indices + to + c, n);
+      if (pool.reduction == PlainReduction::max)
+        extreme_of_block<Largest<T, nan_wins>>(pool, place, input + c, output + to + c,
+                                               indices == nullptr ? nullptr : indices + to + c, n);
       else
-        average_of_block<T>(pool, place, input + c, output + to + c, n);
+        average_of_block(pool, place, input + c, output + to + c, n);
     }
   }
 }
@@ -200,7 +225,7 @@ int64_t output_plane(const PlainPool& pool) {
 }
 
 template <typename T, bool nan_wins>
-void run_typed(const PlainPool& pool, const T* input, T* output, int64_t* indices, int64_t begin,
+void run_tasks(const PlainPool& pool, const T* input, T* output, int64_t* indices, int64_t begin,
                int64_t end) {
   for (int64_t task = begin; task < end; ++task) {
     if (pool.channels_last) {
@@ -218,6 +243,13 @@ void run_typed(const PlainPool& pool, const T* input, T* output, int64_t* indice
   }
 }
 
+template <typename T>
+void run_typed(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
+               int64_t end) {
+  const auto run = is_float<T> && pool.nan_wins ? run_tasks<T, true> : run_tasks<T, false>;
+  run(pool, static_cast<const T*>(input), static_cast<T*>(output), indices, begin, end);
+}
+
 }  // namespace
 
 int64_t plain_tasks(const PlainPool& pool) {
@@ -226,15 +258,24 @@ int64_t plain_tasks(const PlainPool& pool) {
 
 void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
                int64_t end) {
-  if (!pool.is_float)
-    run_typed<uint8_t, false>(pool, static_cast<const uint8_t*>(input), static_cast<uint8_t*>(output),
-                              indices, begin, end);
-  else if (pool.nan_wins)
-    run_typed<float, true>(pool, static_cast<const float*>(input), static_cast<float*>(output), indices,
-                           begin, end);
-  else
-    run_typed<float, false>(pool, static_cast<const float*>(input), static_cast<float*>(output), indices,
-                            begin, end);
+  switch (pool.type) {
+    case PlainType::f32:
+      return run_typed<float>(pool, input, output, indices, begin, end);
+    case PlainType::f64:
+      return run_typed<double>(pool, input, output, indices, begin, end);
+    case PlainType::u8:
+      return run_typed<uint8_t>(pool, input, output, indices, begin, end);
+    case PlainType::i8:
+      return run_typed<int8_t>(pool, input, output, indices, begin, end);
+    case PlainType::i16:
+      return run_typed<int16_t>(pool, input, output, indices, begin, end);
+    case PlainType::i32:
+      return run_typed<int32_t>(pool, input, output, indices, begin, end);
+    case PlainType::i64:
+      return run_typed<int64_t>(pool, input, output, indices, begin, end);
+    default:
+      __builtin_trap();  // no tensor has the other types
+  }
 }
 
 bool plain_loop_runs_here() {

@@ -17,9 +17,20 @@ struct PlainDim {
   int64_t padded;  // end of the padded input: what count_include_pad counts to
 };
 
+enum class PlainType : uint8_t {
+#define DTYPE(name, spec, text, bits, cls, npy, tensor, note) name,
+#include "ir/dtype.def"
+#undef DTYPE
+};
+enum class PlainReduction : uint8_t {
+#define REDUCTION(name, text, note) name,
+#include "ir/reductions.def"
+#undef REDUCTION
+};
+
 struct PlainPool {
-  bool is_float = true;  // float32, else uint8
-  bool is_max = true;    // else average
+  PlainType type = PlainType::f32;
+  PlainReduction reduction = PlainReduction::max;
   bool channels_last = false;
   bool count_include_pad = true;
   bool nan_wins = true;

@@ -18,8 +18,8 @@ PlainDim plain_dim(const ir::NestDim& dim) {
 PlainPool plain_pool(const frontend::PoolSpec& spec) {
   const ir::PoolNest nest = make_nest(spec);
   PlainPool pool;
-  pool.is_float = spec.dtype == ir::DType::f32;
-  pool.is_max = spec.reduction == ir::Reduction::max;
+  pool.type = static_cast<PlainType>(spec.dtype);  // both are the rows of one table
+  pool.reduction = static_cast<PlainReduction>(spec.reduction);
   pool.channels_last = spec.layout == frontend::Layout::nhwc;
   pool.count_include_pad = spec.count_include_pad;
   pool.nan_wins = spec.nan == ir::NanRule::propagate;

@@ -260,7 +260,7 @@ TEST(Spec, ValuesAreCheckedToo) {
   EXPECT_EQ(id(spec), "spec.rank");
   spec.dims.resize(1);
   EXPECT_EQ(id(spec), "");
-  spec.dtype = ir::DType::i64;
+  spec.dtype = ir::DType::u16;
   EXPECT_EQ(id(spec), "spec.unsupported_dtype");
   spec.dtype = ir::DType::u8;
   spec.divisor_override = 2;
