@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/check.h"
+#include "ir/element_type.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -105,29 +105,6 @@ inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
   int64_t last = plane_offset(view, batch - 1, nest.channels - 1);
   for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
   return last + 1;
-}
-
-// Calls visit with a value of the C++ type of a tensor's elements. To add a dtype: a row here.
-template <typename Visit>
-auto with_element_type(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::u8:
-      return visit(uint8_t{});
-    case DType::i8:
-      return visit(int8_t{});
-    case DType::i16:
-      return visit(int16_t{});
-    case DType::i32:
-      return visit(int32_t{});
-    case DType::i64:
-      return visit(int64_t{});
-    case DType::f32:
-      return visit(float{});
-    case DType::f64:
-      return visit(double{});
-    default:
-      fail_check(__FILE__, __LINE__, "a tensor's dtype", info(dtype).spec_name);
-  }
 }
 
 }  // namespace pooljit::ir

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "ir/places.h"
+#include "ir/element_type.h"
 #include "runtime/limits.h"
 #include "runtime/threads.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "ir/element_type.h"
 #include "ir/nest.h"
-#include "ir/places.h"
 #include "tools/plain_pool.h"
 
 namespace pooljit::tools {

@@ -8,8 +8,8 @@ zeros and ties.
 Takes the generated matrix, the canonical specs of a file (one a line), and N random ones. A difference that a rule of docs/semantics.md explains is
 counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
 
-How PyTorch is asked: it pools no uint8, so those are pooled in float64, which is exact, and averages are then rounded
-half to even; avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
+How PyTorch is asked: it pools few integers, so those are pooled in float64, which is exact (int64 gets data of 33
+bits), and averages are then rounded half to even; avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
 not take (asymmetric, wide, cropping) is put on first by torch.nn.functional.pad; specs with nan=ignore get data without
 NaN, where PyTorch's rule and this one are the same.
 Exit codes: 0 all agree, 1 a difference, 77 PyTorch is not installed (ctest reports the test as skipped).
@@ -32,7 +32,7 @@ from torch.nn import functional
 import pooljit_c
 import spec as spec_text
 
-EPSILON = 2.0**-24
+EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
 # Rules of docs/semantics.md that explain a difference; each is checked before it is counted.
 EMPTY_WINDOW = "a window with no tap in the image: lowest value, index -1 (PyTorch's index may lie outside the plane)"
 PADDED_TIE = "all -inf: the first tap in the image (here PyTorch saw padding as -inf, and took a tap of it)"
@@ -47,11 +47,13 @@ class Difference(Exception):
 
 def make_data(spec, kind, rng):
     """The logical input. kinds: normal, ties, special."""
-    if spec.dtype == "uint8":
-        return rng.integers(0, 4 if kind == "ties" else 256, spec.shape, dtype=np.uint8)
+    if spec.is_integer:
+        limits = np.iinfo(spec.dtype)
+        low, high = (0, 3) if kind == "ties" else (max(limits.min, -2**32), min(limits.max, 2**32))
+        return rng.integers(low, high, spec.shape, dtype=spec.dtype, endpoint=True)
     if kind == "ties":
-        return rng.choice(np.array([-1, -0.0, 0.0, 1], np.float32), spec.shape)
-    data = rng.standard_normal(spec.shape, dtype=np.float32)
+        return rng.choice(np.array([-1, -0.0, 0.0, 1], spec.dtype), spec.shape)
+    data = rng.standard_normal(spec.shape, dtype=spec.dtype)
     if kind == "special":
         share = rng.random(spec.shape)
         for limit, value in ((0.02, np.nan), (0.04, np.inf), (0.3, -np.inf), (0.35, -0.0), (0.4, 0.0)):
@@ -93,7 +95,7 @@ def run_pooljit(library, spec, data, options):
 
 
 def run_torch(spec, data):
-    exact = spec.dtype == "uint8"
+    exact = spec.is_integer
     x = torch.from_numpy(data.astype(np.float64) if exact else data)
     common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
     if not spec_text.pads_itself(spec):
@@ -107,7 +109,10 @@ def run_torch(spec, data):
         values, indices = result if spec.indices else (result, None)
         return values.numpy(), None if indices is None else in_image(spec, indices.numpy(), x.shape)
     values = torch_average(spec, x, common).numpy()
-    return (np.clip(np.rint(values), 0, 255) if exact else values), None
+    if not exact:
+        return values, None
+    limits = np.iinfo(spec.dtype)
+    return np.clip(np.rint(values), limits.min, limits.max), None
 
 
 def in_image(spec, indices, padded_shape):
@@ -132,7 +137,7 @@ def torch_average(spec, x, common):
 
 
 def same_bits(a, b):
-    bits = lambda array: np.ascontiguousarray(array).view(np.uint32) if array.dtype == np.float32 else array
+    bits = lambda array: np.ascontiguousarray(array).view(f"u{array.itemsize}")
     return bits(a) == bits(b)
 
 
@@ -148,7 +153,7 @@ def fail_unless(ok, what, ours, theirs):
 
 def compare_max(spec, data, ours, our_indices, theirs, their_indices):
     """Yields (rule, count) for what a rule explains; raises Difference for the rest."""
-    lowest = 0 if spec.dtype == "uint8" else -np.inf
+    lowest = np.iinfo(spec.dtype).min if spec.is_integer else -np.inf
     empty = np.zeros(ours.shape, bool)
     if spec.indices:
         empty = our_indices == -1
@@ -162,7 +167,7 @@ def compare_max(spec, data, ours, our_indices, theirs, their_indices):
         fail_unless(empty | same_bits(ours, taken), "value is not the element at its index", ours, taken)
         yield EMPTY_WINDOW, np.count_nonzero(empty & (our_indices != their_indices))
         yield PADDED_TIE, np.count_nonzero(tied & ~empty & (our_indices != their_indices))
-    # Without indices an empty window shows as PyTorch's -inf in a uint8 tensor pooled in float64.
+    # Without indices an empty window shows as PyTorch's -inf in integers pooled in float64.
     empty |= np.isneginf(theirs) & (ours == lowest)
     theirs = np.where(empty, lowest, theirs).astype(ours.dtype)
     exact = same_bits(ours, theirs) | both_nan(ours, theirs)
@@ -172,14 +177,14 @@ def compare_max(spec, data, ours, our_indices, theirs, their_indices):
 
 
 def compare_average(spec, data, ours, theirs):
-    if spec.dtype == "uint8":
+    if spec.is_integer:
         fail_unless(ours == theirs, "value", ours, theirs)
         return
     equal = (ours == theirs) | both_nan(ours, theirs)
     with np.errstate(invalid="ignore"):
         sizes = run_torch(spec, np.abs(np.where(np.isfinite(data), data, 0)))[0].astype(np.float64)
         # Each sum is off by at most (taps - 1) roundings of the sum of sizes, each quotient by one more.
-        bound = 2 * (int(np.prod(spec.kernel)) * EPSILON * np.abs(sizes))  # an override may be negative
+        bound = 2 * (int(np.prod(spec.kernel)) * EPSILON[spec.dtype] * np.abs(sizes))  # an override may be negative
         fail_unless(equal | (np.abs(ours - theirs) <= bound), "value", ours, theirs)
     yield SUM_ORDER, np.count_nonzero(~equal)
 

@@ -8,7 +8,7 @@ HEAD = re.compile(r"^(\w+)([123])d((?:_backward)?)\((\w+)\[([0-9, ]+)\](?::(\w+)
 CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
 PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
 OPERATORS = {"max_pool": "max", "avg_pool": "avg"}
-DTYPES = {"float32", "uint8"}
+DTYPES = ["float32", "float64", "uint8", "int8", "int16", "int32", "int64"]
 
 
 @dataclasses.dataclass
@@ -42,6 +42,10 @@ class Spec:
         """(begins, ends)"""
         both = self.per_dim("padding", 0)
         return (both[:self.rank], both[self.rank:] or both[:self.rank])
+
+    @property
+    def is_integer(self):
+        return not self.dtype.startswith("float")
 
     @property
     def indices(self):
@@ -128,4 +132,4 @@ def random_spec(rng):
     layout = rng.choice(["", ":" + {1: "nwc", 2: "nhwc", 3: "ndhwc"}[rank]])
     listed = ", ".join(f"{name}={value}" for name, value in fields.items())
     dims = ",".join(map(str, shape))
-    return f"{op}_pool{rank}d({rng.choice(['float32', 'uint8'])}[{dims}]{layout}, {listed})"
+    return f"{op}_pool{rank}d({rng.choice(DTYPES)}[{dims}]{layout}, {listed})"

@@ -1,0 +1,34 @@
+// The C++ types of tensors' elements.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/check.h"
+#include "ir/dtype.h"
+
+namespace pooljit::ir {
+
+// Calls visit with a value of the C++ type of a tensor's elements. To add a dtype: a row here.
+template <typename Visit>
+auto with_element_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::u8:
+      return visit(uint8_t{});
+    case DType::i8:
+      return visit(int8_t{});
+    case DType::i16:
+      return visit(int16_t{});
+    case DType::i32:
+      return visit(int32_t{});
+    case DType::i64:
+      return visit(int64_t{});
+    case DType::f32:
+      return visit(float{});
+    case DType::f64:
+      return visit(double{});
+    default:
+      fail_check(__FILE__, __LINE__, "a tensor's dtype", info(dtype).spec_name);
+  }
+}
+
+}  // namespace pooljit::ir
