@@ -31,6 +31,8 @@ class AvgReducer final : public SumReducer {
     return std::max(bytes(sum_), bytes_to_store(nest_.output.dtype, quotient_));
   }
 
+  int extra_registers() const override { return is_float(quotient_) ? 0 : quotient_registers; }
+
   Value finish(const State& state, const Divisor& divisor) override {
     const Value quotient =
         is_float(quotient_) ? divide(b_.cvt(quotient_, state[0]), divisor) : divide_exactly(state, divisor);

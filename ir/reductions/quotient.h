@@ -6,6 +6,9 @@
 
 namespace pooljit::ir {
 
+// Vector registers that a quotient needs beside its operands, on the ISA that must expand most.
+inline constexpr int quotient_registers = 10;
+
 // Exact for |dividend| < 2^62.5 and 0 < divisor < 2^62 in every lane.
 Value rounded_quotient(Builder& builder, Value dividend, Value divisor);
 

@@ -38,6 +38,8 @@ class Reducer {
 
   // Bytes of the widest lane that the reduction needs: lanes * working_bytes must fit the vector.
   virtual int working_bytes() const = 0;
+  // Vector registers that taking in a tap or finishing needs at most, beyond what every reduction does.
+  virtual int extra_registers() const { return 0; }
   // The type of the lanes that TapOffset::vec needs; only where indices are asked for.
   virtual DType offset_dtype() const { return DType::i32; }
   // The bits of an input element that changes nothing: what masked-off lanes of a load take.

@@ -3,8 +3,8 @@
 // A row is cut into tiles of `lanes` outputs. Inside the image tiles repeat: one loop, of as many tiles as it
 // takes until windows lie alike again (one for ordinary pooling). At the borders and at the end a tile has
 // constant masks: lanes outside the image load the identity. Where the ISA cannot mask (tail=split), border
-// outputs are done one by one and the rest of the row in smaller and smaller vectors. Lanes that lie apart come
-// from contiguous loads and shuffles.
+// outputs are done one by one and the rest of the row in smaller and smaller vectors. Lanes that lie apart
+// come from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and shuffles
 // once per tile; row_major takes every tap in its place, which indices and `zeros=first` need.
@@ -21,13 +21,13 @@ namespace {
 constexpr int64_t unroll_rows = 16;  // straight-line code up to this many taps of the outer dimensions
 constexpr int64_t unroll_columns =
     32;  // ... of the innermost; longer kernels loop, with borders from the run table
-constexpr size_t most_tiles = 40;  // in the code of a row
+constexpr size_t most_tiles = 40;     // in the code of a row
 constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this kernel
 
 // Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
 // of the rest.
-size_t most_vectors(const PoolNest& nest, Isa isa) {
-  const int registers = info(isa).vector_registers;
+size_t most_vectors(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+  const int registers = info(isa).vector_registers - reducer.extra_registers();
   return static_cast<size_t>(nest.indices ? registers / 4 : registers * 3 / 8);
 }
 
@@ -43,27 +43,26 @@ PlacedLanes::Style style(int shuffled_bytes) {
 }
 
 // True if the vectors of one row's tile can be held at once.
-bool holds_row(const PoolNest& nest, const Tile& tile, int shuffled_bytes, Isa isa) {
+bool holds_row(const PoolNest& nest, const Tile& tile, int shuffled_bytes, Isa isa, const Reducer& reducer) {
   const NestDim& dim = nest.dims.back();
   if (dim.most_taps() > unroll_columns || dim.period().input > unroll_columns) return false;
   const TileTaps taps = tile_taps(dim, tile);
   return taps.lists.empty() ||
-         PlacedLanes(taps.lists, style(shuffled_bytes)).starts().size() <= most_vectors(nest, isa);
+         PlacedLanes(taps.lists, style(shuffled_bytes)).starts().size() <= most_vectors(nest, isa, reducer);
 }
 
 bool holds_rows(const PoolNest& nest, const std::vector<TileLoop>& row, int lanes, int shuffled_bytes,
-                Isa isa) {
+                Isa isa, const Reducer& reducer) {
   for (const TileLoop& loop : row)
     for (const Tile& tile : loop.tiles)
-      if (tile.lanes == lanes && !holds_row(nest, tile, shuffled_bytes, isa)) return false;
+      if (tile.lanes == lanes && !holds_row(nest, tile, shuffled_bytes, isa, reducer)) return false;
   return true;
 }
 
 // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
 // done in loops.
 bool borders_from_table(const NestDim& dim, bool masks) {
-  return dim.kind == DimKind::pool &&
-         (dim.kernel > unroll_columns || (!masks && dim.kernel > static_border));
+  return dim.kind == DimKind::pool && (dim.kernel > unroll_columns || (!masks && dim.kernel > static_border));
 }
 
 std::vector<TileLoop> cut_row(const PoolNest& nest, const Schedule& schedule, Isa isa) {
@@ -95,7 +94,8 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
     schedule.tail = tail;
     const std::vector<TileLoop> row = cut_row(nest, schedule, isa);
     if (!is_short(dim, row)) return;
-    if (schedule.order == Order::rows_first && !holds_rows(nest, row, schedule.lanes, working_bytes, isa))
+    if (schedule.order == Order::rows_first &&
+        !holds_rows(nest, row, schedule.lanes, working_bytes, isa, **reducer))
       return;
     found.push_back(schedule);
   };
@@ -171,7 +171,7 @@ class ChannelsFirst {
     if (dim_.kind == DimKind::pool && dim_.kernel > unroll_columns) return reduce_long(at, tile, taps);
     const int widest = reducer_.working_bytes();
     if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
-    if (schedule_.order == Order::rows_first && holds_row(nest_, tile, widest, b_.isa()))
+    if (schedule_.order == Order::rows_first && holds_row(nest_, tile, widest, b_.isa(), reducer_))
       return reduce_rows_first(at, tile, taps);
     return reduce_row_major(at, tile, taps);
   }
@@ -180,9 +180,8 @@ class ChannelsFirst {
     const PlacedLanes plan(taps.lists, style(reducer_.working_bytes()));
     reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.most_taps());
     const State nothing = reducer_.start(no_offsets(tile));
-    const State fresh_vector = plan.width() == tile.lanes
-                                   ? nothing
-                                   : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
+    const State fresh_vector =
+        plan.width() == tile.lanes ? nothing : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
     const Lowering::States fresh(plan.starts().size(), fresh_vector);
     const auto leaf = [&](Lowering::States states, const TapAt& row) {
       for (size_t i = 0; i < states.size(); ++i)
@@ -205,7 +204,7 @@ class ChannelsFirst {
     const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
     const int width = bytes(nest_.input.dtype);
     const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
-    const bool shared = apart && tile.lanes > 1 && holds_row(nest_, tile, width, b_.isa());
+    const bool shared = apart && tile.lanes > 1 && holds_row(nest_, tile, width, b_.isa(), reducer_);
     const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
     const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
       State state = tile.border && states[0].empty() ? fresh[0] : states[0];
@@ -235,8 +234,7 @@ class ChannelsFirst {
     reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
     const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
-      return Lowering::States{
-          reducer_.accumulate(states[0], load_tap(tile, taps, tap.input, 0), tap.offset)};
+      return Lowering::States{reducer_.accumulate(states[0], load_tap(tile, taps, tap.input, 0), tap.offset)};
     };
     return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
   }
@@ -386,7 +384,7 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
     if (!(*reducer)->any_order())
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
                          "use order=row_major");
-    if (!holds_rows(nest, row, schedule.lanes, (*reducer)->working_bytes(), isa))
+    if (!holds_rows(nest, row, schedule.lanes, (*reducer)->working_bytes(), isa, **reducer))
       return unsupported("schedule.registers",
                          "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");

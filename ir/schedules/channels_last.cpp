@@ -15,17 +15,19 @@ bool channels_adjacent(const PoolNest& nest) {
 }
 
 // Vectors side by side hold a value, with indices also an index, a loaded tap and its offset.
-bool fits(const PoolNest& nest, Isa isa, int unroll) {
-  return unroll * (nest.indices ? 5 : 2) < info(isa).vector_registers;
+bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
+  return unroll * (nest.indices ? 5 : 2) + reducer.extra_registers() < info(isa).vector_registers;
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes) {
+  Builder probe("", isa);
+  const auto reducer = make_reducer(nest, probe);
   Schedule schedule{.family = Family::channels_last};
   if (channels_adjacent(nest)) schedule.lanes = fitting_lanes(nest.channels, isa, working_bytes);
   const int64_t vectors = nest.channels / schedule.lanes;
   std::vector<Schedule> found;
   for (int unroll : {2, 4, 1}) {
-    if (unroll > 1 && (unroll > vectors || !fits(nest, isa, unroll))) continue;
+    if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
     schedule.unroll = unroll;
     add_tails(found, schedule, nest, isa, nest.channels);
   }
