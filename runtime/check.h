@@ -26,7 +26,10 @@ struct CheckOptions {
   enum class Schedules : uint8_t {
     best,  // the default one
     all,   // all that enumerate_schedules gives
-    some,  // for big matrices: all through Xbyak; one, chosen by the seed, through LLVM
+    // For files and big matrices: all through Xbyak; one, chosen by the seed, through LLVM; fewer data for
+    // all but the first. Of a layer of millions of taps the interpreter runs some tasks; what the others
+    // make, the oracle judges.
+    some,
   } schedules = Schedules::all;
   std::optional<ir::Isa> isa = {};  // only this one; absent: all
 };

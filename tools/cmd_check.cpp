@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <future>
 #include <map>
+#include <semaphore>
 #include <set>
+#include <thread>
 
 #include "runtime/check.h"
 #include "runtime/options.h"
@@ -26,6 +30,7 @@ struct CheckArguments {
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
   bool allow_unsupported = false;
+  int threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
 };
 
 // What came of a file's specs.
@@ -77,14 +82,45 @@ class Progress {
 
 using Report = ir::Result<runtime::CheckReport>;
 
-// Nothing if Ctrl-C came first. The check is then still at work, in a thread of its own: one may take
-// minutes.
-std::optional<Report> check_or_interrupt(std::future<Report>& pending) {
-  constexpr std::chrono::milliseconds poll(50);
-  while (pending.wait_for(poll) != std::future_status::ready)
-    if (interrupted()) return std::nullopt;
-  return pending.get();
-}
+// The checks of a file's specs, some at a time. They are begun, and their reports are given out, in the
+// file's order.
+class Checks {
+ public:
+  Checks(const std::vector<Problem>& problems, const CheckArguments& arguments)
+      : problems_(problems), options_(arguments.options), running_(arguments.threads) {
+    ahead_ = static_cast<size_t>(arguments.threads) * 4;
+  }
+
+  // Nothing if Ctrl-C came first. Checks are then still at work: one may take minutes.
+  std::optional<Report> next() {
+    while (begun_ < problems_.size() && pending_.size() < ahead_)
+      pending_.push_back(std::async(std::launch::async, [this, &problem = problems_[begun_++]] {
+        const Turn turn(running_);
+        return runtime::check(problem.spec, options_);
+      }));
+    constexpr std::chrono::milliseconds poll(50);
+    while (pending_.front().wait_for(poll) != std::future_status::ready)
+      if (interrupted()) return std::nullopt;
+    Report report = pending_.front().get();
+    pending_.pop_front();
+    return report;
+  }
+
+ private:
+  struct Turn {
+    explicit Turn(std::counting_semaphore<>& free) : running(free) { running.acquire(); }
+    ~Turn() { running.release(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    std::counting_semaphore<>& running;
+  };
+
+  const std::vector<Problem>& problems_;
+  runtime::CheckOptions options_;
+  std::counting_semaphore<> running_;
+  size_t ahead_, begun_ = 0;
+  std::deque<std::future<Report>> pending_;  // last, so that it ends before what its checks use
+};
 
 void take(const Problem& problem, const Report& report, const Progress& progress, Tally& tally) {
   if (report && report->ok()) {
@@ -119,15 +155,15 @@ ir::Result<Exit> check_file(const CheckArguments& arguments) {
   };
   Tally tally;
   const Progress progress(problems->size());
+  Checks checks(*problems, arguments);
   for (const Problem& problem : *problems) {
     progress.show(static_cast<size_t>(tally.done()) + 1, problem.name);
-    auto pending = std::async(std::launch::async, runtime::check, problem.spec, arguments.options);
-    const std::optional<Report> report = check_or_interrupt(pending);
+    const std::optional<Report> report = checks.next();
     if (!report) {
       progress.clear();
       summarize(tally);
       std::fflush(stdout);
-      std::_Exit(static_cast<int>(Exit::interrupted));  // without waiting for the check, which holds nothing
+      std::_Exit(static_cast<int>(Exit::interrupted));  // without waiting for checks, which hold nothing
     }
     take(problem, *report, progress, tally);
   }
@@ -175,10 +211,14 @@ void add_check(CLI::App& app, Action& action) {
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command
-      ->add_option(
-          "--schedules", arguments->schedules,
-          "best, all, or some: all through Xbyak, one through LLVM (default: all; with --file, some)")
+      ->add_option("--schedules", arguments->schedules,
+                   "best, all, or some: all through Xbyak, one through LLVM, of large layers some tasks in "
+                   "the interpreter (default: all; with --file, some)")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
+  command
+      ->add_option("--threads", arguments->threads,
+                   "With --file: specs checked at a time (default: the machine's cores)")
+      ->check(CLI::Range(1, 1024));
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");
   command->footer(

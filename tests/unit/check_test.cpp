@@ -11,6 +11,7 @@
 #include <set>
 
 #include "frontend/pool_spec.h"
+#include "runtime/check_case.h"
 #include "runtime/check_compare.h"
 #include "runtime/check_data.h"
 #include "runtime/crash_context.h"
@@ -141,6 +142,55 @@ TEST(CheckData, FillsGapsWithWhatWouldShow) {
   float gap = 0;
   std::memcpy(&gap, &memory[8], sizeof gap);
   EXPECT_GT(gap, 1e38F);
+}
+
+const std::vector<ir::TaskDim> rows_of_planes = {{"n", ir::TaskDim::batch_extent}, {"c", 5}, {"o0", 40}};
+
+ir::PoolNest nest_of_planes() {
+  return frontend::make_nest(*frontend::parse_spec("max_pool2d(float32[1,5,40,40], kernel_size=1)"));
+}
+
+TEST(ChooseTasks, AreAllWhereThereIsTimeForAll) {
+  const Tasks tasks = choose_tasks(nest_of_planes(), rows_of_planes, 2, 2 * 5 * 40 * 40, 1);
+  EXPECT_TRUE(tasks.is_all);
+  ASSERT_EQ(tasks.cells.size(), 1U);
+  EXPECT_EQ(tasks.cells[0][0].count * tasks.cells[0][1].count * tasks.cells[0][2].count, 2 * 5 * 40);
+}
+
+TEST(ChooseTasks, AreElseTheFirstTheLastAndDifferentOnesBetween) {
+  for (const int64_t wanted : {3, 4, 50, 399}) {
+    const Tasks tasks = choose_tasks(nest_of_planes(), rows_of_planes, 2, double(wanted * 40), 1);
+    EXPECT_FALSE(tasks.is_all);
+    std::set<int64_t> numbers;
+    for (const TaskRanges& cell : tasks.cells) {
+      for (size_t d = 0; d < 3; ++d) EXPECT_EQ(cell[d].count, 1);
+      numbers.insert((cell[0].begin * 5 + cell[1].begin) * 40 + cell[2].begin);
+    }
+    EXPECT_EQ(std::ssize(numbers), wanted);
+    EXPECT_EQ(*numbers.begin(), 0);
+    EXPECT_EQ(*numbers.rbegin(), 2 * 5 * 40 - 1);
+  }
+}
+
+TEST(ChooseTasks, FollowTheSeed) {
+  const auto second = [](uint64_t seed) {
+    return choose_tasks(nest_of_planes(), rows_of_planes, 2, 3 * 40, seed).cells.at(2)[2].begin;
+  };
+  std::set<int64_t> chosen;
+  for (uint64_t seed = 0; seed < 8; ++seed) chosen.insert(second(seed));
+  EXPECT_EQ(second(1), second(1));
+  EXPECT_GT(chosen.size(), 4U);
+}
+
+TEST(Check, LargeLayersAreInterpretedInPart) {
+  // 6 million taps; the back ends do them all, and the oracle judges them.
+  const CheckOptions options = {.schedules = CheckOptions::Schedules::some};
+  for (const char* spec : {"avg_pool2d(float32[1,2,600,600], kernel_size=3, stride=1)",
+                           "max_pool2d(uint8[1,2,600,600], 3, stride=1)"}) {
+    const auto report = check(spec, options);
+    ASSERT_TRUE(report) << ir::to_string(report.error());
+    EXPECT_TRUE(report->ok()) << print(*report);
+  }
 }
 
 TEST(Check, SaysWhatItDid) {
