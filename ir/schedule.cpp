@@ -22,7 +22,7 @@ const FamilyInfo* const families[] = {
 
 constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overlap"};
 constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
-constexpr std::array<std::string_view, 2> order_names = {"row_major", "rows_first"};
+constexpr std::array<std::string_view, 3> order_names = {"row_major", "rows_first", "rolling"};
 
 Result<int> working_bytes(const PoolNest& nest, Isa isa) {
   Builder probe("", isa);

@@ -23,8 +23,9 @@ enum class Tail : uint8_t { mask, split, overlap };  // how the last, partial ve
 enum class Taps : uint8_t { unroll, loop };          // full windows: straight-line code, or loops over taps
 enum class Order : uint8_t {
   row_major,
-  rows_first
-};  // rows_first: reduce the outer window dims before the innermost
+  rows_first,  // the outer dimensions of a window before the innermost
+  rolling      // neighbouring windows share what they have in common
+};  // in which the taps of a window are reduced
 
 struct Schedule {
   Family family = Family::channels_last;

@@ -50,6 +50,7 @@ class ExtremeReducer final : public Reducer {
   DType offset_dtype() const override { return offset_; }
   int64_t identity() const override { return identity_; }
   bool is_split() const override { return false; }
+  bool is_idempotent() const override { return true; }
   bool any_order() const override {
     return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
   }

@@ -64,6 +64,8 @@ class Reducer {
   virtual bool is_split() const = 0;
   // True if the taps may be taken in any order (the result's bits may depend on it, its meaning does not).
   virtual bool any_order() const = 0;
+  // True if a tap may be taken in twice.
+  virtual bool is_idempotent() const { return false; }
   // The output element, in the output's dtype.
   virtual Value finish(const State& state, const Divisor& divisor) = 0;
   // The winning tap's offset per lane; no_value if no indices are asked for.

@@ -1,8 +1,12 @@
 // channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
 // one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
 // output; with lanes=1 any strides will do, which makes this family the one that can always serve.
+//
+// order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the windows
+// of neighbouring outputs share that.
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
+#include "ir/schedules/rolling_outputs.h"
 
 namespace pooljit::ir {
 namespace {
@@ -19,6 +23,15 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
   return unroll * (nest.indices ? 5 : 2) + reducer.extra_registers() < info(isa).vector_registers;
 }
 
+// Rolling: each vector holds what is carried, an output in the making and two taps.
+bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
+  const size_t last = nest.dims.size() - 1;
+  if (last == 0 || nest.is_backward() || !reducer.any_order() || !RollingOutputs::can_serve(nest, last))
+    return false;
+  const size_t held = RollingOutputs::held(nest, last, reducer.is_idempotent());
+  return static_cast<size_t>(unroll) * (held + 3) + 3 <= static_cast<size_t>(info(isa).vector_registers);
+}
+
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);
@@ -26,11 +39,14 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   if (channels_adjacent(nest)) schedule.lanes = fitting_lanes(nest.channels, isa, working_bytes);
   const int64_t vectors = nest.channels / schedule.lanes;
   std::vector<Schedule> found;
-  for (int unroll : {2, 4, 1}) {
-    if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
-    schedule.unroll = unroll;
-    add_tails(found, schedule, nest, isa, nest.channels);
-  }
+  for (Order order : {Order::rolling, Order::row_major})
+    for (int unroll : {2, 4, 1}) {
+      if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
+      if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
+      schedule.order = order;
+      schedule.unroll = unroll;
+      add_tails(found, schedule, nest, isa, nest.channels);
+    }
   return found;
 }
 
@@ -46,6 +62,11 @@ class ChannelsLast {
     for (size_t i = 0; i < last; ++i) {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
+    }
+    if (schedule_.order == Order::rolling) {
+      low_.split_full(cursor, [&](const Cursor& at) { emit_channels(at); });
+      low_.close(loops);
+      return b_.ret();
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
     low_.split_full(cursor, [&](Cursor at) {
@@ -80,11 +101,40 @@ class ChannelsLast {
 
   // Slices of equal lanes, done side by side.
   void emit_slices(const Cursor& cursor, const std::vector<Slice>& side) {
-    const int lanes = side[0].lanes;
-    const Type type = Type::vec(nest_.input.dtype, lanes);
-    const std::vector<int64_t> no_offset(static_cast<size_t>(lanes), 0);
-    reducer_.plan(side.size(), nest_.full_taps());
-    const Lowering::States fresh(side.size(), reducer_.start(no_offset));
+    if (schedule_.order != Order::rolling) {
+      reducer_.plan(side.size(), nest_.full_taps());
+      return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
+    }
+    const size_t last = nest_.dims.size() - 1;
+    reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
+    const auto values = [&](const Lowering::States& states) {
+      RollingOutputs::Column column;
+      for (const State& state : states) column.push_back(reducer_.value(state));
+      return column;
+    };
+    RollingOutputs(nest_, last, b_, reducer_, low_)
+        .emit(
+            cursor, values(fresh(side)),
+            [&](const Address& input) {
+              Cursor at = cursor;
+              at.input = input;
+              return values(reduce(at, last, side));
+            },
+            [&](const Cursor& at, const RollingOutputs::Column& column) {
+              Lowering::States states;
+              for (Value value : column) states.push_back({value});
+              store(at, states, side);
+            });
+  }
+
+  Lowering::States fresh(const std::vector<Slice>& side) {
+    const std::vector<int64_t> no_offset(static_cast<size_t>(side[0].lanes), 0);
+    return Lowering::States(side.size(), reducer_.start(no_offset));
+  }
+
+  // Over the taps of dims [0, dims).
+  Lowering::States reduce(const Cursor& cursor, size_t dims, const std::vector<Slice>& side) {
+    const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
     const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
@@ -92,7 +142,10 @@ class ChannelsLast {
       }
       return states;
     };
-    const Lowering::States states = low_.reduce(cursor, nest_.dims.size(), fresh, leaf, unroll_limit());
+    return low_.reduce(cursor, dims, fresh(side), leaf, unroll_limit());
+  }
+
+  void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
     for (size_t i = 0; i < side.size(); ++i) {
       Cursor at = cursor;
       at.output = plus(at.output, channel_bytes(nest_.output, side[i].begin));
@@ -135,6 +188,11 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
+  if (schedule.order == Order::rolling && !can_roll(nest, **reducer, isa, schedule.unroll))
+    return unsupported("schedule.order",
+                       "rolling needs dense windows that overlap along the innermost of several dimensions, no "
+                       "indices or zeros=first, and registers for what neighbouring windows share",
+                       "use order=row_major or a smaller unroll");
   if (schedule.tail == Tail::overlap && nest.channels < schedule.lanes)
     return unsupported("schedule.tail", "an overlapping tail needs at least as many channels as lanes",
                        "use tail=mask or tail=split");

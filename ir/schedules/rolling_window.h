@@ -1,0 +1,57 @@
+// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Per output
+// only `stride` new columns come in; a column is whatever one position of that dimension stands for. What is held
+// from output to output are columns and reductions of neighbouring columns, never more than kernel - stride of
+// them in all; the number of combinations per output grows with the logarithm of the kernel.
+//
+// A part is the reduction of `length` columns from `begin` on, counted from the window of the next output. Longer
+// parts are made of two shorter ones: powers of two that may overlap where taking a column twice changes nothing
+// (a maximum), else powers of two side by side, or one column after the other, whichever combines least.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+class RollingWindow {
+ public:
+  struct Part {
+    int64_t begin = 0, length = 1;
+    auto operator<=>(const Part&) const = default;
+  };
+  // One Value per part; no_value: no column of it lies in the image.
+  using Held = std::vector<Value>;
+  using Combine = std::function<Value(Value earlier, Value later)>;
+
+  // Dense windows: kernel > stride.
+  RollingWindow(int64_t kernel, int64_t stride, bool idempotent);
+
+  const std::vector<Part>& held() const { return held_; }
+  int64_t combinations() const { return combinations_; }  // per output
+
+  // What the first output finds, made of its first kernel - stride columns.
+  Held begin(const std::vector<Value>& columns, const Combine& combine) const;
+  // One output: the window's reduction, from what is held and the `stride` new columns. held becomes the next
+  // output's.
+  Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
+
+ private:
+  enum class Split : uint8_t { overlapping, side_by_side, one_by_one };
+  using Parts = std::map<Part, Value>;
+  RollingWindow(int64_t kernel, int64_t stride, Split split);
+  std::pair<Part, Part> halves(Part part) const;
+  void find_held();
+  Value make(Parts& parts, Part part, const Combine& combine) const;
+
+  int64_t kernel_, stride_;
+  Split split_;
+  std::vector<Part> held_;
+  int64_t combinations_ = 0;
+};
+
+}  // namespace pooljit::ir
