@@ -7,12 +7,14 @@
 // come from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and shuffles
-// once per tile; row_major takes every tap in its place, which indices and `zeros=first` need.
+// once per tile; row_major takes every tap in its place, which indices and `zeros=first` need. order=rolling walks
+// down a tile's rows, reduces each row once and lets the windows of neighbouring outputs share that.
 #include <algorithm>
 #include <limits>
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
+#include "ir/schedules/rolling_outputs.h"
 #include "ir/schedules/row_tiles.h"
 
 namespace pooljit::ir {
@@ -83,6 +85,18 @@ int64_t overlappable(const PoolNest& nest, Isa isa) {
   return can_mask(nest, isa) && dim.most_taps() <= unroll_columns ? dim.output : inside.end - inside.begin;
 }
 
+// Rolling: a tile also holds the vectors of a row, its masks and some constants.
+bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, bool masks) {
+  if (nest.dims.size() < 2 || nest.is_backward() || !reducer.any_order()) return false;
+  const NestDim& row = nest.dims.back();
+  const size_t rolled = nest.dims.size() - 2;
+  if (row.kind != DimKind::pool || borders_from_table(row, masks) || !RollingOutputs::can_serve(nest, rolled))
+    return false;
+  const size_t vectors = RollingOutputs::vectors(nest, rolled, reducer.is_idempotent());
+  const size_t row_vectors = row.stride == 1 ? 1 : most_vectors(nest, isa);
+  return vectors + row_vectors + 5 <= static_cast<size_t>(info(isa).vector_registers);
+}
+
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes) {
   if (!columns_adjacent(nest)) return {};
   Builder probe("", isa);
@@ -97,6 +111,8 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
     if (schedule.order == Order::rows_first &&
         !holds_rows(nest, row, schedule.lanes, working_bytes, isa, **reducer))
       return;
+    const bool masks = tail != Tail::split && can_mask(nest, isa);
+    if (schedule.order == Order::rolling && !can_roll(nest, **reducer, isa, masks)) return;
     found.push_back(schedule);
   };
   const auto add = [&](Order order) {
@@ -106,7 +122,11 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
       add_tail(Tail::overlap);
     add_tail(Tail::split);
   };
-  if ((*reducer)->any_order()) add(Order::rows_first);
+  // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
+  const bool any_order = (*reducer)->any_order();
+  if (any_order && dim.stride == 1) add(Order::rolling);
+  if (any_order) add(Order::rows_first);
+  if (any_order && dim.stride > 1) add(Order::rolling);
   add(Order::row_major);
   return found;
 }
@@ -126,7 +146,8 @@ class ChannelsFirst {
     Cursor cursor = low_.start();
     int loops = low_.open_batch(cursor);
     loops += low_.open_channels(cursor);
-    for (size_t i = 0; i < outer_; ++i) {
+    const bool rolling = schedule_.order == Order::rolling;
+    for (size_t i = 0; i < (rolling ? outer_ - 1 : outer_); ++i) {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
@@ -162,9 +183,28 @@ class ChannelsFirst {
       here.input = plus(here.input, taps.origin * bytes(nest_.input.dtype));
       here.output = plus(here.output, tile.begin * bytes(nest_.output.dtype));
       if (nest_.indices) here.indices = plus(here.indices, tile.begin * bytes(nest_.indices->dtype));
-      low_.store(here, reduce_tile(here, tile, taps), stored_lanes(tile, taps, iv, tiles.inputs));
+      const Lanes lanes = stored_lanes(tile, taps, iv, tiles.inputs);
+      if (schedule_.order == Order::rolling)
+        roll(here, tile, taps, lanes);
+      else
+        low_.store(here, reduce_tile(here, tile, taps), lanes);
     }
     if (tiles.count > 1) low_.close(1);
+  }
+
+  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
+    const size_t rolled = outer_ - 1;
+    const auto load = [&](const Address& input) {
+      Cursor at = cursor;
+      at.input = input;
+      return RollingOutputs::Column{reducer_.value(reduce_row_major(at, tile, taps, rolled))};
+    };
+    const auto store = [&](const Cursor& at, const RollingOutputs::Column& column) {
+      low_.store(at, {column[0]}, lanes);
+    };
+    reducer_.plan(1, nest_.full_taps() / nest_.dims[rolled].most_taps());
+    const Value nothing = reducer_.value(reducer_.start(no_offsets(tile)));
+    RollingOutputs(nest_, rolled, b_, reducer_, low_).emit(cursor, {nothing}, load, store);
   }
 
   State reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
@@ -173,7 +213,8 @@ class ChannelsFirst {
     if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
     if (schedule_.order == Order::rows_first && holds_row(nest_, tile, widest, b_.isa(), reducer_))
       return reduce_rows_first(at, tile, taps);
-    return reduce_row_major(at, tile, taps);
+    reducer_.plan(1, nest_.full_taps());
+    return reduce_row_major(at, tile, taps, outer_);
   }
 
   State reduce_rows_first(const Cursor& at, const Tile& tile, const TileTaps& taps) {
@@ -199,8 +240,8 @@ class ChannelsFirst {
     return result;
   }
 
-  State reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps) {
-    reducer_.plan(1, nest_.full_taps());
+  // Over the taps of dims [0, dims) and of the row.
+  State reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps, size_t dims) {
     const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
     const int width = bytes(nest_.input.dtype);
     const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
@@ -225,7 +266,7 @@ class ChannelsFirst {
       }
       return Lowering::States{state};
     };
-    return low_.reduce(at, outer_, fresh, leaf, unroll_limit())[0];
+    return low_.reduce(at, dims, fresh, leaf, unroll_limit())[0];
   }
 
   // Kernels too long for straight-line code: loops over all taps; only for tiles inside the image.
@@ -380,6 +421,12 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
   if (!is_short(nest.dims.back(), row))
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
+  if (schedule.order == Order::rolling &&
+      !can_roll(nest, **reducer, isa, schedule.tail != Tail::split && can_mask(nest, isa)))
+    return unsupported("schedule.order",
+                       "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
+                       "registers for what neighbouring windows share",
+                       "use order=rows_first or row_major");
   if (schedule.order == Order::rows_first) {
     if (!(*reducer)->any_order())
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",

@@ -23,13 +23,13 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
   return unroll * (nest.indices ? 5 : 2) + reducer.extra_registers() < info(isa).vector_registers;
 }
 
-// Rolling: each vector holds what is carried, an output in the making and two taps.
+// Rolling: results need some constants too.
 bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
   const size_t last = nest.dims.size() - 1;
   if (last == 0 || nest.is_backward() || !reducer.any_order() || !RollingOutputs::can_serve(nest, last))
     return false;
-  const size_t held = RollingOutputs::held(nest, last, reducer.is_idempotent());
-  return static_cast<size_t>(unroll) * (held + 3) + 3 <= static_cast<size_t>(info(isa).vector_registers);
+  const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
+  return static_cast<size_t>(unroll) * vectors + 6 <= static_cast<size_t>(info(isa).vector_registers);
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes) {

@@ -51,8 +51,10 @@ bool RollingOutputs::can_serve(const PoolNest& nest, size_t dim) {
   return middle.begin + rolled.output - middle.end <= most_single;
 }
 
-size_t RollingOutputs::held(const PoolNest& nest, size_t dim, bool idempotent) {
-  return RollingWindow(nest.dims[dim].kernel, nest.dims[dim].stride, idempotent).held().size();
+size_t RollingOutputs::vectors(const PoolNest& nest, size_t dim, bool idempotent) {
+  const NestDim& rolled = nest.dims[dim];
+  const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
+  return window.held().size() + static_cast<size_t>(rolled.stride + window.combinations());
 }
 
 int64_t RollingOutputs::newest(int64_t output) const {

@@ -21,8 +21,9 @@ class RollingOutputs {
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const PoolNest& nest, size_t dim);
-  // Vectors that are held from output to output, for each that is done side by side.
-  static size_t held(const PoolNest& nest, size_t dim, bool idempotent);
+  // Vectors that an output needs at once, for each that is done side by side: what is held from output to output,
+  // the new columns, and what is made of them.
+  static size_t vectors(const PoolNest& nest, size_t dim, bool idempotent);
 
   // The cursor stands at position 0 of input and output; nothing: what a vector is before its first tap. load
   // reduces one position over all other dimensions; store gets a cursor with the dimension's window.
