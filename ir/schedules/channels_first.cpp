@@ -7,8 +7,8 @@
 // come from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and shuffles
-// once per tile; row_major takes every tap in its place, which indices and `zeros=first` need. order=rolling walks
-// down a tile's rows, reduces each row once and lets the windows of neighbouring outputs share that.
+// once per tile; row_major takes every tap in its place, which indices and `zeros=first` need. order=rolling
+// walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs share that.
 #include <algorithm>
 #include <limits>
 
@@ -93,8 +93,9 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, bool masks)
   if (row.kind != DimKind::pool || borders_from_table(row, masks) || !RollingOutputs::can_serve(nest, rolled))
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, rolled, reducer.is_idempotent());
-  const size_t row_vectors = row.stride == 1 ? 1 : most_vectors(nest, isa);
-  return vectors + row_vectors + 5 <= static_cast<size_t>(info(isa).vector_registers);
+  const size_t row_vectors = row.stride == 1 ? 1 : most_vectors(nest, isa, reducer);
+  return vectors + row_vectors + 5 + static_cast<size_t>(reducer.extra_registers()) <=
+         static_cast<size_t>(info(isa).vector_registers);
 }
 
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes) {
@@ -423,10 +424,11 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
                        "use channels_last(lanes=1)");
   if (schedule.order == Order::rolling &&
       !can_roll(nest, **reducer, isa, schedule.tail != Tail::split && can_mask(nest, isa)))
-    return unsupported("schedule.order",
-                       "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
-                       "registers for what neighbouring windows share",
-                       "use order=rows_first or row_major");
+    return unsupported(
+        "schedule.order",
+        "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
+        "registers for what neighbouring windows share",
+        "use order=rows_first or row_major");
   if (schedule.order == Order::rows_first) {
     if (!(*reducer)->any_order())
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",

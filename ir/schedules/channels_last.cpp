@@ -2,8 +2,8 @@
 // one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
 // output; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
-// order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the windows
-// of neighbouring outputs share that.
+// order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
+// windows of neighbouring outputs share that.
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -29,7 +29,8 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
   if (last == 0 || nest.is_backward() || !reducer.any_order() || !RollingOutputs::can_serve(nest, last))
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
-  return static_cast<size_t>(unroll) * vectors + 6 <= static_cast<size_t>(info(isa).vector_registers);
+  return static_cast<size_t>(unroll) * vectors + 6 + static_cast<size_t>(reducer.extra_registers()) <=
+         static_cast<size_t>(info(isa).vector_registers);
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes) {
@@ -189,10 +190,11 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
   if (schedule.order == Order::rolling && !can_roll(nest, **reducer, isa, schedule.unroll))
-    return unsupported("schedule.order",
-                       "rolling needs dense windows that overlap along the innermost of several dimensions, no "
-                       "indices or zeros=first, and registers for what neighbouring windows share",
-                       "use order=row_major or a smaller unroll");
+    return unsupported(
+        "schedule.order",
+        "rolling needs dense windows that overlap along the innermost of several dimensions, no "
+        "indices or zeros=first, and registers for what neighbouring windows share",
+        "use order=row_major or a smaller unroll");
   if (schedule.tail == Tail::overlap && nest.channels < schedule.lanes)
     return unsupported("schedule.tail", "an overlapping tail needs at least as many channels as lanes",
                        "use tail=mask or tail=split");

@@ -82,8 +82,10 @@ void RollingOutputs::fill(Walk& walk) {
   for (int64_t i = 0; i < columns; ++i) {
     const int64_t position = i - dim_.pad_begin;
     const Column column =
-        in_image(position) ? walk.load(plus(walk.cursor.input, byte_stride(nest_.input, nest_.input.strides[number_] * position)))
-                           : Column(walk.nothing.size(), no_value);
+        in_image(position)
+            ? walk.load(
+                  plus(walk.cursor.input, byte_stride(nest_.input, nest_.input.strides[number_] * position)))
+            : Column(walk.nothing.size(), no_value);
     for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
   }
   for (const std::vector<Value>& vector : known)
@@ -97,8 +99,7 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   if (trips < 2) return begin;
   Values init;
   for (size_t vector = 0; vector < walk.held.size(); ++vector)
-    for (Value value : walk.held[vector])
-      init.push_back(value == no_value ? walk.nothing[vector] : value);
+    for (Value value : walk.held[vector]) init.push_back(value == no_value ? walk.nothing[vector] : value);
   const auto unpack = [&](const Values& values) {
     auto value = values.begin();
     for (RollingWindow::Held& held : walk.held)
@@ -106,8 +107,7 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   };
   const Builder::Loop opened = b_.begin_loop(b_.iconst(trips), init);
   unpack(opened.carried);
-  for (int64_t i = 0; i < outputs_per_iteration; ++i)
-    one(walk, begin + i, opened.iv, outputs_per_iteration);
+  for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, begin + i, opened.iv, outputs_per_iteration);
   Values next;
   for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
   unpack(b_.end_loop(next));
@@ -127,8 +127,8 @@ void RollingOutputs::one(Walk& walk, int64_t output, Value iv, int64_t per_itera
     if (!in_image(position))
       fresh.emplace_back(walk.nothing.size(), no_value);
     else
-      fresh.push_back(walk.load(move(walk.cursor.input, position * input_step,
-                                     per_iteration * dim_.stride * input_step)));
+      fresh.push_back(walk.load(
+          move(walk.cursor.input, position * input_step, per_iteration * dim_.stride * input_step)));
   }
   Cursor at = walk.cursor;
   at.output = move(at.output, output * output_step, per_iteration * output_step);
@@ -143,9 +143,8 @@ RollingOutputs::Column RollingOutputs::advance(Walk& walk, const std::vector<Col
   for (size_t vector = 0; vector < walk.held.size(); ++vector) {
     std::vector<Value> mine;
     for (const Column& column : fresh) mine.push_back(column[vector]);
-    const Value window = window_.advance(walk.held[vector], mine, [&](Value earlier, Value later) {
-      return combine(earlier, later);
-    });
+    const Value window = window_.advance(walk.held[vector], mine,
+                                         [&](Value earlier, Value later) { return combine(earlier, later); });
     windows.push_back(window == no_value ? walk.nothing[vector] : window);
   }
   return windows;

@@ -1,5 +1,5 @@
-// RollingOutputs: all outputs along one dimension, in order, with a RollingWindow. Where all new columns of an
-// output lie in the image, outputs are a loop; the few at the ends, and what the first output finds, are
+// RollingOutputs: all outputs along one dimension, in order, with a RollingWindow. Where all new columns of
+// an output lie in the image, outputs are a loop; the few at the ends, and what the first output finds, are
 // straight-line code. Columns outside the image are left out, so padding costs nothing.
 #pragma once
 
@@ -21,8 +21,8 @@ class RollingOutputs {
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const PoolNest& nest, size_t dim);
-  // Vectors that an output needs at once, for each that is done side by side: what is held from output to output,
-  // the new columns, and what is made of them.
+  // Vectors that an output needs at once, for each that is done side by side: what is held from output to
+  // output, the new columns, and what is made of them.
   static size_t vectors(const PoolNest& nest, size_t dim, bool idempotent);
 
   // The cursor stands at position 0 of input and output; nothing: what a vector is before its first tap. load

@@ -33,16 +33,15 @@ RollingWindow::RollingWindow(int64_t kernel, int64_t stride, Split split)
 }
 
 std::pair<RollingWindow::Part, RollingWindow::Part> RollingWindow::halves(Part part) const {
-  if (split_ == Split::one_by_one)
-    return {{part.begin, part.length - 1}, {part.begin + part.length - 1, 1}};
+  if (split_ == Split::one_by_one) return {{part.begin, part.length - 1}, {part.begin + part.length - 1, 1}};
   const auto most = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(part.length)));
   const int64_t first = most == part.length ? most / 2 : most;
   const int64_t second = split_ == Split::overlapping ? first : part.length - first;
   return {{part.begin, first}, {part.begin + part.length - second, second}};
 }
 
-// A part of the columns that are there already is held; so is what it becomes, output by output, until it has a
-// new column and is made of two others.
+// A part of the columns that are there already is held; so is what it becomes, output by output, until it has
+// a new column and is made of two others.
 void RollingWindow::find_held() {
   std::set<Part> seen;
   std::vector<Part> open = {{0, kernel_}};
@@ -82,8 +81,7 @@ RollingWindow::Held RollingWindow::begin(const std::vector<Value>& columns, cons
 Value RollingWindow::advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const {
   Parts parts;
   for (size_t i = 0; i < held.size(); ++i) parts[held_[i]] = held[i];
-  for (int64_t i = 0; i < stride_; ++i)
-    parts[{kernel_ - stride_ + i, 1}] = fresh[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < stride_; ++i) parts[{kernel_ - stride_ + i, 1}] = fresh[static_cast<size_t>(i)];
   const Value window = make(parts, {0, kernel_}, combine);
   for (size_t i = 0; i < held.size(); ++i)
     held[i] = make(parts, {held_[i].begin + stride_, held_[i].length}, combine);

@@ -1,11 +1,13 @@
-// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Per output
-// only `stride` new columns come in; a column is whatever one position of that dimension stands for. What is held
-// from output to output are columns and reductions of neighbouring columns, never more than kernel - stride of
-// them in all; the number of combinations per output grows with the logarithm of the kernel.
+// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Per
+// output only `stride` new columns come in; a column is whatever one position of that dimension stands for.
+// What is held from output to output are columns and reductions of neighbouring columns, never more than
+// kernel - stride of them in all; the number of combinations per output grows with the logarithm of the
+// kernel.
 //
-// A part is the reduction of `length` columns from `begin` on, counted from the window of the next output. Longer
-// parts are made of two shorter ones: powers of two that may overlap where taking a column twice changes nothing
-// (a maximum), else powers of two side by side, or one column after the other, whichever combines least.
+// A part is the reduction of `length` columns from `begin` on, counted from the window of the next output.
+// Longer parts are made of two shorter ones: powers of two that may overlap where taking a column twice
+// changes nothing (a maximum), else powers of two side by side, or one column after the other, whichever
+// combines least.
 #pragma once
 
 #include <boost/container/small_vector.hpp>

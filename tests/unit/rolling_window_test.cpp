@@ -47,7 +47,8 @@ void expect_windows(int64_t kernel, int64_t stride, bool idempotent) {
     }
     const Value found = window.advance(held, fresh, join);
     std::map<int64_t, int64_t> expected;
-    for (int64_t i = std::max<int64_t>(2, output * stride); i < output * stride + kernel; ++i) expected[i] = 1;
+    for (int64_t i = std::max<int64_t>(2, output * stride); i < output * stride + kernel; ++i)
+      expected[i] = 1;
     if (expected.empty()) {
       EXPECT_EQ(found, no_value);
       continue;
