@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "ir/average_bounds.h"
+#include "ir/half.h"
 #include "ir/reference.h"
 #include "ir/strips.h"
 
@@ -41,7 +42,7 @@ const std::vector<double>& Judge::bounds() {
 template <typename T>
 bool Judge::allows(T expected, T found, int64_t offset) {
   if (same_bits(expected, found)) return true;
-  if (!std::is_floating_point_v<T> || nest_.indices) return false;
+  if (!is_float_type<T> || nest_.indices) return false;
   if (expected != expected && found != found) return true;
   if (nest_.reduction == Reduction::max) return expected == found && nest_.zeros == ZeroRule::any;
   const double bound = bounds()[static_cast<size_t>(offset)];

@@ -24,10 +24,14 @@ struct Sums {
 template <typename T>
 double average_bound(const Sums<T>& sums, size_t taps, int64_t divisor) {
   using Limits = std::numeric_limits<T>;
-  if (sums.magnitudes > Wide<T>{Limits::max()}) return std::numeric_limits<double>::infinity();
+  using SumLimits = std::numeric_limits<FloatSum<T>>;
+  if (sums.magnitudes > Wide<T>{SumLimits::max()}) return std::numeric_limits<double>::infinity();
   const auto count = std::abs(static_cast<Wide<T>>(divisor));
-  constexpr Wide<T> eps = Limits::epsilon();
-  const Wide<T> rounding = eps / 2 * std::abs(sums.sum) / count + Wide<T>{Limits::denorm_min()};
+  // The additions round in the accumulator, and so does the quotient. As halves, the result and the
+  // reference's are then rounded once more, perhaps to two neighbours.
+  constexpr Wide<T> eps = SumLimits::epsilon();
+  constexpr Wide<T> last_eps = eps / 2 + (is_half_type<T> ? Wide<T>{Limits::epsilon()} : 0);
+  const Wide<T> rounding = last_eps * std::abs(sums.sum) / count + Wide<T>{Limits::denorm_min()};
   return static_cast<double>(static_cast<Wide<T>>(taps - 1) * eps * sums.magnitudes / count + rounding);
 }
 
@@ -51,7 +55,7 @@ void bound_strip(const Strip& strip, const std::vector<Tap>& taps, int64_t divis
 std::vector<double> average_bounds(const PoolNest& nest, int64_t batch, const void* input) {
   std::vector<double> bounds(static_cast<size_t>(reach(nest, nest.output, batch)));
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (is_float_type<T>)
       for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
         if (taps.size() > 1)
           bound_strip(strip, taps, divisor(nest, strip.windows), static_cast<const T*>(input) + strip.input,

@@ -5,6 +5,7 @@
 
 #include "ir/check.h"
 #include "ir/dtype.h"
+#include "ir/half.h"
 
 namespace pooljit::ir {
 
@@ -22,6 +23,10 @@ auto with_element_type(DType dtype, const Visit& visit) {
       return visit(int32_t{});
     case DType::i64:
       return visit(int64_t{});
+    case DType::f16:
+      return visit(Float16{});
+    case DType::bf16:
+      return visit(BFloat16{});
     case DType::f32:
       return visit(float{});
     case DType::f64:

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace pooljit::ir {
 
@@ -23,7 +24,7 @@ constexpr uint32_t rounded_shift(uint32_t value, int count) {
 struct Float16 {
   static constexpr uint16_t infinity_bits = 0x7c00;
 
-  uint16_t bits = 0;
+  uint16_t bits;
 
   Float16() = default;
   constexpr explicit Float16(float value) : bits(narrowed(std::bit_cast<uint32_t>(value))) {}
@@ -64,7 +65,7 @@ struct Float16 {
 struct BFloat16 {
   static constexpr uint16_t infinity_bits = 0x7f80;
 
-  uint16_t bits = 0;
+  uint16_t bits;
 
   BFloat16() = default;
   constexpr explicit BFloat16(float value) : bits(narrowed(std::bit_cast<uint32_t>(value))) {}
@@ -81,6 +82,14 @@ struct BFloat16 {
     return static_cast<uint16_t>(is_nan ? value >> 16 | 0x40 : rounded_shift(value, 16));
   }
 };
+
+template <typename T>
+inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+template <typename T>
+inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
+// What floats of type T are summed in.
+template <typename T>
+using FloatSum = std::conditional_t<is_half_type<T>, float, T>;
 
 }  // namespace pooljit::ir
 

@@ -22,7 +22,8 @@ enum class Reduction : uint8_t {
 
 enum class NanRule : uint8_t { propagate, ignore };
 enum class ZeroRule : uint8_t { any, first };
-// backward: from the output's gradient to the input's. unpool: from values and indices back to where they were.
+// backward: from the output's gradient to the input's. unpool: from values and indices back to where they
+// were.
 enum class Direction : uint8_t { forward, backward, unpool };
 // What an index counts in: the plane of one (n, c), the whole tensor, (y*W + x)*C + c without and with the
 // batch, the window.

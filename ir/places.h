@@ -45,8 +45,8 @@ class Taps {
   std::vector<Tap> from_first;
 
  private:
-  // The tap at `position` of dimension d, which is number `tap` of its window, within what `outer` names of the
-  // dimensions before it.
+  // The tap at `position` of dimension d, which is number `tap` of its window, within what `outer` names of
+  // the dimensions before it.
   Tap inner(const Tap& outer, size_t d, int64_t position, int64_t tap) const {
     return {outer.offset + position * nest_.input.strides[d],
             outer.index + (rule_.of_window ? tap : position) * rule_.dims[d]};
@@ -95,8 +95,7 @@ inline void store_index(DType dtype, void* indices, int64_t at, int64_t index) {
   with_index_type(dtype, [&]<typename T>(T) { static_cast<T*>(indices)[at] = static_cast<T>(index); });
 }
 inline int64_t load_index(DType dtype, const void* indices, int64_t at) {
-  return with_index_type(dtype,
-                         [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
+  return with_index_type(dtype, [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
 }
 
 // Elements from the first to the last of a view, both included; 0 without a batch.

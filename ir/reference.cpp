@@ -18,7 +18,7 @@ using PerOutput = std::array<T, Strip::most>;
 template <typename T>
 constexpr T lowest_value() {
   using Limits = std::numeric_limits<T>;
-  return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  return Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
 }
 
 // The largest tap of each output; with_winners: and its index, counted from the first tap's.
@@ -42,9 +42,9 @@ __extension__ using Wide = __int128;
 
 // Exact for integers, and much longer than T for floats.
 template <typename T>
-using Sum = std::conditional_t<
-    std::is_floating_point_v<T>, std::conditional_t<sizeof(T) < sizeof(double), double, long double>,
-    std::conditional_t<sizeof(T) < sizeof(int64_t), int64_t, Wide>>;
+using Sum =
+    std::conditional_t<is_float_type<T>, std::conditional_t<sizeof(T) < sizeof(double), double, long double>,
+                       std::conditional_t<sizeof(T) < sizeof(int64_t), int64_t, Wide>>;
 
 template <typename T>
 void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
@@ -72,9 +72,9 @@ T clamped(Wide value) {
 
 template <typename T>
 T quotient(Sum<T> sum, int64_t divisor) {
-  if constexpr (std::is_floating_point_v<T>)
-    return static_cast<T>(sum /
-                          static_cast<T>(divisor));  // the divisor is a number of the accumulator's type
+  if constexpr (is_float_type<T>)
+    // The divisor is a number of the accumulator's type.
+    return static_cast<T>(sum / static_cast<FloatSum<T>>(divisor));
   else
     return clamped<T>(rounded_quotient(sum, divisor));
 }

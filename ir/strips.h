@@ -78,7 +78,9 @@ void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
     taps.move_to(strip.windows);
     strip.input_step =
         strip.channel_step == 1 ? nest.input.channel_stride : distance * nest.input.strides[last];
-    strip.index_step = strip.channel_step == 1 ? rule.channel : rule.of_window ? 0 : distance * rule.dims[last];
+    strip.index_step = strip.channel_step == 1 ? rule.channel
+                       : rule.of_window        ? 0
+                                               : distance * rule.dims[last];
     for (strip.n = 0; strip.n < batch; ++strip.n)
       for (strip.c = 0; strip.c < nest.channels; strip.c += most_channels) {
         strip.count = std::max(positions, std::min(most_channels, nest.channels - strip.c));

@@ -132,9 +132,9 @@ std::vector<Run> runs_of_phase(const NestDim& dim, int64_t phase) {
   const Limits limit = limits(dim);
   std::vector<Run> result;
   for (int64_t period = 0; period < series.periods;) {
-    int64_t end = std::min({series.periods, next_change(series, period, limit.begin),
-                            next_change(series, period, limit.visible),
-                            next_change(series, period, limit.padded)});
+    int64_t end =
+        std::min({series.periods, next_change(series, period, limit.begin),
+                  next_change(series, period, limit.visible), next_change(series, period, limit.padded)});
     if (period < series.alive) end = std::min(end, series.alive);
     const Window window = clip(dim, series, period);
     // Where no tap is left, a change of the counts may be none of the window.

@@ -1,5 +1,6 @@
-// Windows of one spatial dimension: which input positions make each output. Everything that lowering, the oracle
-// and the divisors know of a dimension is said here, for ordinary, adaptive and backward pooling alike.
+// Windows of one spatial dimension: which input positions make each output. Everything that lowering, the
+// oracle and the divisors know of a dimension is said here, for ordinary, adaptive and backward pooling
+// alike.
 //
 // Along a dimension windows repeat: `period().output` outputs later they are the same, moved by
 // `period().input`. An ordinary pooling has (1, stride). An adaptive one from n to o has (o/g, n/g) with
@@ -61,16 +62,16 @@ struct NestDim {
 NestDim forward_of(const NestDim& gather);
 
 // Outputs whose windows keep the same taps: phase + i + p * period().output for i = 0 .. phases-1 and
-// p = begin .. end-1. first_tap, taps and padded_taps are equal; `first` moves by period().input per p and not
-// at all per i. (Backward first_tap moves by tap_of_phase per i.)
+// p = begin .. end-1. first_tap, taps and padded_taps are equal; `first` moves by period().input per p and
+// not at all per i. (Backward first_tap moves by tap_of_phase per i.)
 struct Run {
   int64_t begin = 0, end = 0;  // periods
   Window window;               // of the first one
   int64_t phase = 0, phases = 1;
   int64_t outputs() const { return (end - begin) * phases; }
 };
-// Covers all outputs, phase by phase, each in order. A pure function of the dimension; tested against window()
-// one by one.
+// Covers all outputs, phase by phase, each in order. A pure function of the dimension; tested against
+// window() one by one.
 std::vector<Run> runs(const NestDim& dim);
 // What first_tap moves by from phase to phase of a Run.
 int64_t tap_of_phase(const NestDim& dim);

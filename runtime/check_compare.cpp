@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/element_type.h"
 #include "runtime/check_data.h"
 
 namespace pooljit::runtime {
@@ -21,15 +22,22 @@ uint64_t bits_at(std::span<const std::byte> memory, int64_t offset, int64_t byte
 }
 
 bool is_nan(ir::DType dtype, uint64_t bits) {
-  return dtype == ir::DType::f32 ? std::isnan(std::bit_cast<float>(uint32_t(bits)))
-                                 : std::isnan(std::bit_cast<double>(bits));
+  return ir::with_element_type(dtype, [&]<typename T>(T element) {
+    std::memcpy(&element, &bits, sizeof element);
+    return element != element;
+  });
 }
 
 std::string show(ir::DType dtype, uint64_t bits) {
   if (!ir::is_float(dtype)) return std::to_string(ir::lane_bits(dtype, static_cast<int64_t>(bits)));
   const std::string hex = fmt::format("(0x{:0{}x})", bits, 2 * ir::bytes(dtype));
-  if (dtype == ir::DType::f32) return fmt::format("{} {}", std::bit_cast<float>(uint32_t(bits)), hex);
-  return fmt::format("{} {}", std::bit_cast<double>(bits), hex);
+  return ir::with_element_type(dtype, [&]<typename T>(T element) {
+    std::memcpy(&element, &bits, sizeof element);
+    if constexpr (ir::is_half_type<T>)
+      return fmt::format("{} {}", static_cast<float>(element), hex);
+    else
+      return fmt::format("{} {}", element, hex);
+  });
 }
 
 std::string position(const MemoryView& view, int64_t number) {

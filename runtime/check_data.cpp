@@ -5,7 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
+
+#include "ir/element_type.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -25,12 +28,18 @@ struct FloatFormat {
 };
 
 FloatFormat format_of(ir::DType dtype) {
-  return {dtype, ir::info(dtype).bits, dtype == ir::DType::f64 ? 52 : 23};
+  return ir::with_element_type(dtype, [&]<typename T>(T) {
+    return FloatFormat{dtype, ir::info(dtype).bits, std::numeric_limits<T>::digits - 1};
+  });
 }
 
 uint64_t bits_of(const FloatFormat& format, double value) {
-  if (format.dtype == ir::DType::f64) return std::bit_cast<uint64_t>(value);
-  return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return ir::with_element_type(format.dtype, [&]<typename T>(T) {
+    const auto element = static_cast<T>(value);
+    uint64_t bits = 0;
+    std::memcpy(&bits, &element, sizeof element);
+    return bits;
+  });
 }
 
 // Values that engines are likely to treat differently.

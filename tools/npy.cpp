@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -174,15 +175,31 @@ ir::Result<std::string> read_dictionary(File& file, const std::string& path) {
   return dictionary;
 }
 
+// numpy has no bfloat16: its files hold two opaque bytes an element (as the package ml_dtypes writes them,
+// and as pooljit does) or the bits as integers.
+struct OtherDescr {
+  ir::DType dtype;
+  std::string_view descr;
+};
+constexpr OtherDescr other_descrs[] = {{ir::DType::bf16, "<V2"}, {ir::DType::bf16, "<u2"}};
+
+bool holds(const std::string& descr, const ir::DTypeInfo& wanted) {
+  return descr == wanted.npy || std::ranges::any_of(other_descrs, [&](const OtherDescr& other) {
+           return other.dtype == wanted.dtype && other.descr == descr;
+         });
+}
+
 ir::Result<void> check_header(const NpyHeader& header, const std::string& path, ir::DType dtype,
                               const std::vector<int64_t>& shape) {
   const ir::DTypeInfo& wanted = ir::info(dtype);
-  if (header.descr != wanted.npy)
+  if (!holds(header.descr, wanted))
     return ir::invalid("npy.dtype",
                        fmt::format("{} holds {}, {} needs '{}'", path,
                                    header.descr.empty() ? "a structured dtype" : "'" + header.descr + "'",
                                    wanted.spec_name, wanted.npy),
-                       fmt::format("convert it: x.astype('{}')", wanted.npy));
+                       wanted.dtype == ir::DType::bf16
+                           ? "save the bits of a bfloat16 tensor: x.view(torch.int16).numpy().view('<u2')"
+                           : fmt::format("convert it: x.astype('{}')", wanted.npy));
   if (header.fortran_order)
     return ir::invalid("npy.fortran", fmt::format("{} lies in Fortran order", path),
                        "save it in C order: numpy.save(path, numpy.ascontiguousarray(x))");

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include <type_traits>
+
 namespace pooljit::tools {
 namespace {
 
@@ -34,6 +36,50 @@ int64_t divisor_of(const PlainPool& pool, const Taps (&taps)[3]) {
   return product == 0 ? 1 : product;
 }
 
+// The halves, written so that loops over them become vector code: every case is computed, and one chosen.
+struct Float16 {
+  uint16_t bits;
+
+  Float16() = default;
+  explicit Float16(float value) {
+    const uint32_t word = bits_of(value), magnitude = word & 0x7fffffff;
+    const uint32_t normal = (magnitude - (112U << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    const uint32_t denormal = bits_of(value_of(magnitude) + 0.5F) - bits_of(0.5F);
+    uint32_t narrow = magnitude < 0x38800000 ? denormal : normal;
+    narrow = magnitude >= 0x47800000 ? 0x7c00 : narrow;
+    narrow = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : narrow;
+    bits = static_cast<uint16_t>(narrow | (word >> 16 & 0x8000));
+  }
+  operator float() const {
+    const uint32_t magnitude = (bits & 0x7fffU) << 13;
+    const uint32_t number = bits_of(value_of(magnitude) * 0x1p112F);
+    const uint32_t word = magnitude >= 0x0f800000 ? magnitude | 0x7f800000 : number;
+    return value_of(word | (bits & 0x8000U) << 16);
+  }
+
+  static uint32_t bits_of(float value) {
+    uint32_t word;
+    __builtin_memcpy(&word, &value, sizeof word);
+    return word;
+  }
+  static float value_of(uint32_t word) {
+    float value;
+    __builtin_memcpy(&value, &word, sizeof value);
+    return value;
+  }
+};
+
+struct BFloat16 {
+  uint16_t bits;
+
+  BFloat16() = default;
+  explicit BFloat16(float value) {
+    const uint32_t word = Float16::bits_of(value), rounded = (word + 0x7fff + (word >> 16 & 1)) >> 16;
+    bits = static_cast<uint16_t>(value != value ? word >> 16 | 0x40 : rounded);
+  }
+  operator float() const { return Float16::value_of(uint32_t{bits} << 16); }
+};
+
 // Of each element type: the ends of its range, and the type that it is summed in.
 template <typename T>
 struct Element;
@@ -42,6 +88,10 @@ struct Element<float> {
   static constexpr float lowest = -__builtin_inff(), highest = __builtin_inff();
   using Sum = float;
 };
+template <>
+struct Element<Float16> : Element<float> {};
+template <>
+struct Element<BFloat16> : Element<float> {};
 template <>
 struct Element<double> {
   static constexpr double lowest = -__builtin_inf(), highest = __builtin_inf();
@@ -76,10 +126,14 @@ struct Element<int64_t> {
 template <typename T>
 constexpr bool is_float = Element<T>::highest / 2 == Element<T>::highest;  // it has an infinity
 
+// What values are compared as: halves as floats.
+template <typename T>
+using Compared = std::conditional_t<is_float<T>, typename Element<T>::Sum, T>;
+
 template <typename T>
 T quotient(typename Element<T>::Sum sum, int64_t divisor) {
   if constexpr (is_float<T>)
-    return sum / static_cast<T>(divisor);
+    return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
   else
     return static_cast<T>(nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
 }
@@ -121,9 +175,10 @@ inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const
 template <typename Rule, typename T>
 void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output,
                       int64_t* indices) {
-  T best = Rule::worst;
+  Compared<T> best = Rule::worst;
   if (indices == nullptr) {
-    for_taps(pool, place, [&](int64_t at) { best = Rule::beats(input[at], best) ? input[at] : best; });
+    for_taps(pool, place,
+             [&](int64_t at) { best = Rule::beats(input[at], best) ? Compared<T>(input[at]) : best; });
   } else {
     int64_t index = -1;
     for_taps(pool, place, [&](int64_t at) {
@@ -134,7 +189,7 @@ void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input,
     });
     indices[place.output] = index;
   }
-  output[place.output] = best;
+  output[place.output] = static_cast<T>(best);
 }
 
 template <typename T>
@@ -151,7 +206,7 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
       Place place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
         if (pool.reduction == PlainReduction::max)
-          extreme_of_plane<Largest<T, nan_wins>>(pool, place, input, output, indices);
+          extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, input, output, indices);
         else
           average_of_plane(pool, place, input, output);
       }
@@ -165,12 +220,15 @@ constexpr int64_t block = 256;
 template <typename Rule, typename T>
 void extreme_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
                       int64_t n) {
-  T best[block];
+  Compared<T> best[block];
   for (int64_t c = 0; c < n; ++c) best[c] = Rule::worst;
   if (indices == nullptr) {
     for_taps(pool, place, [&](int64_t at) {
       const T* row = input + at * pool.channels;
-      for (int64_t c = 0; c < n; ++c) best[c] = Rule::beats(row[c], best[c]) ? row[c] : best[c];
+      for (int64_t c = 0; c < n; ++c) {
+        const Compared<T> value = row[c];
+        best[c] = Rule::beats(value, best[c]) ? value : best[c];
+      }
     });
   } else {
     int64_t index[block];
@@ -178,14 +236,15 @@ void extreme_of_block(const PlainPool& pool, const Place& place, const T* input,
     for_taps(pool, place, [&](int64_t at) {
       const T* row = input + at * pool.channels;
       for (int64_t c = 0; c < n; ++c) {
-        const bool better = index[c] < 0 || Rule::beats(row[c], best[c]);
-        best[c] = better ? row[c] : best[c];
+        const Compared<T> value = row[c];
+        const bool better = index[c] < 0 || Rule::beats(value, best[c]);
+        best[c] = better ? value : best[c];
         index[c] = better ? at : index[c];
       }
     });
     for (int64_t c = 0; c < n; ++c) indices[c] = index[c];
   }
-  for (int64_t c = 0; c < n; ++c) output[c] = best[c];
+  for (int64_t c = 0; c < n; ++c) output[c] = static_cast<T>(best[c]);
 }
 
 template <typename T>
@@ -209,8 +268,8 @@ void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* inp
     for (int64_t c = 0; c < pool.channels; c += block) {
       const int64_t n = pool.channels - c < block ? pool.channels - c : block;
       if (pool.reduction == PlainReduction::max)
-        extreme_of_block<Largest<T, nan_wins>>(pool, place, input + c, output + to + c,
-                                               indices == nullptr ? nullptr : indices + to + c, n);
+        extreme_of_block<Largest<Compared<T>, nan_wins>>(pool, place, input + c, output + to + c,
+                                                         indices == nullptr ? nullptr : indices + to + c, n);
       else
         average_of_block(pool, place, input + c, output + to + c, n);
     }
@@ -259,6 +318,10 @@ int64_t plain_tasks(const PlainPool& pool) {
 void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
                int64_t end) {
   switch (pool.type) {
+    case PlainType::f16:
+      return run_typed<Float16>(pool, input, output, indices, begin, end);
+    case PlainType::bf16:
+      return run_typed<BFloat16>(pool, input, output, indices, begin, end);
     case PlainType::f32:
       return run_typed<float>(pool, input, output, indices, begin, end);
     case PlainType::f64:

@@ -22,7 +22,6 @@ constexpr std::string_view planned_ops[] = {
     "fractional_", "MaxPool", "AvgPool", "LPPool", "Adaptive", "MaxUnpool", "nn.",
     "torch.",      "F.",      "onnx.",   "mlx.",   "keras.",   "benchdnn",
 };
-constexpr std::string_view planned_dtypes[] = {"float16", "bfloat16"};
 
 class Reader {
  public:
@@ -102,7 +101,6 @@ Broken Reader::read_dtype(const Word& word) {
     spec_.quantized = type->quantized;
     return std::nullopt;
   }
-  if (begins_with_any(word.text, planned_dtypes)) return broken(Rule::unsupported_dtype, found).value();
   std::vector<std::string_view> names;
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor) names.push_back(row.spec_name);

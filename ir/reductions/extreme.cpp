@@ -9,19 +9,18 @@
 
 #include <limits>
 
+#include "ir/reductions/half_extreme.h"
 #include "ir/reductions/stored.h"
 
 namespace pooljit::ir {
 namespace {
 
-// The bits of the value that every other beats or equals: the lowest for a maximum.
-int64_t identity_bits(DType dtype, Extreme extreme) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool is_max = extreme == Extreme::largest;
-  if (is_float(dtype)) return float_bits(dtype, is_max ? -infinity : infinity);
-  const int64_t lowest =
-      is_signed_int(dtype) ? std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits) : 0;
-  return is_max ? lowest : lane_bits(dtype, ~lowest);
+// What values are compared as. A mask guards elements of one width, so with indices narrow values are widened
+// to the index's lanes; halves are compared as floats.
+DType compared_dtype(const PoolNest& nest) {
+  const DType input = nest.input.dtype;
+  if (is_half(input)) return DType::f32;
+  return nest.indices && bytes(input) < 4 ? DType::i32 : input;
 }
 
 // The quiet NaN of a floating dtype, as bits.
@@ -35,7 +34,6 @@ constexpr int64_t least_deferred_taps = 4;
 
 class ExtremeReducer final : public Reducer {
  public:
-  // A mask guards elements of one width, so with indices narrow values are widened to the index's lanes.
   ExtremeReducer(const PoolNest& nest, Builder& builder, Extreme extreme)
       : b_(builder),
         nest_(nest),
@@ -43,11 +41,13 @@ class ExtremeReducer final : public Reducer {
         beats_(extreme == Extreme::largest ? Predicate::gt : Predicate::lt),
         input_(nest.input.dtype),
         identity_(identity_bits(input_, extreme)),
-        value_(nest.indices && bytes(input_) < 4 ? DType::i32 : input_),
+        value_(compared_dtype(nest)),
+        first_best_(is_half(input_) ? identity_bits(value_, extreme) : identity_),
         offset_(bytes(value_) == 8 ? DType::i64 : DType::i32) {}
 
   int working_bytes() const override { return bytes_to_store(nest_.output.dtype, value_); }
   DType offset_dtype() const override { return offset_; }
+  int extra_registers() const override { return keeps_bits() ? 3 : 0; }
   int64_t identity() const override { return identity_; }
   bool is_split() const override { return false; }
   bool is_idempotent() const override { return true; }
@@ -61,8 +61,9 @@ class ExtremeReducer final : public Reducer {
 
   State start(const std::vector<int64_t>& first_tap) override {
     const Type type = Type::vec(value_, static_cast<int>(first_tap.size()));
-    State state = {b_.vconst_splat(type, identity_)};
+    State state = {b_.vconst_splat(type, first_best_)};
     if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, type.lanes), first_tap));
+    if (keeps_bits()) state.push_back(b_.vconst_splat(Type::vec(DType::u32, type.lanes), identity_));
     if (deferred_)
       state.push_back(b_.vmask(type.mask_of(), std::vector<int64_t>(static_cast<size_t>(type.lanes), 0)));
     return state;
@@ -70,7 +71,7 @@ class ExtremeReducer final : public Reducer {
 
   State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
     const Value x = b_.cvt(value_, loaded);
-    if (nest_.indices) return accumulate_indexed(state, x, tap);
+    if (nest_.indices) return accumulate_indexed(state, x, loaded, tap);
     if (state.empty()) return {first(x)};
     return combine(state, {x});
   }
@@ -104,8 +105,9 @@ class ExtremeReducer final : public Reducer {
 
   Value finish(const State& state, const Divisor&) override {
     const Value found = nest_.indices ? state[0] : value(state);
-    // What was widened for its mask fits back.
-    return nest_.output.dtype == input_ ? b_.cvt(input_, found) : stored(b_, nest_.output.dtype, found);
+    if (nest_.output.dtype != input_) return stored(b_, nest_.output.dtype, found);
+    if (is_half(input_) && nest_.indices) return half_of(state);
+    return b_.cvt(input_, found);  // what was widened for its mask fits back
   }
   Value winner(const State& state) const override { return nest_.indices ? state[1] : no_value; }
 
@@ -116,10 +118,24 @@ class ExtremeReducer final : public Reducer {
   static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
   Value join(Value seen, Value more) { return seen == no_value ? more : b_.binary(Op::or_, seen, more); }
 
+  // With an index comes the element itself, bit for bit. A float has every bit of a bfloat16, but float16's
+  // conversion makes NaNs quiet: its bits are a third part of the state.
+  bool keeps_bits() const { return nest_.indices && input_ == DType::f16; }
+  Value bits_of(Value half) {
+    const int lanes = b_.type(half).lanes;
+    return b_.cvt(DType::u32, b_.bitcast(Type::vec(DType::u16, lanes), half));
+  }
+  Value half_of(const State& state) {
+    const int lanes = b_.type(state[0]).lanes;
+    const Value bits =
+        keeps_bits() ? state[2] : b_.shift(Op::shr, b_.bitcast(Type::vec(DType::u32, lanes), state[0]), 16);
+    return b_.bitcast(Type::vec(input_, lanes), b_.cvt(DType::u16, bits));
+  }
+
   // The first tap stands for itself, but for a NaN that must not win.
   Value first(Value x) {
     if (!is_float(input_) || nan_wins()) return x;
-    return b_.binary(better_, x, b_.vconst_splat(b_.type(x), identity_));
+    return b_.binary(better_, x, b_.vconst_splat(b_.type(x), first_best_));
   }
 
   Value better(Value x, Value best) {
@@ -127,17 +143,26 @@ class ExtremeReducer final : public Reducer {
     return nan_wins() ? b_.select(b_.cmp(Predicate::un, x, x), x, found) : found;
   }
 
-  State accumulate_indexed(const State& state, Value x, const TapOffset& tap) {
+  State accumulate_indexed(const State& state, Value x, Value loaded, const TapOffset& tap) {
     const Type type = Type::vec(offset_, b_.type(x).lanes);
     Value offset = tap.vec;
     if (offset == no_value)
       offset = b_.vconst_splat(type, tap.constant);
     else if (tap.constant != 0)
       offset = b_.binary(Op::add, offset, b_.vconst_splat(type, tap.constant));
-    if (state.empty()) return {first(x), offset};
+    State taken = {state.empty() ? first(x) : x, offset};
+    if (keeps_bits()) taken.push_back(bits_of(loaded));
+    if (state.empty()) {
+      if (keeps_bits() && !nan_wins()) {
+        const Value lowest = b_.vconst_splat(b_.type(taken[2]), identity_);
+        taken[2] = b_.select(b_.cmp(Predicate::un, x, x), lowest, taken[2]);
+      }
+      return taken;
+    }
     Value wins = b_.cmp(beats_, x, state[0]);
     if (nan_wins()) wins = b_.binary(Op::or_, wins, b_.cmp(Predicate::un, x, x));
-    return {b_.select(wins, x, state[0]), b_.select(wins, offset, state[1])};
+    for (size_t i = 0; i < taken.size(); ++i) taken[i] = b_.select(wins, taken[i], state[i]);
+    return taken;
   }
 
   Builder& b_;
@@ -145,12 +170,23 @@ class ExtremeReducer final : public Reducer {
   const Op better_;
   const Predicate beats_;
   const DType input_;
-  const int64_t identity_;
-  const DType value_, offset_;
+  const int64_t identity_;  // of an input element
+  const DType value_;
+  const int64_t first_best_;
+  const DType offset_;
   bool deferred_ = false;
 };
 
 }  // namespace
+
+int64_t identity_bits(DType dtype, Extreme extreme) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool is_max = extreme == Extreme::largest;
+  if (is_float(dtype)) return float_bits(dtype, is_max ? -infinity : infinity);
+  const int64_t lowest =
+      is_signed_int(dtype) ? std::numeric_limits<int64_t>::min() >> (64 - info(dtype).bits) : 0;
+  return is_max ? lowest : lane_bits(dtype, ~lowest);
+}
 
 Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Builder& builder,
                                                       Extreme extreme) {
@@ -158,6 +194,9 @@ Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Buil
     return unsupported("schedule.index_range",
                        "a window whose taps lie 2^31 or more elements apart cannot be indexed",
                        "use a smaller kernel_size or dilation, or leave return_indices out");
+  // The keys of halves tell zeros apart, and carry no index.
+  if (is_half(nest.input.dtype) && !nest.indices && nest.zeros == ZeroRule::any)
+    return make_half_extreme_reducer(nest, builder, extreme);
   return std::make_unique<ExtremeReducer>(nest, builder, extreme);
 }
 

@@ -10,6 +10,9 @@ namespace pooljit::ir {
 
 enum class Extreme : uint8_t { largest, smallest };
 
+// The bits of the value that every other beats or equals: the lowest for a maximum.
+int64_t identity_bits(DType dtype, Extreme extreme);
+
 Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Builder& builder,
                                                       Extreme extreme);
 

@@ -14,8 +14,8 @@
 
 namespace pooljit::ir {
 
-// Values that a window's reduction has so far; empty before the first tap. Its form is the Reducer's business:
-// outside it a State is only passed on.
+// Values that a window's reduction has so far; empty before the first tap. Its form is the Reducer's
+// business: outside it a State is only passed on.
 using State = boost::container::static_vector<Value, 3>;
 
 // Where a tap lies relative to its window's origin, in elements of the plane: vec + constant, the same for

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/half.h"
+
 namespace pooljit::ir {
 namespace {
 
@@ -49,6 +51,7 @@ Value int_to_int(Builder& b, DType output, Value x) {
 }  // namespace
 
 Value stored(Builder& b, DType output, Value result) {
+  if (is_half(b.type(result).dtype) && output != b.type(result).dtype) result = b.cvt(DType::f32, result);
   const DType from = b.type(result).dtype;
   if (is_float(from)) return is_float(output) ? b.cvt(output, result) : float_to_int(b, output, result);
   if (!is_float(output)) return int_to_int(b, output, result);
@@ -62,6 +65,8 @@ int bytes_to_store(DType output, DType result) {
 
 int64_t float_bits(DType dtype, double value) {
   if (dtype == DType::f64) return std::bit_cast<int64_t>(value);
+  if (dtype == DType::f16) return Float16(static_cast<float>(value)).bits;
+  if (dtype == DType::bf16) return BFloat16(static_cast<float>(value)).bits;
   return std::bit_cast<uint32_t>(static_cast<float>(value));
 }
 

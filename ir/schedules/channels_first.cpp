@@ -39,9 +39,10 @@ bool columns_adjacent(const PoolNest& nest) {
          (nest.output.strides.back() == 1 || dim.output == 1);
 }
 
-// Bytes shuffle well only in regular patterns.
+// Bytes shuffle well only in regular patterns. (Lanes of 2 bytes: the vector that `cover` saves is worth more
+// than its irregular shuffle costs.)
 PlacedLanes::Style style(int shuffled_bytes) {
-  return shuffled_bytes < 4 ? PlacedLanes::Style::group : PlacedLanes::Style::cover;
+  return shuffled_bytes < 2 ? PlacedLanes::Style::group : PlacedLanes::Style::cover;
 }
 
 // True if the vectors of one row's tile can be held at once.

@@ -63,7 +63,8 @@ DimPlan plan_of(const PoolNest& nest, const NestDim& dim) {
   plan.usual_taps = usual_taps(dim, plan.runs);
   const Run* largest = nullptr;
   for (const Run& run : plan.runs)
-    if (run.window.taps == plan.usual_taps && (!largest || run.outputs() > largest->outputs())) largest = &run;
+    if (run.window.taps == plan.usual_taps && (!largest || run.outputs() > largest->outputs()))
+      largest = &run;
   if (largest) plan.usual_divisor = divisor_taps(nest, largest->window);
   plan.one_run = plan.runs.size() == 1 && plan.is_usual(nest, plan.runs[0]);
   const auto all = [&](auto holds) { return std::all_of(plan.runs.begin(), plan.runs.end(), holds); };
@@ -81,9 +82,9 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
     // An empty window has no first tap; 0 keeps its pointer inside the image.
     const int64_t first = window.taps == 0 ? 0 : window.first;
     const std::array<int64_t, 3> parts = digits(window.taps);
-    table.insert(table.end(), {run.begin, run.end, plan.is_usual(nest, run), window.taps,
-                               divisor_taps(nest, window), first, parts[0], parts[1], parts[2],
-                               window.first_tap, run.phase, run.phases});
+    table.insert(table.end(),
+                 {run.begin, run.end, plan.is_usual(nest, run), window.taps, divisor_taps(nest, window),
+                  first, parts[0], parts[1], parts[2], window.first_tap, run.phase, run.phases});
   }
   return table;
 }

@@ -3,9 +3,9 @@
 // and indices.
 //
 // Borders and periods. The outputs along a dimension fall into runs that keep the same taps (ir/windows.h). A
-// dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so one
-// piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows are
-// the usual ones; a loop with that 0 or 1 as its trip count picks the straight-line code for them and the
+// dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so
+// one piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows
+// are the usual ones; a loop with that 0 or 1 as its trip count picks the straight-line code for them and the
 // counted loops for the others. Tasks over a dimension are its periods.
 #pragma once
 
@@ -37,7 +37,7 @@ struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
   std::array<Value, 3> parts = {};  // taps as digits of base Lowering::part, most significant first
-  Value first = no_value;      // input position of the first visible tap, at the output that the loops stand at
+  Value first = no_value;  // input position of the first visible tap, at the output that the loops stand at
   Value first_tap = no_value;  // its number in the window
   Value periods = no_value;    // how many the run has
   Value phases = no_value;     // how many outputs of each period it has
@@ -47,7 +47,8 @@ struct WindowAt {
 struct Cursor {
   Address input, output, indices;
   boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
-  Value full = no_value;   // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
+  Value full =
+      no_value;  // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
   Value index = no_value;  // what batch and channel add to an index
 };
 
@@ -78,8 +79,8 @@ struct DimPlan {
   int64_t usual_taps = 1;
   int64_t usual_divisor = 1;  // of the windows with so many taps
   bool is_usual(const PoolNest& nest, const Run& run) const;
-  bool one_run = false;     // of usual windows: no table
-  bool one_phase = false;   // every run has one
+  bool one_run = false;    // of usual windows: no table
+  bool one_phase = false;  // every run has one
   bool may_be_empty = false;
 };
 
@@ -139,7 +140,8 @@ class Lowering {
     States states;
   };
   bool indexed() const { return nest_.indices.has_value(); }
-  int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride, int64_t index_weight);
+  int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
+                int64_t index_weight);
   // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
   void move_input(Cursor& cursor, size_t dim, Value positions);
   void move_output(Cursor& cursor, size_t dim, Value positions);

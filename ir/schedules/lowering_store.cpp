@@ -59,9 +59,8 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
       index =
           b_.select(b_.vmask(type.mask_of(), part_of(lanes.empty, begin)), b_.vconst_splat(type, -1), index);
     index = b_.cvt(stored, index);
-    const Value mask = lanes.stored.empty()
-                           ? no_value
-                           : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));
+    const Value mask =
+        lanes.stored.empty() ? no_value : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));
     b_.store(plus(cursor.indices, int64_t{begin} * bytes(stored)), index, mask);
   }
 }

@@ -103,9 +103,8 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
     inside.at.input =
         plus(inside.at.input, byte_stride(nest_.input, nest_.input.strides[level.dim] * positions));
     if (indexed())
-      inside.at.offset.vec =
-          b_.binary(Op::add, inside.at.offset.vec,
-                    b_.vconst_splat(b_.type(inside.at.offset.vec), index_step(level.dim)));
+      inside.at.offset.vec = b_.binary(Op::add, inside.at.offset.vec,
+                                       b_.vconst_splat(b_.type(inside.at.offset.vec), index_step(level.dim)));
   }
   Level after = unpack(b_.end_loop(pack(inside)));
   if (joins) after.states = combine(level.states, after.states);

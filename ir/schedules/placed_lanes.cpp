@@ -11,8 +11,8 @@ PlacedLanes::PlacedLanes(std::vector<List> lists, Style style)
     : lists_(std::move(lists)), lanes_(static_cast<int>(lists_[0].size())) {
   for (const List& list : lists_) span_ = std::max(span_, *std::max_element(list.begin(), list.end()) + 1);
   POOLJIT_CHECK(span_ > 0, "placed lanes without a position");
-  width_ = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(lanes_),
-                                               std::bit_floor(static_cast<uint64_t>(span_))));
+  width_ = static_cast<int>(
+      std::min<uint64_t>(static_cast<uint64_t>(lanes_), std::bit_floor(static_cast<uint64_t>(span_))));
   first_vector_.assign(lists_.size(), 0);
   const int64_t stride = style == Style::group ? common_stride() : 0;
   grouped_ = stride > 0 && width_ == lanes_;
@@ -34,14 +34,15 @@ int64_t PlacedLanes::stride_of(const List& list) const {
   if (lanes_ == 1) return 1;
   const int64_t stride = list[1] - list[0];
   for (size_t lane = 1; lane < list.size(); ++lane)
-    if (list[lane] == anything || list[lane - 1] == anything || list[lane] - list[lane - 1] != stride) return 0;
+    if (list[lane] == anything || list[lane - 1] == anything || list[lane] - list[lane - 1] != stride)
+      return 0;
   return std::max<int64_t>(stride, 0);
 }
 
 int64_t PlacedLanes::common_stride() const {
   const int64_t stride = stride_of(lists_[0]);
-  const bool all = std::all_of(lists_.begin(), lists_.end(),
-                               [&](const List& list) { return stride_of(list) == stride; });
+  const bool all =
+      std::all_of(lists_.begin(), lists_.end(), [&](const List& list) { return stride_of(list) == stride; });
   return all && std::is_sorted(lists_.begin(), lists_.end()) ? stride : 0;
 }
 

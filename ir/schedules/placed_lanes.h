@@ -1,6 +1,7 @@
-// Placed lanes: which contiguous vectors to load so that, for each of some lists of positions, the vector of the
-// elements at those positions can be put together by shuffles; and those shuffles. Ordinary pooling's lists are
-// o, o + stride, o + 2 stride, ...; those of adaptive windows and of the backward pass are less regular.
+// Placed lanes: which contiguous vectors to load so that, for each of some lists of positions, the vector of
+// the elements at those positions can be put together by shuffles; and those shuffles. Ordinary pooling's
+// lists are o, o + stride, o + 2 stride, ...; those of adaptive windows and of the backward pass are less
+// regular.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class PlacedLanes {
   static constexpr int64_t anything = std::numeric_limits<int64_t>::min();
 
   // cover: as few vectors as possible; any lane may come from anywhere (good where any two-vector shuffle is
-  // one instruction). group: for lists of one stride, whole blocks of `stride` vectors, so that each extraction
-  // has one regular pattern (good for bytes), and none for stride 1.
+  // one instruction). group: for lists of one stride, whole blocks of `stride` vectors, so that each
+  // extraction has one regular pattern (good for bytes), and none for stride 1.
   enum class Style { cover, group };
 
   // Each list has a lane that is looked at.
@@ -29,8 +30,8 @@ class PlacedLanes {
   static std::vector<List> strided(int lanes, int64_t stride, const std::vector<int64_t>& offsets);
 
   const std::vector<List>& lists() const { return lists_; }
-  // Position of the first element of each vector to load, and how many each has. None starts before position 0
-  // or ends after the last position that is needed.
+  // Position of the first element of each vector to load, and how many each has. None starts before position
+  // 0 or ends after the last position that is needed.
   const std::vector<int64_t>& starts() const { return starts_; }
   int width() const { return width_; }
 

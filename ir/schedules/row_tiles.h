@@ -1,5 +1,5 @@
-// Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's lanes
-// lie. Inside the image tiles repeat after some outputs: they become a loop.
+// Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's
+// lanes lie. Inside the image tiles repeat after some outputs: they become a loop.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct TileLoop {
 struct RowCut {
   int lanes = 1;
   Tail tail = Tail::mask;
-  bool masks = true;         // lanes outside the image can be masked off; else border outputs are done one by one
+  bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
   bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered
 };
 std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut);
@@ -40,11 +40,11 @@ size_t tile_count(const std::vector<TileLoop>& row);
 
 // Where the taps of a tile's lanes lie. Positions are relative to `origin`.
 struct TileTaps {
-  int64_t origin = 0;                    // input position, of the loop's first iteration
-  std::vector<Window> windows;           // per valid lane, as if the image had no end; `first` absolute
-  std::vector<PlacedLanes::List> lists;  // per tap
+  int64_t origin = 0;                         // input position, of the loop's first iteration
+  std::vector<Window> windows;                // per valid lane, as if the image had no end; `first` absolute
+  std::vector<PlacedLanes::List> lists;       // per tap
   std::vector<std::vector<int64_t>> present;  // per tap, 0/1 per lane; empty: all lanes that count have it
-  int64_t end = 0;  // positions from here on are no valid lane's
+  int64_t end = 0;                            // positions from here on are no valid lane's
 };
 TileTaps tile_taps(const NestDim& dim, const Tile& tile);
 

@@ -67,6 +67,19 @@ TEST(Npy, HeaderIsNumpys) {
   EXPECT_EQ(npy_header(ir::DType::f32, {2, 3}).substr(10, text.size()), expected.substr(10, text.size()));
 }
 
+// numpy has no bfloat16: two opaque bytes, or the bits as integers. Those are no other dtype's.
+TEST(Npy, BitsOfBfloat16AreRead) {
+  const TempFolder folder;
+  for (const char* descr : {"|V2", "<V2", "<u2"}) {
+    std::string dictionary = good_dictionary;
+    dictionary.replace(dictionary.find("<f4"), 3, descr);
+    write_file(folder / "x.npy", file_of(dictionary, good_data.substr(0, 12)));
+    EXPECT_TRUE(read_npy(folder / "x.npy", ir::DType::bf16, {2, 3})) << descr;
+    EXPECT_FALSE(read_npy(folder / "x.npy", ir::DType::f16, {2, 3})) << descr;
+  }
+  EXPECT_NE(npy_header(ir::DType::bf16, {2, 3}).find("'|V2'"), std::string::npos);
+}
+
 TEST(Npy, EveryVersionIsRead) {
   EXPECT_EQ(id_of(file_of(good_dictionary, good_data, 1)), "read");
   EXPECT_EQ(id_of(file_of(good_dictionary, good_data, 2)), "read");

@@ -51,8 +51,8 @@ template <typename T>
 Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int64_t c,
                    const ir::Window& rows, const ir::Window& columns) {
   const int64_t plane = test.rows.input * test.columns.input;
-  T best =
-      std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  using Limits = std::numeric_limits<T>;
+  T best = ir::is_float_type<T> ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
   double sum = 0;
   int64_t index = -1;
   for (int64_t i = 0; i < rows.taps; ++i)
@@ -70,7 +70,7 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
   if (divisor == 0)
     divisor = test.pool.count_include_pad ? rows.padded_taps * columns.padded_taps : rows.taps * columns.taps;
   const double quotient = sum / static_cast<double>(std::max<int64_t>(divisor, 1));
-  return {static_cast<T>(std::is_floating_point_v<T> ? quotient : std::nearbyint(quotient)), -1};
+  return {static_cast<T>(ir::is_float_type<T> ? quotient : std::nearbyint(quotient)), -1};
 }
 
 template <typename T>
@@ -82,7 +82,7 @@ void compare(const Case& test, std::mt19937& random) {
   std::vector<T> input(static_cast<size_t>(planes * test.rows.input * test.columns.input));
   // Small integers: ties are frequent and float sums exact.
   for (T& value : input) value = static_cast<T>(random() % 23);
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (ir::is_float_type<T>)
     if (is_max) input[random() % input.size()] = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> output(static_cast<size_t>(planes * output_plane)), twice = output;
   std::vector<int64_t> indices(output.size(), -7);

@@ -41,6 +41,26 @@ TRUE_FLOOR = "a window longer than the padded input has no output (PyTorch's max
 SUM_ORDER = "the order of additions is the Program's: sums differ within the stated bound"
 
 
+# Halves are float32 arrays of values that the half has, but for the buffers that pooljit sees.
+HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def to_half(spec, data):
+    """Rounded to the nearest half, ties to even, as what the library calls its elements (bits, for bfloat16)."""
+    if spec.dtype == "float16":
+        with np.errstate(over="ignore"):
+            return data.astype(np.float16)
+    bits = np.ascontiguousarray(data).view(np.uint32)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return np.where(np.isnan(data), bits >> 16 | 0x40, rounded).astype(np.uint16)
+
+
+def from_half(spec, data):
+    if spec.dtype == "float16":
+        return data.astype(np.float32)
+    return (data.astype(np.uint32) << 16).view(np.float32)
+
+
 class Difference(Exception):
     pass
 
@@ -51,9 +71,12 @@ def make_data(spec, kind, rng):
         limits = np.iinfo(spec.dtype)
         low, high = (0, 3) if kind == "ties" else (max(limits.min, -2**32), min(limits.max, 2**32))
         return rng.integers(low, high, spec.shape, dtype=spec.dtype, endpoint=True)
+    dtype = "float32" if spec.is_half else spec.dtype
     if kind == "ties":
-        return rng.choice(np.array([-1, -0.0, 0.0, 1], spec.dtype), spec.shape)
-    data = rng.standard_normal(spec.shape, dtype=spec.dtype)
+        return rng.choice(np.array([-1, -0.0, 0.0, 1], dtype), spec.shape)
+    data = rng.standard_normal(spec.shape, dtype=dtype)
+    if spec.is_half:
+        data = from_half(spec, to_half(spec, data))
     if kind == "special":
         share = rng.random(spec.shape)
         for limit, value in ((0.02, np.nan), (0.04, np.inf), (0.3, -np.inf), (0.35, -0.0), (0.4, 0.0)):
@@ -87,11 +110,13 @@ def run_pooljit(library, spec, data, options):
         shape = kernel.output_shape()
         output_strides = spec.strides("output_strides", shape)
         source = stored(spec, data)[0]
-        output = np.full(elements(shape, output_strides), 0x5A, data.dtype)
+        if spec.is_half:
+            source = to_half(spec, source)
+        output = np.full(elements(shape, output_strides), 0x5A, source.dtype)
         indices = np.full(output.size, -7, np.int64) if spec.indices else None
         kernel.run(source, output, indices)
     view = lambda buffer: None if buffer is None else strided(buffer, shape, output_strides).copy()
-    return view(output), view(indices)
+    return from_half(spec, view(output)) if spec.is_half else view(output), view(indices)
 
 
 def run_torch(spec, data):
@@ -109,6 +134,8 @@ def run_torch(spec, data):
         values, indices = result if spec.indices else (result, None)
         return values.numpy(), None if indices is None else in_image(spec, indices.numpy(), x.shape)
     values = torch_average(spec, x, common).numpy()
+    if spec.is_half:
+        values = from_half(spec, to_half(spec, values))
     if not exact:
         return values, None
     limits = np.iinfo(spec.dtype)
@@ -184,7 +211,10 @@ def compare_average(spec, data, ours, theirs):
     with np.errstate(invalid="ignore"):
         sizes = run_torch(spec, np.abs(np.where(np.isfinite(data), data, 0)))[0].astype(np.float64)
         # Each sum is off by at most (taps - 1) roundings of the sum of sizes, each quotient by one more.
-        bound = 2 * (int(np.prod(spec.kernel)) * EPSILON[spec.dtype] * np.abs(sizes))  # an override may be negative
+        epsilon = EPSILON["float32" if spec.is_half else spec.dtype]
+        bound = 2 * (int(np.prod(spec.kernel)) * epsilon * np.abs(sizes))  # an override may be negative
+        if spec.is_half:  # two neighbours, where the exact quotient lies between them
+            bound += HALF_EPSILON[spec.dtype] * np.abs(theirs)
         fail_unless(equal | (np.abs(ours - theirs) <= bound), "value", ours, theirs)
     yield SUM_ORDER, np.count_nonzero(~equal)
 

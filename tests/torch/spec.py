@@ -8,7 +8,7 @@ HEAD = re.compile(r"^(\w+)([123])d((?:_backward)?)\((\w+)\[([0-9, ]+)\](?::(\w+)
 CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
 PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
 OPERATORS = {"max_pool": "max", "avg_pool": "avg"}
-DTYPES = ["float32", "float64", "uint8", "int8", "int16", "int32", "int64"]
+DTYPES = ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"]
 
 
 @dataclasses.dataclass
@@ -45,7 +45,11 @@ class Spec:
 
     @property
     def is_integer(self):
-        return not self.dtype.startswith("float")
+        return "float" not in self.dtype
+
+    @property
+    def is_half(self):
+        return self.dtype in ("float16", "bfloat16")
 
     @property
     def indices(self):

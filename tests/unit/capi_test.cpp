@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Reasons, CompileFails,
                                          Failure{
                                              "max_pool2d(float32[1,1,4611686018427387904,4], kernel_size=1)",
                                              plain, POOLJIT_INVALID, "spec.overflow"},
-                                         Failure{"max_pool2d(float16[1,1,4,4], kernel_size=2)", plain,
+                                         Failure{"max_pool2d(uint16[1,1,4,4], kernel_size=2)", plain,
                                                  POOLJIT_UNSUPPORTED, "spec.unsupported_dtype"},
                                          Failure{spec, "colour=red", POOLJIT_INVALID, "runtime.options"},
                                          Failure{spec, "threads=-1", POOLJIT_INVALID, "runtime.options"},

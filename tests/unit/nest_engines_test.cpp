@@ -65,10 +65,10 @@ struct IndexKind {
   bool column_major = false;
 };
 constexpr IndexKind index_kinds[] = {
-    {ir::IndexScope::plane, ir::DType::i32},      {ir::IndexScope::plane, ir::DType::i64, true},
-    {ir::IndexScope::tensor, ir::DType::i64},     {ir::IndexScope::tensor, ir::DType::i32, true},
-    {ir::IndexScope::nhwc, ir::DType::i32},       {ir::IndexScope::nhwc_batch, ir::DType::i64},
-    {ir::IndexScope::window, ir::DType::u8},      {ir::IndexScope::window, ir::DType::i32},
+    {ir::IndexScope::plane, ir::DType::i32},  {ir::IndexScope::plane, ir::DType::i64, true},
+    {ir::IndexScope::tensor, ir::DType::i64}, {ir::IndexScope::tensor, ir::DType::i32, true},
+    {ir::IndexScope::nhwc, ir::DType::i32},   {ir::IndexScope::nhwc_batch, ir::DType::i64},
+    {ir::IndexScope::window, ir::DType::u8},  {ir::IndexScope::window, ir::DType::i32},
     {ir::IndexScope::window, ir::DType::i64},
 };
 
@@ -150,7 +150,8 @@ void check(const PoolNest& nest) {
 }
 
 TEST(NestEngines, AdaptiveColumns) {
-  for (const auto& [input, output] : {std::pair{7, 5}, {5, 7}, {40, 17}, {12, 20}, {9, 33}, {30, 4}, {70, 50}})
+  for (const auto& [input, output] :
+       {std::pair{7, 5}, {5, 7}, {40, 17}, {12, 20}, {9, 33}, {30, 4}, {70, 50}})
     for (const PoolNest& nest : nests_of({adaptive(4, 3), adaptive(input, output)}, 3)) check(nest);
 }
 

@@ -10,6 +10,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/average_bounds.h"
+#include "ir/half.h"
 
 namespace pooljit::ir {
 namespace {
@@ -217,6 +218,40 @@ TEST(Agreement, TheSignOfZeroMattersOnlyWhereItIsSpecified) {
   EXPECT_EQ(judge("max_pool1d(float32[1,2], 2)"), std::nullopt);
   EXPECT_NE(judge("max_pool1d(float32[1,2], 2, zeros=first)"), std::nullopt);
   EXPECT_NE(judge("max_pool1d(float32[1,2], 2, return_indices=True)"), std::nullopt);
+}
+
+template <typename Half>
+std::vector<Half> halves(const Floats& values) {
+  return {values.begin(), values.end()};
+}
+
+TEST(ReferenceMax, HalvesAreComparedAsNumbers) {
+  const auto pooled = pool<BFloat16>("max_pool1d(bfloat16[1,6], 2, return_indices=True)",
+                                     halves<BFloat16>({-0.0F, 0.0F, -2, -1, -inf, nan_a}));
+  EXPECT_EQ(pooled.values[0].bits, 0x8000);
+  EXPECT_EQ(pooled.values[1].bits, 0xbf80);
+  EXPECT_EQ(pooled.values[2].bits, 0x7fc0);
+  EXPECT_EQ(pooled.indices, (Indices{0, 3, 5}));
+}
+
+// (1 + 1.0009765625) / 2 lies in the middle of two halves: to the even one. Sums may exceed what a half
+// holds.
+TEST(ReferenceAvg, HalvesAreRoundedOnce) {
+  const auto pooled = pool<Float16>("avg_pool1d(float16[1,6], 2)",
+                                    halves<Float16>({1, 1.0009765625F, 65504, 65504, 0x1p-24F, 0}));
+  EXPECT_EQ(pooled.values[0].bits, 0x3c00);
+  EXPECT_EQ(pooled.values[1].bits, 0x7bff);
+  EXPECT_EQ(pooled.values[2].bits, 0x0000);
+}
+
+TEST(Agreement, AveragesOfHalvesMayBeOffByARounding) {
+  const PoolNest nest = frontend::make_nest(*frontend::parse_spec("avg_pool1d(float16[1,3], 3)"));
+  const auto input = halves<Float16>({1, 2, 4});  // 7/3 is 0x40ab
+  for (const uint16_t bits : {0x40a9, 0x40aa, 0x40ab, 0x40ac, 0x40ad}) {
+    const Float16 output = Float16::from_bits(bits);
+    const bool is_near = bits >= 0x40aa && bits <= 0x40ac;
+    EXPECT_EQ(disagreement(nest, 1, input.data(), &output, nullptr).has_value(), !is_near) << bits;
+  }
 }
 
 TEST(Agreement, IndicesAreCompared) {

@@ -96,14 +96,16 @@ void runs_repeat_their_windows(const NestDim& dim) {
 TEST(Windows, AdaptiveIsFloorAndCeiling) {
   for_each_adaptive([](const NestDim& dim) {
     for (int64_t output = 0; output < dim.output; ++output)
-      ASSERT_TRUE(dim.window(output) == adaptive_by_counting(dim, output)) << output << " of " << describe(dim);
+      ASSERT_TRUE(dim.window(output) == adaptive_by_counting(dim, output))
+          << output << " of " << describe(dim);
   });
 }
 
 TEST(Windows, GatherFindsTheWindowsThatCoverAPosition) {
   for_each_gather([](const NestDim& dim) {
     for (int64_t output = 0; output < dim.output; ++output)
-      ASSERT_TRUE(dim.window(output) == gather_by_searching(dim, output)) << output << " of " << describe(dim);
+      ASSERT_TRUE(dim.window(output) == gather_by_searching(dim, output))
+          << output << " of " << describe(dim);
   });
 }
 
