@@ -52,8 +52,15 @@ struct OutputSize {
     return spec.direction == ir::Direction::unpool ? &SpecDim::unpool_output : &SpecDim::adaptive_output;
   }
   static Broken read(const Value& value, PoolSpec& spec) {
-    if (auto error = read_dims(value, spec, member(spec))) return error;
-    for (int64_t size : value.integers)  // the members' 0 would stand for none
+    Value sizes = value;
+    const bool is_forward = spec.direction == ir::Direction::forward;
+    if (is_forward && value.integers.size() == spec.dims.size()) {  // None: as the input
+      for (size_t i = 0; i < spec.dims.size(); ++i)
+        if (value.nones >> i & 1) sizes.integers[i] = spec.dims[i].input;
+      sizes.nones = 0;
+    }
+    if (auto error = read_dims(sizes, spec, member(spec))) return error;
+    for (int64_t size : sizes.integers)  // the members' 0 would stand for none
       if (size < 1)
         return broken(Rule::output_size, fmt::format("got {}", quote(value.text, value.at))).value();
     return std::nullopt;

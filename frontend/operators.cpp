@@ -6,11 +6,6 @@ namespace pooljit::frontend {
 
 namespace {
 
-template <typename... Keys>
-constexpr KeySet set_of(Keys... keys) {
-  return (KeySet{0} | ... | (KeySet{1} << static_cast<int>(keys)));
-}
-
 constexpr KeySet window = set_of(Key::kernel_size, Key::stride, Key::padding, Key::dilation, Key::ceil_mode);
 constexpr KeySet tensors = set_of(Key::output_dtype, Key::output_layout, Key::strides, Key::output_strides);
 constexpr KeySet views = tensors & ~set_of(Key::output_dtype);
@@ -21,14 +16,6 @@ constexpr KeySet requantized = quantized | set_of(Key::output_scale, Key::output
 constexpr KeySet maximum = extremum | index | quantized | set_of(Key::return_indices);
 constexpr KeySet average = requantized | set_of(Key::count_include_pad, Key::divisor_override);
 
-constexpr Operator make(std::string_view prefix, std::string_view suffix, ir::Reduction reduction,
-                        ir::Direction direction, Form form, std::initializer_list<Key> positional,
-                        KeySet keys) {
-  Operator op{prefix, suffix, reduction, direction, form, prefix.starts_with("quantized"), {}, 0, keys};
-  for (Key key : positional) op.positional[op.positions++] = key;
-  return op;
-}
-
 constexpr auto max = ir::Reduction::max, min = ir::Reduction::min, avg = ir::Reduction::avg,
                sum = ir::Reduction::sum, lp = ir::Reduction::lp;
 constexpr auto forward = ir::Direction::forward, backward = ir::Direction::backward,
@@ -37,38 +24,39 @@ using enum Key;
 
 // The first row that suits a spec prints it.
 constexpr Operator table[] = {
-    make("quantized_max_pool", "", max, forward, Form::window,
-         {kernel_size, stride, padding, dilation, ceil_mode}, window | maximum | tensors),
-    make("quantized_avg_pool", "", avg, forward, Form::window,
-         {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
-         window | average | tensors),
-    make("max_pool", "", max, forward, Form::window,
-         {kernel_size, stride, padding, dilation, ceil_mode, return_indices}, window | maximum | tensors),
-    make("avg_pool", "", avg, forward, Form::window,
-         {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
-         window | average | tensors),
-    make("min_pool", "", min, forward, Form::window, {kernel_size, stride, padding, dilation, ceil_mode},
-         window | extremum | tensors),
-    make("sum_pool", "", sum, forward, Form::window, {kernel_size, stride, padding, dilation, ceil_mode},
-         window | tensors),
-    make("lp_pool", "", lp, forward, Form::window, {norm_type, kernel_size, stride, ceil_mode},
-         window | tensors | set_of(norm_type)),
-    make("adaptive_max_pool", "", max, forward, Form::adaptive, {output_size, return_indices},
-         maximum | tensors | set_of(output_size)),
-    make("adaptive_avg_pool", "", avg, forward, Form::adaptive, {output_size},
-         requantized | tensors | set_of(output_size)),
-    make("global_max_pool", "", max, forward, Form::global, {}, maximum | tensors),
-    make("global_avg_pool", "", avg, forward, Form::global, {}, average | tensors),
-    make("global_min_pool", "", min, forward, Form::global, {}, extremum | tensors),
-    make("global_sum_pool", "", sum, forward, Form::global, {}, tensors),
-    make("global_lp_pool", "", lp, forward, Form::global, {norm_type}, tensors | set_of(norm_type)),
-    make("max_pool", "_backward", max, backward, Form::window,
-         {kernel_size, stride, padding, dilation, ceil_mode}, window | index | views),
-    make("avg_pool", "_backward", avg, backward, Form::window,
-         {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
-         window | views | set_of(count_include_pad, divisor_override)),
-    make("max_unpool", "", max, unpool, Form::window, {kernel_size, stride, padding, output_size},
-         index | views | set_of(kernel_size, stride, padding, output_size)),
+    make_operator("quantized_max_pool", "", max, forward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | maximum | tensors),
+    make_operator("quantized_avg_pool", "", avg, forward, Form::window,
+                  {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
+                  window | average | tensors),
+    make_operator("max_pool", "", max, forward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode, return_indices},
+                  window | maximum | tensors),
+    make_operator("avg_pool", "", avg, forward, Form::window,
+                  {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
+                  window | average | tensors),
+    make_operator("min_pool", "", min, forward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | extremum | tensors),
+    make_operator("sum_pool", "", sum, forward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | tensors),
+    make_operator("lp_pool", "", lp, forward, Form::window, {norm_type, kernel_size, stride, ceil_mode},
+                  window | tensors | set_of(norm_type)),
+    make_operator("adaptive_max_pool", "", max, forward, Form::adaptive, {output_size, return_indices},
+                  maximum | tensors | set_of(output_size)),
+    make_operator("adaptive_avg_pool", "", avg, forward, Form::adaptive, {output_size},
+                  requantized | tensors | set_of(output_size)),
+    make_operator("global_max_pool", "", max, forward, Form::global, {}, maximum | tensors),
+    make_operator("global_avg_pool", "", avg, forward, Form::global, {}, average | tensors),
+    make_operator("global_min_pool", "", min, forward, Form::global, {}, extremum | tensors),
+    make_operator("global_sum_pool", "", sum, forward, Form::global, {}, tensors),
+    make_operator("global_lp_pool", "", lp, forward, Form::global, {norm_type}, tensors | set_of(norm_type)),
+    make_operator("max_pool", "_backward", max, backward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | index | views),
+    make_operator("avg_pool", "_backward", avg, backward, Form::window,
+                  {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
+                  window | views | set_of(count_include_pad, divisor_override)),
+    make_operator("max_unpool", "", max, unpool, Form::window, {kernel_size, stride, padding, output_size},
+                  index | views | set_of(kernel_size, stride, padding, output_size)),
 };
 
 }  // namespace
@@ -79,9 +67,9 @@ std::string name_of(const Operator& op, size_t rank) {
   return fmt::format("{}{}d{}", op.prefix, rank, op.suffix);
 }
 
-const Operator* find_operator(const PoolSpec& spec) {
+const Operator* find_operator(std::span<const Operator> operators, const PoolSpec& spec) {
   const Form form = is_adaptive(spec) ? Form::adaptive : Form::window;
-  for (const Operator& op : table)
+  for (const Operator& op : operators)
     if (op.reduction == spec.reduction && op.direction == spec.direction && op.form == form &&
         (spec.quantized || !op.quantized))
       return &op;

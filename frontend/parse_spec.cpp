@@ -5,7 +5,7 @@
 namespace pooljit::frontend {
 
 ir::Result<PoolSpec> parse_spec(std::string_view text) {
-  ir::Result<PoolSpec> spec = parse_canonical(text);
+  ir::Result<PoolSpec> spec = parse_any(text);
   if (!spec) return spec;
   return check_spec(std::move(*spec));
 }

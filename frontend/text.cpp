@@ -25,7 +25,7 @@ bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, Forms forms) : text_(text), forms_(forms) {}
 
   std::optional<ir::Error> parse(Call& call) {
     read_call(call);
@@ -35,16 +35,35 @@ class Parser {
  private:
   bool read_call(Call& call) {
     if (!read_word(call.name, "an operator") || !expect('(')) return false;
+    if (forms_ == Forms::call_or_module && !tensor_follows()) {
+      if (!accept(')')) {
+        do {
+          if (!read_argument(call)) return false;
+        } while (accept(','));
+        if (!expect(')')) return false;
+      }
+      if (!expect('(')) return false;
+    }
     if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_integers(call.dims, ']')) return false;
     if (accept(':') && !read_word(call.layout, "a layout")) return false;
-    while (accept(',')) {
-      Argument argument;
-      if (!read_argument(argument)) return false;
-      if (!call.arguments.push(argument)) return fail("too many arguments at");
-    }
+    while (accept(','))
+      if (!read_argument(call)) return false;
     if (!expect(')')) return false;
     skip_blanks();
     return next_ == text_.size() || fail("nothing more expected, but got");
+  }
+
+  // Whether a word and "[" come next.
+  bool tensor_follows() const {
+    const auto end = std::find_if_not(text_.begin() + static_cast<std::ptrdiff_t>(next_), text_.end(),
+                                      [](char c) { return is_word(c) || is_blank(c); });
+    return end != text_.end() && *end == '[';
+  }
+
+  bool read_argument(Call& call) {
+    Argument argument;
+    if (!read_argument(argument)) return false;
+    return call.arguments.push(argument) || fail("too many arguments at");
   }
 
   bool read_argument(Argument& argument) {
@@ -70,11 +89,13 @@ class Parser {
       Word word;
       if (!read_word(word, "a value")) return false;
     } else if (accept('[')) {
-      value.kind = Value::Kind::list;
-      if (!read_integers(value.integers, ']')) return false;
+      if (!read_items(value, ']')) return false;
     } else if (accept('(')) {
-      value.kind = Value::Kind::list;
-      if (!read_integers(value.integers, ')')) return false;
+      if (!read_items(value, ')')) return false;
+    } else if (accept('"')) {
+      return read_string(value, '"');
+    } else if (accept('\'')) {
+      return read_string(value, '\'');
     } else if (next_ == text_.size() || !(is_digit(text_[next_]) || text_[next_] == '-')) {
       return fail("a value expected, but got");
     } else if (accept_decimal(value.decimal)) {
@@ -99,7 +120,33 @@ class Parser {
     return true;
   }
 
-  // The rest of a list, after its opening bracket.
+  // The rest of a string, after its opening quote.
+  bool read_string(Value& value, char quote) {
+    Word word;
+    if (!read_word(word, "a word")) return false;
+    value.text = word.text;
+    return expect(quote);
+  }
+
+  // The rest of a list of integers or None, after its opening bracket.
+  bool read_items(Value& value, char close) {
+    value.kind = Value::Kind::list;
+    while (!accept(close)) {
+      skip_blanks();
+      if (text_.substr(next_).starts_with("None")) {
+        next_ += 4;
+        value.nones |= 1u << value.integers.size();
+        if (!value.integers.push(0)) return fail("a list this long is never right, at");
+      } else if (!read_integer(value.integers)) {
+        return false;
+      }
+      if (accept(',')) continue;
+      return expect(close);
+    }
+    return true;
+  }
+
+  // The rest of a list of integers, after its opening bracket.
   bool read_integers(Integers& integers, char close) {
     while (!accept(close)) {
       if (!read_integer(integers)) return false;
@@ -163,6 +210,7 @@ class Parser {
   }
 
   std::string_view text_;
+  Forms forms_;
   size_t next_ = 0;
   std::optional<ir::Error> error_;
 };
@@ -184,9 +232,9 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<ir::Error> parse_call(std::string_view text, Call& call) {
+std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
   if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
-  return Parser(text).parse(call);
+  return Parser(text, forms).parse(call);
 }
 
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end) {

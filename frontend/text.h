@@ -1,13 +1,15 @@
-// The syntax that the call-like spellings share: OP(DTYPE[DIMS]:LAYOUT, VALUE, KEYWORD=VALUE, ...). Knows no
-// operator and no keyword; a dialect gives them meaning. Nothing is copied: words point into the text, which
-// must outlive the Call.
+// The syntax that the call-like spellings share: OP(DTYPE[DIMS]:LAYOUT, VALUE, KEYWORD=VALUE, ...), and where
+// a dialect has modules OP(VALUE, ...)(DTYPE[DIMS], ...). Knows no operator and no keyword; a dialect gives
+// them meaning. Nothing is copied: words point into the text, which must outlive the Call.
 //
 //   call     = word "(" tensor {"," argument} ")"
+//   module   = word "(" [argument {"," argument}] ")" "(" tensor {"," argument} ")"
 //   tensor   = word "[" integer {"," integer} "]" [":" word]
 //   argument = [word "="] value
-//   value    = integer | decimal | word | "[" integers "]" | "(" integers ")"   (a list may be empty or end
-//              in a comma)
+//   value    = integer | decimal | word | string | "[" items "]" | "(" items ")"
+//   items    = integers or None, with commas; may be empty or end in a comma
 //   word     = letters, digits, "_" and "."; begins with a letter
+//   string   = a word in single or double quotes
 //   integer  = ["-"] digits; fits in int64
 //
 // Blanks may stand between any two of them.
@@ -33,7 +35,8 @@ using Integers = FixedList<int64_t, 16>;
 struct Value {
   enum class Kind { integer, decimal, list, word };
   Kind kind = Kind::word;
-  Integers integers;  // integer: one
+  Integers integers;   // integer: one
+  uint32_t nones = 0;  // list: one bit per item that is None, and 0 in `integers`
   double decimal = 0;
   std::string_view text;  // as written
   size_t at = 0;
@@ -52,8 +55,10 @@ struct Call {
   FixedList<Argument, 16> arguments;
 };
 
+enum class Forms : uint8_t { call, call_or_module };
+
 // Fills `call`, which must be new. The error, if there is one, is spec.length, spec.syntax or spec.number.
-std::optional<ir::Error> parse_call(std::string_view text, Call& call);
+std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms = Forms::call);
 
 // The candidate that `word` is most likely a misspelling of; empty if none is near.
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end);

@@ -36,7 +36,7 @@ Broken wrong_choice(const Value& value, std::span<const std::string_view> names)
 
 Broken read_dims(const Value& value, PoolSpec& spec, int64_t SpecDim::*member) {
   const bool is_list = value.kind == Value::Kind::list;
-  if (!is_list && value.kind != Value::Kind::integer)
+  if ((!is_list && value.kind != Value::Kind::integer) || value.nones != 0)
     return wrong_kind(value, "an integer, or a list with one per dim,");
   if (is_list && value.integers.size() != spec.dims.size()) return wrong_count(value, spec);
   for (size_t i = 0; i < spec.dims.size(); ++i) spec.dims[i].*member = value.integers[is_list ? i : 0];
@@ -75,7 +75,8 @@ Broken read_number(const Value& value, double& result) {
 }
 
 Broken read_list(const Value& value, std::string_view wanted, std::vector<int64_t>& result) {
-  if (value.kind != Value::Kind::list || value.integers.empty()) return wrong_kind(value, wanted);
+  if (value.kind != Value::Kind::list || value.integers.empty() || value.nones != 0)
+    return wrong_kind(value, wanted);
   result.assign(value.integers.begin(), value.integers.end());
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "frontend/dialects.h"
 #include "ir/text.h"
 #include "jit/backend.h"
 #include "runtime/compile.h"
@@ -18,7 +19,7 @@ namespace pooljit::tools {
 namespace {
 
 struct ShowArguments {
-  std::string spec, stage;
+  std::string spec, stage, dialect = "canonical";
   Options options;
 };
 
@@ -33,7 +34,6 @@ struct Subject {
 
 using Text = ir::Result<std::string>;
 
-Text show_spec(const Subject& subject) { return print(subject.spec); }
 Text show_nest(const Subject& subject) { return subject.nest.print(); }
 Text show_schedule(const Subject& subject) {
   return ir::print(runtime::chosen_schedule(subject.nest, subject.choices));
@@ -73,8 +73,9 @@ struct StageRow {
   Text (*show)(const Subject&);
   std::string_view note;
 };
+constexpr std::string_view spec_stage = "spec";  // also of specs that no other stage can do yet
 constexpr StageRow stages[] = {
-    {"spec", show_spec, "the canonical text of the spec"},
+    {spec_stage, nullptr, "the canonical text of the spec, or another dialect's with --as"},
     {"nest", show_nest, "which inputs make each output"},
     {"schedule", show_schedule, "how it will be computed"},
     {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},
@@ -83,13 +84,26 @@ constexpr StageRow stages[] = {
     {"asm", show_asm, "a disassembly, with the Program line of each instruction beside it"},
 };
 
-ir::Result<Exit> show(const ShowArguments& arguments) {
-  const auto spec = frontend::parse_spec(arguments.spec);
+ir::Result<Exit> show_spec(const ShowArguments& arguments) {
+  const auto spec = frontend::parse_meaning(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
+  for (const frontend::Dialect& dialect : frontend::dialects()) {
+    if (dialect.name != arguments.dialect) continue;
+    const Text text = print_as(dialect, *spec);
+    if (!text) return tl::unexpected(text.error());
+    fmt::print("{}\n", *text);
+  }
+  return Exit::ok;
+}
+
+ir::Result<Exit> show(const ShowArguments& arguments) {
   // A backend's name is checked for every stage, so that a misspelt one is not passed over.
   Options options = arguments.options;
   if (options.backend != "auto" && !runtime::find_engine(options.backend))
     return tl::unexpected(runtime::resolve(options).error());
+  if (arguments.stage == spec_stage) return show_spec(arguments);
+  const auto spec = frontend::parse_spec(arguments.spec);
+  if (!spec) return tl::unexpected(spec.error());
   options.backend = "interpreter";
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
@@ -119,6 +133,10 @@ void add_show(CLI::App& app, Action& action) {
   command->add_option("--stage", arguments->stage, "What to print; see below")
       ->required()
       ->check(CLI::IsMember(names));
+  std::vector<std::string> dialects;
+  for (const frontend::Dialect& dialect : frontend::dialects()) dialects.emplace_back(dialect.name);
+  command->add_option("--as", arguments->dialect, "Stage spec: the dialect to print it in")
+      ->check(CLI::IsMember(dialects));
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);

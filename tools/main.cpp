@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <string_view>
+#include <vector>
 
 #include "tools/command.h"
 
@@ -34,6 +37,16 @@ Exit usage_error(const std::string& message, const std::string& subcommand) {
 }
 
 // The command line as CLI11 understands it; the chosen subcommand leaves its action.
+// A benchdnn problem is a spec that begins like an option; it goes to the end, behind --.
+std::vector<const char*> arguments_of(int argc, char** argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  const auto problems =
+      std::stable_partition(arguments.begin(), arguments.end(),
+                            [](std::string_view argument) { return !argument.starts_with("--pool "); });
+  if (problems != arguments.end()) arguments.insert(problems, "--");
+  return arguments;
+}
+
 Exit parse_and_run(int argc, char** argv) {
   CLI::App app(description);
   app.name("pooljit");
@@ -51,7 +64,8 @@ Exit parse_and_run(int argc, char** argv) {
   });
 
   try {
-    app.parse(argc, argv);
+    const std::vector<const char*> arguments = arguments_of(argc, argv);
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::Success& asked_for_help) {
     app.exit(asked_for_help);
     return Exit::ok;

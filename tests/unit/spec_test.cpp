@@ -15,40 +15,11 @@
 #include "frontend/operators.h"
 #include "frontend/pool_spec.h"
 #include "frontend/rules.h"
+#include "tests/cases.h"
 #include "tests/matrix/specs.h"
 
 namespace pooljit::frontend {
 namespace {
-
-// A case of a golden file: "key: value" lines up to a blank line.
-struct Case {
-  int line = 0;
-  std::map<std::string, std::string> fields;
-};
-
-std::vector<Case> read_golden(const std::string& name) {
-  std::ifstream file(std::string(POOLJIT_GOLDEN_DIR) + "/spec/" + name);
-  EXPECT_TRUE(file) << name;
-  std::vector<Case> cases;
-  std::string text;
-  Case current;
-  for (int line = 1; std::getline(file, text); ++line) {
-    if (!text.empty() && text[0] == '#') continue;
-    if (text.empty()) {
-      if (!current.fields.empty()) cases.push_back(std::move(current));
-      current = {};
-      continue;
-    }
-    const size_t colon = text.find(':');
-    EXPECT_NE(colon, std::string::npos) << name << ":" << line;
-    if (current.fields.empty()) current.line = line;
-    const size_t value = std::min(colon + 2, text.size());  // behind one blank
-    current.fields[text.substr(0, colon)] = text.substr(value);
-  }
-  if (!current.fields.empty()) cases.push_back(std::move(current));
-  EXPECT_FALSE(cases.empty()) << name;
-  return cases;
-}
 
 std::string with_blanks(std::string text) {
   const size_t begin = text.find("{blanks:");
@@ -58,30 +29,27 @@ std::string with_blanks(std::string text) {
   return text.replace(begin, end - begin + 1, std::string(count, ' '));
 }
 
-// The spec of a text, whether or not the layers below can do it.
-ir::Result<PoolSpec> meaning(std::string_view text) { return parse_canonical(text).and_then(check_meaning); }
-
 std::string shown(const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ",")); }
 
 TEST(Spec, AcceptedTextsHaveTheirCanonicalTextAndShape) {
-  for (const Case& row : read_golden("accept.txt")) {
+  for (const test::Case& row : test::read_cases("spec/accept.txt")) {
     const std::string text = row.fields.at("accept");
     SCOPED_TRACE(fmt::format("accept.txt:{}: {}", row.line, text));
-    const auto spec = meaning(text);
+    const auto spec = parse_meaning(text);
     if (!spec) {
       ADD_FAILURE() << to_string(spec.error());
       continue;
     }
     const std::string canonical = row.fields.at("canonical") == "=" ? text : row.fields.at("canonical");
     EXPECT_EQ(print(*spec), canonical);
-    const auto again = meaning(canonical);
+    const auto again = parse_meaning(canonical);
     EXPECT_TRUE(again && *again == *spec);
     EXPECT_EQ(shown(output_shape(*spec)), row.fields.at("output"));
   }
 }
 
 TEST(Spec, RejectedTextsBreakTheirRule) {
-  for (const Case& row : read_golden("reject.txt")) {
+  for (const test::Case& row : test::read_cases("spec/reject.txt")) {
     const std::string text = with_blanks(row.fields.at("reject"));
     SCOPED_TRACE(fmt::format("reject.txt:{}: {}", row.line, row.fields.at("reject")));
     const auto spec = parse_spec(text);
@@ -97,12 +65,15 @@ TEST(Spec, RejectedTextsBreakTheirRule) {
 
 TEST(Spec, EveryRuleIsBrokenByAGoldenText) {
   std::set<std::string> broken;
-  for (const Case& row : read_golden("reject.txt")) broken.insert(row.fields.at("error"));
+  for (const char* file : {"spec/reject.txt", "dialects/torch.txt", "dialects/benchdnn.txt"})
+    for (const test::Case& row : test::read_cases(file))
+      if (row.fields.count("error")) broken.insert(row.fields.at("error"));
   for (const RuleInfo& rule : rule_table) EXPECT_TRUE(broken.count(std::string(rule.id))) << rule.id;
 }
 
 TEST(Spec, KindsOfErrorsFollowTheRule) {
-  EXPECT_EQ(parse_spec("onnx.MaxPool(float32[1,3,4,4], 2)").error().kind, ir::ErrorKind::unsupported);
+  EXPECT_EQ(parse_spec("F.fractional_max_pool2d(float32[1,3,4,4], 2)").error().kind,
+            ir::ErrorKind::unsupported);
   EXPECT_EQ(parse_spec("max_pool2d(float32[1,3,4,4], 9)").error().kind, ir::ErrorKind::invalid);
 }
 

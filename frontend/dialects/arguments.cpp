@@ -1,0 +1,103 @@
+#include "frontend/dialects/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "frontend/keywords.h"
+#include "frontend/rules.h"
+
+namespace pooljit::frontend {
+
+namespace {
+
+Broken broke(Rule rule, const Word& word, std::string_view hint = "") {
+  return broken(rule, fmt::format("got {}", quote(word.text, word.at)), hint).value();
+}
+
+Broken find_by_name(const Word& word, const Parameters& parameters, size_t& row) {
+  std::vector<std::string_view> names;
+  for (row = 0; row < parameters.names.size(); ++row) {
+    const bool is_allowed = parameters.allowed >> row & 1;
+    if (parameters.names[row] == word.text) return is_allowed ? std::nullopt : broke(Rule::option, word);
+    if (is_allowed) names.push_back(parameters.names[row]);
+  }
+  std::string hint = suggestion(word.text, names);
+  if (hint.empty()) hint = fmt::format("one of {}", fmt::join(names, ", "));
+  return broke(Rule::keyword, word, hint);
+}
+
+}  // namespace
+
+Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& binding) {
+  bool is_positional = true;  // after a name no position is left
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const auto& [word, value] = call.arguments[i];
+    size_t row = 0;
+    if (!word.text.empty()) {
+      is_positional = false;
+      if (auto error = find_by_name(word, parameters, row)) return error;
+    } else if (is_positional && i < parameters.positional.size()) {
+      row = parameters.positional[i];
+    } else {
+      return broke(Rule::positional, {value.text, value.at});
+    }
+    if (binding.seen >> row & 1)
+      return broken(Rule::duplicate,
+                    fmt::format("got {} again: {}", parameters.names[row], quote(value.text, value.at)))
+          .value();
+    binding.seen |= 1u << row;
+    binding.rows.push(static_cast<uint8_t>(row));
+  }
+  return std::nullopt;
+}
+
+bool is_none(const Value& value) { return value.kind == Value::Kind::word && value.text == "None"; }
+
+Broken read_dtype(const Word& word, PoolSpec& spec) {
+  const auto type = find_tensor_type(word.text);
+  if (type && ir::info(type->dtype).tensor) {
+    spec.dtype = type->dtype;
+    spec.quantized = type->quantized;
+    return std::nullopt;
+  }
+  if (type) return broke(Rule::unsupported_dtype, word);
+  std::vector<std::string_view> names;
+  for (const ir::DTypeInfo& row : ir::dtype_table)
+    if (row.tensor) names.push_back(row.spec_name);
+  return broke(Rule::dtype, word, suggestion(word.text, names));
+}
+
+Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpec& spec) {
+  const size_t rank = spec.dims.size(), count = call.dims.size();
+  const bool is_batched = count == rank + 2;
+  if (!is_batched && !(may_lack_batch && count == rank + 1))
+    return broken(Rule::rank, fmt::format("got {} dims for {}", count, call.name.text)).value();
+  if (is_batched) spec.batch = call.dims[0];
+  const bool is_last = order == DimOrder::channels_last;
+  spec.channels = call.dims[is_last ? count - 1 : count - rank - 1];
+  for (size_t i = 0; i < rank; ++i) spec.dims[i].input = call.dims[count - rank + i - (is_last ? 1 : 0)];
+  return std::nullopt;
+}
+
+Broken read_layout(const Word& word, PoolSpec& spec) {
+  if (word.text.empty()) return std::nullopt;
+  const auto layout = find_layout(word.text, spec.dims.size());
+  if (!layout) return broke(Rule::layout, word);
+  spec.layout = *layout;
+  return std::nullopt;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string_view best = nearest(word, candidates.data(), candidates.data() + candidates.size());
+  return best.empty() ? "" : fmt::format("did you mean {}?", best);
+}
+
+ir::Error unknown_operator(const Word& name, std::span<const std::string_view> names) {
+  // Its windows are random numbers of the caller's.
+  if (name.text.find("ractional") != std::string_view::npos) return *broke(Rule::unsupported_op, name);
+  return *broke(Rule::op, name, suggestion(name.text, names));
+}
+
+}  // namespace pooljit::frontend
