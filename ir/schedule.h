@@ -25,7 +25,7 @@ enum class Order : uint8_t {
   row_major,
   rows_first,  // the outer dimensions of a window before the innermost
   rolling      // neighbouring windows share what they have in common
-};  // in which the taps of a window are reduced
+};             // in which the taps of a window are reduced
 
 struct Schedule {
   Family family = Family::channels_last;

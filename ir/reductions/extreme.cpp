@@ -47,7 +47,7 @@ class ExtremeReducer final : public Reducer {
 
   int working_bytes() const override { return bytes_to_store(nest_.output.dtype, value_); }
   DType offset_dtype() const override { return offset_; }
-  int extra_registers() const override { return keeps_bits() ? 3 : 0; }
+  int extra_registers() const override { return keeps_bits() ? 6 : 0; }
   int64_t identity() const override { return identity_; }
   bool is_split() const override { return false; }
   bool is_idempotent() const override { return true; }

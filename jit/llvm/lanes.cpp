@@ -3,6 +3,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
 
@@ -169,13 +170,35 @@ llvm::Value* f32_to_bf16(llvm::IRBuilder<>& build, llvm::Type* to, llvm::Value* 
   return build.CreateTrunc(build.CreateSelect(build.CreateFCmpUNO(a, a), quiet, rounded), to);
 }
 
+// The first lanes, or more lanes of which the first count.
+llvm::Value* resized(llvm::IRBuilder<>& build, llvm::Value* a, unsigned lanes) {
+  const auto have = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
+  std::vector<int> list;
+  for (unsigned lane = 0; lane < lanes; ++lane) list.push_back(lane < have ? static_cast<int>(lane) : -1);
+  return have == lanes ? a : build.CreateShuffleVector(a, list);
+}
+
+// By the instruction: an fptrunc of an fpext would be folded, and leave a signalling NaN what it is.
+llvm::Value* f32_to_f16(llvm::IRBuilder<>& build, llvm::Value* a) {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
+  llvm::Value* const nearest_even = build.getInt32(0);
+  if (lanes == 16) {
+    llvm::Value* const nothing = llvm::PoisonValue::get(llvm::FixedVectorType::get(build.getInt16Ty(), 16));
+    return build.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_vcvtps2ph_512, {},
+                                 {a, nearest_even, nothing, build.getInt16(0xffff)});
+  }
+  const auto id = lanes == 8 ? llvm::Intrinsic::x86_vcvtps2ph_256 : llvm::Intrinsic::x86_vcvtps2ph_128;
+  llvm::Value* const source = resized(build, a, std::max(lanes, 4U));
+  return resized(build, build.CreateIntrinsic(id, {}, {source, nearest_even}), lanes);
+}
+
 // From or to f32.
 llvm::Value* convert_half(llvm::IRBuilder<>& build, DType to, DType from, llvm::Type* to_type,
                           llvm::Value* a) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(to_type)->getNumElements();
   auto* const halves = llvm::FixedVectorType::get(build.getHalfTy(), lanes);
   if (from == DType::f16) return build.CreateFPExt(build.CreateBitCast(a, halves), to_type);
-  if (to == DType::f16) return build.CreateBitCast(build.CreateFPTrunc(a, halves), to_type);
+  if (to == DType::f16) return f32_to_f16(build, a);
   if (to == DType::bf16) return f32_to_bf16(build, to_type, a);
   auto* const words = llvm::FixedVectorType::get(build.getInt32Ty(), lanes);
   return build.CreateBitCast(build.CreateShl(build.CreateZExt(a, words), 16), to_type);

@@ -111,6 +111,7 @@ inline std::vector<Case> conversion_cases(Isa isa, DType from) {
       const Value x = bundle.operand(type, values_for_cvt(from, to.dtype));
       const bool any_nan = ir::is_float(to.dtype) && !ir::is_half(from) && !ir::is_half(to.dtype);
       bundle.result(fmt::format("cvt {}", to.text), b.cvt(to.dtype, x), any_nan);
+      if (ir::is_half(from)) bundle.result("there and back", b.cvt(from, b.cvt(to.dtype, any)));
       const bool narrows =
           !ir::is_float(from) && !ir::is_float(to.dtype) && ir::bytes(to.dtype) < ir::bytes(from);
       if (narrows) bundle.result(fmt::format("cvt {} saturate", to.text), b.cvt(to.dtype, any, true));
