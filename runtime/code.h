@@ -11,6 +11,7 @@
 #include "ir/nest.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
+#include "jit/backend.h"
 #include "runtime/split.h"
 
 namespace pooljit::runtime {
@@ -36,6 +37,12 @@ struct CodeInfo {
   std::chrono::nanoseconds compile_time{};
 };
 
+// What proofs look at.
+struct MachineCode {
+  const jit::CodeBlob* blob;
+  std::span<const ir::Param> params;
+};
+
 class Code {
  public:
   explicit Code(CodeInfo code_info) : info(std::move(code_info)) {}
@@ -45,6 +52,8 @@ class Code {
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
+  // Absent: it runs none.
+  virtual std::optional<MachineCode> machine() const { return std::nullopt; }
 
   CodeInfo info;  // complete when the code is handed out
 };

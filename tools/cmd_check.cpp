@@ -1,6 +1,5 @@
 // `pooljit check`: every engine against every other and against the oracle, on one spec or on a file of them.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "tools/engine.h"
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
+#include "tools/progress.h"
 
 namespace pooljit::tools {
 namespace {
@@ -60,25 +60,6 @@ int64_t& count_of(Tally& tally, ir::ErrorKind kind) {
   }
   return tally.failed;
 }
-
-// The line that a terminal shows while it waits; in a pipe there is none.
-class Progress {
- public:
-  explicit Progress(size_t total) : total_(total) {}
-
-  void show(size_t number, const std::string& name) const {
-    if (!shown_) return;
-    fmt::print(stderr, "\r\x1b[K[{}/{}] {}", number, total_, name);
-    std::fflush(stderr);
-  }
-  void clear() const {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-
- private:
-  size_t total_;
-  bool shown_ = ::isatty(STDERR_FILENO) != 0;
-};
 
 using Report = ir::Result<runtime::CheckReport>;
 

@@ -25,6 +25,7 @@ using Action = std::function<ir::Result<Exit>()>;
 void add_run(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
+void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 

@@ -1,0 +1,72 @@
+// What is known of registers and stack at one place of machine code, whatever the data: the values of the
+// abstract interpretation in jit/inspect.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace pooljit::jit {
+
+// What pointers are made of: the argument block, the stack on entry and after alignment, the six registers
+// that a function keeps, the words of the argument block that are pointers.
+enum Base : uint8_t { base_args, base_stack, base_aligned_stack, base_saved, base_param = base_saved + 6 };
+inline constexpr size_t most_params = 32;
+inline constexpr size_t bases = base_param + most_params;
+
+// A word: a sum of bases, each times a small number, and a number.
+struct Word {
+  std::array<int8_t, bases> times{};
+  bool is_data = false;   // depends on tensor elements
+  bool is_mixed = false;  // independent of data, but of which bases is not known
+  bool is_exact = false;  // the number is `offset`
+  int64_t offset = 0;
+  bool operator==(const Word&) const = default;
+
+  static Word number() { return {}; }
+  static Word data() {
+    Word word;
+    word.is_data = true;
+    return word;
+  }
+  static Word mixed() {
+    Word word;
+    word.is_mixed = true;
+    return word;
+  }
+  static Word exact(int64_t value) {
+    Word word;
+    word.is_exact = true;
+    word.offset = value;
+    return word;
+  }
+  static Word pointer(size_t base) {
+    Word word = exact(0);
+    word.times[base] = 1;
+    return word;
+  }
+  bool has_base() const;
+  // The one base that it is an offset from; `bases` if there is none.
+  size_t base() const;
+};
+
+// a + factor * b.
+Word plus(const Word& a, const Word& b, int64_t factor);
+// Either of two.
+Word either(const Word& a, const Word& b);
+
+struct State {
+  std::array<Word, 16> words{};    // general registers
+  std::array<bool, 32> vectors{};  // whether they depend on data
+  std::array<bool, 8> masks{};     // k0 to k7
+  bool flags = false;
+  std::map<std::pair<size_t, int64_t>, Word> stack;  // 8 bytes each, by base and offset
+  bool operator==(const State&) const = default;
+
+  // Takes in what else may be true here; true if that changed anything.
+  bool join(const State& other);
+};
+
+}  // namespace pooljit::jit

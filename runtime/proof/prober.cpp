@@ -1,0 +1,264 @@
+#include "runtime/proof/prober.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/float_format.h"
+#include "ir/reference.h"
+#include "runtime/guarded_buffer.h"
+#include "runtime/proof/tensor.h"
+
+namespace pooljit::runtime {
+namespace {
+
+using Extent = int64_t ir::NestDim::*;
+
+// More single tasks than these are taken in ranges.
+constexpr int64_t most_cells = 4096;
+
+ir::View packed(ir::DType dtype, const ir::PoolNest& nest, Extent extent) {
+  ir::View view;
+  view.dtype = dtype;
+  view.strides.resize(nest.dims.size());
+  int64_t stride = 1;
+  for (size_t d = nest.dims.size(); d-- > 0; stride *= nest.dims[d].*extent) view.strides[d] = stride;
+  view.channel_stride = view.batch_stride = stride;
+  return view;
+}
+
+// The nest of one plane, numbered row-major in itself: what the oracle evaluates.
+ir::PoolNest one_plane(ir::PoolNest nest) {
+  nest.channels = 1;
+  nest.input = packed(nest.input.dtype, nest, &ir::NestDim::input);
+  nest.output = packed(nest.output.dtype, nest, &ir::NestDim::output);
+  nest.index_scope = ir::IndexScope::plane;
+  nest.column_major = false;
+  if (nest.indices) nest.indices = packed(ir::DType::i64, nest, &ir::NestDim::output);
+  return nest;
+}
+
+std::vector<std::byte> to_bytes(const Plane& plane, int64_t width) {
+  std::vector<std::byte> bytes(plane.size() * size_t(width));
+  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&bytes[i * size_t(width)], &plane[i], size_t(width));
+  return bytes;
+}
+
+Plane from_bytes(const std::vector<std::byte>& bytes, int64_t width) {
+  Plane plane(bytes.size() / size_t(width), 0);
+  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&plane[i], &bytes[i * size_t(width)], size_t(width));
+  return plane;
+}
+
+std::vector<int64_t> unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent) {
+  std::vector<int64_t> at(dims.size());
+  for (size_t d = dims.size(); d-- > 0; number /= dims[d].*extent) at[d] = number % (dims[d].*extent);
+  return at;
+}
+
+class Prober {
+ public:
+  Prober(const Code& code, int64_t batch)
+      : code_(code),
+        nest_(code.info.nest),
+        plane_nest_(one_plane(nest_)),
+        batch_(batch),
+        input_(nest_, nest_.input, batch, &ir::NestDim::input),
+        output_(nest_, nest_.output, batch, &ir::NestDim::output) {
+    report_.batch = batch;
+    if (nest_.indices) indices_.emplace(nest_, *nest_.indices, batch, &ir::NestDim::output);
+    for (int64_t n = 0; nest_.indices && n < batch; ++n)
+      for (int64_t c = 0; c < nest_.channels; ++c)
+        index_addend_.push_back(n * ir::index_rule(nest_).batch + c * ir::index_rule(nest_).channel);
+  }
+
+  ir::Result<ProbeReport> run() {
+    auto place = make_place(GuardedBuffer::Flush::last_byte, 0);
+    if (!place) return tl::unexpected(place.error());
+    for_each_probe(nest_, batch_, [&](const Probe& one) { return passes(one, *place); });
+    if (!is_extremum(nest_) && report_.failure.empty()) {
+      report_.rounds = rounds_needed(nest_);
+      for (int64_t i = 0; i < report_.rounds.rounds; ++i)
+        if (!passes(random_probe(nest_, report_.rounds, uint64_t(i) + 1), *place)) break;
+    }
+    if (report_.failure.empty())
+      if (auto done = check_memory(); !done) return tl::unexpected(done.error());
+    return std::move(report_);
+  }
+
+ private:
+  struct Place {
+    GuardedBuffer input, output, indices;
+    int64_t shift;  // bytes from where the buffers begin to the first elements
+
+    Call call(int64_t batch, bool has_indices) const {
+      return {input.data() + shift, output.data() + shift, has_indices ? indices.data() + shift : nullptr,
+              batch};
+    }
+  };
+
+  ir::Result<Place> make_place(GuardedBuffer::Flush flush, int64_t shift) {
+    std::vector<GuardedBuffer> made;
+    const int64_t sizes[] = {input_.span() * input_.width(), output_.span() * output_.width(),
+                             indices_ ? indices_->span() * indices_->width() : 0};
+    for (int64_t size : sizes) {
+      auto buffer = GuardedBuffer::make(size_t(size + shift), flush);
+      if (!buffer) return tl::unexpected(buffer.error());
+      made.push_back(std::move(*buffer));
+    }
+    return Place{std::move(made[0]), std::move(made[1]), std::move(made[2]), shift};
+  }
+
+  struct Expected {
+    std::vector<Plane> outputs, indices;
+  };
+
+  Expected evaluate(const Probe& probe) const {
+    Expected expected;
+    const int64_t in = ir::bytes(nest_.input.dtype), out = ir::bytes(nest_.output.dtype);
+    for (const Plane& plane : probe.planes) {
+      const std::vector<std::byte> input = to_bytes(plane, in);
+      std::vector<std::byte> output(output_.positions() * size_t(out));
+      std::vector<int64_t> indices(nest_.indices ? output_.positions() : 0);
+      ir::evaluate(plane_nest_, 1, input.data(), output.data(), nest_.indices ? indices.data() : nullptr);
+      expected.outputs.push_back(from_bytes(output, out));
+      expected.indices.emplace_back();
+      for (size_t i = 0; i < indices.size(); ++i) expected.indices.back().push_back(numbered(indices[i], i));
+    }
+    return expected;
+  }
+
+  // A row-major index in the plane as the nest numbers it, without channel and batch.
+  uint64_t numbered(int64_t row_major, size_t output) const {
+    if (row_major < 0) return ~uint64_t{0};
+    const ir::IndexRule rule = ir::index_rule(nest_);
+    const auto tap = unravel(row_major, nest_.dims, &ir::NestDim::input);
+    const auto place = unravel(int64_t(output), nest_.dims, &ir::NestDim::output);
+    int64_t index = 0;
+    for (size_t d = 0; d < tap.size(); ++d) {
+      const ir::Window window = nest_.dims[d].window(place[d]);
+      const int64_t at = rule.of_window ? (tap[d] - window.first) / window.step + window.first_tap : tap[d];
+      index += at * rule.dims[d];
+    }
+    return uint64_t(index);
+  }
+
+  bool passes(const Probe& probe, const Place& place) {
+    ++report_.probes[size_t(probe.part)];
+    const auto chosen = [&](size_t plane) {
+      return probe.chosen ? probe.chosen(int64_t(plane) / nest_.channels, int64_t(plane) % nest_.channels)
+                          : size_t{0};
+    };
+    input_.scatter(probe.planes, chosen, place.input.data() + place.shift);
+    const Expected expected = evaluate(probe);
+    for (const int cells : {1, 0}) {
+      execute(place, cells);
+      compare(probe.part, expected, chosen, place);
+      if (!report_.failure.empty()) return false;
+    }
+    return true;
+  }
+
+  // cells: how many ranges the tasks are cut into; 0: as many as there are tasks, if they are not too many.
+  void execute(const Place& place, int cells) {
+    std::vector<int64_t> extents;
+    int64_t tasks = 1;
+    for (const ir::TaskDim& task : code_.info.tasks) {
+      extents.push_back(task.extent == ir::TaskDim::batch_extent ? batch_ : task.extent);
+      tasks *= extents.back();
+    }
+    // Another pattern each time: what is not written must not pass for what was.
+    const auto canary = static_cast<std::byte>(cells == 1 ? 0xa5 : 0x5a);
+    std::ranges::fill(place.output.bytes(), canary);
+    std::ranges::fill(place.indices.bytes(), canary);
+    const Grid grid(extents, cells == 1 ? 1 : int(std::min(tasks, most_cells)));
+    const Call call = place.call(batch_, nest_.indices.has_value());
+    for (int64_t cell = grid.cells(); cell-- > 0;) code_.run(call, grid.ranges(cell));
+    ++report_.runs;
+  }
+
+  void compare(Part part, const Expected& expected, const Lattice::Chosen& chosen, const Place& place) {
+    const auto describe = [&](std::string_view what, const Lattice::Difference& d) {
+      report_.failure = fmt::format(
+          "{}: {} at n={} c={} [{}] is 0x{:x}, not 0x{:x}", info(part).text, what,
+          int64_t(d.plane) / nest_.channels, int64_t(d.plane) % nest_.channels,
+          fmt::join(unravel(int64_t(d.position), nest_.dims, &ir::NestDim::output), ","), d.found, d.wanted);
+    };
+    const ir::DType dtype = nest_.output.dtype;
+    const auto agrees = [&](uint64_t wanted, uint64_t found) {
+      return ir::is_nan_bits(dtype, wanted) && ir::is_nan_bits(dtype, found);
+    };
+    if (const auto difference =
+            output_.compare(expected.outputs, chosen, {}, agrees, place.output.data() + place.shift))
+      return describe("the output", *difference);
+    if (!indices_) return;
+    const auto never = [](uint64_t, uint64_t) { return false; };
+    if (const auto difference = indices_->compare(expected.indices, chosen, index_addend_, never,
+                                                  place.indices.data() + place.shift))
+      describe("the index", *difference);
+  }
+
+  // --- memory: addresses do not depend on data, so one input shows what any would
+
+  ir::Result<void> check_memory() {
+    const Rounds rounds = is_extremum(nest_) ? Rounds{1, 0, 2, false} : report_.rounds;
+    Probe probe = random_probe(nest_, rounds, 0);
+    probe.part = Part::memory;
+    const int64_t width = std::max(input_.width(), int64_t{1});
+    for (const auto flush : {GuardedBuffer::Flush::first_byte, GuardedBuffer::Flush::last_byte})
+      for (int64_t shift = 0; shift < width; ++shift) {
+        // Against the page in front, only what is not shifted lies flush; behind, everything does.
+        auto place = make_place(flush, shift);
+        if (!place) return tl::unexpected(place.error());
+        fill_gaps(*place);
+        if (!passes(probe, *place)) return {};
+        check_canaries(*place);
+        if (!report_.failure.empty()) return {};
+      }
+    return {};
+  }
+
+  // What lies between the elements of the input would win, or change every sum.
+  void fill_gaps(const Place& place) const {
+    const ir::DType dtype = nest_.input.dtype;
+    const uint64_t bits = ir::is_float(dtype) ? ir::quiet_nan_bits(dtype)
+                                              : ir::bits_of_integer(dtype, is_extremum(nest_) ? -1 : 77);
+    std::byte* const first = place.input.data() + place.shift;
+    for (int64_t i = 0; i < input_.span(); ++i)
+      std::memcpy(first + i * input_.width(), &bits, size_t(input_.width()));
+  }
+
+  void check_canaries(const Place& place) {
+    check_canaries(output_, place.output, place.shift, "output");
+    if (indices_) check_canaries(*indices_, place.indices, place.shift, "indices");
+  }
+
+  void check_canaries(const Lattice& lattice, const GuardedBuffer& memory, int64_t shift,
+                      std::string_view what) {
+    std::vector<bool> owned(memory.size(), false);
+    lattice.for_each_offset([&](int64_t element) {
+      std::fill_n(owned.begin() + shift + element * lattice.width(), lattice.width(), true);
+    });
+    for (size_t i = 0; i < owned.size() && report_.failure.empty(); ++i)
+      if (!owned[i] && memory.bytes()[i] != std::byte{0x5a})
+        report_.failure = fmt::format("memory: byte {} of the {} belongs to no element and was written",
+                                      int64_t(i) - shift, what);
+  }
+
+  const Code& code_;
+  const ir::PoolNest& nest_;
+  const ir::PoolNest plane_nest_;
+  int64_t batch_;
+  Lattice input_, output_;
+  std::optional<Lattice> indices_;
+  std::vector<int64_t> index_addend_;
+  ProbeReport report_;
+};
+
+}  // namespace
+
+ir::Result<ProbeReport> probe(const Code& code, int64_t batch) { return Prober(code, batch).run(); }
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,81 @@
+#include "runtime/proof/shrink.h"
+
+#include <algorithm>
+
+#include "frontend/check.h"
+#include "runtime/proof/probes.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// Vectors times unrolling steps by at most so many channels or outputs; loops over other dimensions by fewer.
+constexpr int64_t channel_step = 64, inner_step = 64, outer_step = 4;
+
+// What a smaller tensor may cost more than a whole one.
+constexpr double large_window_factor = 20;
+
+// The smallest extent with the remainder of `extent` by `step` that is at least `least`.
+int64_t smaller(int64_t extent, int64_t step, int64_t least) {
+  const int64_t rest = extent % step;
+  return std::min(extent, rest + std::max<int64_t>(least - rest + step - 1, 0) / step * step);
+}
+
+double product(const ir::PoolNest& nest, const std::vector<int64_t>& factors) {
+  double result = double(nest.channels);
+  for (int64_t factor : factors) result *= double(factor);
+  return result;
+}
+
+}  // namespace
+
+double probing_work(const ir::PoolNest& nest, int64_t batch) {
+  double points = 1, cuts = 1;
+  std::vector<int64_t> inputs, outputs;
+  for (const ir::NestDim& dim : nest.dims) {
+    const int64_t reach = (dim.most_taps() - 1) * dim.tap_step() + 1;
+    points *= double(std::min(reach, dim.input));
+    cuts *= double(std::min(2 * reach - 1, dim.input));
+    inputs.push_back(dim.input);
+    outputs.push_back(dim.output);
+  }
+  constexpr double separating = 60;
+  const bool has_nans = ir::is_float(nest.input.dtype);
+  double probes = separating, planes = 1;
+  if (is_extremum(nest)) {
+    probes += (has_nans ? 5 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
+  } else {
+    planes = 16;
+    probes += (has_nans ? points : 0) + double(rounds_needed(nest).rounds);
+  }
+  const double taps = double(nest.full_taps());
+  const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + taps / 8));
+  const double oracle = planes * product(nest, outputs) / double(nest.channels) * taps / 4;
+  return probes * (visits + oracle);
+}
+
+std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work) {
+  if (!spec.strides.empty() || !spec.output_strides.empty()) return std::nullopt;
+  frontend::PoolSpec small = spec;
+  const auto fits = [&]() -> bool {
+    const auto checked = frontend::check_spec(small);
+    return checked && probing_work(make_nest(*checked), 1) <= most_work;
+  };
+  if (small.batch) small.batch = std::min(*small.batch, int64_t{1});
+  small.channels = smaller(spec.channels, channel_step, 2 * channel_step);
+  for (size_t d = 0; d < spec.dims.size() && !fits(); ++d) {
+    const frontend::SpecDim& dim = spec.dims[d];
+    const bool is_inner = d + 1 == spec.dims.size();
+    const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
+    // Where windows follow from the extent, another extent has other windows.
+    if (dim.adaptive_output != 0 || dim.kernel >= dim.input) continue;
+    const int64_t step = (is_inner ? inner_step : outer_step) * dim.stride;
+    small.dims[d].input = smaller(dim.input, step, 2 * reach + dim.pad_begin + 2 * step);
+  }
+  // Large windows take many probes, however small the tensor.
+  most_work *= large_window_factor;
+  if (!fits()) return std::nullopt;
+  auto checked = frontend::check_spec(std::move(small));
+  return checked ? std::optional(std::move(*checked)) : std::nullopt;
+}
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,17 @@
+// Specs whose tensors are too large to be probed: what they cost, and a smaller one with the same regions.
+#pragma once
+
+#include <optional>
+
+#include "frontend/pool_spec.h"
+
+namespace pooljit::runtime {
+
+// Elements that all probes together visit, about; some nanoseconds each.
+double probing_work(const ir::PoolNest& nest, int64_t batch);
+
+// The same pooling of a smaller tensor, if it is possible to make one that costs at most `most_work`: each
+// extent keeps its remainder by what loops step by and room for every border, the inside twice and the tail.
+std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work);
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,173 @@
+#include "runtime/proof/verify.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "frontend/pool_spec.h"
+#include "ir/prove.h"
+#include "runtime/memory_view.h"
+#include "runtime/proof/child.h"
+#include "runtime/proof/shrink.h"
+
+namespace pooljit::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Lane operations that the symbolic run of a Program may cost: about a second.
+constexpr double most_program_work = 300'000;
+// Bytes of a batch beyond which one batch has to do.
+constexpr int64_t most_bytes_for_two = 64 << 20;
+
+double work(const ir::PoolNest& nest) {
+  double taps = double(nest.channels) * double(nest.full_taps());
+  for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
+  return taps;
+}
+
+int64_t probed_batch(const ir::PoolNest& nest, std::optional<int64_t> spec_batch) {
+  const int64_t batch = std::min(spec_batch.value_or(1), int64_t{2});
+  const int64_t bytes = input_view(nest, 1).span_bytes() + output_view(nest, 1).span_bytes();
+  return bytes > most_bytes_for_two ? std::min(batch, int64_t{1}) : batch;
+}
+
+// What data may go through on its way to an output of this reduction: else no output would be what the
+// argument takes it for.
+std::string foreign_operation(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
+  using jit::DataOp;
+  if (facts.products) return "code: data is multiplied with data";
+  // Indices are computed with, and 16-bit floats are rounded by adding.
+  const bool only_moves = is_extremum(nest) && !nest.indices && ir::bytes(nest.input.dtype) != 2;
+  for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
+    if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
+  return "";
+}
+
+ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices, Proof& proof) {
+  if (work(nest) > most_program_work) return {};
+  const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
+  const auto program = make_program(nest, choices, stage);
+  if (!program) return tl::unexpected(program.error());
+  const auto proved = ir::prove(*program, nest, std::min(proof.probes.batch, int64_t{1}));
+  if (proved)
+    proof.program_outputs = proved->outputs;
+  else if (proved.error().kind != ir::ErrorKind::unsupported)
+    proof.failure = "program: " + ir::to_string(proved.error());
+  return {};
+}
+
+void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
+  if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
+  const Rounds& rounds = proof.probes.rounds;
+  if (rounds.rounds > 0)
+    proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
+                                     rounds.log2_error,
+                                     rounds.one_fault ? ", if it is wrong by one tap" : ""));
+  if (!is_extremum(nest) && ir::is_float(nest.output.dtype))
+    proof.left.emplace_back("how sums of other than small whole numbers are rounded");
+}
+
+// Reads the bytes of code.
+void inspect(const Code& code, Proof& proof) {
+  const auto machine = code.machine();
+  if (!machine) return;
+  const auto facts = jit::inspect(*machine->blob, machine->params);
+  if (facts) {
+    proof.code = *facts;
+    proof.failure = foreign_operation(code.info.nest, *facts);
+  } else {
+    proof.failure = "code: " + facts.error().message;
+  }
+}
+
+ir::Result<void> probe_all(const Code& code, const Choices& choices, const ProofLimits& limits,
+                           Proof& proof) {
+  if (proof.ok() && !code.info.schedule.empty())
+    if (auto done = prove_program(code.info.nest, choices, proof); !done) return done;
+  if (!proof.ok() || proof.probes.batch == 0) return {};
+  auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
+  if (!report) return tl::unexpected(report.error());
+  proof.probes = std::move(*report);
+  proof.failure = proof.probes.failure;
+  return {};
+}
+
+ir::Result<std::shared_ptr<Code>> make_code(const frontend::PoolSpec& spec, const Choices& choices) {
+  const EngineInfo& engine = info(choices.engine);
+  auto code = engine.make(frontend::make_nest(spec), choices);
+  if (code) (*code)->info.backend = engine.text;
+  return code;
+}
+
+// The same layer, smaller: made by the same schedule where that suits it.
+ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& choices,
+                               const ProofLimits& limits, Proof& proof) {
+  const auto small = shrunk(spec, limits.work);
+  if (!small)
+    return ir::unsupported("prove.size", "the tensor is too large to be probed, and so are smaller ones like it",
+                           "pooljit verify --limit raises what probing may cost");
+  Choices same = choices;
+  same.schedule = chosen_schedule(frontend::make_nest(spec), choices);
+  auto code = make_code(*small, same);
+  if (!code) code = make_code(*small, choices);
+  if (!code) return tl::unexpected(code.error());
+  proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
+                                   frontend::print(*small), (*code)->info.schedule));
+  proof.probes.batch = probed_batch((*code)->info.nest, small->batch);
+  inspect(**code, proof);
+  return probe_all(**code, choices, limits, proof);
+}
+
+}  // namespace
+
+ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
+                             const ProofLimits& limits) {
+  const auto start = Clock::now();
+  Proof proof;
+  proof.spec = frontend::print(spec);
+  proof.backend = code.info.backend;
+  proof.isa = code.info.isa;
+  proof.schedule = code.info.schedule;
+  proof.probes.batch = probed_batch(code.info.nest, spec.batch);
+  inspect(code, proof);
+  const auto facts = proof.code;
+  if (proof.ok()) {
+    const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
+    const auto done =
+        is_large ? probe_smaller(spec, choices, limits, proof) : probe_all(code, choices, limits, proof);
+    if (!done) return tl::unexpected(done.error());
+  }
+  proof.code = facts;
+  if (proof.ok()) say_what_is_left(code.info.nest, proof);
+  proof.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return proof;
+}
+
+ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits) {
+  const auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  const auto code = make_code(*spec, choices);
+  if (!code) return tl::unexpected(code.error());
+  return prove_code(**code, *spec, choices, limits);
+}
+
+std::string print(const Proof& proof) {
+  std::string text = fmt::format("{}: {}\n    {} {} {}\n", proof.ok() ? "proved" : "NOT PROVED", proof.spec,
+                                 proof.backend, proof.isa, proof.schedule);
+  if (!proof.ok()) return text + "    " + proof.failure + "\n";
+  if (proof.code)
+    text += fmt::format("    code     {} instructions: {} branches, {} addresses, none depends on data\n",
+                        proof.code->instructions, proof.code->branches, proof.code->addresses);
+  if (proof.program_outputs > 0)
+    text += fmt::format("    program  {} elements, each made of exactly its window\n", proof.program_outputs);
+  for (size_t i = 0; i < part_count; ++i)
+    if (proof.probes.probes[i] > 0)
+      text += fmt::format("    {:8} {} probes: {}\n", info(Part(i)).text, proof.probes.probes[i],
+                          info(Part(i)).shows);
+  for (const std::string& sentence : proof.left) text += fmt::format("    left     {}\n", sentence);
+  return text + fmt::format("    {} runs with batch {}, {:.2f} s\n", proof.probes.runs, proof.probes.batch,
+                            proof.seconds);
+}
+
+}  // namespace pooljit::runtime

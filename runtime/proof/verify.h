@@ -1,0 +1,50 @@
+// Proof of a kernel's machine code, for every input. docs/proof.md has the argument. Four parts:
+//   code     the bytes are read: control flow, addresses and masks of stores do not depend on data
+//   (jit/inspect.h) program  the Program that the back end consumed is its nest (ir/prove.h); for tensors
+//   small enough probes   few inputs decide what the code does with all (runtime/proof/probes.h) memory
+//   nothing but the elements of the views is touched
+// Probes and memory run in a child process: what is wrong there is a crash.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "jit/inspect.h"
+#include "runtime/code.h"
+#include "runtime/engines.h"
+#include "runtime/proof/prober.h"
+
+namespace pooljit::runtime {
+
+struct ProofLimits {
+  double work = 2e9;      // elements that the probes visit; beyond it a smaller tensor is probed instead
+  double seconds = 1000;  // after which probing is given up
+};
+
+struct Proof {
+  std::string spec, backend, isa, schedule;
+  std::optional<jit::CodeFacts> code;  // absent: the engine runs no machine code
+  int64_t program_outputs = 0;         // proved in the Program; 0: too large
+  ProbeReport probes;
+  double seconds = 0;
+  std::vector<std::string> left;  // what is not proved, a sentence each
+  std::string failure;            // the first part that fails, and how; empty: proved
+  bool ok() const { return failure.empty(); }
+};
+
+// Proves code that was made for the spec by these choices. Where its tensors are too large to be probed, its
+// bytes are read, and code made the same way for a smaller tensor is probed; `left` says for which.
+// Errors: "prove.size", "system.memory", "system.process".
+ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
+                             const ProofLimits& limits = {});
+
+// Makes the code for a spec and proves it. Errors: those of parse_spec and of the engines.
+ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits = {});
+
+// For people, ending with a newline.
+std::string print(const Proof& proof);
+
+}  // namespace pooljit::runtime

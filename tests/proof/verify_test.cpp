@@ -1,0 +1,203 @@
+// The proof of machine code can succeed, for every engine, and can fail: each part is shown a kernel that
+// breaks it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "jit/inspect.h"
+#include "runtime/cpu_features.h"
+#include "runtime/proof/verify.h"
+
+namespace pooljit::runtime {
+namespace {
+
+using Role = ir::Param::Role;
+
+std::vector<Choices> native_choices() {
+  std::vector<Choices> all;
+  for (const EngineInfo& engine : engines())
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      if (engine.is_native && is_built(engine.engine) && can_run(isa.isa))
+        all.push_back({engine.engine, isa.isa, std::nullopt});
+  return all;
+}
+
+TEST(Verify, KernelsOfEachKindAreProved) {
+  for (const char* spec : {
+           "max_pool2d(float32[2,9,11,20], kernel_size=3, stride=2, padding=1, return_indices=True)",
+           "max_pool2d(float32[1,17,5,9]:nhwc, kernel_size=2, nan=ignore, zeros=first)",
+           "max_pool3d(uint8[1,3,5,6,7], kernel_size=2, padding=1)",
+           "max_pool1d(float32[2,3,40], kernel_size=3, dilation=2, output_strides=[240,80,2])",
+           "avg_pool2d(float32[2,5,9,20], kernel_size=3, stride=2, padding=1)",
+           "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], count_include_pad=False)",
+           "avg_pool1d(uint8[1,4,33], kernel_size=5, divisor_override=3)",
+       })
+    for (const Choices& choices : native_choices()) {
+      const auto proof = verify(spec, choices);
+      ASSERT_TRUE(proof) << spec << "\n" << ir::to_string(proof.error());
+      EXPECT_TRUE(proof->ok()) << print(*proof);
+      EXPECT_GT(proof->program_outputs, 0) << print(*proof);
+      EXPECT_GT(proof->probes.count(Part::memory), 0) << print(*proof);
+      EXPECT_LE(proof->probes.rounds.log2_error, proof->probes.rounds.rounds > 0 ? -64 : 0) << print(*proof);
+    }
+}
+
+TEST(Verify, ALargeTensorIsProbedSmaller) {
+  const auto proof = verify("max_pool2d(float32[1,64,500,500], kernel_size=3)", {}, {.work = 5e7});
+  ASSERT_TRUE(proof) << ir::to_string(proof.error());
+  EXPECT_TRUE(proof->ok()) << print(*proof);
+  ASSERT_FALSE(proof->left.empty());
+  EXPECT_NE(proof->left[0].find("what was probed is max_pool2d("), std::string::npos) << proof->left[0];
+  const auto none = verify("max_pool2d(float32[1,64,500,500], kernel_size=3)", {}, {.work = 10});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().id, "prove.size");
+}
+
+// --- code that does a little more than it should
+
+class Meddled final : public Code {
+ public:
+  using Meddle = std::function<void(const Call&)>;
+  Meddled(std::shared_ptr<const Code> code, Meddle meddle)
+      : Code(code->info), code_(std::move(code)), meddle_(std::move(meddle)) {}
+  void run(const Call& call, const TaskRanges& ranges) const override {
+    code_->run(call, ranges);
+    meddle_(call);
+  }
+
+ private:
+  std::shared_ptr<const Code> code_;
+  Meddle meddle_;
+};
+
+std::string failure(const char* text, const Meddled::Meddle& meddle) {
+  const auto spec = frontend::parse_spec(text);
+  const Choices choices = {Engine::xbyak, ir::Isa::avx2, std::nullopt};
+  const auto code = info(choices.engine).make(frontend::make_nest(*spec), choices);
+  const auto proof = prove_code(Meddled(*code, meddle), *spec, choices);
+  return proof ? proof->failure : ir::to_string(proof.error());
+}
+
+const char* const small = "max_pool1d(float32[1,2,10], kernel_size=3, return_indices=True)";
+const char* const averaged = "avg_pool1d(float32[1,2,10], kernel_size=3)";
+
+struct Wrong {
+  const char* spec;
+  Meddled::Meddle meddle;
+  const char* sentence;
+};
+
+const Wrong wrongs[] = {
+    {small, [](const Call&) {}, ""},
+    {small, [](const Call& call) { static_cast<float*>(call.output)[3] = 7; },
+     "value: the output at n=0 c=0 [3]"},
+    {small, [](const Call& call) { static_cast<int64_t*>(call.indices)[9] += 1; },
+     "value: the index at n=0 c=1 [1]"},
+    {small,
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       auto* y = static_cast<float*>(call.output);
+       y[2] = std::max(y[2], x[1]);
+     },
+     "outside: the output at n=0 c=0 [2]"},
+    {small,
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       auto* i = static_cast<int64_t*>(call.indices);
+       if (x[2] == x[3]) i[1] = 3;
+     },
+     "the index at n=0 c=0 [1]"},
+    {small,
+     [](const Call& call) {
+       auto* y = static_cast<float*>(call.output);
+       if (y[0] != y[0]) y[0] = 1;
+     },
+     "nan: the output at n=0 c=0 [0]"},
+    {small, [](const Call& call) { static_cast<volatile float*>(call.output)[16] = 0; },
+     "memory: the kernel died"},
+    {small, [](const Call& call) { static_cast<void>(static_cast<const volatile float*>(call.input)[20]); },
+     "memory: the kernel died"},
+    {small, [](const Call& call) { static_cast<void>(static_cast<const volatile float*>(call.input)[-1]); },
+     "memory: the kernel died"},
+    {"max_pool1d(float32[1,2,10], kernel_size=3, output_strides=[40,20,2])",
+     [](const Call& call) { static_cast<float*>(call.output)[1] = 0; }, "memory: byte 4 of the output"},
+    {averaged,
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[2] += (x[2] - x[3]) / 3;
+     },
+     "weight: the output at n=0 c=0 [2]"},
+    {averaged,
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[2] += 0 * x[9];
+     },
+     "outside: the output at n=0 c=0 [2]"},
+};
+
+TEST(Verify, EachPartCanFail) {
+  for (const Wrong& wrong : wrongs) {
+    const std::string why = failure(wrong.spec, wrong.meddle);
+    EXPECT_NE(why.find(wrong.sentence), std::string::npos) << wrong.sentence << "\n" << why;
+    EXPECT_EQ(why.empty(), *wrong.sentence == '\0') << why;
+  }
+}
+
+// --- bytes that no proof allows
+
+struct Bytes {
+  const char* assembly;
+  std::vector<uint8_t> code;
+  const char* sentence;  // empty: allowed
+};
+
+const std::vector<ir::Param> params = {
+    {Role::input, 0}, {Role::output, 0}, {Role::table, 0}, {Role::count, 0}};
+
+const Bytes listings[] = {
+    {"mov rax,[rdi]; vmovups ymm0,[rax]; mov rcx,[rdi+8]; vmovups [rcx],ymm0; ret",
+     {0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x00, 0x48, 0x8b, 0x4f, 0x08, 0xc5, 0xfc, 0x11, 0x01, 0xc3},
+     ""},
+    {"mov rax,[rdi+24]; dec rax; jnz back; ret",
+     {0x48, 0x8b, 0x47, 0x18, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3},
+     ""},
+    {"mov rax,[rdi]; mov rax,[rax]; dec rax; jnz back; ret",
+     {0x48, 0x8b, 0x07, 0x48, 0x8b, 0x00, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3},
+     "a branch that depends on data"},
+    {"mov rax,[rdi]; mov rcx,[rax]; vmovups ymm0,[rax+rcx]; ret",
+     {0x48, 0x8b, 0x07, 0x48, 0x8b, 0x08, 0xc5, 0xfc, 0x10, 0x04, 0x08, 0xc3},
+     "an address that depends on data"},
+    {"mov rax,[rdi+16]; mov rcx,[rax]; mov rax,[rdi]; vmovups ymm0,[rax+rcx]; ret",
+     {0x48, 0x8b, 0x47, 0x10, 0x48, 0x8b, 0x08, 0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x04, 0x08, 0xc3},
+     ""},
+    {"mov rax,[rdi]; vmovups ymm0,[rax]; vptest ymm0,ymm0; jz next; ret",
+     {0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x00, 0xc4, 0xe2, 0x7d, 0x17, 0xc0, 0x74, 0x00, 0xc3},
+     "not known to touch data"},
+    {"mov rax,[rdi]; mov [rax],rcx; ret",
+     {0x48, 0x8b, 0x07, 0x48, 0x89, 0x08, 0xc3},
+     "a write to what is no output"},
+    {"jmp rax", {0xff, 0xe0}, "an indirect branch"},
+    {"call next; ret", {0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3}, "it leaves the kernel"},
+    {"push rax; ret", {0x50, 0xc3}, "another stack pointer"},
+    {"xor ebx,ebx; ret", {0x31, 0xdb, 0xc3}, "a register changed that it has to keep"},
+    {"push rbx; xor ebx,ebx; pop rbx; ret", {0x53, 0x31, 0xdb, 0x5b, 0xc3}, ""},
+    {"jmp into the middle", {0xeb, 0xff, 0xc3}, "overlap"},
+    {"nop", {0x90}, "control leaves the code"},
+};
+
+TEST(Inspect, AllowsWhatIsIndependentOfData) {
+  for (const Bytes& bytes : listings) {
+    jit::CodeBlob blob;
+    blob.code = bytes.code;
+    blob.entry = reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(bytes.code.data()));
+    const auto facts = jit::inspect(blob, params);
+    EXPECT_EQ(facts.has_value(), *bytes.sentence == '\0')
+        << bytes.assembly << ": " << (facts ? "" : facts.error().message);
+    if (!facts)
+      EXPECT_NE(facts.error().message.find(bytes.sentence), std::string::npos) << facts.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::runtime

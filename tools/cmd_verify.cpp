@@ -1,0 +1,188 @@
+// `pooljit verify`: proves kernels right for every input, one spec or a file of them (docs/proof.md).
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/cpu_features.h"
+#include "runtime/options.h"
+#include "runtime/proof/verify.h"
+#include "tools/command.h"
+#include "tools/engine.h"
+#include "tools/interrupt.h"
+#include "tools/problem_file.h"
+#include "tools/progress.h"
+
+namespace pooljit::tools {
+namespace {
+
+struct VerifyArguments {
+  std::string spec, file;
+  Options options = {.backend = "all", .isa = "all"};
+  runtime::ProofLimits limits;
+  bool json = false, allow_unsupported = false;
+};
+
+struct Tally {
+  int64_t proved = 0, failed = 0, unsupported = 0, invalid = 0, system = 0, runs = 0;
+
+  void take(const ir::Result<runtime::Proof>& proof) {
+    if (proof) {
+      ++(proof->ok() ? proved : failed);
+      runs += proof->probes.runs;
+      return;
+    }
+    const ir::ErrorKind kind = proof.error().kind;
+    ++(kind == ir::ErrorKind::unsupported ? unsupported : kind == ir::ErrorKind::invalid ? invalid : system);
+  }
+  Exit exit(bool allow_unsupported) const {
+    if (failed != 0) return Exit::difference;
+    if (invalid != 0) return Exit::invalid;
+    if (system != 0) return Exit::system;
+    return unsupported != 0 && !allow_unsupported ? Exit::unsupported : Exit::ok;
+  }
+};
+
+// Every engine and ISA that is asked for: "all" is each back end of this build and each ISA of this machine.
+ir::Result<std::vector<runtime::Choices>> choices(const Options& options) {
+  std::vector<std::string> backends = {options.backend}, isas = {options.isa};
+  if (options.backend == "all") {
+    backends.clear();
+    for (const runtime::EngineInfo& engine : runtime::engines())
+      if (engine.is_native && runtime::is_built(engine.engine)) backends.emplace_back(engine.text);
+  }
+  if (options.isa == "all") {
+    isas.clear();
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      if (runtime::can_run(isa.isa)) isas.emplace_back(isa.text);
+  }
+  std::vector<runtime::Choices> all;
+  for (const std::string& backend : backends)
+    for (const std::string& isa : isas) {
+      const auto resolved = runtime::resolve({.backend = backend, .isa = isa, .schedule = options.schedule});
+      if (!resolved) return tl::unexpected(resolved.error());
+      all.push_back(*resolved);
+    }
+  return all;
+}
+
+nlohmann::json to_json(const runtime::Proof& proof) {
+  nlohmann::json probes;
+  for (size_t i = 0; i < runtime::part_count; ++i)
+    probes[std::string(info(runtime::Part(i)).text)] = proof.probes.probes[i];
+  nlohmann::json json = {{"spec", proof.spec},
+                         {"backend", proof.backend},
+                         {"isa", proof.isa},
+                         {"schedule", proof.schedule},
+                         {"proved", proof.ok()},
+                         {"failure", proof.failure},
+                         {"left", proof.left},
+                         {"program_outputs", proof.program_outputs},
+                         {"probes", probes},
+                         {"runs", proof.probes.runs},
+                         {"batch", proof.probes.batch},
+                         {"random_rounds", proof.probes.rounds.rounds},
+                         {"log2_error", proof.probes.rounds.log2_error},
+                         {"seconds", proof.seconds}};
+  if (proof.code)
+    json["code"] = {{"instructions", proof.code->instructions},
+                    {"branches", proof.code->branches},
+                    {"addresses", proof.code->addresses}};
+  return json;
+}
+
+ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
+  Tally tally;
+  for (const runtime::Choices& choice : all) {
+    const auto proof = runtime::verify(arguments.spec, choice, arguments.limits);
+    if (!proof) return tl::unexpected(proof.error());
+    if (arguments.json)
+      fmt::print("{}\n", to_json(*proof).dump());
+    else
+      fmt::print("{}", print(*proof));
+    std::fflush(stdout);
+    tally.take(proof);
+  }
+  return tally.exit(false);
+}
+
+void report(const VerifyArguments& arguments, const Problem& problem, const ir::Result<runtime::Proof>& proof,
+            const Progress& progress) {
+  if (arguments.json && proof) {
+    fmt::print("{}\n", to_json(*proof).dump());
+  } else if (!proof || !proof->ok()) {
+    progress.clear();
+    fmt::print("{}: {}", problem.name, proof ? print(*proof) : to_string(proof.error()) + "\n");
+  }
+  std::fflush(stdout);
+}
+
+ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
+  const auto problems = read_problems(arguments.file);
+  if (!problems) return tl::unexpected(problems.error());
+  catch_interrupt();
+  const auto start = std::chrono::steady_clock::now();
+  Tally tally;
+  const Progress progress(problems->size());
+  size_t done = 0;
+  for (const Problem& problem : *problems) {
+    progress.show(done + 1, problem.name);
+    for (const runtime::Choices& choice : all) {
+      const auto proof = runtime::verify(problem.spec, choice, arguments.limits);
+      if (interrupted()) break;
+      report(arguments, problem, proof, progress);
+      tally.take(proof);
+      if (!proof) break;  // the same for the others
+    }
+    if (interrupted()) break;
+    ++done;
+  }
+  progress.clear();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (!arguments.json)
+    fmt::print(
+        "{} of {} specs: {} kernels proved, {} not, {} specs unsupported, {} invalid, {} failed; {} runs, "
+        "{:.1f} s\n",
+        done, problems->size(), tally.proved, tally.failed, tally.unsupported, tally.invalid, tally.system,
+        tally.runs, elapsed.count());
+  return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
+}
+
+ir::Result<Exit> verify(const VerifyArguments& arguments) {
+  const auto all = choices(arguments.options);
+  if (!all) return tl::unexpected(all.error());
+  return arguments.file.empty() ? verify_one(arguments, *all) : verify_file(arguments, *all);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("verify", "Prove kernels right for every input");
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::Option_group* what = command->add_option_group("what to prove");
+  add_spec(*what, arguments->spec);
+  what->add_option("--file", arguments->file,
+                   "Prove each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
+  what->require_option(1);
+  command
+      ->add_option("--backend", arguments->options.backend,
+                   "all (that make machine code), or one: auto, xbyak, llvm, interpreter, reference")
+      ->capture_default_str();
+  command->add_option("--isa", arguments->options.isa, "all (that this machine has), auto, avx2 or avx512")
+      ->capture_default_str();
+  add_schedule(*command, arguments->options);
+  command->add_option("--limit", arguments->limits.seconds, "Seconds that the probes of one kernel may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "A JSON object per kernel");
+  command->add_flag("--allow-unsupported", arguments->allow_unsupported,
+                    "With --file: specs that pooljit does not support are no failure");
+  command->footer(
+      "What is proved, what is assumed and what is left: docs/proof.md.\n\n"
+      "  pooljit verify 'max_pool2d(float32[1,64,56,56], kernel_size=3, stride=2, return_indices=True)'\n"
+      "  pooljit verify --file bench/problems/networks.txt --allow-unsupported");
+  command->callback([&action, arguments] { action = [arguments] { return verify(*arguments); }; });
+}
+
+}  // namespace pooljit::tools
