@@ -13,8 +13,6 @@
 namespace pooljit::ir {
 namespace {
 
-bool is_extremum(Reduction reduction) { return reduction == Reduction::max; }
-
 // A tensor between no pages at all: the machine checks each access.
 struct Tensor {
   std::vector<uint8_t> memory;
@@ -115,11 +113,12 @@ class Prover {
   void check(const Place& place) {
     const auto where = [&](std::string_view what, const Unreadable& error) {
       return Unreadable{fmt::format("{} at n={} c={} [{}]: {}", what, place.n, place.c,
-                                    fmt::join(place.position, ","), error.why)};
+                                    fmt::join(place.position, ","), error.why),
+                        error.is_unsupported};
     };
     try {
       const TermId value = stored(Param::Role::output, nest_.output, place);
-      is_extremum(nest_.reduction) ? check_joined(value, place) : check_form(value, place);
+      is_extremum(nest_) ? check_joined(value, place) : check_form(value, place);
     } catch (const Unreadable& error) {
       throw where("output", error);
     }
@@ -206,7 +205,7 @@ class Prover {
   void check_form(TermId id, const Place& place) {
     if (!linear_) linear_.emplace(terms_.graph(), nest_.output.dtype);
     const Form& form = linear_->read(id);
-    const int64_t count = divisor(nest_, place.windows);
+    const int64_t count = nest_.reduction == Reduction::sum ? 1 : divisor(nest_, place.windows);
     const std::vector<int64_t> wanted = window(place);
     std::vector<int64_t> elements;
     for (const Form::Weight& part : form.weights) {
@@ -240,7 +239,17 @@ class Prover {
 
 }  // namespace
 
+bool is_extremum(const PoolNest& nest) {
+  return nest.reduction == Reduction::max || nest.reduction == Reduction::min;
+}
+
+bool is_linear(const PoolNest& nest) {
+  return nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
+}
+
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
+  if (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest)))
+    return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.indices && nest.input.strides[d] == 0)
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
@@ -249,6 +258,7 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
   try {
     return Prover(program, nest, batch).run();
   } catch (const Unreadable& error) {
+    if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
     return invalid("prove.program", error.why);
   }
 }

@@ -17,13 +17,18 @@
 
 namespace pooljit::ir {
 
+// Outputs are one of the window's elements, or a weighted sum of them. Neither: there is no proof yet.
+bool is_extremum(const PoolNest& nest);
+bool is_linear(const PoolNest& nest);
+
 struct ProgramProof {
   int64_t outputs = 0;  // elements, indices included
   int64_t terms = 0;    // different ones that the Program computes
 };
 
 // Errors: "prove.program" names the output and what is wrong with it, or what cannot be read; "interp.*";
-// unsupported: "prove.unsupported" for a reduction that has no reading.
+// unsupported: "prove.unsupported" for what has no reading: other reductions, and
+// divisions of integers by integers.
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
 
 }  // namespace pooljit::ir

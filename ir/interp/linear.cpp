@@ -99,7 +99,7 @@ Form Linear::make(TermId id) {
     case LaneTerm::Kind::input:
       return {{{term.imm, {1, 1}}}, {}};
     case LaneTerm::Kind::pack:
-      throw Unreadable{"an element that is put together from bytes of others"};
+      throw Unreadable{"an element that is put together from bytes of others", !is_float(output_)};
     default:
       return made_by(term);
   }
@@ -124,13 +124,16 @@ Form Linear::made_by(const LaneTerm& term) {
       break;
     case Op::cvt:
       return read(term.args[0]);
+    case Op::select:
+      return chosen(term);
     case Op::min:
     case Op::max:
       return clamped(term);
     default:
       break;
   }
-  throw Unreadable{fmt::format("{} of input elements", info(term.op).text)};
+  // Integers are divided in steps that have no reading.
+  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), !is_float(output_)};
 }
 
 Form Linear::scaled(const LaneTerm& term, bool divides) {
@@ -142,18 +145,33 @@ Form Linear::scaled(const LaneTerm& term, bool divides) {
   return times(read(term.args[1]), constant(term.args[0]));
 }
 
+// Whether a bound cuts off nothing that the output could hold, but for what floats near its end round to.
+bool Linear::is_beyond_output(const Rational& bound, bool above) const {
+  if (is_float(output_)) return false;
+  const int digits = info(output_).bits - (is_signed_int(output_) ? 1 : 0);
+  const double end = std::ldexp(1.0, digits), slack = digits > 16 ? std::ldexp(end, -24) : 0;
+  const double at = static_cast<double>(bound.numerator) / static_cast<double>(bound.denominator);
+  return above ? at >= end - 1 - slack : at <= (is_signed_int(output_) ? -end : 0);
+}
+
 // Clamping to the output's range, which the conversion to it would do.
 Form Linear::clamped(const LaneTerm& term) {
-  for (int i : {0, 1}) {
-    if (!graph_.is_constant(term.args[i]) || is_float(output_)) continue;
-    const int value_bits = info(output_).bits - (is_signed_int(output_) ? 1 : 0);
-    const Int128 most = (Int128{1} << value_bits) - 1;
-    const Int128 least = is_signed_int(output_) ? -most - 1 : 0;
-    const Rational bound = constant(term.args[i]);
-    if (bound.denominator == 1 && bound.numerator == (term.op == Op::min ? most : least))
+  for (int i : {0, 1})
+    if (graph_.is_constant(term.args[i]) && is_beyond_output(constant(term.args[i]), term.op == Op::min))
       return read(term.args[1 - i]);
-  }
-  throw Unreadable{fmt::format("{} of input elements", info(term.op).text)};
+  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), !is_float(output_)};
+}
+
+// A constant for a NaN, or for what lies beyond the output's range.
+Form Linear::chosen(const LaneTerm& term) {
+  const LaneTerm& mask = graph_[term.args[0]];
+  const bool is_guard =
+      mask.kind == LaneTerm::Kind::op && mask.op == Op::cmp && graph_.is_constant(term.args[1]);
+  const bool is_nan = is_guard && mask.pred == Predicate::un;
+  const bool is_above = is_guard && mask.pred == Predicate::ge && graph_.is_constant(mask.args[1]) &&
+                        is_beyond_output(constant(mask.args[1]), true);
+  if (!is_nan && !is_above) throw Unreadable{"select of input elements", !is_float(output_)};
+  return read(term.args[2]);
 }
 
 }  // namespace pooljit::ir

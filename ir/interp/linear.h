@@ -45,6 +45,8 @@ class Linear {
   Form made_by(const LaneTerm& term);
   Form scaled(const LaneTerm& term, bool divides);
   Form clamped(const LaneTerm& term);
+  Form chosen(const LaneTerm& term);
+  bool is_beyond_output(const Rational& bound, bool above) const;
   Rational constant(TermId id) const;
 
   const TermGraph& graph_;

@@ -19,6 +19,7 @@ namespace pooljit::ir {
 // Thrown where a Program does what no reading of it could prove.
 struct Unreadable {
   std::string why;
+  bool is_unsupported = false;  // it may well be right, but there is no reading of it
 };
 
 using TermId = int32_t;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/float_format.h"
+#include "ir/prove.h"
 #include "ir/reference.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/proof/tensor.h"
@@ -78,7 +79,7 @@ class Prober {
     auto place = make_place(GuardedBuffer::Flush::last_byte, 0);
     if (!place) return tl::unexpected(place.error());
     for_each_probe(nest_, batch_, [&](const Probe& one) { return passes(one, *place); });
-    if (!is_extremum(nest_) && report_.failure.empty()) {
+    if (!ir::is_extremum(nest_) && report_.failure.empty()) {
       report_.rounds = rounds_needed(nest_);
       for (int64_t i = 0; i < report_.rounds.rounds; ++i)
         if (!passes(random_probe(nest_, report_.rounds, uint64_t(i) + 1), *place)) break;
@@ -203,7 +204,7 @@ class Prober {
   // --- memory: addresses do not depend on data, so one input shows what any would
 
   ir::Result<void> check_memory() {
-    const Rounds rounds = is_extremum(nest_) ? Rounds{1, 0, 2, false} : report_.rounds;
+    const Rounds rounds = ir::is_extremum(nest_) ? Rounds{1, 0, 2, false} : report_.rounds;
     Probe probe = random_probe(nest_, rounds, 0);
     probe.part = Part::memory;
     const int64_t width = std::max(input_.width(), int64_t{1});
@@ -224,7 +225,7 @@ class Prober {
   void fill_gaps(const Place& place) const {
     const ir::DType dtype = nest_.input.dtype;
     const uint64_t bits = ir::is_float(dtype) ? ir::quiet_nan_bits(dtype)
-                                              : ir::bits_of_integer(dtype, is_extremum(nest_) ? -1 : 77);
+                                              : ir::bits_of_integer(dtype, ir::is_extremum(nest_) ? -1 : 77);
     std::byte* const first = place.input.data() + place.shift;
     for (int64_t i = 0; i < input_.span(); ++i)
       std::memcpy(first + i * input_.width(), &bits, size_t(input_.width()));

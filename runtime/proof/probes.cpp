@@ -7,6 +7,7 @@
 
 #include "ir/float_format.h"
 #include "ir/interp/provenance.h"
+#include "ir/prove.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -259,11 +260,9 @@ class Maker {
 
 const PartInfo& info(Part part) { return part_table[size_t(part)]; }
 
-bool is_extremum(const ir::PoolNest& nest) { return nest.reduction == ir::Reduction::max; }
-
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit) {
   Maker maker(nest, batch, visit);
-  is_extremum(nest) ? maker.extremum() : maker.sum();
+  ir::is_extremum(nest) ? maker.extremum() : maker.sum();
 }
 
 namespace {

@@ -54,6 +54,4 @@ struct Rounds {
 Rounds rounds_needed(const ir::PoolNest& nest);
 Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed);
 
-bool is_extremum(const ir::PoolNest& nest);
-
 }  // namespace pooljit::runtime

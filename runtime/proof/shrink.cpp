@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/check.h"
+#include "ir/prove.h"
 #include "runtime/proof/probes.h"
 
 namespace pooljit::runtime {
@@ -41,7 +42,7 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   constexpr double separating = 60;
   const bool has_nans = ir::is_float(nest.input.dtype);
   double probes = separating, planes = 1;
-  if (is_extremum(nest)) {
+  if (ir::is_extremum(nest)) {
     probes += (has_nans ? 5 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
   } else {
     planes = 16;

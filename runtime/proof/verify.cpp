@@ -38,7 +38,7 @@ std::string foreign_operation(const ir::PoolNest& nest, const jit::CodeFacts& fa
   using jit::DataOp;
   if (facts.products) return "code: data is multiplied with data";
   // Indices are computed with, and 16-bit floats are rounded by adding.
-  const bool only_moves = is_extremum(nest) && !nest.indices && ir::bytes(nest.input.dtype) != 2;
+  const bool only_moves = ir::is_extremum(nest) && !nest.indices && ir::bytes(nest.input.dtype) != 2;
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -64,7 +64,7 @@ void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
     proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
                                      rounds.log2_error,
                                      rounds.one_fault ? ", if it is wrong by one tap" : ""));
-  if (!is_extremum(nest) && ir::is_float(nest.output.dtype))
+  if (!ir::is_extremum(nest) && ir::is_float(nest.output.dtype))
     proof.left.emplace_back("how sums of other than small whole numbers are rounded");
 }
 
@@ -105,7 +105,8 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
                                const ProofLimits& limits, Proof& proof) {
   const auto small = shrunk(spec, limits.work);
   if (!small)
-    return ir::unsupported("prove.size", "the tensor is too large to be probed, and so are smaller ones like it",
+    return ir::unsupported("prove.size",
+                           "the tensor is too large to be probed, and so are smaller ones like it",
                            "pooljit verify --limit raises what probing may cost");
   Choices same = choices;
   same.schedule = chosen_schedule(frontend::make_nest(spec), choices);
@@ -124,6 +125,9 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                              const ProofLimits& limits) {
   const auto start = Clock::now();
+  if (code.info.nest.direction != ir::Direction::forward ||
+      !(ir::is_extremum(code.info.nest) || ir::is_linear(code.info.nest)))
+    return ir::unsupported("prove.unsupported", "no probes decide this reduction");
   Proof proof;
   proof.spec = frontend::print(spec);
   proof.backend = code.info.backend;

@@ -79,8 +79,8 @@ std::string failure(const char* text, const Meddled::Meddle& meddle) {
   return proof ? proof->failure : ir::to_string(proof.error());
 }
 
-const char* const small = "max_pool1d(float32[1,2,10], kernel_size=3, return_indices=True)";
-const char* const averaged = "avg_pool1d(float32[1,2,10], kernel_size=3)";
+const char* const small = "max_pool1d(float32[1,2,10], kernel_size=3, stride=1, return_indices=True)";
+const char* const averaged = "avg_pool1d(float32[1,2,10], kernel_size=3, stride=1)";
 
 struct Wrong {
   const char* spec;
@@ -120,7 +120,7 @@ const Wrong wrongs[] = {
      "memory: the kernel died"},
     {small, [](const Call& call) { static_cast<void>(static_cast<const volatile float*>(call.input)[-1]); },
      "memory: the kernel died"},
-    {"max_pool1d(float32[1,2,10], kernel_size=3, output_strides=[40,20,2])",
+    {"max_pool1d(float32[1,2,10], kernel_size=3, stride=1, output_strides=[40,20,2])",
      [](const Call& call) { static_cast<float*>(call.output)[1] = 0; }, "memory: byte 4 of the output"},
     {averaged,
      [](const Call& call) {
@@ -194,8 +194,9 @@ TEST(Inspect, AllowsWhatIsIndependentOfData) {
     const auto facts = jit::inspect(blob, params);
     EXPECT_EQ(facts.has_value(), *bytes.sentence == '\0')
         << bytes.assembly << ": " << (facts ? "" : facts.error().message);
-    if (!facts)
+    if (!facts) {
       EXPECT_NE(facts.error().message.find(bytes.sentence), std::string::npos) << facts.error().message;
+    }
   }
 }
 
