@@ -60,10 +60,13 @@ typedef struct pooljit_kernel pooljit_kernel;
  *   threads=N                                       (0, the default: as many as the process may use; tiny
  * layers stay on the calling thread) schedule=FAMILY(...)                            (as `pooljit show
  * --stage schedule` prints it; default: the best)
+ *   verify=0|1                                      (1: the code is proved right for every input before it is
+ * handed out; a child process runs it, for a fraction of a second to minutes)
  *
  * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
  * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
- * that does not suit the spec, "jit.memory" where executable memory is refused. */
+ * that does not suit the spec, "jit.memory" where executable memory is refused,
+ * "prove.*" with verify=1 where the code is not proved. */
 POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
 
 /* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -

@@ -99,6 +99,9 @@ struct Options {
   std::string schedule = {};
   // Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread.
   int threads = 0;
+  // Proves the code right for every input before it is handed out, in a child process; a fraction of a second
+  // to minutes. What is too large for that is proved on a smaller tensor: Kernel::proof() says which.
+  bool verify = false;
 };
 
 // How to run, where it differs from what the kernel was compiled with.
@@ -141,6 +144,8 @@ class POOLJIT_CXX_API Kernel {
   std::string_view schedule() const;   // chosen; empty for the reference
   // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
   size_t code_bytes() const;
+  // With Options::verify: what was proved, and what is left, for people; else empty.
+  std::string_view proof() const;
   // From text to callable, when the code was made. Other kernels may share it.
   std::chrono::nanoseconds compile_time() const;
 
@@ -151,7 +156,7 @@ class POOLJIT_CXX_API Kernel {
 };
 
 // Compiles, or finds the kernel in the cache. Errors: "spec.*", "runtime.options", "runtime.isa",
-// "backend.missing", "schedule.*", "jit.*".
+// "backend.missing", "schedule.*", "jit.*"; with Options::verify also "prove.*".
 POOLJIT_CXX_API Kernel compile(std::string_view spec, const Options& options = {});
 
 // "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".

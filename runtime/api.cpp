@@ -52,6 +52,7 @@ std::string_view Kernel::signature() const { return impl_->code().info.signature
 std::string_view Kernel::backend() const { return impl_->code().info.backend; }
 std::string_view Kernel::isa() const { return impl_->code().info.isa; }
 std::string_view Kernel::schedule() const { return impl_->code().info.schedule; }
+std::string_view Kernel::proof() const { return impl_->code().info.proof; }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
 

@@ -35,7 +35,8 @@ size_t Cache::TextHash::operator()(const TextView& view) const {
   // The options are few and short: their differences need to reach the hash, not to spread well.
   const Options& options = view.options;
   return hash(view.spec) + 31 * hash(options.backend) + 131 * hash(options.isa) +
-         (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads);
+         (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
+         (options.verify ? 257 : 0);
 }
 
 void Cache::touch(std::atomic<Time>& used) const {

@@ -90,7 +90,8 @@ class Cache {
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
       return a.spec == b.spec && a.options.backend == b.options.backend && a.options.isa == b.options.isa &&
-             a.options.schedule == b.options.schedule && a.options.threads == b.options.threads;
+             a.options.schedule == b.options.schedule && a.options.threads == b.options.threads &&
+             a.options.verify == b.options.verify;
     }
   };
   struct StringHash {

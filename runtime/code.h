@@ -31,6 +31,7 @@ struct CodeInfo {
   std::string_view backend;  // a row of runtime/engines.def
   std::string_view isa;      // a row of ir/isa.def, or "none"
   std::string schedule;      // empty: there is none
+  std::string proof;         // what was proved of it; empty: nothing was asked for
   std::vector<ir::TaskDim> tasks;
   size_t code_bytes = 0;  // of machine code
   size_t held_bytes = 0;  // of memory in all: what the cache counts

@@ -4,6 +4,7 @@
 
 #include "runtime/cache.h"
 #include "runtime/options.h"
+#include "runtime/proof/verify.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -15,6 +16,7 @@ struct Request {
   frontend::PoolSpec spec;
   Choices choices;
   int threads = 1;
+  bool verify = false;
 };
 
 ir::Result<Request> read_request(std::string_view spec_text, const Options& options) {
@@ -22,7 +24,7 @@ ir::Result<Request> read_request(std::string_view spec_text, const Options& opti
   if (!spec) return tl::unexpected(spec.error());
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
-  return Request{std::move(*spec), *choices, thread_count(options)};
+  return Request{std::move(*spec), *choices, thread_count(options), options.verify};
 }
 
 ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
@@ -33,6 +35,11 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   made.signature = frontend::signature(request.spec);
   made.backend = engine.text;
   made.compile_time = Clock::now() - start;
+  if (!request.verify) return *code;
+  const auto proof = prove_code(**code, request.spec, request.choices);
+  if (!proof) return tl::unexpected(proof.error());
+  if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
+  made.proof = print(*proof);
   return *code;
 }
 
@@ -47,7 +54,7 @@ ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options
   const auto start = Clock::now();
   auto request = read_request(spec_text, options);
   if (!request) return tl::unexpected(request.error());
-  const std::string key = cache_key(request->spec, request->choices);
+  const std::string key = cache_key(request->spec, request->choices) + (request->verify ? " verify=1" : "");
   const auto code = cache().get(key, [&] { return make_code(*request, start); });
   if (!code) return tl::unexpected(code.error());
   KernelPtr kernel = bind(std::move(*request), *code);

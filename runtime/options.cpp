@@ -13,7 +13,8 @@ namespace pooljit::runtime {
 namespace {
 
 constexpr std::string_view known_words =
-    "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N schedule=FAMILY(...)";
+    "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
+    "schedule=FAMILY(...)";
 
 // The next word of `text`; spaces inside parentheses belong to it.
 std::string_view take_word(std::string_view& text) {
@@ -34,8 +35,14 @@ bool parse_threads(std::string_view text, int& threads) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+bool parse_flag(std::string_view text, bool& flag) {
+  flag = text == "1";
+  return text == "0" || text == "1";
+}
+
 bool set_option(Options& options, std::string_view name, std::string_view value) {
   if (name == "threads") return parse_threads(value, options.threads);
+  if (name == "verify") return parse_flag(value, options.verify);
   std::string* text = name == "backend"    ? &options.backend
                       : name == "isa"      ? &options.isa
                       : name == "schedule" ? &options.schedule

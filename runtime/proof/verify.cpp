@@ -27,7 +27,8 @@ double work(const ir::PoolNest& nest) {
 }
 
 int64_t probed_batch(const ir::PoolNest& nest, std::optional<int64_t> spec_batch) {
-  const int64_t batch = std::min(spec_batch.value_or(1), int64_t{2});
+  // An empty batch's kernel serves the others, too.
+  const int64_t batch = std::clamp(spec_batch.value_or(1), int64_t{1}, int64_t{2});
   const int64_t bytes = input_view(nest, 1).span_bytes() + output_view(nest, 1).span_bytes();
   return bytes > most_bytes_for_two ? std::min(batch, int64_t{1}) : batch;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "jit/inspect.h"
+#include "pooljit.hpp"
 #include "runtime/cpu_features.h"
 #include "runtime/proof/verify.h"
 
@@ -52,6 +53,14 @@ TEST(Verify, ALargeTensorIsProbedSmaller) {
   const auto none = verify("max_pool2d(float32[1,64,500,500], kernel_size=3)", {}, {.work = 10});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().id, "prove.size");
+}
+
+TEST(Verify, CompileHandsOutProvedKernels) {
+  const char* const spec = "max_pool1d(float32[1,3,21], kernel_size=2)";
+  const pooljit::Kernel kernel = pooljit::compile(spec, pooljit::parse_options("verify=1 backend=xbyak"));
+  EXPECT_EQ(kernel.proof().substr(0, 18), "proved: max_pool1d") << kernel.proof();
+  EXPECT_EQ(pooljit::compile(spec).proof(), "");
+  EXPECT_EQ(pooljit::compile(spec, {.backend = "xbyak", .verify = true}).proof(), kernel.proof());
 }
 
 // --- code that does a little more than it should

@@ -43,7 +43,7 @@ class RejectedOptions : public testing::TestWithParam<const char*> {};
 TEST_P(RejectedOptions, AreNamed) { EXPECT_EQ(error_of(GetParam()), "runtime.options"); }
 INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
                          testing::Values("fast", "=", "isa", "isa=", "backend=", "threads=", "threads=x",
-                                         "threads=2x", "threads=-1", "threads=100000",
+                                         "threads=2x", "verify=", "verify=yes", "threads=-1", "threads=100000",
                                          "threads=99999999999999999999", "isa=sse2", "backend=gpu",
                                          "colour=red", "isa=avx2 fast"));
 
