@@ -1,0 +1,34 @@
+// Mutants: kernels with one planted fault, in the Program that Xbyak consumes (then emitted anew) or in the
+// emitted bytes. What proof and random testing say of each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pooljit::tests {
+
+struct MutantKind {
+  std::string_view name;
+  bool in_bytes;
+};
+std::vector<MutantKind> mutant_kinds();
+
+enum class Verdict : uint8_t { passes, caught, no_mutant };
+
+struct MutantResult {
+  std::string_view kind;
+  std::string spec, change;  // the instruction before and after
+  Verdict proof = Verdict::no_mutant, random = Verdict::no_mutant;
+  std::string why;  // what the proof says
+  // The mutated Program is proved symbolically to do the same: the fault is none (a lane that nobody reads, a
+  // store that a later one covers).
+  bool is_equivalent = false;
+};
+
+// One mutant of the kind, chosen by the seed. Runs in child processes. `proof` is no_mutant where the kind
+// has no place in the kernel that the seed picks.
+MutantResult try_mutant(const MutantKind& kind, uint64_t seed);
+
+}  // namespace pooljit::tests

@@ -1,0 +1,31 @@
+// A few planted faults of each kind, as a test; `build/tests/mutations` plants many and makes the table of
+// docs/proof.md.
+#include <gtest/gtest.h>
+
+#include "tests/proof/mutants.h"
+
+namespace pooljit::tests {
+namespace {
+
+constexpr uint64_t seeds = 14;  // each subject on each ISA once
+
+TEST(Mutations, TheProofCatchesMoreThanRandomTests) {
+  int64_t planted = 0, by_proof = 0, by_random = 0;
+  for (const MutantKind& kind : mutant_kinds()) {
+    int64_t of_kind = 0;
+    for (uint64_t seed = 0; seed < seeds && of_kind < 1; ++seed) {
+      const MutantResult result = try_mutant(kind, seed);
+      if (result.proof == Verdict::no_mutant) continue;
+      ++of_kind;
+      by_proof += result.proof == Verdict::caught || result.is_equivalent;
+      by_random += result.random == Verdict::caught;
+    }
+    EXPECT_GT(of_kind, 0) << kind.name;
+    planted += of_kind;
+  }
+  EXPECT_GE(by_proof * 10, planted * 9) << by_proof << " of " << planted;
+  EXPECT_GT(by_proof, by_random);
+}
+
+}  // namespace
+}  // namespace pooljit::tests
