@@ -28,6 +28,7 @@ void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
+void add_onnx(CLI::App& app, Action& action);  // only with POOLJIT_ONNX
 
 // "pooljit: id: message" and "hint: ..." on stderr; the exit code of the error's kind.
 Exit report(const ir::Error& error);

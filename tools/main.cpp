@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "tools/command.h"
@@ -18,7 +17,10 @@ using namespace pooljit;
 using tools::Exit;
 
 constexpr void (*subcommands[])(CLI::App&, tools::Action&) = {
-    tools::add_run, tools::add_show, tools::add_check, tools::add_verify, tools::add_bench, tools::add_list,
+    tools::add_run,  tools::add_show, tools::add_check, tools::add_verify, tools::add_bench, tools::add_list,
+#ifdef POOLJIT_WITH_ONNX
+    tools::add_onnx,
+#endif
 };
 
 constexpr const char* description =
@@ -37,17 +39,16 @@ Exit usage_error(const std::string& message, const std::string& subcommand) {
   return Exit::usage;
 }
 
-// The command line as CLI11 understands it; the chosen subcommand leaves its action.
-// A benchdnn problem is a spec that begins like an option; it goes to the end, behind --.
-std::vector<const char*> arguments_of(int argc, char** argv) {
-  std::vector<const char*> arguments(argv, argv + argc);
-  const auto problems =
-      std::stable_partition(arguments.begin(), arguments.end(),
-                            [](std::string_view argument) { return !argument.starts_with("--pool "); });
-  if (problems != arguments.end()) arguments.insert(problems, "--");
+// A benchdnn problem is a spec that begins like an option; a blank before it keeps CLI11 from taking it for
+// one.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (std::string& argument : arguments)
+    if (argument.starts_with("--pool ")) argument.insert(0, " ");
   return arguments;
 }
 
+// The command line as CLI11 understands it; the chosen subcommand leaves its action.
 Exit parse_and_run(int argc, char** argv) {
   CLI::App app(description);
   app.name("pooljit");
@@ -64,9 +65,11 @@ Exit parse_and_run(int argc, char** argv) {
     };
   });
 
+  const std::vector<std::string> arguments = arguments_of(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   try {
-    const std::vector<const char*> arguments = arguments_of(argc, argv);
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
+    app.parse(argc, pointers.data());
   } catch (const CLI::Success& asked_for_help) {
     app.exit(asked_for_help);
     return Exit::ok;

@@ -233,9 +233,10 @@ ir::Result<PoolSpec> parse_benchdnn(std::string_view text) {
   if (text.size() > 65536) return broken(Rule::length, fmt::format("got {}", text.size()));
   Problem problem;
   constexpr std::string_view blanks = " \t\r\n";
-  for (size_t begin = text.find_first_not_of(blanks); begin != std::string_view::npos;) {
+  const size_t first = text.find_first_not_of(blanks);  // positions count from here
+  for (size_t begin = first; begin != std::string_view::npos;) {
     const size_t end = std::min(text.find_first_of(blanks, begin), text.size());
-    if (auto error = read_word({text.substr(begin, end - begin), begin + 1}, problem))
+    if (auto error = read_word({text.substr(begin, end - begin), begin - first + 1}, problem))
       return tl::unexpected<ir::Error>(std::move(*error));
     begin = text.find_first_not_of(blanks, end);
   }

@@ -1,0 +1,157 @@
+// `pooljit onnx`: the pooling nodes of a model. `pooljit onnx-test`: folders in the layout of ONNX's backend
+// tests.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "frontend/dialects.h"
+#include "runtime/compile.h"
+#include "tools/buffer.h"
+#include "tools/command.h"
+#include "tools/onnx/model.h"
+
+namespace pooljit::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+ir::Result<Exit> list_nodes(const std::string& path) {
+  const auto model = read_model(path);
+  if (!model) return tl::unexpected(model.error());
+  for (const PoolNode& node : model->nodes) {
+    std::string text = node.problem;
+    if (text.empty()) {
+      const auto spec = frontend::parse_meaning(node.text);
+      text = spec ? print(*spec) : to_string(spec.error());
+    }
+    fmt::print("{}\t{}\n", node.name, text);
+  }
+  return Exit::ok;
+}
+
+// --- onnx-test
+
+// What ONNX's own runner of these tests allows. It says nothing of the order of additions.
+constexpr double relative_tolerance = 1e-3, absolute_tolerance = 1e-7;
+
+// The first difference of two tensors; empty if there is none.
+template <typename T>
+std::string difference(const std::byte* ours, const std::string& theirs, bool is_exact) {
+  for (size_t i = 0; i * sizeof(T) < theirs.size(); ++i) {
+    T a, b;
+    std::memcpy(&a, ours + i * sizeof(T), sizeof(T));
+    std::memcpy(&b, theirs.data() + i * sizeof(T), sizeof(T));
+    const auto x = static_cast<double>(a), y = static_cast<double>(b);
+    const double tolerance = is_exact ? 0 : relative_tolerance * std::abs(y) + absolute_tolerance;
+    if (a == b || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= tolerance) continue;
+    return fmt::format("element {} is {}, not {}", i, a, b);
+  }
+  return "";
+}
+
+std::string compare(const Buffer& ours, const OnnxTensor& theirs, bool is_exact) {
+  if (ours.size() != theirs.bytes.size())
+    return fmt::format("{} bytes, not {}", ours.size(), theirs.bytes.size());
+  if (theirs.dtype == "float32") return difference<float>(ours.data(), theirs.bytes, is_exact);
+  if (theirs.dtype == "float64") return difference<double>(ours.data(), theirs.bytes, is_exact);
+  if (theirs.dtype == "int64") return difference<int64_t>(ours.data(), theirs.bytes, true);
+  return std::memcmp(ours.data(), theirs.bytes.data(), ours.size()) == 0 ? "" : "bytes differ";
+}
+
+// What is wrong with one folder of inputs and outputs.
+ir::Result<std::string> run_data(const fs::path& folder, const runtime::Kernel& kernel) {
+  const auto tensor = [&](const char* name) { return read_tensor((folder / name).string()); };
+  const auto input = tensor("input_0.pb"), expected = tensor("output_0.pb");
+  if (!input) return tl::unexpected(input.error());
+  if (!expected) return tl::unexpected(expected.error());
+  const frontend::PoolSpec& spec = kernel.spec();
+  if (input->shape != kernel.input_shape() || input->dtype != ir::info(spec.dtype).spec_name)
+    return fmt::format("the input is {}[{}]", input->dtype, fmt::join(input->shape, ","));
+  if (expected->shape != kernel.output_shape())
+    return fmt::format("output [{}], not [{}]", fmt::join(kernel.output_shape(), ","),
+                       fmt::join(expected->shape, ","));
+  size_t elements = 1;
+  for (int64_t extent : kernel.output_shape()) elements *= static_cast<size_t>(extent);
+  const auto output = Buffer::allocate(elements * static_cast<size_t>(ir::bytes(output_dtype(spec))));
+  const auto indices = Buffer::allocate(spec.return_indices ? elements * sizeof(int64_t) : 0);
+  if (!output) return tl::unexpected(output.error());
+  if (!indices) return tl::unexpected(indices.error());
+  const auto ran =
+      kernel.run(input->bytes.data(), output->data(), spec.return_indices ? indices->data() : nullptr);
+  if (!ran) return tl::unexpected(ran.error());
+  std::string wrong = compare(*output, *expected, spec.reduction == ir::Reduction::max);
+  if (!wrong.empty() || !spec.return_indices) return wrong;
+  const auto places = tensor("output_1.pb");
+  if (!places) return tl::unexpected(places.error());
+  wrong = compare(*indices, *places, true);
+  return wrong.empty() ? wrong : "Indices: " + wrong;
+}
+
+// What is wrong with one test: its model has one node, a pooling.
+ir::Result<std::string> run_test(const fs::path& folder, const Options& options, int& sets) {
+  const auto model = read_model((folder / "model.onnx").string());
+  if (!model) return tl::unexpected(model.error());
+  if (model->nodes.size() != 1) return fmt::format("{} pooling nodes", model->nodes.size());
+  const PoolNode& node = model->nodes[0];
+  if (!node.problem.empty()) return node.problem;
+  const auto kernel = runtime::compile(node.text, options);
+  if (!kernel) return tl::unexpected(kernel.error());
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.is_directory() || !entry.path().filename().string().starts_with("test_data_set_")) continue;
+    ++sets;
+    auto wrong = run_data(entry.path(), **kernel);
+    if (!wrong || !wrong->empty()) return wrong;
+  }
+  return "";
+}
+
+ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const Options& options) {
+  int passed = 0, differ = 0, refused = 0, sets = 0;
+  for (const std::string& folder : folders) {
+    const auto wrong = run_test(folder, options, sets);
+    const std::string name = fs::path(folder).filename().string();
+    if (!wrong) {
+      ++refused;
+      fmt::print("refused {}: {}\n", name, to_string(wrong.error()));
+    } else if (!wrong->empty()) {
+      ++differ;
+      fmt::print("differs {}: {}\n", name, *wrong);
+    } else {
+      ++passed;
+      fmt::print("ok {}\n", name);
+    }
+  }
+  fmt::print("{} tests with {} data sets: {} pass, {} differ, {} refused\n", folders.size(), sets, passed,
+             differ, refused);
+  return differ > 0 ? Exit::difference : refused > 0 ? Exit::unsupported : Exit::ok;
+}
+
+}  // namespace
+
+void add_onnx(CLI::App& app, Action& action) {
+  CLI::App* list = app.add_subcommand("onnx", "List the pooling nodes of an ONNX model");
+  auto path = std::make_shared<std::string>();
+  list->add_option("MODEL", *path, "ONNX file")->required();
+  list->footer(
+      "A line per node: its name, a tab, its spec or why it has none.\n\n  pooljit onnx resnet50.onnx");
+  list->callback([&action, path] { action = [path] { return list_nodes(*path); }; });
+
+  CLI::App* test = app.add_subcommand("onnx-test", "Run folders in the layout of ONNX's backend tests");
+  struct Arguments {
+    std::vector<std::string> folders;
+    Options options;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  test->add_option("DIR", arguments->folders,
+                   "Folder with model.onnx and test_data_set_*/{input,output}_*.pb")
+      ->required();
+  test->add_option("--backend", arguments->options.backend, "Engine; `pooljit list` lists them");
+  test->callback([&action, arguments] {
+    action = [arguments] { return run_tests(arguments->folders, arguments->options); };
+  });
+}
+
+}  // namespace pooljit::tools

@@ -1,0 +1,155 @@
+#include "tools/onnx/model.h"
+
+#include <fmt/format.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <map>
+
+namespace pooljit::tools {
+
+namespace {
+
+constexpr std::string_view pooling_ops[] = {
+    "MaxPool",           "AveragePool",  "LpPool",    "GlobalMaxPool",
+    "GlobalAveragePool", "GlobalLpPool", "MaxUnpool", "QLinearAveragePool",
+};
+
+struct ElementType {
+  int32_t onnx;
+  std::string_view name;
+  size_t bytes;
+};
+constexpr ElementType element_types[] = {
+    {onnx::TensorProto::FLOAT, "float32", 4},   {onnx::TensorProto::DOUBLE, "float64", 8},
+    {onnx::TensorProto::FLOAT16, "float16", 2}, {onnx::TensorProto::BFLOAT16, "bfloat16", 2},
+    {onnx::TensorProto::UINT8, "uint8", 1},     {onnx::TensorProto::INT8, "int8", 1},
+    {onnx::TensorProto::INT16, "int16", 2},     {onnx::TensorProto::INT32, "int32", 4},
+    {onnx::TensorProto::INT64, "int64", 8},
+};
+const ElementType* find_type(int32_t type) {
+  const auto row = std::find_if(std::begin(element_types), std::end(element_types),
+                                [&](const ElementType& element) { return element.onnx == type; });
+  return row == std::end(element_types) ? nullptr : row;
+}
+
+template <typename Message>
+ir::Result<Message> read_message(const std::string& path, const char* what) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ir::system_error("onnx.file", fmt::format("cannot read {}", path));
+  Message message;
+  if (!message.ParseFromIstream(&file))
+    return ir::invalid("onnx.model", fmt::format("{} is no ONNX {}", path, what));
+  return message;
+}
+
+using Types = std::map<std::string, onnx::TypeProto>;
+
+// Of all tensors whose type the graph tells.
+Types types_of(const onnx::GraphProto& graph) {
+  Types types;
+  for (const auto* infos : {&graph.input(), &graph.output(), &graph.value_info()})
+    for (const onnx::ValueInfoProto& info : *infos) types[info.name()] = info.type();
+  return types;
+}
+
+// "float32[1,3,8,8]", or in `problem` why not.
+std::string tensor_text(const Types& types, const std::string& name, std::string& problem) {
+  const auto found = types.find(name);
+  const ElementType* element =
+      found == types.end() ? nullptr : find_type(found->second.tensor_type().elem_type());
+  if (element == nullptr) {
+    problem = fmt::format("the type of {} is not known", name);
+    return "";
+  }
+  std::vector<int64_t> dims;
+  for (const auto& dim : found->second.tensor_type().shape().dim()) {
+    if (!dim.has_dim_value()) problem = fmt::format("dim {} of {} is not known", dims.size(), name);
+    dims.push_back(dim.dim_value());
+  }
+  return fmt::format("{}[{}]", element->name, fmt::join(dims, ","));
+}
+
+std::string attribute_text(const onnx::AttributeProto& attribute) {
+  switch (attribute.type()) {
+    case onnx::AttributeProto::INT:
+      return fmt::format("{}={}", attribute.name(), attribute.i());
+    case onnx::AttributeProto::FLOAT:  // p of the first opset
+      return fmt::format("{}={}", attribute.name(), attribute.f());
+    case onnx::AttributeProto::STRING:
+      return fmt::format("{}={}", attribute.name(), attribute.s());
+    default:
+      return fmt::format("{}=[{}]", attribute.name(), fmt::join(attribute.ints(), ","));
+  }
+}
+
+PoolNode pool_node(const onnx::NodeProto& proto, const Types& types, int64_t opset) {
+  PoolNode node;
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  node.outputs.assign(proto.output().begin(), proto.output().end());
+  node.name = proto.name().empty() && !node.outputs.empty() ? node.outputs[0] : proto.name();
+  if (node.inputs.empty()) {
+    node.problem = "it has no input";
+    return node;
+  }
+  node.text = fmt::format("onnx.{}({}", proto.op_type(), tensor_text(types, node.inputs[0], node.problem));
+  for (const onnx::AttributeProto& attribute : proto.attribute())
+    node.text += ", " + attribute_text(attribute);
+  if (proto.op_type() == "MaxPool" && node.outputs.size() > 1 && !node.outputs[1].empty())
+    node.text += ", return_indices=1";
+  node.text += fmt::format(", opset={})", opset);
+  return node;
+}
+
+}  // namespace
+
+ir::Result<OnnxModel> read_model(const std::string& path) {
+  auto proto = read_message<onnx::ModelProto>(path, "model");
+  if (!proto) return tl::unexpected(proto.error());
+  try {
+    onnx::shape_inference::InferShapes(*proto);
+  } catch (const std::exception& error) {
+    return ir::invalid("onnx.model", fmt::format("{}: {}", path, error.what()));
+  }
+  int64_t opset = 1;
+  for (const auto& import : proto->opset_import())
+    if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
+  OnnxModel model;
+  const Types types = types_of(proto->graph());
+  for (const onnx::NodeProto& node : proto->graph().node())
+    if (std::find(std::begin(pooling_ops), std::end(pooling_ops), node.op_type()) != std::end(pooling_ops))
+      model.nodes.push_back(pool_node(node, types, opset));
+  for (const auto& info : proto->graph().input()) model.inputs.push_back(info.name());
+  for (const auto& info : proto->graph().output()) model.outputs.push_back(info.name());
+  return model;
+}
+
+ir::Result<OnnxTensor> read_tensor(const std::string& path) {
+  const auto proto = read_message<onnx::TensorProto>(path, "tensor");
+  if (!proto) return tl::unexpected(proto.error());
+  const ElementType* element = find_type(proto->data_type());
+  if (element == nullptr)
+    return ir::unsupported("onnx.tensor",
+                           fmt::format("{} has elements of type {}", path, proto->data_type()));
+  OnnxTensor tensor{
+      std::string(element->name), {proto->dims().begin(), proto->dims().end()}, proto->raw_data()};
+  const auto take = [&](const auto& values) {
+    if (tensor.bytes.empty() && !values.empty())
+      tensor.bytes.assign(reinterpret_cast<const char*>(values.data()),
+                          static_cast<size_t>(values.size()) * sizeof(*values.data()));
+  };
+  take(proto->float_data());
+  take(proto->double_data());
+  take(proto->int64_data());
+  size_t bytes = element->bytes;
+  for (int64_t extent : tensor.shape) bytes *= static_cast<size_t>(extent);
+  if (tensor.bytes.size() != bytes)
+    return ir::unsupported("onnx.tensor", fmt::format("{} has no raw data of its shape", path),
+                           "write it with numpy_helper.from_array()");
+  return tensor;
+}
+
+}  // namespace pooljit::tools

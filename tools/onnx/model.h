@@ -1,0 +1,36 @@
+// ONNX files: the pooling nodes of a model as texts of the dialect onnx, and tensors as bytes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace pooljit::tools {
+
+struct PoolNode {
+  std::string name;                          // of the node; else of its first output
+  std::string text;                          // onnx.MaxPool(float32[...], ...)
+  std::string problem;                       // why there is no text: a shape that only a run would tell
+  std::vector<std::string> inputs, outputs;  // names of tensors
+};
+
+struct OnnxModel {
+  std::vector<PoolNode> nodes;               // in the model's order
+  std::vector<std::string> inputs, outputs;  // of the graph
+};
+
+// With the shapes that ONNX infers. Errors: onnx.file, onnx.model.
+ir::Result<OnnxModel> read_model(const std::string& path);
+
+struct OnnxTensor {
+  std::string dtype;  // "float32"
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+// Of a file that holds one TensorProto. Errors: onnx.file, onnx.tensor.
+ir::Result<OnnxTensor> read_tensor(const std::string& path);
+
+}  // namespace pooljit::tools
