@@ -38,23 +38,27 @@ Timing summarize(std::vector<double> seconds, int calls_per_sample) {
           calls_per_sample};
 }
 
-std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
-                            const MeasureOptions& options) {
-  std::vector<int> calls;
+std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
+                                     const MeasureOptions& options) {
+  std::vector<Samples> samples;
   for (const auto& contender : contenders)
-    calls.push_back(calls_per_sample(contender, options.sample_seconds));
+    samples.push_back({{}, calls_per_sample(contender, options.sample_seconds)});
 
-  std::vector<std::vector<double>> seconds(contenders.size());
   const Clock::time_point start = Clock::now();
   for (int sample = 0; sample < options.most_samples; ++sample) {
     const double spent = std::chrono::duration<double>(Clock::now() - start).count();
     if (sample >= options.fewest_samples && spent > options.budget_seconds) break;
-    for (size_t i = 0; i < contenders.size(); ++i) seconds[i].push_back(seconds_of(contenders[i], calls[i]));
+    for (size_t i = 0; i < contenders.size(); ++i)
+      samples[i].seconds.push_back(seconds_of(contenders[i], samples[i].calls_per_sample));
   }
+  return samples;
+}
 
+std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
+                            const MeasureOptions& options) {
   std::vector<Timing> timings;
-  for (size_t i = 0; i < contenders.size(); ++i)
-    timings.push_back(summarize(std::move(seconds[i]), calls[i]));
+  for (Samples& samples : measure_samples(contenders, options))
+    timings.push_back(summarize(std::move(samples.seconds), samples.calls_per_sample));
   return timings;
 }
 

@@ -25,7 +25,15 @@ struct MeasureOptions {
   int most_samples = 400;
 };
 
-// One Timing per contender. Each is warmed up first; samples take turns.
+// The samples of one contender, in order: sample i of all contenders was taken side by side.
+struct Samples {
+  std::vector<double> seconds;  // per call
+  int calls_per_sample = 1;
+};
+
+// One per contender. Each is warmed up first; samples take turns.
+std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
+                                     const MeasureOptions& options = {});
 std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
                             const MeasureOptions& options = {});
 
