@@ -1,8 +1,10 @@
-// bench_peers: every spec of a problem file through pooljit and through the peers that were found, in one process,
-// on the same data, taking turns; their results are compared first. Prints time and ratio per layer (the median of
-// the ratios of neighbouring samples, and half the distance of their quartiles) and the geometric mean.
+// bench_peers: every spec of a problem file through pooljit and through the peers that were found, in one
+// process, on the same data, taking turns; their results are compared first. Prints time and ratio per layer
+// (the median of the ratios of neighbouring samples, and half the distance of their quartiles) and the
+// geometric mean.
 //
-//   bench_peers --problems=bench/problems/networks.txt [--layout=nhwc] [--dtype=bfloat16] [--isa=avx2] [--threads=N]
+//   bench_peers --problems=bench/problems/networks.txt [--layout=nhwc] [--dtype=bfloat16] [--isa=avx2]
+//   [--threads=N]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -103,8 +105,7 @@ nlohmann::json to_json(const Row& row) {
 void print_row(const Row& row) {
   fmt::print("{:34} {:10} {:>11.2f} {:>11.2f} {:>8.2f} +- {:4.1f} %  {}{}\n", row.name, row.peer,
              row.ours.median * 1e6, row.theirs.median * 1e6, row.ratio.median, row.ratio.spread() * 100,
-             row.schedule,
-             row.differences == 0 ? "" : fmt::format("  ({} results differ)", row.differences));
+             row.schedule, row.differences == 0 ? "" : fmt::format("  ({} results differ)", row.differences));
   std::fflush(stdout);
 }
 
@@ -118,7 +119,8 @@ void print_mean(const std::vector<Row>& rows, const std::string& peer) {
     ++count;
   }
   if (count > 0)
-    fmt::print("{}: {} layers, geometric mean {:.2f}, least {:.2f}\n", peer, count, std::exp(sum / count), least);
+    fmt::print("{}: {} layers, geometric mean {:.2f}, least {:.2f}\n", peer, count, std::exp(sum / count),
+               least);
 }
 
 ir::Result<tools::Exit> run_problems(const Arguments& arguments) {
@@ -136,7 +138,7 @@ ir::Result<tools::Exit> run_problems(const Arguments& arguments) {
     for (const auto& peer : peers) {
       const auto row = compare(problem, arguments, *peer);
       if (!row) {
-        fmt::print(stderr, "left out: {}: {}\n", problem.name, to_string(row.error()));
+        fmt::print(stderr, "left out: {}: {}\n", problem.name, ir::to_string(row.error()));
         continue;
       }
       rows.push_back(*row);
@@ -158,9 +160,11 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Measures pooljit beside other libraries, layer by layer.");
   app.add_option("--problems", arguments.problems, "NAME<TAB>SPEC a line")->required();
-  app.add_option("--layout", arguments.layout, "Instead of the problem's")->check(CLI::IsMember({"nchw", "nhwc"}));
+  app.add_option("--layout", arguments.layout, "Instead of the problem's")
+      ->check(CLI::IsMember({"nchw", "nhwc"}));
   app.add_option("--dtype", arguments.dtype, "Instead of the problem's: float32, uint8, ...");
   app.add_option("--backend", arguments.engine.backend, "pooljit's: auto, xbyak, llvm");
+  app.add_option("--schedule", arguments.engine.schedule, "pooljit's, instead of the default choice");
   app.add_option("--isa", arguments.engine.isa, "Of all: auto, avx2, avx512");
   app.add_option("--threads", arguments.engine.threads, "Of each; 0: as many as this process may use");
   app.add_option("--seconds", arguments.seconds, "Per layer and peer");

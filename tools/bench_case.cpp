@@ -128,7 +128,7 @@ void BenchCase::run_copy(bool streaming) const {
   });
 }
 
-ir::Result<int64_t> BenchCase::differences() {
+ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
   const frontend::PoolSpec& spec = kernel_->spec();
   if (auto ok = run_kernel(); !ok) return tl::unexpected(ok.error());
   auto output = Buffer::allocate(packed_output_.size());
@@ -142,14 +142,36 @@ ir::Result<int64_t> BenchCase::differences() {
     gather(to_, spec.dtype, strided_output_.data(), output->data());
     if (spec.return_indices) gather(to_, ir::DType::i64, strided_indices_.data(), indices->data());
   }
-  run_plain();
-  const bool inexact = spec.reduction == ir::Reduction::avg && ir::is_float(spec.dtype);
+  return Outputs{std::move(*output), std::move(*indices)};
+}
+
+double BenchCase::relative_bound() const {
+  const frontend::PoolSpec& spec = kernel_->spec();
+  if (spec.reduction != ir::Reduction::avg || !ir::is_float(spec.dtype)) return 0;
   const double epsilon = spec.dtype == ir::DType::f64 ? 0x1p-53 : 0x1p-24;
   // Halves, which are summed as floats, may differ where a last rounding makes much of little.
   const double last = spec.dtype == ir::DType::f16 ? 0x1p-10 : spec.dtype == ir::DType::bf16 ? 0x1p-7 : 0;
-  const double bound = inexact ? 2.0 * static_cast<double>(make_nest(spec).full_taps()) * epsilon + last : 0;
-  return count_different(*output, packed_output_, spec.dtype, bound) +
-         count_different(*indices, packed_indices_, ir::DType::i64, 0);
+  return 2.0 * static_cast<double>(make_nest(spec).full_taps()) * epsilon + last;
+}
+
+ir::Result<int64_t> BenchCase::differences() {
+  const auto ours = run_once();
+  if (!ours) return tl::unexpected(ours.error());
+  run_plain();
+  return count_different(ours->output, packed_output_, kernel_->spec().dtype, relative_bound()) +
+         count_different(ours->indices, packed_indices_, ir::DType::i64, 0);
+}
+
+ir::Result<BenchCase::Theirs> BenchCase::theirs() const {
+  auto output = Buffer::allocate(packed_output_.size());
+  if (!output) return tl::unexpected(output.error());
+  return Theirs{packed_input_.data(), std::move(*output)};
+}
+
+ir::Result<int64_t> BenchCase::differences_from(const Theirs& theirs) const {
+  const auto ours = run_once();
+  if (!ours) return tl::unexpected(ours.error());
+  return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound());
 }
 
 }  // namespace pooljit::tools

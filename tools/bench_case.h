@@ -29,6 +29,14 @@ class BenchCase {
   // rounding of their sums, whose order is not the same.
   ir::Result<int64_t> differences();
 
+  // For another library on the same packed input: its results, which it fills by itself, beside the kernel's.
+  struct Theirs {
+    const std::byte* input = nullptr;
+    Buffer output;
+  };
+  ir::Result<Theirs> theirs() const;
+  ir::Result<int64_t> differences_from(const Theirs& theirs) const;
+
   int64_t bytes_read() const { return static_cast<int64_t>(packed_input_.size()); }
   int64_t bytes_written() const {
     return static_cast<int64_t>(packed_output_.size() + packed_indices_.size());
@@ -39,6 +47,11 @@ class BenchCase {
   BenchCase(runtime::KernelPtr kernel, int threads);
   ir::Result<void> allocate();
   void fill_input();
+  struct Outputs {
+    Buffer output, indices;  // packed
+  };
+  ir::Result<Outputs> run_once() const;
+  double relative_bound() const;  // of what two right results may differ by
 
   runtime::KernelPtr kernel_;
   PlainPool plain_;

@@ -1,5 +1,5 @@
-// oneDNN through its C++ API, versions 2 and 3. The tensors are used where they lie: nchw and nhwc are formats
-// that it has, so nothing is reordered.
+// oneDNN through its C++ API, versions 2 and 3. The tensors are used where they lie: nchw and nhwc are
+// formats that it has, so nothing is reordered.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -34,7 +34,8 @@ std::optional<memory::data_type> data_type(ir::DType dtype) {
 
 memory::format_tag format(const frontend::PoolSpec& spec) {
   using Tag = memory::format_tag;
-  static constexpr Tag first[] = {Tag::ncw, Tag::nchw, Tag::ncdhw}, last[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
+  static constexpr Tag first[] = {Tag::ncw, Tag::nchw, Tag::ncdhw},
+                       last[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
   return (spec.layout == frontend::Layout::nhwc ? last : first)[spec.dims.size() - 1];
 }
 
@@ -104,12 +105,12 @@ class OneDnn final : public Peer {
     const auto inference = dnnl::prop_kind::forward_inference;
 #if DNNL_VERSION_MAJOR >= 3
     using Pooling = dnnl::pooling_forward;
-    const Pooling::primitive_desc description(engine_, inference, algorithm_kind, source, destination, strides,
-                                              kernel, dilation, begin, end);
+    const Pooling::primitive_desc description(engine_, inference, algorithm_kind, source, destination,
+                                              strides, kernel, dilation, begin, end);
 #else
     using Pooling = dnnl::pooling_v2_forward;
-    const Pooling::desc wanted(inference, algorithm_kind, source, destination, strides, kernel, dilation, begin,
-                               end);
+    const Pooling::desc wanted(inference, algorithm_kind, source, destination, strides, kernel, dilation,
+                               begin, end);
     const Pooling::primitive_desc description(wanted, engine_);
 #endif
     const Pooling pooling(description);

@@ -9,6 +9,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
+#include "ir/isa.h"
 
 namespace pooljit::bench {
 
@@ -24,8 +25,8 @@ class Peer {
   virtual ~Peer() = default;
   virtual std::string name() const = 0;     // a word, for tables
   virtual std::string version() const = 0;  // with what decides its speed
-  // Everything that can be done before the first call; the result is the call. Error "bench.peer": it cannot do
-  // this layer, and why.
+  // Everything that can be done before the first call; the result is the call. Error "bench.peer": it cannot
+  // do this layer, and why.
   virtual ir::Result<std::function<void()>> prepare(const frontend::PoolSpec& spec,
                                                     const PeerTensors& tensors) = 0;
 };
