@@ -13,6 +13,8 @@ namespace {
 
 // Straight-line code up to this many taps per vector.
 constexpr int64_t unroll_taps = 64;
+// Windows of so many taps keep a vector busy until many others could have begun.
+constexpr int64_t long_window = 32;
 
 bool channels_adjacent(const PoolNest& nest) {
   return nest.channels == 1 || (nest.input.channel_stride == 1 && nest.output.channel_stride == 1);
@@ -26,7 +28,8 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
 // Rolling: results need some constants too.
 bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
   const size_t last = nest.dims.size() - 1;
-  if (last == 0 || nest.is_backward() || !reducer.any_order() || !RollingOutputs::can_serve(nest, last))
+  if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
+      !RollingOutputs::can_serve(nest, last))
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
   return static_cast<size_t>(unroll) * vectors + 6 + static_cast<size_t>(reducer.extra_registers()) <=
@@ -41,7 +44,9 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   const int64_t vectors = nest.channels / schedule.lanes;
   std::vector<Schedule> found;
   for (Order order : {Order::rolling, Order::row_major})
-    for (int unroll : {2, 4, 1}) {
+    for (int unroll : {8, 4, 2, 1}) {
+      // Eight vectors side by side pay where each is a long chain of taps.
+      if (unroll == 8 && (order == Order::rolling || nest.full_taps() < long_window)) continue;
       if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
       schedule.order = order;
