@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -266,6 +267,28 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     default:
       return nullptr;
   }
+}
+
+bool has_gap(const llvm::Value* mask) {
+  const auto* const lanes = llvm::dyn_cast<llvm::Constant>(mask);
+  if (!lanes) return false;
+  bool has_begun = false, has_ended = false;
+  for (unsigned i = 0; i < llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements(); ++i) {
+    const bool is_on = !lanes->getAggregateElement(i)->isNullValue();
+    if (is_on && has_ended) return true;
+    has_begun |= is_on;
+    has_ended = has_begun && !is_on;
+  }
+  return false;
+}
+
+llvm::Value* opaque(llvm::IRBuilder<>& build, llvm::Value* mask) {
+  llvm::Type* const bits =
+      build.getIntNTy(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
+  llvm::Type* const word = build.getInt64Ty();
+  auto* const nothing = llvm::InlineAsm::get(llvm::FunctionType::get(word, {word}, false), "", "=r,0", false);
+  llvm::Value* const number = build.CreateZExt(build.CreateBitCast(mask, bits), word);
+  return build.CreateBitCast(build.CreateTrunc(build.CreateCall(nothing, {number}), bits), mask->getType());
 }
 
 }  // namespace pooljit::jit

@@ -21,4 +21,9 @@ llvm::Constant* constant_mask(llvm::LLVMContext& context, const std::vector<int6
 llvm::Value* lane_op(llvm::IRBuilder<>& build, const ir::Inst& inst, const ir::Type& result,
                      const std::vector<ir::Type>& from, const std::vector<llvm::Value*>& args);
 
+// Whether a mask is a constant with lanes off between lanes that are on.
+bool has_gap(const llvm::Value* mask);
+// The same mask by way of an instruction that LLVM knows nothing of.
+llvm::Value* opaque(llvm::IRBuilder<>& build, llvm::Value* mask);
+
 }  // namespace pooljit::jit

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <numeric>
+#include <span>
 #include <thread>
 
 #include "jit/llvm/fatal_errors.h"
@@ -37,6 +39,43 @@ void for_each_instruction(const CodeBlob& blob, const Visit& visit) {
     ASSERT_TRUE(ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, offset, &blob.code[offset],
                                                    blob.code.size() - offset, &instruction)));
     visit(instruction);
+  }
+}
+
+// Whether an instruction reads a whole vector of a tensor: constants lie relative to rip.
+bool reads_all_lanes(const ZydisDisassembledInstruction& instruction, int vector_bits) {
+  const ZydisDecodedInstruction& info = instruction.info;
+  if (info.mnemonic == ZYDIS_MNEMONIC_VMASKMOVPS || info.mnemonic == ZYDIS_MNEMONIC_VPMASKMOVD) return false;
+  const bool is_masked =
+      info.avx.mask.mode != ZYDIS_MASK_MODE_INVALID && info.avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
+  for (const ZydisDecodedOperand& operand : std::span(instruction.operands, info.operand_count_visible))
+    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+        (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 && operand.mem.base != ZYDIS_REGISTER_RIP &&
+        operand.size >= vector_bits && !is_masked)
+      return true;
+  return false;
+}
+
+// A view has gaps between its elements: LLVM may not read them even where the lanes at both ends are on.
+TEST_P(LlvmCode, GapsOfConstantMasksAreNotRead) {
+  const int lanes = this->lanes(DType::f32);
+  const Type type = Type::vec(DType::f32, lanes);
+  for (int step : {2, 3, lanes - 1}) {
+    std::vector<int64_t> bits(static_cast<size_t>(lanes));
+    for (int i = 0; i < lanes; ++i) bits[static_cast<size_t>(i)] = i % step == 0 || i == lanes - 1;
+    Builder b = builder();
+    const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+    const Value x = b.load(type, {in, {}, 0}, b.vmask(type.mask_of(), bits), b.vconst_splat(type, 0));
+    b.store({out, {}, 0}, x);
+    b.ret();
+    const CodeBlob blob = must_emit(b.finish());
+    for_each_instruction(blob, [&](const ZydisDisassembledInstruction& instruction) {
+      EXPECT_FALSE(reads_all_lanes(instruction, lanes * 32)) << instruction.text;
+    });
+    std::vector<float> from(static_cast<size_t>(lanes)), to(from.size());
+    std::iota(from.begin(), from.end(), 1.0F);
+    call(blob, from.data(), to.data());
+    for (size_t i = 0; i < to.size(); ++i) EXPECT_EQ(to[i], bits[i] != 0 ? from[i] : 0);
   }
 }
 
