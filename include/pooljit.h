@@ -27,7 +27,7 @@
 #ifndef POOLJIT_H
 #define POOLJIT_H
 
-#include <stdint.h>
+#include <stdint.h>  // NOLINT(modernize-deprecated-headers): this header is C
 
 #if defined(__GNUC__)
 #define POOLJIT_API __attribute__((visibility("default")))
@@ -50,7 +50,7 @@ enum {
 /* Room that pooljit_output_shape needs. */
 #define POOLJIT_MAX_RANK 8
 
-typedef struct pooljit_kernel pooljit_kernel;
+typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
 
 /* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure.
  *

@@ -277,7 +277,7 @@ class Parser {
       type.dtype = row.dtype;
       if (!is_mask) type.kind = Type::Kind::vec;
     }
-    if (!is_known || x == text.npos || !read(text.substr(x + 1), type.lanes)) fail("a type like f32x16");
+    if (!is_known || x == std::string_view::npos || !read(text.substr(x + 1), type.lanes)) fail("a type like f32x16");
     advance();
     return type;
   }
@@ -357,7 +357,7 @@ class Parser {
 
   std::vector<int64_t> mask_lanes() {
     const std::string_view text = token_.text;
-    if (token_.kind != TokenKind::number || text.find_first_not_of("01") != text.npos)
+    if (token_.kind != TokenKind::number || text.find_first_not_of("01") != std::string_view::npos)
       fail("a 0 or 1 per lane");
     std::vector<int64_t> lanes;
     for (char digit : text) lanes.push_back(digit - '0');

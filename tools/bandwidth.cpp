@@ -6,7 +6,7 @@ namespace pooljit::tools {
 namespace {
 
 constexpr size_t line = 64;
-typedef uint64_t Line __attribute__((vector_size(64), may_alias));
+using Line [[gnu::vector_size(64), gnu::may_alias]] = uint64_t;
 
 // Sums `lines` lines: the cheapest use of a loaded value that the compiler cannot drop. Four sums hide the
 // add's latency.

@@ -1,6 +1,6 @@
 #include "tools/plain_loop.h"
 
-#include <math.h>
+#include <cmath>
 
 #include <type_traits>
 
@@ -135,7 +135,7 @@ T quotient(typename Element<T>::Sum sum, int64_t divisor) {
   if constexpr (is_float<T>)
     return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
   else
-    return static_cast<T>(nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
+    return static_cast<T>(std::nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
 }
 
 // What wins over the best so far. No branch: the loop over channels becomes vector code.

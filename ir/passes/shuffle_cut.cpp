@@ -208,7 +208,9 @@ class Cut {
 
 }  // namespace
 
-Value cut_shuffle(Builder& builder, Value a, Value b, List lanes) { return Cut(builder, a, b, lanes).run(); }
+Value cut_shuffle(Builder& builder, Value a, Value b, const List& lanes) {
+  return Cut(builder, a, b, lanes).run();
+}
 
 Value lower_half(Builder& builder, Value a) {
   return builder.shuffle(a, no_value, range(0, builder.type(a).lanes / 2));

@@ -96,7 +96,8 @@ class Avx2Emitter final : public Emitter {
   static unsigned set_lanes(const Constant& mask, int width) {
     unsigned lanes = 0;
     for (int i = 0; i * width < mask.size; ++i)
-      lanes |= static_cast<unsigned>(mask.bytes[static_cast<size_t>(i * width)] & 1) << i;
+      lanes |= static_cast<unsigned>(mask.bytes[static_cast<size_t>(i) * static_cast<size_t>(width)] & 1)
+               << i;
     return lanes;
   }
 

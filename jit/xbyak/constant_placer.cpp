@@ -24,7 +24,7 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
     const Inst& inst = program.insts[at(i)];
     if (inst.op == Op::vconst || inst.op == Op::vmask)
       map.constant_of_[at(inst.results[0])] = map.pool_.add(constant_of(program, inst));
-    if (inst.results.size() == 1 && inst.args.size() >= 1 && live_.root(inst.results[0]) != inst.results[0])
+    if (inst.results.size() == 1 && !inst.args.empty() && live_.root(inst.results[0]) != inst.results[0])
       continue;  // no code
     if (inst.op == Op::shuffle) {
       if (const auto constant = implied_constant(program, inst))
@@ -51,7 +51,7 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   Constant& entry = constants_[at(constant)];
   entry.cls = map_.pool_.at(constant).is_mask_bits ? RegClass::mask : RegClass::vec;
   entry.uses.push_back(map_.constant_uses_.size());
-  entry.weight += live_.weight(inst) * (take == Take::temporary ? 2 : 1);
+  entry.weight += live_.weight(inst) * (take == Take::temporary ? 2.0F : 1.0F);
   map_.constant_uses_.push_back({inst, arg, constant, -1, take == Take::temporary, take == Take::memory});
 }
 

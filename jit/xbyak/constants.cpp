@@ -10,7 +10,6 @@
 namespace pooljit::jit {
 
 using ir::Inst;
-using ir::Isa;
 using ir::Move;
 using ir::Program;
 using ir::Type;

@@ -190,8 +190,6 @@ void Emitter::load(const Inst& inst) {
   const Reg32 scratch(scratch_register);
   switch (bytes) {
     case 1:
-      a_.movzx(scratch, from);
-      return a_.vmovd(to, scratch);
     case 2:
       a_.movzx(scratch, from);
       return a_.vmovd(to, scratch);
