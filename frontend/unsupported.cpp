@@ -15,16 +15,13 @@ struct Unsupported {
   bool (*applies)(const PoolSpec&);
 };
 constexpr Unsupported table[] = {
-    {Rule::unsupported_op, "a minimum", [](const PoolSpec& s) { return s.reduction == ir::Reduction::min; }},
-    {Rule::unsupported_op, "a sum", [](const PoolSpec& s) { return s.reduction == ir::Reduction::sum; }},
-    {Rule::unsupported_op, "an Lp norm", [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp; }},
+    {Rule::unsupported_dtype, "integers for an Lp norm",
+     [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
     {Rule::unsupported_op, "adaptive windows", is_adaptive},
     {Rule::unsupported_op, "a backward pooling",
      [](const PoolSpec& s) { return s.direction == ir::Direction::backward; }},
     {Rule::unsupported_op, "an unpool",
      [](const PoolSpec& s) { return s.direction == ir::Direction::unpool; }},
-    {Rule::unsupported_dtype, "a quantized tensor", [](const PoolSpec& s) { return s.quantized; }},
-    {Rule::unsupported_dtype, "output_dtype", [](const PoolSpec& s) { return s.output_dtype.has_value(); }},
     {Rule::unsupported_layout, "a blocked layout",
      [](const PoolSpec& s) { return channel_block(s.layout) > 1 || channel_block(output_layout(s)) > 1; }},
     {Rule::unsupported_option, "index_dtype",

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ir/average_bounds.h"
+#include "ir/error_bounds.h"
 #include "ir/half.h"
 #include "ir/reference.h"
 #include "ir/strips.h"
@@ -33,8 +33,8 @@ Judge::Judge(const PoolNest& nest, int64_t batch, const void* input)
   evaluate(nest, batch, input, output_.data(), indices_.data());
 }
 
-const std::vector<double>& Judge::bounds() {
-  if (bounds_.empty()) bounds_ = average_bounds(nest_, batch_, input_);
+const std::vector<ErrorBound>& Judge::bounds() {
+  if (bounds_.empty()) bounds_ = error_bounds(nest_, batch_, input_);
   return bounds_;
 }
 
@@ -42,12 +42,23 @@ const std::vector<double>& Judge::bounds() {
 template <typename T>
 bool Judge::allows(T expected, T found, int64_t offset) {
   if (same_bits(expected, found)) return true;
-  if (!is_float_type<T> || nest_.indices) return false;
+  if (nest_.indices) return false;
   if (expected != expected && found != found) return true;
-  if (nest_.reduction == Reduction::max) return expected == found && nest_.zeros == ZeroRule::any;
-  const double bound = bounds()[static_cast<size_t>(offset)];
-  return expected == found || std::isinf(bound) ||
-         std::abs(static_cast<double>(expected) - static_cast<double>(found)) <= bound;
+  if (nest_.is_extreme()) return expected == found && nest_.zeros == ZeroRule::any;
+  if (nest_.quantization) return false;
+  const ErrorBound bound = bounds()[static_cast<size_t>(offset)];
+  if (expected == found || std::isinf(bound.error)) return true;
+  if constexpr (is_float_type<T>) {
+    return std::abs(static_cast<double>(expected) - static_cast<double>(found)) <= bound.error;
+  } else {
+    if (bound.error == 0) return false;
+    // Some number within the bound is rounded to it, or lies beyond the end of the range that it is.
+    const auto one = static_cast<long double>(found);
+    const bool is_lowest = found == std::numeric_limits<T>::lowest(),
+               is_most = found == std::numeric_limits<T>::max();
+    return (is_most || std::nearbyint(bound.value - bound.error) <= one) &&
+           (is_lowest || one <= std::nearbyint(bound.value + bound.error));
+  }
 }
 
 template <typename T>
@@ -64,8 +75,8 @@ std::optional<std::string> Judge::first_disagreement(const T* output, const void
       const int64_t at = strip.output + i * strip.output_step;
       if (!allows(expected[at], output[at], at)) {
         note("output", strip, i, output[at], expected[at]);
-        if (nest_.reduction == Reduction::avg)
-          *first += fmt::format(", give or take {}", bounds()[static_cast<size_t>(at)]);
+        if (const double error = bounds()[static_cast<size_t>(at)].error; error != 0)
+          *first += fmt::format(", give or take {}", error);
       }
       if (first || !nest_.indices) continue;
       const int64_t index_at = strip.indices + i * strip.indices_step;
@@ -79,7 +90,7 @@ std::optional<std::string> Judge::first_disagreement(const T* output, const void
 }
 
 std::optional<std::string> Judge::disagreement(const void* output, const void* indices) {
-  return with_element_type(nest_.input.dtype, [&]<typename T>(T) {
+  return with_element_type(nest_.output.dtype, [&]<typename T>(T) {
     return first_disagreement(static_cast<const T*>(output), indices);
   });
 }

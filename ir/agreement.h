@@ -1,7 +1,7 @@
 // What an engine may return, judged by the oracle (ir/reference.h).
-//   Maximum, and averages of integers: the oracle's bits. Without indices any NaN stands for any other, and
-//   where `zeros` is any, so does any zero. Averages of floats: within average_bounds (ir/average_bounds.h)
-//   of the oracle's; any NaN stands for any other.
+//   Maxima, minima, and what is made of integers and stays integer: the oracle's bits. Without indices any
+//   NaN stands for any other, and where `zeros` is any, so does any zero. The rest: within error_bounds
+//   (ir/error_bounds.h) of the oracle's; any NaN stands for any other.
 // Engines that run the same Program agree with each other bit for bit; that is a memcmp, not this.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/error_bounds.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -29,13 +30,13 @@ class Judge {
   std::optional<std::string> first_disagreement(const T* output, const void* indices);
   template <typename T>
   bool allows(T expected, T found, int64_t offset);
-  const std::vector<double>& bounds();
+  const std::vector<ErrorBound>& bounds();
 
   const PoolNest& nest_;
   int64_t batch_;
   const void* input_;
   std::vector<std::byte> output_, indices_;
-  std::vector<double> bounds_;  // made when the first average differs
+  std::vector<ErrorBound> bounds_;  // made when the first result differs
 };
 
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,

@@ -116,14 +116,19 @@ std::string PoolNest::print() const {
   const auto line = std::back_inserter(out);
   fmt::format_to(line, "{}{} over {} channels", names[static_cast<int>(reduction)],
                  is_backward() ? " backward" : "", channels);
-  if (reduction == Reduction::max)
+  if (is_extreme())
     fmt::format_to(line, ", nan {}, zeros {}", nan == NanRule::propagate ? "propagate" : "ignore",
                    zeros == ZeroRule::any ? "any" : "first");
-  else if (divisor_override)
+  else if (reduction == Reduction::lp)
+    fmt::format_to(line, ", p {}", norm_type);
+  else if (reduction == Reduction::avg && divisor_override)
     fmt::format_to(line, ", divisor {}", *divisor_override);
-  else
+  else if (reduction == Reduction::avg)
     fmt::format_to(line, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
   fmt::format_to(line, "\n");
+  if (quantization)
+    fmt::format_to(line, "scale {} to {}, zero point {} to {}\n", quantization->scale,
+                   quantization->output_scale, quantization->zero_point, quantization->output_zero_point);
   print_view(out, "input", input);
   print_view(out, "output", output);
   if (indices) print_view(out, "indices", *indices);

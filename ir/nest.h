@@ -40,8 +40,18 @@ struct View {
 
 // Backward, `input` is the gradient of the forward's output, `indices` are read beside it, `output` is the
 // gradient of the forward's input; the dims are gathers.
+// An average of stored integers that stand for scale * (q - zero_point). The stored result is
+// zero_point_out + sum(q - zero_point) * (scale / scale_out) / divisor, each operation in float64 in this
+// order, rounded to the nearest even integer and clamped.
+struct Quantization {
+  double scale = 1, output_scale = 1;
+  int64_t zero_point = 0, output_zero_point = 0;
+  bool operator==(const Quantization&) const = default;
+};
+
 struct PoolNest {
   Reduction reduction = Reduction::max;
+  double norm_type = 2;  // lp: p; may be infinite
   Direction direction = Direction::forward;
   int64_t channels = 1;
   std::vector<NestDim> dims;  // outermost first
@@ -51,10 +61,13 @@ struct PoolNest {
   bool column_major = false;  // plane and tensor: the first spatial dimension counts fastest
   NanRule nan = NanRule::propagate;
   ZeroRule zeros = ZeroRule::any;
-  bool count_include_pad = true;            // avg
-  std::optional<int64_t> divisor_override;  // avg; never 0
+  bool count_include_pad = true;             // avg
+  std::optional<int64_t> divisor_override;   // avg; never 0
+  std::optional<Quantization> quantization;  // avg
   bool operator==(const PoolNest&) const = default;
 
+  // The result is one of the taps, if there are any; else it is computed from all of them.
+  bool is_extreme() const { return reduction == Reduction::max || reduction == Reduction::min; }
   bool is_backward() const { return direction == Direction::backward; }
   int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "ir/norm.h"
 #include "ir/strips.h"
 
 namespace pooljit::ir {
@@ -15,24 +17,26 @@ namespace {
 template <typename T>
 using PerOutput = std::array<T, Strip::most>;
 
-template <typename T>
-constexpr T lowest_value() {
+// What every value beats or equals: the lowest for a maximum, the highest for a minimum.
+template <bool is_max, typename T>
+constexpr T worst_value() {
   using Limits = std::numeric_limits<T>;
-  return Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
+  if (Limits::has_infinity) return is_max ? static_cast<T>(-Limits::infinity()) : Limits::infinity();
+  return is_max ? Limits::lowest() : Limits::max();
 }
 
-// The largest tap of each output; with_winners: and its index, counted from the first tap's.
-template <bool with_winners, typename T>
-void find_largest(const T* x, const Strip& strip, const std::vector<Tap>& taps, NanRule nan,
-                  PerOutput<T>& best, PerOutput<int64_t>& winner) {
+// The best tap of each output; with_winners: and its index, counted from the first tap's.
+template <bool is_max, bool with_winners, typename T>
+void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, NanRule nan, PerOutput<T>& best,
+               PerOutput<int64_t>& winner) {
   const bool nan_wins = nan == NanRule::propagate;
-  std::fill_n(best.begin(), strip.count, lowest_value<T>());
+  std::fill_n(best.begin(), strip.count, worst_value<is_max, T>());
   if constexpr (with_winners) std::fill_n(winner.begin(), strip.count, 0);
   for (const Tap& tap : taps)
     for (int64_t i = 0; i < strip.count; ++i) {
       const T value = x[tap.offset + i * strip.input_step];
       const bool is_nan = value != value;
-      const bool wins = (value > best[i]) | (is_nan & nan_wins);
+      const bool wins = (is_max ? value > best[i] : value < best[i]) | (is_nan & nan_wins);
       best[i] = wins ? value : best[i];
       if constexpr (with_winners) winner[i] = wins ? tap.index : winner[i];
     }
@@ -64,45 +68,94 @@ Wide rounded_quotient(Wide dividend, Wide divisor) {
   return is_negative ? -quotient : quotient;
 }
 
-template <typename T>
-T clamped(Wide value) {
-  const Wide least = std::numeric_limits<T>::lowest(), most = std::numeric_limits<T>::max();
-  return static_cast<T>(std::clamp(value, least, most));
-}
-
-template <typename T>
-T quotient(Sum<T> sum, int64_t divisor) {
-  if constexpr (is_float_type<T>)
-    // The divisor is a number of the accumulator's type.
-    return static_cast<T>(sum / static_cast<FloatSum<T>>(divisor));
-  else
-    return clamped<T>(rounded_quotient(sum, divisor));
-}
-
-template <typename T>
-void evaluate_max(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* input,
-                  T* output, void* indices) {
-  PerOutput<T> best;
-  PerOutput<int64_t> winner;
-  if (!nest.indices)
-    find_largest<false>(input, strip, taps, nest.nan, best, winner);
-  else
-    find_largest<true>(input, strip, taps, nest.nan, best, winner);
-  for (int64_t i = 0; i < strip.count; ++i) {
-    output[i * strip.output_step] = best[i];
-    if (nest.indices)
-      store_index(nest.indices->dtype, indices, strip.indices + i * strip.indices_step,
-                  taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i]);
+// A result as an element of the output: floats to the nearest integer, ties to even, NaN to 0; clamped.
+template <typename Out, typename V>
+Out converted(V value) {
+  if constexpr (is_float_type<Out>) {
+    return static_cast<Out>(value);
+  } else if constexpr (is_float_type<V>) {
+    if (value != value) return 0;
+    const auto whole = std::nearbyint(static_cast<long double>(value));
+    const auto least = static_cast<long double>(std::numeric_limits<Out>::lowest());
+    const auto most = static_cast<long double>(std::numeric_limits<Out>::max());
+    return static_cast<Out>(std::clamp(whole, least, most));
+  } else {
+    const Wide least = std::numeric_limits<Out>::lowest(), most = std::numeric_limits<Out>::max();
+    return static_cast<Out>(std::clamp(Wide{value}, least, most));
   }
 }
 
+template <typename V>
+void put(const PoolNest& nest, const Strip& strip, const PerOutput<V>& values, void* output) {
+  with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
+    Out* const y = static_cast<Out*>(output) + strip.output;
+    for (int64_t i = 0; i < strip.count; ++i) y[i * strip.output_step] = converted<Out>(values[i]);
+  });
+}
+
+template <bool is_max, typename T>
+void evaluate_extreme(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+                      void* output, void* indices) {
+  PerOutput<T> best;
+  PerOutput<int64_t> winner;
+  if (!nest.indices)
+    find_best<is_max, false>(x, strip, taps, nest.nan, best, winner);
+  else
+    find_best<is_max, true>(x, strip, taps, nest.nan, best, winner);
+  put(nest, strip, best, output);
+  for (int64_t i = 0; nest.indices && i < strip.count; ++i)
+    store_index(nest.indices->dtype, indices, strip.indices + i * strip.indices_step,
+                taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i]);
+}
+
+// The accumulator's type is what a floating result is rounded to before it is converted.
 template <typename T>
-void evaluate_avg(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* input,
-                  T* output) {
+void evaluate_sum(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+                  void* output) {
   PerOutput<Sum<T>> sums;
-  add_up(input, strip, taps, sums);
-  const int64_t count = divisor(nest, strip.windows);
-  for (int64_t i = 0; i < strip.count; ++i) output[i * strip.output_step] = quotient<T>(sums[i], count);
+  add_up(x, strip, taps, sums);
+  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, strip.windows) : 1;
+  if constexpr (is_float_type<T>) {
+    PerOutput<FloatSum<T>> results;
+    for (int64_t i = 0; i < strip.count; ++i)
+      results[i] = static_cast<FloatSum<T>>(sums[i] / static_cast<FloatSum<T>>(count));
+    put(nest, strip, results, output);
+  } else if (is_float(nest.output.dtype)) {
+    PerOutput<long double> results;
+    for (int64_t i = 0; i < strip.count; ++i)
+      results[i] = static_cast<long double>(sums[i]) / static_cast<long double>(count);
+    put(nest, strip, results, output);
+  } else {
+    PerOutput<Wide> results;
+    for (int64_t i = 0; i < strip.count; ++i) results[i] = rounded_quotient(sums[i], count);
+    put(nest, strip, results, output);
+  }
+}
+
+// As ir/nest.h defines it, each operation in float64.
+template <typename T>
+void evaluate_quantized(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+                        void* output) {
+  const Quantization& q = *nest.quantization;
+  const auto count = static_cast<double>(divisor(nest, strip.windows));
+  PerOutput<Sum<T>> sums;
+  add_up(x, strip, taps, sums);
+  PerOutput<double> results;
+  for (int64_t i = 0; i < strip.count; ++i) {
+    const auto sum =
+        static_cast<double>(sums[i] - static_cast<Sum<T>>(taps.size()) * static_cast<Sum<T>>(q.zero_point));
+    results[i] = sum * (q.scale / q.output_scale) / count + static_cast<double>(q.output_zero_point);
+  }
+  put(nest, strip, results, output);
+}
+
+template <typename T>
+void evaluate_norm(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+                   void* output) {
+  PerOutput<FloatSum<T>> results;
+  for (int64_t i = 0; i < strip.count; ++i)
+    results[i] = static_cast<FloatSum<T>>(norm(x + i * strip.input_step, taps, nest.norm_type).value);
+  put(nest, strip, results, output);
 }
 
 }  // namespace
@@ -111,11 +164,19 @@ void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* outp
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
       const T* const x = static_cast<const T*>(input) + strip.input;
-      T* const y = static_cast<T*>(output) + strip.output;
-      if (nest.reduction == Reduction::avg)
-        evaluate_avg(nest, strip, taps, x, y);
-      else
-        evaluate_max(nest, strip, taps, x, y, indices);
+      switch (nest.reduction) {
+        case Reduction::max:
+          return evaluate_extreme<true>(nest, strip, taps, x, output, indices);
+        case Reduction::min:
+          return evaluate_extreme<false>(nest, strip, taps, x, output, indices);
+        case Reduction::lp:
+          return evaluate_norm(nest, strip, taps, x, output);
+        case Reduction::avg:
+          if (nest.quantization) return evaluate_quantized(nest, strip, taps, x, output);
+          [[fallthrough]];
+        case Reduction::sum:
+          return evaluate_sum(nest, strip, taps, x, output);
+      }
     });
   });
 }

@@ -62,6 +62,9 @@ BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
       threads_(threads) {}
 
 ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel, int threads) {
+  if (kernel->spec().output_dtype || kernel->spec().quantized)
+    return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
+                           "leave output_dtype and scales out");
   if (kernel->spec().batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
@@ -147,7 +150,7 @@ ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
 
 double BenchCase::relative_bound() const {
   const frontend::PoolSpec& spec = kernel_->spec();
-  if (spec.reduction != ir::Reduction::avg || !ir::is_float(spec.dtype)) return 0;
+  if (make_nest(spec).is_extreme() || !ir::is_float(spec.dtype)) return 0;
   const double epsilon = spec.dtype == ir::DType::f64 ? 0x1p-53 : 0x1p-24;
   // Halves, which are summed as floats, may differ where a last rounding makes much of little.
   const double last = spec.dtype == ir::DType::f16 ? 0x1p-10 : spec.dtype == ir::DType::bf16 ? 0x1p-7 : 0;

@@ -54,13 +54,13 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   auto file = read_npy(arguments.input, spec.dtype, from.shape);
   if (!file) return tl::unexpected(file.error());
   const auto input = to_tensor(from, spec.dtype, std::move(*file));
-  const auto output = Buffer::allocate(tensor_bytes(to, spec.dtype));
+  const auto output = Buffer::allocate(tensor_bytes(to, output_dtype(spec)));
   const auto indices = Buffer::allocate(spec.return_indices ? tensor_bytes(to, ir::DType::i64) : 0);
   for (const auto* buffer : {&input, &output, &indices})
     if (!*buffer) return tl::unexpected(buffer->error());
 
   auto ok = (*kernel)->run(input->data(), output->data(), spec.return_indices ? indices->data() : nullptr);
-  if (ok) ok = write_npy(files, *output_file, to, spec.dtype, *output);
+  if (ok) ok = write_npy(files, *output_file, to, output_dtype(spec), *output);
   if (ok && wants_indices) ok = write_npy(files, *indices_file, to, ir::DType::i64, *indices);
   if (ok) ok = files.commit();
   if (!ok) return tl::unexpected(ok.error());

@@ -145,6 +145,47 @@ struct Largest {
   static bool beats(T value, T best) { return (value > best) | (nan_wins & (value != value)); }
 };
 
+template <typename T, bool nan_wins>
+struct Smallest {
+  static constexpr T worst = Element<T>::highest;
+  static bool beats(T value, T best) { return (value < best) | (nan_wins & (value != value)); }
+};
+
+template <typename T>
+T size(T x) {
+  return x < 0 ? -x : x;
+}
+
+double root(double sum, double degree) {
+  if (degree == 1 || __builtin_isinf(degree)) return sum;
+  return degree == 2 ? sqrt(sum) : pow(sum, 1 / degree);
+}
+
+// Calls run(add), where add(sum, x) takes one tap into a sum.
+template <typename T, typename Run>
+void with_addition(const PlainPool& pool, const Run& run) {
+  using Sum = typename Element<T>::Sum;
+  if constexpr (is_float<T>) {
+    if (pool.reduction == PlainReduction::lp) {
+      if (pool.norm_type == 1) return run([](Sum& sum, Sum x) { sum += size(x); });
+      if (pool.norm_type == 2) return run([](Sum& sum, Sum x) { sum += x * x; });
+      if (__builtin_isinf(pool.norm_type))
+        return run([](Sum& most, Sum x) { most = (size(x) > most) | (x != x) ? size(x) : most; });
+      return run([p = pool.norm_type](Sum& sum, Sum x) { sum += static_cast<Sum>(pow(double{size(x)}, p)); });
+    }
+  }
+  run([](Sum& sum, Sum x) { sum += x; });
+}
+
+template <typename T>
+T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
+  if (pool.reduction == PlainReduction::avg) return quotient<T>(sum, divisor);
+  if (pool.reduction == PlainReduction::lp)
+    return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
+  if (sum < Element<T>::lowest) return Element<T>::lowest;
+  return sum > Element<T>::highest ? Element<T>::highest : static_cast<T>(sum);
+}
+
 struct Place {  // one output position
   Taps taps[3];
   int64_t output;  // its number in the plane
@@ -193,10 +234,12 @@ void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input,
 }
 
 template <typename T>
-void average_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output) {
-  typename Element<T>::Sum sum = 0;
-  for_taps(pool, place, [&](int64_t at) { sum += input[at]; });
-  output[place.output] = quotient<T>(sum, divisor_of(pool, place.taps));
+void sum_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output) {
+  with_addition<T>(pool, [&](const auto& add) {
+    typename Element<T>::Sum sum = 0;
+    for_taps(pool, place, [&](int64_t at) { add(sum, input[at]); });
+    output[place.output] = finished<T>(pool, sum, divisor_of(pool, place.taps));
+  });
 }
 
 template <typename T, bool nan_wins>
@@ -207,8 +250,10 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
         if (pool.reduction == PlainReduction::max)
           extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, input, output, indices);
+        else if (pool.reduction == PlainReduction::min)
+          extreme_of_plane<Smallest<Compared<T>, nan_wins>>(pool, place, input, output, indices);
         else
-          average_of_plane(pool, place, input, output);
+          sum_of_plane(pool, place, input, output);
       }
     }
 }
@@ -248,15 +293,17 @@ void extreme_of_block(const PlainPool& pool, const Place& place, const T* input,
 }
 
 template <typename T>
-void average_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
-  typename Element<T>::Sum sum[block];
-  for (int64_t c = 0; c < n; ++c) sum[c] = 0;
-  for_taps(pool, place, [&](int64_t at) {
-    const T* row = input + at * pool.channels;
-    for (int64_t c = 0; c < n; ++c) sum[c] += row[c];
+void sum_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
+  with_addition<T>(pool, [&](const auto& add) {
+    typename Element<T>::Sum sum[block];
+    for (int64_t c = 0; c < n; ++c) sum[c] = 0;
+    for_taps(pool, place, [&](int64_t at) {
+      const T* row = input + at * pool.channels;
+      for (int64_t c = 0; c < n; ++c) add(sum[c], row[c]);
+    });
+    const int64_t divisor = divisor_of(pool, place.taps);
+    for (int64_t c = 0; c < n; ++c) output[c] = finished<T>(pool, sum[c], divisor);
   });
-  const int64_t divisor = divisor_of(pool, place.taps);
-  for (int64_t c = 0; c < n; ++c) output[c] = quotient<T>(sum[c], divisor);
 }
 
 template <typename T, bool nan_wins>
@@ -270,8 +317,11 @@ void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* inp
       if (pool.reduction == PlainReduction::max)
         extreme_of_block<Largest<Compared<T>, nan_wins>>(pool, place, input + c, output + to + c,
                                                          indices == nullptr ? nullptr : indices + to + c, n);
+      else if (pool.reduction == PlainReduction::min)
+        extreme_of_block<Smallest<Compared<T>, nan_wins>>(pool, place, input + c, output + to + c,
+                                                          indices == nullptr ? nullptr : indices + to + c, n);
       else
-        average_of_block(pool, place, input + c, output + to + c, n);
+        sum_of_block(pool, place, input + c, output + to + c, n);
     }
   }
 }

@@ -1,10 +1,12 @@
 // Average: a sum (ir/reductions/sums.h), divided once and rounded once.
 //
-// The quotient of integers is taken in floating point where that is exact, which is where the floating
-// quotient cannot be rounded onto a tie that the true quotient only comes close to. A quotient below 2^b that
-// is no tie is at least 1 / (2 * divisor) away from one; a float of m bits rounds it by at most 2^(b - m -
-// 1). So divisors below 2^(m - b) are safe, if the sum itself is below 2^m; b is the width of the input, and
-// what an override makes larger is clamped. The rest is divided in integers (ir/reductions/quotient.h).
+// The quotient n / d of integers is taken in floating point where that is exact. If it is no tie, it lies at
+// least 1 / (2 d) away from one; a float of m bits rounds it by at most n / d * 2^-m. So the floating
+// quotient cannot become a tie if n is below 2^(m - 1), whatever d is (where d is too large to be exact, the
+// quotient is below 1/2). Larger sums are divided in integers (ir/reductions/quotient.h).
+//
+// Of quantized tensors, the zero point is taken off each tap, so that taps outside the image, which load as
+// the zero point, add nothing. The rest follows the formula of ir/nest.h in float64.
 #include <algorithm>
 #include <cmath>
 
@@ -33,13 +35,33 @@ class AvgReducer final : public SumReducer {
 
   int extra_registers() const override { return is_float(quotient_) ? 0 : quotient_registers; }
 
+  int64_t identity() const override {
+    return nest_.quantization ? lane_bits(nest_.input.dtype, nest_.quantization->zero_point) : 0;
+  }
+
+  State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
+    if (!nest_.quantization) return SumReducer::accumulate(state, loaded, tap);
+    const Value q = b_.cvt(sum_, loaded);
+    return combine(state,
+                   {b_.binary(Op::sub, q, b_.vconst_splat(b_.type(q), nest_.quantization->zero_point))});
+  }
+
   Value finish(const State& state, const Divisor& divisor) override {
-    const Value quotient =
-        is_float(quotient_) ? divide(b_.cvt(quotient_, state[0]), divisor) : divide_exactly(state, divisor);
-    return stored(b_, nest_.output.dtype, quotient);
+    return stored(b_, nest_.output.dtype, quotient(state, divisor));
   }
 
  private:
+  Value quotient(const State& state, const Divisor& divisor) {
+    if (!is_float(quotient_)) return divide_exactly(state, divisor);
+    const Value sum = as_float(quotient_, state);
+    if (!nest_.quantization) return divide(sum, divisor);
+    const Quantization& q = *nest_.quantization;
+    const Type type = b_.type(sum);
+    const auto number = [&](double value) { return b_.vconst_splat(type, float_bits(type.dtype, value)); };
+    const Value scaled = b_.binary(Op::mul, sum, number(q.scale / q.output_scale));
+    return b_.binary(Op::add, divide(scaled, divisor), number(static_cast<double>(q.output_zero_point)));
+  }
+
   // The divisor of each lane, where all are known.
   std::vector<int64_t> known_counts(const Divisor& divisor) const {
     std::vector<int64_t> counts = divisor.lane_taps;
@@ -104,14 +126,14 @@ class AvgReducer final : public SumReducer {
   const DType quotient_;
 };
 
-// The narrowest type in which the division is exact; i64: in integers.
+// The narrowest type in which the division is exact, or that holds a floating output; i64: in integers.
 Result<DType> quotient_type(const PoolNest& nest, DType sum) {
   if (is_float(sum)) return sum;
-  const int bits = info(nest.input.dtype).bits;
-  const double taps = static_cast<double>(nest.full_taps()), most = taps * std::ldexp(1.0, bits);
-  const double divisor = nest.divisor_override ? std::abs(static_cast<double>(*nest.divisor_override)) : taps;
-  if (sum == DType::i32 && most < 0x1p24 && divisor < std::ldexp(1.0, 24 - bits)) return DType::f32;
-  if (most < 0x1p53 && divisor < std::ldexp(1.0, 53 - bits)) return DType::f64;
+  if (nest.quantization) return DType::f64;
+  const double most = static_cast<double>(nest.full_taps()) * std::ldexp(1.0, info(nest.input.dtype).bits);
+  if (most < 0x1p23 && nest.output.dtype != DType::f64) return DType::f32;
+  if (most < 0x1p52 || is_float(nest.output.dtype)) return DType::f64;
+  const double divisor = std::abs(static_cast<double>(nest.divisor_override.value_or(nest.full_taps())));
   if (divisor < (nest.input.dtype == DType::i64 ? 0x1p31 : 0x1p62)) return DType::i64;
   return unsupported("schedule.quotient_range", "an integer average with this divisor may not be exact",
                      "use a divisor_override below 2^31 for int64, below 2^62 for other integers");

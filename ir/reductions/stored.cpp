@@ -51,7 +51,9 @@ Value int_to_int(Builder& b, DType output, Value x) {
 }  // namespace
 
 Value stored(Builder& b, DType output, Value result) {
-  if (is_half(b.type(result).dtype) && output != b.type(result).dtype) result = b.cvt(DType::f32, result);
+  if (b.type(result).dtype == output) return result;
+  if (is_half(b.type(result).dtype)) result = b.cvt(DType::f32, result);
+  if (is_half(output)) return b.cvt(output, stored(b, DType::f32, result));
   const DType from = b.type(result).dtype;
   if (is_float(from)) return is_float(output) ? b.cvt(output, result) : float_to_int(b, output, result);
   if (!is_float(output)) return int_to_int(b, output, result);
@@ -60,7 +62,9 @@ Value stored(Builder& b, DType output, Value result) {
 
 int bytes_to_store(DType output, DType result) {
   const int widest = std::max(bytes(output), bytes(result));
-  return is_float(output) == is_float(result) ? widest : std::max(widest, 4);
+  const bool is_direct =
+      output == result || (is_float(output) == is_float(result) && !is_half(output) && !is_half(result));
+  return is_direct ? widest : std::max(widest, 4);
 }
 
 int64_t float_bits(DType dtype, double value) {

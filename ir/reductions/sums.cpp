@@ -29,6 +29,13 @@ State SumReducer::combine(const State& a, const State& b) {
   return joined;
 }
 
+Value SumReducer::as_float(DType dtype, const State& state) {
+  if (!is_wide()) return b_.cvt(dtype, state[0]);
+  const Value high = b_.cvt(DType::f64, state[0]), low = b_.cvt(DType::f64, state[1]);
+  const Value digit = b_.vconst_splat(b_.type(high), float_bits(DType::f64, 0x1p32));
+  return b_.cvt(dtype, b_.fma(high, digit, low));
+}
+
 Result<DType> accumulator(const PoolNest& nest) {
   const DType input = nest.input.dtype;
   if (is_float(input)) return input == DType::f64 ? DType::f64 : DType::f32;

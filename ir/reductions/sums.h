@@ -22,6 +22,8 @@ class SumReducer : public Reducer {
   State combine(const State& a, const State& b) override;
 
  protected:
+  // The sum as a float; exact where the accumulator's values are numbers of that type.
+  Value as_float(DType dtype, const State& state);
   // A sum of int64 is high * 2^32 + low, as the state {high, low}.
   bool is_wide() const { return nest_.input.dtype == DType::i64; }
 

@@ -1,5 +1,8 @@
 // What a spec can choose. To widen the matrix: a setting or an axis here.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 
 #include "tests/matrix/specs.h"
 
@@ -76,6 +79,39 @@ Axis dtypes() {
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor)
       axis.settings.push_back({std::string(row.spec_name), [=](PoolSpec& s) { s.dtype = row.dtype; }});
+  return axis;
+}
+
+// After the dtypes, which say whether a tensor can be quantized.
+Axis quantizations() {
+  const auto quantized = [](double scale, int64_t zero_point) {
+    return [=](PoolSpec& s) {
+      s.quantized = !ir::is_float(s.dtype) && s.dtype != ir::DType::i16 && s.dtype != ir::DType::i64;
+      if (s.quantized) s.scale = scale, s.zero_point = zero_point;
+    };
+  };
+  const auto requantized = [=](PoolSpec& s) {
+    quantized(0.1, 7)(s);
+    if (s.quantized && s.reduction == ir::Reduction::avg) s.output_scale = 0.03, s.output_zero_point = 100;
+  };
+  return tabled("quantized",
+                {{"no", [](PoolSpec&) {}}, {"kept", quantized(1.5, 3)}, {"requantized", requantized}});
+}
+
+Axis output_dtypes() {
+  Axis axis = {"output_dtype", {{"same", [](PoolSpec&) {}, 12}}};
+  for (const ir::DTypeInfo& row : ir::dtype_table)
+    if (row.tensor)
+      axis.settings.push_back({std::string(row.spec_name), [=](PoolSpec& s) { s.output_dtype = row.dtype; }});
+  return axis;
+}
+
+Axis norms() {
+  Axis axis = {"norm_type", {}};
+  for (double p : {2.0, 1.0, 3.0, 0.5, 2.7, std::numeric_limits<double>::infinity()})
+    axis.settings.push_back({fmt::format("{}", p), [=](PoolSpec& s) {
+                               if (s.reduction == ir::Reduction::lp) s.norm_type = p;
+                             }});
   return axis;
 }
 
@@ -189,6 +225,9 @@ const std::vector<Axis>& matrix_axes() {
       ranks(),
       reductions(),
       dtypes(),
+      often(quantizations(), 0, 4),
+      output_dtypes(),
+      norms(),
       batches(),
       values("channels", std::vector<int64_t>{1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64},
              [](PoolSpec& s, int64_t channels) { s.channels = channels; }),

@@ -41,6 +41,10 @@ int64_t at(const PlainPool& pool, int64_t n, int64_t c, int64_t plane_position, 
                             : (n * pool.channels + c) * plane + plane_position;
 }
 
+bool is_extreme(const PlainPool& pool) {
+  return pool.reduction == PlainReduction::max || pool.reduction == PlainReduction::min;
+}
+
 template <typename T>
 struct Answer {
   T value;
@@ -52,8 +56,11 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
                    const ir::Window& rows, const ir::Window& columns) {
   const int64_t plane = test.rows.input * test.columns.input;
   using Limits = std::numeric_limits<T>;
-  T best = ir::is_float_type<T> ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
-  double sum = 0;
+  const bool is_min = test.pool.reduction == PlainReduction::min;
+  const T lowest = ir::is_float_type<T> ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
+  const T highest = ir::is_float_type<T> ? Limits::infinity() : Limits::max();
+  T best = is_min ? highest : lowest;
+  double sum = 0, squares = 0;
   int64_t index = -1;
   for (int64_t i = 0; i < rows.taps; ++i)
     for (int64_t j = 0; j < columns.taps; ++j) {
@@ -61,11 +68,20 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
           (rows.first + i * rows.step) * test.columns.input + columns.first + j * columns.step;
       const T value = input[static_cast<size_t>(at(test.pool, n, c, position, plane))];
       sum += static_cast<double>(value);
-      if (index >= 0 && !(value > best) && value == value) continue;
+      squares += static_cast<double>(value) * static_cast<double>(value);
+      const bool is_better = is_min ? value < best : value > best;
+      if (index >= 0 && !is_better && value == value) continue;
       best = value;
       index = position;
     }
-  if (test.pool.reduction == PlainReduction::max) return {best, index};
+  const double size = test.pool.norm_type == 2 ? std::sqrt(squares) : sum;
+  if (is_extreme(test.pool)) return {best, index};
+  if (test.pool.reduction == PlainReduction::lp) return {static_cast<T>(size), -1};
+  if (test.pool.reduction == PlainReduction::sum) {
+    const auto least = static_cast<double>(std::numeric_limits<T>::lowest()),
+               most = static_cast<double>(std::numeric_limits<T>::max());
+    return {static_cast<T>(std::clamp(sum, least, most)), -1};
+  }
   int64_t divisor = test.pool.divisor;
   if (divisor == 0)
     divisor = test.pool.count_include_pad ? rows.padded_taps * columns.padded_taps : rows.taps * columns.taps;
@@ -76,21 +92,21 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
 template <typename T>
 void compare(const Case& test, std::mt19937& random) {
   const PlainPool& pool = test.pool;
-  const bool is_max = pool.reduction == PlainReduction::max;
+  const bool has_indices = is_extreme(pool);
   const int64_t planes = pool.batch * pool.channels;
   const int64_t output_plane = test.rows.output * test.columns.output;
   std::vector<T> input(static_cast<size_t>(planes * test.rows.input * test.columns.input));
   // Small integers: ties are frequent and float sums exact.
   for (T& value : input) value = static_cast<T>(random() % 23);
   if constexpr (ir::is_float_type<T>)
-    if (is_max) input[random() % input.size()] = std::numeric_limits<T>::quiet_NaN();
+    if (has_indices) input[random() % input.size()] = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> output(static_cast<size_t>(planes * output_plane)), twice = output;
   std::vector<int64_t> indices(output.size(), -7);
 
   const int64_t tasks = plain_tasks(pool), half = tasks / 2;
   run_plain(pool, input.data(), twice.data(), nullptr, 0, tasks);
-  run_plain(pool, input.data(), output.data(), is_max ? indices.data() : nullptr, half, tasks);
-  run_plain(pool, input.data(), output.data(), is_max ? indices.data() : nullptr, 0, half);
+  run_plain(pool, input.data(), output.data(), has_indices ? indices.data() : nullptr, half, tasks);
+  run_plain(pool, input.data(), output.data(), has_indices ? indices.data() : nullptr, 0, half);
   for (int64_t n = 0; n < pool.batch; ++n)
     for (int64_t c = 0; c < pool.channels; ++c)
       for (int64_t y = 0; y < test.rows.output; ++y)
@@ -98,11 +114,14 @@ void compare(const Case& test, std::mt19937& random) {
           const auto place = static_cast<size_t>(at(pool, n, c, y * test.columns.output + x, output_plane));
           const Answer<T> answer = expected(test, input, n, c, test.rows.window(y), test.columns.window(x));
           const bool both_nan = answer.value != answer.value && output[place] != output[place];
-          ASSERT_TRUE(both_nan || output[place] == answer.value)
+          const double room =
+              pool.reduction == PlainReduction::lp ? 1e-6 * static_cast<double>(answer.value) : 0;
+          ASSERT_TRUE(both_nan || std::abs(static_cast<double>(output[place]) -
+                                           static_cast<double>(answer.value)) <= room)
               << +output[place] << " for " << +answer.value << " at " << n << " " << c << " " << y << " "
               << x;
-          ASSERT_TRUE(both_nan || twice[place] == answer.value);
-          if (is_max) {
+          ASSERT_TRUE(both_nan || twice[place] == output[place]);
+          if (has_indices) {
             ASSERT_EQ(indices[place], answer.index);
           }
         }
@@ -112,7 +131,7 @@ void compare(const Case& test, std::mt19937& random) {
 void compare_types(Case test, std::mt19937& random) {
   for (const PlainReduction reduction : reductions)
     for (const ir::DTypeInfo& row : ir::dtype_table) {
-      if (!row.tensor) continue;
+      if (!row.tensor || (reduction == PlainReduction::lp && !ir::is_float(row.dtype))) continue;
       test.pool.reduction = reduction;
       test.pool.type = static_cast<PlainType>(row.dtype);
       test.pool.channels = row.dtype == ir::DType::u8 ? 259 : 5;

@@ -9,7 +9,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
-#include "ir/average_bounds.h"
+#include "ir/error_bounds.h"
 #include "ir/half.h"
 
 namespace pooljit::ir {
@@ -266,7 +266,7 @@ TEST(Agreement, IndicesAreCompared) {
 TEST(Agreement, AveragesHaveABound) {
   const PoolNest nest = frontend::make_nest(*frontend::parse_spec("avg_pool1d(float32[1,3], 3)"));
   const Floats input = {1, 2, 4};
-  const double bound = average_bounds(nest, 1, input.data())[0];
+  const double bound = error_bounds(nest, 1, input.data())[0].error;
   EXPECT_NEAR(bound, 2 * 1.1920929e-7 * 7 / 3, 2e-7);
   const float exact = 7.0f / 3;
   for (const float factor : {-1.0f, 1.0f}) {
@@ -280,7 +280,9 @@ TEST(Agreement, AveragesHaveABound) {
 TEST(Agreement, BoundsLieWhereTheOutputsDo) {
   const PoolNest nest = frontend::make_nest(*frontend::parse_spec("avg_pool1d(float32[2,2,2]:nhwc, 2)"));
   // n0: (c0, c1) = (0, 1), (0, 1); n1: (0, 0), (8, 0)
-  const std::vector<double> bounds = average_bounds(nest, 2, Floats{0, 1, 0, 1, 0, 0, 8, 0}.data());
+  std::vector<double> bounds;
+  for (const ErrorBound& bound : error_bounds(nest, 2, Floats{0, 1, 0, 1, 0, 0, 8, 0}.data()))
+    bounds.push_back(bound.error);
   ASSERT_EQ(bounds.size(), 4u);
   EXPECT_LT(bounds[0], 1e-40);
   EXPECT_GT(bounds[1], 1e-8);

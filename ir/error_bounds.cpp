@@ -1,0 +1,138 @@
+#include "ir/error_bounds.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ir/norm.h"
+#include "ir/strips.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// What does not overflow where T does.
+template <typename T>
+using Wide = std::conditional_t<sizeof(T) < sizeof(double), double, long double>;
+
+// Of the finite taps of one output.
+template <typename T>
+struct Sums {
+  Wide<T> sum = 0, magnitudes = 0;
+};
+
+template <typename T>
+ErrorBound sum_bound(const Sums<T>& sums, size_t taps, int64_t divisor) {
+  using Limits = std::numeric_limits<T>;
+  const auto value = static_cast<double>(sums.sum / static_cast<Wide<T>>(divisor));
+  if (taps <= 1) return {value, 0};
+  using SumLimits = std::numeric_limits<FloatSum<T>>;
+  if (sums.magnitudes > Wide<T>{SumLimits::max()}) return {value, infinity};
+  const auto count = std::abs(static_cast<Wide<T>>(divisor));
+  // The additions round in the accumulator, and so does the quotient. As halves, the result and the
+  // reference's are then rounded once more, perhaps to two neighbours.
+  constexpr Wide<T> eps = SumLimits::epsilon();
+  constexpr Wide<T> last_eps = eps / 2 + (is_half_type<T> ? Wide<T>{Limits::epsilon()} : 0);
+  const Wide<T> rounding = last_eps * std::abs(sums.sum) / count + Wide<T>{Limits::denorm_min()};
+  return {value,
+          static_cast<double>(static_cast<Wide<T>>(taps - 1) * eps * sums.magnitudes / count + rounding)};
+}
+
+template <typename T>
+void bound_sums(const Strip& strip, const std::vector<Tap>& taps, int64_t divisor, const T* input,
+                ErrorBound* bounds) {
+  std::array<Sums<T>, Strip::most> sums{};
+  for (const Tap& tap : taps)
+    for (int64_t i = 0; i < strip.count; ++i) {
+      const T x = input[tap.offset + i * strip.input_step];
+      const Wide<T> finite = std::abs(x) <= std::numeric_limits<T>::max() ? x : T{0};
+      sums[i].sum += finite;
+      sums[i].magnitudes += std::abs(finite);
+    }
+  for (int64_t i = 0; i < strip.count; ++i)
+    bounds[i * strip.output_step] = sum_bound(sums[i], taps.size(), divisor);
+}
+
+// Integers are summed exactly; a floating quotient is rounded at most three times.
+template <typename T>
+ErrorBound integer_bound(const T* x, const std::vector<Tap>& taps, int64_t divisor, double eps) {
+  long double sum = 0;
+  for (const Tap& tap : taps) sum += static_cast<long double>(x[tap.offset]);
+  const auto value = static_cast<double>(sum / static_cast<long double>(divisor));
+  return {value, 3 * eps * std::abs(value)};
+}
+
+struct Accumulator {
+  long double eps, least, most;
+};
+template <typename T>
+constexpr Accumulator accumulator = {std::numeric_limits<T>::epsilon(), std::numeric_limits<T>::denorm_min(),
+                                     std::numeric_limits<T>::max()};
+
+template <typename T>
+ErrorBound norm_bound(const T* x, const std::vector<Tap>& taps, double p) {
+  const Norm exact = norm(x, taps, p);
+  const auto value = static_cast<double>(exact.value);
+  if (std::isinf(p) || !std::isfinite(exact.power_sum)) return {value, 0};
+  const bool is_plain = p == 1 || p == 2;
+  const Accumulator sum = is_plain ? accumulator<FloatSum<T>> : accumulator<double>;
+  const auto count = static_cast<long double>(taps.size());
+  const long double per_term = p == 1 ? 0 : p + 4;
+  const long double off = (count + per_term) * sum.eps * exact.power_sum + count * (p + 1) * sum.least;
+  const long double high = exact.power_sum + off, low = std::max(exact.power_sum - off, 0.0L);
+  if (high > sum.most) return {value, infinity};
+  const long double root = 1 / static_cast<long double>(p);
+  const long double highest = std::pow(high, root), lowest = std::pow(low, root);
+  const long double of_root = is_plain ? 0 : (root + 4) * accumulator<double>.eps;
+  const long double rounded = highest * (of_root + accumulator<T>.eps) + accumulator<T>.least;
+  return {value, static_cast<double>(std::max(highest - exact.value, exact.value - lowest) + rounded)};
+}
+
+// What the conversion to another floating type adds.
+template <typename Out>
+void add_conversion(ErrorBound& bound) {
+  using Limits = std::numeric_limits<Out>;
+  bound.error += static_cast<double>(Limits::epsilon()) * std::abs(bound.value) +
+                 static_cast<double>(Limits::denorm_min());
+  if (std::abs(bound.value) + bound.error >= static_cast<double>(Limits::max())) bound.error = infinity;
+}
+
+template <typename T>
+void bound_strip(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+                 ErrorBound* bounds) {
+  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, strip.windows) : 1;
+  if constexpr (is_float_type<T>) {
+    if (nest.reduction != Reduction::lp) return bound_sums(strip, taps, count, x, bounds);
+    for (int64_t i = 0; i < strip.count; ++i)
+      bounds[i * strip.output_step] = norm_bound(x + i * strip.input_step, taps, nest.norm_type);
+  } else {
+    const double eps = nest.output.dtype == DType::f64 ? 0x1p-52 : 0x1p-23;
+    for (int64_t i = 0; i < strip.count; ++i)
+      bounds[i * strip.output_step] = integer_bound(x + i * strip.input_step, taps, count, eps);
+  }
+}
+
+}  // namespace
+
+std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const void* input) {
+  std::vector<ErrorBound> bounds(static_cast<size_t>(reach(nest, nest.output, batch)));
+  const bool stays_integer = !is_float(nest.input.dtype) && !is_float(nest.output.dtype);
+  if (nest.is_extreme() || stays_integer) return bounds;
+  with_element_type(nest.input.dtype, [&]<typename T>(T) {
+    for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
+      bound_strip(nest, strip, taps, static_cast<const T*>(input) + strip.input,
+                  bounds.data() + strip.output);
+    });
+  });
+  if (nest.input.dtype == nest.output.dtype || !is_float(nest.output.dtype)) return bounds;
+  with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
+    if constexpr (is_float_type<Out>)
+      for (ErrorBound& bound : bounds) add_conversion<Out>(bound);
+  });
+  return bounds;
+}
+
+}  // namespace pooljit::ir

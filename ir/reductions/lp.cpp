@@ -1,0 +1,73 @@
+// Lp norm: (sum |x|^p)^(1/p) over the taps in the image; p = infinity is the largest |x|. A NaN in the window
+// makes the result NaN, whatever p is.
+//
+// p = 1 and p = 2 accumulate as every sum does (ir/reductions/sums.h). Other powers accumulate in float64,
+// which most powers of float32 fit into: whole ones by multiplication, others by ir/reductions/power.h.
+#include <bit>
+#include <cmath>
+
+#include "ir/reductions/power.h"
+#include "ir/reductions/stored.h"
+#include "ir/reductions/sums.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Beyond, multiplications round more than power() does.
+constexpr double most_whole_power = 16;
+
+class LpReducer final : public SumReducer {
+ public:
+  LpReducer(const PoolNest& nest, Builder& builder, DType sum)
+      : SumReducer(nest, builder, sum), p_(nest.norm_type) {}
+
+  int extra_registers() const override { return p_ == 1 || p_ == 2 || is_max() ? 0 : power_registers; }
+  bool is_split() const override { return !is_max(); }
+
+  State accumulate(const State& state, Value loaded, const TapOffset&) override {
+    const bool is_narrow = is_half(nest_.input.dtype);  // converts to float32 only
+    const Value x = b_.cvt(sum_, is_narrow ? b_.cvt(DType::f32, loaded) : loaded);
+    if (p_ == 2 && !state.empty()) return {b_.fma(x, x, state[0])};
+    return combine(state, {term(x)});
+  }
+
+  State combine(const State& a, const State& b) override {
+    if (!is_max() || a.empty()) return SumReducer::combine(a, b);
+    const Value largest = b_.binary(Op::max, b[0], a[0]);
+    return {b_.select(b_.cmp(Predicate::un, b[0], b[0]), b[0], largest)};
+  }
+
+  Value finish(const State& state, const Divisor&) override {
+    return stored(b_, nest_.output.dtype, is_max() || p_ == 1 ? state[0] : root_of(state[0]));
+  }
+
+ private:
+  bool is_max() const { return std::isinf(p_); }
+
+  Value term(Value x) {
+    if (p_ == 2) return b_.binary(Op::mul, x, x);
+    const int64_t all_but_sign = static_cast<int64_t>((uint64_t{1} << (info(sum_).bits - 1)) - 1);
+    const Value size = b_.binary(Op::and_, x, b_.vconst_splat(b_.type(x), all_but_sign));
+    if (p_ == 1 || is_max()) return size;
+    if (p_ == std::floor(p_) && p_ <= most_whole_power)
+      return whole_power(b_, size, static_cast<int64_t>(p_));
+    return power(b_, size, p_);
+  }
+
+  Value root_of(Value sum) { return p_ == 2 ? b_.sqrt(sum) : root(b_, sum, p_); }
+
+  const double p_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reducer>> make_lp_reducer(const PoolNest& nest, Builder& builder) {
+  if (!is_float(nest.input.dtype))
+    return unsupported("schedule.norm", "an Lp norm of integers is not done", "use a floating dtype");
+  const Result<DType> sum = accumulator(nest);
+  if (!sum) return tl::unexpected(sum.error());
+  const bool is_plain = nest.norm_type == 1 || nest.norm_type == 2 || std::isinf(nest.norm_type);
+  return std::make_unique<LpReducer>(nest, builder, is_plain ? *sum : DType::f64);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,33 @@
+// Sum: an average without the division. A sum of integers is exact, and then converted as any result is.
+#include "ir/reductions/quotient.h"
+#include "ir/reductions/stored.h"
+#include "ir/reductions/sums.h"
+
+namespace pooljit::ir {
+namespace {
+
+class PlainSumReducer final : public SumReducer {
+ public:
+  using SumReducer::SumReducer;
+
+  Value finish(const State& state, const Divisor&) override {
+    return stored(b_, nest_.output.dtype, total(state));
+  }
+
+ private:
+  Value total(const State& state) {
+    if (!is_wide()) return state[0];
+    if (is_float(nest_.output.dtype)) return as_float(DType::f64, state);
+    return rounded_quotient(b_, WideSum{state[0], state[1]}, no_value);
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reducer>> make_sum_reducer(const PoolNest& nest, Builder& builder) {
+  const Result<DType> sum = accumulator(nest);
+  if (!sum) return tl::unexpected(sum.error());
+  return std::make_unique<PlainSumReducer>(nest, builder, *sum);
+}
+
+}  // namespace pooljit::ir
