@@ -87,6 +87,7 @@ ErrorBound norm_bound(const T* x, const std::vector<Tap>& taps, double p) {
   const long double root = 1 / static_cast<long double>(p);
   const long double highest = std::pow(high, root), lowest = std::pow(low, root);
   const long double of_root = is_plain ? 0 : (root + 4) * accumulator<double>.eps;
+  if (highest >= accumulator<T>.most) return {value, infinity};
   const long double rounded = highest * (of_root + accumulator<T>.eps) + accumulator<T>.least;
   return {value, static_cast<double>(std::max(highest - exact.value, exact.value - lowest) + rounded)};
 }

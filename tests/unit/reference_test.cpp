@@ -25,16 +25,16 @@ struct Pooled {
 };
 
 // Evaluates a spec on packed data. Strided specs get `gap` for what is not written.
-template <typename T>
-Pooled<T> pool(const std::string& text, const std::vector<T>& input, size_t output_elements = 0,
-               T gap = T{99}) {
+template <typename T, typename Out = T>
+Pooled<Out> pool(const std::string& text, const std::vector<T>& input, size_t output_elements = 0,
+                 Out gap = Out{99}) {
   const auto spec = frontend::parse_spec(text);
   if (!spec) throw std::runtime_error(to_string(spec.error()));
   const PoolNest nest = frontend::make_nest(*spec);
   size_t elements = 1;
   for (int64_t extent : frontend::output_shape(*spec)) elements *= static_cast<size_t>(extent);
   if (output_elements == 0) output_elements = elements;
-  Pooled<T> result = {std::vector<T>(output_elements, gap), {}};
+  Pooled<Out> result = {std::vector<Out>(output_elements, gap), {}};
   if (nest.indices) result.indices.assign(output_elements, -99);
   evaluate(nest, spec->batch.value_or(1), input.data(), result.values.data(), result.indices.data());
   return result;
@@ -199,6 +199,75 @@ TEST(ReferenceAvg, BytesRoundToNearestEven) {
 TEST(ReferenceAvg, BytesSaturate) {
   EXPECT_EQ(pool<uint8_t>("avg_pool1d(uint8[1,2], 2, divisor_override=1)", {200, 100}).values, Bytes{255});
   EXPECT_EQ(pool<uint8_t>("avg_pool1d(uint8[1,2], 2, divisor_override=-3)", {200, 100}).values, Bytes{0});
+}
+
+TEST(ReferenceMin, MirrorsMax) {
+  const auto result = pool<float>("min_pool1d(float32[1,8], 4)", {nan_a, 7, nan_b, inf, 1, -2, -2, 3});
+  EXPECT_TRUE(std::isnan(result.values[0]));
+  EXPECT_EQ(result.values[1], -2);
+  EXPECT_EQ(pool<float>("min_pool1d(float32[1,1], 1, stride=1, padding=1)", {3}).values,
+            (Floats{inf, 3, inf}));
+  EXPECT_EQ(pool<uint8_t>("min_pool1d(uint8[1,1], 1, stride=1, padding=1)", {3}).values,
+            (Bytes{255, 3, 255}));
+}
+
+TEST(ReferenceSum, SaturatesUnlessTheOutputIsWider) {
+  const std::vector<int8_t> input = {100, 100, -100, -100, 1, 2};
+  EXPECT_EQ(pool<int8_t>("sum_pool1d(int8[1,6], 2)", input).values, (std::vector<int8_t>{127, -128, 3}));
+  EXPECT_EQ((pool<int8_t, int32_t>("sum_pool1d(int8[1,6], 2, output_dtype=int32)", input).values),
+            (std::vector<int32_t>{200, -200, 3}));
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(pool<int64_t>("sum_pool1d(int64[1,4], 2)", {most, most, most, -most}).values,
+            (std::vector<int64_t>{most, 0}));
+}
+
+TEST(ReferenceLp, Norms) {
+  const Floats input = {3, -4, 0, nan_a};
+  const Floats one = pool<float>("lp_pool1d(float32[1,4], 1, 2)", input).values;
+  EXPECT_EQ(one[0], 7);
+  EXPECT_TRUE(std::isnan(one[1]));
+  EXPECT_EQ(pool<float>("lp_pool1d(float32[1,4], 2, 2)", input).values[0], 5);
+  EXPECT_EQ(pool<float>("lp_pool1d(float32[1,4], inf, 2)", input).values[0], 4);
+  EXPECT_TRUE(std::isnan(pool<float>("lp_pool1d(float32[1,4], inf, 2)", input).values[1]));
+  EXPECT_FLOAT_EQ(pool<float>("lp_pool1d(float32[1,4], 3, 2)", input).values[0], std::cbrt(91.0f));
+  EXPECT_EQ(pool<float>("lp_pool1d(float32[1,1], 1, kernel_size=1, stride=1, padding=1)", {3}).values,
+            (Floats{0, 3, 0}));
+}
+
+TEST(ReferenceConversion, RoundsToNearestEvenAndSaturates) {
+  EXPECT_EQ((pool<float, uint8_t>("max_pool1d(float32[1,6], 1, output_dtype=uint8)",
+                                  {0.5f, 1.5f, -3, 300, inf, nan_a})
+                 .values),
+            (Bytes{0, 2, 0, 255, 255, 0}));
+  EXPECT_EQ(
+      (pool<float, int32_t>("max_pool1d(float32[1,3], 1, output_dtype=int32)", {-2.5f, 3e9f, -inf}).values),
+      (std::vector<int32_t>{-2, std::numeric_limits<int32_t>::max(),
+                            std::numeric_limits<int32_t>::lowest()}));
+  EXPECT_EQ(
+      (pool<uint8_t, float>("avg_pool1d(uint8[1,4], 2, output_dtype=float32)", {1, 2, 255, 255}).values),
+      (Floats{1.5f, 255}));
+}
+
+TEST(ReferenceQuantized, MaxComparesStoredIntegers) {
+  // torch's own example: scale 1.5, zero point 3; padding is absent, never 0 or 3.
+  EXPECT_EQ(pool<uint8_t>("quantized_max_pool2d(quint8[2,2,2,2], kernel_size=2, scale=1.5, zero_point=3)",
+                          {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+                .values,
+            (Bytes{3, 7, 11, 15}));
+}
+
+TEST(ReferenceQuantized, AverageRoundsOnce) {
+  // Real values 0.5 * (10 - 3), 0.5 * (13 - 3): mean 4.25, in steps of 0.25 from 7: 24.
+  EXPECT_EQ(pool<uint8_t>("quantized_avg_pool1d(quint8[1,2], 2, scale=0.5, zero_point=3, output_scale=0.25, "
+                          "output_zero_point=7)",
+                          {10, 13})
+                .values,
+            Bytes{24});
+  // An s8 2x7 window that sums to -1771 is -126.5: to even.
+  std::vector<int8_t> window(14, -127);
+  window[0] = -120;
+  EXPECT_EQ(pool<int8_t>("quantized_avg_pool2d(qint8[1,2,7], [2,7])", window).values,
+            (std::vector<int8_t>{-126}));
 }
 
 TEST(Agreement, OneAndTheSameResultAgrees) {
