@@ -33,7 +33,9 @@ class AvgReducer final : public SumReducer {
     return std::max(bytes(sum_), bytes_to_store(nest_.output.dtype, quotient_));
   }
 
-  int extra_registers() const override { return is_float(quotient_) ? 0 : quotient_registers; }
+  int extra_registers() const override {
+    return is_float(quotient_) ? SumReducer::extra_registers() : quotient_registers;
+  }
 
   int64_t identity() const override {
     return nest_.quantization ? lane_bits(nest_.input.dtype, nest_.quantization->zero_point) : 0;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/reductions/quotient.h"
 #include "ir/reductions/stored.h"
 
 namespace pooljit::ir {
@@ -10,6 +11,8 @@ SumReducer::SumReducer(const PoolNest& nest, Builder& builder, DType sum)
     : b_(builder), nest_(nest), sum_(sum) {}
 
 int SumReducer::working_bytes() const { return bytes_to_store(nest_.output.dtype, sum_); }
+
+int SumReducer::extra_registers() const { return is_wide() ? quotient_registers : 0; }
 
 State SumReducer::start(const std::vector<int64_t>& first_tap) {
   const Value zero = b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0);

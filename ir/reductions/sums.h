@@ -13,6 +13,7 @@ class SumReducer : public Reducer {
   SumReducer(const PoolNest& nest, Builder& builder, DType sum);
 
   int working_bytes() const override;
+  int extra_registers() const override;
   int64_t identity() const override { return 0; }
   bool is_split() const override { return is_float(sum_); }
   // Two digits are two states, which rows_first does not hold.

@@ -9,7 +9,8 @@ Takes the generated matrix, the canonical specs of a file (one a line), and N ra
 counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
 
 How PyTorch is asked: it pools few integers, so those are pooled in float64, which is exact (int64 gets data of 33
-bits), and averages are then rounded half to even; avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
+bits), and averages are then rounded half to even; a minimum is the maximum of the negated data, a sum the average with
+divisor_override=1, and an Lp norm is asked of |x| (PyTorch keeps the signs of odd powers); avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
 not take (asymmetric, wide, cropping) is put on first by torch.nn.functional.pad; specs with nan=ignore get data without
 NaN, where PyTorch's rule and this one are the same.
 Exit codes: 0 all agree, 1 a difference, 77 PyTorch is not installed (ctest reports the test as skipped).
@@ -122,18 +123,19 @@ def run_pooljit(library, spec, data, options):
 def run_torch(spec, data):
     exact = spec.is_integer
     x = torch.from_numpy(data.astype(np.float64) if exact else data)
+    x = -x if spec.op == "min" else x.abs() if spec.op == "lp" else x
     common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
     if not spec_text.pads_itself(spec):
         pairs = [n for pair in zip(spec.padding[0], spec.padding[1]) for n in pair]
         innermost_first = [n for d in reversed(range(spec.rank)) for n in pairs[2 * d:2 * d + 2]]
-        x = functional.pad(x, innermost_first, value=-np.inf if spec.op == "max" else 0)
+        x = functional.pad(x, innermost_first, value=-np.inf if spec.takes_extreme else 0)
         common["padding"] = [0] * spec.rank
-    if spec.op == "max":
+    if spec.takes_extreme:
         pool = getattr(functional, f"max_pool{spec.rank}d")
         result = pool(x, spec.kernel, dilation=spec.dilation, return_indices=spec.indices, **common)
         values, indices = result if spec.indices else (result, None)
         return values.numpy(), None if indices is None else in_image(spec, indices.numpy(), x.shape)
-    values = torch_average(spec, x, common).numpy()
+    values = (torch_norm if spec.op == "lp" else torch_average)(spec, x, common).numpy()
     if spec.is_half:
         values = from_half(spec, to_half(spec, values))
     if not exact:
@@ -156,11 +158,20 @@ def in_image(spec, indices, padded_shape):
 
 def torch_average(spec, x, common):
     common = dict(common, count_include_pad=spec.fields.get("count_include_pad", True),
-                  divisor_override=spec.fields.get("divisor_override"))
+                  divisor_override=1 if spec.op == "sum" else spec.fields.get("divisor_override"))
     if spec.rank != 1:
         return getattr(functional, f"avg_pool{spec.rank}d")(x, spec.kernel, **common)
     common.update(stride=[1] + spec.stride, padding=[0] + common["padding"])
     return functional.avg_pool2d(x.unsqueeze(-2), [1] + spec.kernel, **common).squeeze(-2)
+
+
+def torch_norm(spec, x, common):
+    p = float(spec.fields.get("norm_type", 2))
+    padding = [n for n in reversed(common["padding"]) for _ in range(2)]
+    x = functional.pad(x, padding)
+    if np.isinf(p):
+        return getattr(functional, f"max_pool{spec.rank}d")(x, spec.kernel, stride=common["stride"])
+    return getattr(functional, f"lp_pool{spec.rank}d")(x, p, spec.kernel, stride=common["stride"])
 
 
 def same_bits(a, b):
@@ -180,7 +191,9 @@ def fail_unless(ok, what, ours, theirs):
 
 def compare_max(spec, data, ours, our_indices, theirs, their_indices):
     """Yields (rule, count) for what a rule explains; raises Difference for the rest."""
-    lowest = np.iinfo(spec.dtype).min if spec.is_integer else -np.inf
+    lowest = -np.inf
+    if spec.is_integer:
+        lowest = np.iinfo(spec.dtype).min if spec.op == "max" else -float(np.iinfo(spec.dtype).max)
     empty = np.zeros(ours.shape, bool)
     if spec.indices:
         empty = our_indices == -1
@@ -219,6 +232,15 @@ def compare_average(spec, data, ours, theirs):
     yield SUM_ORDER, np.count_nonzero(~equal)
 
 
+def compare_norm(spec, ours, theirs):
+    """PyTorch takes powers, sum and root in the input's dtype."""
+    p = float(spec.fields.get("norm_type", 2))
+    equal = (ours == theirs) | both_nan(ours, theirs)
+    bound = (int(np.prod(spec.kernel)) + 20) * 2 * EPSILON[spec.dtype] * np.abs(theirs)
+    fail_unless(equal | (np.abs(ours - theirs) <= (0 if np.isinf(p) else bound)), "value", ours, theirs)
+    yield SUM_ORDER, np.count_nonzero(~equal)
+
+
 def check(library, spec, kind, seed, options):
     """Counter of explained differences."""
     data = as_stored(spec, make_data(spec, kind, np.random.default_rng(seed)))
@@ -230,7 +252,7 @@ def check(library, spec, kind, seed, options):
     try:
         ours, our_indices = run_pooljit(library, spec, data, options)
     except pooljit_c.Rejected as error:
-        if theirs is not None and spec.rank == 1 and spec.op == "max" and str(error).startswith("spec.output_size"):
+        if theirs is not None and spec.rank == 1 and spec.op != "avg" and str(error).startswith("spec.output_size"):
             return collections.Counter({TRUE_FLOOR: theirs.size})
         if theirs is not None:
             raise Difference(f"pooljit rejects it: {error}") from None
@@ -239,7 +261,12 @@ def check(library, spec, kind, seed, options):
         raise Difference(f"PyTorch rejects it: {refusal}")
     if ours.shape != theirs.shape:
         raise Difference(f"output shape: pooljit {ours.shape}, PyTorch {theirs.shape}")
-    if spec.op == "max":
+    if spec.op == "lp":
+        explained = compare_norm(spec, ours, theirs)
+    elif spec.op == "min":  # theirs are negated maxima
+        ours = ours.astype(theirs.dtype)
+        explained = compare_max(spec, data, -ours, our_indices, theirs, their_indices)
+    elif spec.op == "max":
         explained = compare_max(spec, data, ours, our_indices, theirs, their_indices)
     else:
         explained = compare_average(spec, data, ours, theirs)

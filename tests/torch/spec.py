@@ -7,7 +7,7 @@ import re
 HEAD = re.compile(r"^(\w+)([123])d((?:_backward)?)\((\w+)\[([0-9, ]+)\](?::(\w+))?(?:, *(.*))?\)$")
 CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
 PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
-OPERATORS = {"max_pool": "max", "avg_pool": "avg"}
+OPERATORS = {"max_pool": "max", "avg_pool": "avg", "min_pool": "min", "sum_pool": "sum", "lp_pool": "lp"}
 DTYPES = ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"]
 
 
@@ -50,6 +50,10 @@ class Spec:
     @property
     def is_half(self):
         return self.dtype in ("float16", "bfloat16")
+
+    @property
+    def takes_extreme(self):
+        return self.op in ("max", "min")
 
     @property
     def indices(self):
@@ -103,8 +107,12 @@ def not_in_torch(spec):
     if spec.fields.get("ceil_mode") == "plain":
         return "ceil_mode=plain"
     begins, ends = spec.padding
-    if spec.op == "avg" and any(d != 1 for d in spec.dilation):
-        return "dilated average"
+    if not spec.takes_extreme and any(d != 1 for d in spec.dilation):
+        return "dilated average, sum or norm"
+    if spec.is_half and spec.op not in ("max", "avg"):
+        return "halves beyond maxima and averages"
+    if spec.op == "lp" and (spec.rank == 3 or spec.fields.get("ceil_mode")):
+        return "Lp norm in 3-D or with ceil_mode"
     if math.prod(spec.shape) == 0:
         return "empty input"
     if not pads_itself(spec) and spec.fields.get("ceil_mode"):
@@ -112,28 +120,33 @@ def not_in_torch(spec):
     if not pads_itself(spec) and spec.op == "avg" and not spec.fields.get("count_include_pad", True):
         return "asymmetric or wide padding with count_include_pad=False"
     seen = [n if pads_itself(spec) else n + b + e for n, b, e in zip(spec.shape[-spec.rank:], begins, ends)]
-    if spec.op == "avg" and spec.rank == 3 and any(n < k for n, k in zip(seen, spec.kernel)):
+    if not spec.takes_extreme and spec.rank == 3 and any(n < k for n, k in zip(seen, spec.kernel)):
         return "avg_pool3d of an image smaller than the kernel"
     return None
 
 
 def random_spec(rng):
     """A spec that PyTorch can express in form; its geometry may be impossible, which both must then say."""
-    rank, op = rng.randint(1, 3), rng.choice(["max", "avg"])
+    rank, op = rng.randint(1, 3), rng.choice(["max", "avg", "min", "sum", "lp"])
     kernel = [rng.randint(1, 5) for _ in range(rank)]
     limit = {1: 80, 2: 24, 3: 10}[rank]
     shape = [rng.randint(1, 3)] * (rng.random() < 0.8) + [rng.choice([1, 2, 3, 8, 16, 17, 33])]
     shape += [rng.randint(1, limit) for _ in range(rank)]
     fields = {"kernel_size": kernel, "stride": [rng.randint(1, 4) for _ in range(rank)],
               "padding": [rng.randint(0, k // 2) for k in kernel], "ceil_mode": rng.random() < 0.5}
-    if op == "max":
+    dtypes = DTYPES
+    if op in ("max", "min"):
         fields["dilation"] = [rng.randint(1, 3) for _ in range(rank)]
+    if op == "max":
         fields["return_indices"] = rng.random() < 0.5
-    else:
+    elif op == "lp":
+        dtypes = ["float32", "float64"]
+        fields["norm_type"] = rng.choice([1, 2, 3, 4.5, "inf"])
+    elif op == "avg":
         fields["count_include_pad"] = rng.random() < 0.5
         if rng.random() < 0.3:
             fields["divisor_override"] = rng.randint(1, 40)
     layout = rng.choice(["", ":" + {1: "nwc", 2: "nhwc", 3: "ndhwc"}[rank]])
     listed = ", ".join(f"{name}={value}" for name, value in fields.items())
     dims = ",".join(map(str, shape))
-    return f"{op}_pool{rank}d({rng.choice(DTYPES)}[{dims}]{layout}, {listed})"
+    return f"{op}_pool{rank}d({rng.choice(dtypes)}[{dims}]{layout}, {listed})"
