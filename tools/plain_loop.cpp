@@ -182,8 +182,10 @@ T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor)
   if (pool.reduction == PlainReduction::avg) return quotient<T>(sum, divisor);
   if (pool.reduction == PlainReduction::lp)
     return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
-  if (sum < Element<T>::lowest) return Element<T>::lowest;
-  return sum > Element<T>::highest ? Element<T>::highest : static_cast<T>(sum);
+  if constexpr (is_float<T>) return static_cast<T>(sum);
+  using Limits = Element<T>;
+  const auto low = sum < Limits::lowest ? Limits::lowest : sum;
+  return static_cast<T>(low > Limits::highest ? Limits::highest : low);
 }
 
 struct Place {  // one output position

@@ -114,8 +114,9 @@ void compare(const Case& test, std::mt19937& random) {
           const auto place = static_cast<size_t>(at(pool, n, c, y * test.columns.output + x, output_plane));
           const Answer<T> answer = expected(test, input, n, c, test.rows.window(y), test.columns.window(x));
           const bool both_nan = answer.value != answer.value && output[place] != output[place];
+          const double digits = ir::is_half_type<T> ? 1e-2 : 1e-6;
           const double room =
-              pool.reduction == PlainReduction::lp ? 1e-6 * static_cast<double>(answer.value) : 0;
+              pool.reduction == PlainReduction::lp ? digits * static_cast<double>(answer.value) : 0;
           const double error =
               std::abs(static_cast<double>(output[place]) - static_cast<double>(answer.value));
           ASSERT_TRUE(both_nan || output[place] == answer.value || error <= room)
