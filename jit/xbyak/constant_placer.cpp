@@ -24,8 +24,9 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
     const Inst& inst = program.insts[at(i)];
     if (inst.op == Op::vconst || inst.op == Op::vmask)
       map.constant_of_[at(inst.results[0])] = map.pool_.add(constant_of(program, inst));
-    if (inst.results.size() == 1 && !inst.args.empty() && live_.root(inst.results[0]) != inst.results[0])
-      continue;  // no code
+    const bool is_alias =
+        inst.results.size() == 1 && !inst.args.empty() && live_.root(inst.results[0]) != inst.results[0];
+    if (is_alias && !live_.is_merged(i)) continue;  // no code
     if (inst.op == Op::shuffle) {
       if (const auto constant = implied_constant(program, inst))
         add_use(i, RegisterMap::implied, map.pool_.add(*constant));

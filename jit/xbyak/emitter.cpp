@@ -116,7 +116,7 @@ void Emitter::emit(const Inst& inst) {
     case Op::cmp:
       return compare(inst);
     case Op::select:
-      return select(inst);
+      return map_.liveness().is_merged(at_) ? void() : select(inst);
     case Op::fma:
       return fma(inst);
     case Op::sqrt:

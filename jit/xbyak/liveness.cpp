@@ -24,6 +24,7 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 Liveness::Liveness(const Program& program) : program_(program) {
   find_structure();
+  find_merges();
   fold_loads();
   find_ranges();
   join_all();
@@ -96,6 +97,35 @@ RegClass Liveness::class_of(Value value) const {
   if (type.kind == Type::Kind::vec) return RegClass::vec;
   if (type.kind != Type::Kind::mask) return RegClass::gpr;
   return ir::info(program_.isa).mask == ir::MaskEncoding::k_bits ? RegClass::mask : RegClass::vec;
+}
+
+// No later use, and none in another iteration: what the masked instruction overwrites is read by it, by the
+// select and by what computes their mask just before, at most.
+bool Liveness::dies_in_merge(Value value, int select, int line) const {
+  constexpr int reach = 3;
+  if (is_constant(value) || definition(root(value)) <= line) return false;
+  if (root(value) != value && uses_[at(root(value))] != 1) return false;
+  int uses = 0;
+  for (int i = std::max(line, select - reach + 1); i <= select; ++i)
+    for (Value arg : program_.insts[at(i)].args) uses += arg == value;
+  return uses == uses_[at(value)];
+}
+
+void Liveness::find_merges() {
+  merged_.assign(program_.insts.size(), 0);
+  if (ir::info(program_.isa).mask != ir::MaskEncoding::k_bits) return;
+  int line = 0;  // where the straight line begins
+  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
+    const Inst& select = program_.insts[at(i)];
+    if (select.op == Op::loop || select.op == Op::end) line = i;
+    if (select.op != Op::select) continue;
+    const Value computed = select.args[1], kept = select.args[2];
+    const bool joins = definition(computed) == i - 1 && uses_[at(computed)] == 1 &&
+                       has_masked_form(defining(computed).op) && !is_constant(select.args[0]);
+    if (!joins || !dies_in_merge(kept, i, line)) continue;
+    merged_[at(i - 1)] = merged_[at(i)] = 1;
+    root_[at(computed)] = root_[at(select.results[0])] = root(kept);
+  }
 }
 
 // A load is folded into its only reader if that one follows in the same straight line, with no store between

@@ -54,11 +54,16 @@ class Liveness {
   ir::Value root(ir::Value value) const { return root_[static_cast<size_t>(value)]; }
   // True for a load whose only reader takes it as a memory operand: no code at its own place.
   bool is_folded(ir::Value load) const { return folded_[static_cast<size_t>(load)]; }
+  // True for an operation and the select behind it that are one masked instruction, which works in the
+  // register of what the select keeps elsewhere: code at the operation's place, none at the select's.
+  bool is_merged(int inst) const { return merged_[static_cast<size_t>(inst)]; }
   bool is_used(ir::Value value) const { return uses_[static_cast<size_t>(value)] > 0; }
   bool is_constant(ir::Value value) const;
 
  private:
   void find_structure();
+  void find_merges();
+  bool dies_in_merge(ir::Value value, int select, int line) const;
   void fold_loads();
   void find_ranges();
   void use(ir::Value value, int inst);
@@ -74,7 +79,7 @@ class Liveness {
   std::vector<int> partner_, depth_, outer_;  // by instruction; outer_: the loop around it
   std::vector<int> defined_, uses_, web_of_;  // by value; after the Program's values, one countdown per loop
   std::vector<ir::Value> root_;
-  std::vector<uint8_t> folded_, has_inner_;
+  std::vector<uint8_t> folded_, has_inner_, merged_;
   std::vector<Range> ranges_;
   std::vector<float> weights_;
   std::vector<int> leader_, next_in_web_;  // union-find, and the members as a ring

@@ -81,6 +81,10 @@ bool takes_memory(const Program& program, const Inst& inst, size_t arg) {
   }
 }
 
+bool has_masked_form(Op op) {
+  return op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::min || op == Op::max;
+}
+
 bool commutes(const Program& program, const Inst& inst) {
   switch (inst.op) {
     case Op::and_:

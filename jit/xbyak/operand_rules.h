@@ -24,6 +24,9 @@ bool takes_memory(const ir::Program& program, const ir::Inst& inst, size_t arg);
 // True if the first two operands may change places.
 bool commutes(const ir::Program& program, const ir::Inst& inst);
 
+// True if the operation has a form that leaves alone the lanes of its result that a mask does not name.
+bool has_masked_form(ir::Op op);
+
 // True if the result's register is written before the operands are read for the last time.
 bool result_stands_apart(const ir::Program& program, const ir::Inst& inst);
 

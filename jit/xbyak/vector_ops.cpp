@@ -143,7 +143,12 @@ void Emitter::three_operand(const Inst& inst) {
   const DType dtype = type(inst.results[0]).dtype;
   if ((inst.op == Op::and_ || inst.op == Op::or_) && !ir::is_float(dtype))
     return integer_logic(inst.op, result(inst), first.reg(), second);
-  find_three(three_rows, inst.op, dtype)(a_, result(inst), first.reg(), second);
+  Xmm to = result(inst);
+  if (map_.liveness().is_merged(at_)) {  // the mask is that of the select behind
+    const ir::Value mask = program_.insts[static_cast<size_t>(at_) + 1].args[0];
+    to = to | Xbyak::Opmask(map_.place(mask).number);
+  }
+  find_three(three_rows, inst.op, dtype)(a_, to, first.reg(), second);
 }
 
 // to = a * b + c, with `to` as the operand whose register it has.

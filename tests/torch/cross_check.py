@@ -9,12 +9,10 @@ Takes the generated matrix, the canonical specs of a file (one a line), and N ra
 counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
 
 How PyTorch is asked: it pools few integers, so those are pooled in float64, which is exact (int64 gets data of 33
-<<<<<<< HEAD
-bits), and averages are then rounded half to even; a minimum is the maximum of the negated data, a sum the average with
-divisor_override=1, and an Lp norm is asked of |x| (PyTorch keeps the signs of odd powers); avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
-=======
-bits), and averages are then rounded half to even; float16, and bfloat16 in 3-D, in float32, rounded to the half; avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d; padding that its pooling does
->>>>>>> 93c8814 (Cross-check: PyTorch's own bfloat16 where its CPU has it)
+bits), and averages are then rounded half to even; float16, and bfloat16 in 3-D, in float32, rounded to the half; a
+minimum is the maximum of the negated data, a sum the average with divisor_override=1, and an Lp norm is asked of |x|
+(PyTorch keeps the signs of odd powers); avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d;
+padding that its pooling does
 not take (asymmetric, wide, cropping) is put on first by torch.nn.functional.pad; specs with nan=ignore get data without
 NaN, where PyTorch's rule and this one are the same.
 Exit codes: 0 all agree, 1 a difference, 77 PyTorch is not installed (ctest reports the test as skipped).
@@ -131,12 +129,9 @@ def as_float(values):
 def run_torch(spec, data):
     exact = spec.is_integer
     x = torch.from_numpy(data.astype(np.float64) if exact else data)
-<<<<<<< HEAD
     x = -x if spec.op == "min" else x.abs() if spec.op == "lp" else x
-=======
-    if spec.dtype == "bfloat16" and spec.rank < 3:
+    if spec.dtype == "bfloat16" and spec.rank < 3 and spec.op != "lp":
         x = x.bfloat16()
->>>>>>> 93c8814 (Cross-check: PyTorch's own bfloat16 where its CPU has it)
     common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
     if not spec_text.pads_itself(spec):
         pairs = [n for pair in zip(spec.padding[0], spec.padding[1]) for n in pair]
@@ -147,14 +142,9 @@ def run_torch(spec, data):
         pool = getattr(functional, f"max_pool{spec.rank}d")
         result = pool(x, spec.kernel, dilation=spec.dilation, return_indices=spec.indices, **common)
         values, indices = result if spec.indices else (result, None)
-<<<<<<< HEAD
-        return values.numpy(), None if indices is None else in_image(spec, indices.numpy(), x.shape)
-    values = (torch_norm if spec.op == "lp" else torch_average)(spec, x, common).numpy()
-=======
         indices = None if indices is None else in_image(spec, indices.numpy(), x.shape)
         return as_float(values).numpy(), indices
-    values = as_float(torch_average(spec, x, common)).numpy()
->>>>>>> 93c8814 (Cross-check: PyTorch's own bfloat16 where its CPU has it)
+    values = as_float((torch_norm if spec.op == "lp" else torch_average)(spec, x, common)).numpy()
     if spec.is_half:
         values = from_half(spec, to_half(spec, values))
     if not exact:

@@ -273,5 +273,45 @@ TEST(CodeMemory, SaysWhenItMayNotBeExecutable) {
   EXPECT_EQ(said.rfind("jit.memory: code may not be made executable", 0), 0u) << said;
 }
 
+// ------------------------------------------------------------------------------------------- merged selects
+enum class Kept { dies, lives_on, is_carried, is_outside };
+
+// Vectors whose negative lanes become 7 minus themselves: one masked subtraction where the vector is not
+// needed any more.
+Program mirrored(Builder& b, Kept kept) {
+  const Type type = Type::vec(DType::i16, 32);
+  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+  Value x = b.load(type, {in, {}, 0});
+  if (kept == Kept::is_outside) b.begin_loop(b.iconst(3));
+  if (kept == Kept::is_carried) x = b.begin_loop(b.iconst(3), {x}).carried[0];
+  const Value negative = b.cmp(ir::Predicate::lt, x, b.vconst_splat(type, 50));
+  const Value mirror = b.binary(Op::sub, b.vconst_splat(type, 7), x);
+  const Value result = b.select(negative, mirror, x);
+  b.store({out, {}, 0}, result);
+  if (kept == Kept::lives_on) b.store({out, {}, 64}, x);
+  if (kept == Kept::is_outside) b.end_loop();
+  if (kept == Kept::is_carried) b.end_loop({result});
+  return legal(b);
+}
+
+TEST(XbyakMerges, SelectsOfWhatDies) {
+  for (const Kept kept : {Kept::dies, Kept::lives_on, Kept::is_carried, Kept::is_outside}) {
+    Builder b("merged", Isa::avx512);
+    const Program program = mirrored(b, kept);
+    const jit::Liveness live(program);
+    int merged = 0;
+    for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) merged += live.is_merged(i);
+    EXPECT_EQ(merged, kept == Kept::dies ? 2 : 0) << static_cast<int>(kept);
+    Case c{"merged", program, std::vector<uint8_t>(4096), 4096};
+    for (size_t i = 0; i < c.input.size(); ++i) c.input[i] = static_cast<uint8_t>(i * 7 % 101 * (i % 2));
+    const auto want = run_interpreter(c, program);
+    ASSERT_TRUE(want.has_value());
+    if (!host_has(Isa::avx512)) continue;
+    const auto got = run_native(c, program, jit::backends()[0].id);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->output, want->output) << static_cast<int>(kept);
+  }
+}
+
 }  // namespace
 }  // namespace pooljit::test
