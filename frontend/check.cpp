@@ -37,12 +37,6 @@ Broken check_form(const PoolSpec& spec) {
   return std::nullopt;
 }
 
-// Whether the spec has indices: made, or read to go back.
-bool has_indices(const PoolSpec& spec) {
-  return spec.reduction == ir::Reduction::max &&
-         (spec.return_indices || spec.direction != ir::Direction::forward);
-}
-
 Broken check_options(const PoolSpec& spec) {
   const Operator* op = find_operator(spec);
   if (op == nullptr) return broke(Rule::op, "got a direction or form that the reduction does not have");

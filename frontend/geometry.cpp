@@ -1,5 +1,7 @@
 #include "frontend/geometry.h"
 
+#include <utility>
+
 namespace pooljit::frontend {
 
 namespace {
@@ -38,6 +40,7 @@ ir::View view_of(const PoolSpec& spec, ir::DType dtype, Layout layout, const Axe
   view.dtype = dtype;
   view.strides.assign(spatial, strides.end());
   view.channel_stride = spatial[-1];
+  view.channel_block = channel_block(layout);
   view.batch_stride = spec.batch ? strides[0] : reach(spec, layout, shape, Axes(strides)).value().value();
   return view;
 }
@@ -113,20 +116,51 @@ std::vector<int64_t> output_strides(const PoolSpec& spec) {
   return to_vector(*packed_strides(spec, output_layout(spec), output_axes(spec)));
 }
 
+namespace {
+
+ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
+  const bool is_unpool = spec.direction == ir::Direction::unpool;
+  const int64_t output =
+      is_unpool ? extent(spec, dim, Side::unpooled) : output_extent(dim, spec.ceil_mode).value();
+  ir::NestDim nest{.input = dim.input,
+                   .output = output,
+                   .kernel = dim.kernel,
+                   .stride = dim.stride,
+                   .dilation = dim.dilation,
+                   .pad_begin = dim.pad_begin,
+                   .pad_end = dim.pad_end};
+  if (is_adaptive(spec)) {
+    nest.kernel = nest.stride = 1;
+    // Adaptive windows of one size are ordinary ones.
+    if (dim.input % output == 0)
+      nest.kernel = nest.stride = dim.input / output;
+    else
+      nest.kind = ir::DimKind::adaptive;
+  }
+  if (spec.direction == ir::Direction::backward) {
+    std::swap(nest.input, nest.output);
+    nest.kind = ir::DimKind::gather;
+  }
+  return nest;
+}
+
+}  // namespace
+
 ir::PoolNest make_nest(const PoolSpec& spec) {
   ir::PoolNest nest;
   nest.reduction = spec.reduction;
+  nest.direction = spec.direction;
   nest.channels = spec.channels;
-  for (const SpecDim& dim : spec.dims)
-    nest.dims.push_back({dim.input, output_extent(dim, spec.ceil_mode).value(), dim.kernel, dim.stride,
-                         dim.dilation, dim.pad_begin, dim.pad_end});
+  for (const SpecDim& dim : spec.dims) nest.dims.push_back(nest_dim(spec, dim));
   nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
   nest.output =
       view_of(spec, output_dtype(spec), output_layout(spec), output_axes(spec), output_strides(spec));
-  if (spec.return_indices) {
-    nest.indices = nest.output;
+  if (has_indices(spec)) {
+    nest.indices = nest.direction == ir::Direction::forward ? nest.output : nest.input;
     nest.indices->dtype = spec.index_dtype;
   }
+  nest.index_scope = spec.index_scope;
+  nest.column_major = spec.storage_order == 1;
   nest.nan = spec.nan;
   nest.zeros = spec.zeros;
   nest.count_include_pad = spec.count_include_pad;

@@ -90,6 +90,11 @@ inline Layout output_layout(const PoolSpec& spec) { return spec.output_layout.va
 inline bool is_adaptive(const PoolSpec& spec) {
   return !spec.dims.empty() && spec.dims[0].adaptive_output != 0;
 }
+// Whether the spec has indices: made, or read to go back.
+inline bool has_indices(const PoolSpec& spec) {
+  return spec.reduction == ir::Reduction::max &&
+         (spec.return_indices || spec.direction != ir::Direction::forward);
+}
 // Channels that lie together in a blocked layout; else 1.
 constexpr int64_t channel_block(Layout layout) {
   return layout == Layout::nchw8c ? 8 : layout == Layout::nchw16c ? 16 : 1;

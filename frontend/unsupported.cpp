@@ -17,17 +17,8 @@ struct Unsupported {
 constexpr Unsupported table[] = {
     {Rule::unsupported_dtype, "integers for an Lp norm",
      [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
-    {Rule::unsupported_op, "adaptive windows", is_adaptive},
-    {Rule::unsupported_op, "a backward pooling",
-     [](const PoolSpec& s) { return s.direction == ir::Direction::backward; }},
-    {Rule::unsupported_op, "an unpool",
-     [](const PoolSpec& s) { return s.direction == ir::Direction::unpool; }},
-    {Rule::unsupported_layout, "a blocked layout",
-     [](const PoolSpec& s) { return channel_block(s.layout) > 1 || channel_block(output_layout(s)) > 1; }},
-    {Rule::unsupported_option, "index_dtype",
-     [](const PoolSpec& s) { return s.index_dtype != ir::DType::i64; }},
-    {Rule::unsupported_option, "index_scope",
-     [](const PoolSpec& s) { return s.index_scope != ir::IndexScope::plane; }},
+    {Rule::unsupported_dtype, "gradients of integers",
+     [](const PoolSpec& s) { return s.direction == ir::Direction::backward && !ir::is_float(s.dtype); }},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ir/error_bounds.h"
 #include "ir/half.h"
 #include "ir/reference.h"
+#include "ir/reference_backward.h"
 #include "ir/strips.h"
 
 namespace pooljit::ir {
@@ -25,16 +26,22 @@ bool same_bits(T a, T b) {
 
 }  // namespace
 
-Judge::Judge(const PoolNest& nest, int64_t batch, const void* input)
-    : nest_(nest), batch_(batch), input_(input) {
+Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices)
+    : nest_(nest), batch_(batch), input_(input), read_indices_(indices) {
   output_.resize(static_cast<size_t>(reach(nest, nest.output, batch) * bytes(nest.output.dtype)));
+  if (nest.is_backward()) {
+    evaluate(nest, batch, input, output_.data(), const_cast<void*>(indices));
+    return;
+  }
   if (nest.indices)
     indices_.resize(static_cast<size_t>(reach(nest, *nest.indices, batch) * bytes(nest.indices->dtype)));
   evaluate(nest, batch, input, output_.data(), indices_.data());
 }
 
 const std::vector<ErrorBound>& Judge::bounds() {
-  if (bounds_.empty()) bounds_ = error_bounds(nest_, batch_, input_);
+  if (bounds_.empty())
+    bounds_ = nest_.is_backward() ? gradient_bounds(nest_, batch_, input_, read_indices_)
+                                  : error_bounds(nest_, batch_, input_);
   return bounds_;
 }
 
@@ -42,9 +49,10 @@ const std::vector<ErrorBound>& Judge::bounds() {
 template <typename T>
 bool Judge::allows(T expected, T found, int64_t offset) {
   if (same_bits(expected, found)) return true;
-  if (nest_.indices) return false;
+  if (writes_indices()) return false;
   if (expected != expected && found != found) return true;
-  if (nest_.is_extreme()) return expected == found && nest_.zeros == ZeroRule::any;
+  if (nest_.is_extreme() && !nest_.is_backward())
+    return expected == found && nest_.zeros == ZeroRule::any;
   if (nest_.quantization) return false;
   const ErrorBound bound = bounds()[static_cast<size_t>(offset)];
   if (expected == found || std::isinf(bound.error)) return true;
@@ -78,7 +86,7 @@ std::optional<std::string> Judge::first_disagreement(const T* output, const void
         if (const double error = bounds()[static_cast<size_t>(at)].error; error != 0)
           *first += fmt::format(", give or take {}", error);
       }
-      if (first || !nest_.indices) continue;
+      if (first || !writes_indices()) continue;
       const int64_t index_at = strip.indices + i * strip.indices_step;
       const DType dtype = nest_.indices->dtype;
       const int64_t wanted = load_index(dtype, indices_.data(), index_at);
@@ -97,7 +105,7 @@ std::optional<std::string> Judge::disagreement(const void* output, const void* i
 
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
                                         const void* output, const void* indices) {
-  return Judge(nest, batch, input).disagreement(output, indices);
+  return Judge(nest, batch, input, indices).disagreement(output, indices);
 }
 
 }  // namespace pooljit::ir

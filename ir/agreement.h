@@ -16,10 +16,11 @@
 
 namespace pooljit::ir {
 
-// The oracle's results for one input, to judge many engines by. Keeps references to all three arguments.
+// The oracle's results for one input, to judge many engines by. Keeps references to all arguments. indices:
+// those that a backward pass reads, else null.
 class Judge {
  public:
-  Judge(const PoolNest& nest, int64_t batch, const void* input);
+  Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices = nullptr);
 
   // The first output or index that no engine may return for this input, as a sentence; empty if there is
   // none.
@@ -31,10 +32,12 @@ class Judge {
   template <typename T>
   bool allows(T expected, T found, int64_t offset);
   const std::vector<ErrorBound>& bounds();
+  bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
 
   const PoolNest& nest_;
   int64_t batch_;
   const void* input_;
+  const void* read_indices_;
   std::vector<std::byte> output_, indices_;
   std::vector<ErrorBound> bounds_;  // made when the first result differs
 };

@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <utility>
 
 namespace pooljit::ir {
 
 namespace {
 
 void print_view(fmt::memory_buffer& out, std::string_view name, const View& view) {
-  fmt::format_to(std::back_inserter(out), "{}: {}, strides batch {} channel {} spatial [{}]\n", name,
+  fmt::format_to(std::back_inserter(out), "{}: {}, strides batch {} channel {} spatial [{}]", name,
                  info(view.dtype).spec_name, view.batch_stride, view.channel_stride,
                  fmt::join(view.strides, ","));
+  if (view.channel_block > 1)
+    fmt::format_to(std::back_inserter(out), ", blocks of {} channels", view.channel_block);
+  fmt::format_to(std::back_inserter(out), "\n");
 }
 
 void print_run(fmt::memory_buffer& out, const NestDim& dim, const Run& run) {
@@ -55,6 +59,14 @@ int64_t PoolNest::full_taps() const {
   int64_t taps = 1;
   for (const NestDim& dim : dims) taps *= dim.most_taps();
   return taps;
+}
+
+PoolNest forward_of(const PoolNest& backward) {
+  PoolNest forward = backward;
+  forward.direction = Direction::forward;
+  std::swap(forward.input, forward.output);
+  for (NestDim& dim : forward.dims) dim = forward_of(dim);
+  return forward;
 }
 
 IndexRule index_rule(const PoolNest& nest) {
@@ -115,7 +127,10 @@ std::string PoolNest::print() const {
   fmt::memory_buffer out;
   const auto line = std::back_inserter(out);
   fmt::format_to(line, "{}{} over {} channels", names[static_cast<int>(reduction)],
-                 is_backward() ? " backward" : "", channels);
+                 is_backward()                    ? " backward"
+                 : direction == Direction::unpool ? " unpool"
+                                                  : "",
+                 channels);
   if (is_extreme())
     fmt::format_to(line, ", nan {}, zeros {}", nan == NanRule::propagate ? "propagate" : "ignore",
                    zeros == ZeroRule::any ? "any" : "first");
@@ -137,7 +152,11 @@ std::string PoolNest::print() const {
     fmt::format_to(line, "indices count in: {}{}\n", scopes[static_cast<int>(index_scope)],
                    column_major ? ", column-major" : "");
   }
-  for (size_t i = 0; i < dims.size(); ++i) print_dim(out, i, dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (direction == Direction::unpool)
+      fmt::format_to(line, "dim {}: input {}, output {}\n", i, dims[i].input, dims[i].output);
+    else
+      print_dim(out, i, dims[i]);
   return fmt::to_string(out);
 }
 

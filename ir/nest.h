@@ -22,6 +22,7 @@ enum class Reduction : uint8_t {
 
 enum class NanRule : uint8_t { propagate, ignore };
 enum class ZeroRule : uint8_t { any, first };
+
 // backward: from the output's gradient to the input's. unpool: from values and indices back to where they
 // were.
 enum class Direction : uint8_t { forward, backward, unpool };
@@ -33,13 +34,13 @@ enum class IndexScope : uint8_t { plane, tensor, nhwc, nhwc_batch, window };
 struct View {
   DType dtype = DType::f32;
   int64_t batch_stride = 0;
-  int64_t channel_stride = 0;
+  int64_t channel_stride = 0;    // from one block of channels to the next
   std::vector<int64_t> strides;  // one per spatial dimension
+  int64_t channel_block = 1;     // channels that lie together; a last block may be partly empty
+  int64_t channel_offset(int64_t c) const { return c / channel_block * channel_stride + c % channel_block; }
   bool operator==(const View&) const = default;
 };
 
-// Backward, `input` is the gradient of the forward's output, `indices` are read beside it, `output` is the
-// gradient of the forward's input; the dims are gathers.
 // An average of stored integers that stand for scale * (q - zero_point). The stored result is
 // zero_point_out + sum(q - zero_point) * (scale / scale_out) / divisor, each operation in float64 in this
 // order, rounded to the nearest even integer and clamped.
@@ -49,6 +50,9 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
+// Backward, `input` is the gradient of the forward's output, `indices` are read beside it, `output` is the
+// gradient of the forward's input; the dims are gathers. An unpool has no windows: only extents, views and
+// how its indices count; it is not lowered.
 struct PoolNest {
   Reduction reduction = Reduction::max;
   double norm_type = 2;  // lp: p; may be infinite
@@ -72,6 +76,9 @@ struct PoolNest {
   int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`
 };
+
+// The forward pass of a backward one: what its indices and divisors count.
+PoolNest forward_of(const PoolNest& backward);
 
 // An index is the sum of: the tap's place along each dimension times dims[i]; channel and batch times theirs.
 // The place is the tap's position, or, if of_window, its number in the window.

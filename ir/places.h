@@ -75,12 +75,20 @@ void for_each_place(std::span<const NestDim> dims, const Visit& visit) {
 
 // Where the plane of one (n, c) begins in a view, and where a position lies in it.
 inline int64_t plane_offset(const View& view, int64_t n, int64_t c) {
-  return n * view.batch_stride + c * view.channel_stride;
+  return n * view.batch_stride + view.channel_offset(c);
 }
 inline int64_t position_offset(const View& view, const std::vector<int64_t>& position) {
   int64_t offset = 0;
   for (size_t d = 0; d < position.size(); ++d) offset += position[d] * view.strides[d];
   return offset;
+}
+
+// Elements from the first to the last of a view, both included; 0 without a batch.
+inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
+  if (batch == 0) return 0;
+  int64_t last = plane_offset(view, batch - 1, nest.channels - 1) + view.channel_block - 1;
+  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
+  return last + 1;
 }
 
 // An element of an index tensor.
@@ -96,14 +104,6 @@ inline void store_index(DType dtype, void* indices, int64_t at, int64_t index) {
 }
 inline int64_t load_index(DType dtype, const void* indices, int64_t at) {
   return with_index_type(dtype, [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
-}
-
-// Elements from the first to the last of a view, both included; 0 without a batch.
-inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
-  if (batch == 0) return 0;
-  int64_t last = plane_offset(view, batch - 1, nest.channels - 1);
-  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
-  return last + 1;
 }
 
 }  // namespace pooljit::ir

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "ir/norm.h"
+#include "ir/reference_backward.h"
 #include "ir/strips.h"
 
 namespace pooljit::ir {
@@ -161,6 +162,7 @@ void evaluate_norm(const PoolNest& nest, const Strip& strip, const std::vector<T
 }  // namespace
 
 void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices) {
+  if (nest.is_backward()) return evaluate_backward(nest, batch, input, output, indices);
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
       const T* const x = static_cast<const T*>(input) + strip.input;

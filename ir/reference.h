@@ -14,6 +14,8 @@ namespace pooljit::ir {
 // Maximum: the first tap that is greater than all before it; the last NaN, if NaNs propagate. Until a tap is
 // greater than the lowest value, the index is that of the first tap in the image; -1 if there is none.
 // Average: the exact sum (integers) or one in a longer type (floats), divided once and rounded once.
+// Backward: the gradient of each forward output is added to the tap that its index names, or to all of its
+// window divided by the window's divisor: in extended precision, rounded once.
 // Pointers are to the first element of each view; `indices` is null exactly if the nest has none.
 void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices);
 

@@ -64,7 +64,9 @@ void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
   const size_t last = nest.dims.size() - 1;
   const View& indices = nest.indices ? *nest.indices : nest.output;
   Strip strip;
-  strip.channel_step = nest.input.channel_stride < nest.input.strides[last] ? 1 : 0;
+  const bool is_blocked =
+      nest.input.channel_block > 1 || nest.output.channel_block > 1 || indices.channel_block > 1;
+  strip.channel_step = !is_blocked && nest.input.channel_stride < nest.input.strides[last] ? 1 : 0;
   const int64_t most_channels = strip.channel_step == 1 ? Strip::most : 1;
   const auto step = [&](const View& view) {
     return strip.channel_step == 1 ? view.channel_stride : view.strides[last];

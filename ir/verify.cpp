@@ -207,9 +207,13 @@ class Verifier {
     const bool is_access = inst.op == Op::load || inst.op == Op::store || inst.op == Op::iload;
     if (!is_access) return {};
     const Role role = program_.params[static_cast<size_t>(slot_of(inst.addr.base))].role;
-    const bool good = inst.op == Op::load    ? role == Role::input
-                      : inst.op == Op::iload ? role == Role::table
-                                             : role == Role::output || role == Role::indices;
+    bool good = inst.op == Op::load    ? role == Role::input
+                : inst.op == Op::iload ? role == Role::table
+                                       : role == Role::output;
+    if (role == Role::indices && inst.op != Op::iload) {
+      if (!indices_are_) indices_are_ = inst.op;
+      good = *indices_are_ == inst.op;
+    }
     return good ? Maybe() : broken(Rule::memory, fmt::format("{} of the {}", info(inst.op).text, text(role)));
   }
 
@@ -220,10 +224,11 @@ class Verifier {
   }
 
   const Program& program_;
-  std::vector<Seen> seen_;       // by Value
-  std::vector<int> slot_of_;     // by Value: of a pointer, the slot of its param
-  std::vector<OpenLoop> open_;   // outermost first
-  OpenLoop ended_{nullptr, {}};  // by the end being checked
+  std::optional<Op> indices_are_;  // loaded or stored
+  std::vector<Seen> seen_;         // by Value
+  std::vector<int> slot_of_;       // by Value: of a pointer, the slot of its param
+  std::vector<OpenLoop> open_;     // outermost first
+  OpenLoop ended_{nullptr, {}};    // by the end being checked
   bool is_last_ = false;
 };
 

@@ -54,8 +54,8 @@ struct NestDim {
   int64_t tap_step() const;         // positions from tap to tap; the same for all windows
   int64_t tap_number_step() const;  // what first_tap moves by from tap to tap: 1; backward it is negative
   int64_t most_taps() const;        // of any window
-  // The part of a forward's input that windows may see: a negative end pad crops it.
-  int64_t visible_input() const { return pad_end < 0 ? input + pad_end : input; }
+  // The part of the input that windows may see: a forward's negative end pad crops it.
+  int64_t visible_input() const { return kind == DimKind::pool && pad_end < 0 ? input + pad_end : input; }
 };
 
 // The forward dimension of a gather: what its divisors are counted in.

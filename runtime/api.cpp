@@ -46,7 +46,7 @@ size_t Kernel::input_bytes() const { return size_t(impl_->input_view().span_byte
 size_t Kernel::output_bytes() const { return size_t(impl_->output_view().span_bytes()); }
 size_t Kernel::indices_bytes() const { return size_t(impl_->indices_view().span_bytes()); }
 std::string_view Kernel::dtype() const { return ir::info(impl_->spec().dtype).spec_name; }
-bool Kernel::has_indices() const { return impl_->spec().return_indices; }
+bool Kernel::has_indices() const { return frontend::has_indices(impl_->spec()); }
 std::string_view Kernel::spec() const { return impl_->text(); }
 std::string_view Kernel::signature() const { return impl_->code().info.signature; }
 std::string_view Kernel::backend() const { return impl_->code().info.backend; }

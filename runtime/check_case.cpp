@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "ir/reference.h"
 #include "runtime/check_compare.h"
 
 namespace pooljit::runtime {
@@ -31,6 +32,15 @@ TaskRanges single_task(const std::vector<int64_t>& extents, int64_t number) {
   return ranges;
 }
 
+// The indices that the forward pass makes of some other data.
+void make_indices(const ir::PoolNest& backward, DataKind kind, int64_t batch, uint64_t seed, void* indices) {
+  const ir::PoolNest forward = forward_of(backward);
+  const MemoryView view = input_view(forward, batch);
+  Bytes input(size_t(view.span_bytes())), output(size_t(output_view(forward, batch).span_bytes()));
+  fill_input(view, forward.input.dtype, kind, seed + 500, input);
+  ir::evaluate(forward, batch, input.data(), output.data(), indices);
+}
+
 }  // namespace
 
 Placed::Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front)
@@ -55,7 +65,13 @@ ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t bat
     if (!*made) return tl::unexpected(made->error());
   fill_input(views[0], nest.input.dtype, kind, seed, input->at[0].bytes());
   std::ranges::copy(input->at[0].bytes(), input->at[1].data());
-  return Case{kind, batch, std::move(*input), std::move(*output), std::move(*indices), {}, {}, {}, {}};
+  const bool reads_indices = nest.is_backward();
+  if (reads_indices && nest.indices) {
+    make_indices(nest, kind, batch, seed, indices->at[0].data());
+    std::ranges::copy(indices->at[0].bytes(), indices->at[1].data());
+  }
+  return Case{kind, batch, std::move(*input), std::move(*output), std::move(*indices), reads_indices, {}, {},
+              {},   {}};
 }
 
 Call Case::call(size_t place) const {
@@ -65,7 +81,7 @@ Call Case::call(size_t place) const {
 
 void Case::clear_outputs(size_t place) const {
   std::ranges::fill(output.at[place].bytes(), canary);
-  std::ranges::fill(indices.at[place].bytes(), canary);
+  if (!reads_indices) std::ranges::fill(indices.at[place].bytes(), canary);
 }
 
 Results Case::results(size_t place) const {
@@ -76,7 +92,7 @@ Results Case::results(size_t place) const {
 std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t place) {
   Results found = results(place);
   if (std::ranges::find(allowed, found) != allowed.end()) return std::nullopt;
-  if (!judge) judge.emplace(nest, batch, input.at[0].data());
+  if (!judge) judge.emplace(nest, batch, input.at[0].data(), reads_indices ? indices.at[0].data() : nullptr);
   const Call made = call(place);
   if (auto sentence = judge->disagreement(made.output, made.indices)) return sentence;
   allowed.push_back(std::move(found));

@@ -51,6 +51,7 @@ struct Case {
   DataKind kind;
   int64_t batch;
   Placed input, output, indices;
+  bool reads_indices;  // backward: they are an input
   // Under the present Program: what the interpreter made of the tasks that it ran, and what all tasks make.
   Results interpreted;
   std::optional<Results> whole;

@@ -145,10 +145,10 @@ void for_each_element(const MemoryView& view, const std::function<void(int64_t)>
     visit(offset);
     for (size_t d = view.rank; d-- > 0;) {
       const MemoryView::Dim& dim = view.dims()[d];
-      offset += dim.stride;
-      if (++at[d] < dim.extent) break;
-      offset -= dim.extent * dim.stride;
-      at[d] = 0;
+      offset -= dim.offset(at[d], view.element_bytes);
+      if (++at[d] == dim.extent) at[d] = 0;
+      offset += dim.offset(at[d], view.element_bytes);
+      if (at[d] != 0) break;
     }
   }
 }

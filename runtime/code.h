@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/nest.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
@@ -50,6 +51,9 @@ class Code {
   virtual ~Code() = default;
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
+
+  // Whether the data can be done at all, before anything is written: Programs do all.
+  virtual ir::Result<void> check(const Call&) const { return {}; }
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;

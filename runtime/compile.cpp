@@ -5,6 +5,7 @@
 #include "runtime/cache.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
+#include "runtime/unpool.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -29,7 +30,9 @@ ir::Result<Request> read_request(std::string_view spec_text, const Options& opti
 
 ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   const EngineInfo& engine = info(request.choices.engine);
-  auto code = engine.make(frontend::make_nest(request.spec), request.choices);
+  const bool is_unpool = request.spec.direction == ir::Direction::unpool;
+  auto code =
+      is_unpool ? make_unpool(request.spec) : engine.make(frontend::make_nest(request.spec), request.choices);
   if (!code) return tl::unexpected(code.error());
   CodeInfo& made = (*code)->info;
   made.signature = frontend::signature(request.spec);

@@ -45,6 +45,7 @@ ir::Result<void> Kernel::run(const void* input, void* output, void* indices, Thr
                        "write the spec with N");
   const Call call{input, output, indices, batch};
   if (auto checked = check(call); !checked) return checked;
+  if (auto checked = code_->check(call); !checked) return checked;
   const int threads = useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_);
   run_split(call, threads, pool);
   return {};
@@ -59,7 +60,7 @@ ir::Result<void> Kernel::check(const Call& call) const {
                                                        : "indices") +
                                        " is null");
   if (!wants_indices && call.indices)
-    return ir::invalid("run.indices", "indices were given to a kernel that makes none",
+    return ir::invalid("run.indices", "indices were given to a kernel that has none",
                        "add return_indices=True to the spec");
   const auto overlapping = [&](const MemoryView& a, const void* a_begin, const MemoryView& b,
                                const void* b_begin) {

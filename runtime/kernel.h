@@ -19,7 +19,8 @@ class Kernel {
   Kernel(frontend::PoolSpec spec, CodePtr code, int threads);
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
-  // the spec's. Errors: "run.null", "run.indices", "run.overlap", "run.batch".
+  // the spec's. Errors: "run.null", "run.indices", "run.overlap", "run.batch"; of an unpool also
+  // "run.index_range".
   ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
                        int64_t batch = -1) const;
 

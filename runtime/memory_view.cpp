@@ -1,5 +1,6 @@
 #include "runtime/memory_view.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace pooljit::runtime {
@@ -15,11 +16,12 @@ struct Folded {
 Folded fold(const MemoryView& view, int64_t threshold) {
   Folded folded{0, view.element_bytes};
   for (const MemoryView::Dim& dim : view.dims()) {
-    if (dim.extent <= 1) continue;
+    folded.block += (std::min(dim.extent, dim.block) - 1) * view.element_bytes;
+    if (dim.extent <= dim.block) continue;
     if (dim.stride >= threshold)
       folded.period = std::gcd(folded.period, dim.stride);
     else
-      folded.block += (dim.extent - 1) * dim.stride;
+      folded.block += (dim.extent - 1) / dim.block * dim.stride;
   }
   return folded;
 }
@@ -38,21 +40,29 @@ MemoryView memory_view(const ir::PoolNest& nest, const ir::View& view, int64_t b
   MemoryView memory;
   memory.element_bytes = ir::bytes(view.dtype);
   const auto add = [&](int64_t count, int64_t stride) {
-    memory.room[memory.rank++] = {count, stride * memory.element_bytes};
+    memory.room[memory.rank++] = {count, stride * memory.element_bytes, 1};
   };
   add(batch, view.batch_stride);
   add(nest.channels, view.channel_stride);
+  memory.room[1].block = view.channel_block;
   for (size_t i = 0; i < nest.dims.size(); ++i) add(nest.dims[i].*extent, view.strides[i]);
   return memory;
 }
 
 }  // namespace
 
+int64_t MemoryView::Dim::last(int64_t element_bytes) const {
+  const int64_t end = offset(extent - 1, element_bytes);
+  // The end of the last full block.
+  const int64_t full = extent / block * block;
+  return full == 0 ? end : std::max(end, offset(full - 1, element_bytes));
+}
+
 int64_t MemoryView::span_bytes() const {
   int64_t last = 0;
   for (const Dim& dim : dims()) {
     if (dim.extent == 0) return 0;
-    last += (dim.extent - 1) * dim.stride;
+    last += dim.last(element_bytes);
   }
   return rank == 0 ? 0 : last + element_bytes;
 }
@@ -78,7 +88,8 @@ MemoryView output_view(const ir::PoolNest& nest, int64_t batch) {
 }
 
 MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
-  return nest.indices ? memory_view(nest, *nest.indices, batch, &ir::NestDim::output) : MemoryView{};
+  const auto extent = nest.direction != ir::Direction::forward ? &ir::NestDim::input : &ir::NestDim::output;
+  return nest.indices ? memory_view(nest, *nest.indices, batch, extent) : MemoryView{};
 }
 
 bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin) {
@@ -87,7 +98,7 @@ bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, cons
   if (distance >= a.span_bytes() || -distance >= b.span_bytes()) return false;
   for (const MemoryView* view : {&a, &b})
     for (const MemoryView::Dim& dim : view->dims())
-      if (dim.extent > 1 && dim.stride > 0 && apart(a, b, distance, dim.stride)) return false;
+      if (dim.extent > dim.block && dim.stride > 0 && apart(a, b, distance, dim.stride)) return false;
   return true;
 }
 

@@ -14,6 +14,11 @@ namespace pooljit::runtime {
 struct MemoryView {
   struct Dim {
     int64_t extent = 0, stride = 0;  // stride in bytes, >= 0
+    int64_t block = 1;               // positions that lie together; the stride is that of blocks
+    int64_t offset(int64_t position, int64_t element_bytes) const {
+      return position / block * stride + position % block * element_bytes;
+    }
+    int64_t last(int64_t element_bytes) const;  // the largest offset
   };
   std::array<Dim, max_task_dims> room{};
   size_t rank = 0;  // 0: there is no such view

@@ -52,6 +52,17 @@ void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int
       threads, [&](int64_t part) { work(tasks * part / threads, tasks * (part + 1) / threads); });
 }
 
+// Ordinary pooling of one layout, and adaptive pooling that comes to the same.
+bool has_plain_loop(const frontend::PoolSpec& spec) {
+  if (spec.direction != ir::Direction::forward || spec.index_dtype != ir::DType::i64 ||
+      spec.index_scope != ir::IndexScope::plane || output_layout(spec) != spec.layout ||
+      channel_block(spec.layout) > 1)
+    return false;
+  const ir::PoolNest nest = make_nest(spec);
+  return std::all_of(nest.dims.begin(), nest.dims.end(),
+                     [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::pool; });
+}
+
 }  // namespace
 
 BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
@@ -67,6 +78,9 @@ ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel
                            "leave output_dtype and scales out");
   if (kernel->spec().batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
+  if (!has_plain_loop(kernel->spec()))
+    return ir::unsupported("bench.no_plain_loop", "the plain loop that bench compares with does not do this",
+                           "give a forward pooling with windows, int64 indices of the plane, and one layout");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();

@@ -22,6 +22,14 @@ ir::Result<Buffer> to_tensor(const FileView& view, ir::DType dtype, Buffer file)
   return tensor;
 }
 
+// Of the windows that the input is the values or the gradient of.
+ir::Result<Buffer> read_indices(const std::string& path, const frontend::PoolSpec& spec,
+                                const FileView& view) {
+  auto file = read_npy(path, spec.index_dtype, view.shape);
+  if (!file) return tl::unexpected(file.error());
+  return to_tensor(view, spec.index_dtype, std::move(*file));
+}
+
 ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view, ir::DType dtype,
                            const Buffer& tensor) {
   const std::string header = npy_header(dtype, view.shape);
@@ -38,10 +46,16 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   const auto kernel = runtime::compile(arguments.spec, arguments.options);
   if (!kernel) return tl::unexpected(kernel.error());
   const frontend::PoolSpec& spec = (*kernel)->spec();
-  const bool wants_indices = !arguments.indices.empty();
-  if (wants_indices && !spec.return_indices)
+  const bool names_indices = !arguments.indices.empty();
+  const bool has_indices = frontend::has_indices(spec);
+  const bool reads_indices = has_indices && spec.direction != ir::Direction::forward;
+  if (names_indices && !has_indices)
     return ir::invalid("run.indices", "--indices is given, but the spec does not ask for indices",
                        "add return_indices=True to the spec");
+  if (reads_indices && !names_indices)
+    return ir::invalid("run.indices", "the spec reads indices, but --indices names no file",
+                       "give the file that the forward pass wrote");
+  const bool wants_indices = names_indices && !reads_indices;
 
   // Outputs first: that they cannot be written should not be learnt after the work.
   OutputFiles files;
@@ -55,13 +69,14 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   if (!file) return tl::unexpected(file.error());
   const auto input = to_tensor(from, spec.dtype, std::move(*file));
   const auto output = Buffer::allocate(tensor_bytes(to, output_dtype(spec)));
-  const auto indices = Buffer::allocate(spec.return_indices ? tensor_bytes(to, ir::DType::i64) : 0);
+  const auto indices = reads_indices ? read_indices(arguments.indices, spec, from)
+                                     : Buffer::allocate(has_indices ? tensor_bytes(to, spec.index_dtype) : 0);
   for (const auto* buffer : {&input, &output, &indices})
     if (!*buffer) return tl::unexpected(buffer->error());
 
-  auto ok = (*kernel)->run(input->data(), output->data(), spec.return_indices ? indices->data() : nullptr);
+  auto ok = (*kernel)->run(input->data(), output->data(), has_indices ? indices->data() : nullptr);
   if (ok) ok = write_npy(files, *output_file, to, output_dtype(spec), *output);
-  if (ok && wants_indices) ok = write_npy(files, *indices_file, to, ir::DType::i64, *indices);
+  if (ok && wants_indices) ok = write_npy(files, *indices_file, to, spec.index_dtype, *indices);
   if (ok) ok = files.commit();
   if (!ok) return tl::unexpected(ok.error());
   return Exit::ok;
@@ -76,7 +91,8 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--input", arguments->input, "npy file of the spec's dtype and shape, in C order")
       ->required();
   command->add_option("--output", arguments->output, "npy file to write")->required();
-  command->add_option("--indices", arguments->indices, "npy file to write the int64 indices to");
+  command->add_option("--indices", arguments->indices,
+                      "npy file to write the indices to; backward and unpool read it");
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);

@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace pooljit::tools {
 namespace {
 
-// Logical order (N, C, spatial...) to the order of the file's axes.
-std::vector<int64_t> in_file_order(const frontend::PoolSpec& spec, std::vector<int64_t> logical) {
-  if (spec.layout == frontend::Layout::nhwc) {
-    const auto channel = logical.begin() + (spec.batch ? 1 : 0);
-    std::rotate(channel, channel + 1, logical.end());
+// From logical order (N, C, spatial...) to the order of the file's axes.
+FileView file_view(const frontend::PoolSpec& spec, frontend::Layout layout, std::vector<int64_t> shape,
+                   std::vector<int64_t> strides) {
+  FileView view{std::move(shape), std::move(strides), size_t{spec.batch ? 1U : 0U}, channel_block(layout)};
+  if (layout != frontend::Layout::nhwc) return view;
+  for (std::vector<int64_t>* axes : {&view.shape, &view.strides}) {
+    const auto channel = axes->begin() + static_cast<std::ptrdiff_t>(view.channel);
+    std::rotate(channel, channel + 1, axes->end());
   }
-  return logical;
+  view.channel = view.shape.size() - 1;
+  return view;
 }
 
 // Calls body(file element, view element) for every element, in the file's order.
@@ -24,10 +29,10 @@ void for_elements(const FileView& view, const Body& body) {
   for (int64_t element = 0; element < count; ++element) {
     body(element, at);
     for (size_t axis = view.shape.size(); axis-- > 0;) {
-      at += view.strides[axis];
-      if (++position[axis] < view.shape[axis]) break;
-      at -= view.strides[axis] * view.shape[axis];
-      position[axis] = 0;
+      at -= view.offset(axis, position[axis]);
+      if (++position[axis] == view.shape[axis]) position[axis] = 0;
+      at += view.offset(axis, position[axis]);
+      if (position[axis] != 0) break;
     }
   }
 }
@@ -40,14 +45,24 @@ int64_t FileView::elements() const {
   return product;
 }
 
+int64_t FileView::offset(size_t axis, int64_t position) const {
+  if (axis != channel) return position * strides[axis];
+  return position / block * strides[axis] + position % block;
+}
+
 int64_t FileView::extent() const {
   if (elements() == 0) return 0;
   int64_t last = 0;
-  for (size_t axis = 0; axis < shape.size(); ++axis) last += (shape[axis] - 1) * strides[axis];
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t full = shape[axis] / block * block;
+    last += std::max(offset(axis, shape[axis] - 1),
+                     axis == channel && full > 0 ? offset(axis, full - 1) : int64_t{0});
+  }
   return last + 1;
 }
 
 bool FileView::packed() const {
+  if (block > 1) return false;
   int64_t stride = 1;
   for (size_t axis = shape.size(); axis-- > 0;) {
     if (shape[axis] != 1 && strides[axis] != stride) return false;
@@ -57,11 +72,11 @@ bool FileView::packed() const {
 }
 
 FileView input_view(const frontend::PoolSpec& spec) {
-  return {in_file_order(spec, input_shape(spec)), in_file_order(spec, input_strides(spec))};
+  return file_view(spec, spec.layout, input_shape(spec), input_strides(spec));
 }
 
 FileView output_view(const frontend::PoolSpec& spec) {
-  return {in_file_order(spec, output_shape(spec)), in_file_order(spec, output_strides(spec))};
+  return file_view(spec, output_layout(spec), output_shape(spec), output_strides(spec));
 }
 
 size_t file_bytes(const FileView& view, ir::DType dtype) {

@@ -1,6 +1,7 @@
 // FileView: how the packed array of an npy file lies in a tensor's view. The file's axes are in the order of
 // the layout: (N, C, spatial...) for nchw, (N, spatial..., C) for nhwc; without N for an unbatched spec. With
-// explicit strides the file is still packed, and its elements are scattered into (or gathered from) the view.
+// explicit strides or blocks the file is still packed, and its elements are scattered into (or gathered from)
+// the view.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,13 @@ namespace pooljit::tools {
 struct FileView {
   std::vector<int64_t> shape;    // of the file, outermost first
   std::vector<int64_t> strides;  // of the view, in elements, for the same axes
+  size_t channel = 0;            // the axis of the channels
+  int64_t block = 1;             // channels that lie together; their stride is that of blocks
 
   int64_t elements() const;  // of the file
-  int64_t extent() const;    // from the view's first element to its last one, both included
-  bool packed() const;       // file and view are the same bytes
+  int64_t offset(size_t axis, int64_t position) const;
+  int64_t extent() const;  // from the view's first element to its last one, both included
+  bool packed() const;     // file and view are the same bytes
 };
 
 FileView input_view(const frontend::PoolSpec& spec);

@@ -18,18 +18,20 @@ namespace pooljit::ir {
 // business: outside it a State is only passed on.
 using State = boost::container::static_vector<Value, 3>;
 
-// Where a tap lies relative to its window's origin, in elements of the plane: vec + constant, the same for
-// each lane.
-struct TapOffset {
-  Value vec = no_value;
-  int64_t constant = 0;
-};
-
 // The divisor of an average: rows (an index; how many taps the dimensions outside the lanes have) times
 // per-lane counts.
 struct Divisor {
   Value rows = no_value;
   std::vector<int64_t> lane_taps;
+};
+
+// Where a tap lies relative to its window's origin, as indices count it: vec + constant, the same for each
+// lane. Backward: which lanes the tap counts for (no_value: all), and what it is divided by (no rows: nothing).
+struct TapOffset {
+  Value vec = no_value;
+  int64_t constant = 0;
+  Value chosen = no_value;
+  Divisor divisor = {};
 };
 
 class Reducer {
@@ -75,6 +77,9 @@ class Reducer {
 // Refuses what the reduction cannot do exactly (id "schedule.<rule>"). nest and builder must outlive the
 // Reducer.
 Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder);
+
+// The sum of the gradients of the windows that a position belongs to; of those that chose it.
+Result<std::unique_ptr<Reducer>> make_gradient_reducer(const PoolNest& nest, Builder& builder);
 
 #define REDUCTION(name, text, note) \
   Result<std::unique_ptr<Reducer>> make_##name##_reducer(const PoolNest& nest, Builder& builder);

@@ -10,6 +10,7 @@
 // once per tile; row_major takes every tap in its place, which indices and `zeros=first` need. order=rolling
 // walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs share that.
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "ir/schedules/family.h"
@@ -35,8 +36,11 @@ size_t most_vectors(const PoolNest& nest, Isa isa, const Reducer& reducer) {
 
 bool columns_adjacent(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
-  return (nest.input.strides.back() == 1 || dim.input == 1) &&
-         (nest.output.strides.back() == 1 || dim.output == 1);
+  const auto adjacent = [](const View& view, int64_t extent) {
+    return view.channel_block == 1 && (view.strides.back() == 1 || extent == 1);
+  };
+  return adjacent(nest.input, dim.input) && adjacent(nest.output, dim.output) &&
+         (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
 }
 
 // Bytes shuffle well only in regular patterns. (Lanes of 2 bytes: the vector that `cover` saves is worth more
@@ -68,10 +72,32 @@ bool borders_from_table(const NestDim& dim, bool masks) {
   return dim.kind == DimKind::pool && (dim.kernel > unroll_columns || (!masks && dim.kernel > static_border));
 }
 
+// The outputs of a row with whole windows whose taps, backward of an average, all have the usual divisor.
+Interior uniform(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  Interior inside = interior(dim);
+  if (!nest.is_backward() || nest.reduction != Reduction::avg || nest.divisor_override) return inside;
+  const NestDim forward = forward_of(dim);
+  const int64_t usual = usual_divisor(nest, forward);
+  const auto is_uniform = [&](int64_t output) {
+    const Window window = dim.window(output);
+    for (int64_t tap = 0; tap < window.taps; ++tap)
+      if (divisor_taps(nest, forward.window(window.first + tap * window.step)) != usual) return false;
+    return true;
+  };
+  // Divisors differ near the ends of the forward's output only, but for adaptive windows.
+  while (inside.begin < inside.end && !is_uniform(inside.begin)) ++inside.begin;
+  while (inside.begin < inside.end && !is_uniform(inside.end - 1)) --inside.end;
+  if (dim.kind == DimKind::gather) return inside;
+  for (int64_t output = inside.begin; output < inside.end; ++output)
+    if (!is_uniform(output)) return {};
+  return inside;
+}
+
 std::vector<TileLoop> cut_row(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   const bool masks = schedule.tail != Tail::split && can_mask(nest, isa);
   const NestDim& dim = nest.dims.back();
-  return cut_row(dim, {schedule.lanes, schedule.tail, masks, borders_from_table(dim, masks)});
+  return cut_row(dim, {schedule.lanes, uniform(nest), schedule.tail, masks, borders_from_table(dim, masks)});
 }
 
 // True if the straight-line code of a row has its bounds.
@@ -142,7 +168,8 @@ class ChannelsFirst {
         outer_(nest.dims.size() - 1),
         b_(builder),
         reducer_(reducer),
-        low_(nest, builder, reducer) {}
+        low_(nest, builder, reducer),
+        backward_(nest.is_backward()) {}
 
   void emit() {
     Cursor cursor = low_.start();
@@ -177,15 +204,20 @@ class ChannelsFirst {
       iv = b_.begin_loop(b_.iconst(tiles.count)).iv;
       at.input = plus(at.input, iv, tiles.inputs * bytes(nest_.input.dtype));
       at.output = plus(at.output, iv, tiles.outputs * bytes(nest_.output.dtype));
-      if (nest_.indices) at.indices = plus(at.indices, iv, tiles.outputs * bytes(nest_.indices->dtype));
+      if (nest_.indices)
+        at.indices =
+            plus(at.indices, iv, (backward_ ? tiles.inputs : tiles.outputs) * bytes(nest_.indices->dtype));
     }
     for (const Tile& tile : tiles.tiles) {
       const TileTaps taps = tile_taps(dim_, tile);
       Cursor here = at;
       here.input = plus(here.input, taps.origin * bytes(nest_.input.dtype));
       here.output = plus(here.output, tile.begin * bytes(nest_.output.dtype));
-      if (nest_.indices) here.indices = plus(here.indices, tile.begin * bytes(nest_.indices->dtype));
-      const Lanes lanes = stored_lanes(tile, taps, iv, tiles.inputs);
+      if (nest_.indices)
+        here.indices =
+            plus(here.indices, (backward_ ? taps.origin : tile.begin) * bytes(nest_.indices->dtype));
+      const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
+      own_ = low_.chooses() ? low_.own_index(here, lanes) : no_value;
       if (schedule_.order == Order::rolling)
         roll(here, tile, taps, lanes);
       else
@@ -227,9 +259,12 @@ class ChannelsFirst {
         plan.width() == tile.lanes ? nothing : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
     const Lowering::States fresh(plan.starts().size(), fresh_vector);
     const auto leaf = [&](Lowering::States states, const TapAt& row) {
-      for (size_t i = 0; i < states.size(); ++i)
-        states[i] = reducer_.accumulate(
-            states[i], load(tile, taps, row.input, {plan.starts()[i], plan.width(), taps.end}), row.offset);
+      for (size_t i = 0; i < states.size(); ++i) {
+        const Part part{plan.starts()[i], plan.width(), taps.end};
+        TapOffset tap = row.offset;
+        if (low_.divides()) tap.divisor = {row.divisor, divisors_from(taps.origin + part.start, part.width)};
+        states[i] = reducer_.accumulate(states[i], load(tile, taps, row.input, part), tap);
+      }
       return states;
     };
     const Lowering::States rows = low_.reduce(at, outer_, fresh, leaf, unroll_limit());
@@ -251,20 +286,29 @@ class ChannelsFirst {
     const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
     const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
       State state = tile.border && states[0].empty() ? fresh[0] : states[0];
-      const auto take = [&](size_t tap, Value x) {
+      const auto take = [&](size_t tap, Value x, Value indices) {
+        if (tile.border && !any_lane(tile, static_cast<int64_t>(tap))) return;
         TapOffset here = row.offset;
         here.constant += static_cast<int64_t>(tap) * low_.index_step(outer_);
-        if (!tile.border || any_lane(tile, static_cast<int64_t>(tap)))
-          state = reducer_.accumulate(state, where_present(taps, tap, x, identity), here);
+        if (low_.chooses()) here = low_.choose(here, indices, own_);
+        if (low_.divides()) here.divisor = {row.divisor, divisors_at(taps, tap)};
+        state = reducer_.accumulate(state, where_present(taps, tap, x, identity), here);
       };
+      const auto values = [&](const Part& part) { return load(tile, taps, row.input, part); };
+      const auto indices = [&](const Part& part) { return load_indices(tile, taps, row.indices, part); };
       if (shared) {
         const PlacedLanes plan(taps.lists, style(width));
-        std::vector<Value> vectors;
-        for (int64_t start : plan.starts())
-          vectors.push_back(load(tile, taps, row.input, {start, plan.width(), taps.end}));
-        plan.extract(b_, vectors, take);
+        Values columns(taps.lists.size(), no_value);
+        if (low_.chooses())
+          plan.extract(b_, load_all(plan, 0, taps.end, indices),
+                       [&](size_t tap, Value column) { columns[tap] = column; });
+        plan.extract(b_, load_all(plan, 0, taps.end, values),
+                     [&](size_t tap, Value column) { take(tap, column, columns[tap]); });
       } else {
-        for (size_t tap = 0; tap < taps.lists.size(); ++tap) take(tap, load_tap(tile, taps, row.input, tap));
+        for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
+          const Value chosen = low_.chooses() ? load_tap(tile, taps, tap, indices) : no_value;
+          take(tap, load_tap(tile, taps, tap, values), chosen);
+        }
       }
       return Lowering::States{state};
     };
@@ -277,7 +321,8 @@ class ChannelsFirst {
     reducer_.plan(1, nest_.full_taps());
     const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
     const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
-      return Lowering::States{reducer_.accumulate(states[0], load_tap(tile, taps, tap.input, 0), tap.offset)};
+      const auto values = [&](const Part& part) { return load(tile, taps, tap.input, part); };
+      return Lowering::States{reducer_.accumulate(states[0], load_tap(tile, taps, 0, values), tap.offset)};
     };
     return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
   }
@@ -302,22 +347,42 @@ class ChannelsFirst {
     int width;
     int64_t end;  // of the positions that anyone needs
   };
-  // Elements start .. start + width - 1 from `row`, which stands at the tile's origin. Masked off: what lies
-  // outside the image or behind the end.
-  Value load(const Tile& tile, const TileTaps& taps, const Address& row, const Part& part) {
-    const Type type = Type::vec(nest_.input.dtype, part.width);
-    const Address address = plus(row, part.start * bytes(type.dtype));
+  using Load = std::function<Value(const Part&)>;
+
+  // Which elements start .. start + width - 1 are wanted, 0/1 each: not those outside the image or behind the
+  // end. Empty: all.
+  std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const Part& part) const {
     std::vector<int64_t> wanted;
     for (int64_t position = part.start; position < part.start + part.width; ++position)
       wanted.push_back(position < part.end && (!tile.border || in_image(taps.origin + position)));
-    if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) return b_.load(type, address);
+    if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) wanted.clear();
+    return wanted;
+  }
+
+  // From `row`, which stands at the tile's origin.
+  Value load(const Tile& tile, const TileTaps& taps, const Address& row, const Part& part) {
+    const Type type = Type::vec(nest_.input.dtype, part.width);
+    const Address address = plus(row, part.start * bytes(type.dtype));
+    const std::vector<int64_t> lanes = wanted(tile, taps, part);
+    if (lanes.empty()) return b_.load(type, address);
     const Value identity = b_.vconst_splat(type, reducer_.identity());
-    if (std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) return identity;
-    return b_.load(type, address, b_.vmask(type.mask_of(), wanted), identity);
+    if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
+    return b_.load(type, address, b_.vmask(type.mask_of(), lanes), identity);
+  }
+
+  Value load_indices(const Tile& tile, const TileTaps& taps, const Address& row, const Part& part) {
+    const Address address = plus(row, part.start * bytes(nest_.indices->dtype));
+    return low_.load_indices(address, part.width, wanted(tile, taps, part));
+  }
+
+  static std::vector<Value> load_all(const PlacedLanes& plan, int64_t offset, int64_t end, const Load& load) {
+    std::vector<Value> vectors;
+    for (int64_t start : plan.starts()) vectors.push_back(load({offset + start, plan.width(), end}));
+    return vectors;
   }
 
   // One tap of each lane.
-  Value load_tap(const Tile& tile, const TileTaps& taps, const Address& row, size_t tap) {
+  Value load_tap(const Tile& tile, const TileTaps& taps, size_t tap, const Load& load) {
     PlacedLanes::List list = taps.lists[tap];
     int64_t first = std::numeric_limits<int64_t>::max();
     for (int64_t position : list)
@@ -329,12 +394,28 @@ class ChannelsFirst {
       list[lane] -= first;
     }
     const PlacedLanes plan({list}, style(bytes(nest_.input.dtype)));
-    std::vector<Value> vectors;
-    for (int64_t start : plan.starts())
-      vectors.push_back(load(tile, taps, row, {first + start, plan.width(), end}));
     Value lanes = no_value;
-    plan.extract(b_, vectors, [&](size_t, Value value) { lanes = value; });
+    plan.extract(b_, load_all(plan, first, end, load), [&](size_t, Value value) { lanes = value; });
     return lanes;
+  }
+
+  // Backward of an average: what the columns add to the divisors, of input positions; 1 outside the image.
+  int64_t divisor_at(int64_t position) const {
+    const DimPlan& plan = low_.plan(outer_);
+    if (plan.divisors.empty() || !in_image(position)) return plan.common_divisor;
+    return plan.divisors[static_cast<size_t>(position)];
+  }
+  std::vector<int64_t> divisors_from(int64_t position, int width) const {
+    std::vector<int64_t> divisors;
+    for (int lane = 0; lane < width; ++lane) divisors.push_back(divisor_at(position + lane));
+    return divisors;
+  }
+  std::vector<int64_t> divisors_at(const TileTaps& taps, size_t tap) const {
+    std::vector<int64_t> divisors;
+    for (int64_t position : taps.lists[tap])
+      divisors.push_back(position == PlacedLanes::anything ? divisor_at(-1)
+                                                           : divisor_at(taps.origin + position));
+    return divisors;
   }
 
   // x in the lanes whose windows have that tap.
@@ -372,7 +453,7 @@ class ChannelsFirst {
     return first;
   }
 
-  Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, int64_t inputs) {
+  Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
     Lanes lanes = Lanes::channels(tile.lanes);
     std::vector<int64_t> empty = no_offsets(tile);
     for (int64_t lane = 0; lane < tile.valid; ++lane) {
@@ -386,19 +467,27 @@ class ChannelsFirst {
       lanes.stored = no_offsets(tile);
       std::fill_n(lanes.stored.begin(), tile.valid, 1);
     }
-    if (nest_.indices) place_indices(lanes, tile, taps, iv, inputs);
+    if (nest_.indices) place_indices(lanes, tile, taps, iv, loop);
     return lanes;
   }
 
-  // What the columns add to the indices.
-  void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, int64_t inputs) {
+  // What the columns add to the indices: the origins of their windows, or backward they themselves.
+  void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
     const int64_t weight = low_.index_rule().dims[outer_];
-    if (low_.index_rule().of_window) return;
-    lanes.origin = b_.iconst(taps.origin * weight);
-    if (iv != no_value) lanes.origin = b_.iadd(lanes.origin, b_.imul(iv, b_.iconst(inputs * weight)));
+    const bool of_window = low_.index_rule().of_window;
+    if (of_window && !backward_) return;
+    const int64_t origin = of_window ? 0 : backward_ ? tile.begin : taps.origin;
+    const int64_t step = of_window ? 0 : backward_ ? loop.outputs : loop.inputs;
+    lanes.origin = b_.iconst(origin * weight);
+    if (iv != no_value) lanes.origin = b_.iadd(lanes.origin, b_.imul(iv, b_.iconst(step * weight)));
     lanes.ramp = no_offsets(tile);
-    for (size_t lane = 0; lane < taps.windows.size(); ++lane)
-      lanes.ramp[lane] = (taps.windows[lane].first - taps.origin) * weight;
+    for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+      const Window& window = taps.windows[lane];
+      const int64_t place = of_window   ? window.first_tap
+                            : backward_ ? static_cast<int64_t>(lane)
+                                        : window.first - origin;
+      lanes.ramp[lane] = place * weight;
+    }
   }
 
   int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_rows : 1; }
@@ -410,6 +499,8 @@ class ChannelsFirst {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
+  const bool backward_;
+  Value own_ = no_value;  // backward of a maximum: the indices that the tile's lanes look for
 };
 
 Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& schedule, Isa isa) {

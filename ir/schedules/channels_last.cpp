@@ -4,6 +4,9 @@
 //
 // order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
 // windows of neighbouring outputs share that.
+#include <algorithm>
+#include <bit>
+
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -16,8 +19,28 @@ constexpr int64_t unroll_taps = 64;
 // Windows of so many taps keep a vector busy until many others could have begun.
 constexpr int64_t long_window = 32;
 
-bool channels_adjacent(const PoolNest& nest) {
-  return nest.channels == 1 || (nest.input.channel_stride == 1 && nest.output.channel_stride == 1);
+// Calls use for each view of the nest.
+template <typename Use>
+void for_each_view(const PoolNest& nest, const Use& use) {
+  use(nest.input);
+  use(nest.output);
+  if (nest.indices) use(*nest.indices);
+}
+
+// Channels that lie next to each other in all views.
+int64_t adjacent_channels(const PoolNest& nest) {
+  int64_t adjacent = nest.channels;
+  for_each_view(nest, [&](const View& view) {
+    if (view.channel_block > 1 || view.channel_stride != 1) adjacent = std::min(adjacent, view.channel_block);
+  });
+  return adjacent;
+}
+
+// Channels after which all views begin a block. (Blocks are powers of two.)
+int64_t largest_block(const PoolNest& nest) {
+  int64_t block = 1;
+  for_each_view(nest, [&](const View& view) { block = std::max(block, view.channel_block); });
+  return block;
 }
 
 // Vectors side by side hold a value, with indices also an index, a loaded tap and its offset.
@@ -40,7 +63,7 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);
   Schedule schedule{.family = Family::channels_last};
-  if (channels_adjacent(nest)) schedule.lanes = fitting_lanes(nest.channels, isa, working_bytes);
+  schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   const int64_t vectors = nest.channels / schedule.lanes;
   std::vector<Schedule> found;
   for (Order order : {Order::rolling, Order::row_major})
@@ -53,6 +76,9 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       schedule.unroll = unroll;
       add_tails(found, schedule, nest, isa, nest.channels);
     }
+  // The last vector of an overlapping tail begins anywhere.
+  if (largest_block(nest) > 1)
+    std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
   return found;
 }
 
@@ -86,7 +112,7 @@ class ChannelsLast {
 
  private:
   void emit_channels(const Cursor& cursor) {
-    const int64_t block = int64_t{schedule_.lanes} * schedule_.unroll;
+    const int64_t block = std::max(int64_t{schedule_.lanes} * schedule_.unroll, largest_block(nest_));
     const int64_t blocks = nest_.channels / block;
     if (blocks > 0) {
       Cursor at = cursor;
@@ -97,7 +123,9 @@ class ChannelsLast {
         if (nest_.indices) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
         low_.add_channels(at, 0, iv, block);
       }
-      emit_slices(at, slices(0, block, schedule_.lanes, schedule_.tail));
+      const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
+      for (auto side = all.begin(); side != all.end(); side += schedule_.unroll)
+        emit_slices(at, {side, side + schedule_.unroll});
       if (blocks > 1) low_.close(1);
     }
     const int64_t done = blocks * block;
@@ -141,10 +169,12 @@ class ChannelsLast {
   // Over the taps of dims [0, dims).
   Lowering::States reduce(const Cursor& cursor, size_t dims, const std::vector<Slice>& side) {
     const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
+    const Values own = own_indices(cursor, side);
     const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
-        states[i] = reducer_.accumulate(states[i], load(type, address, side[i].stored), at.offset);
+        const Value x = load(type, address, side[i].stored);
+        states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
       }
       return states;
     };
@@ -159,6 +189,29 @@ class ChannelsLast {
       low_.add_channels(at, side[i].begin, no_value, 0);
       low_.store(at, states[i], channel_lanes(side[i]));
     }
+  }
+
+  // Backward of a maximum: the index that each slice's lanes look for.
+  Values own_indices(const Cursor& cursor, const std::vector<Slice>& side) {
+    Values own;
+    for (const Slice& slice : side) {
+      if (!low_.chooses()) break;
+      Cursor at = cursor;
+      low_.add_channels(at, slice.begin, no_value, 0);
+      const bool is_same = !own.empty() && low_.index_rule().channel == 0;
+      own.push_back(is_same ? own[0] : low_.own_index(at, channel_lanes(slice)));
+    }
+    return own;
+  }
+
+  TapOffset tap_of(const TapAt& at, const Slice& slice, Value own) {
+    TapOffset tap = at.offset;
+    if (low_.chooses()) {
+      const Address address = plus(at.indices, channel_bytes(*nest_.indices, slice.begin));
+      tap = low_.choose(tap, low_.load_indices(address, slice.lanes, slice.stored), own);
+    }
+    if (low_.divides()) tap.divisor = {at.divisor, std::vector<int64_t>(static_cast<size_t>(slice.lanes), 1)};
+    return tap;
   }
 
   Lanes channel_lanes(const Slice& slice) const {
@@ -176,7 +229,7 @@ class ChannelsLast {
 
   int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_taps : 1; }
   static int64_t channel_bytes(const View& view, int64_t channels) {
-    return view.channel_stride * channels * bytes(view.dtype);
+    return view.channel_offset(channels) * bytes(view.dtype);
   }
 
   const PoolNest& nest_;
@@ -190,7 +243,7 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
   Builder builder(print(schedule), isa);
   auto reducer = make_reducer(nest, builder);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (schedule.lanes > 1 && !channels_adjacent(nest))
+  if (schedule.lanes > 1 && adjacent_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
@@ -200,9 +253,13 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use order=row_major or a smaller unroll");
-  if (schedule.tail == Tail::overlap && nest.channels < schedule.lanes)
-    return unsupported("schedule.tail", "an overlapping tail needs at least as many channels as lanes",
+  if (schedule.tail == Tail::overlap && (nest.channels < schedule.lanes || largest_block(nest) > 1))
+    return unsupported("schedule.tail",
+                       "an overlapping tail needs at least as many channels as lanes, and no blocks of them",
                        "use tail=mask or tail=split");
+  if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.unroll)))
+    return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
+                       "use unroll=1, 2 or 4");
   ChannelsLast(nest, schedule, builder, **reducer).emit();
   return builder.finish();
 }

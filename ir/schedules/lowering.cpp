@@ -23,6 +23,12 @@ int64_t divisor_taps(const PoolNest& nest, const Window& window) {
   return std::max<int64_t>(1, nest.count_include_pad ? window.padded_taps : window.taps);
 }
 
+int64_t usual_divisor(const PoolNest& nest, const NestDim& dim) {
+  const std::vector<Run> all = runs(dim);
+  const auto fewer = [](const Run& a, const Run& b) { return a.outputs() < b.outputs(); };
+  return divisor_taps(nest, std::max_element(all.begin(), all.end(), fewer)->window);
+}
+
 Lanes Lanes::channels(int count, std::vector<int64_t> stored) {
   Lanes lanes;
   lanes.count = count;
@@ -58,8 +64,23 @@ std::array<int64_t, 3> digits(int64_t taps) {
           taps % Lowering::part};
 }
 
+// What each window of the forward pass is divided by, as far as this dimension goes.
+void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
+  if (nest.divisor_override) return;
+  const NestDim forward = forward_of(dim);
+  const std::vector<Run> all = runs(forward);
+  plan.common_divisor = divisor_taps(nest, all[0].window);
+  if (std::all_of(all.begin(), all.end(),
+                  [&](const Run& run) { return divisor_taps(nest, run.window) == plan.common_divisor; }))
+    return;
+  for (int64_t output = 0; output < forward.output; ++output)
+    plan.divisors.push_back(divisor_taps(nest, forward.window(output)));
+}
+
 DimPlan plan_of(const PoolNest& nest, const NestDim& dim) {
-  DimPlan plan{.period = dim.period(), .runs = runs(dim)};
+  DimPlan plan;
+  plan.period = dim.period();
+  plan.runs = runs(dim);
   plan.usual_taps = usual_taps(dim, plan.runs);
   const Run* largest = nullptr;
   for (const Run& run : plan.runs)
@@ -69,6 +90,7 @@ DimPlan plan_of(const PoolNest& nest, const NestDim& dim) {
   plan.one_run = plan.runs.size() == 1 && plan.is_usual(nest, plan.runs[0]);
   const auto all = [&](auto holds) { return std::all_of(plan.runs.begin(), plan.runs.end(), holds); };
   plan.one_phase = all([](const Run& run) { return run.phases == 1; });
+  if (nest.is_backward() && nest.reduction == Reduction::avg) list_divisors(nest, dim, plan);
   plan.may_be_empty = !all([](const Run& run) { return run.window.taps > 0; });
   return plan;
 }
@@ -100,7 +122,7 @@ Cursor Lowering::start() {
   Cursor cursor;
   cursor.input.base = b_.param(Param::Role::input);
   cursor.output.base = b_.param(Param::Role::output);
-  if (indexed()) cursor.indices.base = b_.param(Param::Role::indices);
+  if (nest_.indices) cursor.indices.base = b_.param(Param::Role::indices);
   cursor.full = b_.iconst(1);
   cursor.index = b_.iconst(0);
   return cursor;
@@ -116,20 +138,25 @@ void Lowering::move(Address& address, Value count, int64_t step) {
 
 void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
   move(cursor.input, positions, byte_stride(nest_.input, nest_.input.strides[dim]));
+  if (chooses()) move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
 }
 
 void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
   move(cursor.output, positions, byte_stride(nest_.output, nest_.output.strides[dim]));
-  if (indexed()) move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
+  if (writes_indices())
+    move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
 }
 
 void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
   cursor.input = plus(cursor.input, iv, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  if (chooses())
+    cursor.indices =
+        plus(cursor.indices, iv, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
 }
 
 void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
   cursor.output = plus(cursor.output, iv, byte_stride(nest_.output, nest_.output.strides[dim] * positions));
-  if (indexed())
+  if (writes_indices())
     cursor.indices =
         plus(cursor.indices, iv, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
 }
@@ -148,26 +175,26 @@ int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent, int64_
   const auto step = [&](const View& view) { return byte_stride(view, view.*stride); };
   move(cursor.input, begin, step(nest_.input));
   move(cursor.output, begin, step(nest_.output));
-  if (indexed()) move(cursor.indices, begin, step(*nest_.indices));
+  if (nest_.indices) move(cursor.indices, begin, step(*nest_.indices));
   cursor.index = add_product(cursor.index, begin, index_weight);
   const Value iv = b_.begin_loop(count).iv;
   cursor.input = plus(cursor.input, iv, step(nest_.input));
   cursor.output = plus(cursor.output, iv, step(nest_.output));
-  if (indexed()) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
+  if (nest_.indices) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
   cursor.index = add_product(cursor.index, iv, index_weight);
   return 1;
 }
 
 int Lowering::open_batch(Cursor& cursor) {
-  return open_task(cursor, "n", TaskDim::batch_extent, &View::batch_stride, indexed() ? rule_.batch : 0);
+  return open_task(cursor, "n", TaskDim::batch_extent, &View::batch_stride, nest_.indices ? rule_.batch : 0);
 }
 
 int Lowering::open_channels(Cursor& cursor) {
-  return open_task(cursor, "c", nest_.channels, &View::channel_stride, indexed() ? rule_.channel : 0);
+  return open_task(cursor, "c", nest_.channels, &View::channel_stride, nest_.indices ? rule_.channel : 0);
 }
 
 void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
-  if (!indexed()) return;
+  if (!nest_.indices) return;
   cursor.index = add_product(cursor.index, b_.iconst(1), begin * rule_.channel);
   if (iv != no_value) cursor.index = add_product(cursor.index, iv, step * rule_.channel);
 }
@@ -178,7 +205,7 @@ WindowAt Lowering::usual_window(size_t dim) {
   window.taps = b_.iconst(plan.usual_taps);
   window.divisor_taps = b_.iconst(plan.usual_divisor);
   for (size_t digit = 0; digit < 3; ++digit) window.parts[digit] = b_.iconst(digits(plan.usual_taps)[digit]);
-  window.first = window.first_tap = b_.iconst(0);
+  window.first = window.first_tap = window.output = b_.iconst(0);
   window.phases = b_.iconst(1);
   return window;
 }
@@ -209,7 +236,8 @@ void Lowering::open_single_run(Cursor& cursor, Value begin, Value count) {
   window.first = b_.iadd(b_.iconst(run.window.first), b_.imul(begin, b_.iconst(plan.period.input)));
   move_input(cursor, i, b_.iconst(run.window.first));
   move_input(cursor, i, b_.imul(begin, b_.iconst(plan.period.input)));
-  move_output(cursor, i, b_.imul(begin, b_.iconst(plan.period.output)));
+  window.output = b_.imul(begin, b_.iconst(plan.period.output));
+  move_output(cursor, i, window.output);
   cursor.windows.push_back(window);
 }
 
@@ -231,16 +259,16 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   window.phases = plan.one_phase ? b_.iconst(1) : column(run_phases);
   window.taps = column(run_taps);
   window.divisor_taps = column(run_divisor);
-  window.first_tap = indexed() && rule_.of_window ? column(run_first_tap) : b_.iconst(0);
+  window.first_tap = nest_.indices && rule_.of_window ? column(run_first_tap) : b_.iconst(0);
   for (int digit = 0; is_long(dim) && digit < 3; ++digit)
     window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
   // Where the windows of this run start: the run's first output may lie before this task's.
   const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
   window.first = b_.iadd(column(run_first), b_.imul(skipped, b_.iconst(plan.period.input)));
   move_input(cursor, i, window.first);
-  Value output = b_.imul(low, b_.iconst(plan.period.output));
-  if (plan.period.output > 1) output = b_.iadd(output, column(run_phase));
-  move_output(cursor, i, output);
+  window.output = b_.imul(low, b_.iconst(plan.period.output));
+  if (plan.period.output > 1) window.output = b_.iadd(window.output, column(run_phase));
+  move_output(cursor, i, window.output);
   cursor.full = b_.imul(cursor.full, column(run_full));
   cursor.windows.push_back(window);
   return 1;
@@ -253,10 +281,14 @@ int Lowering::open_outputs(Cursor& cursor) {
   const Value number = b_.begin_loop(window.periods).iv;
   iterate_input(cursor, i, number, period.input);
   iterate_output(cursor, i, number, period.output);
-  if (indexed()) window.first = add_product(window.first, number, period.input);
+  if (writes_indices() || divides()) window.first = add_product(window.first, number, period.input);
+  if (own_places()) window.output = add_product(window.output, number, period.output);
   if (const int64_t* phases = b_.constant(window.phases); phases && *phases == 1) return 1;
   const Value phase = b_.begin_loop(window.phases).iv;
   iterate_output(cursor, i, phase, 1);
+  if (own_places()) window.output = add_product(window.output, phase, 1);
+  if (nest_.indices && rule_.of_window)
+    window.first_tap = add_product(window.first_tap, phase, tap_of_phase(nest_.dims[i]));
   return 2;
 }
 

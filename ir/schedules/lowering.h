@@ -30,6 +30,8 @@ bool is_long(const NestDim& dim);
 // What one dimension's window adds to the divisor of an average, as a factor; 1 where the window has no tap
 // (its sum is 0).
 int64_t divisor_taps(const PoolNest& nest, const Window& window);
+// The one that most windows of a dimension have.
+int64_t usual_divisor(const PoolNest& nest, const NestDim& dim);
 
 // What is known of one dimension's window where the cursor stands. Index values; iconst where the window is
 // the usual one.
@@ -41,6 +43,7 @@ struct WindowAt {
   Value first_tap = no_value;  // its number in the window
   Value periods = no_value;    // how many the run has
   Value phases = no_value;     // how many outputs of each period it has
+  Value output = no_value;     // position of the output that the loops stand at; only where own_places()
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
@@ -56,6 +59,11 @@ struct Cursor {
 struct TapAt {
   Address input;
   TapOffset offset;
+  // Backward. Of a maximum: the indices beside the input. Of an average: the divisor of the windows as far as
+  // the dimensions are known, and where the present one's are listed.
+  Address indices;
+  Value divisor = no_value;
+  Address divisors;
 };
 
 // How a vector of outputs is stored.
@@ -79,7 +87,10 @@ struct DimPlan {
   int64_t usual_taps = 1;
   int64_t usual_divisor = 1;  // of the windows with so many taps
   bool is_usual(const PoolNest& nest, const Run& run) const;
-  bool one_run = false;    // of usual windows: no table
+  bool one_run = false;  // of usual windows: no table
+  // Backward of an average: what each position of the input adds to the divisor; empty: common_divisor.
+  std::vector<int64_t> divisors;
+  int64_t common_divisor = 1;
   bool one_phase = false;  // every run has one
   bool may_be_empty = false;
 };
@@ -116,6 +127,18 @@ class Lowering {
   States reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
                 int64_t unroll_limit);
 
+  // --- backward
+  // Taps of an average are divided, those of a maximum chosen by their indices.
+  bool divides() const { return nest_.is_backward() && nest_.reduction == Reduction::avg; }
+  bool chooses() const { return nest_.is_backward() && nest_.indices; }
+  // The index by which outputs are chosen, per lane; constant while taps are reduced.
+  Value own_index(const Cursor& cursor, const Lanes& lanes);
+  // Indices as lanes that own_index can be compared with; those that are not wanted are anything.
+  Value load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted);
+  // The tap for the lanes whose index is their own.
+  TapOffset choose(const TapOffset& tap, Value indices, Value own);
+  const DimPlan& plan(size_t dim) const { return plans_[dim]; }
+
   // --- results
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
@@ -133,13 +156,22 @@ class Lowering {
     const States& fresh;
     const Leaf& leaf;
     int64_t unroll_limit;
+    std::vector<Address> divisors;  // per dimension, at the window's first tap
   };
   struct Level {
     size_t dim;
     TapAt at;
     States states;
   };
-  bool indexed() const { return nest_.indices.has_value(); }
+  bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
+  // True if taps carry what they add to an index.
+  bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }
+  // True if outputs are compared by where they lie.
+  bool own_places() const { return chooses() && !rule_.of_window; }
+  std::vector<Address> divisor_tables(const Cursor& cursor, size_t dims);
+  TapAt next_tap(const TapAt& at, size_t dim, int64_t taps) const;
+  int divisor_table(size_t dim);
+  Value divisor_here(const TapAt& at, size_t dim);
   int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
                 int64_t index_weight);
   // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
@@ -165,6 +197,9 @@ class Lowering {
   Reducer& reducer_;
   const IndexRule rule_;
   std::vector<DimPlan> plans_;
+  std::vector<int> divisor_tables_;  // per dimension, once asked for
+
+  static constexpr int64_t table_entry = 8;  // bytes
 };
 
 }  // namespace pooljit::ir

@@ -12,7 +12,7 @@ void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lane
   const Type type = b_.type(value);
   const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
   b_.store(cursor.output, value, mask);
-  if (indexed()) store_indices(cursor, reducer_.winner(state), lanes);
+  if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
 }
 
 // Index of the origin of lane 0's window.

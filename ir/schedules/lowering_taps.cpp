@@ -10,8 +10,23 @@ int64_t Lowering::index_step(size_t dim) const {
 
 Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
                                   int64_t unroll_limit) {
-  const Walk walk{cursor, dims, fresh, leaf, unroll_limit};
-  return reduce_level(walk, {0, {cursor.input, {}}, States(fresh.size())});
+  const Walk walk{cursor, dims, fresh, leaf, unroll_limit, divisor_tables(cursor, dims)};
+  TapAt at;
+  at.input = cursor.input;
+  if (chooses()) at.indices = cursor.indices;
+  if (divides()) at.divisor = b_.iconst(nest_.divisor_override.value_or(1));
+  return reduce_level(walk, {0, at, States(fresh.size())});
+}
+
+// The tap so many taps further on along a dimension.
+TapAt Lowering::next_tap(const TapAt& at, size_t dim, int64_t taps) const {
+  const int64_t positions = taps * nest_.dims[dim].tap_step();
+  TapAt next = at;
+  next.input = plus(next.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  if (chooses())
+    next.indices = plus(next.indices, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+  if (!plans_[dim].divisors.empty()) next.divisors = plus(next.divisors, positions * table_entry);
+  return next;
 }
 
 Lowering::States Lowering::combine(const States& a, const States& b) {
@@ -20,8 +35,10 @@ Lowering::States Lowering::combine(const States& a, const States& b) {
   return joined;
 }
 
-Lowering::States Lowering::reduce_level(const Walk& walk, const Level& level) {
-  if (level.dim == walk.dims) return walk.leaf(level.states, level.at);
+Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) {
+  if (entered.dim == walk.dims) return walk.leaf(entered.states, entered.at);
+  Level level = entered;
+  if (divides()) level.at.divisors = walk.divisors[level.dim];
   int64_t straight = 1;  // taps from here inwards, if all are constants
   for (size_t i = level.dim; i < walk.dims; ++i) {
     const int64_t* taps = b_.constant(walk.cursor.windows[i].taps);
@@ -41,12 +58,10 @@ Lowering::States Lowering::reduce_straight(const Walk& walk, Level level) {
   const bool started = !level.states[0].empty();
   States before = level.states;
   if (started && reducer_.is_split()) level.states = States(walk.fresh.size());
-  const int64_t positions = nest_.dims[level.dim].tap_step();
-  const int64_t step = byte_stride(nest_.input, nest_.input.strides[level.dim] * positions);
   const int64_t taps = *b_.constant(walk.cursor.windows[level.dim].taps);
   for (int64_t tap = 0; tap < taps; ++tap) {
-    TapAt at = level.at;
-    at.input = plus(at.input, tap * step);
+    TapAt at = next_tap(level.at, level.dim, tap);
+    if (divides()) at.divisor = divisor_here(at, level.dim);
     at.offset.constant += tap * index_step(level.dim);
     level.states = reduce_level(walk, {level.dim + 1, at, level.states});
   }
@@ -59,54 +74,52 @@ Value Lowering::carried_offset(const TapOffset& offset, int lanes) {
   return offset.constant == 0 ? offset.vec : b_.binary(Op::add, offset.vec, constant);
 }
 
-// Goes over trip * part^depth taps. The pointer and the offset are carried, so that the next loop goes on
-// from there.
+// Goes over trip * part^depth taps. Pointers and the offset are carried, so that the next loop goes on from
+// there.
 Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip, int depth) {
   if (const int64_t* constant = b_.constant(trip); constant && *constant == 0) return level;
-  const int64_t positions = nest_.dims[level.dim].tap_step();
   const bool joins = reducer_.is_split() && !level.states[0].empty();
   const States& begin = level.states[0].empty() || reducer_.is_split() ? walk.fresh : level.states;
-  Values init = {b_.ptradd(level.at.input)};
-  if (indexed()) init.push_back(carried_offset(level.at.offset, b_.type(walk.fresh[0][0]).lanes));
-  const auto first_state = static_cast<std::ptrdiff_t>(init.size());
-  const auto append = [&](Values& values, const States& states) {
+  const bool reads_divisors = !plans_[level.dim].divisors.empty();
+  const auto pointers = [&](TapAt& at) {
+    boost::container::static_vector<Address*, 3> all = {&at.input};
+    if (chooses()) all.push_back(&at.indices);
+    if (reads_divisors) all.push_back(&at.divisors);
+    return all;
+  };
+  const auto pack = [&](TapAt at, const States& states) {
+    Values values;
+    for (const Address* pointer : pointers(at)) values.push_back(b_.ptradd(*pointer));
+    if (indexed()) values.push_back(carried_offset(at.offset, b_.type(walk.fresh[0][0]).lanes));
     for (const State& state : states) {
       const State settled = reducer_.settle(state);
       values.insert(values.end(), settled.begin(), settled.end());
     }
+    return values;
   };
-  append(init, begin);
-
   const auto unpack = [&](const Values& values) {
     Level at = level;
-    at.at.input = Address{values[0], {}, 0};
-    at.at.offset = TapOffset{indexed() ? values[1] : no_value, 0};
-    auto value = values.begin() + first_state;
+    auto value = values.begin();
+    for (Address* pointer : pointers(at.at)) *pointer = Address{*value++, {}, 0};
+    if (indexed()) at.at.offset = {}, at.at.offset.vec = *value++;
     for (State& state : at.states) {
       state.assign(value, value + static_cast<std::ptrdiff_t>(walk.fresh[0].size()));
       value += static_cast<std::ptrdiff_t>(walk.fresh[0].size());
     }
     return at;
   };
-  const auto pack = [&](const Level& at) {
-    Values values = {b_.ptradd(at.at.input)};
-    if (indexed()) values.push_back(at.at.offset.vec);
-    append(values, at.states);
-    return values;
-  };
 
-  Level inside = unpack(b_.begin_loop(trip, init).carried);
+  Level inside = unpack(b_.begin_loop(trip, pack(level.at, begin)).carried);
   if (depth > 0) {
     inside = reduce_loop(walk, std::move(inside), b_.iconst(part), depth - 1);
   } else {
-    inside.states = reduce_level(walk, {level.dim + 1, inside.at, inside.states});
-    inside.at.input =
-        plus(inside.at.input, byte_stride(nest_.input, nest_.input.strides[level.dim] * positions));
-    if (indexed())
-      inside.at.offset.vec = b_.binary(Op::add, inside.at.offset.vec,
-                                       b_.vconst_splat(b_.type(inside.at.offset.vec), index_step(level.dim)));
+    TapAt at = inside.at;
+    if (divides()) at.divisor = divisor_here(at, level.dim);
+    inside.states = reduce_level(walk, {level.dim + 1, at, inside.states});
+    inside.at = next_tap(inside.at, level.dim, 1);
+    inside.at.offset.constant += index_step(level.dim);
   }
-  Level after = unpack(b_.end_loop(pack(inside)));
+  Level after = unpack(b_.end_loop(pack(inside.at, inside.states)));
   if (joins) after.states = combine(level.states, after.states);
   return after;
 }

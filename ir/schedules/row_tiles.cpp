@@ -11,7 +11,7 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(const NestDim& dim, const RowCut& cut) : dim_(dim), cut_(cut), inside_(interior(dim)) {
+  Cutter(const NestDim& dim, const RowCut& cut) : dim_(dim), cut_(cut), inside_(cut.inside) {
     const Period period = dim.period();
     // The outputs of an irregular adaptive dimension repeat nowhere.
     const bool repeats = dim.kind != DimKind::adaptive || period.output > 1 || runs(dim).size() == 1;

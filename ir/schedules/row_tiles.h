@@ -29,6 +29,7 @@ struct TileLoop {
 
 struct RowCut {
   int lanes = 1;
+  Interior inside;  // outputs that may be loops: whole windows, of one divisor
   Tail tail = Tail::mask;
   bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
   bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered

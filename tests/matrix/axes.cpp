@@ -165,6 +165,56 @@ Axis divisors() {
   });
 }
 
+// Adaptive windows take the place of all that was chosen of the windows.
+Axis forms() {
+  const auto adaptive = [](std::string label, const std::function<int64_t(int64_t, int64_t)>& output) {
+    return Setting{std::move(label), [=](PoolSpec& spec) {
+                     int64_t number = 0;
+                     for (auto dim = spec.dims.rbegin(); dim != spec.dims.rend(); ++dim)
+                       *dim = {.input = dim->input, .adaptive_output = output(dim->input, number++)};
+                     spec.ceil_mode = frontend::CeilMode::floor;
+                     spec.count_include_pad = true;
+                     spec.divisor_override.reset();
+                   }};
+  };
+  Axis axis = {"form", {{"window", [](PoolSpec&) {}, 12}}};
+  axis.settings.push_back(adaptive("adaptive 1", [](int64_t, int64_t) { return 1; }));
+  axis.settings.push_back(adaptive("adaptive 3", [](int64_t, int64_t) { return 3; }));
+  axis.settings.push_back(adaptive("adaptive mixed", [](int64_t, int64_t i) { return i == 0 ? 12 : 2; }));
+  axis.settings.push_back(
+      adaptive("adaptive larger", [](int64_t input, int64_t i) { return input + 1 + i; }));
+  return axis;
+}
+
+// Backward takes the place of what only a forward pass has.
+Axis directions() {
+  return tabled("direction", {{"forward", [](PoolSpec&) {}}, {"backward", [](PoolSpec& s) {
+                                                                s.direction = ir::Direction::backward;
+                                                                s.return_indices = false;
+                                                                s.nan = ir::NanRule::propagate;
+                                                                s.zeros = ir::ZeroRule::any;
+                                                              }}});
+}
+
+// Only of specs that have indices.
+Axis indices() {
+  using ir::DType, ir::IndexScope;
+  const auto kind = [](DType dtype, IndexScope scope, int64_t storage_order = 0) {
+    return [=](PoolSpec& s) {
+      if (!has_indices(s)) return;
+      s.index_dtype = dtype, s.index_scope = scope, s.storage_order = storage_order;
+    };
+  };
+  return tabled("indices", {{"plane int64", [](PoolSpec&) {}},
+                            {"plane int32", kind(DType::i32, IndexScope::plane)},
+                            {"window uint8", kind(DType::u8, IndexScope::window)},
+                            {"window int32", kind(DType::i32, IndexScope::window)},
+                            {"tensor", kind(DType::i64, IndexScope::tensor)},
+                            {"tensor by columns", kind(DType::i32, IndexScope::tensor, 1)},
+                            {"nhwc", kind(DType::i32, IndexScope::nhwc)},
+                            {"nhwc with batch", kind(DType::i64, IndexScope::nhwc_batch)}});
+}
+
 // The layout that a spec does not have.
 PoolSpec transposed(PoolSpec spec) {
   using frontend::Layout;
@@ -235,10 +285,14 @@ const std::vector<Axis>& matrix_axes() {
       values("columns", std::vector<int64_t>{1, 3, 8, 13, 16, 17, 33, 40, 70},
              [](PoolSpec& s, int64_t columns) { s.dims.back().input = columns; }),
       tabled("layout", {{"nchw", [](PoolSpec& s) { s.layout = Layout::nchw; }},
-                        {"nhwc", [](PoolSpec& s) { s.layout = Layout::nhwc; }}}),
+                        {"nhwc", [](PoolSpec& s) { s.layout = Layout::nhwc; }},
+                        {"nchw8c", [](PoolSpec& s) { s.layout = Layout::nchw8c; }},
+                        {"nchw16c", [](PoolSpec& s) { s.layout = Layout::nchw16c; }}}),
       often(tabled("output_layout", {{"same", [](PoolSpec&) {}},
                                      {"nchw", [](PoolSpec& s) { s.output_layout = Layout::nchw; }},
-                                     {"nhwc", [](PoolSpec& s) { s.output_layout = Layout::nhwc; }}}),
+                                     {"nhwc", [](PoolSpec& s) { s.output_layout = Layout::nhwc; }},
+                                     {"nchw8c", [](PoolSpec& s) { s.output_layout = Layout::nchw8c; }},
+                                     {"nchw16c", [](PoolSpec& s) { s.output_layout = Layout::nchw16c; }}}),
             0, 4),
       kernels(),
       strides(),
@@ -256,6 +310,9 @@ const std::vector<Axis>& matrix_axes() {
             0, 2),
       flag("count_include_pad", &PoolSpec::count_include_pad),
       often(divisors(), 0, 4),
+      forms(),
+      often(directions(), 0, 5),
+      often(indices(), 0, 4),
       often(input_views(), 0, 15),
       often(output_views(), 0, 9),
   };

@@ -13,7 +13,7 @@ using test::TempFolder;
 using test::write_file;
 
 constexpr const char* good = "max_pool1d(float32[1,3,9], kernel_size=2)";
-constexpr const char* unsupported = "adaptive_max_pool2d(float32[1,3,9,9], output_size=1)";
+constexpr const char* unsupported = "F.fractional_max_pool2d(float32[1,3,9,9], 2)";
 constexpr const char* invalid = "max_pool1d(float32[1,3,9], kernel_size=0)";
 
 Outcome check_file(const TempFolder& folder, const std::string& content, const std::string& options = "") {

@@ -133,6 +133,8 @@ def run_torch(spec, data):
     if spec.dtype == "bfloat16" and spec.rank < 3 and spec.op != "lp":
         x = x.bfloat16()
     common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
+    if spec.adaptive:
+        return run_adaptive(spec, x)
     if not spec_text.pads_itself(spec):
         pairs = [n for pair in zip(spec.padding[0], spec.padding[1]) for n in pair]
         innermost_first = [n for d in reversed(range(spec.rank)) for n in pairs[2 * d:2 * d + 2]]
@@ -145,12 +147,63 @@ def run_torch(spec, data):
         indices = None if indices is None else in_image(spec, indices.numpy(), x.shape)
         return as_float(values).numpy(), indices
     values = as_float((torch_norm if spec.op == "lp" else torch_average)(spec, x, common)).numpy()
+    return rounded(spec, values), None
+
+
+def rounded(spec, values):
+    """Averages of integers and halves, which were made in wider types."""
     if spec.is_half:
         values = from_half(spec, to_half(spec, values))
-    if not exact:
-        return values, None
+    if not spec.is_integer:
+        return values
     limits = np.iinfo(spec.dtype)
-    return np.clip(np.rint(values), limits.min, limits.max), None
+    return np.clip(np.rint(values), limits.min, limits.max)
+
+
+def run_adaptive(spec, x):
+    pool = getattr(functional, f"adaptive_{spec.op}_pool{spec.rank}d")
+    size = spec.per_dim("output_size", None)
+    if spec.op == "avg":
+        return rounded(spec, as_float(pool(x, size)).numpy()), None
+    values, indices = pool(x, size, return_indices=True)
+    return as_float(values).numpy(), indices.numpy() if spec.indices else None
+
+
+def check_backward(library, spec, seed, options):
+    """Gradients, by PyTorch's own differentiation; a maximum goes back from PyTorch's indices."""
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.standard_normal(spec.shape, dtype=spec.dtype)).requires_grad_()
+    common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
+    indices = None
+    try:
+        if spec.op == "max":
+            pool = getattr(functional, f"max_pool{spec.rank}d")
+            y, taken = pool(x, spec.kernel, dilation=spec.dilation, return_indices=True, **common)
+            indices = taken.numpy()
+        else:
+            y = torch_average(spec, x, common)
+    except RuntimeError:
+        return collections.Counter({"PyTorch rejects the forward pass": 1})
+    gradient = rng.standard_normal(tuple(y.shape), dtype=spec.dtype)
+    y.backward(torch.from_numpy(gradient))
+    theirs = x.grad.numpy()
+    strides = spec.strides("strides", gradient.shape)
+
+    def laid_out(values):
+        buffer = np.zeros(elements(values.shape, strides), values.dtype)
+        strided(buffer, values.shape, strides)[...] = values
+        return buffer
+
+    with library.compile(spec.text, options) as kernel:
+        output_strides = spec.strides("output_strides", spec.shape)
+        output = np.full(elements(spec.shape, output_strides), 0x5A, spec.dtype)
+        kernel.run(laid_out(gradient), output, None if indices is None else laid_out(indices))
+    ours = strided(output, spec.shape, output_strides)
+    windows = int(np.prod(spec.kernel))
+    divisor = min(abs(spec.fields.get("divisor_override", 1)), 1)
+    bound = 4 * windows * windows * EPSILON[spec.dtype] * np.abs(gradient).max() / divisor
+    fail_unless(np.abs(ours - theirs) <= bound, "gradient", ours, theirs)
+    return collections.Counter({SUM_ORDER: np.count_nonzero(ours != theirs)})
 
 
 def in_image(spec, indices, padded_shape):
@@ -252,6 +305,8 @@ def compare_norm(spec, ours, theirs):
 
 def check(library, spec, kind, seed, options):
     """Counter of explained differences."""
+    if spec.backward:
+        return check_backward(library, spec, seed, options)
     data = as_stored(spec, make_data(spec, kind, np.random.default_rng(seed)))
     try:
         theirs, their_indices = run_torch(spec, data)

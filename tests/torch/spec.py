@@ -7,7 +7,9 @@ import re
 HEAD = re.compile(r"^(\w+)([123])d((?:_backward)?)\((\w+)\[([0-9, ]+)\](?::(\w+))?(?:, *(.*))?\)$")
 CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
 PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
-OPERATORS = {"max_pool": "max", "avg_pool": "avg", "min_pool": "min", "sum_pool": "sum", "lp_pool": "lp"}
+OPERATORS = {"max_pool": "max", "avg_pool": "avg", "min_pool": "min", "sum_pool": "sum", "lp_pool": "lp",
+             "adaptive_max_pool": "max", "adaptive_avg_pool": "avg",
+             "max_pool_backward": "max", "avg_pool_backward": "avg"}
 DTYPES = ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"]
 
 
@@ -20,6 +22,8 @@ class Spec:
     shape: tuple
     layout: str
     fields: dict
+    adaptive: bool = False
+    backward: bool = False
 
     def per_dim(self, name, default):
         value = self.fields.get(name, default)
@@ -27,6 +31,8 @@ class Spec:
 
     @property
     def kernel(self):
+        if self.adaptive:  # the most taps that a window may have
+            return [n // o + 2 for n, o in zip(self.shape[-self.rank:], self.per_dim("output_size", None))]
         return self.per_dim("kernel_size", None)
 
     @property
@@ -85,7 +91,7 @@ def parse(text):
     fields = {k.arg: k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
               for k in call.keywords}
     return Spec(text.strip(), OPERATORS.get(op + suffix, op + suffix), int(rank), dtype,
-                tuple(int(n) for n in shape.split(",")), layout, fields)
+                tuple(int(n) for n in shape.split(",")), layout, fields, op.startswith("adaptive"), bool(suffix))
 
 
 def pads_itself(spec):
@@ -107,6 +113,10 @@ def not_in_torch(spec):
     if spec.fields.get("ceil_mode") == "plain":
         return "ceil_mode=plain"
     begins, ends = spec.padding
+    if spec.backward and spec.is_half:
+        return "backward of halves"
+    if spec.backward and (not pads_itself(spec) or "index_dtype" in spec.fields):
+        return "backward with padding put on first"
     if not spec.takes_extreme and any(d != 1 for d in spec.dilation):
         return "dilated average, sum or norm"
     if spec.is_half and spec.op not in ("max", "avg"):
@@ -120,14 +130,15 @@ def not_in_torch(spec):
     if not pads_itself(spec) and spec.op == "avg" and not spec.fields.get("count_include_pad", True):
         return "asymmetric or wide padding with count_include_pad=False"
     seen = [n if pads_itself(spec) else n + b + e for n, b, e in zip(spec.shape[-spec.rank:], begins, ends)]
-    if not spec.takes_extreme and spec.rank == 3 and any(n < k for n, k in zip(seen, spec.kernel)):
+    if not spec.takes_extreme and spec.rank == 3 and not spec.adaptive and any(n < k for n, k in zip(seen, spec.kernel)):
         return "avg_pool3d of an image smaller than the kernel"
     return None
 
 
 def random_spec(rng):
     """A spec that PyTorch can express in form; its geometry may be impossible, which both must then say."""
-    rank, op = rng.randint(1, 3), rng.choice(["max", "avg", "min", "sum", "lp"])
+    form = rng.choice(["window", "window", "window", "adaptive", "backward"])
+    rank, op = rng.randint(1, 3), rng.choice(["max", "avg", "min", "sum", "lp"] if form == "window" else ["max", "avg"])
     kernel = [rng.randint(1, 5) for _ in range(rank)]
     limit = {1: 80, 2: 24, 3: 10}[rank]
     shape = [rng.randint(1, 3)] * (rng.random() < 0.8) + [rng.choice([1, 2, 3, 8, 16, 17, 33])]
@@ -146,7 +157,14 @@ def random_spec(rng):
         fields["count_include_pad"] = rng.random() < 0.5
         if rng.random() < 0.3:
             fields["divisor_override"] = rng.randint(1, 40)
+    if form == "adaptive":
+        fields = {"output_size": [rng.randint(1, limit) for _ in range(rank)]}
+        if op == "max":
+            fields["return_indices"] = rng.random() < 0.5
+    fields = {k: v for k, v in fields.items() if form != "backward" or k != "return_indices"}
     layout = rng.choice(["", ":" + {1: "nwc", 2: "nhwc", 3: "ndhwc"}[rank]])
     listed = ", ".join(f"{name}={value}" for name, value in fields.items())
     dims = ",".join(map(str, shape))
-    return f"{op}_pool{rank}d({rng.choice(dtypes)}[{dims}]{layout}, {listed})"
+    dtype = rng.choice(DTYPES[:2] if form == "backward" else dtypes)
+    prefix, suffix = ("adaptive_" if form == "adaptive" else ""), ("_backward" if form == "backward" else "")
+    return f"{prefix}{op}_pool{rank}d{suffix}({dtype}[{dims}]{layout}, {listed})"

@@ -1,0 +1,91 @@
+// max_unpool through the public interface, against tables worked out by hand.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "pooljit.hpp"
+#include "runtime/compile.h"
+
+namespace pooljit {
+namespace {
+
+using Floats = std::vector<float>;
+
+template <typename Index>
+Floats unpool(const std::string& spec, const Floats& values, const std::vector<Index>& indices,
+              const Options& options = {}) {
+  const Kernel kernel = compile(spec, options);
+  Floats output(kernel.output_bytes() / sizeof(float), 99);
+  kernel.run(values.data(), output.data(), const_cast<Index*>(indices.data()));
+  return output;
+}
+
+TEST(Unpool, ValuesGoWhereTheirIndicesSay) {
+  EXPECT_EQ(unpool<int64_t>("max_unpool2d(float32[1,2,2], 2)", {6, 8, 14, 16}, {5, 7, 13, 15}),
+            (Floats{0, 0, 0, 0, 0, 6, 0, 8, 0, 0, 0, 0, 0, 14, 0, 16}));
+}
+
+TEST(Unpool, OutputSizeIsRespected) {
+  EXPECT_EQ(unpool<int64_t>("max_unpool1d(float32[1,2], 2, output_size=5)", {7, 9}, {4, 0}),
+            (Floats{9, 0, 0, 0, 7}));
+}
+
+TEST(Unpool, TheLastOfTwoValuesWithOneIndexStands) {
+  for (const int threads : {1, 2})
+    EXPECT_EQ(unpool<int64_t>("max_unpool1d(float32[2,3], 1)", {1, 2, 3, 4, 5, 6}, {1, 1, 1, 0, 2, 0},
+                              {.threads = threads}),
+              (Floats{0, 3, 0, 6, 0, 5}));
+}
+
+TEST(Unpool, GoesBackFromMaxPoolInEveryScope) {
+  const struct {
+    const char* options;
+    int bytes;
+  } rows[] = {{"", 8},
+              {", index_scope=plane, index_dtype=int32", 4},
+              {", index_scope=tensor, storage_order=1", 8},
+              {", index_scope=nhwc", 8},
+              {", index_scope=nhwc_batch", 8},
+              {", index_scope=window, index_dtype=uint8", 1}};
+  Floats image(size_t{2} * 3 * 6 * 8);
+  for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * 37 % 101) + 1;
+  for (const auto& row : rows)
+    for (const char* layout : {"", ":nhwc", ":nchw8c"}) {
+      SCOPED_TRACE(std::string(row.options) + layout);
+      const std::string tail = row.options;
+      const Kernel pool = compile("max_pool2d(float32[2,3,6,8]" + std::string(layout) +
+                                  ", 2, return_indices=True" + tail + ")");
+      const Kernel back = compile("max_unpool2d(float32[2,3,3,4]" + std::string(layout) + ", 2" + tail + ")");
+      Floats x(pool.input_bytes() / sizeof(float)), values(pool.output_bytes() / sizeof(float));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = image[i % image.size()];
+      std::vector<std::byte> indices(pool.indices_bytes());
+      EXPECT_EQ(indices.size(), values.size() * static_cast<size_t>(row.bytes));
+      pool.run(x.data(), values.data(), indices.data());
+      Floats restored(back.output_bytes() / sizeof(float), 0), again(values.size());
+      back.run(values.data(), restored.data(), indices.data());
+      std::vector<std::byte> same(indices.size());
+      pool.run(restored.data(), again.data(), same.data());
+      EXPECT_EQ(again, values);
+      EXPECT_EQ(same, indices);
+      for (size_t i = 0; i < restored.size(); ++i) EXPECT_TRUE(restored[i] == 0 || restored[i] == x[i]) << i;
+    }
+}
+
+TEST(Unpool, AnIndexOutOfRangeIsAnErrorAndNothingIsWritten) {
+  const Kernel kernel = compile("max_unpool2d(float32[1,1,2], 2)");
+  const Floats values = {1, 2};
+  for (const int64_t wrong : {int64_t{-1}, int64_t{8}, int64_t{1} << 40}) {
+    Floats output(kernel.output_bytes() / sizeof(float), 99);
+    std::vector<int64_t> indices = {0, wrong};
+    try {
+      kernel.run(values.data(), output.data(), indices.data());
+      ADD_FAILURE() << wrong << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.id(), "run.index_range");
+    }
+    EXPECT_EQ(output, Floats(output.size(), 99));
+  }
+}
+
+}  // namespace
+}  // namespace pooljit
