@@ -255,11 +255,6 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
   if (is_half(nest.input.dtype) || is_half(nest.output.dtype))
     return unsupported("prove.unsupported", "keys and roundings of halves have no reading");
-  if (nest.direction != Direction::forward)
-    return unsupported("prove.unsupported", "only forward passes are proved yet");
-  const auto is_blocked = [](const View& view) { return view.channel_block > 1; };
-  if (is_blocked(nest.input) || is_blocked(nest.output))
-    return unsupported("prove.unsupported", "blocked layouts are not proved yet");
   try {
     return Prover(program, nest, batch).run();
   } catch (const Unreadable& error) {

@@ -129,9 +129,6 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   if (code.info.nest.direction != ir::Direction::forward ||
       !(ir::is_extremum(code.info.nest) || ir::is_linear(code.info.nest)))
     return ir::unsupported("prove.unsupported", "no probes decide this reduction");
-  const ir::PoolNest& nest = code.info.nest;
-  if (nest.indices && (nest.index_scope != ir::IndexScope::plane || nest.indices->dtype != ir::DType::i64))
-    return ir::unsupported("prove.unsupported", "no probes decide such indices");
   Proof proof;
   proof.spec = frontend::print(spec);
   proof.backend = code.info.backend;
