@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "ir/places.h"
+#include "ir/offsets.h"
 
 namespace pooljit::runtime {
 namespace {
