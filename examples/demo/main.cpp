@@ -169,7 +169,7 @@ bool pool_photo(const Picture& photo, const std::string& file) {
           .output = maxima.rgb.data(),
           .output_bytes = maxima.rgb.size(),
           .plain = plain_pool(photo.height, photo.width, 3, 7, 1, 3)};
-  job.plain.type = tools::PlainType::u8;
+  job.plain.type = pooljit::tools::PlainType::u8;
   job.plain.channels_last = true;
   bool agree = run_job(job);
 
@@ -179,8 +179,8 @@ bool pool_photo(const Picture& photo, const std::string& file) {
   job.output = averages.rgb.data();
   job.output_bytes = averages.rgb.size();
   job.plain = plain_pool(photo.height, photo.width, 3, block, block, 0);
-  job.plain.type = tools::PlainType::u8;
-  job.plain.reduction = tools::PlainReduction::avg;
+  job.plain.type = pooljit::tools::PlainType::u8;
+  job.plain.reduction = pooljit::tools::PlainReduction::avg;
   job.plain.channels_last = true;
   agree = run_job(job) && agree;
 
