@@ -26,11 +26,13 @@ double work(const ir::PoolNest& nest) {
   return taps;
 }
 
-int64_t probed_batch(const ir::PoolNest& nest, std::optional<int64_t> spec_batch) {
-  // An empty batch's kernel serves the others, too.
-  const int64_t batch = std::clamp(spec_batch.value_or(1), int64_t{1}, int64_t{2});
+// One kernel serves every batch size, so where the spec allows two batches there are two, whatever its own:
+// else nobody would see a wrong step from batch to batch.
+int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
+  const bool is_packed = spec.strides.empty() && spec.output_strides.empty();
+  const int64_t most = !spec.batch ? 1 : is_packed ? 2 : std::clamp(*spec.batch, int64_t{1}, int64_t{2});
   const int64_t bytes = input_view(nest, 1).span_bytes() + output_view(nest, 1).span_bytes();
-  return bytes > most_bytes_for_two ? std::min(batch, int64_t{1}) : batch;
+  return bytes > most_bytes_for_two ? 1 : most;
 }
 
 // What data may go through on its way to an output of this reduction: else no output would be what the
@@ -116,7 +118,7 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
   if (!code) return tl::unexpected(code.error());
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
                                    frontend::print(*small), (*code)->info.schedule));
-  proof.probes.batch = probed_batch((*code)->info.nest, small->batch);
+  proof.probes.batch = probed_batch(*small, (*code)->info.nest);
   inspect(**code, proof);
   return probe_all(**code, choices, limits, proof);
 }
@@ -134,7 +136,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   proof.backend = code.info.backend;
   proof.isa = code.info.isa;
   proof.schedule = code.info.schedule;
-  proof.probes.batch = probed_batch(code.info.nest, spec.batch);
+  proof.probes.batch = probed_batch(spec, code.info.nest);
   inspect(code, proof);
   const auto facts = proof.code;
   if (proof.ok()) {

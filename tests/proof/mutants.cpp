@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <optional>
 #include <random>
 
@@ -348,6 +349,18 @@ Verdict in_child(const std::function<bool()>& passes) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Verdict::passes : Verdict::caught;
 }
 
+// What the proof of the right kernel costs.
+int64_t proof_runs(const Subject& subject) {
+  static std::map<std::string, int64_t> known;
+  const auto [at, is_new] =
+      known.try_emplace(fmt::format("{} {}", print(subject.spec), ir::info(subject.choices.isa).text), 0);
+  if (is_new) {
+    const auto proof = runtime::prove_code(*to_code(subject, subject.blob), subject.spec, subject.choices);
+    at->second = proof ? proof->probes.runs : 0;
+  }
+  return at->second;
+}
+
 }  // namespace
 
 std::vector<MutantKind> mutant_kinds() {
@@ -377,8 +390,7 @@ MutantResult try_mutant(const MutantKind& kind, uint64_t seed) {
   if (result.proof == Verdict::passes && mutant->program)
     result.is_equivalent = ir::prove(*mutant->program, subject->nest).has_value();
   result.why = proof ? proof->failure : ir::to_string(proof.error());
-  const auto whole = runtime::prove_code(*to_code(*subject, subject->blob), subject->spec, subject->choices);
-  const int64_t runs = whole ? whole->probes.runs : 0;
+  const int64_t runs = proof_runs(*subject);
   result.random = in_child([&] { return random_tests_pass(*subject, mutant->blob, runs); });
   return result;
 }
