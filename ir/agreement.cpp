@@ -51,8 +51,7 @@ bool Judge::allows(T expected, T found, int64_t offset) {
   if (same_bits(expected, found)) return true;
   if (writes_indices()) return false;
   if (expected != expected && found != found) return true;
-  if (nest_.is_extreme() && !nest_.is_backward())
-    return expected == found && nest_.zeros == ZeroRule::any;
+  if (nest_.is_extreme() && !nest_.is_backward()) return expected == found && nest_.zeros == ZeroRule::any;
   if (nest_.quantization) return false;
   const ErrorBound bound = bounds()[static_cast<size_t>(offset)];
   if (expected == found || std::isinf(bound.error)) return true;

@@ -277,7 +277,8 @@ class Parser {
       type.dtype = row.dtype;
       if (!is_mask) type.kind = Type::Kind::vec;
     }
-    if (!is_known || x == std::string_view::npos || !read(text.substr(x + 1), type.lanes)) fail("a type like f32x16");
+    if (!is_known || x == std::string_view::npos || !read(text.substr(x + 1), type.lanes))
+      fail("a type like f32x16");
     advance();
     return type;
   }

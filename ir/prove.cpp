@@ -255,6 +255,8 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
   if (is_half(nest.input.dtype) || is_half(nest.output.dtype))
     return unsupported("prove.unsupported", "keys and roundings of halves have no reading");
+  if (nest.output.dtype != nest.input.dtype || nest.quantization)
+    return unsupported("prove.unsupported", "conversions on store have no reading");
   try {
     return Prover(program, nest, batch).run();
   } catch (const Unreadable& error) {

@@ -84,8 +84,9 @@ std::vector<ErrorBound> gradient_bounds(const PoolNest& nest, int64_t batch, con
                                     last_eps * std::abs(gradient.sum) +
                                     static_cast<long double>(Limits::denorm_min());
         const bool overflows = gradient.magnitudes > static_cast<long double>(Limits::max());
-        bounds.push_back({static_cast<double>(gradient.sum),
-                          overflows ? std::numeric_limits<double>::infinity() : static_cast<double>(rounded)});
+        bounds.push_back({static_cast<double>(gradient.sum), overflows
+                                                                 ? std::numeric_limits<double>::infinity()
+                                                                 : static_cast<double>(rounded)});
       }
     }
   });

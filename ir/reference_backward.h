@@ -12,8 +12,8 @@ namespace pooljit::ir {
 void evaluate_backward(const PoolNest& nest, int64_t batch, const void* input, void* output,
                        const void* indices);
 
-// The gradient, and terms * eps * sum|gradients| and what is rounded at the end, at the output's place in the output view; eps
-// is that of the sums. Infinite where a sum may overflow.
+// The gradient, and terms * eps * sum|gradients| and what is rounded at the end, at the output's place in the
+// output view; eps is that of the sums. Infinite where a sum may overflow.
 std::vector<ErrorBound> gradient_bounds(const PoolNest& nest, int64_t batch, const void* input,
                                         const void* indices);
 

@@ -219,7 +219,8 @@ class Checker {
 
   Failure compare(const Case& data, const Results& expected, size_t place) const {
     // Arithmetic and conversions may make any NaN.
-    const bool computes = !nest_.is_extreme() || nest_.is_backward() || nest_.input.dtype != nest_.output.dtype;
+    const bool computes =
+        !nest_.is_extreme() || nest_.is_backward() || nest_.input.dtype != nest_.output.dtype;
     const bool any_nan = computes && ir::is_float(nest_.output.dtype);
     if (Failure failure = first_difference({"output", nest_.output.dtype, any_nan}, data.output.view,
                                            expected.output, data.output.at[place].bytes()))

@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include <oneapi/dnnl/dnnl.hpp>
 #include "bench/peers/peer.h"
-#include "oneapi/dnnl/dnnl.hpp"
 
 namespace pooljit::bench {
 namespace {

@@ -26,7 +26,8 @@ struct Divisor {
 };
 
 // Where a tap lies relative to its window's origin, as indices count it: vec + constant, the same for each
-// lane. Backward: which lanes the tap counts for (no_value: all), and what it is divided by (no rows: nothing).
+// lane. Backward: which lanes the tap counts for (no_value: all), and what it is divided by (no rows:
+// nothing).
 struct TapOffset {
   Value vec = no_value;
   int64_t constant = 0;

@@ -43,9 +43,9 @@ class RejectedOptions : public testing::TestWithParam<const char*> {};
 TEST_P(RejectedOptions, AreNamed) { EXPECT_EQ(error_of(GetParam()), "runtime.options"); }
 INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
                          testing::Values("fast", "=", "isa", "isa=", "backend=", "threads=", "threads=x",
-                                         "threads=2x", "verify=", "verify=yes", "threads=-1", "threads=100000",
-                                         "threads=99999999999999999999", "isa=sse2", "backend=gpu",
-                                         "colour=red", "isa=avx2 fast"));
+                                         "threads=2x", "verify=", "verify=yes", "threads=-1",
+                                         "threads=100000", "threads=99999999999999999999", "isa=sse2",
+                                         "backend=gpu", "colour=red", "isa=avx2 fast"));
 
 TEST(Options, AScheduleThatIsNoneIsRefusedByItsParser) {
   EXPECT_EQ(error_of("schedule=fastest").substr(0, 9), "schedule.");

@@ -79,8 +79,16 @@ ir::Result<std::string> run_data(const fs::path& folder, const runtime::Kernel& 
   const auto indices = Buffer::allocate(spec.return_indices ? elements * sizeof(int64_t) : 0);
   if (!output) return tl::unexpected(output.error());
   if (!indices) return tl::unexpected(indices.error());
-  const auto ran =
-      kernel.run(input->bytes.data(), output->data(), spec.return_indices ? indices->data() : nullptr);
+  ir::Result<OnnxTensor> places_read = OnnxTensor{};
+  const bool reads_indices = spec.direction == ir::Direction::unpool;
+  if (reads_indices) places_read = tensor("input_1.pb");
+  if (!places_read) return tl::unexpected(places_read.error());
+  if (reads_indices && (places_read->dtype != "int64" || places_read->shape != input->shape))
+    return fmt::format("the indices are {}[{}]", places_read->dtype, fmt::join(places_read->shape, ","));
+  void* const places_given = reads_indices         ? static_cast<void*>(places_read->bytes.data())
+                             : spec.return_indices ? indices->data()
+                                                   : nullptr;
+  const auto ran = kernel.run(input->bytes.data(), output->data(), places_given);
   if (!ran) return tl::unexpected(ran.error());
   std::string wrong = compare(*output, *expected, spec.reduction == ir::Reduction::max);
   if (!wrong.empty() || !spec.return_indices) return wrong;
