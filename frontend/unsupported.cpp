@@ -19,6 +19,11 @@ constexpr Unsupported table[] = {
      [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
     {Rule::unsupported_dtype, "gradients of integers",
      [](const PoolSpec& s) { return s.direction == ir::Direction::backward && !ir::is_float(s.dtype); }},
+    {Rule::unsupported_option, "indices of the whole batch for a backward pooling",
+     [](const PoolSpec& s) {
+       return s.direction == ir::Direction::backward &&
+              (s.index_scope == ir::IndexScope::tensor || s.index_scope == ir::IndexScope::nhwc_batch);
+     }},
 };
 
 }  // namespace
