@@ -192,8 +192,8 @@ Broken check_output_places(const PoolSpec& spec, const Axes& shape) {
   const int64_t block = channel_block(output_layout(spec));
   std::vector<std::pair<int64_t, int64_t>> axes = {{1, block}};  // stride, extent
   for (size_t axis = 0; axis < strides.size(); ++axis) {
-    if (shape[axis] == 0) return std::nullopt;
-    axes.emplace_back(strides[axis], shape[axis]);
+    axes.emplace_back(strides[axis],
+                      std::max<int64_t>(shape[axis], 1));  // a batch of 0 shares its kernel with 1
     if (axis == (spec.batch ? 1 : 0)) axes.back().second = (shape[axis] - 1) / block + 1;
   }
   std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });

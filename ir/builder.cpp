@@ -86,6 +86,8 @@ Value Builder::param(Param::Role role, int number) {
 }
 
 int Builder::add_table(std::vector<int64_t> table) {
+  for (size_t i = 0; i < program_.tables.size(); ++i)
+    if (program_.tables[i] == table) return static_cast<int>(i);
   program_.tables.push_back(std::move(table));
   return static_cast<int>(program_.tables.size() - 1);
 }

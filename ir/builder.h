@@ -23,7 +23,7 @@ class Builder {
 
   // --- parameters and tables; a second call with the same role and number gives the same value
   Value param(Param::Role role, int number = 0);
-  int add_table(std::vector<int64_t> table);
+  int add_table(std::vector<int64_t> table);  // equal ones are one
   int add_task(std::string name, int64_t extent);
 
   // --- structure

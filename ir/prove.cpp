@@ -180,7 +180,9 @@ class Prover {
     const Winner& winner = provenance().winner(id);
     const std::vector<int64_t> elements = window(place);
     const int64_t first = place.taps.first.index + place.n * rule_.batch + place.c * rule_.channel;
-    const int64_t none = elements.empty() ? -1 : first;
+    // -1 as the index's dtype stores it: 255 in uint8.
+    const int64_t nothing = nest_.indices->dtype == DType::u8 ? 255 : -1;
+    const int64_t none = elements.empty() ? nothing : first;
     std::vector<int64_t> found;
     for (const Winner::Row& row : winner.rows) {
       if (row.element == -1) {

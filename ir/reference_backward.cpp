@@ -15,6 +15,7 @@ namespace {
 
 struct Gradient {
   long double sum = 0, magnitudes = 0;
+  long double undivided = 0;  // magnitudes before the division, which an engine may leave to the end
   int64_t terms = 0;
 };
 
@@ -24,10 +25,11 @@ std::vector<Gradient> gradients(const PoolNest& nest, int64_t batch, const void*
   const IndexRule rule = index_rule(forward);
   std::vector<Gradient> sums(static_cast<size_t>(reach(nest, nest.output, batch)));
   Taps taps(forward);
-  const auto add = [&](int64_t at, long double value) {
+  const auto add = [&](int64_t at, long double value, long double count) {
     Gradient& gradient = sums[static_cast<size_t>(at)];
-    gradient.sum += value;
-    gradient.magnitudes += std::abs(value);
+    gradient.sum += value / count;
+    gradient.magnitudes += std::abs(value / count);
+    gradient.undivided += std::abs(value);
     ++gradient.terms;
   };
   for_each_place(forward.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
@@ -45,9 +47,9 @@ std::vector<Gradient> gradients(const PoolNest& nest, int64_t batch, const void*
         const int64_t to = plane_offset(nest.output, n, c) + taps.first.offset;
         for (const Tap& tap : taps.from_first) {
           if (!nest.indices)
-            add(to + tap.offset, value / count);
+            add(to + tap.offset, value, count);
           else if (load_index(nest.indices->dtype, indices, offset(*nest.indices)) == base + tap.index)
-            add(to + tap.offset, value);
+            add(to + tap.offset, value, 1);
         }
       }
   });
@@ -83,7 +85,7 @@ std::vector<ErrorBound> gradient_bounds(const PoolNest& nest, int64_t batch, con
         const long double rounded = static_cast<long double>(gradient.terms) * eps * gradient.magnitudes +
                                     last_eps * std::abs(gradient.sum) +
                                     static_cast<long double>(Limits::denorm_min());
-        const bool overflows = gradient.magnitudes > static_cast<long double>(Limits::max());
+        const bool overflows = gradient.undivided + rounded > static_cast<long double>(Limits::max());
         bounds.push_back({static_cast<double>(gradient.sum), overflows
                                                                  ? std::numeric_limits<double>::infinity()
                                                                  : static_cast<double>(rounded)});

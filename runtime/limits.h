@@ -10,8 +10,8 @@ namespace pooljit::runtime {
 inline constexpr int max_threads = 256;
 
 // Words of a kernel's argument block; it lies on the stack, so that a call allocates nothing. Three buffers,
-// a table per spatial dimension, begin and count per task dimension come to 16.
-inline constexpr int max_params = 32;
+// tables of runs and divisors, begin and count per task dimension come to half of it.
+inline constexpr int max_params = 64;
 // N, C and the spatial dimensions.
 inline constexpr int max_task_dims = 8;
 

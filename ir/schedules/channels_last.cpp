@@ -69,7 +69,8 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   for (Order order : {Order::rolling, Order::row_major})
     for (int unroll : {8, 4, 2, 1}) {
       // Eight vectors side by side pay where each is a long chain of taps.
-      if (unroll == 8 && (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
+      if (unroll == 8 &&
+          (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
         continue;
       if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
