@@ -75,9 +75,10 @@ POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims
 
 /* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype,
  * which lie in memory as the spec's layout or strides say; any alignment of the element will do. `indices`
- * (int64, numbered within the plane of one n and c, -1 for an empty window, laid out like the output) is
- * needed if the spec has return_indices=True, and NULL otherwise. Nothing but the elements of the three views
- * is read or written. They must not overlap.
+ * is needed if the spec has return_indices=True (written, laid out like the output: of index_dtype, int64 by
+ * default, counted in index_scope, the plane of one n and c by default, -1 for an empty window) and by
+ * max_pool_backward and max_unpool (read, laid out like the input); it is NULL otherwise. Nothing but the
+ * elements of the three views is read or written. They must not overlap.
  *
  * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap". Nothing is written then. A
  * batch of 0 succeeds, whatever the pointers. */
