@@ -120,7 +120,8 @@ class POOLJIT_CXX_API Kernel {
   // Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of dtype(), which
   // lie in memory as input_strides() and output_strides() say; any alignment of the element will do.
   // `indices` (of the spec's index_dtype and index_scope; written, laid out like the output, or by
-  // max_pool_backward and max_unpool read, laid out like the input) is given exactly if has_indices(). Nothing but the elements of the views is read or written.
+  // max_pool_backward and max_unpool read, laid out like the input) is given exactly if has_indices().
+  // Nothing but the elements of the views is read or written.
   //
   // Errors, before anything is written: "run.null", "run.indices", "run.overlap" (buffers overlap),
   // "run.batch". A batch of 0 succeeds, whatever the pointers.

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
 
 #include "tests/matrix/specs.h"
+#include "tools/fuzz/axes.h"
 
 namespace pooljit::tests {
 namespace {
@@ -31,18 +31,18 @@ TEST(Matrix, IsTheSameEachTime) { EXPECT_EQ(matrix_specs(50), matrix_specs(50));
 
 // Whether a valid spec can hold both settings, by trying.
 bool is_possible(size_t axis_a, size_t setting_a, size_t axis_b, size_t setting_b) {
-  std::mt19937 random(2);
+  fuzz::Draw draw(2);
   for (int tries = 0; tries < 20000; ++tries) {
-    Combination combination = random_combination(random);
+    fuzz::Combination combination = fuzz::random_combination(draw);
     combination[axis_a] = setting_a;
     combination[axis_b] = setting_b;
-    if (combine(combination)) return true;
+    if (fuzz::combine(combination)) return true;
   }
   return false;
 }
 
 TEST(Matrix, EveryPossiblePairOfSettingsOccurs) {
-  const std::vector<Axis>& axes = matrix_axes();
+  const std::vector<fuzz::Axis>& axes = fuzz::spec_axes();
   for (size_t a = 0; a < axes.size(); ++a)
     for (size_t b = a + 1; b < axes.size(); ++b)
       for (size_t i = 0; i < axes[a].settings.size(); ++i)

@@ -1,12 +1,12 @@
-// What a spec can choose. To widen the matrix: a setting or an axis here.
+// What a spec can choose. To widen the matrix and the fuzzers: a setting or an axis here.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "tests/matrix/specs.h"
+#include "tools/fuzz/axes.h"
 
-namespace pooljit::tests {
+namespace pooljit::fuzz {
 
 namespace {
 
@@ -268,7 +268,7 @@ Axis output_views() {
 
 }  // namespace
 
-const std::vector<Axis>& matrix_axes() {
+const std::vector<Axis>& spec_axes() {
   using frontend::CeilMode;
   using frontend::Layout;
   static const std::vector<Axis> axes = {
@@ -319,4 +319,4 @@ const std::vector<Axis>& matrix_axes() {
   return axes;
 }
 
-}  // namespace pooljit::tests
+}  // namespace pooljit::fuzz

@@ -1,0 +1,119 @@
+#include "tools/fuzz/random_spec.h"
+
+#include <algorithm>
+
+#include "frontend/check.h"
+#include "tools/fuzz/axes.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+using frontend::PoolSpec;
+using frontend::SpecDim;
+
+// A number of one dimension, and what it is redrawn from.
+struct DimNumber {
+  int64_t SpecDim::*member;
+  int64_t least, most;
+  bool (*applies)(const SpecDim&);
+};
+constexpr auto has_window = [](const SpecDim& dim) { return dim.adaptive_output == 0; };
+constexpr auto is_adaptive = [](const SpecDim& dim) { return dim.adaptive_output != 0; };
+constexpr auto always = [](const SpecDim&) { return true; };
+constexpr DimNumber dim_numbers[] = {
+    {&SpecDim::input, 1, 24, always},       {&SpecDim::input, 1, 200, always},
+    {&SpecDim::kernel, 1, 12, has_window},  {&SpecDim::stride, 1, 9, has_window},
+    {&SpecDim::dilation, 1, 5, has_window}, {&SpecDim::pad_begin, 0, 7, has_window},
+    {&SpecDim::pad_end, -4, 7, has_window}, {&SpecDim::adaptive_output, 1, 30, is_adaptive},
+};
+
+// Numbers of the whole spec.
+constexpr void (*spec_numbers[])(PoolSpec&, Draw&) = {
+    [](PoolSpec& spec, Draw& draw) { spec.channels = draw.between(1, 80); },
+    [](PoolSpec& spec, Draw& draw) {
+      if (spec.batch) spec.batch = draw.between(0, 5);
+    },
+    [](PoolSpec& spec, Draw& draw) {
+      if (spec.divisor_override) spec.divisor_override = draw.between(-40, 40);
+    },
+    // A view that somebody cut out of something: any stride will do for an input.
+    [](PoolSpec& spec, Draw& draw) {
+      if (!spec.strides.empty()) spec.strides[draw.below(spec.strides.size())] = draw.between(0, 300);
+    },
+    [](PoolSpec& spec, Draw& draw) {
+      if (!spec.output_strides.empty())
+        spec.output_strides[draw.below(spec.output_strides.size())] += draw.between(-3, 40);
+    },
+    [](PoolSpec& spec, Draw& draw) {
+      if (spec.quantized) spec.zero_point = draw.between(-130, 260);
+    },
+    [](PoolSpec& spec, Draw& draw) {
+      if (spec.quantized) spec.scale = static_cast<double>(draw.between(1, 1000)) / 128;
+    },
+};
+
+void change_number(PoolSpec& spec, Draw& draw) {
+  const size_t choice = draw.below(std::size(dim_numbers) + std::size(spec_numbers));
+  if (choice >= std::size(dim_numbers)) return spec_numbers[choice - std::size(dim_numbers)](spec, draw);
+  const DimNumber& number = dim_numbers[choice];
+  SpecDim& dim = spec.dims[draw.below(spec.dims.size())];
+  if (number.applies(dim)) dim.*number.member = draw.between(number.least, number.most);
+}
+
+// Explicit strides may spread few elements over much memory.
+bool is_compact(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
+  constexpr int64_t most_reach = int64_t{1} << 20;
+  int64_t reach = 1;
+  for (size_t i = 0; i < shape.size(); ++i) reach += std::max<int64_t>(shape[i] - 1, 0) * strides[i];
+  return reach <= most_reach;
+}
+
+constexpr SpecLimits random_limits = {.elements = 20000, .work = 120000};
+
+}  // namespace
+
+bool is_small(const PoolSpec& spec, const SpecLimits& limits) {
+  int64_t elements = 1, work = 1;
+  for (int64_t extent : input_shape(spec)) elements *= extent;
+  for (int64_t extent : output_shape(spec)) work *= extent;
+  for (const SpecDim& dim : spec.dims) work *= dim.kernel;
+  return elements <= limits.elements && work <= limits.work;
+}
+
+Combination random_combination(Draw& draw) {
+  Combination combination;
+  for (const Axis& axis : spec_axes()) {
+    unsigned total = 0;
+    for (const Setting& setting : axis.settings) total += setting.weight;
+    uint64_t left = draw.below(total);
+    size_t chosen = 0;
+    while (left >= axis.settings[chosen].weight) left -= axis.settings[chosen++].weight;
+    combination.push_back(chosen);
+  }
+  return combination;
+}
+
+std::optional<PoolSpec> combine(const Combination& combination) {
+  const std::vector<Axis>& axes = spec_axes();
+  PoolSpec spec;
+  for (size_t i = 0; i < axes.size(); ++i) axes[i].settings[combination[i]].apply(spec);
+  auto checked = check_spec(std::move(spec));
+  if (!checked || !is_small(*checked)) return std::nullopt;
+  return std::move(*checked);
+}
+
+PoolSpec random_spec(Draw& draw) {
+  for (;;) {
+    auto spec = combine(random_combination(draw));
+    if (!spec) continue;
+    PoolSpec changed = *spec;
+    for (uint64_t changes = draw.below(5); changes > 0; --changes) change_number(changed, draw);
+    auto checked = check_spec(std::move(changed));
+    if (!checked || !is_small(*checked, random_limits)) return *spec;
+    const bool is_tight = is_compact(input_shape(*checked), input_strides(*checked)) &&
+                          is_compact(output_shape(*checked), output_strides(*checked));
+    return is_tight ? *checked : *spec;
+  }
+}
+
+}  // namespace pooljit::fuzz

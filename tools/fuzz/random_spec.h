@@ -1,0 +1,30 @@
+// Random valid specs, from the axes' tables. The fuzzers also move their numbers off the tables' few values.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "tools/fuzz/draw.h"
+
+namespace pooljit::fuzz {
+
+// One setting per axis.
+using Combination = std::vector<size_t>;
+Combination random_combination(Draw& draw);
+
+// How large a spec may be. The interpreter gets through some thousands of elements in a millisecond.
+struct SpecLimits {
+  int64_t elements = 6000;  // of the input
+  int64_t work = 60000;     // outputs times taps
+};
+bool is_small(const frontend::PoolSpec& spec, const SpecLimits& limits = {});
+
+// The spec of a combination, if there is a valid and small one.
+std::optional<frontend::PoolSpec> combine(const Combination& combination);
+
+// A valid and small spec: a combination, mostly with some of its numbers changed. Draws again until there is
+// one; a used-up draw gives the simplest.
+frontend::PoolSpec random_spec(Draw& draw);
+
+}  // namespace pooljit::fuzz
