@@ -28,7 +28,7 @@ void Builder::keep(Inst&& inst) {
       params_[static_cast<size_t>(inst.imm)] = inst.results[0];
       break;
     case Op::iconst:
-      index_constants_[inst.results[0]] = inst.imm;
+      index_constants_.try_emplace(inst.imm, inst.results[0]);
       break;
     case Op::vconst:
     case Op::vmask:

@@ -52,7 +52,7 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
   return result;
 }
 
-Form times(Form form, const Rational& factor) { return sum({}, form, factor); }
+Form times(const Form& form, const Rational& factor) { return sum({}, form, factor); }
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 
 namespace pooljit::ir {
 
-__extension__ typedef __int128 Int128;
+__extension__ using Int128 = __int128;
 
 // Always reduced, its denominator positive. Throws Unreadable where 64 bits do not hold it.
 struct Rational {

@@ -46,7 +46,7 @@ Value truncate(Builder& b, DType to, Value a) {
   const int parts = bytes(type.dtype) / bytes(to);
   std::vector<int64_t> first;
   for (int lane = 0; lane < type.lanes; ++lane) first.push_back(int64_t{lane} * parts);
-  return cut_shuffle(b, b.bitcast(Type::vec(to, type.lanes * parts), a), no_value, std::move(first));
+  return cut_shuffle(b, b.bitcast(Type::vec(to, type.lanes * parts), a), no_value, first);
 }
 
 Value between_ints(Builder& b, DType to, Value a, bool saturate) {

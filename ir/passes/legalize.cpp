@@ -44,7 +44,7 @@ class Legalizer {
         return std::nullopt;
       }
       case Op::shuffle:
-        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), std::move(inst.data)));
+        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), inst.data));
       case Op::cmp:
         return replace(inst, expand_compare(b_, inst.pred, inst.args[0], inst.args[1]));
       case Op::cvt:

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "ir/program.h"
@@ -24,7 +25,10 @@ class RollingWindow {
  public:
   struct Part {
     int64_t begin = 0, length = 1;
-    auto operator<=>(const Part&) const = default;
+    bool operator==(const Part&) const = default;
+    bool operator<(const Part& other) const {
+      return std::tie(begin, length) < std::tie(other.begin, other.length);
+    }
   };
   // One Value per part; no_value: no column of it lies in the image.
   using Held = std::vector<Value>;

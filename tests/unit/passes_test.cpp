@@ -1,6 +1,9 @@
 // The passes: golden texts of each (tests/golden/passes/<pass>/), what shuffles become, what cleanup keeps.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 #include "frontend/pool_spec.h"
 #include "golden.h"
 #include "ir/builder.h"
@@ -51,6 +54,31 @@ TEST(Passes, Cleanup) {
   test::check_golden("passes/cleanup", [](const auto& keys) {
     return after(keys, {run_address, legalize_isa, run_cleanup});
   });
+}
+
+// A pass goes on from a Program's constants: equal ones are shared, and no value is taken for its number.
+TEST(Passes, KeptIndexConstants) {
+  Builder source("constants", Isa::avx2);
+  const Value seven = source.iconst(7);
+  source.iconst(int64_t{seven} + 100);
+  source.ret();
+  Program program = source.finish();
+  std::vector<Inst> insts = program.insts;
+  Builder pass(std::move(program));
+  for (Inst& inst : insts) pass.keep(std::move(inst));
+  const std::vector<int64_t> wanted = {7, int64_t{seven} + 100, seven, int64_t{seven} + 1};
+  std::map<int64_t, Value> given;
+  for (const int64_t number : wanted) given[number] = pass.iconst(number);
+  EXPECT_EQ(given[7], seven);
+  std::map<int64_t, Value> made;
+  size_t constants = 0;
+  for (const Inst& inst : pass.finish().insts) {
+    if (inst.op != Op::iconst) continue;
+    made[inst.imm] = inst.results[0];
+    ++constants;
+  }
+  EXPECT_EQ(made, given);
+  EXPECT_EQ(constants, wanted.size());
 }
 
 // --------------------------------------------------------------------------------------------- shuffles
