@@ -170,7 +170,7 @@ void with_addition(const PlainPool& pool, const Run& run) {
       if (pool.norm_type == 1) return run([](Sum& sum, Sum x) { sum += size(x); });
       if (pool.norm_type == 2) return run([](Sum& sum, Sum x) { sum += x * x; });
       if (__builtin_isinf(pool.norm_type))
-        return run([](Sum& most, Sum x) { most = (size(x) > most) | (x != x) ? size(x) : most; });
+        return run([](Sum& most, Sum x) { most = ((size(x) > most) | (x != x)) ? size(x) : most; });
       return run([p = pool.norm_type](Sum& sum, Sum x) { sum += static_cast<Sum>(pow(double{size(x)}, p)); });
     }
   }
