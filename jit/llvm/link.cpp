@@ -2,6 +2,7 @@
 
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/Shared/WrapperFunctionUtils.h>
 
 #include <optional>
 
@@ -76,6 +77,21 @@ class LinkContext : public llvm::jitlink::JITLinkContext {
   LinkOutcome& outcome_;
 };
 
+#if LLVM_VERSION_MAJOR < 17
+// deallocate() of LLVM 15 and 16 gives memory back only where an action is to be run first.
+llvm::orc::shared::CWrapperFunctionResult do_nothing(const char* arguments, size_t size) {
+  using Nothing = llvm::orc::shared::WrapperFunction<llvm::orc::shared::SPSError()>;
+  return Nothing::handle(arguments, size, [] { return llvm::Error::success(); }).release();
+}
+void make_releasable(llvm::jitlink::LinkGraph& graph) {
+  using llvm::orc::shared::WrapperFunctionCall;
+  const auto address = llvm::orc::ExecutorAddr::fromPtr(&do_nothing);
+  graph.allocActions().push_back({WrapperFunctionCall(), WrapperFunctionCall(address, {})});
+}
+#else
+void make_releasable(llvm::jitlink::LinkGraph&) {}
+#endif
+
 }  // namespace
 
 ir::Result<LinkedCode> link_object(const llvm::MemoryBuffer& object) {
@@ -83,6 +99,7 @@ ir::Result<LinkedCode> link_object(const llvm::MemoryBuffer& object) {
   if (!manager) return tl::unexpected(manager.error());
   auto graph = llvm::jitlink::createLinkGraphFromObject(object.getMemBufferRef());
   if (!graph) return ir::unsupported("jit.llvm.codegen", llvm::toString(graph.takeError()));
+  make_releasable(**graph);
   LinkOutcome outcome;
   llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(**manager, outcome));
   if (outcome.calls_out) return ir::unsupported("jit.llvm.codegen", outcome.failure);

@@ -6,6 +6,7 @@
 #include <llvm/ExecutionEngine/Orc/CompileUtils.h>
 #include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetOptions.h>
@@ -50,11 +51,16 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
 // Says no to the passes that cost more than they bring; asked by each pass of the code generator.
 class PassGate : public llvm::OptPassGate {
  public:
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
-    // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
-    return pass != "Loop Strength Reduction";
-  }
+#if LLVM_VERSION_MAJOR < 16
+  bool shouldRunPass(const llvm::Pass* pass, llvm::StringRef) override { return pays(pass->getPassName()); }
+#else
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override { return pays(pass); }
+#endif
   bool isEnabled() const override { return true; }
+
+ private:
+  // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
+  static bool pays(llvm::StringRef pass) { return pass != "Loop Strength Reduction"; }
 };
 
 }  // namespace
