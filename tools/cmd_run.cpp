@@ -1,8 +1,13 @@
 // `pooljit run`: npy in, npy out.
+#include <CLI/CLI.hpp>
+
 #include "runtime/compile.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/npy.h"
+#ifdef POOLJIT_WITH_ONNX
+#include "tools/onnx/model.h"
+#endif
 #include "tools/output_files.h"
 #include "tools/view.h"
 
@@ -11,8 +16,23 @@ namespace {
 
 struct RunArguments {
   std::string spec, input, output, indices;
+  std::string onnx, node;  // instead of the spec
+  std::vector<std::string> dims;
   Options options;
 };
+
+ir::Result<std::string> spec_text(const RunArguments& arguments) {
+#ifdef POOLJIT_WITH_ONNX
+  if (!arguments.onnx.empty()) {
+    const auto dims = parse_dims(arguments.dims);
+    if (!dims) return tl::unexpected(dims.error());
+    const auto model = read_model(arguments.onnx, *dims);
+    if (!model) return tl::unexpected(model.error());
+    return find_node(*model, arguments.node).map([](const PoolNode& node) { return node.text; });
+  }
+#endif
+  return arguments.spec;
+}
 
 // The tensor that a packed file becomes: the file's own bytes where they lie as the view does.
 ir::Result<Buffer> to_tensor(const FileView& view, ir::DType dtype, Buffer file) {
@@ -43,7 +63,9 @@ ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view
 }
 
 ir::Result<Exit> run(const RunArguments& arguments) {
-  const auto kernel = runtime::compile(arguments.spec, arguments.options);
+  const auto text = spec_text(arguments);
+  if (!text) return tl::unexpected(text.error());
+  const auto kernel = runtime::compile(*text, arguments.options);
   if (!kernel) return tl::unexpected(kernel.error());
   const frontend::PoolSpec& spec = (*kernel)->spec();
   const bool names_indices = !arguments.indices.empty();
@@ -87,7 +109,21 @@ ir::Result<Exit> run(const RunArguments& arguments) {
 void add_run(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Pool an npy file into another");
   auto arguments = std::make_shared<RunArguments>();
-  add_spec(*command, arguments->spec)->required();
+  CLI::Option_group* what = command->add_option_group("what to run");
+  add_spec(*what, arguments->spec);
+#ifdef POOLJIT_WITH_ONNX
+  CLI::Option* model =
+      what->add_option("--onnx", arguments->onnx, "ONNX file, whose pooling node --node is run");
+  command
+      ->add_option("--node", arguments->node,
+                   "Name of the node, as `pooljit onnx` lists it; may be left out if there is one only")
+      ->needs(model);
+  command
+      ->add_option("--dim", arguments->dims,
+                   "NAME=EXTENT: what a symbolic dim of the model is; may be repeated")
+      ->needs(model);
+#endif
+  what->require_option(1);
   command->add_option("--input", arguments->input, "npy file of the spec's dtype and shape, in C order")
       ->required();
   command->add_option("--output", arguments->output, "npy file to write")->required();

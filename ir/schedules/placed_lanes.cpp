@@ -32,10 +32,10 @@ std::vector<PlacedLanes::List> PlacedLanes::strided(int lanes, int64_t stride,
 // The stride of a regular list; 0 if it is none.
 int64_t PlacedLanes::stride_of(const List& list) const {
   if (lanes_ == 1) return 1;
+  if (std::find(list.begin(), list.end(), anything) != list.end()) return 0;
   const int64_t stride = list[1] - list[0];
   for (size_t lane = 1; lane < list.size(); ++lane)
-    if (list[lane] == anything || list[lane - 1] == anything || list[lane] - list[lane - 1] != stride)
-      return 0;
+    if (list[lane] - list[lane - 1] != stride) return 0;
   return std::max<int64_t>(stride, 0);
 }
 

@@ -225,9 +225,15 @@ TEST_P(LlvmCode, CodeThatCallsOutIsRefused) {
   EXPECT_NE(linked.error().message.find("memset"), std::string::npos) << linked.error().message;
 }
 
+// Left behind on purpose after a fatal error; still known here, so that a leak checker finds it.
+struct LeftBehind {
+  LeftBehind() { known = this; }
+  static inline LeftBehind* known = nullptr;
+};
+
 TEST(LlvmFatalErrors, BecomeValues) {
-  const auto result = with_fatal_errors_as_values<int, std::string>(
-      [](std::string&) -> ir::Result<int> { llvm::report_fatal_error("cannot select"); });
+  const auto result = with_fatal_errors_as_values<int, LeftBehind>(
+      [](LeftBehind&) -> ir::Result<int> { llvm::report_fatal_error("cannot select"); });
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().id, "jit.llvm.fatal");
   EXPECT_EQ(result.error().message, "cannot select");

@@ -18,8 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ir::Result<Exit> list_nodes(const std::string& path) {
-  const auto model = read_model(path);
+ir::Result<Exit> list_nodes(const std::string& path, const std::vector<std::string>& dim_texts) {
+  const auto dims = parse_dims(dim_texts);
+  if (!dims) return tl::unexpected(dims.error());
+  const auto model = read_model(path, *dims);
   if (!model) return tl::unexpected(model.error());
   for (const PoolNode& node : model->nodes) {
     std::string text = node.problem;
@@ -142,10 +144,13 @@ ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const Option
 void add_onnx(CLI::App& app, Action& action) {
   CLI::App* list = app.add_subcommand("onnx", "List the pooling nodes of an ONNX model");
   auto path = std::make_shared<std::string>();
+  auto dims = std::make_shared<std::vector<std::string>>();
   list->add_option("MODEL", *path, "ONNX file")->required();
+  list->add_option("--dim", *dims, "NAME=EXTENT: what a symbolic dim of the model is; may be repeated");
   list->footer(
-      "A line per node: its name, a tab, its spec or why it has none.\n\n  pooljit onnx resnet50.onnx");
-  list->callback([&action, path] { action = [path] { return list_nodes(*path); }; });
+      "A line per node: its name, a tab, its spec or why it has none. `pooljit run --onnx` runs one.\n\n"
+      "  pooljit onnx resnet50.onnx --dim batch=1");
+  list->callback([&action, path, dims] { action = [path, dims] { return list_nodes(*path, *dims); }; });
 
   CLI::App* test = app.add_subcommand("onnx-test", "Run folders in the layout of ONNX's backend tests");
   struct Arguments {

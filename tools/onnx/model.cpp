@@ -5,6 +5,8 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <map>
@@ -14,8 +16,9 @@ namespace pooljit::tools {
 namespace {
 
 constexpr std::string_view pooling_ops[] = {
-    "MaxPool",           "AveragePool",  "LpPool",    "GlobalMaxPool",
-    "GlobalAveragePool", "GlobalLpPool", "MaxUnpool", "QLinearAveragePool",
+    "MaxPool",       "AveragePool",        "LpPool",
+    "GlobalMaxPool", "GlobalAveragePool",  "GlobalLpPool",
+    "MaxUnpool",     "QLinearAveragePool", "QLinearGlobalAveragePool",
 };
 
 struct ElementType {
@@ -67,7 +70,9 @@ std::string tensor_text(const Types& types, const std::string& name, std::string
   }
   std::vector<int64_t> dims;
   for (const auto& dim : found->second.tensor_type().shape().dim()) {
-    if (!dim.has_dim_value()) problem = fmt::format("dim {} of {} is not known", dims.size(), name);
+    if (!dim.has_dim_value())
+      problem = fmt::format("dim {} of {} is {}", dims.size(), name,
+                            dim.dim_param().empty() ? "not known" : dim.dim_param() + ": give --dim");
     dims.push_back(dim.dim_value());
   }
   return fmt::format("{}[{}]", element->name, fmt::join(dims, ","));
@@ -86,7 +91,39 @@ std::string attribute_text(const onnx::AttributeProto& attribute) {
   }
 }
 
-PoolNode pool_node(const onnx::NodeProto& proto, const Types& types, int64_t opset) {
+// The scales and zero points of a node are inputs that have to be constants.
+constexpr std::string_view quantization_inputs[] = {"", "x_scale", "x_zero_point", "y_scale", "y_zero_point"};
+
+std::string scalar_text(const onnx::GraphProto& graph, const std::string& name) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (tensor.name() != name) continue;
+    const std::string& raw = tensor.raw_data();
+    if (tensor.data_type() == onnx::TensorProto::FLOAT) {
+      float value = tensor.float_data_size() == 1 ? tensor.float_data(0) : 0;
+      if (raw.size() == sizeof(value)) std::memcpy(&value, raw.data(), sizeof(value));
+      return fmt::format("{}", value);
+    }
+    const int32_t value = tensor.int32_data_size() == 1 ? tensor.int32_data(0) : 0;
+    if (raw.size() != 1) return fmt::format("{}", value);
+    return tensor.data_type() == onnx::TensorProto::INT8 ? fmt::format("{}", static_cast<int8_t>(raw[0]))
+                                                         : fmt::format("{}", static_cast<uint8_t>(raw[0]));
+  }
+  return "";
+}
+
+std::string quantization_text(const onnx::GraphProto& graph, PoolNode& node) {
+  std::string text;
+  for (size_t i = 1; i < std::min(node.inputs.size(), std::size(quantization_inputs)); ++i) {
+    if (node.inputs[i].empty()) continue;
+    const std::string value = scalar_text(graph, node.inputs[i]);
+    if (value.empty()) node.problem = fmt::format("{} is no constant of the model", node.inputs[i]);
+    text += fmt::format(", {}={}", quantization_inputs[i], value);
+  }
+  return text;
+}
+
+PoolNode pool_node(const onnx::GraphProto& graph, const onnx::NodeProto& proto, const Types& types,
+                   int64_t opset) {
   PoolNode node;
   node.inputs.assign(proto.input().begin(), proto.input().end());
   node.outputs.assign(proto.output().begin(), proto.output().end());
@@ -100,15 +137,49 @@ PoolNode pool_node(const onnx::NodeProto& proto, const Types& types, int64_t ops
     node.text += ", " + attribute_text(attribute);
   if (proto.op_type() == "MaxPool" && node.outputs.size() > 1 && !node.outputs[1].empty())
     node.text += ", return_indices=1";
+  if (proto.op_type().starts_with("QLinear")) node.text += quantization_text(graph, node);
   node.text += fmt::format(", opset={})", opset);
   return node;
 }
 
 }  // namespace
 
-ir::Result<OnnxModel> read_model(const std::string& path) {
+ir::Result<SymbolicDims> parse_dims(const std::vector<std::string>& texts) {
+  SymbolicDims dims;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    if (equals == std::string::npos || std::from_chars(text.data() + equals + 1, end, value).ptr != end ||
+        value < 1)
+      return ir::invalid("onnx.dim", fmt::format("--dim {}", text), "NAME=EXTENT, for example batch=8");
+    dims[text.substr(0, equals)] = value;
+  }
+  return dims;
+}
+
+ir::Result<PoolNode> find_node(const OnnxModel& model, const std::string& name) {
+  std::vector<std::string> names;
+  for (const PoolNode& node : model.nodes) {
+    names.push_back(node.name);
+    if (node.name != name && !(name.empty() && model.nodes.size() == 1)) continue;
+    if (!node.problem.empty())
+      return ir::invalid("onnx.node", fmt::format("{}: {}", node.name, node.problem));
+    return node;
+  }
+  return ir::invalid("onnx.node",
+                     name.empty() ? fmt::format("the model has {} pooling nodes", names.size())
+                                  : fmt::format("no pooling node is called {}", name),
+                     names.empty() ? "" : fmt::format("--node is one of {}", fmt::join(names, ", ")));
+}
+
+ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& dims) {
   auto proto = read_message<onnx::ModelProto>(path, "model");
   if (!proto) return tl::unexpected(proto.error());
+  for (onnx::ValueInfoProto& input : *proto->mutable_graph()->mutable_input())
+    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      if (const auto known = dims.find(dim.dim_param()); dim.has_dim_param() && known != dims.end())
+        dim.set_dim_value(known->second);
   try {
     onnx::shape_inference::InferShapes(*proto);
   } catch (const std::exception& error) {
@@ -121,7 +192,7 @@ ir::Result<OnnxModel> read_model(const std::string& path) {
   const Types types = types_of(proto->graph());
   for (const onnx::NodeProto& node : proto->graph().node())
     if (std::find(std::begin(pooling_ops), std::end(pooling_ops), node.op_type()) != std::end(pooling_ops))
-      model.nodes.push_back(pool_node(node, types, opset));
+      model.nodes.push_back(pool_node(proto->graph(), node, types, opset));
   for (const auto& info : proto->graph().input()) model.inputs.push_back(info.name());
   for (const auto& info : proto->graph().output()) model.outputs.push_back(info.name());
   return model;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,17 @@ struct OnnxModel {
   std::vector<std::string> inputs, outputs;  // of the graph
 };
 
+// What the model's symbolic dims ("batch") are.
+using SymbolicDims = std::map<std::string, int64_t>;
+
+// Of "batch=8" and the like. Errors: onnx.dim.
+ir::Result<SymbolicDims> parse_dims(const std::vector<std::string>& texts);
+
 // With the shapes that ONNX infers. Errors: onnx.file, onnx.model.
-ir::Result<OnnxModel> read_model(const std::string& path);
+ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& dims = {});
+
+// The node of that name, or without a name the only one; its text is there. Errors: onnx.node.
+ir::Result<PoolNode> find_node(const OnnxModel& model, const std::string& name);
 
 struct OnnxTensor {
   std::string dtype;  // "float32"

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""`pooljit onnx` and `pooljit run --onnx` on a model of several nodes, with a symbolic batch and quantised tensors.
+
+  model_test.py --command build/pooljit
+
+Exit codes: 0 as expected, 1 not, 77 python3-onnx is not installed (ctest reports the test as skipped).
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+try:
+    from onnx import TensorProto, helper
+except ImportError:
+    print("skipped: python3-onnx not installed")
+    sys.exit(77)
+
+
+def make_model(path):
+    """x -> Relu -> MaxPool with indices -> GlobalAveragePool; x -> QuantizeLinear -> QLinearAveragePool."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["m", "places"], name="pool1", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["m"], ["g"]),
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("QLinearAveragePool", ["q", "scale", "zero", "scale_out", "zero_out"], ["a"], name="quantised",
+                         domain="com.microsoft", kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    shape = ["batch", 3, 8, 8]
+    constants = [
+        helper.make_tensor("scale", TensorProto.FLOAT, [], [0.5]),
+        helper.make_tensor("zero", TensorProto.UINT8, [], [128]),
+        helper.make_tensor("scale_out", TensorProto.FLOAT, [], np.float32(0.25).tobytes(), raw=True),
+        helper.make_tensor("zero_out", TensorProto.UINT8, [], bytes([7]), raw=True),
+    ]
+    graph = helper.make_graph(nodes, "pools", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_empty_tensor_value_info("g")], constants)
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    path.write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+
+
+class Run:
+    def __init__(self, command, folder):
+        self.command, self.folder, self.failures = command, folder, 0
+
+    def __call__(self, *arguments):
+        return subprocess.run([self.command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+    def expect(self, what, got, wanted):
+        if got != wanted:
+            self.failures += 1
+            print(f"FAILED {what}\n  got    {got!r}\n  wanted {wanted!r}")
+
+    def expect_refused(self, what, id_, hint, *arguments):
+        done = self(*arguments)
+        self.expect(f"{what}: exit code", done.returncode != 0, True)
+        self.expect(f"{what}: id in {done.stderr!r}", f"pooljit: {id_}:" in done.stderr and hint in done.stderr, True)
+        self.expect(f"{what}: nothing written", (self.folder / "y.npy").exists(), False)
+
+
+def test_list(run, model):
+    run.expect("list", run("onnx", model, "--dim", "batch=2").stdout.splitlines(), [
+        "pool1\tmax_pool2d(float32[2,3,8,8], kernel_size=2, return_indices=True, index_scope=tensor)",
+        "g\tavg_pool2d(float32[2,3,4,4], kernel_size=4)",
+        "quantised\tquantized_avg_pool2d(quint8[2,3,8,8], kernel_size=2, count_include_pad=False, scale=0.5, zero_point=128, "
+        "output_scale=0.25, output_zero_point=7)",
+    ])
+    unknown = run("onnx", model).stdout.splitlines()
+    run.expect("a symbolic dim is named", unknown[0], "pool1\tdim 0 of r is batch: give --dim")
+
+
+def test_run(run, model):
+    x = np.random.default_rng(1).integers(-9, 9, (2, 3, 8, 8)).astype(np.float32)
+    r = np.maximum(x, 0)
+    np.save(run.folder / "r.npy", r)
+    y, places = run.folder / "y.npy", run.folder / "i.npy"
+    done = run("run", "--onnx", model, "--node", "pool1", "--dim", "batch=2", "--input", run.folder / "r.npy", "--output", y,
+               "--indices", places)
+    run.expect("run: stderr", done.stderr, "")
+    got = np.load(y)
+    run.expect("run: values", np.array_equal(got, r.reshape(2, 3, 4, 2, 4, 2).max((3, 5))), True)
+    run.expect("run: indices count in the tensor", np.array_equal(r.ravel()[np.load(places)], got), True)
+    y.unlink()
+
+
+def test_refused(run, model):
+    files = ["--input", run.folder / "r.npy", "--output", run.folder / "y.npy"]
+    run.expect_refused("no such node", "onnx.node", "pool1, g, quantised", "run", "--onnx", model, "--node", "x", "--dim", "batch=2", *files)
+    run.expect_refused("no node named", "onnx.node", "pool1, g, quantised", "run", "--onnx", model, "--dim", "batch=2", *files)
+    run.expect_refused("a dim left open", "onnx.node", "batch", "run", "--onnx", model, "--node", "pool1", *files)
+    for dim in ("batch", "batch=", "batch=0", "batch=x", "batch=99999999999999999999"):
+        run.expect_refused(dim, "onnx.dim", "NAME=EXTENT", "run", "--onnx", model, "--node", "pool1", "--dim", dim, *files)
+    garbage = run.folder / "garbage.onnx"
+    garbage.write_bytes(b"\xff" * 64)
+    run.expect_refused("garbage", "onnx.model", "", "run", "--onnx", garbage, "--node", "pool1", *files)
+    run.expect_refused("no file", "onnx.file", "", "run", "--onnx", run.folder / "none", "--node", "pool1", *files)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--command", required=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(parser.parse_args().command, pathlib.Path(folder))
+        model = run.folder / "model.onnx"
+        make_model(model)
+        for test in (test_list, test_run, test_refused):
+            test(run, model)
+    print("ok" if run.failures == 0 else f"{run.failures} failures")
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
