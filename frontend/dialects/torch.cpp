@@ -62,6 +62,22 @@ void strip(Word& name, std::span<const std::string_view> prefixes) {
   }
 }
 
+// What torch reads lists as: one number is for all dims, an empty stride is none, and the output_size of an
+// unpool may be the whole shape.
+void read_as_torch(Value& value, std::string_view keyword, size_t dims) {
+  if (value.kind != Value::Kind::list || keyword == "strides") return;
+  if (value.integers.size() == 1 && value.nones == 0) value.kind = Value::Kind::integer;
+  if (value.integers.empty() && (keyword.empty() || keyword == "stride")) {
+    value.kind = Value::Kind::word;
+    value.text = "None";
+  }
+  if (keyword != "output_size" || value.nones != 0 || value.integers.size() != dims || dims < 2) return;
+  Integers spatial;
+  for (size_t i = 2; i < dims; ++i) spatial.push(value.integers[i]);
+  value.integers = spatial;
+  if (spatial.size() == 1) value.kind = Value::Kind::integer;
+}
+
 Broken check_padding(const PoolSpec& spec) {
   for (size_t i = 0; i < spec.dims.size(); ++i) {
     const SpecDim& dim = spec.dims[i];
@@ -84,6 +100,8 @@ ir::Result<PoolSpec> parse(std::string_view text, std::span<const std::string_vi
   if (auto error = parse_call(text, call, vocabulary.forms))
     return tl::unexpected<ir::Error>(std::move(*error));
   strip(call.name, prefixes);
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    read_as_torch(call.arguments[i].value, call.arguments[i].keyword.text, call.dims.size());
   auto spec = read_call(call, vocabulary);
   if (!spec) return spec;
   if (spec->ceil_mode == CeilMode::plain)
