@@ -10,6 +10,7 @@
 #include "ir/schedule.h"
 #include "jit/backend.h"
 #include "tools/command.h"
+#include "tools/supported.h"
 
 namespace pooljit::tools {
 namespace {
@@ -57,8 +58,17 @@ void print_rows(std::string_view title, std::span<const Row> rows) {
 void add_list(CLI::App& app, Action& action) {
   CLI::App* list =
       app.add_subcommand("list", "What is supported: dtypes, reductions, families, ISAs, back ends");
-  list->callback([&action] {
-    action = []() -> ir::Result<Exit> {
+  auto supported = std::make_shared<bool>(false);
+  list->add_flag(
+      "--supported", *supported,
+      "Instead: what each operator does with each dtype, layout and kind of index, found by checking "
+      "it; takes seconds");
+  list->callback([&action, supported] {
+    action = [supported]() -> ir::Result<Exit> {
+      if (*supported) {
+        fmt::print("{}", supported_tables());
+        return Exit::ok;
+      }
       print_rows("dtypes", dtype_rows);
       print_rows("reductions", reduction_rows);
       print_rows("schedule families", family_rows);
