@@ -331,6 +331,7 @@ Program Builder::finish() {
   POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");
   std::vector<Inst> body = std::move(program_.insts);
   program_.insts = std::move(constants_);
+  program_.insts.reserve(program_.insts.size() + body.size());
   std::move(body.begin(), body.end(), std::back_inserter(program_.insts));
   renumber(program_);
   return std::move(program_);
