@@ -42,6 +42,12 @@ std::vector<std::unique_ptr<bench::Peer>> find_peers([[maybe_unused]] const benc
 #ifdef POOLJIT_PEER_ONEDNN
   peers.push_back(bench::make_onednn(options));
 #endif
+#ifdef POOLJIT_PEER_XNNPACK
+  peers.push_back(bench::make_xnnpack(options));
+#endif
+#ifdef POOLJIT_PEER_TORCH
+  peers.push_back(bench::make_torch(options));
+#endif
   return peers;
 }
 
@@ -61,16 +67,24 @@ ir::Result<std::string> vary(const std::string& text, const Arguments& arguments
   return canonical;
 }
 
+bool can_compare(const frontend::PoolSpec& spec) {
+  return spec.batch && spec.strides.empty() && spec.output_strides.empty() && !spec.return_indices &&
+         !spec.quantized && spec.direction == ir::Direction::forward && output_dtype(spec) == spec.dtype &&
+         output_layout(spec) == spec.layout && frontend::channel_block(spec.layout) == 1;
+}
+
 ir::Result<Row> compare(const tools::Problem& problem, const Arguments& arguments, bench::Peer& peer) {
   const auto text = vary(problem.spec, arguments);
   if (!text) return tl::unexpected(text.error());
+  if (const auto spec = frontend::parse_spec(*text); !can_compare(*spec))
+    return ir::unsupported("bench.peer", "peers are compared on packed forward batches without indices");
   const auto kernel = runtime::compile(*text, arguments.engine);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = tools::BenchCase::make(*kernel, runtime::thread_count(arguments.engine));
   if (!bench) return tl::unexpected(bench.error());
   const auto theirs = (*bench)->theirs();
   if (!theirs) return tl::unexpected(theirs.error());
-  const auto call = peer.prepare((*kernel)->spec(), {theirs->input, theirs->output.data(), nullptr});
+  const auto call = peer.prepare((*kernel)->spec(), {theirs->input, theirs->output.data()});
   if (!call) return tl::unexpected(call.error());
   (*call)();
   const auto differences = (*bench)->differences_from(*theirs);

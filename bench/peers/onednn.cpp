@@ -50,19 +50,16 @@ struct Geometry {
   memory::dims strides, kernel, dilation, begin, end;
 };
 
-// The padding at the end that makes exactly our outputs, as oneDNN has no ceil mode.
 Geometry geometry(const frontend::PoolSpec& spec) {
   Geometry found;
-  const auto output = frontend::output_shape(spec);
-  for (size_t i = 0; i < spec.dims.size(); ++i) {
-    const frontend::SpecDim& dim = spec.dims[i];
-    const int64_t outputs = output[output.size() - spec.dims.size() + i];
+  for (const WindowGeometry& dim : window_geometry(spec)) {
+    found.begin.push_back(dim.begin);
+    found.end.push_back(dim.end);
+  }
+  for (const frontend::SpecDim& dim : spec.dims) {
     found.strides.push_back(dim.stride);
     found.kernel.push_back(dim.kernel);
     found.dilation.push_back(dim.dilation - 1);
-    found.begin.push_back(dim.pad_begin);
-    found.end.push_back((outputs - 1) * dim.stride + dim.dilation * (dim.kernel - 1) + 1 - dim.input -
-                        dim.pad_begin);
   }
   return found;
 }
@@ -85,10 +82,7 @@ class OneDnn final : public Peer {
     const auto refuse = [](const std::string& why) { return ir::unsupported("bench.peer", "oneDNN " + why); };
     const auto type = data_type(spec.dtype);
     const auto algorithm_kind = algorithm(spec);
-    if (!type || !algorithm_kind || spec.return_indices || output_dtype(spec) != spec.dtype)
-      return refuse("has no such layer");
-    if (!spec.batch || !spec.strides.empty() || !spec.output_strides.empty())
-      return refuse("is given packed batches only");
+    if (!type || !algorithm_kind || is_adaptive(spec)) return refuse("has no such layer");
     try {
       return make(spec, tensors, *type, *algorithm_kind);
     } catch (const dnnl::error& error) {

@@ -13,20 +13,28 @@
 
 namespace pooljit::bench {
 
-// Packed tensors in the layout of the spec; indices are null where none are asked for.
+// Packed tensors in the layout of the spec.
 struct PeerTensors {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  std::byte* indices = nullptr;
 };
+
+// One dimension of windows as libraries without a ceil mode want it: the padding at the end makes exactly our
+// outputs, and may crop.
+struct WindowGeometry {
+  int64_t begin = 0, end = 0;
+};
+std::vector<WindowGeometry> window_geometry(const frontend::PoolSpec& spec);
+
+int64_t elements(const std::vector<int64_t>& shape);
 
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual std::string name() const = 0;     // a word, for tables
   virtual std::string version() const = 0;  // with what decides its speed
-  // Everything that can be done before the first call; the result is the call. Error "bench.peer": it cannot
-  // do this layer, and why.
+  // Everything that can be done before the first call; the result is the call. The spec is packed, batched,
+  // forward, of one dtype, without indices. Error "bench.peer": the peer cannot do this layer, and why.
   virtual ir::Result<std::function<void()>> prepare(const frontend::PoolSpec& spec,
                                                     const PeerTensors& tensors) = 0;
 };
@@ -38,5 +46,7 @@ struct PeerOptions {
 
 // One function per peer that was found: bench/peers/<name>.cpp.
 std::unique_ptr<Peer> make_onednn(const PeerOptions& options);
+std::unique_ptr<Peer> make_torch(const PeerOptions& options);
+std::unique_ptr<Peer> make_xnnpack(const PeerOptions& options);
 
 }  // namespace pooljit::bench

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iostream>
 #include <sstream>
 
 #include "ir/isa.h"
@@ -65,6 +66,13 @@ TEST(Command, ErrorsEndAsTheTableSays) {
   int rows = 0;
   for (std::string line; std::getline(table, line);) {
     if (line.starts_with("#")) continue;
+#ifdef __SANITIZE_THREAD__
+    if (line.find("ulimit -f") != std::string::npos) {
+      std::cout << "not run, ThreadSanitizer keeps a file of its own that the limit forbids: " << line
+                << "\n";
+      continue;
+    }
+#endif
     const size_t first = line.find('\t'), second = line.find('\t', first + 1);
     ASSERT_NE(second, std::string::npos) << line;
     const Outcome outcome = shell(line.substr(second + 1), folder);
