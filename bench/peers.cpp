@@ -26,6 +26,7 @@ using namespace pooljit;
 
 struct Arguments {
   std::string problems, layout, dtype;
+  std::vector<std::string> peers;  // empty: all
   Options engine{"auto", "auto", "", 1};
   double seconds = 0.5;
   bool json = false;
@@ -37,7 +38,8 @@ struct Row {
   int64_t differences = 0;
 };
 
-std::vector<std::unique_ptr<bench::Peer>> find_peers([[maybe_unused]] const bench::PeerOptions& options) {
+std::vector<std::unique_ptr<bench::Peer>> find_peers([[maybe_unused]] const bench::PeerOptions& options,
+                                                     const std::vector<std::string>& wanted) {
   std::vector<std::unique_ptr<bench::Peer>> peers;
 #ifdef POOLJIT_PEER_ONEDNN
   peers.push_back(bench::make_onednn(options));
@@ -48,6 +50,10 @@ std::vector<std::unique_ptr<bench::Peer>> find_peers([[maybe_unused]] const benc
 #ifdef POOLJIT_PEER_TORCH
   peers.push_back(bench::make_torch(options));
 #endif
+  if (!wanted.empty())
+    std::erase_if(peers, [&](const auto& peer) {
+      return std::find(wanted.begin(), wanted.end(), peer->name()) == wanted.end();
+    });
   return peers;
 }
 
@@ -142,9 +148,9 @@ ir::Result<tools::Exit> run_problems(const Arguments& arguments) {
   if (!problems) return tl::unexpected(problems.error());
   const auto choices = runtime::resolve(arguments.engine);
   if (!choices) return tl::unexpected(choices.error());
-  const auto peers = find_peers({runtime::thread_count(arguments.engine), choices->isa});
+  const auto peers = find_peers({runtime::thread_count(arguments.engine), choices->isa}, arguments.peers);
   for (const auto& peer : peers) fmt::print(stderr, "peer: {} {}\n", peer->name(), peer->version());
-  if (peers.empty()) fmt::print(stderr, "no peer was found when this was built\n");
+  if (peers.empty()) fmt::print(stderr, "no such peer was found when this was built\n");
   std::vector<Row> rows;
   if (!arguments.json)
     fmt::print("{:34} {:10} {:>11} {:>11} {:>8}\n", "layer", "peer", "pooljit us", "peer us", "ratio");
@@ -152,7 +158,7 @@ ir::Result<tools::Exit> run_problems(const Arguments& arguments) {
     for (const auto& peer : peers) {
       const auto row = compare(problem, arguments, *peer);
       if (!row) {
-        fmt::print(stderr, "left out: {}: {}\n", problem.name, ir::to_string(row.error()));
+        fmt::print(stderr, "left out: {} beside {}: {}\n", problem.name, peer->name(), row.error().message);
         continue;
       }
       rows.push_back(*row);
@@ -174,6 +180,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Measures pooljit beside other libraries, layer by layer.");
   app.add_option("--problems", arguments.problems, "NAME<TAB>SPEC a line")->required();
+  app.add_option("--peer", arguments.peers, "Only this one: onednn, xnnpack or torch; may be repeated");
   app.add_option("--layout", arguments.layout, "Instead of the problem's")
       ->check(CLI::IsMember({"nchw", "nhwc"}));
   app.add_option("--dtype", arguments.dtype, "Instead of the problem's: float32, uint8, ...");

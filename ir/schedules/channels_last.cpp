@@ -64,7 +64,8 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   const auto reducer = make_reducer(nest, probe);
   Schedule schedule{.family = Family::channels_last};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
-  const int64_t vectors = nest.channels / schedule.lanes;
+  // What is left of the channels after the last whole block is done side by side too.
+  const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
   std::vector<Schedule> found;
   for (Order order : {Order::rolling, Order::row_major})
     for (int unroll : {8, 4, 2, 1}) {
@@ -72,7 +73,7 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       if (unroll == 8 &&
           (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
         continue;
-      if (unroll > 1 && (unroll > vectors || !fits(nest, isa, **reducer, unroll))) continue;
+      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, unroll))) continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
       schedule.order = order;
       schedule.unroll = unroll;
@@ -131,8 +132,13 @@ class ChannelsLast {
       if (blocks > 1) low_.close(1);
     }
     const int64_t done = blocks * block;
-    for (const Slice& slice : slices(done, nest_.channels, schedule_.lanes, schedule_.tail))
-      emit_slices(cursor, {slice});
+    const std::vector<Slice> rest = slices(done, nest_.channels, schedule_.lanes, schedule_.tail);
+    for (auto side = rest.begin(); side != rest.end();) {
+      const auto most = rest.end() - side > schedule_.unroll ? side + schedule_.unroll : rest.end();
+      const auto other = std::find_if(side, most, [&](const Slice& s) { return s.lanes != side->lanes; });
+      emit_slices(cursor, {side, other});
+      side = other;
+    }
   }
 
   // Slices of equal lanes, done side by side.
