@@ -61,6 +61,9 @@ TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
   EXPECT_EQ(enumerate_schedules(stem(64, true), Isa::avx512)[0].family, Family::channels_last);
   EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].family, Family::channels_first);
   EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].lanes, 16);
+  PoolNest global = stem(64, false);
+  for (NestDim& dim : global.dims) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
+  EXPECT_EQ(enumerate_schedules(global, Isa::avx512)[0].family, Family::window_rows);
 }
 
 TEST(Schedule, CodeDoesNotGrowWithTheTensor) {
