@@ -1,6 +1,9 @@
 // Builder: the only way a lowering or a pass makes instructions. It computes result types (ops.def's rules),
 // folds index arithmetic on constants and shares equal constants, which it puts at the top of the Program,
 // before any loop.
+//
+// No two arguments of one call may both emit: C++ leaves open which is first, and the same spec has to make
+// the same Program with every compiler.
 #pragma once
 
 #include <map>

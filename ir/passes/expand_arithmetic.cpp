@@ -25,12 +25,15 @@ Value as(Builder& b, DType dtype, Value a) { return b.bitcast(Type::vec(dtype, b
 
 Value mul_bytes(Builder& b, Value x, Value y) {
   const Type type = b.type(x);
-  if (2 * type.vector_bytes() > info(b.isa()).vector_bytes)
-    return concat(b, mul_bytes(b, lower_half(b, x), lower_half(b, y)),
-                  mul_bytes(b, upper_half(b, x), upper_half(b, y)));
-  const Value product =
-      b.binary(Op::mul, expand_convert(b, DType::i16, x, false), expand_convert(b, DType::i16, y, false));
-  return expand_convert(b, type.dtype, product, false);
+  if (2 * type.vector_bytes() > info(b.isa()).vector_bytes) {
+    const Value lower_x = lower_half(b, x), lower_y = lower_half(b, y);
+    const Value lower = mul_bytes(b, lower_x, lower_y);
+    const Value upper_x = upper_half(b, x), upper_y = upper_half(b, y);
+    return concat(b, lower, mul_bytes(b, upper_x, upper_y));
+  }
+  const Value wide_x = expand_convert(b, DType::i16, x, false),
+              wide_y = expand_convert(b, DType::i16, y, false);
+  return expand_convert(b, type.dtype, b.binary(Op::mul, wide_x, wide_y), false);
 }
 
 // The low 32 bits of products of 32-bit lanes are there; the high ones of a_low * b_low come from 16-bit
@@ -39,7 +42,8 @@ Value mul_qwords(Builder& b, Value x, Value y) {
   const Type type = b.type(x);
   const Type halves = Type::vec(DType::u32, 2 * type.lanes);
   const auto mul32 = [&](Value p, Value q) {
-    return b.bitcast(type, b.binary(Op::mul, b.bitcast(halves, p), b.bitcast(halves, q)));
+    const Value low_p = b.bitcast(halves, p), low_q = b.bitcast(halves, q);
+    return b.bitcast(type, b.binary(Op::mul, low_p, low_q));
   };
   const auto digit = [&](Value v, int number) {
     const Value moved =
@@ -48,10 +52,14 @@ Value mul_qwords(Builder& b, Value x, Value y) {
   };
   const auto high = [&](Value v) { return b.bitcast(type, b.shift(Op::shr, as(b, DType::u64, v), 32)); };
   const auto up = [&](Value v, int bits) { return b.shift(Op::shl, v, bits); };
-  const Value crossed = b.binary(Op::add, mul32(high(x), y), mul32(high(y), x));
-  const Value middle = b.binary(Op::add, mul32(digit(x, 0), digit(y, 1)), mul32(digit(x, 1), digit(y, 0)));
-  const Value low = b.binary(Op::add, mul32(digit(x, 0), digit(y, 0)), up(middle, 16));
-  return b.binary(Op::add, low, up(b.binary(Op::add, mul32(digit(x, 1), digit(y, 1)), crossed), 32));
+  const Value high_x = mul32(high(x), y), high_y = mul32(high(y), x);
+  const Value crossed = b.binary(Op::add, high_x, high_y);
+  const Value x0 = digit(x, 0), x1 = digit(x, 1), y0 = digit(y, 0), y1 = digit(y, 1);
+  const Value x0_y1 = mul32(x0, y1), x1_y0 = mul32(x1, y0);
+  const Value middle = b.binary(Op::add, x0_y1, x1_y0);
+  const Value x0_y0 = mul32(x0, y0), x1_y1 = mul32(x1, y1);
+  const Value low = b.binary(Op::add, x0_y0, up(middle, 16));
+  return b.binary(Op::add, low, up(b.binary(Op::add, x1_y1, crossed), 32));
 }
 
 // (x >> bits) of lanes that only shift as wider ones: what came from the neighbour is cut off.
@@ -60,7 +68,8 @@ Value shift_bytes(Builder& b, Op op, Value a, int64_t bits) {
   if (type.lanes == 1) return lower_half(b, shift_bytes(b, op, concat(b, a, a), bits));
   const Value moved = b.shift(op, b.bitcast(Type::vec(DType::u16, type.lanes / 2), a), bits);
   const int64_t kept = op == Op::shl ? 0xff << bits & 0xff : 0xff >> bits;
-  return b.binary(Op::and_, b.bitcast(type, moved), constant_like(b, a, kept));
+  const Value bytes_moved = b.bitcast(type, moved);
+  return b.binary(Op::and_, bytes_moved, constant_like(b, a, kept));
 }
 
 // Arithmetic from logical: ((x >> bits) + sign) with carries cut off, - sign.
@@ -69,9 +78,9 @@ Value shift_signed(Builder& b, Value a, int64_t bits) {
   const int width = info(type.dtype).bits;
   const Value sign = constant_like(b, a, int64_t{1} << (width - 1 - bits));
   const Value moved = b.bitcast(type, expand_shift(b, Op::shr, as(b, unsigned_of(type.dtype), a), bits));
-  const Value sum = b.binary(Op::and_, b.binary(Op::add, moved, sign),
-                             constant_like(b, a, low_bits(width - static_cast<int>(bits))));
-  return b.binary(Op::sub, sum, sign);
+  const Value sum = b.binary(Op::add, moved, sign);
+  const Value cut = b.binary(Op::and_, sum, constant_like(b, a, low_bits(width - static_cast<int>(bits))));
+  return b.binary(Op::sub, cut, sign);
 }
 
 // Comparisons of integers from `eq` of any and `gt` of signed ones.
@@ -88,15 +97,20 @@ Value compare_ints(Builder& b, Predicate pred, Value x, Value y) {
       return expand_compare(b, Predicate::ge, y, x);
     case Predicate::ge:
       if (has_op(b.isa(), Op::max, type.dtype)) return b.cmp(Predicate::eq, b.binary(Op::max, x, y), x);
-      return or_mask(expand_compare(b, Predicate::gt, x, y), b.cmp(Predicate::eq, x, y));
+      {
+        const Value above = expand_compare(b, Predicate::gt, x, y), equal = b.cmp(Predicate::eq, x, y);
+        return or_mask(above, equal);
+      }
     case Predicate::ne: {
       const Value p = as(b, as_signed, x), q = as(b, as_signed, y);
-      return or_mask(b.cmp(Predicate::gt, p, q), b.cmp(Predicate::gt, q, p));
+      const Value above = b.cmp(Predicate::gt, p, q), below = b.cmp(Predicate::gt, q, p);
+      return or_mask(above, below);
     }
     default: {  // gt of unsigned lanes: biased, they compare as signed ones
       const Value bias = constant_like(b, x, int64_t{1} << (info(type.dtype).bits - 1));
-      return b.cmp(Predicate::gt, as(b, as_signed, b.binary(Op::sub, x, bias)),
-                   as(b, as_signed, b.binary(Op::sub, y, bias)));
+      const Value p = as(b, as_signed, b.binary(Op::sub, x, bias));
+      const Value q = as(b, as_signed, b.binary(Op::sub, y, bias));
+      return b.cmp(Predicate::gt, p, q);
     }
   }
 }

@@ -112,7 +112,7 @@ Value bf16_to_f32(Builder& b, Value a) {
 Value f32_to_bf16(Builder& b, Value a) {
   const Value bits = as(b, DType::u32, a);
   const Value high = b.shift(Op::shr, bits, 16);
-  const Value rounder = b.binary(Op::add, with(b, Op::and_, high, 1), constant_like(b, bits, 0x7fff));
+  const Value rounder = with(b, Op::add, with(b, Op::and_, high, 1), 0x7fff);
   const Value rounded = b.shift(Op::shr, b.binary(Op::add, bits, rounder), 16);
   const Value quiet = with(b, Op::or_, high, 0x40);
   const Value chosen = b.select(b.cmp(Predicate::un, a, a), quiet, rounded);

@@ -61,7 +61,8 @@ class AvgReducer final : public SumReducer {
     const Type type = b_.type(sum);
     const auto number = [&](double value) { return b_.vconst_splat(type, float_bits(type.dtype, value)); };
     const Value scaled = b_.binary(Op::mul, sum, number(q.scale / q.output_scale));
-    return b_.binary(Op::add, divide(scaled, divisor), number(static_cast<double>(q.output_zero_point)));
+    const Value divided = divide(scaled, divisor);
+    return b_.binary(Op::add, divided, number(static_cast<double>(q.output_zero_point)));
   }
 
   // The divisor of each lane, where all are known.

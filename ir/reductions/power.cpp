@@ -64,15 +64,18 @@ class Power {
     const Value normal = b_.select(is_small, mul(x, constant(0x1p54)), x);
     // The exponent changes where the mantissa passes the square root of 2.
     const auto least = std::bit_cast<int64_t>(std::sqrt(0.5)), one = std::bit_cast<int64_t>(1.0);
-    const Value moved = add(b_.bitcast(bits_, normal), whole(one - least));
+    const Value normal_bits = b_.bitcast(bits_, normal);
+    const Value moved = add(normal_bits, whole(one - least));
     const Value fraction = b_.binary(Op::and_, moved, whole((int64_t{1} << mantissa_bits) - 1));
     const Value m = b_.bitcast(type_, add(fraction, whole(least)));
-    const Value biased =
-        b_.binary(Op::or_, b_.shift(Op::shr, moved, mantissa_bits), whole(std::bit_cast<int64_t>(two_52)));
-    const Value bias =
-        b_.select(is_small, constant(two_52 + exponent_bias + 54), constant(two_52 + exponent_bias));
+    const Value exponent = b_.shift(Op::shr, moved, mantissa_bits);
+    const Value biased = b_.binary(Op::or_, exponent, whole(std::bit_cast<int64_t>(two_52)));
+    const Value small_bias = constant(two_52 + exponent_bias + 54),
+                usual_bias = constant(two_52 + exponent_bias);
+    const Value bias = b_.select(is_small, small_bias, usual_bias);
     const Value e = sub(b_.bitcast(type_, biased), bias);
-    const Value s = b_.binary(Op::div, sub(m, constant(1)), add(m, constant(1)));
+    const Value unit = constant(1), above = sub(m, unit), around = add(m, unit);
+    const Value s = b_.binary(Op::div, above, around);
     const Value sum = horner(mul(s, s), log_terms, [](int i) { return 2 / std::log(2.0) / (2 * i + 1); });
     const Value l = mul(s, sum), high = add(e, l);
     return {high, sub(l, sub(high, e))};
@@ -88,10 +91,9 @@ class Power {
 
   // 2^x. What does not fit is infinite or 0, whatever the low part says.
   Value exponential(const Pair& x) {
-    const Value high = b_.binary(Op::min, b_.binary(Op::max, x.high, constant(-largest_exponent)),
-                                 constant(largest_exponent));
-    const Value low = b_.binary(Op::min, b_.binary(Op::max, x.low, constant(-1)), constant(1));
-    const Value n = sub(add(high, constant(rounder)), constant(rounder));
+    const Value high = clamp(x.high, largest_exponent), low = clamp(x.low, 1);
+    const Value to_whole = constant(rounder);
+    const Value n = sub(add(high, to_whole), to_whole);
     const Value f = add(sub(high, n), low);
     double coefficient = 1;
     double coefficients[exp_terms];
@@ -101,14 +103,21 @@ class Power {
     }
     const Value result = horner(f, exp_terms, [&](int i) { return coefficients[i]; });
     // In two steps: 2^n alone need not be a float where the result is one.
-    const Value half_in_bits = add(mul(n, constant(0.5)), constant(rounder));
-    const Value rest_in_bits = add(sub(n, sub(half_in_bits, constant(rounder))), constant(rounder));
-    return mul(mul(result, power_of_two(half_in_bits)), power_of_two(rest_in_bits));
+    const Value half_in_bits = add(mul(n, constant(0.5)), to_whole);
+    const Value rest_in_bits = add(sub(n, sub(half_in_bits, to_whole)), to_whole);
+    const Value scaled = mul(result, power_of_two(half_in_bits));
+    return mul(scaled, power_of_two(rest_in_bits));
+  }
+
+  Value clamp(Value x, double most) {
+    const Value not_below = b_.binary(Op::max, x, constant(-most));
+    return b_.binary(Op::min, not_below, constant(most));
   }
 
   // 2^i, where i stands in the low bits.
   Value power_of_two(Value in_bits) {
-    const Value biased = add(b_.bitcast(bits_, in_bits), whole(exponent_bias));
+    const Value exponent = b_.bitcast(bits_, in_bits);
+    const Value biased = add(exponent, whole(exponent_bias));
     return b_.bitcast(type_, b_.shift(Op::shl, biased, mantissa_bits));
   }
 

@@ -18,8 +18,8 @@ struct Division {
 // One step: the quotient of two floats, and what it leaves of the dividend. The quotient is off by a rounding
 // of each operand and of itself, so a second step leaves at most half a divisor and 2^-40 of one.
 Division estimate(Builder& b, Value dividend, Value divisor) {
-  const Value quotient =
-      b.cvt(DType::i64, b.binary(Op::div, b.cvt(DType::f64, dividend), b.cvt(DType::f64, divisor)));
+  const Value a = b.cvt(DType::f64, dividend), c = b.cvt(DType::f64, divisor);
+  const Value quotient = b.cvt(DType::i64, b.binary(Op::div, a, c));
   return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor))};
 }
 
@@ -64,8 +64,8 @@ Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor) {
   const auto limit = [&](int64_t value) { return b.vconst_splat(type, value); };
   const Value is_high = b.cmp(Predicate::gt, result.high, limit(std::numeric_limits<int32_t>::max()));
   const Value is_low = b.cmp(Predicate::lt, result.high, limit(std::numeric_limits<int32_t>::min()));
-  return b.select(is_high, limit(std::numeric_limits<int64_t>::max()),
-                  b.select(is_low, limit(std::numeric_limits<int64_t>::min()), joined));
+  const Value not_below = b.select(is_low, limit(std::numeric_limits<int64_t>::min()), joined);
+  return b.select(is_high, limit(std::numeric_limits<int64_t>::max()), not_below);
 }
 
 }  // namespace pooljit::ir

@@ -29,12 +29,17 @@ Value float_to_int(Builder& b, DType output, Value number) {
   const bool has_most = bytes(output) < bytes(type.dtype) || bytes(output) < 4;
   const double most = has_most ? end - 1 : end - std::ldexp(end, type.dtype == DType::f32 ? -24 : -53);
   // A NaN is lower than the lowest, which is right for unsigned integers.
-  const Value known = is_signed_int(output) ? b.select(b.cmp(Predicate::un, x, x), constant(0), x) : x;
+  const auto zero_for_nan = [&] {
+    const Value is_nan = b.cmp(Predicate::un, x, x);
+    return b.select(is_nan, constant(0), x);
+  };
+  const Value known = is_signed_int(output) ? zero_for_nan() : x;
   const Value low = b.binary(Op::max, known, constant(static_cast<double>(limits.least)));
   const Value clamped = b.binary(Op::min, low, constant(most));
   const Value whole = b.cvt(bytes(output) < 4 ? DType::i32 : output, clamped);
   if (has_most) return b.cvt(output, whole, /*saturate=*/bytes(output) < 4);
-  return b.select(b.cmp(Predicate::ge, x, constant(end)), b.vconst_splat(b.type(whole), limits.most), whole);
+  const Value is_beyond = b.cmp(Predicate::ge, x, constant(end));
+  return b.select(is_beyond, b.vconst_splat(b.type(whole), limits.most), whole);
 }
 
 Value int_to_int(Builder& b, DType output, Value x) {

@@ -231,8 +231,8 @@ class ChannelsLast {
 
   Value load(Type type, const Address& address, const std::vector<int64_t>& wanted) {
     if (wanted.empty()) return b_.load(type, address);
-    return b_.load(type, address, b_.vmask(type.mask_of(), wanted),
-                   b_.vconst_splat(type, reducer_.identity()));
+    const Value mask = b_.vmask(type.mask_of(), wanted);
+    return b_.load(type, address, mask, b_.vconst_splat(type, reducer_.identity()));
   }
 
   int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_taps : 1; }

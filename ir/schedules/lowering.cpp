@@ -233,7 +233,7 @@ void Lowering::open_single_run(Cursor& cursor, Value begin, Value count) {
   window.periods = count;
   window.phases = b_.iconst(run.phases);
   window.first_tap = b_.iconst(run.window.first_tap);
-  window.first = b_.iadd(b_.iconst(run.window.first), b_.imul(begin, b_.iconst(plan.period.input)));
+  window.first = add_product(b_.iconst(run.window.first), begin, plan.period.input);
   move_input(cursor, i, b_.iconst(run.window.first));
   move_input(cursor, i, b_.imul(begin, b_.iconst(plan.period.input)));
   window.output = b_.imul(begin, b_.iconst(plan.period.output));
@@ -253,9 +253,11 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
 
   const Value minus_one = b_.iconst(-1);
   const Value low = b_.imax(begin, column(run_begin));
-  const Value high = b_.imin(b_.iadd(begin, count), column(run_end));
+  const Value end = b_.iadd(begin, count);
+  const Value high = b_.imin(end, column(run_end));
   WindowAt window;
-  window.periods = b_.imax(b_.iconst(0), b_.iadd(high, b_.imul(low, minus_one)));
+  const Value zero = b_.iconst(0);
+  window.periods = b_.imax(zero, b_.iadd(high, b_.imul(low, minus_one)));
   window.phases = plan.one_phase ? b_.iconst(1) : column(run_phases);
   window.taps = column(run_taps);
   window.divisor_taps = column(run_divisor);
@@ -264,7 +266,7 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
     window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
   // Where the windows of this run start: the run's first output may lie before this task's.
   const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
-  window.first = b_.iadd(column(run_first), b_.imul(skipped, b_.iconst(plan.period.input)));
+  window.first = add_product(column(run_first), skipped, plan.period.input);
   move_input(cursor, i, window.first);
   window.output = b_.imul(low, b_.iconst(plan.period.output));
   if (plan.period.output > 1) window.output = b_.iadd(window.output, column(run_phase));
@@ -309,7 +311,7 @@ void Lowering::split_full(const Cursor& cursor, const std::function<void(Cursor)
   b_.begin_loop(cursor.full);
   body(full);
   b_.end_loop();
-  b_.begin_loop(b_.iadd(b_.iconst(1), b_.imul(cursor.full, b_.iconst(-1))));
+  b_.begin_loop(add_product(b_.iconst(1), cursor.full, -1));
   body(cursor);
   b_.end_loop();
 }

@@ -55,9 +55,10 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
       index = b_.binary(Op::and_, index, b_.splat(type, b_.imul(any, b_.iconst(-1))));
       index = b_.binary(Op::or_, index, b_.splat(type, b_.iadd(any, b_.iconst(-1))));
     }
-    if (!lanes.empty.empty())
-      index =
-          b_.select(b_.vmask(type.mask_of(), part_of(lanes.empty, begin)), b_.vconst_splat(type, -1), index);
+    if (!lanes.empty.empty()) {
+      const Value is_empty = b_.vmask(type.mask_of(), part_of(lanes.empty, begin));
+      index = b_.select(is_empty, b_.vconst_splat(type, -1), index);
+    }
     index = b_.cvt(stored, index);
     const Value mask =
         lanes.stored.empty() ? no_value : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));

@@ -192,8 +192,8 @@ class WindowRows {
     const Type type = Type::vec(nest_.input.dtype, slice.lanes);
     const Address address = plus(row, slice.begin * bytes(nest_.input.dtype));
     if (slice.stored.empty()) return b_.load(type, address);
-    return b_.load(type, address, b_.vmask(type.mask_of(), slice.stored),
-                   b_.vconst_splat(type, reducer_.identity()));
+    const Value mask = b_.vmask(type.mask_of(), slice.stored);
+    return b_.load(type, address, mask, b_.vconst_splat(type, reducer_.identity()));
   }
 
   // All lanes of all states in one, by halves.
