@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "frontend/epilogue.h"
 #include "frontend/geometry.h"
 #include "frontend/operators.h"
 #include "frontend/rules.h"
@@ -215,6 +216,7 @@ Broken check_all(const PoolSpec& spec) {
   for (size_t number = 0; number < spec.dims.size(); ++number)
     if (auto error = check_dim(spec, number)) return error;
   if (auto error = check_indices(spec)) return error;
+  if (auto error = check_epilogue(spec)) return error;
   const Axes input = input_axes(spec), output = output_axes(spec);
   if (auto error = check_tensor(spec, spec.layout, input, spec.strides, Rule::strides)) return error;
   if (auto error = check_tensor(spec, output_layout(spec), output, spec.output_strides, Rule::output_strides))
@@ -247,6 +249,7 @@ void normalise_unpool(std::vector<SpecDim>& dims) {
 void normalise(PoolSpec& spec) {
   if (spec.output_dtype == spec.dtype) spec.output_dtype.reset();
   if (spec.output_layout == spec.layout) spec.output_layout.reset();
+  normalise_epilogue(spec);
   if (spec.output_scale == spec.scale) spec.output_scale.reset();
   if (spec.output_zero_point == spec.zero_point) spec.output_zero_point.reset();
   normalise_unpool(spec.dims);

@@ -166,6 +166,7 @@ ir::PoolNest make_nest(const PoolSpec& spec) {
   nest.count_include_pad = spec.count_include_pad;
   nest.divisor_override = spec.divisor_override;
   nest.norm_type = spec.norm_type;
+  nest.epilogue = spec.epilogue;
   if (spec.quantized && spec.reduction == ir::Reduction::avg)
     nest.quantization = {spec.scale, spec.output_scale.value_or(spec.scale), spec.zero_point,
                          spec.output_zero_point.value_or(spec.zero_point)};

@@ -4,6 +4,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "frontend/epilogue.h"
 #include "frontend/rules.h"
 
 namespace pooljit::frontend {
@@ -166,6 +167,12 @@ struct OutputLayout {
   }
   static void print(Printer& out, const PoolSpec& spec) { out.text(layout_name(*spec.output_layout)); }
   static bool is_set(const PoolSpec& spec) { return spec.output_layout.has_value(); }
+};
+
+struct Epilogue {
+  static Broken read(const Value& value, PoolSpec& spec) { return read_epilogue(value, spec.epilogue); }
+  static void print(Printer& out, const PoolSpec& spec) { print_epilogue(out, spec.epilogue); }
+  static bool is_set(const PoolSpec& spec) { return !spec.epilogue.empty(); }
 };
 
 constexpr Keyword table[] = {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/epilogue.h"
 #include "ir/error.h"
 #include "ir/nest.h"
 
@@ -64,6 +65,7 @@ struct PoolSpec {
   int64_t zero_point = 0;
   std::optional<double> output_scale;        // avg; absent: scale
   std::optional<int64_t> output_zero_point;  // avg; absent: zero_point
+  std::vector<ir::EpilogueStep> epilogue;    // what results go through before they are stored
   bool operator==(const PoolSpec&) const = default;
 };
 

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/rules.h"
+#include "ir/check.h"
 
 namespace pooljit::frontend {
 
@@ -25,12 +28,16 @@ bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.
 
 class Parser {
  public:
-  Parser(std::string_view text, Forms forms) : text_(text), forms_(forms) {}
+  // origin: characters before the text, in positions.
+  explicit Parser(std::string_view text, Forms forms = Forms::call, size_t origin = 0)
+      : text_(text), forms_(forms), origin_(origin) {}
 
   std::optional<ir::Error> parse(Call& call) {
     read_call(call);
     return std::move(error_);
   }
+
+  bool parse(Terms& terms) { return expect('[') && read_terms(terms, ']'); }
 
  private:
   bool read_call(Call& call) {
@@ -84,7 +91,7 @@ class Parser {
   bool read_value(Value& value) {
     skip_blanks();
     const size_t begin = next_;
-    value.at = begin + 1;
+    value.at = origin_ + begin + 1;
     if (next_ < text_.size() && is_letter(text_[next_])) {
       Word word;
       if (!read_word(word, "a value")) return false;
@@ -128,8 +135,14 @@ class Parser {
     return expect(quote);
   }
 
-  // The rest of a list of integers or None, after its opening bracket.
+  // The rest of a list of integers or None, or of terms, after its opening bracket.
   bool read_items(Value& value, char close) {
+    skip_blanks();
+    if (letter_follows() && !text_.substr(next_).starts_with("None")) {
+      value.kind = Value::Kind::terms;
+      Terms terms;
+      return read_terms(terms, close);
+    }
     value.kind = Value::Kind::list;
     while (!accept(close)) {
       skip_blanks();
@@ -143,6 +156,49 @@ class Parser {
       if (accept(',')) continue;
       return expect(close);
     }
+    return true;
+  }
+
+  // The rest of a list of terms, after its opening bracket.
+  bool read_terms(Terms& terms, char close) {
+    while (!accept(close)) {
+      Term term;
+      if (!read_word(term.name, "a word")) return false;
+      if (accept('(') && !read_term_arguments(term)) return false;
+      if (!terms.push(term)) return fail("a list this long is never right, at");
+      if (accept(',')) continue;
+      return expect(close);
+    }
+    return true;
+  }
+
+  bool read_term_arguments(Term& term) {
+    if (accept(')')) return true;
+    do {
+      Term::Argument argument;
+      if (!read_term_argument(argument)) return false;
+      if (!term.arguments.push(argument)) return fail("too many arguments at");
+    } while (accept(','));
+    return expect(')');
+  }
+
+  bool read_term_argument(Term::Argument& argument) {
+    skip_blanks();
+    const bool is_negative = next_ < text_.size() && text_[next_] == '-';
+    const std::string_view size = text_.substr(std::min(next_ + (is_negative ? 1 : 0), text_.size()));
+    constexpr std::string_view infinity = "inf";
+    if (size.starts_with(infinity) && (size.size() == infinity.size() || !is_word(size[infinity.size()]))) {
+      argument.number = std::numeric_limits<double>::infinity() * (is_negative ? -1 : 1);
+      next_ += infinity.size() + (is_negative ? 1 : 0);
+      return true;
+    }
+    if (letter_follows()) return read_word(argument.word, "a word");
+    const auto [end, status] =
+        std::from_chars(text_.data() + next_, text_.data() + text_.size(), argument.number);
+    const bool is_number = status == std::errc() && std::isfinite(argument.number);
+    if (!is_number || (end != text_.data() + text_.size() && is_word(*end)))
+      return fail("a number or a word expected, but got");
+    next_ = static_cast<size_t>(end - text_.data());
     return true;
   }
 
@@ -176,10 +232,12 @@ class Parser {
     if (end < text_.size() && is_letter(text_[end]))
       while (end < text_.size() && is_word(text_[end])) ++end;
     if (end == next_) return fail(fmt::format("{} expected, but got", what));
-    word = {text_.substr(next_, end - next_), next_ + 1};
+    word = {text_.substr(next_, end - next_), origin_ + next_ + 1};
     next_ = end;
     return true;
   }
+
+  bool letter_follows() const { return next_ < text_.size() && is_letter(text_[next_]); }
 
   bool accept(char c) {
     skip_blanks();
@@ -204,13 +262,14 @@ class Parser {
     size_t end = next_ + 1;
     if (is_word(text_[next_]) || text_[next_] == '-')
       while (end < text_.size() && is_word(text_[end])) ++end;
-    error_ = broken(rule, fmt::format("{} {}", message, quote(text_.substr(next_, end - next_), next_ + 1)))
+    error_ = broken(rule, fmt::format("{} {}", message, quote(text_.substr(next_, end - next_), origin_ + next_ + 1)))
                  .value();
     return false;
   }
 
   std::string_view text_;
   Forms forms_;
+  size_t origin_;
   size_t next_ = 0;
   std::optional<ir::Error> error_;
 };
@@ -235,6 +294,13 @@ size_t distance(std::string_view a, std::string_view b) {
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
   if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
   return Parser(text, forms).parse(call);
+}
+
+Terms terms_of(const Value& value) {
+  Terms terms;
+  const bool is_parsed = Parser(value.text, Forms::call, value.at - 1).parse(terms);
+  POOLJIT_CHECK(is_parsed, value.text);
+  return terms;
 }
 
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end) {

@@ -7,7 +7,8 @@
 //   tensor   = word "[" integer {"," integer} "]" [":" word]
 //   argument = [word "="] value
 //   value    = integer | decimal | word | string | "[" items "]" | "(" items ")"
-//   items    = integers or None, with commas; may be empty or end in a comma
+//   items    = integers or None, with commas; may be empty or end in a comma; or terms with commas
+//   term     = word ["(" [number or word {"," number or word}] ")"]
 //   word     = letters, digits, "_" and "."; begins with a letter
 //   string   = a word in single or double quotes
 //   integer  = ["-"] digits; fits in int64
@@ -33,7 +34,7 @@ struct Word {
 using Integers = FixedList<int64_t, 16>;
 
 struct Value {
-  enum class Kind { integer, decimal, list, word };
+  enum class Kind { integer, decimal, list, word, terms };
   Kind kind = Kind::word;
   Integers integers;   // integer: one
   uint32_t nones = 0;  // list: one bit per item that is None, and 0 in `integers`
@@ -41,6 +42,17 @@ struct Value {
   std::string_view text;  // as written
   size_t at = 0;
 };
+
+// An item of a list that is no list of integers: a word, with arguments that are numbers (inf is one) or words.
+struct Term {
+  struct Argument {
+    Word word;  // empty: a number
+    double number = 0;
+  };
+  Word name;
+  FixedList<Argument, 4> arguments;
+};
+using Terms = FixedList<Term, 8>;
 
 struct Argument {
   Word keyword;  // empty if positional
@@ -59,6 +71,9 @@ enum class Forms : uint8_t { call, call_or_module };
 
 // Fills `call`, which must be new. The error, if there is one, is spec.length, spec.syntax or spec.number.
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms = Forms::call);
+
+// The terms of a parsed value of kind terms.
+Terms terms_of(const Value& value);
 
 // The candidate that `word` is most likely a misspelling of; empty if none is near.
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end);

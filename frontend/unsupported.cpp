@@ -24,6 +24,8 @@ constexpr Unsupported table[] = {
        return s.direction == ir::Direction::backward &&
               (s.index_scope == ir::IndexScope::tensor || s.index_scope == ir::IndexScope::nhwc_batch);
      }},
+    {Rule::unsupported_option, "an epilogue of a backward pooling or an unpool",
+     [](const PoolSpec& s) { return s.direction != ir::Direction::forward && !s.epilogue.empty(); }},
 };
 
 }  // namespace

@@ -112,6 +112,10 @@ struct RunOptions {
   ThreadPool* pool = nullptr;
   // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's.
   int64_t batch = -1;
+  // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per channel)
+  // and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the input and each
+  // other.
+  std::span<const void* const> operands = {};
 };
 
 // A compiled pooling layer: a cheap handle that can be copied. The code lives as long as any handle to it.
@@ -123,8 +127,8 @@ class POOLJIT_CXX_API Kernel {
   // max_pool_backward and max_unpool read, laid out like the input) is given exactly if has_indices().
   // Nothing but the elements of the views is read or written.
   //
-  // Errors, before anything is written: "run.null", "run.indices", "run.overlap" (buffers overlap),
-  // "run.batch". A batch of 0 succeeds, whatever the pointers.
+  // Errors, before anything is written: "run.null", "run.indices", "run.operands" (more or fewer than
+  // operand_count() in the options), "run.overlap" (buffers overlap), "run.batch". A batch of 0 succeeds, whatever the pointers.
   void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
 
   // In logical order: N (if the spec is batched), C, spatial dimensions.
@@ -137,6 +141,10 @@ class POOLJIT_CXX_API Kernel {
   size_t input_bytes() const;
   size_t output_bytes() const;
   size_t indices_bytes() const;  // 0 unless has_indices()
+  // Of what the epilogue takes (RunOptions::operands): 0 operands unless its steps name some.
+  size_t operand_count() const;
+  size_t operand_bytes(size_t number) const;
+  std::string_view operand_dtype(size_t number) const;
 
   std::string_view dtype() const;  // "float32"
   bool has_indices() const;

@@ -26,8 +26,12 @@ bool same_bits(T a, T b) {
 
 }  // namespace
 
-Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices)
-    : nest_(nest), batch_(batch), input_(input), read_indices_(indices) {
+Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices, Operands operands)
+    : nest_(nest),
+      batch_(batch),
+      input_(input),
+      read_indices_(indices),
+      operands_(operands.begin(), operands.end()) {
   output_.resize(static_cast<size_t>(reach(nest, nest.output, batch) * bytes(nest.output.dtype)));
   if (nest.is_backward()) {
     evaluate(nest, batch, input, output_.data(), const_cast<void*>(indices));
@@ -35,13 +39,13 @@ Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void*
   }
   if (nest.indices)
     indices_.resize(static_cast<size_t>(reach(nest, *nest.indices, batch) * bytes(nest.indices->dtype)));
-  evaluate(nest, batch, input, output_.data(), indices_.data());
+  evaluate(nest, batch, input, output_.data(), indices_.data(), operands_);
 }
 
 const std::vector<ErrorBound>& Judge::bounds() {
   if (bounds_.empty())
     bounds_ = nest_.is_backward() ? gradient_bounds(nest_, batch_, input_, read_indices_)
-                                  : error_bounds(nest_, batch_, input_);
+                                  : error_bounds(nest_, batch_, input_, operands_);
   return bounds_;
 }
 
@@ -49,9 +53,11 @@ const std::vector<ErrorBound>& Judge::bounds() {
 template <typename T>
 bool Judge::allows(T expected, T found, int64_t offset) {
   if (same_bits(expected, found)) return true;
-  if (writes_indices()) return false;
+  // With an index comes the element at it, bit for bit, unless steps compute with it.
+  if (writes_indices() && nest_.epilogue.empty()) return false;
   if (expected != expected && found != found) return true;
-  if (nest_.is_extreme() && !nest_.is_backward()) return expected == found && nest_.zeros == ZeroRule::any;
+  if (nest_.is_extreme() && !nest_.is_backward())
+    return expected == found && nest_.zeros == ZeroRule::any && !writes_indices();
   if (nest_.quantization) return false;
   const ErrorBound bound = bounds()[static_cast<size_t>(offset)];
   if (expected == found || std::isinf(bound.error)) return true;
@@ -103,8 +109,8 @@ std::optional<std::string> Judge::disagreement(const void* output, const void* i
 }
 
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
-                                        const void* output, const void* indices) {
-  return Judge(nest, batch, input, indices).disagreement(output, indices);
+                                        const void* output, const void* indices, Operands operands) {
+  return Judge(nest, batch, input, indices, operands).disagreement(output, indices);
 }
 
 }  // namespace pooljit::ir

@@ -20,7 +20,8 @@ namespace pooljit::ir {
 // those that a backward pass reads, else null.
 class Judge {
  public:
-  Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices = nullptr);
+  Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices = nullptr,
+        Operands operands = {});
 
   // The first output or index that no engine may return for this input, as a sentence; empty if there is
   // none.
@@ -38,11 +39,12 @@ class Judge {
   int64_t batch_;
   const void* input_;
   const void* read_indices_;
+  const std::vector<const void*> operands_;
   std::vector<std::byte> output_, indices_;
   std::vector<ErrorBound> bounds_;  // made when the first result differs
 };
 
 std::optional<std::string> disagreement(const PoolNest& nest, int64_t batch, const void* input,
-                                        const void* output, const void* indices);
+                                        const void* output, const void* indices, Operands operands = {});
 
 }  // namespace pooljit::ir

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ir/norm.h"
+#include "ir/reference_epilogue.h"
 #include "ir/strips.h"
 
 namespace pooljit::ir {
@@ -118,17 +119,25 @@ void bound_strip(const PoolNest& nest, const Strip& strip, const std::vector<Tap
 
 }  // namespace
 
-std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const void* input) {
+std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const void* input,
+                                     Operands operands) {
   std::vector<ErrorBound> bounds(static_cast<size_t>(reach(nest, nest.output, batch)));
-  const bool stays_integer = !is_float(nest.input.dtype) && !is_float(nest.output.dtype);
-  if (nest.is_extreme() || stays_integer) return bounds;
+  const bool is_exact =
+      !is_float(nest.input.dtype) && (!is_float(nest.output.dtype) || !nest.epilogue.empty());
+  if (nest.is_extreme() || is_exact) return bounds;
+  const OperandReader reader(nest, operands);
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
       bound_strip(nest, strip, taps, static_cast<const T*>(input) + strip.input,
                   bounds.data() + strip.output);
+      for (int64_t i = 0; !nest.epilogue.empty() && i < strip.count; ++i) {
+        ErrorBound& bound = bounds[static_cast<size_t>(strip.output + i * strip.output_step)];
+        bound = through_steps(nest, bound, reader.read<double>(strip, i));
+      }
     });
   });
-  if (nest.input.dtype == nest.output.dtype || !is_float(nest.output.dtype)) return bounds;
+  const DType result = nest.epilogue.empty() ? nest.input.dtype : nest.result_dtype();
+  if (result == nest.output.dtype || !is_float(nest.output.dtype)) return bounds;
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
     if constexpr (is_float_type<Out>)
       for (ErrorBound& bound : bounds) add_conversion<Out>(bound);

@@ -20,6 +20,8 @@ struct ErrorBound {
 // eps is the accumulator's: the input's for p = 1 and 2, float64's for other p. No error for at most one tap
 // of an average or sum, for maxima and minima, and for integers that stay integers; infinite where a sum may
 // overflow.
-std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const void* input);
+// After the steps of an epilogue, if there is one: of the value that they make, each rounding counted.
+std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const void* input,
+                                     Operands operands = {});
 
 }  // namespace pooljit::ir

@@ -18,6 +18,15 @@ void print_view(fmt::memory_buffer& out, std::string_view name, const View& view
   fmt::format_to(std::back_inserter(out), "\n");
 }
 
+void print_step(fmt::memory_buffer& out, const EpilogueStep& step) {
+  const StepInfo& row = info(step.kind);
+  const auto line = std::back_inserter(out);
+  fmt::format_to(line, " {}", row.text);
+  if (row.numbers > 0)
+    fmt::format_to(line, "({})", fmt::join(step.numbers.begin(), step.numbers.begin() + row.numbers, ","));
+  if (step.dtype) fmt::format_to(line, "({})", info(*step.dtype).spec_name);
+}
+
 void print_run(fmt::memory_buffer& out, const NestDim& dim, const Run& run) {
   const auto line = std::back_inserter(out);
   const Window& window = run.window;
@@ -59,6 +68,26 @@ int64_t PoolNest::full_taps() const {
   int64_t taps = 1;
   for (const NestDim& dim : dims) taps *= dim.most_taps();
   return taps;
+}
+
+DType PoolNest::result_dtype() const {
+  return epilogue.empty() ? output.dtype : epilogue_dtype(input.dtype, quantization.has_value());
+}
+
+std::vector<View> operand_views(const PoolNest& nest) {
+  std::vector<View> views;
+  for (const EpilogueStep& step : nest.epilogue)
+    for (char form : info(step.kind).operands) {
+      if (form == 'T') {
+        views.push_back(nest.output);
+        views.back().dtype = step.dtype.value_or(nest.output.dtype);
+      } else {
+        views.push_back({.dtype = nest.result_dtype(),
+                         .channel_stride = 1,
+                         .strides = std::vector<int64_t>(nest.dims.size(), 0)});
+      }
+    }
+  return views;
 }
 
 PoolNest forward_of(const PoolNest& backward) {
@@ -144,6 +173,9 @@ std::string PoolNest::print() const {
   if (quantization)
     fmt::format_to(line, "scale {} to {}, zero point {} to {}\n", quantization->scale,
                    quantization->output_scale, quantization->zero_point, quantization->output_zero_point);
+  if (!epilogue.empty()) fmt::format_to(line, "epilogue in {}:", info(result_dtype()).spec_name);
+  for (const EpilogueStep& step : epilogue) print_step(out, step);
+  if (!epilogue.empty()) fmt::format_to(line, "\n");
   print_view(out, "input", input);
   print_view(out, "output", output);
   if (indices) print_view(out, "indices", *indices);

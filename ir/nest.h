@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/epilogue.h"
 #include "ir/windows.h"
 
 namespace pooljit::ir {
@@ -68,17 +70,28 @@ struct PoolNest {
   bool count_include_pad = true;             // avg
   std::optional<int64_t> divisor_override;   // avg; never 0
   std::optional<Quantization> quantization;  // avg
+  std::vector<EpilogueStep> epilogue;        // at most most_steps
   bool operator==(const PoolNest&) const = default;
 
   // The result is one of the taps, if there are any; else it is computed from all of them.
   bool is_extreme() const { return reduction == Reduction::max || reduction == Reduction::min; }
   bool is_backward() const { return direction == Direction::backward; }
+  // What the reduction's result is converted to: what the steps of an epilogue compute in, else the output's
+  // dtype.
+  DType result_dtype() const;
   int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`
 };
 
 // The forward pass of a backward one: what its indices and divisors count.
 PoolNest forward_of(const PoolNest& backward);
+
+// What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array with
+// one number per channel repeats itself in every other direction, by strides of 0.
+std::vector<View> operand_views(const PoolNest& nest);
+
+// Where they begin in memory.
+using Operands = std::span<const void* const>;
 
 // An index is the sum of: the tap's place along each dimension times dims[i]; channel and batch times theirs.
 // The place is the tap's position, or, if of_window, its number in the window.

@@ -96,6 +96,7 @@ struct Param {
     input,    // pointer to the first element of the input view
     output,   // ... of the output view
     indices,  // ... of the index view
+    operand,  // ... of what the caller gives for the epilogue, by its number
     table,    // pointer to Program::tables[number]
     begin,    // first task of Program::tasks[number]
     count,    // how many tasks of it, >= 0

@@ -77,6 +77,8 @@ class Prover {
         return output.word();
       case Param::Role::indices:
         return indices ? indices->word() : 0;
+      case Param::Role::operand:  // epilogues are not proved
+        break;
       case Param::Role::table:
         return reinterpret_cast<uintptr_t>(program_.tables[number].data());
       case Param::Role::begin:
@@ -259,6 +261,7 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
     return unsupported("prove.unsupported", "keys and roundings of halves have no reading");
   if (nest.output.dtype != nest.input.dtype || nest.quantization)
     return unsupported("prove.unsupported", "conversions on store have no reading");
+  if (!nest.epilogue.empty()) return unsupported("prove.unsupported", "epilogues have no reading");
   try {
     return Prover(program, nest, batch).run();
   } catch (const Unreadable& error) {

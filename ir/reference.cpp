@@ -8,6 +8,7 @@
 
 #include "ir/norm.h"
 #include "ir/reference_backward.h"
+#include "ir/reference_epilogue.h"
 #include "ir/strips.h"
 
 namespace pooljit::ir {
@@ -43,8 +44,6 @@ void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, Nan
     }
 }
 
-__extension__ using Wide = __int128;
-
 // Exact for integers, and much longer than T for floats.
 template <typename T>
 using Sum =
@@ -69,50 +68,47 @@ Wide rounded_quotient(Wide dividend, Wide divisor) {
   return is_negative ? -quotient : quotient;
 }
 
-// A result as an element of the output: floats to the nearest integer, ties to even, NaN to 0; clamped.
-template <typename Out, typename V>
-Out converted(V value) {
-  if constexpr (is_float_type<Out>) {
-    return static_cast<Out>(value);
-  } else if constexpr (is_float_type<V>) {
-    if (value != value) return 0;
-    const auto whole = std::nearbyint(static_cast<long double>(value));
-    const auto least = static_cast<long double>(std::numeric_limits<Out>::lowest());
-    const auto most = static_cast<long double>(std::numeric_limits<Out>::max());
-    return static_cast<Out>(std::clamp(whole, least, most));
-  } else {
-    const Wide least = std::numeric_limits<Out>::lowest(), most = std::numeric_limits<Out>::max();
-    return static_cast<Out>(std::clamp(Wide{value}, least, most));
-  }
-}
+// Where results go.
+struct Target {
+  void* output;
+  void* indices;
+  OperandReader operands;
+};
 
 template <typename V>
-void put(const PoolNest& nest, const Strip& strip, const PerOutput<V>& values, void* output) {
+void put(const PoolNest& nest, const Strip& strip, const PerOutput<V>& values, const Target& target) {
+  const auto through = [&]<typename T>(T x, int64_t i) {
+    return through_steps(nest, x, target.operands.read<T>(strip, i));
+  };
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
-    Out* const y = static_cast<Out*>(output) + strip.output;
-    for (int64_t i = 0; i < strip.count; ++i) y[i * strip.output_step] = converted<Out>(values[i]);
+    Out* const y = static_cast<Out*>(target.output) + strip.output;
+    for (int64_t i = 0; i < strip.count; ++i)
+      y[i * strip.output_step] =
+          nest.epilogue.empty()              ? converted<Out>(values[i])
+          : nest.result_dtype() == DType::f64 ? converted<Out>(through(static_cast<double>(values[i]), i))
+                                              : converted<Out>(through(static_cast<float>(values[i]), i));
   });
 }
 
 template <bool is_max, typename T>
 void evaluate_extreme(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                      void* output, void* indices) {
+                      const Target& target) {
   PerOutput<T> best;
   PerOutput<int64_t> winner;
   if (!nest.indices)
     find_best<is_max, false>(x, strip, taps, nest.nan, best, winner);
   else
     find_best<is_max, true>(x, strip, taps, nest.nan, best, winner);
-  put(nest, strip, best, output);
+  put(nest, strip, best, target);
   for (int64_t i = 0; nest.indices && i < strip.count; ++i)
-    store_index(nest.indices->dtype, indices, strip.indices + i * strip.indices_step,
+    store_index(nest.indices->dtype, target.indices, strip.indices + i * strip.indices_step,
                 taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i]);
 }
 
 // The accumulator's type is what a floating result is rounded to before it is converted.
 template <typename T>
 void evaluate_sum(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                  void* output) {
+                  const Target& target) {
   PerOutput<Sum<T>> sums;
   add_up(x, strip, taps, sums);
   const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, strip.windows) : 1;
@@ -120,23 +116,30 @@ void evaluate_sum(const PoolNest& nest, const Strip& strip, const std::vector<Ta
     PerOutput<FloatSum<T>> results;
     for (int64_t i = 0; i < strip.count; ++i)
       results[i] = static_cast<FloatSum<T>>(sums[i] / static_cast<FloatSum<T>>(count));
-    put(nest, strip, results, output);
+    put(nest, strip, results, target);
+  } else if (!nest.epilogue.empty() && nest.reduction == Reduction::avg) {
+    PerOutput<double> results;
+    for (int64_t i = 0; i < strip.count; ++i)
+      results[i] = static_cast<double>(sums[i]) / static_cast<double>(count);
+    put(nest, strip, results, target);
+  } else if (!nest.epilogue.empty()) {
+    put(nest, strip, sums, target);
   } else if (is_float(nest.output.dtype)) {
     PerOutput<long double> results;
     for (int64_t i = 0; i < strip.count; ++i)
       results[i] = static_cast<long double>(sums[i]) / static_cast<long double>(count);
-    put(nest, strip, results, output);
+    put(nest, strip, results, target);
   } else {
     PerOutput<Wide> results;
     for (int64_t i = 0; i < strip.count; ++i) results[i] = rounded_quotient(sums[i], count);
-    put(nest, strip, results, output);
+    put(nest, strip, results, target);
   }
 }
 
 // As ir/nest.h defines it, each operation in float64.
 template <typename T>
 void evaluate_quantized(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                        void* output) {
+                        const Target& target) {
   const Quantization& q = *nest.quantization;
   const auto count = static_cast<double>(divisor(nest, strip.windows));
   PerOutput<Sum<T>> sums;
@@ -147,37 +150,39 @@ void evaluate_quantized(const PoolNest& nest, const Strip& strip, const std::vec
         static_cast<double>(sums[i] - static_cast<Sum<T>>(taps.size()) * static_cast<Sum<T>>(q.zero_point));
     results[i] = sum * (q.scale / q.output_scale) / count + static_cast<double>(q.output_zero_point);
   }
-  put(nest, strip, results, output);
+  put(nest, strip, results, target);
 }
 
 template <typename T>
 void evaluate_norm(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                   void* output) {
+                   const Target& target) {
   PerOutput<FloatSum<T>> results;
   for (int64_t i = 0; i < strip.count; ++i)
     results[i] = static_cast<FloatSum<T>>(norm(x + i * strip.input_step, taps, nest.norm_type).value);
-  put(nest, strip, results, output);
+  put(nest, strip, results, target);
 }
 
 }  // namespace
 
-void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices) {
+void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices,
+              Operands operands) {
   if (nest.is_backward()) return evaluate_backward(nest, batch, input, output, indices);
+  const Target target{output, indices, OperandReader(nest, operands)};
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
       const T* const x = static_cast<const T*>(input) + strip.input;
       switch (nest.reduction) {
         case Reduction::max:
-          return evaluate_extreme<true>(nest, strip, taps, x, output, indices);
+          return evaluate_extreme<true>(nest, strip, taps, x, target);
         case Reduction::min:
-          return evaluate_extreme<false>(nest, strip, taps, x, output, indices);
+          return evaluate_extreme<false>(nest, strip, taps, x, target);
         case Reduction::lp:
-          return evaluate_norm(nest, strip, taps, x, output);
+          return evaluate_norm(nest, strip, taps, x, target);
         case Reduction::avg:
-          if (nest.quantization) return evaluate_quantized(nest, strip, taps, x, output);
+          if (nest.quantization) return evaluate_quantized(nest, strip, taps, x, target);
           [[fallthrough]];
         case Reduction::sum:
-          return evaluate_sum(nest, strip, taps, x, output);
+          return evaluate_sum(nest, strip, taps, x, target);
       }
     });
   });

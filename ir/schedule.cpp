@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "ir/builder.h"
+#include "ir/reductions/epilogue.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/family.h"
 
@@ -28,7 +29,7 @@ Result<int> working_bytes(const PoolNest& nest, Isa isa) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);
   if (!reducer) return tl::unexpected(reducer.error());
-  return (*reducer)->working_bytes();
+  return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
 }
 
 tl::unexpected<Error> parse_error(std::string_view text, std::string_view what) {
@@ -129,10 +130,16 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   return families[static_cast<size_t>(schedule.family)]->lower(nest, schedule, isa);
 }
 
+int extra_registers(const PoolNest& nest, const Reducer& reducer) {
+  return std::max(reducer.extra_registers(), epilogue_registers(nest));
+}
+
 bool can_mask(const PoolNest& nest, Isa isa) {
   if (info(isa).mask == MaskEncoding::k_bits) return true;
   const auto wide = [](const View& view) { return bytes(view.dtype) >= 4; };
-  return wide(nest.input) && wide(nest.output) && (!nest.indices || wide(*nest.indices));
+  const std::vector<View> operands = operand_views(nest);
+  return wide(nest.input) && wide(nest.output) && (!nest.indices || wide(*nest.indices)) &&
+         std::all_of(operands.begin(), operands.end(), wide);
 }
 
 int fitting_lanes(int64_t count, Isa isa, int working_bytes) {

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "ir/op_rules.h"
+#include "ir/epilogue.h"
 #include "ir/passes/legal.h"
 #include "ir/text.h"
 #include "ir/verify_inst.h"
@@ -37,7 +38,9 @@ Maybe check_head(const Program& program) {
     const auto first = std::find(program.params.begin(), program.params.end(), param);
     if (first != program.params.begin() + static_cast<std::ptrdiff_t>(i))
       return broken(Rule::params, fmt::format("slot {} asks for what another does", i));
-    const size_t numbers = is_index(param.role) ? program.tasks.size() : program.tables.size();
+    const size_t numbers = is_index(param.role)                  ? program.tasks.size()
+                           : param.role == Param::Role::operand ? most_operands
+                                                                : program.tables.size();
     const bool exists = has_number(param.role)
                             ? param.number >= 0 && static_cast<size_t>(param.number) < numbers
                             : param.number == 0;
@@ -207,7 +210,7 @@ class Verifier {
     const bool is_access = inst.op == Op::load || inst.op == Op::store || inst.op == Op::iload;
     if (!is_access) return {};
     const Role role = program_.params[static_cast<size_t>(slot_of(inst.addr.base))].role;
-    bool good = inst.op == Op::load    ? role == Role::input
+    bool good = inst.op == Op::load    ? role == Role::input || role == Role::operand
                 : inst.op == Op::iload ? role == Role::table
                                        : role == Role::output;
     if (role == Role::indices && inst.op != Op::iload) {

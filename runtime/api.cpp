@@ -35,7 +35,9 @@ Error::~Error() = default;
 ThreadPool::~ThreadPool() = default;
 
 void Kernel::run(const void* input, void* output, void* indices, const RunOptions& options) const {
-  if (auto done = impl_->run(input, output, indices, options.pool, options.batch); !done) raise(done.error());
+  if (auto done = impl_->run(input, output, indices, options.pool, options.batch, options.operands);
+      !done)
+    raise(done.error());
 }
 
 std::span<const int64_t> Kernel::input_shape() const { return impl_->input_shape(); }
@@ -44,6 +46,13 @@ std::span<const int64_t> Kernel::input_strides() const { return impl_->input_str
 std::span<const int64_t> Kernel::output_strides() const { return impl_->output_strides(); }
 size_t Kernel::input_bytes() const { return size_t(impl_->input_view().span_bytes()); }
 size_t Kernel::output_bytes() const { return size_t(impl_->output_view().span_bytes()); }
+size_t Kernel::operand_count() const { return impl_->operand_views().size(); }
+size_t Kernel::operand_bytes(size_t number) const {
+  return size_t(impl_->operand_views().at(number).span_bytes());
+}
+std::string_view Kernel::operand_dtype(size_t number) const {
+  return ir::info(operand_views(impl_->code().info.nest).at(number).dtype).spec_name;
+}
 size_t Kernel::indices_bytes() const { return size_t(impl_->indices_view().span_bytes()); }
 std::string_view Kernel::dtype() const { return ir::info(impl_->spec().dtype).spec_name; }
 bool Kernel::has_indices() const { return frontend::has_indices(impl_->spec()); }

@@ -96,6 +96,17 @@ int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, v
   });
 }
 
+int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
+                         const void* const* operands, int count) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    if (!operands && count > 0) return fail_null("operands");
+    const pooljit::ir::Operands all(operands, count > 0 ? size_t(count) : 0);
+    const auto done = kernel->kernel->run(input, output, indices, nullptr, -1, all);
+    return done ? int{POOLJIT_OK} : fail(done.error());
+  });
+}
+
 void pooljit_release(pooljit_kernel* kernel) { delete kernel; }
 
 const char* pooljit_last_error() { return last_error; }

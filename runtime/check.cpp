@@ -147,10 +147,11 @@ class Checker {
     std::vector<uint64_t> args(program.params.size());
     data.clear_outputs(0);
     ++report_.runs;
+    const std::vector<ir::Region> operands = data.operand_regions();
     for (const TaskRanges& cell : tasks.cells) {
       fill_arguments(program.params, program.tables, data.call(0), cell, args.data());
       const auto done =
-          ir::interpret(program, args, {data.input.region(), data.output.region(), data.indices.region()});
+          ir::interpret(program, args, {data.input.region(), data.output.region(), data.indices.region(), operands});
       if (!done) return fmt::format("the interpreter refuses the Program: {}", ir::to_string(done.error()));
     }
     return std::nullopt;
@@ -219,8 +220,8 @@ class Checker {
 
   Failure compare(const Case& data, const Results& expected, size_t place) const {
     // Arithmetic and conversions may make any NaN.
-    const bool computes =
-        !nest_.is_extreme() || nest_.is_backward() || nest_.input.dtype != nest_.output.dtype;
+    const bool computes = !nest_.is_extreme() || nest_.is_backward() ||
+                          nest_.input.dtype != nest_.output.dtype || !nest_.epilogue.empty();
     const bool any_nan = computes && ir::is_float(nest_.output.dtype);
     if (Failure failure = first_difference({"output", nest_.output.dtype, any_nan}, data.output.view,
                                            expected.output, data.output.at[place].bytes()))

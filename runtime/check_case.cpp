@@ -41,6 +41,22 @@ void make_indices(const ir::PoolNest& backward, DataKind kind, int64_t batch, ui
   ir::evaluate(forward, batch, input.data(), output.data(), indices);
 }
 
+// What the epilogue takes, of the same kind of data.
+ir::Result<std::vector<Placed>> make_operands(const ir::PoolNest& nest, DataKind kind, int64_t batch,
+                                              uint64_t seed) {
+  const std::vector<ir::View> views = operand_views(nest);
+  std::vector<Placed> operands;
+  for (const MemoryView& memory : operand_memory(nest, batch)) {
+    auto placed = Placed::make(memory);
+    if (!placed) return tl::unexpected(placed.error());
+    const size_t number = operands.size();
+    fill_input(memory, views[number].dtype, kind, seed + 700 + number, placed->at[0].bytes());
+    std::ranges::copy(placed->at[0].bytes(), placed->at[1].data());
+    operands.push_back(std::move(*placed));
+  }
+  return operands;
+}
+
 }  // namespace
 
 Placed::Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front)
@@ -70,13 +86,32 @@ ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t bat
     make_indices(nest, kind, batch, seed, indices->at[0].data());
     std::ranges::copy(indices->at[0].bytes(), indices->at[1].data());
   }
-  return Case{kind, batch, std::move(*input), std::move(*output), std::move(*indices), reads_indices, {}, {},
-              {},   {}};
+  auto operands = make_operands(nest, kind, batch, seed);
+  if (!operands) return tl::unexpected(operands.error());
+  return Case{.kind = kind,
+              .batch = batch,
+              .input = std::move(*input),
+              .output = std::move(*output),
+              .indices = std::move(*indices),
+              .operands = std::move(*operands),
+              .reads_indices = reads_indices,
+              .interpreted = {},
+              .whole = {},
+              .judge = {},
+              .allowed = {}};
 }
 
 Call Case::call(size_t place) const {
-  return {input.at[place].data(), output.at[place].data(),
-          indices.view.rank > 0 ? indices.at[place].data() : nullptr, batch};
+  Call made{input.at[place].data(), output.at[place].data(),
+            indices.view.rank > 0 ? indices.at[place].data() : nullptr, batch};
+  for (size_t i = 0; i < operands.size(); ++i) made.operands[i] = operands[i].at[place].data();
+  return made;
+}
+
+std::vector<ir::Region> Case::operand_regions() const {
+  std::vector<ir::Region> regions;
+  for (const Placed& operand : operands) regions.push_back(operand.region());
+  return regions;
 }
 
 void Case::clear_outputs(size_t place) const {
@@ -92,7 +127,9 @@ Results Case::results(size_t place) const {
 std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t place) {
   Results found = results(place);
   if (std::ranges::find(allowed, found) != allowed.end()) return std::nullopt;
-  if (!judge) judge.emplace(nest, batch, input.at[0].data(), reads_indices ? indices.at[0].data() : nullptr);
+  if (!judge)
+    judge.emplace(nest, batch, input.at[0].data(), reads_indices ? indices.at[0].data() : nullptr,
+                  call(0).operands);
   const Call made = call(place);
   if (auto sentence = judge->disagreement(made.output, made.indices)) return sentence;
   allowed.push_back(std::move(found));

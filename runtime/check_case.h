@@ -51,6 +51,7 @@ struct Case {
   DataKind kind;
   int64_t batch;
   Placed input, output, indices;
+  std::vector<Placed> operands;  // of the epilogue
   bool reads_indices;  // backward: they are an input
   // Under the present Program: what the interpreter made of the tasks that it ran, and what all tasks make.
   Results interpreted;
@@ -59,6 +60,7 @@ struct Case {
   std::vector<Results> allowed;    // by the judge
 
   Call call(size_t place) const;
+  std::vector<ir::Region> operand_regions() const;
   void clear_outputs(size_t place) const;
   Results results(size_t place) const;
   // Why no engine may return the results at this place, as a sentence; empty if it may.

@@ -2,6 +2,7 @@
 // once.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -17,12 +18,14 @@
 
 namespace pooljit::runtime {
 
-// The first elements of the views, and how many batches they hold.
+// The first elements of the views, and how many batches they hold. Operands: of the epilogue, as
+// ir::operand_views() lists them.
 struct Call {
   const void* input = nullptr;
   void* output = nullptr;
   void* indices = nullptr;
   int64_t batch = 0;
+  std::array<const void*, ir::most_operands> operands = {};
 };
 
 // What is known of code however it was made.

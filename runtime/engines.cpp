@@ -55,10 +55,14 @@ class InterpretedCode final : public Code {
   void run(const Call& call, const TaskRanges& ranges) const override {
     uint64_t args[max_params];
     fill_arguments(program_.params, program_.tables, call, ranges, args);
+    std::vector<ir::Region> operands;
+    for (const MemoryView& view : operand_memory(info.nest, call.batch))
+      operands.push_back({view.span_bytes(), nullptr});
     const ir::MemoryMap memory{
         {input_view(info.nest, call.batch).span_bytes(), nullptr},
         {output_view(info.nest, call.batch).span_bytes(), nullptr},
         {indices_view(info.nest, call.batch).span_bytes(), nullptr},
+        operands,
     };
     const auto done = ir::interpret(program_, {args, program_.params.size()}, memory);
     POOLJIT_CHECK(done, ir::to_string(done.error()));
@@ -81,7 +85,7 @@ class ReferenceCode final : public Code {
  public:
   using Code::Code;
   void run(const Call& call, const TaskRanges&) const override {
-    ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices);
+    ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices, call.operands);
   }
 };
 

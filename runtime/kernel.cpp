@@ -31,19 +31,26 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads)
   input_ = runtime::input_view(nest, batch);
   output_ = runtime::output_view(nest, batch);
   indices_ = runtime::indices_view(nest, batch);
+  operands_ = operand_memory(nest, batch);
   for (const MemoryView* view : {&input_, &output_, &indices_})
     bytes_per_batch_ += view->with_batch(1).element_count() * view->element_bytes;
 }
 
 ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool,
-                             int64_t batch) const {
+                             int64_t batch, ir::Operands operands) const {
   const int64_t own_batch = spec_.batch.value_or(1);
   if (batch < 0) batch = own_batch;
   if (batch == 0) return {};
   if (batch != own_batch && !spec_.batch)
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
-  const Call call{input, output, indices, batch};
+  if (operands.size() != operands_.size())
+    return ir::invalid("run.operands",
+                       "the epilogue takes " + std::to_string(operands_.size()) + " operands, " +
+                           std::to_string(operands.size()) + " were given",
+                       "give one pointer for each array and tensor of the epilogue, in the order of its steps");
+  Call call{input, output, indices, batch};
+  std::copy(operands.begin(), operands.end(), call.operands.begin());
   if (auto checked = check(call); !checked) return checked;
   if (auto checked = code_->check(call); !checked) return checked;
   const int threads = useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_);
@@ -62,6 +69,14 @@ ir::Result<void> Kernel::check(const Call& call) const {
   if (!wants_indices && call.indices)
     return ir::invalid("run.indices", "indices were given to a kernel that has none",
                        "add return_indices=True to the spec");
+  for (size_t i = 0; i < operands_.size(); ++i)
+    if (!call.operands[i])
+      return ir::invalid("run.null", "the pointer to operand " + std::to_string(i) + " is null");
+  return check_overlap(call);
+}
+
+// What is written overlaps nothing else.
+ir::Result<void> Kernel::check_overlap(const Call& call) const {
   const auto overlapping = [&](const MemoryView& a, const void* a_begin, const MemoryView& b,
                                const void* b_begin) {
     return call.batch == spec_.batch.value_or(1)
@@ -71,11 +86,18 @@ ir::Result<void> Kernel::check(const Call& call) const {
   const auto refuse = [](const char* what) {
     return ir::invalid("run.overlap", std::string(what) + " overlap", "pooling does not work in place");
   };
+  const bool has_indices = indices_.rank > 0;
   if (overlapping(input_, call.input, output_, call.output)) return refuse("input and output");
-  if (wants_indices && overlapping(input_, call.input, indices_, call.indices))
+  if (has_indices && overlapping(input_, call.input, indices_, call.indices))
     return refuse("input and indices");
-  if (wants_indices && overlapping(output_, call.output, indices_, call.indices))
+  if (has_indices && overlapping(output_, call.output, indices_, call.indices))
     return refuse("output and indices");
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (overlapping(operands_[i], call.operands[i], output_, call.output))
+      return refuse("an operand and the output");
+    if (has_indices && overlapping(operands_[i], call.operands[i], indices_, call.indices))
+      return refuse("an operand and the indices");
+  }
   return {};
 }
 

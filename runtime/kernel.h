@@ -19,10 +19,10 @@ class Kernel {
   Kernel(frontend::PoolSpec spec, CodePtr code, int threads);
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
-  // the spec's. Errors: "run.null", "run.indices", "run.overlap", "run.batch"; of an unpool also
-  // "run.index_range".
+  // the spec's. operands: of the epilogue's steps, in their order. Errors: "run.null", "run.indices",
+  // "run.operands", "run.overlap", "run.batch"; of an unpool also "run.index_range".
   ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
-                       int64_t batch = -1) const;
+                       int64_t batch = -1, ir::Operands operands = {}) const;
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
@@ -35,9 +35,11 @@ class Kernel {
   const MemoryView& input_view() const { return input_; }
   const MemoryView& output_view() const { return output_; }
   const MemoryView& indices_view() const { return indices_; }  // empty unless asked for
+  const std::vector<MemoryView>& operand_views() const { return operands_; }
 
  private:
   ir::Result<void> check(const Call& call) const;
+  ir::Result<void> check_overlap(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
   void run_split(const Call& call, int threads, ThreadPool* pool) const;
 
@@ -47,6 +49,7 @@ class Kernel {
   std::string text_;
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
+  std::vector<MemoryView> operands_;  // of the epilogue
   int64_t bytes_per_batch_ = 0;  // read and written
 };
 

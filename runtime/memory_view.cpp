@@ -92,6 +92,13 @@ MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
   return nest.indices ? memory_view(nest, *nest.indices, batch, extent) : MemoryView{};
 }
 
+std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch) {
+  std::vector<MemoryView> views;
+  for (const ir::View& view : operand_views(nest))
+    views.push_back(memory_view(nest, view, batch, &ir::NestDim::output));
+  return views;
+}
+
 bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin) {
   const auto a_address = reinterpret_cast<intptr_t>(a_begin), b_address = reinterpret_cast<intptr_t>(b_begin);
   const int64_t distance = b_address - a_address;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ir/nest.h"
 #include "runtime/limits.h"
@@ -36,6 +37,7 @@ struct MemoryView {
 MemoryView input_view(const ir::PoolNest& nest, int64_t batch);
 MemoryView output_view(const ir::PoolNest& nest, int64_t batch);
 MemoryView indices_view(const ir::PoolNest& nest, int64_t batch);  // rank 0 if the nest has none
+std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch);  // as ir::operand_views()
 
 // True if the views may share a byte when they begin at these addresses. False is certain; true is certain
 // but for interleavings without a common period. Slices of one tensor (channels of a concatenation, a crop,

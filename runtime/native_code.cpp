@@ -30,6 +30,9 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
       case Role::indices:
         *args = word(call.indices);
         break;
+      case Role::operand:
+        *args = word(call.operands[number]);
+        break;
       case Role::table:
         *args = word(tables[number].data());
         break;

@@ -13,6 +13,7 @@
 
 #include "frontend/dialects.h"
 #include "frontend/dialects/arguments.h"
+#include "frontend/dialects/benchdnn_post_ops.h"
 #include "frontend/geometry.h"
 #include "frontend/operators.h"
 #include "frontend/rules.h"
@@ -21,10 +22,6 @@ namespace pooljit::frontend {
 
 namespace {
 
-constexpr Choosable<std::string_view> dtypes[] = {
-    {"f32", "float32"}, {"f64", "float64"}, {"f16", "float16"}, {"bf16", "bfloat16"},
-    {"s8", "int8"},     {"u8", "uint8"},    {"s32", "int32"},
-};
 constexpr Choosable<Layout> tags[] = {
     {"nchw", Layout::nchw},        {"nhwc", Layout::nhwc},      {"nChw8c", Layout::nchw8c},
     {"nChw16c", Layout::nchw16c},  {"abx", Layout::nchw},       {"axb", Layout::nhwc},
@@ -60,11 +57,12 @@ constexpr std::string_view spatial = "dhw";
 struct Problem {
   Direction direction = Direction::training;
   Algorithm algorithm = Algorithm::max;
-  std::string_view source_dtype = "float32", destination_dtype = "float32";
+  ir::DType source_dtype = ir::DType::f32, destination_dtype = ir::DType::f32;
   Layout layout = Layout::nchw;
   int64_t mb = -1, descriptor_mb = 2, ic = -1;
   std::array<Extents, 3> extents;  // d, h, w
   bool has_descriptor = false;
+  Word post_ops;  // empty: none
 };
 
 constexpr int64_t Extents::*members[] = {&Extents::i, &Extents::o, &Extents::k,
@@ -117,13 +115,19 @@ Broken read_descriptor(const Word& word, Problem& problem) {
   return std::nullopt;
 }
 
+Broken read_one_dtype(const Word& word, ir::DType& result) {
+  const auto dtype = benchdnn_dtype(word.text);
+  if (!dtype) return broken(Rule::value, fmt::format("got {}", quote(word.text, word.at)),
+                            "f32, f64, f16, bf16, s8, u8 or s32 expected").value();
+  result = *dtype;
+  return std::nullopt;
+}
+
 // "f32", or source and destination (and what lies between them in benchdnn's other drivers): "u8:f32".
 Broken read_dtypes(const Word& word, Problem& problem) {
   const size_t first = std::min(word.text.find(':'), word.text.size()), last = word.text.rfind(':') + 1;
-  if (auto error =
-          choose<std::string_view>({word.text.substr(0, first), word.at}, dtypes, problem.source_dtype))
-    return error;
-  return choose<std::string_view>(rest_of(word, last), dtypes, problem.destination_dtype);
+  if (auto error = read_one_dtype({word.text.substr(0, first), word.at}, problem.source_dtype)) return error;
+  return read_one_dtype(rest_of(word, last), problem.destination_dtype);
 }
 
 Broken read_mb(const Word& word, Problem& problem) {
@@ -145,8 +149,9 @@ constexpr Knob knobs[] = {
     {"--cfg=", read_dtypes},
     {"--mb=", read_mb},
     {"--attr-post-ops=",
-     [](const Word& w, Problem&) -> Broken {
-       return broken(Rule::unsupported_option, fmt::format("got {}", quote(w.text, w.at))).value();
+     [](const Word& w, Problem& p) -> Broken {
+       p.post_ops = w;
+       return std::nullopt;
      }},
 };
 
@@ -194,13 +199,13 @@ ir::Result<PoolSpec> translate(const Problem& problem) {
   spec.batch = problem.mb >= 0 ? problem.mb : problem.descriptor_mb;
   spec.channels = problem.ic;
   spec.count_include_pad = problem.algorithm != Algorithm::avg_np;
-  PoolSpec destination;
-  Broken error = read_dtype({problem.source_dtype, 1}, spec);
-  if (!error) error = read_dtype({problem.destination_dtype, 1}, destination);
+  spec.dtype = problem.source_dtype;
+  if (problem.destination_dtype != spec.dtype) spec.output_dtype = problem.destination_dtype;
+  Broken error;
+  if (!problem.post_ops.text.empty()) error = read_post_ops(problem.post_ops, spec);
   if (!error && problem.ic < 0) error = broken(Rule::benchdnn, "got no ic").value();
   if (!error) error = read_dims(problem, spec);
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
-  if (destination.dtype != spec.dtype) spec.output_dtype = destination.dtype;
   if (is_max && spec.direction == ir::Direction::forward) spec.nan = ir::NanRule::ignore;
   if (!is_max || problem.direction == Direction::inference) return spec;
   spec.return_indices = spec.direction == ir::Direction::forward;
@@ -211,11 +216,8 @@ ir::Result<PoolSpec> translate(const Problem& problem) {
   return spec;
 }
 
-// "f32" of a dtype that benchdnn has; empty of others.
-std::string_view dtype_name(ir::DType dtype) {
-  for (const auto& row : dtypes)
-    if (row.value == ir::info(dtype).spec_name) return row.name;
-  return "";
+tl::unexpected<ir::Error> no_words_for_epilogue(const PoolSpec& spec) {
+  return broken(Rule::dialect, fmt::format("benchdnn has no words for epilogue of {}", print(spec)));
 }
 
 // "_kh3kw3".
@@ -245,7 +247,8 @@ ir::Result<PoolSpec> parse_benchdnn(std::string_view text) {
 
 ir::Result<std::string> print_benchdnn(const PoolSpec& spec) {
   const bool is_max = spec.reduction == ir::Reduction::max, is_avg = spec.reduction == ir::Reduction::avg;
-  const std::string_view source = dtype_name(spec.dtype), destination = dtype_name(output_dtype(spec));
+  const std::string_view source = benchdnn_dtype_name(spec.dtype),
+                         destination = benchdnn_dtype_name(output_dtype(spec));
   if ((!is_max && !is_avg) || is_adaptive(spec) || spec.direction == ir::Direction::unpool)
     return no_operator("benchdnn", spec);
   const bool is_backward = spec.direction == ir::Direction::backward;
@@ -261,6 +264,7 @@ ir::Result<std::string> print_benchdnn(const PoolSpec& spec) {
   if (spec.output_dtype) out.text(":").text(destination);
   out.text(" --tag=").text(name_of_choice<Layout>(tags, spec.layout));
   out.text(" --alg=").text(name_of_choice<Algorithm>(algorithms, algorithm));
+  if (!print_post_ops(out, spec)) return no_words_for_epilogue(spec);
   out.text(" mb").number(spec.batch.value_or(1)).text("ic").number(spec.channels);
   print_numbers(out, spec, "i", [](const SpecDim& dim) { return dim.input; });
   print_numbers(out, spec, "o", [&](const SpecDim& dim) { return *output_extent(dim, spec.ceil_mode); });

@@ -27,6 +27,7 @@ struct Region {
 // Tables need none: they are as large as the Program's.
 struct MemoryMap {
   Region input, output, indices;
+  std::span<const Region> operands = {};
 };
 
 struct FaultInfo {

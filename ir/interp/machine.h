@@ -101,6 +101,9 @@ class Machine {
         return {data, memory_.output};
       case Param::Role::indices:
         return {data, memory_.indices};
+      case Param::Role::operand:
+        if (static_cast<size_t>(param.number) >= memory_.operands.size()) return {};
+        return {data, memory_.operands[static_cast<size_t>(param.number)]};
       case Param::Role::table:
         return {data, {std::ssize(program_.tables[static_cast<size_t>(param.number)]) * 8}};
       default:

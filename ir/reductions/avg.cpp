@@ -30,7 +30,7 @@ class AvgReducer final : public SumReducer {
       : SumReducer(nest, builder, sum), quotient_(quotient) {}
 
   int working_bytes() const override {
-    return std::max(bytes(sum_), bytes_to_store(nest_.output.dtype, quotient_));
+    return std::max(bytes(sum_), bytes_to_store(nest_.result_dtype(), quotient_));
   }
 
   int extra_registers() const override {
@@ -49,7 +49,7 @@ class AvgReducer final : public SumReducer {
   }
 
   Value finish(const State& state, const Divisor& divisor) override {
-    return stored(b_, nest_.output.dtype, quotient(state, divisor));
+    return stored(b_, nest_.result_dtype(), quotient(state, divisor));
   }
 
  private:
@@ -134,8 +134,11 @@ Result<DType> quotient_type(const PoolNest& nest, DType sum) {
   if (is_float(sum)) return sum;
   if (nest.quantization) return DType::f64;
   const double most = static_cast<double>(nest.full_taps()) * std::ldexp(1.0, info(nest.input.dtype).bits);
-  if (most < 0x1p23 && nest.output.dtype != DType::f64) return DType::f32;
-  if (most < 0x1p52 || is_float(nest.output.dtype)) return DType::f64;
+  // The steps of an epilogue see the quotient itself.
+  const bool divides_exactly =
+      nest.epilogue.empty() || std::abs(static_cast<double>(nest.divisor_override.value_or(1))) < 0x1p24;
+  if (most < 0x1p23 && nest.result_dtype() != DType::f64 && divides_exactly) return DType::f32;
+  if (most < 0x1p52 || is_float(nest.result_dtype())) return DType::f64;
   const double divisor = std::abs(static_cast<double>(nest.divisor_override.value_or(nest.full_taps())));
   if (divisor < (nest.input.dtype == DType::i64 ? 0x1p31 : 0x1p62)) return DType::i64;
   return unsupported("schedule.quotient_range", "an integer average with this divisor may not be exact",

@@ -45,7 +45,7 @@ class ExtremeReducer final : public Reducer {
         first_best_(is_half(input_) ? identity_bits(value_, extreme) : identity_),
         offset_(bytes(value_) == 8 ? DType::i64 : DType::i32) {}
 
-  int working_bytes() const override { return bytes_to_store(nest_.output.dtype, value_); }
+  int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), value_); }
   DType offset_dtype() const override { return offset_; }
   int extra_registers() const override { return keeps_bits() ? 6 : 0; }
   int64_t identity() const override { return identity_; }
@@ -105,7 +105,7 @@ class ExtremeReducer final : public Reducer {
 
   Value finish(const State& state, const Divisor&) override {
     const Value found = nest_.indices ? state[0] : value(state);
-    if (nest_.output.dtype != input_) return stored(b_, nest_.output.dtype, found);
+    if (nest_.result_dtype() != input_) return stored(b_, nest_.result_dtype(), found);
     if (is_half(input_) && nest_.indices) return half_of(state);
     return b_.cvt(input_, found);  // what was widened for its mask fits back
   }

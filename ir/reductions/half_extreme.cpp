@@ -27,7 +27,7 @@ class HalfExtremeReducer final : public Reducer {
         nan_wins_(nest.nan == NanRule::propagate),
         nans_above_(nan_wins_ == (extreme == Extreme::largest)) {}
 
-  int working_bytes() const override { return bytes_to_store(nest_.output.dtype, input_); }
+  int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), input_); }
   int64_t identity() const override { return identity_; }
   bool is_split() const override { return false; }
   bool any_order() const override { return true; }
@@ -52,7 +52,7 @@ class HalfExtremeReducer final : public Reducer {
   Value finish(const State& state, const Divisor&) override {
     const Type keys = b_.type(state[0]);
     const Value key = nans_above_ ? state[0] : b_.binary(Op::sub, state[0], b_.vconst_splat(keys, nans()));
-    return stored(b_, nest_.output.dtype, b_.bitcast(Type::vec(input_, keys.lanes), mirrored(key)));
+    return stored(b_, nest_.result_dtype(), b_.bitcast(Type::vec(input_, keys.lanes), mirrored(key)));
   }
 
  private:

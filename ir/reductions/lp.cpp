@@ -38,7 +38,7 @@ class LpReducer final : public SumReducer {
   }
 
   Value finish(const State& state, const Divisor&) override {
-    return stored(b_, nest_.output.dtype, is_max() || p_ == 1 ? state[0] : root_of(state[0]));
+    return stored(b_, nest_.result_dtype(), is_max() || p_ == 1 ? state[0] : root_of(state[0]));
   }
 
  private:

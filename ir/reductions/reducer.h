@@ -69,7 +69,7 @@ class Reducer {
   virtual bool any_order() const = 0;
   // True if a tap may be taken in twice.
   virtual bool is_idempotent() const { return false; }
-  // The output element, in the output's dtype.
+  // The result, in the nest's result_dtype().
   virtual Value finish(const State& state, const Divisor& divisor) = 0;
   // The winning tap's offset per lane; no_value if no indices are asked for.
   virtual Value winner(const State&) const { return no_value; }

@@ -11,13 +11,13 @@ class PlainSumReducer final : public SumReducer {
   using SumReducer::SumReducer;
 
   Value finish(const State& state, const Divisor&) override {
-    return stored(b_, nest_.output.dtype, total(state));
+    return stored(b_, nest_.result_dtype(), total(state));
   }
 
  private:
   Value total(const State& state) {
     if (!is_wide()) return state[0];
-    if (is_float(nest_.output.dtype)) return as_float(DType::f64, state);
+    if (is_float(nest_.result_dtype())) return as_float(DType::f64, state);
     return rounded_quotient(b_, WideSum{state[0], state[1]}, no_value);
   }
 };

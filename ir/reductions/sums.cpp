@@ -10,7 +10,7 @@ namespace pooljit::ir {
 SumReducer::SumReducer(const PoolNest& nest, Builder& builder, DType sum)
     : b_(builder), nest_(nest), sum_(sum) {}
 
-int SumReducer::working_bytes() const { return bytes_to_store(nest_.output.dtype, sum_); }
+int SumReducer::working_bytes() const { return bytes_to_store(nest_.result_dtype(), sum_); }
 
 int SumReducer::extra_registers() const { return is_wide() ? quotient_registers : 0; }
 

@@ -30,7 +30,7 @@ constexpr int64_t static_border = 8;  // tail=split: border outputs are straight
 // Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
 // of the rest.
 size_t most_vectors(const PoolNest& nest, Isa isa, const Reducer& reducer) {
-  const int registers = info(isa).vector_registers - reducer.extra_registers();
+  const int registers = info(isa).vector_registers - extra_registers(nest, reducer);
   return static_cast<size_t>(nest.indices ? registers / 4 : registers * 3 / 8);
 }
 
@@ -121,7 +121,7 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, bool masks)
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, rolled, reducer.is_idempotent());
   const size_t row_vectors = row.stride == 1 ? 1 : most_vectors(nest, isa, reducer);
-  return vectors + row_vectors + 5 + static_cast<size_t>(reducer.extra_registers()) <=
+  return vectors + row_vectors + 5 + static_cast<size_t>(extra_registers(nest, reducer)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
@@ -203,19 +203,19 @@ class ChannelsFirst {
     if (tiles.count > 1) {
       iv = b_.begin_loop(b_.iconst(tiles.count)).iv;
       at.input = plus(at.input, iv, tiles.inputs * bytes(nest_.input.dtype));
-      at.output = plus(at.output, iv, tiles.outputs * bytes(nest_.output.dtype));
-      if (nest_.indices)
-        at.indices =
-            plus(at.indices, iv, (backward_ ? tiles.inputs : tiles.outputs) * bytes(nest_.indices->dtype));
+      low_.for_each_output(at, [&](Address& address, const View& view) {
+        address = plus(address, iv, byte_stride(view, tiles.outputs * view.strides.back()));
+      });
+      if (low_.chooses()) at.indices = plus(at.indices, iv, tiles.inputs * bytes(nest_.indices->dtype));
     }
     for (const Tile& tile : tiles.tiles) {
       const TileTaps taps = tile_taps(dim_, tile);
       Cursor here = at;
       here.input = plus(here.input, taps.origin * bytes(nest_.input.dtype));
-      here.output = plus(here.output, tile.begin * bytes(nest_.output.dtype));
-      if (nest_.indices)
-        here.indices =
-            plus(here.indices, (backward_ ? taps.origin : tile.begin) * bytes(nest_.indices->dtype));
+      low_.for_each_output(here, [&](Address& address, const View& view) {
+        address = plus(address, byte_stride(view, tile.begin * view.strides.back()));
+      });
+      if (low_.chooses()) here.indices = plus(here.indices, taps.origin * bytes(nest_.indices->dtype));
       const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
       own_ = low_.chooses() ? low_.own_index(here, lanes) : no_value;
       if (schedule_.order == Order::rolling)
@@ -455,6 +455,7 @@ class ChannelsFirst {
 
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
     Lanes lanes = Lanes::channels(tile.lanes);
+    lanes.are_columns = true;
     std::vector<int64_t> empty = no_offsets(tile);
     for (int64_t lane = 0; lane < tile.valid; ++lane) {
       const size_t i = static_cast<size_t>(lane);

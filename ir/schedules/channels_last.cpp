@@ -45,7 +45,7 @@ int64_t largest_block(const PoolNest& nest) {
 
 // Vectors side by side hold a value, with indices also an index, a loaded tap and its offset.
 bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
-  return unroll * (nest.indices ? 5 : 2) + reducer.extra_registers() < info(isa).vector_registers;
+  return unroll * (nest.indices ? 5 : 2) + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
 // Rolling: results need some constants too.
@@ -55,7 +55,7 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
       !RollingOutputs::can_serve(nest, last))
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
-  return static_cast<size_t>(unroll) * vectors + 6 + static_cast<size_t>(reducer.extra_registers()) <=
+  return static_cast<size_t>(unroll) * vectors + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
@@ -122,8 +122,10 @@ class ChannelsLast {
       if (blocks > 1) {
         const Value iv = b_.begin_loop(b_.iconst(blocks)).iv;
         at.input = plus(at.input, iv, channel_bytes(nest_.input, block));
-        at.output = plus(at.output, iv, channel_bytes(nest_.output, block));
-        if (nest_.indices) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
+        low_.for_each_output(at, [&](Address& address, const View& view) {
+          address = plus(address, iv, channel_bytes(view, block));
+        });
+        if (low_.chooses()) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
         low_.add_channels(at, 0, iv, block);
       }
       const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
@@ -192,8 +194,9 @@ class ChannelsLast {
   void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
     for (size_t i = 0; i < side.size(); ++i) {
       Cursor at = cursor;
-      at.output = plus(at.output, channel_bytes(nest_.output, side[i].begin));
-      if (nest_.indices) at.indices = plus(at.indices, channel_bytes(*nest_.indices, side[i].begin));
+      low_.for_each_output(at, [&](Address& address, const View& view) {
+        address = plus(address, channel_bytes(view, side[i].begin));
+      });
       low_.add_channels(at, side[i].begin, no_value, 0);
       low_.store(at, states[i], channel_lanes(side[i]));
     }

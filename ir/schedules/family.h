@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/reductions/reducer.h"
 #include "ir/schedule.h"
 
 namespace pooljit::ir {
@@ -22,6 +23,9 @@ struct FamilyInfo {
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
+
+// Vector registers that the schedule must leave free beside the values of its outputs.
+int extra_registers(const PoolNest& nest, const Reducer& reducer);
 
 // True if the ISA can mask the loads and stores of the nest's elements.
 bool can_mask(const PoolNest& nest, Isa isa);

@@ -114,7 +114,7 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
 }  // namespace
 
 Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer)
-    : nest_(nest), b_(builder), reducer_(reducer), rule_(ir::index_rule(nest)) {
+    : nest_(nest), b_(builder), reducer_(reducer), rule_(ir::index_rule(nest)), operands_(operand_views(nest)) {
   for (const NestDim& dim : nest.dims) plans_.push_back(plan_of(nest, dim));
 }
 
@@ -123,6 +123,8 @@ Cursor Lowering::start() {
   cursor.input.base = b_.param(Param::Role::input);
   cursor.output.base = b_.param(Param::Role::output);
   if (nest_.indices) cursor.indices.base = b_.param(Param::Role::indices);
+  for (size_t i = 0; i < operands_.size(); ++i)
+    cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
   cursor.full = b_.iconst(1);
   cursor.index = b_.iconst(0);
   return cursor;
@@ -142,9 +144,9 @@ void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
 }
 
 void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
-  move(cursor.output, positions, byte_stride(nest_.output, nest_.output.strides[dim]));
-  if (writes_indices())
-    move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
+  for_each_output(cursor, [&](Address& address, const View& view) {
+    move(address, positions, byte_stride(view, view.strides[dim]));
+  });
 }
 
 void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
@@ -155,10 +157,9 @@ void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t posit
 }
 
 void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
-  cursor.output = plus(cursor.output, iv, byte_stride(nest_.output, nest_.output.strides[dim] * positions));
-  if (writes_indices())
-    cursor.indices =
-        plus(cursor.indices, iv, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+  for_each_output(cursor, [&](Address& address, const View& view) {
+    address = plus(address, iv, byte_stride(view, view.strides[dim] * positions));
+  });
 }
 
 // sum + factor * constant; nothing is emitted where that changes nothing.
@@ -174,13 +175,14 @@ int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent, int64_
   const Value count = b_.param(Param::Role::count, number);
   const auto step = [&](const View& view) { return byte_stride(view, view.*stride); };
   move(cursor.input, begin, step(nest_.input));
-  move(cursor.output, begin, step(nest_.output));
-  if (nest_.indices) move(cursor.indices, begin, step(*nest_.indices));
+  for_each_output(cursor, [&](Address& address, const View& view) { move(address, begin, step(view)); });
+  if (chooses()) move(cursor.indices, begin, step(*nest_.indices));
   cursor.index = add_product(cursor.index, begin, index_weight);
   const Value iv = b_.begin_loop(count).iv;
   cursor.input = plus(cursor.input, iv, step(nest_.input));
-  cursor.output = plus(cursor.output, iv, step(nest_.output));
-  if (nest_.indices) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
+  for_each_output(cursor,
+                  [&](Address& address, const View& view) { address = plus(address, iv, step(view)); });
+  if (chooses()) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
   cursor.index = add_product(cursor.index, iv, index_weight);
   return 1;
 }

@@ -49,6 +49,7 @@ struct WindowAt {
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
 struct Cursor {
   Address input, output, indices;
+  boost::container::small_vector<Address, 2> operands;  // of the epilogue, as operand_views() lists them
   boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
   Value full =
       no_value;  // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
@@ -73,6 +74,7 @@ struct Lanes {
   std::vector<int64_t>
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
+  bool are_columns = false;  // neighbours along the innermost dimension, not channels
   // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
@@ -140,6 +142,14 @@ class Lowering {
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
 
   // --- results
+  // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that are
+  // written.
+  template <typename Move>
+  void for_each_output(Cursor& cursor, const Move& move) const {
+    move(cursor.output, nest_.output);
+    for (size_t i = 0; i < operands_.size(); ++i) move(cursor.operands[i], operands_[i]);
+    if (writes_indices()) move(cursor.indices, *nest_.indices);
+  }
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
@@ -188,6 +198,7 @@ class Lowering {
   Level reduce_loop(const Walk& walk, Level level, Value trip, int depth);
   Value carried_offset(const TapOffset& offset, int lanes);
   States combine(const States& a, const States& b);
+  Value load_operand(const Address& address, const View& view, const Lanes& lanes);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
@@ -196,6 +207,7 @@ class Lowering {
   Builder& b_;
   Reducer& reducer_;
   const IndexRule rule_;
+  const std::vector<View> operands_;
   std::vector<DimPlan> plans_;
   std::vector<int> divisor_tables_;  // per dimension, once asked for
 

@@ -1,6 +1,7 @@
 // Lowering: storing values and indices.
 #include <algorithm>
 
+#include "ir/reductions/epilogue.h"
 #include "ir/schedules/lowering.h"
 
 namespace pooljit::ir {
@@ -8,11 +9,23 @@ namespace pooljit::ir {
 void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
   Divisor divisor{b_.iconst(1), lanes.divisor_taps};
   for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);
-  const Value value = reducer_.finish(state, divisor);
+  const Value value = through_epilogue(b_, nest_, reducer_.finish(state, divisor), [&](size_t number) {
+    return load_operand(cursor.operands[number], operands_[number], lanes);
+  });
   const Type type = b_.type(value);
   const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
   b_.store(cursor.output, value, mask);
   if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
+}
+
+// What a view repeats along the lanes is loaded once.
+Value Lowering::load_operand(const Address& address, const View& view, const Lanes& lanes) {
+  const Type type = Type::vec(view.dtype, lanes.count);
+  if (lanes.are_columns && lanes.count > 1 && view.strides.back() == 0)
+    return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
+                      std::vector<int64_t>(static_cast<size_t>(lanes.count), 0));
+  if (lanes.stored.empty()) return b_.load(type, address);
+  return b_.load(type, address, b_.vmask(type.mask_of(), lanes.stored), b_.vconst_splat(type, 0));
 }
 
 // Index of the origin of lane 0's window.

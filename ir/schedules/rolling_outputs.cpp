@@ -117,7 +117,6 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
 // One output; in a loop, that of its first iteration.
 void RollingOutputs::one(Walk& walk, int64_t output, Value iv, int64_t per_iteration) {
   const int64_t input_step = byte_stride(nest_.input, nest_.input.strides[number_]);
-  const int64_t output_step = byte_stride(nest_.output, nest_.output.strides[number_]);
   const auto move = [&](const Address& address, int64_t bytes, int64_t bytes_per_iteration) {
     return iv == no_value ? plus(address, bytes) : plus(plus(address, bytes), iv, bytes_per_iteration);
   };
@@ -131,7 +130,10 @@ void RollingOutputs::one(Walk& walk, int64_t output, Value iv, int64_t per_itera
           move(walk.cursor.input, position * input_step, per_iteration * dim_.stride * input_step)));
   }
   Cursor at = walk.cursor;
-  at.output = move(at.output, output * output_step, per_iteration * output_step);
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    const int64_t step = byte_stride(view, view.strides[number_]);
+    address = move(address, output * step, per_iteration * step);
+  });
   WindowAt window = low_.usual_window(number_);
   window.divisor_taps = divisor(output, iv, per_iteration);
   at.windows.push_back(window);

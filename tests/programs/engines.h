@@ -78,6 +78,8 @@ class Arguments {
         return address(outputs_.output.data());
       case ir::Param::Role::indices:
         return address(outputs_.indices.data());
+      case ir::Param::Role::operand:
+        return address(c.operands.at(static_cast<size_t>(param.number)).data());
       case ir::Param::Role::table:
         return address(program.tables[static_cast<size_t>(param.number)].data());
       case ir::Param::Role::begin:

@@ -215,6 +215,33 @@ Axis indices() {
                             {"nhwc with batch", kind(DType::i64, IndexScope::nhwc_batch)}});
 }
 
+// One of each row of ir/epilogue.def, and some in a row. After the dtypes, which say whether there are integers to
+// requantize to.
+Axis epilogues() {
+  using ir::StepKind;
+  const auto steps = [](std::vector<ir::EpilogueStep> all) {
+    return [=](PoolSpec& s) {
+      s.epilogue = all;
+      const auto makes_integers = [](const ir::EpilogueStep& step) { return step.kind == StepKind::requantize; };
+      if (std::any_of(all.begin(), all.end(), makes_integers) && ir::is_float(output_dtype(s)))
+        s.output_dtype = ir::DType::u8;
+    };
+  };
+  Axis axis = {"epilogue", {{"none", [](PoolSpec&) {}, 16}}};
+  for (const ir::StepInfo& row : ir::step_table)
+    axis.settings.push_back({std::string(row.text), steps({{row.kind, {0.75, 3}}})});
+  const ir::EpilogueStep relu{StepKind::relu}, channels{StepKind::scale_channel}, add{StepKind::add},
+      scale{StepKind::scale, {-0.3, 1.7}}, clamp{StepKind::clamp, {-1, 60}},
+      requantize{StepKind::requantize, {0.1, 3}}, add_floats{StepKind::add, {}, ir::DType::f32},
+      add_integers{StepKind::add, {}, ir::DType::i32};
+  axis.settings.push_back({"scale and clamp", steps({scale, clamp})});
+  axis.settings.push_back({"residual", steps({channels, add, relu})});
+  axis.settings.push_back({"requantized residual", steps({scale, requantize, add, requantize})});
+  axis.settings.push_back({"floats added", steps({add_floats, clamp})});
+  axis.settings.push_back({"all operands", steps({channels, add_integers, channels, channels})});
+  return axis;
+}
+
 // The layout that a spec does not have.
 PoolSpec transposed(PoolSpec spec) {
   using frontend::Layout;
@@ -313,6 +340,7 @@ const std::vector<Axis>& spec_axes() {
       forms(),
       often(directions(), 0, 5),
       often(indices(), 0, 4),
+      epilogues(),
       often(input_views(), 0, 15),
       often(output_views(), 0, 9),
   };

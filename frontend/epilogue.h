@@ -1,0 +1,22 @@
+// Epilogues as text, [relu, clamp(0,6), add(float32)], and their rules. The steps are the rows of ir/epilogue.def.
+#pragma once
+
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "frontend/printer.h"
+#include "frontend/values.h"
+
+namespace pooljit::frontend {
+
+// Errors: spec.value, spec.epilogue, spec.epilogue_step.
+Broken read_epilogue(const Value& value, std::vector<ir::EpilogueStep>& steps);
+void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps);
+
+// What the numbers of steps must obey.
+Broken check_epilogue(const PoolSpec& spec);
+
+// Of a checked spec: one text for each meaning.
+void normalise_epilogue(PoolSpec& spec);
+
+}  // namespace pooljit::frontend
