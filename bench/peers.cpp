@@ -76,14 +76,15 @@ ir::Result<std::string> vary(const std::string& text, const Arguments& arguments
 bool can_compare(const frontend::PoolSpec& spec) {
   return spec.batch && spec.strides.empty() && spec.output_strides.empty() && !spec.return_indices &&
          !spec.quantized && spec.direction == ir::Direction::forward && output_dtype(spec) == spec.dtype &&
-         output_layout(spec) == spec.layout && frontend::channel_block(spec.layout) == 1;
+         output_layout(spec) == spec.layout && frontend::channel_block(spec.layout) == 1 &&
+         spec.epilogue.empty();
 }
 
 ir::Result<Row> compare(const tools::Problem& problem, const Arguments& arguments, bench::Peer& peer) {
   const auto text = vary(problem.spec, arguments);
   if (!text) return tl::unexpected(text.error());
   if (const auto spec = frontend::parse_spec(*text); !can_compare(*spec))
-    return ir::unsupported("bench.peer", "peers are compared on packed forward batches without indices");
+    return ir::unsupported("bench.peer", "peers are compared on packed forward batches without indices and epilogues");
   const auto kernel = runtime::compile(*text, arguments.engine);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = tools::BenchCase::make(*kernel, runtime::thread_count(arguments.engine));

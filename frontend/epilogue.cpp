@@ -39,7 +39,8 @@ Broken read_step(const Term& term, ir::EpilogueStep& step) {
   }
   step.kind = row->kind;
   const auto wrong = [&] {
-    return broken(Rule::epilogue, fmt::format("got other arguments of {}", quote(term.name.text, term.name.at)),
+    return broken(Rule::epilogue,
+                  fmt::format("got other arguments of {}", quote(term.name.text, term.name.at)),
                   fmt::format("write {}{}", row->text, row->arguments))
         .value();
   };
@@ -121,7 +122,8 @@ void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps) {
 }
 
 Broken check_epilogue(const PoolSpec& spec) {
-  if (spec.epilogue.size() > ir::most_steps) return broke(Rule::epilogue, "got {} steps", spec.epilogue.size());
+  if (spec.epilogue.size() > ir::most_steps)
+    return broke(Rule::epilogue, "got {} steps", spec.epilogue.size());
   for (const ir::EpilogueStep& step : spec.epilogue)
     if (auto error = check_step(spec, step)) return error;
   return std::nullopt;

@@ -1,4 +1,5 @@
-// Epilogues as text, [relu, clamp(0,6), add(float32)], and their rules. The steps are the rows of ir/epilogue.def.
+// Epilogues as text, [relu, clamp(0,6), add(float32)], and their rules. The steps are the rows of
+// ir/epilogue.def.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,8 @@ namespace pooljit::frontend {
 namespace {
 
 constexpr KeySet window = set_of(Key::kernel_size, Key::stride, Key::padding, Key::dilation, Key::ceil_mode);
-constexpr KeySet tensors = set_of(Key::epilogue, Key::output_dtype, Key::output_layout, Key::strides, Key::output_strides);
+constexpr KeySet tensors =
+    set_of(Key::epilogue, Key::output_dtype, Key::output_layout, Key::strides, Key::output_strides);
 constexpr KeySet views = tensors & ~set_of(Key::output_dtype);
 constexpr KeySet extremum = set_of(Key::nan, Key::zeros);
 constexpr KeySet index = set_of(Key::index_dtype, Key::index_scope, Key::storage_order);

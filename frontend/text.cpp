@@ -262,7 +262,8 @@ class Parser {
     size_t end = next_ + 1;
     if (is_word(text_[next_]) || text_[next_] == '-')
       while (end < text_.size() && is_word(text_[end])) ++end;
-    error_ = broken(rule, fmt::format("{} {}", message, quote(text_.substr(next_, end - next_), origin_ + next_ + 1)))
+    error_ = broken(rule, fmt::format("{} {}", message,
+                                      quote(text_.substr(next_, end - next_), origin_ + next_ + 1)))
                  .value();
     return false;
   }

@@ -43,7 +43,8 @@ struct Value {
   size_t at = 0;
 };
 
-// An item of a list that is no list of integers: a word, with arguments that are numbers (inf is one) or words.
+// An item of a list that is no list of integers: a word, with arguments that are numbers (inf is one) or
+// words.
 struct Term {
   struct Argument {
     Word word;  // empty: a number

@@ -84,11 +84,11 @@ POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims
  * batch of 0 succeeds, whatever the pointers. */
 POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices);
 
-/* pooljit_run for a spec whose epilogue takes operands: `operands` holds `count` pointers, in the order of the
- * epilogue's steps: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each with one
- * number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a tensor for
- * add, of its dtype and laid out like the output. They are read only, and may overlap the input and each other but
- * nothing that is written.
+/* pooljit_run for a spec whose epilogue takes operands: `operands` holds `count` pointers, in the order of
+ * the epilogue's steps: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
+ * with one number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a
+ * tensor for add, of its dtype and laid out like the output. They are read only, and may overlap the input
+ * and each other but nothing that is written.
  *
  * Errors: those of pooljit_run; "run.operands" where `count` is not what the epilogue takes, also from
  * pooljit_run, which gives none; "run.null". */

@@ -112,9 +112,9 @@ struct RunOptions {
   ThreadPool* pool = nullptr;
   // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's.
   int64_t batch = -1;
-  // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per channel)
-  // and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the input and each
-  // other.
+  // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per
+  // channel) and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the
+  // input and each other.
   std::span<const void* const> operands = {};
 };
 
@@ -128,7 +128,8 @@ class POOLJIT_CXX_API Kernel {
   // Nothing but the elements of the views is read or written.
   //
   // Errors, before anything is written: "run.null", "run.indices", "run.operands" (more or fewer than
-  // operand_count() in the options), "run.overlap" (buffers overlap), "run.batch". A batch of 0 succeeds, whatever the pointers.
+  // operand_count() in the options), "run.overlap" (buffers overlap), "run.batch". A batch of 0 succeeds,
+  // whatever the pointers.
   void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
 
   // In logical order: N (if the spec is batched), C, spatial dimensions.

@@ -86,8 +86,8 @@ struct PoolNest {
 // The forward pass of a backward one: what its indices and divisors count.
 PoolNest forward_of(const PoolNest& backward);
 
-// What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array with
-// one number per channel repeats itself in every other direction, by strides of 0.
+// What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array
+// with one number per channel repeats itself in every other direction, by strides of 0.
 std::vector<View> operand_views(const PoolNest& nest);
 
 // Where they begin in memory.

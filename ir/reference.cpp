@@ -83,10 +83,10 @@ void put(const PoolNest& nest, const Strip& strip, const PerOutput<V>& values, c
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
     Out* const y = static_cast<Out*>(target.output) + strip.output;
     for (int64_t i = 0; i < strip.count; ++i)
-      y[i * strip.output_step] =
-          nest.epilogue.empty()              ? converted<Out>(values[i])
-          : nest.result_dtype() == DType::f64 ? converted<Out>(through(static_cast<double>(values[i]), i))
-                                              : converted<Out>(through(static_cast<float>(values[i]), i));
+      y[i * strip.output_step] = nest.epilogue.empty() ? converted<Out>(values[i])
+                                 : nest.result_dtype() == DType::f64
+                                     ? converted<Out>(through(static_cast<double>(values[i]), i))
+                                     : converted<Out>(through(static_cast<float>(values[i]), i));
   });
 }
 

@@ -1,9 +1,9 @@
-// The oracle's part for epilogues (ir/reference.h): the steps as plainly as they can be said, and what they make of
-// the distance that engines may be from it.
+// The oracle's part for epilogues (ir/reference.h): the steps as plainly as they can be said, and what they
+// make of the distance that engines may be from it.
 #pragma once
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -44,7 +44,8 @@ using OperandValues = std::array<T, most_operands>;
 float through_steps(const PoolNest& nest, float x, const OperandValues<float>& operands);
 double through_steps(const PoolNest& nest, double x, const OperandValues<double>& operands);
 // The same of a result that is only known to lie within a bound.
-ErrorBound through_steps(const PoolNest& nest, const ErrorBound& bound, const OperandValues<double>& operands);
+ErrorBound through_steps(const PoolNest& nest, const ErrorBound& bound,
+                         const OperandValues<double>& operands);
 
 // The operands of a nest where they lie in memory: the first element of each.
 class OperandReader {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ir/op_rules.h"
 #include "ir/epilogue.h"
+#include "ir/op_rules.h"
 #include "ir/passes/legal.h"
 #include "ir/text.h"
 #include "ir/verify_inst.h"
@@ -38,7 +38,7 @@ Maybe check_head(const Program& program) {
     const auto first = std::find(program.params.begin(), program.params.end(), param);
     if (first != program.params.begin() + static_cast<std::ptrdiff_t>(i))
       return broken(Rule::params, fmt::format("slot {} asks for what another does", i));
-    const size_t numbers = is_index(param.role)                  ? program.tasks.size()
+    const size_t numbers = is_index(param.role)                 ? program.tasks.size()
                            : param.role == Param::Role::operand ? most_operands
                                                                 : program.tables.size();
     const bool exists = has_number(param.role)

@@ -35,8 +35,7 @@ Error::~Error() = default;
 ThreadPool::~ThreadPool() = default;
 
 void Kernel::run(const void* input, void* output, void* indices, const RunOptions& options) const {
-  if (auto done = impl_->run(input, output, indices, options.pool, options.batch, options.operands);
-      !done)
+  if (auto done = impl_->run(input, output, indices, options.pool, options.batch, options.operands); !done)
     raise(done.error());
 }
 

@@ -150,8 +150,8 @@ class Checker {
     const std::vector<ir::Region> operands = data.operand_regions();
     for (const TaskRanges& cell : tasks.cells) {
       fill_arguments(program.params, program.tables, data.call(0), cell, args.data());
-      const auto done =
-          ir::interpret(program, args, {data.input.region(), data.output.region(), data.indices.region(), operands});
+      const auto done = ir::interpret(
+          program, args, {data.input.region(), data.output.region(), data.indices.region(), operands});
       if (!done) return fmt::format("the interpreter refuses the Program: {}", ir::to_string(done.error()));
     }
     return std::nullopt;

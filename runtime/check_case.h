@@ -52,7 +52,7 @@ struct Case {
   int64_t batch;
   Placed input, output, indices;
   std::vector<Placed> operands;  // of the epilogue
-  bool reads_indices;  // backward: they are an input
+  bool reads_indices;            // backward: they are an input
   // Under the present Program: what the interpreter made of the tasks that it ran, and what all tasks make.
   Results interpreted;
   std::optional<Results> whole;

@@ -36,8 +36,8 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads)
     bytes_per_batch_ += view->with_batch(1).element_count() * view->element_bytes;
 }
 
-ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool,
-                             int64_t batch, ir::Operands operands) const {
+ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,
+                             ir::Operands operands) const {
   const int64_t own_batch = spec_.batch.value_or(1);
   if (batch < 0) batch = own_batch;
   if (batch == 0) return {};
@@ -45,10 +45,11 @@ ir::Result<void> Kernel::run(const void* input, void* output, void* indices, Thr
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
   if (operands.size() != operands_.size())
-    return ir::invalid("run.operands",
-                       "the epilogue takes " + std::to_string(operands_.size()) + " operands, " +
-                           std::to_string(operands.size()) + " were given",
-                       "give one pointer for each array and tensor of the epilogue, in the order of its steps");
+    return ir::invalid(
+        "run.operands",
+        "the epilogue takes " + std::to_string(operands_.size()) + " operands, " +
+            std::to_string(operands.size()) + " were given",
+        "give one pointer for each array and tensor of the epilogue, in the order of its steps");
   Call call{input, output, indices, batch};
   std::copy(operands.begin(), operands.end(), call.operands.begin());
   if (auto checked = check(call); !checked) return checked;

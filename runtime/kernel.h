@@ -50,7 +50,7 @@ class Kernel {
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
   std::vector<MemoryView> operands_;  // of the epilogue
-  int64_t bytes_per_batch_ = 0;  // read and written
+  int64_t bytes_per_batch_ = 0;       // read and written
 };
 
 using KernelPtr = std::shared_ptr<const Kernel>;

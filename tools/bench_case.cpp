@@ -1,6 +1,7 @@
 #include "tools/bench_case.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -26,7 +27,9 @@ void fill(const Buffer& buffer) {
   });
 }
 
-int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, double relative_error) {
+// Of values that come from others of `magnitude`, which may have cancelled out.
+int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, double relative_error,
+                        double magnitude = 0) {
   return ir::with_element_type(dtype, [&]<typename T>(T) {
     int64_t different = 0;
     for (size_t at = 0; at < a.size(); at += sizeof(T)) {
@@ -35,7 +38,7 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
       std::memcpy(&x, a.data() + at, sizeof x);
       std::memcpy(&y, b.data() + at, sizeof y);
       const double error = std::abs(static_cast<double>(x) - static_cast<double>(y));
-      different += !(error <= relative_error * std::abs(static_cast<double>(y)));
+      different += !(error <= relative_error * std::max(magnitude, std::abs(static_cast<double>(y))));
     }
     return different;
   });
@@ -63,27 +66,67 @@ bool has_plain_loop(const frontend::PoolSpec& spec) {
                      [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::pool; });
 }
 
+// Whether an epilogue can be done in place behind the plain loop: nothing in it converts.
+bool has_plain_epilogue(const frontend::PoolSpec& spec) {
+  if (spec.epilogue.empty()) return true;
+  const ir::PoolNest nest = make_nest(spec);
+  const std::vector<ir::View> operands = operand_views(nest);
+  return nest.result_dtype() == spec.dtype &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](const ir::View& view) { return view.dtype == spec.dtype; });
+}
+
+// The largest value that the steps make of data from 1 to 2, about.
+double magnitude_of(const frontend::PoolSpec& spec) {
+  double size = spec.epilogue.empty() ? 0 : 2;
+  for (const ir::EpilogueStep& step : spec.epilogue) {
+    const std::string_view operands = info(step.kind).operands;
+    if (step.kind == ir::StepKind::scale)
+      size = size * std::abs(step.numbers[0]) + std::abs(step.numbers[1]);
+    else if (!operands.empty())
+      size = 2 * size + 2;
+  }
+  return size;
+}
+
+PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
+  PlainEpilogue epilogue;
+  epilogue.is_double = spec.dtype == ir::DType::f64;
+  epilogue.channels_last = spec.layout == frontend::Layout::nhwc;
+  epilogue.channels = spec.channels;
+  int64_t elements = 1, planes = spec.batch.value_or(1) * spec.channels;
+  for (int64_t extent : output_shape(spec)) elements *= extent;
+  epilogue.row = epilogue.channels_last ? spec.channels : elements / planes;
+  epilogue.rows = elements / epilogue.row;
+  for (const ir::EpilogueStep& step : spec.epilogue)
+    epilogue.step[epilogue.steps++] = {static_cast<PlainStepKind>(step.kind), step.numbers[0],
+                                       step.numbers[1], nullptr, nullptr};
+  return epilogue;
+}
+
 }  // namespace
 
 BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
     : kernel_(std::move(kernel)),
       plain_(plain_pool(kernel_->spec())),
+      plain_epilogue_(plain_epilogue(kernel_->spec())),
       from_(input_view(kernel_->spec())),
       to_(output_view(kernel_->spec())),
       threads_(threads) {}
 
 ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel, int threads) {
-  if (kernel->spec().output_dtype || kernel->spec().quantized)
-    return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
-                           "leave output_dtype and scales out");
   if (kernel->spec().batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
+  if (kernel->spec().output_dtype || kernel->spec().quantized || !has_plain_epilogue(kernel->spec()))
+    return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
+                           "leave output_dtype and scales out; give epilogues to float32 or float64 only");
   if (!has_plain_loop(kernel->spec()))
     return ir::unsupported("bench.no_plain_loop", "the plain loop that bench compares with does not do this",
                            "give a forward pooling with windows, int64 indices of the plane, and one layout");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();
+  if (auto ok = bench->make_operands(); !ok) return tl::unexpected(ok.error());
   bench->threads_ = useful_threads(threads, bench->bytes_read() + bench->bytes_written());
   return bench;
 }
@@ -116,11 +159,43 @@ void BenchCase::fill_input() {
   if (!from_.packed()) scatter(from_, kernel_->spec().dtype, packed_input_.data(), strided_input_.data());
 }
 
+ir::Result<void> BenchCase::make_operands() {
+  const frontend::PoolSpec& spec = kernel_->spec();
+  int number = 0;
+  for (const ir::EpilogueStep& step : spec.epilogue) {
+    PlainStep& plain = plain_epilogue_.step[number++];
+    for (char form : info(step.kind).operands) {
+      const bool is_tensor = form == 'T';
+      auto packed = Buffer::allocate(is_tensor ? file_bytes(to_, spec.dtype)
+                                               : static_cast<size_t>(spec.channels * ir::bytes(spec.dtype)));
+      auto strided = Buffer::allocate(is_tensor && !to_.packed() ? tensor_bytes(to_, spec.dtype) : 0);
+      for (const auto* buffer : {&packed, &strided})
+        if (!*buffer) return tl::unexpected(buffer->error());
+      ir::with_element_type(spec.dtype, [&]<typename T>(T) { fill<T>(*packed); });
+      if (strided->size() > 0) scatter(to_, spec.dtype, packed->data(), strided->data());
+      (plain.first ? plain.second : plain.first) = packed->data();
+      packed_operands_.push_back(std::move(*packed));
+      strided_operands_.push_back(std::move(*strided));
+    }
+  }
+  return {};
+}
+
+int64_t BenchCase::bytes_read() const {
+  size_t bytes = packed_input_.size();
+  for (const Buffer& operand : packed_operands_) bytes += operand.size();
+  return static_cast<int64_t>(bytes);
+}
+
 ir::Result<void> BenchCase::run_kernel() const {
   const Buffer& output = to_.packed() ? packed_output_ : strided_output_;
   const Buffer& indices = to_.packed() ? packed_indices_ : strided_indices_;
+  std::array<const void*, ir::most_operands> operands = {};
+  for (size_t i = 0; i < packed_operands_.size(); ++i)
+    operands[i] = (strided_operands_[i].size() > 0 ? strided_operands_ : packed_operands_)[i].data();
   return kernel_->run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(),
-                      kernel_->spec().return_indices ? indices.data() : nullptr);
+                      kernel_->spec().return_indices ? indices.data() : nullptr, nullptr, -1,
+                      std::span(operands).first(packed_operands_.size()));
 }
 
 void BenchCase::run_plain() const {
@@ -129,19 +204,38 @@ void BenchCase::run_plain() const {
   in_parallel(threads_, plain_tasks(plain_), [&](int64_t begin, int64_t end) {
     tools::run_plain(plain_, packed_input_.data(), packed_output_.data(), indices, begin, end);
   });
+  if (plain_epilogue_.steps == 0) return;
+  in_parallel(threads_, plain_epilogue_.rows, [&](int64_t begin, int64_t end) {
+    run_plain_epilogue(plain_epilogue_, packed_output_.data(), begin, end);
+  });
 }
 
 void BenchCase::run_copy(bool streaming) const {
-  // Output and indices are one stream after the other: a part of the work of each thread for each.
+  // Each stream that is read goes to each that is written, in shares by their sizes: a part of the work of
+  // each thread for each.
+  std::vector<const Buffer*> sources = {&packed_input_};
+  for (const Buffer& operand : packed_operands_) sources.push_back(&operand);
+  const size_t read = static_cast<size_t>(bytes_read()), written = static_cast<size_t>(bytes_written());
   in_parallel(threads_, threads_, [&](int64_t begin, int64_t) {
     const auto part = static_cast<size_t>(begin), parts = static_cast<size_t>(threads_);
-    const size_t written = packed_output_.size() + packed_indices_.size();
-    const size_t for_output = packed_input_.size() * packed_output_.size() / written / 64 * 64;
-    copy_part({packed_input_.data(), for_output, packed_output_.data(), packed_output_.size()}, part, parts,
-              streaming);
-    copy_part({packed_input_.data() + for_output, packed_input_.size() - for_output, packed_indices_.data(),
-               packed_indices_.size()},
-              part, parts, streaming);
+    size_t written_before = 0;
+    for (const Buffer* to : {&packed_output_, &packed_indices_}) {
+      size_t read_before = 0;
+      for (const Buffer* from : sources) {
+        const auto share = [](const Buffer& of, size_t before, size_t size, size_t all) {
+          const auto at = [&](size_t bytes) {
+            return static_cast<size_t>(double(of.size()) * double(bytes) / double(all)) / 64 * 64;
+          };
+          return std::span(of.data() + at(before),
+                           (before + size == all ? of.size() : at(before + size)) - at(before));
+        };
+        const auto input = share(*from, written_before, to->size(), written);
+        const auto output = share(*to, read_before, from->size(), read);
+        copy_part({input.data(), input.size(), output.data(), output.size()}, part, parts, streaming);
+        read_before += from->size();
+      }
+      written_before += to->size();
+    }
   });
 }
 
@@ -175,7 +269,8 @@ ir::Result<int64_t> BenchCase::differences() {
   const auto ours = run_once();
   if (!ours) return tl::unexpected(ours.error());
   run_plain();
-  return count_different(ours->output, packed_output_, kernel_->spec().dtype, relative_bound()) +
+  return count_different(ours->output, packed_output_, kernel_->spec().dtype, relative_bound(),
+                         magnitude_of(kernel_->spec())) +
          count_different(ours->indices, packed_indices_, ir::DType::i64, 0);
 }
 
@@ -188,7 +283,8 @@ ir::Result<BenchCase::Theirs> BenchCase::theirs() const {
 ir::Result<int64_t> BenchCase::differences_from(const Theirs& theirs) const {
   const auto ours = run_once();
   if (!ours) return tl::unexpected(ours.error());
-  return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound());
+  return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound(),
+                         magnitude_of(kernel_->spec()));
 }
 
 }  // namespace pooljit::tools

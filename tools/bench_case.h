@@ -8,6 +8,7 @@
 #include "runtime/compile.h"
 #include "tools/bandwidth.h"
 #include "tools/buffer.h"
+#include "tools/plain_epilogue.h"
 #include "tools/plain_pool.h"
 #include "tools/view.h"
 
@@ -37,7 +38,7 @@ class BenchCase {
   ir::Result<Theirs> theirs() const;
   ir::Result<int64_t> differences_from(const Theirs& theirs) const;
 
-  int64_t bytes_read() const { return static_cast<int64_t>(packed_input_.size()); }
+  int64_t bytes_read() const;
   int64_t bytes_written() const {
     return static_cast<int64_t>(packed_output_.size() + packed_indices_.size());
   }
@@ -46,6 +47,7 @@ class BenchCase {
  private:
   BenchCase(runtime::KernelPtr kernel, int threads);
   ir::Result<void> allocate();
+  ir::Result<void> make_operands();
   void fill_input();
   struct Outputs {
     Buffer output, indices;  // packed
@@ -55,11 +57,13 @@ class BenchCase {
 
   runtime::KernelPtr kernel_;
   PlainPool plain_;
+  PlainEpilogue plain_epilogue_;
   FileView from_, to_;
   int threads_;
   // What the plain loop and the copy work on; the kernel too, unless the spec has strides.
   Buffer packed_input_, packed_output_, packed_indices_;
   Buffer strided_input_, strided_output_, strided_indices_;
+  std::vector<Buffer> packed_operands_, strided_operands_;  // of the epilogue; strided: tensors only
 };
 
 }  // namespace pooljit::tools

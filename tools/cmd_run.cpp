@@ -1,4 +1,6 @@
 // `pooljit run`: npy in, npy out.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "runtime/compile.h"
@@ -16,7 +18,8 @@ namespace {
 
 struct RunArguments {
   std::string spec, input, output, indices;
-  std::string onnx, node;  // instead of the spec
+  std::vector<std::string> operands;  // of the epilogue
+  std::string onnx, node;             // instead of the spec
   std::vector<std::string> dims;
   Options options;
 };
@@ -48,6 +51,29 @@ ir::Result<Buffer> read_indices(const std::string& path, const frontend::PoolSpe
   auto file = read_npy(path, spec.index_dtype, view.shape);
   if (!file) return tl::unexpected(file.error());
   return to_tensor(view, spec.index_dtype, std::move(*file));
+}
+
+// What the epilogue takes: arrays of one number per channel, and tensors like the output.
+ir::Result<std::vector<Buffer>> read_operands(const std::vector<std::string>& paths,
+                                              const frontend::PoolSpec& spec) {
+  const std::vector<ir::View> views = operand_views(make_nest(spec));
+  if (paths.size() != views.size())
+    return ir::invalid(
+        "run.operands",
+        fmt::format("the epilogue takes {} operands, {} are given", views.size(), paths.size()),
+        "give --operand once for each array and tensor of the epilogue, in the order of its steps");
+  std::vector<Buffer> operands;
+  for (const ir::EpilogueStep& step : spec.epilogue)
+    for (char form : info(step.kind).operands) {
+      const size_t number = operands.size();
+      const FileView view = form == 'T' ? output_view(spec) : FileView{{spec.channels}, {1}};
+      auto file = read_npy(paths[number], views[number].dtype, view.shape);
+      if (!file) return tl::unexpected(file.error());
+      auto tensor = to_tensor(view, views[number].dtype, std::move(*file));
+      if (!tensor) return tl::unexpected(tensor.error());
+      operands.push_back(std::move(*tensor));
+    }
+  return operands;
 }
 
 ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view, ir::DType dtype,
@@ -96,7 +122,13 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   for (const auto* buffer : {&input, &output, &indices})
     if (!*buffer) return tl::unexpected(buffer->error());
 
-  auto ok = (*kernel)->run(input->data(), output->data(), has_indices ? indices->data() : nullptr);
+  const auto operands = read_operands(arguments.operands, spec);
+  if (!operands) return tl::unexpected(operands.error());
+  std::vector<const void*> pointers;
+  for (const Buffer& operand : *operands) pointers.push_back(operand.data());
+
+  auto ok = (*kernel)->run(input->data(), output->data(), has_indices ? indices->data() : nullptr, nullptr,
+                           -1, pointers);
   if (ok) ok = write_npy(files, *output_file, to, output_dtype(spec), *output);
   if (ok && wants_indices) ok = write_npy(files, *indices_file, to, spec.index_dtype, *indices);
   if (ok) ok = files.commit();
@@ -129,6 +161,9 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--output", arguments->output, "npy file to write")->required();
   command->add_option("--indices", arguments->indices,
                       "npy file to write the indices to; backward and unpool read it");
+  command->add_option(
+      "--operand", arguments->operands,
+      "npy file of an array or tensor that the epilogue takes; once for each, in their order");
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);

@@ -117,8 +117,10 @@ Broken read_descriptor(const Word& word, Problem& problem) {
 
 Broken read_one_dtype(const Word& word, ir::DType& result) {
   const auto dtype = benchdnn_dtype(word.text);
-  if (!dtype) return broken(Rule::value, fmt::format("got {}", quote(word.text, word.at)),
-                            "f32, f64, f16, bf16, s8, u8 or s32 expected").value();
+  if (!dtype)
+    return broken(Rule::value, fmt::format("got {}", quote(word.text, word.at)),
+                  "f32, f64, f16, bf16, s8, u8 or s32 expected")
+        .value();
   result = *dtype;
   return std::nullopt;
 }

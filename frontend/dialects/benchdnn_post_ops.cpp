@@ -20,8 +20,8 @@ constexpr Choosable<ir::DType> dtypes[] = {
 // How many elements the second operand of a binary post-op has.
 enum class Policy : uint8_t { number, channel, tensor };
 constexpr Choosable<Policy> policies[] = {
-    {"per_oc", Policy::channel}, {"per_dim_1", Policy::channel}, {"2", Policy::channel},
-    {"per_tensor", Policy::tensor}, {"common", Policy::number},  {"0", Policy::number},
+    {"per_oc", Policy::channel},    {"per_dim_1", Policy::channel}, {"2", Policy::channel},
+    {"per_tensor", Policy::tensor}, {"common", Policy::number},     {"0", Policy::number},
 };
 
 // Post-ops that are steps. The first row of a step prints it.
@@ -44,8 +44,9 @@ constexpr PostOp table[] = {
 using Fields = FixedList<Word, 5>;  // between colons
 
 Broken refuse(Rule rule, const Word& word) {
-  return broken(rule, fmt::format("got the post-op {}", quote(word.text, word.at)),
-                "relu, clip:LO:HI, linear:A:B, add:DT:per_tensor, add:f32:per_oc and mul:f32:per_oc are steps")
+  return broken(
+             rule, fmt::format("got the post-op {}", quote(word.text, word.at)),
+             "relu, clip:LO:HI, linear:A:B, add:DT:per_tensor, add:f32:per_oc and mul:f32:per_oc are steps")
       .value();
 }
 
@@ -80,8 +81,8 @@ Broken read_binary(const Word& word, const Fields& fields, const PoolSpec& spec,
   if (!dtype) return refuse(Rule::benchdnn, word);
   const Word of_all{"common", 0};
   const Word& named = fields.size() < 3 ? of_all : fields[2];
-  const auto policy =
-      std::find_if(std::begin(policies), std::end(policies), [&](const auto& row) { return row.name == named.text; });
+  const auto policy = std::find_if(std::begin(policies), std::end(policies),
+                                   [&](const auto& row) { return row.name == named.text; });
   const bool has_layout = fields.size() > 3 && fields[3].text != "any";
   if (policy == std::end(policies) || has_layout) return refuse(Rule::unsupported_option, word);
   const auto row = std::find_if(std::begin(table), std::end(table), [&](const PostOp& post_op) {

@@ -114,7 +114,11 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
 }  // namespace
 
 Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer)
-    : nest_(nest), b_(builder), reducer_(reducer), rule_(ir::index_rule(nest)), operands_(operand_views(nest)) {
+    : nest_(nest),
+      b_(builder),
+      reducer_(reducer),
+      rule_(ir::index_rule(nest)),
+      operands_(operand_views(nest)) {
   for (const NestDim& dim : nest.dims) plans_.push_back(plan_of(nest, dim));
 }
 

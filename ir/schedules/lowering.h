@@ -74,7 +74,7 @@ struct Lanes {
   std::vector<int64_t>
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
-  bool are_columns = false;  // neighbours along the innermost dimension, not channels
+  bool are_columns = false;    // neighbours along the innermost dimension, not channels
   // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
@@ -142,8 +142,8 @@ class Lowering {
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
 
   // --- results
-  // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that are
-  // written.
+  // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that
+  // are written.
   template <typename Move>
   void for_each_output(Cursor& cursor, const Move& move) const {
     move(cursor.output, nest_.output);

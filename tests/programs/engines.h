@@ -43,6 +43,7 @@ struct Case {
   int64_t begin = 0, count = 0;       // of every task
   std::vector<Expected> places = {};  // in the output; bytes outside of them are compared as they are
   std::string may_refuse = {};        // an error id with which passes and back ends may decline
+  std::vector<std::vector<uint8_t>> operands = {};
 };
 
 struct Outputs {
@@ -62,6 +63,8 @@ class Arguments {
     map_ = {{static_cast<int64_t>(c.input.size())},
             {static_cast<int64_t>(c.output_bytes)},
             {static_cast<int64_t>(c.index_bytes)}};
+    for (const std::vector<uint8_t>& operand : c.operands) regions_.push_back({std::ssize(operand)});
+    map_.operands = regions_;
     for (const ir::Param& param : program.params) words_.push_back(word(c, program, param));
   }
   std::span<const uint64_t> words() const { return words_; }
@@ -90,6 +93,7 @@ class Arguments {
   }
 
   Outputs outputs_;
+  std::vector<ir::Region> regions_;  // of the operands
   ir::MemoryMap map_;
   std::vector<uint64_t> words_;
 };

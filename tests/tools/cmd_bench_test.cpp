@@ -36,6 +36,22 @@ TEST(Bench, JsonHoldsEveryNumber) {
   EXPECT_DOUBLE_EQ(report["bytes_per_second"].get<double>() * call, 2 * 16 * (400 * 4 + 100 * 12));
 }
 
+TEST(Bench, EpiloguesAreMeasuredAgainstAPassOfTheirOwn) {
+  const TempFolder folder;
+  for (const char* spec :
+       {"max_pool2d(float32[2,19,20,21], kernel_size=2, epilogue=[relu, clamp(0,1.5), scale_channel, add])",
+        "max_pool2d(float64[2,19,20,21]:nhwc, kernel_size=2, epilogue=[add, mul_channel, add_channel])",
+        "avg_pool2d(float32[2,19,20,21]:nhwc, kernel_size=3, epilogue=[scale(2,-3), scale_channel])",
+        "max_pool2d(float32[2,19,20,21], kernel_size=2, output_strides=[10000,1,500,40], epilogue=[add])"}) {
+    const Outcome outcome = shell(std::string("$P bench '") + spec + "' --threads 1 --json", folder);
+    ASSERT_EQ(outcome.exit, 0) << spec << outcome.out << outcome.err;
+    const auto report = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(report["differences_to_plain_loop"], 0) << spec;
+    EXPECT_GT(report["bytes_read"], 2 * 19 * 20 * 21 * 4) << spec;
+    EXPECT_GT(report["copy"]["median_seconds"], 0) << spec;
+  }
+}
+
 TEST(Bench, TextNamesWhatWasMeasured) {
   const TempFolder folder;
   const std::string backend(jit::backends().back().text);

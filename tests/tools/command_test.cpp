@@ -154,6 +154,31 @@ TEST(Command, RunScattersIntoStrides) {
       {5, 7, 13, 15, 21, 23, 29, 31});
 }
 
+TEST(Command, RunReadsWhatTheEpilogueTakes) {
+  for (const std::string layout : {"", ":nhwc"}) {
+    const bool is_last = !layout.empty();
+    const TempFolder folder;
+    write_file(folder / "x.npy", counting<float>(ir::DType::f32, {1, 2, 2, 2}));
+    write_file(folder / "a.npy", npy_header(ir::DType::f32, {2}) + bytes_of(std::vector<float>{10, 20}));
+    write_file(folder / "b.npy", npy_header(ir::DType::f32, {2}) + bytes_of(std::vector<float>{0.5, 0.25}));
+    write_file(folder / "y.npy", counting<double>(ir::DType::f64, {1, 2, 2, 2}));
+    const Outcome outcome =
+        shell("$P run 'max_pool2d(float32[1,2,2,2]" + layout +
+                  ", kernel_size=1, epilogue=[scale_channel, add(float64)], output_strides=[90,40,10,2])'"
+                  " --input $T/x.npy --output $T/z.npy --operand $T/a.npy --operand $T/b.npy "
+                  "--operand $T/y.npy",
+              folder);
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    std::vector<float> expected;
+    for (int i = 0; i < 8; ++i) {
+      const int channel = is_last ? i % 2 : i / 4;
+      expected.push_back(static_cast<float>(i * (channel == 0 ? 10 : 20) + i) +
+                         (channel == 0 ? 0.5F : 0.25F));
+    }
+    EXPECT_EQ(read_file(folder / "z.npy"), npy_header(ir::DType::f32, {1, 2, 2, 2}) + bytes_of(expected));
+  }
+}
+
 TEST(Command, AnEmptyBatchGivesAnEmptyFile) {
   expect_run<float>("max_pool2d(float32[0,2,4,4], kernel_size=2)",
                     counting<float>(ir::DType::f32, {0, 2, 4, 4}), ir::DType::f32, {0, 2, 2, 2}, {});

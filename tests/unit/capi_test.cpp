@@ -107,6 +107,27 @@ TEST(CApi, RunRefusesIndicesAndOverlap) {
   EXPECT_EQ(output[0], -1);
 }
 
+TEST(CApi, RunOperandsGivesTheEpilogueWhatItTakes) {
+  const Kernel plain_kernel(spec);
+  const Kernel kernel("max_pool2d(float32[1,1,4,4], kernel_size=2, epilogue=[scale_channel, add])");
+  ASSERT_EQ(kernel.code, POOLJIT_OK) << pooljit_last_error();
+  const float input[16] = {1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4}, a = 10, b = 5, addend[4] = {100, 200, 300, 400};
+  float output[4] = {-1, -1, -1, -1};
+  const void* const operands[] = {&a, &b, addend};
+  EXPECT_EQ(pooljit_run(kernel.kernel, input, output, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.operands");
+  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, 2), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.operands");
+  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, -1), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.operands");
+  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, nullptr, 3), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(output[0], -1);
+  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, 3), POOLJIT_OK);
+  EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{115, 225, 335, 445}));
+  EXPECT_EQ(pooljit_run_operands(plain_kernel.kernel, input, output, nullptr, nullptr, 0), POOLJIT_OK);
+}
+
 TEST(CApi, AnEmptyBatchNeedsNoBuffers) {
   const Kernel kernel("max_pool2d(float32[0,1,2,4], kernel_size=2)");
   ASSERT_EQ(kernel.code, POOLJIT_OK);

@@ -168,7 +168,7 @@ std::string values_text(ir::DType dtype, const std::vector<uint8_t>& bytes) {
 }
 
 // What every engine leaves in the output, or what is wrong. Keys: input (a dtype and values), output (a dtype
-// and how many), count, program (a file beside this one's expectations).
+// and how many), count, operand 0 and so on (as input), program (a file beside this one's expectations).
 std::string run_text(const GoldenKeys& keys, const ir::Program& program) {
   const auto key = [&](const std::string& name) {
     const auto found = keys.find(name);
@@ -183,6 +183,8 @@ std::string run_text(const GoldenKeys& keys, const ir::Program& program) {
   if (dtype == std::end(ir::dtype_table)) return "no such dtype: " + dtype_name;
   Case c{"", program, bytes_of(key("input")), elements * static_cast<size_t>(ir::bytes(dtype->dtype))};
   if (const std::string count = key("count"); !count.empty()) c.count = std::stoll(count);
+  for (int number = 0; keys.contains(fmt::format("operand {}", number)); ++number)
+    c.operands.push_back(bytes_of(key(fmt::format("operand {}", number))));
   std::string text;
   for (const ir::IsaInfo& isa : ir::isa_table) {
     c.program.isa = isa.isa;

@@ -215,25 +215,27 @@ Axis indices() {
                             {"nhwc with batch", kind(DType::i64, IndexScope::nhwc_batch)}});
 }
 
-// One of each row of ir/epilogue.def, and some in a row. After the dtypes, which say whether there are integers to
-// requantize to.
+// One of each row of ir/epilogue.def, and some in a row. After the dtypes, which say whether there are
+// integers to requantize to.
 Axis epilogues() {
   using ir::StepKind;
   const auto steps = [](std::vector<ir::EpilogueStep> all) {
     return [=](PoolSpec& s) {
       s.epilogue = all;
-      const auto makes_integers = [](const ir::EpilogueStep& step) { return step.kind == StepKind::requantize; };
+      const auto makes_integers = [](const ir::EpilogueStep& step) {
+        return step.kind == StepKind::requantize;
+      };
       if (std::any_of(all.begin(), all.end(), makes_integers) && ir::is_float(output_dtype(s)))
         s.output_dtype = ir::DType::u8;
     };
   };
   Axis axis = {"epilogue", {{"none", [](PoolSpec&) {}, 16}}};
   for (const ir::StepInfo& row : ir::step_table)
-    axis.settings.push_back({std::string(row.text), steps({{row.kind, {0.75, 3}}})});
-  const ir::EpilogueStep relu{StepKind::relu}, channels{StepKind::scale_channel}, add{StepKind::add},
-      scale{StepKind::scale, {-0.3, 1.7}}, clamp{StepKind::clamp, {-1, 60}},
-      requantize{StepKind::requantize, {0.1, 3}}, add_floats{StepKind::add, {}, ir::DType::f32},
-      add_integers{StepKind::add, {}, ir::DType::i32};
+    axis.settings.push_back({std::string(row.text), steps({{row.kind, {0.75, 3}, {}}})});
+  const ir::EpilogueStep relu{StepKind::relu, {}, {}}, channels{StepKind::scale_channel, {}, {}},
+      add{StepKind::add, {}, {}}, scale{StepKind::scale, {-0.3, 1.7}, {}},
+      clamp{StepKind::clamp, {-1, 60}, {}}, requantize{StepKind::requantize, {0.1, 3}, {}},
+      add_floats{StepKind::add, {}, ir::DType::f32}, add_integers{StepKind::add, {}, ir::DType::i32};
   axis.settings.push_back({"scale and clamp", steps({scale, clamp})});
   axis.settings.push_back({"residual", steps({channels, add, relu})});
   axis.settings.push_back({"requantized residual", steps({scale, requantize, add, requantize})});
