@@ -101,6 +101,17 @@ std::vector<Choice> layouts() {
   return columns;
 }
 
+std::vector<Choice> epilogues() {
+  std::vector<Choice> columns;
+  for (const ir::StepInfo& row : ir::step_table) {
+    const bool makes_integers = row.kind == ir::StepKind::requantize;
+    columns.push_back({std::string(row.text), "float32", "",
+                       fmt::format(", epilogue=[{}{}]{}", row.text, row.numbers > 0 ? "(0.5,3)" : "",
+                                   makes_integers ? ", output_dtype=uint8" : "")});
+  }
+  return columns;
+}
+
 std::vector<Choice> indices(std::string_view dtype) {
   std::vector<Choice> columns;
   for (const char* scope : {"plane", "tensor", "nhwc", "nhwc_batch", "window"})
@@ -123,6 +134,7 @@ std::string supported_tables() {
     (op->allows(frontend::Key::return_indices) ? makes : reads).push_back(op);
   std::string text = "### Dtypes\n\n" + table(plain, dtypes("")) + "\n" + table(quantized, dtypes("q"));
   text += "\n### Layouts\n\n" + table(plain, layouts());
+  text += "\n### Epilogues\n\n" + table(plain, epilogues());
   for (const char* dtype : {"int64", "int32", "uint8"}) {
     text += fmt::format("\n### Indices of {}\n\n", dtype);
     text += table(makes, asked_for(indices(dtype))) + "\n" + table(reads, indices(dtype));

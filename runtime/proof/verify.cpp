@@ -131,6 +131,9 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   if (code.info.nest.direction != ir::Direction::forward ||
       !(ir::is_extremum(code.info.nest) || ir::is_linear(code.info.nest)))
     return ir::unsupported("prove.unsupported", "no probes decide this reduction");
+  if (!code.info.nest.epilogue.empty())
+    return ir::unsupported("prove.unsupported", "no probes decide an epilogue",
+                           "verify the spec without it: the windows are the same");
   Proof proof;
   proof.spec = frontend::print(spec);
   proof.backend = code.info.backend;

@@ -86,9 +86,10 @@ def parse(text):
     if not match:
         raise ValueError(f"not a canonical spec: {text}")
     op, rank, suffix, dtype, shape, layout, rest = match.groups()
-    # nan=propagate and the like are bare words; the rest are Python literals.
+    # nan=propagate and the like are bare words, steps of an epilogue stay text; the rest are Python literals.
     call = ast.parse(f"f({rest or ''})", mode="eval").body
-    fields = {k.arg: k.value.id if isinstance(k.value, ast.Name) else ast.literal_eval(k.value)
+    fields = {k.arg: k.value.id if isinstance(k.value, ast.Name)
+              else ast.unparse(k.value) if k.arg == "epilogue" else ast.literal_eval(k.value)
               for k in call.keywords}
     return Spec(text.strip(), OPERATORS.get(op + suffix, op + suffix), int(rank), dtype,
                 tuple(int(n) for n in shape.split(",")), layout, fields, op.startswith("adaptive"), bool(suffix))
@@ -106,6 +107,8 @@ def not_in_torch(spec):
         return "another operator"
     if spec.dtype not in DTYPES or "output_dtype" in spec.fields:
         return "another dtype"
+    if "epilogue" in spec.fields:
+        return "an epilogue"
     if not {spec.layout, spec.fields.get("output_layout")} <= PACKED:
         return "a blocked layout"
     if {"index_dtype", "index_scope"} & spec.fields.keys():
