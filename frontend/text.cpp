@@ -37,7 +37,10 @@ class Parser {
     return std::move(error_);
   }
 
-  bool parse(Terms& terms) { return expect('[') && read_terms(terms, ']'); }
+  bool parse(Terms& terms) {
+    const char close = accept('[') ? ']' : ')';
+    return (close == ']' || expect('(')) && read_terms(terms, close);
+  }
 
  private:
   bool read_call(Call& call) {

@@ -82,7 +82,9 @@ class Arguments {
       case ir::Param::Role::indices:
         return address(outputs_.indices.data());
       case ir::Param::Role::operand:
-        return address(c.operands.at(static_cast<size_t>(param.number)).data());
+        return param.number < std::ssize(c.operands)
+                   ? address(c.operands[static_cast<size_t>(param.number)].data())
+                   : 0;
       case ir::Param::Role::table:
         return address(program.tables[static_cast<size_t>(param.number)].data());
       case ir::Param::Role::begin:
