@@ -23,8 +23,10 @@ class Steps {
         const Value low = b_.binary(Op::max, number(step.numbers[0]), x);
         return b_.binary(Op::min, number(step.numbers[1]), low);
       }
-      case StepKind::scale:
-        return b_.binary(Op::add, b_.binary(Op::mul, x, number(step.numbers[0])), number(step.numbers[1]));
+      case StepKind::scale: {
+        const Value scaled = b_.binary(Op::mul, x, number(step.numbers[0]));
+        return b_.binary(Op::add, scaled, number(step.numbers[1]));
+      }
       case StepKind::scale_channel: {
         const Value scaled = b_.binary(Op::mul, x, operand());
         return b_.binary(Op::add, scaled, operand());

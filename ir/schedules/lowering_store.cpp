@@ -25,7 +25,8 @@ Value Lowering::load_operand(const Address& address, const View& view, const Lan
     return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
                       std::vector<int64_t>(static_cast<size_t>(lanes.count), 0));
   if (lanes.stored.empty()) return b_.load(type, address);
-  return b_.load(type, address, b_.vmask(type.mask_of(), lanes.stored), b_.vconst_splat(type, 0));
+  const Value mask = b_.vmask(type.mask_of(), lanes.stored);
+  return b_.load(type, address, mask, b_.vconst_splat(type, 0));
 }
 
 // Index of the origin of lane 0's window.
