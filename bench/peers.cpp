@@ -84,7 +84,8 @@ ir::Result<Row> compare(const tools::Problem& problem, const Arguments& argument
   const auto text = vary(problem.spec, arguments);
   if (!text) return tl::unexpected(text.error());
   if (const auto spec = frontend::parse_spec(*text); !can_compare(*spec))
-    return ir::unsupported("bench.peer", "peers are compared on packed forward batches without indices and epilogues");
+    return ir::unsupported("bench.peer",
+                           "peers are compared on packed forward batches without indices and epilogues");
   const auto kernel = runtime::compile(*text, arguments.engine);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = tools::BenchCase::make(*kernel, runtime::thread_count(arguments.engine));
