@@ -9,10 +9,12 @@
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
+#include "ir/reference.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"
 #include "runtime/cpu_features.h"
 #include "runtime/crash_context.h"
+#include "runtime/elements.h"
 #include "runtime/engines.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/native_code.h"
@@ -52,7 +54,8 @@ class Checker {
     note_skipped();
     for (const ir::IsaInfo& isa : ir::isa_table) {
       if (!is_wanted(isa)) continue;
-      const std::vector<ir::Schedule> schedules = ir::enumerate_schedules(nest_, isa.isa);
+      const std::vector<ir::Schedule> schedules = schedules_for(isa.isa);
+      if (auto done = try_given_schedule(isa.isa); !done) return tl::unexpected(done.error());
       for (size_t i = 0; i < schedules.size(); ++i) {
         if (options_.schedules == CheckOptions::Schedules::best && i > 0) break;
         if (Failure failure = check_schedule(isa.isa, schedules, i)) {
@@ -61,6 +64,7 @@ class Checker {
         }
       }
     }
+    if (!elements_.empty()) note_reference();
     return report_;
   }
 
@@ -80,18 +84,63 @@ class Checker {
   }
 
   ir::Result<void> make_cases() {
-    for (const DataKind kind : data_kinds(nest_)) {
-      const size_t number = cases_.size();
-      const int64_t batch = batch_of(number);
-      auto made = Case::make(nest_, kind, batch, options_.seed * 1000 + number);
-      if (!made) return tl::unexpected(made.error());
-      cases_.push_back(std::move(*made));
-      report_.max_batch = std::max(report_.max_batch, batch);
+    const std::optional<DataKind> only = find_data_kind(options_.data);
+    if (!only && !options_.data.empty()) return make_given_case();
+    const std::span<const DataKind> kinds = data_kinds(nest_);
+    if (only && std::ranges::find(kinds, *only) == kinds.end())
+      return ir::invalid("check.data", fmt::format("{} input has no data \"{}\"",
+                                                   ir::info(nest_.input.dtype).spec_name, options_.data));
+    for (size_t number = 0; number < kinds.size(); ++number) {
+      if (only && *only != kinds[number]) continue;
+      auto made =
+          add_case(Case::make(nest_, kinds[number], batch_of(number), options_.seed * 1000 + number));
+      if (!made) return made;
     }
     return {};
   }
 
+  // The spec's own batch, on these elements.
+  ir::Result<void> make_given_case() {
+    auto elements = parse_elements(nest_.input.dtype, options_.data);
+    if (!elements) return tl::unexpected(elements.error());
+    elements_ = std::move(*elements);
+    const int64_t batch = std::max<int64_t>(spec_.batch.value_or(1), 1);
+    return add_case(Case::make(nest_, DataKind::plain, batch, options_.seed * 1000, elements_));
+  }
+
+  ir::Result<void> add_case(ir::Result<Case> made) {
+    if (!made) return tl::unexpected(made.error());
+    report_.max_batch = std::max(report_.max_batch, made->batch);
+    cases_.push_back(std::move(*made));
+    return {};
+  }
+
+  void note_reference() {
+    const Case& data = cases_[0];
+    data.clear_outputs(0);
+    const Call call = data.call(0);
+    ir::evaluate(nest_, data.batch, call.input, call.output, call.indices);
+    const auto line = [&](std::string_view what, const ir::View& view, const Placed& placed) {
+      report_.reference +=
+          fmt::format("{}: {}\n", what, print_elements(placed.view, view.dtype, placed.at[0].bytes()));
+    };
+    line("output", nest_.output, data.output);
+    if (nest_.indices && !data.reads_indices) line("indices", *nest_.indices, data.indices);
+  }
+
   // --- what runs
+
+  std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
+    if (options_.schedule) return {*options_.schedule};
+    return ir::enumerate_schedules(nest_, isa);
+  }
+
+  // One that was given may not suit the nest, which is no failure.
+  ir::Result<void> try_given_schedule(ir::Isa isa) const {
+    if (!options_.schedule) return {};
+    const auto program = ir::lower(nest_, *options_.schedule, isa);
+    return program ? ir::Result<void>() : tl::unexpected(program.error());
+  }
 
   bool is_wanted(const ir::IsaInfo& isa) const { return !options_.isa || *options_.isa == isa.isa; }
 
@@ -107,6 +156,7 @@ class Checker {
   // LLVM takes milliseconds per Program: a sampled check gives it one schedule per ISA.
   bool takes_part(const EngineInfo& engine, size_t schedule, size_t schedules) const {
     if (!engine.is_native || !is_built(engine.engine)) return false;
+    if (options_.backend && *options_.backend != engine.engine) return false;
     return !is_sampled() || engine.engine != Engine::llvm || schedule == options_.seed % schedules;
   }
 
@@ -253,6 +303,7 @@ class Checker {
   frontend::PoolSpec spec_;
   ir::PoolNest nest_;
   CheckOptions options_;
+  std::vector<uint64_t> elements_;  // given ones
   std::vector<Case> cases_;
   CheckReport report_;
 };
@@ -271,8 +322,8 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
 std::string print(const CheckReport& report) {
   std::string text = fmt::format("{}: {}\n", report.ok() ? "ok" : "FAILED", report.spec);
   if (report.ok())
-    text += fmt::format("    {} Programs, {} runs, batches 1 to {}\n", report.programs, report.runs,
-                        report.max_batch);
+    text += fmt::format("    {} Programs, {} runs, batches 1 to {}\n{}", report.programs, report.runs,
+                        report.max_batch, report.reference);
   else
     text += report.failure + "\n";
   for (const std::string& line : report.skipped) text += fmt::format("    not run: {}\n", line);

@@ -18,6 +18,8 @@
 
 #include "ir/error.h"
 #include "ir/isa.h"
+#include "ir/schedule.h"
+#include "runtime/engines.h"
 
 namespace pooljit::runtime {
 
@@ -31,7 +33,12 @@ struct CheckOptions {
     // make, the oracle judges.
     some,
   } schedules = Schedules::all;
-  std::optional<ir::Isa> isa = {};  // only this one; absent: all
+  std::optional<ir::Isa> isa = {};            // only this one; absent: all
+  std::optional<ir::Schedule> schedule = {};  // only this one
+  std::optional<Engine> backend = {};         // of the back ends, only this one
+  // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
+  // which are repeated if there are fewer; empty: all kinds.
+  std::string data = {};
 };
 
 struct CheckReport {
@@ -43,10 +50,11 @@ struct CheckReport {
   std::vector<std::string> skipped;
   // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.
   std::string failure;
+  std::string reference;  // with given elements: what the oracle makes of them, a line per tensor
   bool ok() const { return failure.empty(); }
 };
 
-// Errors: those of parse_spec; "system.memory".
+// Errors: those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
 // For people, ending with a newline: one line if all agree.

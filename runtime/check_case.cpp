@@ -70,7 +70,8 @@ ir::Result<Placed> Placed::make(const MemoryView& view) {
   return Placed(view, std::move(*back), std::move(*front));
 }
 
-ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed) {
+ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed,
+                            std::span<const uint64_t> elements) {
   const std::array views = {input_view(nest, batch), output_view(nest, batch), indices_view(nest, batch)};
   for (const MemoryView& view : views)
     if (view.span_bytes() > most_bytes)
@@ -80,6 +81,7 @@ ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t bat
   for (const auto* made : {&input, &output, &indices})
     if (!*made) return tl::unexpected(made->error());
   fill_input(views[0], nest.input.dtype, kind, seed, input->at[0].bytes());
+  if (!elements.empty()) put_elements(views[0], nest.input.dtype, elements, input->at[0].bytes());
   std::ranges::copy(input->at[0].bytes(), input->at[1].data());
   const bool reads_indices = nest.is_backward();
   if (reads_indices && nest.indices) {
@@ -88,7 +90,7 @@ ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t bat
   }
   auto operands = make_operands(nest, kind, batch, seed);
   if (!operands) return tl::unexpected(operands.error());
-  return Case{.kind = kind,
+  return Case{.data = elements.empty() ? runtime::name(kind) : "given",
               .batch = batch,
               .input = std::move(*input),
               .output = std::move(*output),
@@ -136,7 +138,7 @@ std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t plac
   return std::nullopt;
 }
 
-std::string Case::name() const { return fmt::format("data \"{}\", batch {}", runtime::name(kind), batch); }
+std::string Case::name() const { return fmt::format("data \"{}\", batch {}", data, batch); }
 
 double count_taps(const ir::PoolNest& nest) {
   double taps = double(nest.channels) * double(nest.full_taps());

@@ -45,10 +45,11 @@ struct Results {
 
 // One input and all that was made of it.
 struct Case {
-  // Errors: "check.size", "system.memory".
-  static ir::Result<Case> make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed);
+  // The elements, if there are any, take the place of the kind's. Errors: "check.size", "system.memory".
+  static ir::Result<Case> make(const ir::PoolNest& nest, DataKind kind, int64_t batch, uint64_t seed,
+                               std::span<const uint64_t> elements = {});
 
-  DataKind kind;
+  std::string_view data;  // its name
   int64_t batch;
   Placed input, output, indices;
   std::vector<Placed> operands;  // of the epilogue

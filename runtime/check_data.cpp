@@ -133,6 +133,12 @@ std::string_view name(DataKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+std::optional<DataKind> find_data_kind(std::string_view text) {
+  for (const DataKind kind : all_kinds)
+    if (name(kind) == text) return kind;
+  return std::nullopt;
+}
+
 std::span<const DataKind> data_kinds(const ir::PoolNest& nest) {
   return std::span(all_kinds).first(ir::is_float(nest.input.dtype) ? all_kinds.size() : 3);
 }
@@ -151,6 +157,14 @@ void for_each_element(const MemoryView& view, const std::function<void(int64_t)>
       if (at[d] != 0) break;
     }
   }
+}
+
+void put_elements(const MemoryView& view, ir::DType dtype, std::span<const uint64_t> elements,
+                  std::span<std::byte> memory) {
+  size_t number = 0;
+  for_each_element(view, [&](int64_t offset) {
+    put(memory, static_cast<size_t>(offset), dtype, elements[number++ % elements.size()]);
+  });
 }
 
 void fill_input(const MemoryView& view, ir::DType dtype, DataKind kind, uint64_t seed,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,7 @@ enum class DataKind : uint8_t {
   range,    // numbers from tiny to huge: sums that lose digits
 };
 std::string_view name(DataKind kind);
+std::optional<DataKind> find_data_kind(std::string_view name);
 
 // The kinds that mean something for the nest: integers have no `range`.
 std::span<const DataKind> data_kinds(const ir::PoolNest& nest);
@@ -27,6 +29,11 @@ std::span<const DataKind> data_kinds(const ir::PoolNest& nest);
 // same data.
 void fill_input(const MemoryView& view, ir::DType dtype, DataKind kind, uint64_t seed,
                 std::span<std::byte> memory);
+
+// Overwrites the view's elements with these bits, in logical order, from the first again when they are used
+// up.
+void put_elements(const MemoryView& view, ir::DType dtype, std::span<const uint64_t> elements,
+                  std::span<std::byte> memory);
 
 // Calls visit with each element's offset in bytes, in logical order.
 void for_each_element(const MemoryView& view, const std::function<void(int64_t offset)>& visit);

@@ -26,7 +26,7 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file, isa = "all";
+  std::string spec, file, isa = "all", backend = "all", schedule;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
   bool allow_unsupported = false;
@@ -161,10 +161,26 @@ ir::Result<std::optional<ir::Isa>> chosen_isa(const std::string& text) {
   });
 }
 
-ir::Result<Exit> check(CheckArguments arguments) {
+// Narrows the check to what is named.
+ir::Result<void> narrow(const CheckArguments& arguments, runtime::CheckOptions& options) {
   const auto isa = chosen_isa(arguments.isa);
   if (!isa) return tl::unexpected(isa.error());
-  arguments.options.isa = *isa;
+  options.isa = *isa;
+  if (arguments.backend != "all") {
+    const auto choices = runtime::resolve({.backend = arguments.backend});
+    if (!choices) return tl::unexpected(choices.error());
+    options.backend = choices->engine;
+  }
+  if (!arguments.schedule.empty()) {
+    const auto schedule = ir::parse_schedule(arguments.schedule);
+    if (!schedule) return tl::unexpected(schedule.error());
+    options.schedule = *schedule;
+  }
+  return {};
+}
+
+ir::Result<Exit> check(CheckArguments arguments) {
+  if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
   // A file has time for less.
   arguments.options.schedules =
       arguments.schedules.value_or(arguments.file.empty() ? Schedules::all : Schedules::some);
@@ -189,6 +205,13 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();
+  command->add_option("--backend", arguments->backend, "all, or the one back end that is compared: xbyak, llvm")
+      ->capture_default_str();
+  command->add_option("--schedule", arguments->schedule,
+                      "Only this schedule, written as `pooljit show --stage schedule` prints it");
+  command->add_option("--data", arguments->options.data,
+                      "Only this kind of data (plain, ties, special, range), or the input's elements in logical "
+                      "order: '1 -0.5 nan 0x7fc00001'");
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command

@@ -11,10 +11,12 @@
 #include <set>
 
 #include "frontend/pool_spec.h"
+#include "golden.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"
 #include "runtime/check_data.h"
 #include "runtime/crash_context.h"
+#include "runtime/elements.h"
 #include "runtime/guarded_buffer.h"
 
 namespace pooljit::runtime {
@@ -213,6 +215,62 @@ TEST(Check, TensorsTooLargeAreRefusedBeforeMemoryIs) {
   const auto report = check("max_pool2d(float32[1,1024,100000,100000], kernel_size=3)");
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().id, "check.size");
+}
+
+// What a fuzzer prints for a failure: a spec, how it was run and on what. Text: what the oracle makes of given
+// elements.
+std::string checked(test::GoldenKeys keys) {
+  CheckOptions options = {.data = keys["data"]};
+  if (keys.contains("seed")) options.seed = std::stoull(keys["seed"]);
+  if (keys.contains("isa")) options.isa = ir::find_isa(keys["isa"]);
+  if (keys.contains("backend")) options.backend = find_engine(keys["backend"]);
+  if (keys.contains("schedule")) options.schedule = *ir::parse_schedule(keys["schedule"]);
+  const auto report = check(keys["spec"], options);
+  if (!report) return ir::to_string(report.error()) + "\n";
+  return report->ok() ? "ok\n" + report->reference : report->failure + "\n";
+}
+
+TEST(Check, GoldenCases) { test::check_golden("check", checked); }
+
+struct Words {
+  ir::DType dtype;
+  const char* text;
+  std::vector<uint64_t> bits;
+};
+
+TEST(Elements, ReadBackAsTheyArePrinted) {
+  const Words all[] = {
+      {ir::DType::f32, "1 -0 0.1 nan inf", {0x3f800000, 0x80000000, 0x3dcccccd, 0x7fc00000, 0x7f800000}},
+      {ir::DType::f32, "0x7fc00001 -nan", {0x7fc00001, 0xffc00000}},
+      {ir::DType::f16, "1 65504 0x7e01", {0x3c00, 0x7bff, 0x7e01}},
+      {ir::DType::i8, "-128 127", {0x80, 0x7f}},
+      {ir::DType::i64, "-9223372036854775808", {uint64_t{1} << 63}},
+  };
+  for (const Words& words : all) {
+    const auto bits = parse_elements(words.dtype, words.text);
+    ASSERT_TRUE(bits) << words.text;
+    EXPECT_EQ(*bits, words.bits) << words.text;
+    std::string printed;
+    for (const uint64_t element : *bits)
+      printed += (printed.empty() ? "" : " ") + print_element(words.dtype, element);
+    EXPECT_EQ(printed, words.text);
+  }
+}
+
+TEST(Elements, AreRefusedWhereTheDtypeHasNone) {
+  for (const char* text : {"", "256", "-1", "1.5", "0x100", "one"}) {
+    const auto bits = parse_elements(ir::DType::u8, text);
+    ASSERT_FALSE(bits) << text;
+    EXPECT_EQ(bits.error().id, "check.data");
+  }
+}
+
+TEST(Check, DataThatTheDtypeLacksAndSchedulesThatDoNotSuitAreErrors) {
+  constexpr const char* spec = "max_pool2d(uint8[1,3,4,4], kernel_size=2)";
+  EXPECT_EQ(check(spec, {.data = "range"}).error().id, "check.data");
+  CheckOptions options;
+  options.schedule = ir::Schedule{.lanes = 64, .unroll = 99};
+  EXPECT_TRUE(check(spec, options).error().id.starts_with("schedule."));
 }
 
 }  // namespace
