@@ -1,0 +1,21 @@
+// A child process for work that may crash or never end: what it says comes back, and how it ended.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "ir/error.h"
+
+namespace pooljit::runtime {
+
+struct ChildEnd {
+  std::string said;
+  int signal = 0;          // that it died of; 0: it ended by itself
+  bool timed_out = false;  // it was killed
+};
+
+// Forks; the child says what `work` returns and ends at once, without destructors. Signals that faults raise
+// end it, whatever handlers the application has. It ends with its parent. Errors: "system.process".
+ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double seconds);
+
+}  // namespace pooljit::runtime
