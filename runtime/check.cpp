@@ -42,6 +42,20 @@ std::string name(const Subject& subject) {
   return fmt::format("{} {}", ir::info(subject.isa).text, ir::print(subject.schedule));
 }
 
+// What the oracle makes of a case, a line per tensor.
+std::string reference_text(const ir::PoolNest& nest, const Case& data) {
+  data.clear_outputs(0);
+  const Call call = data.call(0);
+  ir::evaluate(nest, data.batch, call.input, call.output, call.indices);
+  std::string text;
+  const auto line = [&](std::string_view what, const ir::View& view, const Placed& placed) {
+    text += fmt::format("{}: {}\n", what, print_elements(placed.view, view.dtype, placed.at[0].bytes()));
+  };
+  line("output", nest.output, data.output);
+  if (nest.indices && !data.reads_indices) line("indices", *nest.indices, data.indices);
+  return text;
+}
+
 class Checker {
  public:
   Checker(frontend::PoolSpec spec, const CheckOptions& options)
@@ -51,6 +65,7 @@ class Checker {
 
   ir::Result<CheckReport> run() {
     if (auto made = make_cases(); !made) return tl::unexpected(made.error());
+    if (!elements_.empty()) report_.reference = reference_text(nest_, cases_[0]);
     note_skipped();
     for (const ir::IsaInfo& isa : ir::isa_table) {
       if (!is_wanted(isa)) continue;
@@ -64,7 +79,6 @@ class Checker {
         }
       }
     }
-    if (!elements_.empty()) note_reference();
     return report_;
   }
 
@@ -92,8 +106,7 @@ class Checker {
                                                    ir::info(nest_.input.dtype).spec_name, options_.data));
     for (size_t number = 0; number < kinds.size(); ++number) {
       if (only && *only != kinds[number]) continue;
-      auto made =
-          add_case(Case::make(nest_, kinds[number], batch_of(number), options_.seed * 1000 + number));
+      auto made = add_case(Case::make(nest_, kinds[number], batch_of(number), options_.seed * 1000 + number));
       if (!made) return made;
     }
     return {};
@@ -113,19 +126,6 @@ class Checker {
     report_.max_batch = std::max(report_.max_batch, made->batch);
     cases_.push_back(std::move(*made));
     return {};
-  }
-
-  void note_reference() {
-    const Case& data = cases_[0];
-    data.clear_outputs(0);
-    const Call call = data.call(0);
-    ir::evaluate(nest_, data.batch, call.input, call.output, call.indices);
-    const auto line = [&](std::string_view what, const ir::View& view, const Placed& placed) {
-      report_.reference +=
-          fmt::format("{}: {}\n", what, print_elements(placed.view, view.dtype, placed.at[0].bytes()));
-    };
-    line("output", nest_.output, data.output);
-    if (nest_.indices && !data.reads_indices) line("indices", *nest_.indices, data.indices);
   }
 
   // --- what runs
@@ -317,6 +317,18 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
     return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",
                            "run it");
   return Checker(std::move(*spec), options).run();
+}
+
+ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view text) {
+  const auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  const ir::PoolNest nest = frontend::make_nest(*spec);
+  const auto elements = parse_elements(nest.input.dtype, text);
+  if (!elements) return tl::unexpected(elements.error());
+  const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
+  const auto made = Case::make(nest, DataKind::plain, batch, 1, *elements);
+  if (!made) return tl::unexpected(made.error());
+  return reference_text(nest, *made);
 }
 
 std::string print(const CheckReport& report) {

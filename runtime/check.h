@@ -57,6 +57,9 @@ struct CheckReport {
 // Errors: those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
+// CheckReport::reference alone. Errors: those of check().
+ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view elements);
+
 // For people, ending with a newline: one line if all agree.
 std::string print(const CheckReport& report);
 

@@ -16,6 +16,7 @@
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/fuzz/against.h"
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
@@ -26,7 +27,7 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file, isa = "all", backend = "all", schedule;
+  std::string spec, file, isa = "all", backend = "all", schedule, against;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
   bool allow_unsupported = false;
@@ -179,11 +180,36 @@ ir::Result<void> narrow(const CheckArguments& arguments, runtime::CheckOptions& 
   return {};
 }
 
+// Another library in place of pooljit's engines, in this process.
+ir::Result<Exit> check_other(const CheckArguments& arguments) {
+  const auto other = fuzz::OtherEngine::open(arguments.against);
+  if (!other) return tl::unexpected(other.error());
+  const auto outcome = other->try_case(
+      {.spec = arguments.spec, .seed = arguments.options.seed, .data = arguments.options.data});
+  if (!outcome) return tl::unexpected(outcome.error());
+  using Verdict = fuzz::Outcome::Verdict;
+  switch (outcome->verdict) {
+    case Verdict::agrees:
+      fmt::print("ok: {}\n    {} runs\n", arguments.spec, outcome->runs);
+      return Exit::ok;
+    case Verdict::unsupported:
+      return ir::unsupported("fuzz.unsupported", "the library does not do this layer");
+    case Verdict::explained:
+      fmt::print("differs as known ({}): {}\n{}\n", outcome->explanation, arguments.spec, outcome->failure);
+      return Exit::ok;
+    case Verdict::failed:
+      break;
+  }
+  fmt::print("FAILED: {}\n{}\n", arguments.spec, outcome->failure);
+  return Exit::difference;
+}
+
 ir::Result<Exit> check(CheckArguments arguments) {
   if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
   // A file has time for less.
   arguments.options.schedules =
       arguments.schedules.value_or(arguments.file.empty() ? Schedules::all : Schedules::some);
+  if (!arguments.against.empty()) return check_other(arguments);
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
@@ -202,16 +228,22 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
+  command
+      ->add_option("--against", arguments->against,
+                   "In place of pooljit's engines, a library with the function of include/pooljit_engine.h")
+      ->excludes("--file");
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();
-  command->add_option("--backend", arguments->backend, "all, or the one back end that is compared: xbyak, llvm")
+  command
+      ->add_option("--backend", arguments->backend, "all, or the one back end that is compared: xbyak, llvm")
       ->capture_default_str();
   command->add_option("--schedule", arguments->schedule,
                       "Only this schedule, written as `pooljit show --stage schedule` prints it");
-  command->add_option("--data", arguments->options.data,
-                      "Only this kind of data (plain, ties, special, range), or the input's elements in logical "
-                      "order: '1 -0.5 nan 0x7fc00001'");
+  command->add_option(
+      "--data", arguments->options.data,
+      "Only this kind of data (plain, ties, special, range), or the input's elements in logical "
+      "order: '1 -0.5 nan 0x7fc00001'");
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command

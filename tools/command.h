@@ -26,6 +26,7 @@ void add_run(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_fuzz(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_onnx(CLI::App& app, Action& action);  // only with POOLJIT_ONNX

@@ -217,8 +217,8 @@ TEST(Check, TensorsTooLargeAreRefusedBeforeMemoryIs) {
   EXPECT_EQ(report.error().id, "check.size");
 }
 
-// What a fuzzer prints for a failure: a spec, how it was run and on what. Text: what the oracle makes of given
-// elements.
+// What a fuzzer prints for a failure: a spec, how it was run and on what. Text: what the oracle makes of
+// given elements.
 std::string checked(test::GoldenKeys keys) {
   CheckOptions options = {.data = keys["data"]};
   if (keys.contains("seed")) options.seed = std::stoull(keys["seed"]);

@@ -1,0 +1,155 @@
+#include "tools/fuzz/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ir/element_type.h"
+#include "ir/reference.h"
+#include "tools/fuzz/window_facts.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+// One output, as the rules see it.
+struct Output {
+  ir::DType dtype;
+  double expected, found;
+  bool has_nan;  // among the taps
+  int64_t taps;
+  bool is_average, is_indexed;
+};
+
+// What a rule changes about what is meant, and which outputs it then leaves open.
+struct Rule {
+  void (*change)(ir::PoolNest&);
+  bool (*forgives)(const Output&);
+};
+
+double lowest(ir::DType dtype) {
+  return ir::with_element_type(
+      dtype, []<typename T>(T) { return static_cast<double>(std::numeric_limits<T>::lowest()); });
+}
+double epsilon(ir::DType dtype) {
+  return ir::with_element_type(
+      dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
+}
+
+void keep(ir::PoolNest&) {}
+bool forgive_none(const Output&) { return false; }
+
+constexpr Rule nan_ignored = {[](ir::PoolNest& nest) { nest.nan = ir::NanRule::ignore; }, forgive_none};
+constexpr Rule nan_any = {keep, [](const Output& o) { return o.has_nan; }};
+constexpr Rule lowest_finite = {keep, [](const Output& o) {
+                                  return ir::is_float(o.dtype) && std::isinf(o.expected) && o.expected < 0 &&
+                                         o.found == lowest(o.dtype);
+                                }};
+constexpr Rule nan_index = {keep, [](const Output& o) {
+                              return o.is_indexed && o.has_nan && o.expected != o.expected &&
+                                     o.found != o.found;
+                            }};
+constexpr Rule full_divisor = {[](ir::PoolNest& nest) {
+                                 if (nest.reduction != ir::Reduction::avg || !nest.count_include_pad) return;
+                                 int64_t taps = 1;
+                                 for (const ir::NestDim& dim : nest.dims) taps *= dim.kernel;
+                                 if (!nest.divisor_override) nest.divisor_override = taps;
+                               },
+                               forgive_none};
+constexpr Rule empty_window = {keep, [](const Output& o) { return o.taps == 0; }};
+constexpr Rule integer_average = {keep, [](const Output& o) {
+                                    return o.is_average && !ir::is_float(o.dtype) &&
+                                           std::abs(o.expected - o.found) <= 1;
+                                  }};
+constexpr Rule narrow_sum = {keep, [](const Output& o) {
+                               const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.taps);
+                               return o.is_average && ir::is_float(o.dtype) &&
+                                      std::abs(o.expected - o.found) <= room * std::abs(o.expected);
+                             }};
+
+constexpr const Rule* rules[] = {
+#define DIVERGENCE(name, text) &name,
+#include "tools/fuzz/divergences.def"
+#undef DIVERGENCE
+};
+constexpr DivergenceInfo infos[] = {
+#define DIVERGENCE(name, text) {Divergence::name, #name, text},
+#include "tools/fuzz/divergences.def"
+#undef DIVERGENCE
+};
+
+void copy_element(const ir::View& view, const runtime::Bytes& from, runtime::Bytes& to, int64_t element) {
+  const auto size = static_cast<size_t>(ir::bytes(view.dtype)), at = static_cast<size_t>(element) * size;
+  std::memcpy(&to[at], &from[at], size);
+}
+
+class Trial {
+ public:
+  Trial(ir::PoolNest nest, const runtime::Case& data, const std::vector<WindowFacts>& windows,
+        const runtime::Results& results, const std::vector<Divergence>& set)
+      : nest_(std::move(nest)), data_(data), windows_(windows), found_(results), expected_(results) {
+    for (const Divergence one : set) chosen_.push_back(rules[static_cast<size_t>(one)]);
+    for (const Rule* rule : chosen_) rule->change(nest_);
+  }
+
+  bool explains() {
+    const std::byte* const input = data_.input.at[0].data();
+    ir::evaluate(nest_, data_.batch, input, expected_.output.data(), expected_.indices.data());
+    for (const WindowFacts& window : windows_) forgive(window);
+    return !ir::disagreement(nest_, data_.batch, input, found_.output.data(), found_.indices.data());
+  }
+
+ private:
+  // Puts what is expected in the place of what is forgiven.
+  void forgive(const WindowFacts& window) {
+    const ir::DType dtype = nest_.output.dtype;
+    const Output output = {.dtype = dtype,
+                           .expected = read_element(dtype, expected_.output.data(), window.output),
+                           .found = read_element(dtype, found_.output.data(), window.output),
+                           .has_nan = window.has_nan,
+                           .taps = window.taps,
+                           .is_average = !nest_.is_extreme(),
+                           .is_indexed = nest_.indices.has_value()};
+    if (std::ranges::none_of(chosen_, [&](const Rule* rule) { return rule->forgives(output); })) return;
+    copy_element(nest_.output, expected_.output, found_.output, window.output);
+    if (nest_.indices) copy_element(*nest_.indices, expected_.indices, found_.indices, window.index);
+  }
+
+  ir::PoolNest nest_;
+  const runtime::Case& data_;
+  const std::vector<WindowFacts>& windows_;
+  runtime::Results found_, expected_;
+  std::vector<const Rule*> chosen_;
+};
+
+// Whether a set of `size` rules that begins with `set` is good; it is then left in `set`.
+bool any_set(std::vector<Divergence>& set, size_t size, const auto& is_good) {
+  if (set.size() == size) return is_good(set);
+  const size_t next = set.empty() ? 0 : static_cast<size_t>(set.back()) + 1;
+  for (size_t i = next; i < std::size(rules); ++i) {
+    set.push_back(static_cast<Divergence>(i));
+    if (any_set(set, size, is_good)) return true;
+    set.pop_back();
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const DivergenceInfo> divergences() { return infos; }
+const DivergenceInfo& info(Divergence divergence) { return infos[static_cast<size_t>(divergence)]; }
+
+std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
+                                               const runtime::Results& results) {
+  constexpr size_t most_rules = 3;
+  const std::vector<WindowFacts> windows = window_facts(nest, data.batch, data.input.at[0].data());
+  const auto is_good = [&](const std::vector<Divergence>& set) {
+    return Trial(nest, data, windows, results, set).explains();
+  };
+  std::vector<Divergence> set;
+  for (size_t size = 1; size <= most_rules; ++size)
+    if (any_set(set, size, is_good)) return set;
+  return std::nullopt;
+}
+
+}  // namespace pooljit::fuzz

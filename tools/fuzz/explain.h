@@ -1,0 +1,33 @@
+// Which rules of semantics explain what another engine made: the smallest set of known divergences under
+// which it is right.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/check_case.h"
+
+namespace pooljit::fuzz {
+
+enum class Divergence : uint8_t {
+#define DIVERGENCE(name, text) name,
+#include "tools/fuzz/divergences.def"
+#undef DIVERGENCE
+};
+
+struct DivergenceInfo {
+  Divergence divergence;
+  std::string_view name, text;
+};
+std::span<const DivergenceInfo> divergences();
+const DivergenceInfo& info(Divergence divergence);
+
+// Empty optional: none explain it. The results are what the engine left for the forward nest and the case's
+// input.
+std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
+                                               const runtime::Results& results);
+
+}  // namespace pooljit::fuzz

@@ -1,0 +1,88 @@
+#include "tools/fuzz/fuzz_case.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "tools/fuzz/random_spec.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+constexpr ir::Family families[] = {
+#define FAMILY(name, text, note) ir::Family::name,
+#include "ir/schedules.def"
+#undef FAMILY
+};
+
+constexpr void (*schedule_fields[])(ir::Schedule&, Draw&) = {
+    [](ir::Schedule& s, Draw& draw) { s.family = families[draw.below(std::size(families))]; },
+    [](ir::Schedule& s, Draw& draw) { s.lanes = 1 << draw.below(7); },
+    [](ir::Schedule& s, Draw& draw) { s.unroll = static_cast<int>(draw.between(1, 16)); },
+    [](ir::Schedule& s, Draw& draw) { s.tail = static_cast<ir::Tail>(draw.below(3)); },
+    [](ir::Schedule& s, Draw& draw) { s.taps = static_cast<ir::Taps>(draw.below(2)); },
+    [](ir::Schedule& s, Draw& draw) { s.order = static_cast<ir::Order>(draw.below(3)); },
+};
+
+runtime::Engine random_backend(Draw& draw) {
+  std::vector<runtime::Engine> built;
+  for (const runtime::EngineInfo& engine : runtime::engines())
+    if (engine.is_native && runtime::is_built(engine.engine)) built.push_back(engine.engine);
+  // The first takes microseconds, the others milliseconds.
+  return draw.one_in(4) ? built[draw.below(built.size())] : built.front();
+}
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+struct Word {
+  const char* name;
+  std::string value;
+};
+
+// What says how a spec is run. Those that are empty are not said.
+std::vector<Word> words_of(const FuzzCase& one) {
+  return {{"isa", one.isa},
+          {"backend", one.backend},
+          {"schedule", one.schedule},
+          {"seed", one.seed == 1 ? "" : std::to_string(one.seed)},
+          {"data", one.data}};
+}
+
+}  // namespace
+
+ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) {
+  const std::vector<ir::Schedule> all = ir::enumerate_schedules(nest, isa);
+  const ir::Schedule enumerated = all[draw.below(all.size())];
+  ir::Schedule changed = enumerated;
+  for (uint64_t changes = draw.below(3); changes > 0; --changes)
+    schedule_fields[draw.below(std::size(schedule_fields))](changed, draw);
+  return ir::lower(nest, changed, isa) ? changed : enumerated;
+}
+
+FuzzCase random_case(Draw& draw, const FuzzChoices& choices) {
+  const frontend::PoolSpec spec = random_spec(draw);
+  FuzzCase one = {.spec = print(spec), .seed = 1 + draw.below(1000000)};
+  if (!choices.is_own) return one;
+  const ir::Isa isa = choices.isa.value_or(ir::isa_table[draw.below(std::size(ir::isa_table))].isa);
+  one.isa = info(isa).text;
+  one.backend = runtime::info(choices.backend.value_or(random_backend(draw))).text;
+  one.schedule = print(random_schedule(draw, make_nest(spec), isa));
+  return one;
+}
+
+std::string command_line(const FuzzCase& one, const std::string& against) {
+  std::string text = "pooljit check " + quoted(one.spec);
+  for (const Word& word : words_of(one))
+    if (!word.value.empty()) text += fmt::format(" --{} {}", word.name, quoted(word.value));
+  if (!against.empty()) text += " --against " + quoted(against);
+  return text;
+}
+
+std::string golden_text(const FuzzCase& one, const std::string& reference) {
+  std::string text = fmt::format("spec: {}\n", one.spec);
+  for (const Word& word : words_of(one))
+    if (!word.value.empty()) text += fmt::format("{}: {}\n", word.name, word.value);
+  return text + "---\nok\n" + reference;
+}
+
+}  // namespace pooljit::fuzz

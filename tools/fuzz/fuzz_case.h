@@ -1,0 +1,42 @@
+// FuzzCase: one thing to try, in the words of `pooljit check`, which it prints itself in.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "ir/isa.h"
+#include "ir/nest.h"
+#include "ir/schedule.h"
+#include "runtime/engines.h"
+#include "tools/fuzz/draw.h"
+
+namespace pooljit::fuzz {
+
+struct FuzzCase {
+  std::string spec = {};
+  std::string isa = {}, backend = {}, schedule = {};  // empty where another library is tried
+  uint64_t seed = 1;                                  // of the data
+  std::string data = {};                              // a kind or elements; empty: all kinds
+  bool operator==(const FuzzCase&) const = default;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FuzzCase, spec, isa, backend, schedule, seed, data)
+
+// What is left open to chance.
+struct FuzzChoices {
+  std::optional<ir::Isa> isa = {};  // absent: any; without the machine for it, in the interpreter only
+  std::optional<runtime::Engine> backend = {};  // absent: any that makes machine code
+  bool is_own = true;                           // false: another library is tried, which has neither
+};
+FuzzCase random_case(Draw& draw, const FuzzChoices& choices);
+
+// An enumerated schedule; now and then with a field changed, if it then still suits the nest.
+ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa);
+
+// "pooljit check 'SPEC' --isa ...". against: the other library, or empty.
+std::string command_line(const FuzzCase& one, const std::string& against);
+
+// The text of a file in tests/golden/check/. reference: what the oracle makes of given elements.
+std::string golden_text(const FuzzCase& one, const std::string& reference);
+
+}  // namespace pooljit::fuzz
