@@ -134,16 +134,17 @@ class Cleanup {
     inst.results.resize(kept + fixed);
   }
 
+  // Into a list of its own: an instruction that was moved from has given away its room, and one that is
+  // assigned to it would ask for new room where it must not throw.
   void sweep() {
-    size_t kept = 0;
+    std::vector<Inst> kept;
+    kept.reserve(program_.insts.size());
     for (Inst& inst : program_.insts) {
       if (inst.op == Op::loop) drop_dead_slots(inst, 1);
       if (inst.op == Op::end) drop_dead_slots(inst, 0);
-      if (!has_effect(inst) && !lives(inst.results[0])) continue;
-      Inst& place = program_.insts[kept++];
-      if (&place != &inst) place = std::move(inst);
+      if (has_effect(inst) || lives(inst.results[0])) kept.push_back(std::move(inst));
     }
-    program_.insts.resize(kept);
+    program_.insts = std::move(kept);
   }
 
   Program& program_;

@@ -1,0 +1,236 @@
+// What the library promises to the process that it runs in: no page that is writable and executable, a clean
+// error where executable memory is forbidden, kernels that work in a forked child, a cache that a lack of
+// memory leaves whole, limits that no spec gets past.
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pooljit.h"
+#include "runtime/cache.h"
+#include "runtime/compile.h"
+#include "runtime/cpu_features.h"
+
+namespace {
+
+// --- allocation failure: operator new counts down and then throws, once, in the thread that asked for it
+
+thread_local int64_t allocations_left = -1;  // -1: never fails
+
+bool is_refused() { return allocations_left >= 0 && allocations_left-- == 0; }
+
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define POOLJIT_REFUSES_MEMORY 1
+// Not inlined: gcc would see malloc on one side and a replaced operator on the other.
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* const memory = is_refused() ? nullptr : std::malloc(size == 0 ? 1 : size);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
+
+namespace pooljit::runtime {
+namespace {
+
+constexpr const char* small_spec = "max_pool1d(float32[1,2,8], kernel_size=2)";
+
+std::string spec_number(int64_t number) {
+  return "max_pool2d(float32[1,4,9," + std::to_string(8 + number % 40) +
+         "], kernel_size=" + std::to_string(2 + number / 40 % 3) + ")";
+}
+
+bool runs(const KernelPtr& kernel) {
+  std::vector<std::byte> input(size_t(kernel->input_view().span_bytes())),
+      output(size_t(kernel->output_view().span_bytes()));
+  return kernel->run(input.data(), output.data(), nullptr).has_value();
+}
+
+void in_threads(int count, const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([&, i] { work(i); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// How a child ended that did the work: its exit code, or 128 + signal.
+int exit_of_child(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(Safety, NoPageIsEverWritableAndExecutable) {
+  std::atomic<bool> is_over = false;
+  std::atomic<int> looks = 0;
+  std::string found;
+  std::thread watcher([&] {
+    do {
+      std::ifstream maps("/proc/self/maps");
+      for (std::string line; std::getline(maps, line);)
+        if (line.find(" rwx") != std::string::npos) found = line;
+      ++looks;
+    } while (!is_over);
+  });
+  in_threads(8, [](int thread) {
+    for (const char* backend : {"xbyak", "llvm"})
+      for (int i = 0; i < (backend[0] == 'x' ? 40 : 3); ++i)
+        (void)compile_uncached(spec_number(thread * 40 + i), {.backend = backend});
+  });
+  is_over = true;
+  watcher.join();
+  EXPECT_EQ(found, "");
+  EXPECT_GT(looks, 1);
+}
+
+TEST(Safety, SixtyFourThreadsCompileRunAndEvict) {
+  std::atomic<int> done = 0;
+  in_threads(64, [&](int thread) {
+    for (int i = 0; i < 30; ++i) {
+      const auto kernel = compile(spec_number((thread * 7 + i * 3) % 120), {.threads = 1});
+      if (kernel && runs(*kernel)) ++done;
+      if (i % 13 == 12) cache().clear();
+    }
+  });
+  EXPECT_EQ(done, 64 * 30);
+  EXPECT_LE(cache().stats().entries, cache_entries);
+}
+
+// mprotect to executable is refused, as SELinux or a sandbox would.
+bool forbid_executable_memory() {
+  constexpr auto argument = [](int number) {
+    return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * number);
+  };
+  std::array filter = {
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(2)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+class Forbidden : public testing::TestWithParam<const char*> {};
+TEST_P(Forbidden, ExecutableMemoryIsAnErrorAndTheInterpreterWorks) {
+  if (!best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
+  const std::string backend = GetParam();
+  const auto tried = compile_uncached(small_spec, {.backend = backend});
+  if (!tried && tried.error().id == "backend.missing") GTEST_SKIP() << "this build lacks " << backend;
+  EXPECT_EQ(exit_of_child([&] {
+              if (!forbid_executable_memory()) return 77;
+              const auto refused = compile_uncached(spec_number(3), {.backend = backend});
+              if (refused || refused.error().id.rfind("jit.", 0) != 0) return 1;
+              if (refused.error().message.empty()) return 2;
+              const auto interpreted = compile(small_spec, {.backend = "interpreter"});
+              return interpreted && runs(*interpreted) ? 0 : 3;
+            }),
+            0);
+}
+INSTANTIATE_TEST_SUITE_P(BackEnds, Forbidden, testing::Values("xbyak", "llvm"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Safety, AForkedChildRunsWhatItInheritsAndCompilesMore) {
+  const auto kernel = compile("max_pool2d(float32[8,64,64,64], kernel_size=2)", {.threads = 2});
+  ASSERT_TRUE(kernel);
+  EXPECT_TRUE(runs(*kernel));  // the pool's threads are there, in the parent
+  EXPECT_EQ(exit_of_child([&] {
+              if (!runs(*kernel)) return 1;
+              const auto more = compile("avg_pool2d(float32[8,64,64,64], kernel_size=3)", {.threads = 2});
+              return more && runs(*more) ? 0 : 2;
+            }),
+            0);
+}
+
+#ifdef POOLJIT_REFUSES_MEMORY
+// Every allocation of a compile is refused once: an error comes back, and afterwards all is as if nothing had
+// been tried.
+class NoMemory : public testing::TestWithParam<const char*> {};
+TEST_P(NoMemory, AtAnyPointLeavesTheCacheWhole) {
+  const std::string spec = GetParam();
+  int64_t refused = 0;
+  for (int64_t point = 0;; ++point) {
+    cache().clear();
+    pooljit_kernel* kernel = nullptr;
+    allocations_left = point;
+    const int code = pooljit_compile(spec.c_str(), "threads=1", &kernel);
+    const bool is_through = allocations_left >= 0;
+    allocations_left = -1;
+    if (code != POOLJIT_OK) {
+      ++refused;
+      EXPECT_EQ(code, POOLJIT_SYSTEM) << point << pooljit_last_error();
+      EXPECT_EQ(kernel, nullptr);
+      EXPECT_LE(cache().stats().texts, cache().stats().entries * cache_texts_per_entry);
+      ASSERT_EQ(pooljit_compile(spec.c_str(), "threads=1", &kernel), POOLJIT_OK)
+          << point << pooljit_last_error();
+    }
+    pooljit_release(kernel);
+    if (is_through) break;
+    ASSERT_LT(point, 100000);
+  }
+  EXPECT_GT(refused, 20);
+  EXPECT_LE(cache().stats().entries, 1U);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Specs, NoMemory,
+    testing::Values(small_spec, "avg_pool2d(uint8[1,17,9,9]:nhwc, kernel_size=3, stride=2, padding=1)",
+                    "max_pool2d(float32[1,3,9,9], kernel_size=3, return_indices=True)"));
+#endif
+
+// --- limits: no text takes more than a stated time or memory
+
+TEST(Limits, ALongTextIsRefusedUnread) {
+  const std::string text = "max_pool2d(float32[1,1,4,4], kernel_size=2" + std::string(65536, ' ') + ")";
+  EXPECT_EQ(compile(text, {}).error().id, "spec.length");
+}
+
+TEST(Limits, CodeAndTimeDoNotGrowWithWhatASpecSays) {
+  constexpr size_t most_code = 1 << 20;
+  constexpr std::chrono::seconds most_time(10);  // a sanitizer's build is slow
+  const std::vector<std::string> hostile = {
+      "max_pool2d(float32[1,1,2147483647,2147483647], kernel_size=2147483647)",
+      "max_pool2d(float32[1,1,100000,100000], kernel_size=[1,100000], padding=50000)",
+      "max_pool3d(float32[1,1,999,999,999], kernel_size=999, padding=999, return_indices=True)",
+      "avg_pool3d(float32[1,1,999,999,999], kernel_size=99, stride=98, padding=99, count_include_pad=False)",
+      "avg_pool2d(uint8[1,1,65536,65536], kernel_size=[3,4096], dilation=[7,3], padding=4096)",
+      "adaptive_avg_pool2d(float32[1,1,99991,99989], output_size=[9973,9967])",
+      "adaptive_max_pool3d(float32[1,1,997,991,983], output_size=[97,89,83], return_indices=True)",
+      "lp_pool2d(float32[1,1,5000,5000], kernel_size=4999, norm_type=2.7)",
+      "max_pool2d_backward(float32[1,1,4000,4000], kernel_size=1999, stride=3)",
+      "avg_pool3d_backward(float32[1,1,300,300,300], kernel_size=99, stride=7)",
+  };
+  for (const std::string& spec : hostile) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto made = compile_uncached(spec, {.threads = 1});
+    EXPECT_LT(std::chrono::steady_clock::now() - start, most_time) << spec;
+    if (made) {
+      EXPECT_LE((*made)->code().info.code_bytes, most_code) << spec;
+      EXPECT_LE((*made)->code().info.held_bytes, size_t{64} << 20) << spec;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::runtime
