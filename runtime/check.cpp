@@ -74,6 +74,7 @@ class Checker {
       for (size_t i = 0; i < schedules.size(); ++i) {
         if (options_.schedules == CheckOptions::Schedules::best && i > 0) break;
         if (Failure failure = check_schedule(isa.isa, schedules, i)) {
+          if (refusal_) return tl::unexpected(*refusal_);
           report_.failure = *failure;
           return report_;
         }
@@ -229,7 +230,10 @@ class Checker {
       return fmt::format("{}, {}\n{}", engine.text, name(subject), what);
     };
     const auto code = engine.make(nest_, {engine.engine, subject.isa, subject.schedule});
-    if (!code) return who(ir::to_string(code.error()));
+    if (!code) {
+      if (options_.schedule && code.error().id.starts_with("schedule.")) refusal_ = code.error();
+      return who(ir::to_string(code.error()));
+    }
     for (size_t i = 0; i < cases_.size(); ++i) {
       if (!is_picked(i, number)) continue;
       Case& data = cases_[i];
@@ -303,7 +307,8 @@ class Checker {
   frontend::PoolSpec spec_;
   ir::PoolNest nest_;
   CheckOptions options_;
-  std::vector<uint64_t> elements_;  // given ones
+  std::vector<uint64_t> elements_;    // given ones
+  std::optional<ir::Error> refusal_;  // of the given schedule, by a back end
   std::vector<Case> cases_;
   CheckReport report_;
 };

@@ -62,7 +62,7 @@ void print_summary(const CampaignReport& report, const FuzzArguments& arguments)
 
 // "all" leaves the choice to chance.
 ir::Result<fuzz::FuzzChoices> choices_of(const FuzzArguments& arguments) {
-  fuzz::FuzzChoices choices = {.is_own = arguments.against.empty()};
+  fuzz::FuzzChoices choices = {.only = arguments.options.choices.only, .is_own = arguments.against.empty()};
   Options options;
   if (arguments.engine != "all") options.backend = arguments.engine;
   if (arguments.isa != "all") options.isa = arguments.isa;
@@ -127,6 +127,8 @@ void add_fuzz(CLI::App& app, Action& action) {
   command->add_option(
       "--against", arguments->against,
       "A shared library with the function of include/pooljit_engine.h, compared with the oracle");
+  command->add_option("--only", options.choices.only,
+                      "Layers whose canonical text holds this, such as 'max_pool2d(float32['");
   command->add_option("--failures", options.most_failures, "End after so many different ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

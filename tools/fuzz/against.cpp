@@ -108,29 +108,61 @@ std::string stray_write(const runtime::Case& data) {
   return "";
 }
 
-ir::Result<std::vector<runtime::Case>> make_cases(const PoolSpec& spec, const ir::PoolNest& nest,
-                                                  const FuzzCase& one) {
-  using runtime::Case, runtime::DataKind;
-  const int64_t batch = std::max<int64_t>(spec.batch.value_or(1), 1);
-  const std::optional<DataKind> only = runtime::find_data_kind(one.data);
-  std::vector<Case> cases;
-  const auto add = [&](DataKind kind, uint64_t number, std::span<const uint64_t> elements) {
-    auto made = Case::make(nest, kind, batch, one.seed * 1000 + number, elements);
-    if (made) cases.push_back(std::move(*made));
-    return made ? ir::Result<void>() : tl::unexpected(made.error());
-  };
-  ir::Result<void> done;
-  if (!only && !one.data.empty()) {
-    const auto elements = runtime::parse_elements(nest.input.dtype, one.data);
-    if (!elements) return tl::unexpected(elements.error());
-    done = add(DataKind::plain, 0, *elements);
-  } else {
-    const std::span<const DataKind> kinds = runtime::data_kinds(nest);
-    for (size_t i = 0; i < kinds.size() && done; ++i)
-      if (!only || *only == kinds[i]) done = add(kinds[i], i, {});
+// What an engine is tried on: the kinds of data that a case names, or its elements.
+class Inputs {
+ public:
+  // Errors: "check.data".
+  static ir::Result<Inputs> make(const PoolSpec& spec, const ir::PoolNest& nest, const FuzzCase& one) {
+    const auto only = runtime::find_data_kind(one.data);
+    Inputs inputs(nest, std::max<int64_t>(spec.batch.value_or(1), 1), one.seed);
+    if (!only && !one.data.empty()) {
+      auto elements = runtime::parse_elements(nest.input.dtype, one.data);
+      if (!elements) return tl::unexpected(elements.error());
+      inputs.elements_ = std::move(*elements);
+      inputs.numbers_ = {0};
+      return inputs;
+    }
+    for (size_t i = 0; i < inputs.kinds_.size(); ++i)
+      if (!only || *only == inputs.kinds_[i]) inputs.numbers_.push_back(i);
+    return inputs;
   }
-  if (!done) return tl::unexpected(done.error());
-  return cases;
+
+  size_t size() const { return numbers_.size(); }
+  ir::Result<runtime::Case> input(size_t i) const {
+    return runtime::Case::make(nest_, kinds_[numbers_[i]], batch_, seed_ * 1000 + numbers_[i], elements_);
+  }
+
+ private:
+  Inputs(const ir::PoolNest& nest, int64_t batch, uint64_t seed)
+      : nest_(nest), kinds_(runtime::data_kinds(nest)), batch_(batch), seed_(seed) {}
+  const ir::PoolNest& nest_;
+  std::span<const runtime::DataKind> kinds_;
+  int64_t batch_;
+  uint64_t seed_;
+  std::vector<size_t> numbers_;  // of kinds_
+  std::vector<uint64_t> elements_;
+};
+
+// Takes in what the engine made of one input. A failure weighs more than what is explained.
+void judge(const ir::PoolNest& nest, int code, runtime::Case& data, Outcome& outcome) {
+  std::string wrong = code == POOLJIT_ENGINE_DONE ? stray_write(data) : fmt::format("it returned {}", code);
+  if (wrong.empty()) {
+    const auto objection = data.objection(nest, 0);
+    if (!objection) return;
+    const auto rules = nest.is_backward() ? std::nullopt : explain(nest, data, data.results(0));
+    if (rules && !outcome.explanation.empty()) return;
+    if (rules) {
+      outcome.verdict = Outcome::Verdict::explained;
+      for (const Divergence rule : *rules)
+        outcome.explanation += fmt::format("{}{}", rule == rules->front() ? "" : " ", info(rule).name);
+      outcome.failure = fmt::format("{}\n{}", data.name(), *objection);
+      return;
+    }
+    wrong = *objection;
+  }
+  outcome.verdict = Outcome::Verdict::failed;
+  outcome.explanation.clear();
+  outcome.failure = fmt::format("{}\n{}", data.name(), wrong);
 }
 
 }  // namespace
@@ -154,34 +186,19 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one) const {
   if (spec->batch == 0 || spec->direction == ir::Direction::unpool)
     return Outcome{.verdict = Outcome::Verdict::unsupported};
   const Layer layer(*spec);
-  auto cases = make_cases(*spec, layer.nest(), one);
-  if (!cases) return tl::unexpected(cases.error());
+  const auto inputs = Inputs::make(*spec, layer.nest(), one);
+  if (!inputs) return tl::unexpected(inputs.error());
   Outcome outcome;
-  for (runtime::Case& data : *cases) {
-    for (const size_t place : {0, 1}) data.clear_outputs(place);
-    const runtime::Call call = data.call(0);
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    auto data = inputs->input(i);
+    if (!data) return tl::unexpected(data.error());
+    for (const size_t place : {0, 1}) data->clear_outputs(place);
+    const runtime::Call call = data->call(0);
     const int code = run_(layer.get(), call.input, call.output, call.indices);
     if (code == POOLJIT_ENGINE_UNSUPPORTED) return Outcome{.verdict = Outcome::Verdict::unsupported};
     ++outcome.runs;
-    std::string wrong = code == POOLJIT_ENGINE_DONE ? stray_write(data) : fmt::format("it returned {}", code);
-    if (wrong.empty()) {
-      const auto objection = data.objection(layer.nest(), 0);
-      if (!objection) continue;
-      const auto rules =
-          layer.nest().is_backward() ? std::nullopt : explain(layer.nest(), data, data.results(0));
-      if (rules && outcome.explanation.empty()) {
-        outcome.verdict = Outcome::Verdict::explained;
-        for (const Divergence rule : *rules)
-          outcome.explanation += fmt::format("{}{}", rule == rules->front() ? "" : " ", info(rule).name);
-        outcome.failure = fmt::format("{}\n{}", data.name(), *objection);
-      }
-      if (rules) continue;
-      wrong = *objection;
-    }
-    outcome.verdict = Outcome::Verdict::failed;
-    outcome.explanation.clear();
-    outcome.failure = fmt::format("{}\n{}", data.name(), wrong);
-    break;
+    judge(layer.nest(), code, *data, outcome);
+    if (outcome.verdict == Outcome::Verdict::failed) break;
   }
   return outcome;
 }

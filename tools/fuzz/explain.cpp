@@ -61,6 +61,10 @@ constexpr Rule integer_average = {keep, [](const Output& o) {
                                     return o.is_average && !ir::is_float(o.dtype) &&
                                            std::abs(o.expected - o.found) <= 1;
                                   }};
+constexpr Rule float_integers = {keep, [](const Output& o) {
+                                   return !ir::is_float(o.dtype) &&
+                                          std::abs(o.expected - o.found) <= std::abs(o.expected) * 0x1p-23;
+                                 }};
 constexpr Rule narrow_sum = {keep, [](const Output& o) {
                                const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.taps);
                                return o.is_average && ir::is_float(o.dtype) &&

@@ -60,7 +60,10 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
 }
 
 FuzzCase random_case(Draw& draw, const FuzzChoices& choices) {
-  const frontend::PoolSpec spec = random_spec(draw);
+  const Style style = choices.is_own ? Style::any : Style::plain;
+  frontend::PoolSpec spec = random_spec(draw, style);
+  for (int tries = 20000; tries > 0 && print(spec).find(choices.only) == std::string::npos; --tries)
+    spec = random_spec(draw, style);
   FuzzCase one = {.spec = print(spec), .seed = 1 + draw.below(1000000)};
   if (!choices.is_own) return one;
   const ir::Isa isa = choices.isa.value_or(ir::isa_table[draw.below(std::size(ir::isa_table))].isa);

@@ -26,7 +26,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FuzzCase, spec, isa, backend, schedule, seed,
 struct FuzzChoices {
   std::optional<ir::Isa> isa = {};  // absent: any; without the machine for it, in the interpreter only
   std::optional<runtime::Engine> backend = {};  // absent: any that makes machine code
-  bool is_own = true;                           // false: another library is tried, which has neither
+  std::string only = {};  // what the spec's text holds, as far as some thousands of draws have it
+  bool is_own = true;     // false: another library is tried, which has neither
 };
 FuzzCase random_case(Draw& draw, const FuzzChoices& choices);
 

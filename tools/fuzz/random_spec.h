@@ -12,6 +12,8 @@ namespace pooljit::fuzz {
 // One setting per axis.
 using Combination = std::vector<size_t>;
 Combination random_combination(Draw& draw);
+// How daring: a plain layer has most of its options as usual, which is all that many engines do.
+enum class Style : uint8_t { any, plain };
 
 // How large a spec may be. The interpreter gets through some thousands of elements in a millisecond.
 struct SpecLimits {
@@ -23,8 +25,8 @@ bool is_small(const frontend::PoolSpec& spec, const SpecLimits& limits = {});
 // The spec of a combination, if there is a valid and small one.
 std::optional<frontend::PoolSpec> combine(const Combination& combination);
 
-// A valid and small spec: a combination, mostly with some of its numbers changed. Draws again until there is
-// one; a used-up draw gives the simplest.
-frontend::PoolSpec random_spec(Draw& draw);
+// A valid and small spec: a combination, as far as its settings go together, mostly with some of its numbers
+// changed.
+frontend::PoolSpec random_spec(Draw& draw, Style style = Style::any);
 
 }  // namespace pooljit::fuzz

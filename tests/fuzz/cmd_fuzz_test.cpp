@@ -1,0 +1,155 @@
+// `pooljit fuzz`: it finds what is planted, makes it small, and says it so that it can be repeated; it is
+// quiet about what is right.
+#include <gtest/gtest.h>
+
+#include "tests/tools/shell.h"
+#include "tools/fuzz/fuzz_case.h"
+#include "tools/fuzz/random_spec.h"
+#include "tools/fuzz/shrink.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+using test::Outcome;
+using test::shell;
+using test::TempFolder;
+
+Outcome against(const std::string& fault, const std::string& options) {
+  const TempFolder folder;
+  return shell("$P fuzz --seed 3 --against " POOLJIT_TOYS "/libtoy_engine_" + fault +
+                   ".so --only 'max_pool2d(float32[' " + options,
+               folder);
+}
+
+// The line behind `heading`.
+std::string line_after(const std::string& text, const std::string& heading) {
+  const size_t at = text.find(heading);
+  if (at == std::string::npos) return "";
+  const size_t begin = text.find('\n', at) + 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+TEST(Fuzz, EnginesAgreeAndTheSameSeedDoesTheSame) {
+  const TempFolder folder;
+  const auto summary = [&](const std::string& options) {
+    const Outcome outcome = shell("$P fuzz --count 60 " + options, folder);
+    EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out.substr(0, outcome.out.rfind(','));  // without the time
+  };
+  EXPECT_EQ(summary("--seed 5"), summary("--seed 5"));
+  EXPECT_NE(summary("--seed 5"), summary("--seed 6"));
+  EXPECT_NE(summary("--engine xbyak --isa avx2").find("60 cases of seed 1: 60 agree, 0 differ"),
+            std::string::npos);
+}
+
+TEST(Fuzz, ARightEngineAgrees) {
+  const Outcome outcome = against("right", "--count 300");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find(" 0 differ, 0 differ as known"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find(" 0 agree"), std::string::npos) << outcome.out;
+}
+
+TEST(Fuzz, ADroppedTapIsFoundShrunkAndRepeated) {
+  const Outcome outcome = against("dropped_tap", "--count 300 --failures 1");
+  EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("shrunk to max_pool2d(float32[1,"), std::string::npos) << outcome.out;
+  EXPECT_LT(line_after(outcome.out, "as a command:").size(), 400U) << outcome.out;
+  EXPECT_NE(outcome.out.find("  ---\n  ok\n  output: "), std::string::npos) << outcome.out;
+  // The command that it prints shows the failure, and without the other library pooljit is right.
+  const TempFolder folder;
+  std::string command = line_after(outcome.out, "as a command:");
+  command.replace(command.find("pooljit"), 7, "$P");
+  EXPECT_EQ(shell(command, folder).exit, 1) << command;
+  EXPECT_EQ(shell(command.substr(0, command.find(" --against")), folder).exit, 0) << command;
+}
+
+TEST(Fuzz, AKnownDivergenceIsExplained) {
+  const Outcome outcome = against("nan_ignored", "--count 300");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("nan_ignored: NaN never wins"), std::string::npos) << outcome.out;
+}
+
+TEST(Fuzz, ACrashIsAFinding) {
+  const Outcome outcome = against("stray_write", "--count 300 --failures 1");
+  EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("died of signal 11"), std::string::npos) << outcome.out;
+}
+
+TEST(Fuzz, ALibraryThatIsNoneIsAnError) {
+  const TempFolder folder;
+  const Outcome missing = shell("$P fuzz --count 1 --against $T/none.so", folder);
+  EXPECT_EQ(missing.exit, 5);
+  EXPECT_NE(missing.err.find("fuzz.library"), std::string::npos) << missing.err;
+  EXPECT_EQ(shell("$P fuzz --seconds 0", folder).exit, 3);
+  EXPECT_EQ(shell("$P fuzz --engine gpu", folder).exit, 3);
+}
+
+TEST(Fuzz, CtrlCEndsWithTheSummarySoFar) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      "$P fuzz --seconds 600 & pid=$!\n"
+      "until grep -q 'SigCgt:.*[4-7c-f]..[2367abef]$' /proc/$pid/status; do sleep 0.1; done\n"
+      "kill -INT $pid; wait $pid",
+      folder);
+  EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find(" cases of seed 1: "), std::string::npos) << outcome.out;
+}
+
+TEST(RandomCase, IsMadeOfItsSeedAlone) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    Draw a(seed), b(seed);
+    EXPECT_EQ(random_case(a, {}), random_case(b, {}));
+  }
+}
+
+TEST(RandomSpec, IsValidAndReadsBack) {
+  std::set<std::string> different;
+  for (uint32_t seed = 0; seed < 500; ++seed) {
+    Draw draw(seed);
+    const frontend::PoolSpec spec = random_spec(draw);
+    const auto parsed = frontend::parse_spec(print(spec));
+    ASSERT_TRUE(parsed) << print(spec);
+    EXPECT_EQ(*parsed, spec);
+    different.insert(print(spec));
+  }
+  EXPECT_GT(different.size(), 490U);
+}
+
+TEST(RandomSpec, OfNoBytesIsTheSimplest) {
+  Draw draw(std::span<const uint8_t>{});
+  EXPECT_TRUE(is_small(random_spec(draw)));
+}
+
+// What fails is a predicate on the case's texts: what the shrinker must keep, and no more.
+TEST(Shrink, KeepsWhatTheFailureNeeds) {
+  const FuzzCase failing = {
+      .spec =
+          "avg_pool3d(bfloat16[3,40,9,17,33]:nhwc, kernel_size=[2,5,3], stride=2, padding=1, "
+          "ceil_mode=True, divisor_override=7)",
+      .isa = "avx2",
+      .backend = "xbyak",
+      .schedule = "channels_last(lanes=8, unroll=2, tail=mask, taps=unroll, order=row_major)",
+      .seed = 99};
+  const FuzzCase smallest = shrink(failing, [](const FuzzCase& one) {
+    const auto spec = frontend::parse_spec(one.spec);
+    return spec && spec->dtype == ir::DType::bf16 && spec->dims.back().kernel >= 3 && spec->channels > 8;
+  });
+  EXPECT_EQ(smallest.spec, "avg_pool1d(bfloat16[9,3], kernel_size=3)");
+  EXPECT_EQ(smallest.seed, 1U);
+}
+
+TEST(Shrink, ShrinksElements) {
+  const FuzzCase failing = {.spec = "max_pool1d(float32[2,16], kernel_size=2)", .seed = 7};
+  const FuzzCase smallest = shrink(failing, [](const FuzzCase& one) {
+    const auto spec = frontend::parse_spec(one.spec);
+    if (!spec || spec->channels * spec->dims[0].input < 16) return false;
+    return one.data.empty() || one.data == "special" || one.data.find("inf") != std::string::npos;
+  });
+  EXPECT_EQ(smallest.data.find_first_of("23456789"), std::string::npos) << smallest.data;
+  EXPECT_NE(smallest.data.find("inf"), std::string::npos) << smallest.data;
+  EXPECT_LT(smallest.data.size(), 40U);
+}
+
+}  // namespace
+}  // namespace pooljit::fuzz
