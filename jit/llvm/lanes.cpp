@@ -132,6 +132,18 @@ llvm::Value* shuffle(llvm::IRBuilder<>& build, const Inst& inst, const std::vect
   return build.CreateShuffleVector(args[0], args[1], lanes);
 }
 
+// One lane is a scalar to LLVM, and where floating scalars are chosen by anything but a comparison of their own it
+// branches; a kernel's branches follow counters only. Words are chosen by a conditional move.
+llvm::Value* select(llvm::IRBuilder<>& build, const std::vector<llvm::Value*>& args) {
+  auto* const type = llvm::cast<llvm::FixedVectorType>(args[1]->getType());
+  if (type->getNumElements() > 1 || !type->getElementType()->isFloatingPointTy())
+    return build.CreateSelect(args[0], args[1], args[2]);
+  auto* const words = llvm::VectorType::getInteger(type);
+  llvm::Value* const chosen = build.CreateSelect(args[0], build.CreateBitCast(args[1], words),
+                                                 build.CreateBitCast(args[2], words));
+  return build.CreateBitCast(chosen, type);
+}
+
 // The range of an integer dtype as bits of a 64-bit word; `low` is 0 or negative.
 struct Range {
   int64_t low;
@@ -241,7 +253,7 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     case Op::cmp:
       return compare(build, inst.pred, from[0], args[0], args[1]);
     case Op::select:
-      return build.CreateSelect(args[0], args[1], args[2]);
+      return select(build, args);
     case Op::add:
     case Op::sub:
     case Op::mul:

@@ -15,6 +15,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -48,19 +49,24 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
       target->createTargetMachine(triple, cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small));
 }
 
-// Says no to the passes that cost more than they bring; asked by each pass of the code generator.
+// Says no to passes that kernels must not have; asked by each pass of the code generator.
 class PassGate : public llvm::OptPassGate {
  public:
 #if LLVM_VERSION_MAJOR < 16
-  bool shouldRunPass(const llvm::Pass* pass, llvm::StringRef) override { return pays(pass->getPassName()); }
+  bool shouldRunPass(const llvm::Pass* pass, llvm::StringRef) override { return is_wanted(pass->getPassName()); }
 #else
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override { return pays(pass); }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override { return is_wanted(pass); }
 #endif
   bool isEnabled() const override { return true; }
 
  private:
-  // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
-  static bool pays(llvm::StringRef pass) { return pass != "Loop Strength Reduction"; }
+  static constexpr llvm::StringRef unwanted[] = {
+      // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
+      "Loop Strength Reduction",
+      // It makes branches of conditional moves that choose between data; a kernel's branches follow counters only.
+      "X86 cmov Conversion",
+  };
+  static bool is_wanted(llvm::StringRef pass) { return std::ranges::find(unwanted, pass) == std::end(unwanted); }
 };
 
 }  // namespace

@@ -1,0 +1,74 @@
+// Machine code of the whole matrix can be read: whatever a back end chose to emit, the decode of the proof finds
+// branches and addresses that follow counters, and knows each instruction that touches data. Nothing is run here.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "frontend/pool_spec.h"
+#include "ir/schedule.h"
+#include "jit/inspect.h"
+#include "runtime/cpu_features.h"
+#include "runtime/engines.h"
+#include "tests/matrix/specs.h"
+
+namespace pooljit::runtime {
+namespace {
+
+size_t spec_count() {
+  const char* const wanted = std::getenv("POOLJIT_INSPECT_SPECS");
+  return wanted ? std::strtoul(wanted, nullptr, 10) : 800;
+}
+
+class Inspect : public testing::TestWithParam<const EngineInfo*> {};
+
+std::vector<const EngineInfo*> native_engines() {
+  std::vector<const EngineInfo*> native;
+  for (const EngineInfo& engine : engines())
+    if (engine.is_native && is_built(engine.engine)) native.push_back(&engine);
+  return native;
+}
+INSTANTIATE_TEST_SUITE_P(Engine, Inspect, testing::ValuesIn(native_engines()),
+                         [](const auto& test) { return std::string(test.param->text); });
+
+// What nothing shows to be right is printed once per sentence, with the number of kernels.
+struct Refusals {
+  std::string first;
+  int64_t kernels = 0;
+};
+
+TEST_P(Inspect, EveryKernelOfTheMatrixIsRead) {
+  std::map<std::string, Refusals> refused;
+  int64_t read = 0;
+  const std::vector<tests::MatrixSpec> matrix = tests::matrix(spec_count());
+  for (size_t i = 0; i < matrix.size(); ++i) {
+    const ir::PoolNest nest = make_nest(matrix[i].spec);
+    if (nest.direction == ir::Direction::unpool) continue;  // it runs no machine code
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      const std::vector<ir::Schedule> schedules = enumerate_schedules(nest, isa.isa);
+      if (!can_run(isa.isa) || schedules.empty()) continue;
+      const Choices choices = {GetParam()->engine, isa.isa, schedules[i % schedules.size()]};
+      const auto code = GetParam()->make(nest, choices);
+      ASSERT_TRUE(code) << print(matrix[i].spec) << "\n" << ir::to_string(code.error());
+      const auto machine = (*code)->machine();
+      const auto facts = jit::inspect(*machine->blob, machine->params);
+      if (facts) {
+        ++read;
+        continue;
+      }
+      const std::string& why = facts.error().message;
+      const std::string_view from_mnemonic = std::string_view(why).substr(why.find('(') + 1);
+      const std::string_view mnemonic = from_mnemonic.substr(0, from_mnemonic.find(' '));
+      Refusals& same = refused[fmt::format("{}: {}", mnemonic, why.substr(why.rfind(':') + 2))];
+      if (same.kernels++ == 0)
+        same.first = print(matrix[i].spec) + " " + print(*choices.schedule) + " " + std::string(isa.text);
+    }
+  }
+  EXPECT_GT(read, 0);
+  for (const auto& [why, same] : refused)
+    ADD_FAILURE() << same.kernels << " kernels: " << why << "\nfirst in " << same.first;
+}
+
+}  // namespace
+}  // namespace pooljit::runtime
