@@ -95,6 +95,10 @@ POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, voi
 POOLJIT_API int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output,
                                      void* indices, const void* const* operands, int count);
 
+/* What was proved of a kernel that was compiled with verify=1, for people: a line per part, and what is left.
+ * "" without verify=1, and for NULL. Valid until the kernel is released. Never NULL. */
+POOLJIT_API const char* pooljit_proof(const pooljit_kernel* kernel);
+
 /* Gives the kernel back; NULL is allowed. Its code stays in the cache. */
 POOLJIT_API void pooljit_release(pooljit_kernel* kernel);
 

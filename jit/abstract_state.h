@@ -60,6 +60,7 @@ Word either(const Word& a, const Word& b);
 struct State {
   std::array<Word, 16> words{};    // general registers
   std::array<bool, 32> vectors{};  // whether they depend on data
+  std::array<bool, 32> lows{};     // whether their low 64 bits do
   std::array<bool, 8> masks{};     // k0 to k7
   bool flags = false;
   std::map<std::pair<size_t, int64_t>, Word> stack;  // 8 bytes each, by base and offset

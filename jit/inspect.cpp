@@ -242,7 +242,7 @@ class Inspector {
     if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || is_branch(i)) return;
     for (const ZydisDecodedOperand& operand : i.all())
       if (is_memory(operand)) check_address(i, operand, state);
-    if (moves_words(i, state)) return;
+    if (moves_words(i, state) || moves_halves(i, state)) return;
     generic(i, state);
   }
 
@@ -381,7 +381,7 @@ class Inspector {
         set_word(name, word, state);
         break;
       case RegisterKind::vector:
-        state.vectors[name.number] = word.is_data;
+        state.vectors[name.number] = state.lows[name.number] = word.is_data;
         break;
       case RegisterKind::mask:
         state.masks[name.number] = word.is_data;
@@ -484,17 +484,35 @@ class Inspector {
     return false;
   }
 
+  bool low_depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
+    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return depends_on_data(operand, state);
+    return state.lows[name_of(operand.reg.value).number];
+  }
+
+  // A converted word goes to the low half of a vector, whose high half is whatever lay in another register;
+  // halves of two such are joined. LLVM makes divisors so, and the other register may hold data. False: it is
+  // neither.
+  bool moves_halves(const Instruction& i, State& state) const {
+    const auto& ops = i.operands;
+    const bool converts = i.info.mnemonic == ZYDIS_MNEMONIC_VCVTSI2SD;
+    const bool joins = i.info.mnemonic == ZYDIS_MNEMONIC_VUNPCKLPD && ops[0].size == 128;
+    if (!converts && !joins) return false;
+    const bool low = converts ? depends_on_data(ops[2], state) : low_depends_on_data(ops[1], state);
+    const bool high = converts ? depends_on_data(ops[1], state) : low_depends_on_data(ops[2], state);
+    if (converts ? low : low || high) return false;  // the data's own way
+    const size_t to = name_of(ops[0].reg.value).number;
+    state.lows[to] = low;
+    state.vectors[to] = low || high;
+    return true;
+  }
+
   // Everything that is written depends on everything that is read; words forget what they are made of.
   void generic(const Instruction& i, State& state) {
     bool is_data = false, has_base = false;
-    int data_operands = 0;
     if (!clears(i)) {
       for (const ZydisDecodedOperand& operand : i.all()) {
         if (!reads(operand) && !may_keep(operand)) continue;
-        const bool part = depends_on_data(operand, state);
-        data_operands += part && operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
-                         name_of(operand.reg.value).kind != RegisterKind::mask;
-        is_data = is_data || part;
+        is_data = is_data || depends_on_data(operand, state);
         const RegisterName name =
             operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
         has_base = has_base || (name.kind == RegisterKind::word && state.words[name.number].has_base());
@@ -502,9 +520,9 @@ class Inspector {
       if (i.info.cpu_flags && i.info.cpu_flags->tested != 0) is_data = is_data || state.flags;
     }
     const Word result = is_data ? Word::data() : has_base ? Word::mixed() : Word::number();
+    if (is_data) note(i, state);
     for (const ZydisDecodedOperand& operand : i.all())
       if (writes(operand)) set(operand, result, state);
-    if (is_data) note(i, data_operands);
   }
 
   // xor of a register with itself.
@@ -518,7 +536,7 @@ class Inspector {
            a.reg.value == b.reg.value;
   }
 
-  void note(const Instruction& i, int data_operands) {
+  void note(const Instruction& i, const State& state) {
     const std::string_view mnemonic = ZydisMnemonicGetString(i.info.mnemonic);
     const bool is_word = std::ranges::all_of(i.all(), [](const ZydisDecodedOperand& operand) {
       return operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
@@ -529,8 +547,29 @@ class Inspector {
     const auto op = find_data_op(mnemonic);
     if (!op) throw Refused{"an instruction that is not known to touch data"};
     facts_.data_ops |= uint32_t{1} << static_cast<int>(*op);
-    facts_.products =
-        facts_.products || (*op == DataOp::scale && data_operands > 1 && mnemonic.substr(0, 2) != "vf");
+    if (*op == DataOp::scale) note_factors(i, mnemonic, state);
+  }
+
+  // What is multiplied: the last two vectors that are read; of a fused operation, as the digits in its name
+  // say.
+  void note_factors(const Instruction& i, std::string_view mnemonic, const State& state) {
+    std::vector<const ZydisDecodedOperand*> factors;
+    for (const ZydisDecodedOperand& operand : i.all())
+      if (operand.visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
+          (is_memory(operand) || name_of(operand.reg.value).kind == RegisterKind::vector))
+        factors.push_back(&operand);
+    const bool is_fused = mnemonic.substr(0, 3) == "vfm" || mnemonic.substr(0, 3) == "vfn";
+    const size_t digit = mnemonic.find_first_of("123");
+    if (is_fused && digit != std::string_view::npos && factors.size() == 3)
+      factors = {factors[size_t(mnemonic[digit] - '1')], factors[size_t(mnemonic[digit + 1] - '1')]};
+    else if (factors.size() == 3)
+      factors.erase(factors.begin());
+    if (factors.size() != 2) throw Refused{"factors that are not known"};
+    if (!depends_on_data(*factors[0], state) || !depends_on_data(*factors[1], state)) return;
+    const bool is_square = !is_memory(*factors[0]) && !is_memory(*factors[1]) &&
+                           factors[0]->reg.value == factors[1]->reg.value && mnemonic.substr(0, 4) != "vdiv";
+    (is_square ? facts_.squares : facts_.products) = true;
+    if (!is_square && facts_.product.empty()) facts_.product = fmt::format("0x{:x} ({})", at_, text(at_));
   }
 
   const CodeBlob& blob_;

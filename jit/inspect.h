@@ -26,7 +26,9 @@ struct CodeFacts {
   int64_t instructions = 0;  // that can be reached
   int64_t branches = 0, addresses = 0;
   uint32_t data_ops = 0;  // bit set of DataOp
-  bool products = false;  // data is multiplied with data, or divided by it
+  bool products = false;  // data is multiplied with other data, or divided by it:
+  std::string product;    // where first
+  bool squares = false;   // data is multiplied with itself
 
   bool has(DataOp op) const { return (data_ops >> static_cast<int>(op) & 1) != 0; }
 };

@@ -107,6 +107,10 @@ int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* 
   });
 }
 
+const char* pooljit_proof(const pooljit_kernel* kernel) {
+  return kernel ? kernel->kernel->code().info.proof.c_str() : "";
+}
+
 void pooljit_release(pooljit_kernel* kernel) { delete kernel; }
 
 const char* pooljit_last_error() { return last_error; }

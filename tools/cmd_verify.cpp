@@ -1,9 +1,13 @@
 // `pooljit verify`: proves kernels right for every input, one spec or a file of them (docs/proof.md).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "runtime/cpu_features.h"
 #include "runtime/options.h"
@@ -21,6 +25,7 @@ struct VerifyArguments {
   std::string spec, file;
   Options options = {.backend = "all", .isa = "all"};
   runtime::ProofLimits limits;
+  int threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   bool json = false, allow_unsupported = false;
 };
 
@@ -118,34 +123,66 @@ void report(const VerifyArguments& arguments, const Problem& problem, const ir::
   std::fflush(stdout);
 }
 
+// Problems are handed out one by one to threads, whose kernels run in child processes; reports take turns.
+class FileRun {
+ public:
+  FileRun(const VerifyArguments& arguments, const std::vector<runtime::Choices>& choices,
+          const std::vector<Problem>& problems)
+      : arguments_(arguments), choices_(choices), problems_(problems), progress_(problems.size()) {}
+
+  void run() {
+    {
+      std::vector<std::jthread> workers;
+      for (int i = 1; i < arguments_.threads; ++i) workers.emplace_back([this] { work(); });
+      work();
+    }
+    progress_.clear();
+  }
+
+  Tally tally;
+  size_t done = 0;
+
+ private:
+  void work() {
+    for (size_t i = next_++; i < problems_.size() && !interrupted(); i = next_++) prove(problems_[i]);
+  }
+
+  void prove(const Problem& problem) {
+    for (const runtime::Choices& choice : choices_) {
+      const auto proof = runtime::verify(problem.spec, choice, arguments_.limits);
+      const std::scoped_lock lock(mutex_);
+      if (interrupted()) return;
+      report(arguments_, problem, proof, progress_);
+      tally.take(proof);
+      if (!proof) break;  // the same for the others
+    }
+    const std::scoped_lock lock(mutex_);
+    progress_.show(++done, problem.name);
+  }
+
+  const VerifyArguments& arguments_;
+  const std::vector<runtime::Choices>& choices_;
+  const std::vector<Problem>& problems_;
+  const Progress progress_;
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+};
+
 ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
   const auto problems = read_problems(arguments.file);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
-  Tally tally;
-  const Progress progress(problems->size());
-  size_t done = 0;
-  for (const Problem& problem : *problems) {
-    progress.show(done + 1, problem.name);
-    for (const runtime::Choices& choice : all) {
-      const auto proof = runtime::verify(problem.spec, choice, arguments.limits);
-      if (interrupted()) break;
-      report(arguments, problem, proof, progress);
-      tally.take(proof);
-      if (!proof) break;  // the same for the others
-    }
-    if (interrupted()) break;
-    ++done;
-  }
-  progress.clear();
+  FileRun file(arguments, all, *problems);
+  file.run();
+  const Tally& tally = file.tally;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (!arguments.json)
     fmt::print(
         "{} of {} specs: {} kernels proved, {} not, {} specs unsupported, {} invalid, {} failed; {} runs, "
         "{:.1f} s\n",
-        done, problems->size(), tally.proved, tally.failed, tally.unsupported, tally.invalid, tally.system,
-        tally.runs, elapsed.count());
+        file.done, problems->size(), tally.proved, tally.failed, tally.unsupported, tally.invalid,
+        tally.system, tally.runs, elapsed.count());
   return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
 }
 
@@ -173,6 +210,9 @@ void add_verify(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_schedule(*command, arguments->options);
   command->add_option("--limit", arguments->limits.seconds, "Seconds that the probes of one kernel may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "With --file: how many specs are proved at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "A JSON object per kernel");

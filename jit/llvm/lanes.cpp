@@ -132,15 +132,15 @@ llvm::Value* shuffle(llvm::IRBuilder<>& build, const Inst& inst, const std::vect
   return build.CreateShuffleVector(args[0], args[1], lanes);
 }
 
-// One lane is a scalar to LLVM, and where floating scalars are chosen by anything but a comparison of their own it
-// branches; a kernel's branches follow counters only. Words are chosen by a conditional move.
+// One lane is a scalar to LLVM, and where floating scalars are chosen by anything but a comparison of their
+// own it branches; a kernel's branches follow counters only. Words are chosen by a conditional move.
 llvm::Value* select(llvm::IRBuilder<>& build, const std::vector<llvm::Value*>& args) {
   auto* const type = llvm::cast<llvm::FixedVectorType>(args[1]->getType());
   if (type->getNumElements() > 1 || !type->getElementType()->isFloatingPointTy())
     return build.CreateSelect(args[0], args[1], args[2]);
   auto* const words = llvm::VectorType::getInteger(type);
-  llvm::Value* const chosen = build.CreateSelect(args[0], build.CreateBitCast(args[1], words),
-                                                 build.CreateBitCast(args[2], words));
+  llvm::Value* const chosen =
+      build.CreateSelect(args[0], build.CreateBitCast(args[1], words), build.CreateBitCast(args[2], words));
   return build.CreateBitCast(chosen, type);
 }
 

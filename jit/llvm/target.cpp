@@ -53,7 +53,9 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(ir::Isa isa) {
 class PassGate : public llvm::OptPassGate {
  public:
 #if LLVM_VERSION_MAJOR < 16
-  bool shouldRunPass(const llvm::Pass* pass, llvm::StringRef) override { return is_wanted(pass->getPassName()); }
+  bool shouldRunPass(const llvm::Pass* pass, llvm::StringRef) override {
+    return is_wanted(pass->getPassName());
+  }
 #else
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override { return is_wanted(pass); }
 #endif
@@ -63,10 +65,13 @@ class PassGate : public llvm::OptPassGate {
   static constexpr llvm::StringRef unwanted[] = {
       // Its time grows with the square of a Program's loops; translate() has reduced the addresses already.
       "Loop Strength Reduction",
-      // It makes branches of conditional moves that choose between data; a kernel's branches follow counters only.
+      // It makes branches of conditional moves that choose between data; a kernel's branches follow counters
+      // only.
       "X86 cmov Conversion",
   };
-  static bool is_wanted(llvm::StringRef pass) { return std::ranges::find(unwanted, pass) == std::end(unwanted); }
+  static bool is_wanted(llvm::StringRef pass) {
+    return std::ranges::find(unwanted, pass) == std::end(unwanted);
+  }
 };
 
 }  // namespace

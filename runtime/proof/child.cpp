@@ -17,8 +17,9 @@ std::string to_text(const ir::Result<ProbeReport>& report) {
   std::string text = "report";
   for (int64_t count : report->probes) text += fmt::format(" {}", count);
   const Rounds& rounds = report->rounds;
-  return text + fmt::format(" {} {} {} {} {} {} {}", report->runs, report->batch, rounds.rounds,
-                            rounds.log2_error, rounds.range, int{rounds.one_fault}, report->failure);
+  return text + fmt::format(" {} {} {} {} {} {} {} {} {} {}", report->runs, report->batch, rounds.rounds,
+                            rounds.log2_error, rounds.least, rounds.range, rounds.step, rounds.sparse,
+                            int(rounds.claim), report->failure);
 }
 
 std::optional<ir::Result<ProbeReport>> from_text(const std::string& text) {
@@ -32,7 +33,10 @@ std::optional<ir::Result<ProbeReport>> from_text(const std::string& text) {
   ProbeReport report;
   for (int64_t& count : report.probes) in >> count;
   Rounds& rounds = report.rounds;
-  in >> report.runs >> report.batch >> rounds.rounds >> rounds.log2_error >> rounds.range >> rounds.one_fault;
+  int claim = 0;
+  in >> report.runs >> report.batch >> rounds.rounds >> rounds.log2_error >> rounds.least >> rounds.range >>
+      rounds.step >> rounds.sparse >> claim;
+  rounds.claim = Claim(claim);
   if (kind != "report" || !in) return std::nullopt;
   std::getline(in >> std::ws, report.failure);
   return report;

@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "ir/element_type.h"
+#include "ir/error_bounds.h"
 #include "ir/float_format.h"
 #include "ir/prove.h"
 #include "ir/reference.h"
@@ -16,9 +19,35 @@ namespace pooljit::runtime {
 namespace {
 
 using Extent = int64_t ir::NestDim::*;
+using Chosen = std::function<size_t(size_t plane)>;
 
 // More single tasks than these are taken in ranges.
 constexpr int64_t most_cells = 4096;
+
+// Indices lie beside the output, or, backward, beside the input.
+Extent index_extent(const ir::PoolNest& nest) {
+  return nest.is_backward() ? &ir::NestDim::input : &ir::NestDim::output;
+}
+
+// Norms that are not exact: their powers; roots of long floats, which the oracle rounds twice.
+bool is_rounded(const ir::PoolNest& nest) {
+  return has_tested_values(nest) || (argument_of(nest) == Argument::norm && !std::isinf(nest.norm_type) &&
+                                     nest.input.dtype == ir::DType::f64);
+}
+
+double number(ir::DType dtype, uint64_t bits) {
+  return ir::with_element_type(dtype, [&]<typename T>(T element) {
+    std::memcpy(&element, &bits, sizeof element);
+    return static_cast<double>(element);
+  });
+}
+
+// Whether a result that is off by no more than the bound may be `found`.
+bool allows(const ir::ErrorBound& bound, ir::DType dtype, double found) {
+  if (ir::is_float(dtype)) return std::abs(found - bound.value) <= bound.error;
+  return std::nearbyint(bound.value - bound.error) <= found &&
+         found <= std::nearbyint(bound.value + bound.error);
+}
 
 ir::View packed(ir::DType dtype, const ir::PoolNest& nest, Extent extent) {
   ir::View view;
@@ -37,7 +66,7 @@ ir::PoolNest one_plane(ir::PoolNest nest) {
   nest.output = packed(nest.output.dtype, nest, &ir::NestDim::output);
   nest.index_scope = ir::IndexScope::plane;
   nest.column_major = false;
-  if (nest.indices) nest.indices = packed(ir::DType::i64, nest, &ir::NestDim::output);
+  if (nest.indices) nest.indices = packed(ir::DType::i64, nest, index_extent(nest));
   return nest;
 }
 
@@ -64,23 +93,24 @@ class Prober {
   Prober(const Code& code, int64_t batch)
       : code_(code),
         nest_(code.info.nest),
+        forward_(nest_.is_backward() ? forward_of(nest_) : nest_),
         plane_nest_(one_plane(nest_)),
         batch_(batch),
         input_(nest_, nest_.input, batch, &ir::NestDim::input),
         output_(nest_, nest_.output, batch, &ir::NestDim::output) {
     report_.batch = batch;
-    if (nest_.indices) indices_.emplace(nest_, *nest_.indices, batch, &ir::NestDim::output);
+    if (nest_.indices) indices_.emplace(nest_, *nest_.indices, batch, index_extent(nest_));
+    const ir::IndexRule rule = ir::index_rule(forward_);
     for (int64_t n = 0; nest_.indices && n < batch; ++n)
-      for (int64_t c = 0; c < nest_.channels; ++c)
-        index_addend_.push_back(n * ir::index_rule(nest_).batch + c * ir::index_rule(nest_).channel);
+      for (int64_t c = 0; c < nest_.channels; ++c) index_addend_.push_back(n * rule.batch + c * rule.channel);
   }
 
   ir::Result<ProbeReport> run() {
     auto place = make_place(GuardedBuffer::Flush::last_byte, 0);
     if (!place) return tl::unexpected(place.error());
     for_each_probe(nest_, batch_, [&](const Probe& one) { return passes(one, *place); });
-    if (!ir::is_extremum(nest_) && report_.failure.empty()) {
-      report_.rounds = rounds_needed(nest_);
+    if (const auto rounds = rounds_needed(nest_); rounds && report_.failure.empty()) {
+      report_.rounds = *rounds;
       for (int64_t i = 0; i < report_.rounds.rounds; ++i)
         if (!passes(random_probe(nest_, report_.rounds, uint64_t(i) + 1), *place)) break;
     }
@@ -114,32 +144,38 @@ class Prober {
 
   struct Expected {
     std::vector<Plane> outputs, indices;
+    std::vector<std::vector<ir::ErrorBound>> bounds;  // where results are rounded
   };
 
   Expected evaluate(const Probe& probe) const {
     Expected expected;
     const int64_t in = ir::bytes(nest_.input.dtype), out = ir::bytes(nest_.output.dtype);
-    for (const Plane& plane : probe.planes) {
-      const std::vector<std::byte> input = to_bytes(plane, in);
+    for (size_t i = 0; i < probe.planes.size(); ++i) {
+      const std::vector<std::byte> input = to_bytes(probe.planes[i], in);
       std::vector<std::byte> output(output_.positions() * size_t(out));
-      std::vector<int64_t> indices(nest_.indices ? output_.positions() : 0);
-      ir::evaluate(plane_nest_, 1, input.data(), output.data(), nest_.indices ? indices.data() : nullptr);
+      std::vector<int64_t> indices(indices_ ? indices_->positions() : 0);
+      if (reads_indices()) std::ranges::copy(probe.indices[i], indices.begin());
+      ir::evaluate(plane_nest_, 1, input.data(), output.data(), indices_ ? indices.data() : nullptr);
       expected.outputs.push_back(from_bytes(output, out));
       expected.indices.emplace_back();
-      for (size_t i = 0; i < indices.size(); ++i) expected.indices.back().push_back(numbered(indices[i], i));
+      for (size_t at = 0; at < indices.size(); ++at)
+        expected.indices.back().push_back(numbered(indices[at], at));
+      if (is_rounded(nest_)) expected.bounds.push_back(ir::error_bounds(plane_nest_, 1, input.data()));
     }
     return expected;
   }
 
+  bool reads_indices() const { return nest_.is_backward() && indices_; }
+
   // A row-major index in the plane as the nest numbers it, without channel and batch.
   uint64_t numbered(int64_t row_major, size_t output) const {
-    if (row_major < 0) return ~uint64_t{0};
-    const ir::IndexRule rule = ir::index_rule(nest_);
-    const auto tap = unravel(row_major, nest_.dims, &ir::NestDim::input);
-    const auto place = unravel(int64_t(output), nest_.dims, &ir::NestDim::output);
+    if (row_major < 0) return no_index;
+    const ir::IndexRule rule = ir::index_rule(forward_);
+    const auto tap = unravel(row_major, forward_.dims, &ir::NestDim::input);
+    const auto place = unravel(int64_t(output), forward_.dims, &ir::NestDim::output);
     int64_t index = 0;
     for (size_t d = 0; d < tap.size(); ++d) {
-      const ir::Window window = nest_.dims[d].window(place[d]);
+      const ir::Window window = forward_.dims[d].window(place[d]);
       const int64_t at = rule.of_window ? (tap[d] - window.first) / window.step + window.first_tap : tap[d];
       index += at * rule.dims[d];
     }
@@ -152,10 +188,10 @@ class Prober {
       return probe.chosen ? probe.chosen(int64_t(plane) / nest_.channels, int64_t(plane) % nest_.channels)
                           : size_t{0};
     };
-    input_.scatter(probe.planes, chosen, place.input.data() + place.shift);
     const Expected expected = evaluate(probe);
+    input_.scatter({probe.planes, chosen}, place.input.data() + place.shift);
     for (const int cells : {1, 0}) {
-      execute(place, cells);
+      execute(place, cells, {expected.indices, chosen, index_addend_});
       compare(probe.part, expected, chosen, place);
       if (!report_.failure.empty()) return false;
     }
@@ -163,7 +199,7 @@ class Prober {
   }
 
   // cells: how many ranges the tasks are cut into; 0: as many as there are tasks, if they are not too many.
-  void execute(const Place& place, int cells) {
+  void execute(const Place& place, int cells, const Lattice::Content& indices) {
     std::vector<int64_t> extents;
     int64_t tasks = 1;
     for (const ir::TaskDim& task : code_.info.tasks) {
@@ -174,38 +210,41 @@ class Prober {
     const auto canary = static_cast<std::byte>(cells == 1 ? 0xa5 : 0x5a);
     std::ranges::fill(place.output.bytes(), canary);
     std::ranges::fill(place.indices.bytes(), canary);
+    if (reads_indices()) indices_->scatter(indices, place.indices.data() + place.shift);
     const Grid grid(extents, cells == 1 ? 1 : int(std::min(tasks, most_cells)));
     const Call call = place.call(batch_, nest_.indices.has_value());
     for (int64_t cell = grid.cells(); cell-- > 0;) code_.run(call, grid.ranges(cell));
     ++report_.runs;
   }
 
-  void compare(Part part, const Expected& expected, const Lattice::Chosen& chosen, const Place& place) {
-    const auto describe = [&](std::string_view what, const Lattice::Difference& d) {
-      report_.failure = fmt::format(
-          "{}: {} at n={} c={} [{}] is 0x{:x}, not 0x{:x}", info(part).text, what,
-          int64_t(d.plane) / nest_.channels, int64_t(d.plane) % nest_.channels,
-          fmt::join(unravel(int64_t(d.position), nest_.dims, &ir::NestDim::output), ","), d.found, d.wanted);
+  void compare(Part part, const Expected& expected, const Chosen& chosen, const Place& place) {
+    const auto describe = [&](std::string_view what, Extent extent, const Lattice::Difference& d) {
+      report_.failure =
+          fmt::format("{}: {} at n={} c={} [{}] is 0x{:x}, not 0x{:x}", info(part).text, what,
+                      int64_t(d.plane) / nest_.channels, int64_t(d.plane) % nest_.channels,
+                      fmt::join(unravel(int64_t(d.position), nest_.dims, extent), ","), d.found, d.wanted);
     };
     const ir::DType dtype = nest_.output.dtype;
-    const auto agrees = [&](uint64_t wanted, uint64_t found) {
-      return ir::is_nan_bits(dtype, wanted) && ir::is_nan_bits(dtype, found);
+    const auto agrees = [&](const Lattice::Difference& d) {
+      if (ir::is_nan_bits(dtype, d.wanted) || ir::is_nan_bits(dtype, d.found))
+        return ir::is_nan_bits(dtype, d.wanted) && ir::is_nan_bits(dtype, d.found);
+      return !expected.bounds.empty() &&
+             allows(expected.bounds[chosen(d.plane)][d.position], dtype, number(dtype, d.found));
     };
     if (const auto difference =
-            output_.compare(expected.outputs, chosen, {}, agrees, place.output.data() + place.shift))
-      return describe("the output", *difference);
+            output_.compare({expected.outputs, chosen}, agrees, place.output.data() + place.shift))
+      return describe("the output", &ir::NestDim::output, *difference);
     if (!indices_) return;
-    const auto never = [](uint64_t, uint64_t) { return false; };
-    if (const auto difference = indices_->compare(expected.indices, chosen, index_addend_, never,
+    const auto never = [](const Lattice::Difference&) { return false; };
+    if (const auto difference = indices_->compare({expected.indices, chosen, index_addend_}, never,
                                                   place.indices.data() + place.shift))
-      describe("the index", *difference);
+      describe("the index", index_extent(nest_), *difference);
   }
 
   // --- memory: addresses do not depend on data, so one input shows what any would
 
   ir::Result<void> check_memory() {
-    const Rounds rounds = ir::is_extremum(nest_) ? Rounds{1, 0, 2, false} : report_.rounds;
-    Probe probe = random_probe(nest_, rounds, 0);
+    Probe probe = random_probe(nest_, report_.rounds, 0);
     probe.part = Part::memory;
     const int64_t width = std::max(input_.width(), int64_t{1});
     for (const auto flush : {GuardedBuffer::Flush::first_byte, GuardedBuffer::Flush::last_byte})
@@ -250,6 +289,7 @@ class Prober {
 
   const Code& code_;
   const ir::PoolNest& nest_;
+  const ir::PoolNest forward_;
   const ir::PoolNest plane_nest_;
   int64_t batch_;
   Lattice input_, output_;

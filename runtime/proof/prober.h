@@ -7,6 +7,7 @@
 
 #include "runtime/code.h"
 #include "runtime/proof/probes.h"
+#include "runtime/proof/rounds.h"
 
 namespace pooljit::runtime {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <random>
 
 #include "ir/float_format.h"
 #include "ir/interp/provenance.h"
@@ -19,8 +18,6 @@ constexpr PartInfo part_table[] = {
 };
 
 // --- windows along one dimension
-
-using Positions = std::vector<int64_t>;
 
 Positions window(const ir::NestDim& dim, int64_t output) {
   const ir::Window w = dim.window(output);
@@ -80,36 +77,6 @@ std::vector<std::vector<bool>> separating_sets(const ir::NestDim& dim) {
   return sets;
 }
 
-// --- planes
-
-class Planes {
- public:
-  explicit Planes(const ir::PoolNest& nest) : nest_(nest) {
-    for (const ir::NestDim& dim : nest.dims) size_ *= size_t(dim.input);
-  }
-
-  // bits(position) everywhere.
-  template <typename Bits>
-  Plane make(const Bits& bits) const {
-    Plane plane;
-    plane.reserve(size_);
-    Positions at(nest_.dims.size(), 0);
-    for (size_t i = 0; i < size_; ++i) {
-      plane.push_back(bits(at));
-      for (size_t d = at.size(); d-- > 0;) {
-        if (++at[d] < nest_.dims[d].input) break;
-        at[d] = 0;
-      }
-    }
-    return plane;
-  }
-  Plane all(uint64_t bits) const { return Plane(size_, bits); }
-
- private:
-  const ir::PoolNest& nest_;
-  size_t size_ = 1;
-};
-
 // Every vector of offsets below the limits.
 void for_each_offset(const Positions& limits, const std::function<bool(const Positions&)>& visit) {
   Positions offset(limits.size(), 0);
@@ -148,7 +115,6 @@ class Maker {
       : nest_(nest),
         batch_(batch),
         visit_(visit),
-        planes_(nest),
         values_(nest.input.dtype, nest.reduction == ir::Reduction::max) {
     for (const ir::NestDim& dim : nest.dims) {
       const int64_t wide = reach(dim);
@@ -160,7 +126,7 @@ class Maker {
   bool extremum() {
     const bool has_nans = ir::is_float(nest_.input.dtype), ignores = nest_.nan == ir::NanRule::ignore;
     const bool ordered = nest_.indices || (has_nans && nest_.zeros == ir::ZeroRule::first);
-    return one(Part::value, planes_.all(values_.least)) && one(Part::value, planes_.all(values_.most)) &&
+    return one(Part::value, all(values_.least)) && one(Part::value, all(values_.most)) &&
            outside(Part::outside, values_.most, values_.least) &&
            lattices(Part::value, values_.most, values_.least) &&
            lattices(Part::value, values_.middle, values_.least) &&
@@ -172,20 +138,61 @@ class Maker {
            (!has_nans || (ignores ? ignored_nans() : winning_nans()));
   }
 
-  bool sum() {
+  // By NaNs among numbers whose sum is exact.
+  bool sum(uint64_t number) {
     if (!ir::is_float(nest_.input.dtype)) return true;
-    return outside(Part::outside, values_.nan, values_.middle) &&
-           lattices(Part::nan, values_.nan, values_.middle);
+    return outside(Part::outside, values_.nan, number) && lattices(Part::nan, values_.nan, number);
+  }
+
+  // An element of either sign, or several, among smaller ones. Zeros show what does not take part, however
+  // rounded.
+  bool norm() {
+    const ir::DType dtype = nest_.input.dtype;
+    const auto number = [&](int64_t value) { return ir::bits_of_integer(dtype, value); };
+    if (!sum(0) || !outside(Part::outside, number(-3), 0) || !one(Part::value, all(0))) return false;
+    for (int64_t sign : {1, -1})
+      if (!lattices(Part::value, number(3 * sign), 0)) return false;
+    if (!std::isinf(nest_.norm_type)) return true;
+    for (int64_t sign : {1, -1})
+      if (!lattices(Part::value, number(3 * sign), number(-2 * sign)) ||
+          !lattices(Part::value, number(2 * sign), number(3)))
+        return false;
+    const uint64_t minus_infinity = values_.minus_zero | ir::infinity_bits(dtype);
+    return lattices(Part::value, minus_infinity, number(1)) &&
+           lattices(Part::nan, values_.nan, minus_infinity);
+  }
+
+  // A NaN that no index asks for reaches nothing; one that is asked for, its own tap.
+  bool chosen() {
+    const ir::PoolNest forward = forward_of(nest_);
+    const auto indices = [&](bool last) {
+      return make_plane(nest_, [&](const Positions& at) {
+        int64_t taps = 1;
+        for (size_t d = 0; d < at.size(); ++d) taps *= forward.dims[d].window(at[d]).taps;
+        return tap_position(forward, at, last ? taps - 1 : 0);
+      });
+    };
+    if (!visit_({Part::nan, {all(values_.nan)}, {all(no_index)}})) return false;
+    for (const bool last : {false, true}) {
+      const Plane taps = indices(last);
+      const Visit whole = [&](const Probe& probe) { return visit_({probe.part, probe.planes, {taps}}); };
+      if (!Maker(nest_, batch_, whole).lattices(Part::nan, values_.nan, 0)) return false;
+    }
+    return true;
   }
 
  private:
-  bool one(Part part, Plane plane) { return visit_({part, {std::move(plane)}, {}}); }
+  Plane all(uint64_t bits) const {
+    return make_plane(nest_, [&](const Positions&) { return bits; });
+  }
+  bool one(Part part, Plane plane) { return visit_({part, {std::move(plane)}}); }
 
   // `seen` everywhere outside of some windows, `kept` in them: those outputs must not see it.
   bool outside(Part part, uint64_t seen, uint64_t kept) {
     for (size_t d = 0; d < nest_.dims.size(); ++d)
       for (const std::vector<bool>& set : separating_sets(nest_.dims[d]))
-        if (!one(part, planes_.make([&](const Positions& at) { return set[size_t(at[d])] ? seen : kept; })))
+        if (!one(part,
+                 make_plane(nest_, [&](const Positions& at) { return set[size_t(at[d])] ? seen : kept; })))
           return false;
     return by_bits(part, seen, kept, nest_.channels, [](int64_t, int64_t c) { return c; }) &&
            by_bits(part, seen, kept, batch_, [](int64_t n, int64_t) { return n; });
@@ -195,7 +202,7 @@ class Maker {
   bool by_bits(Part part, uint64_t seen, uint64_t kept, int64_t count, int64_t (*number)(int64_t, int64_t)) {
     for (int bit = 0; bit < static_cast<int>(std::bit_width(uint64_t(count - 1))); ++bit)
       for (int64_t value : {0, 1})
-        if (!visit_({part, {planes_.all(kept), planes_.all(seen)}, [=](int64_t n, int64_t c) {
+        if (!visit_({.part = part, .planes = {all(kept), all(seen)}, .chosen = [=](int64_t n, int64_t c) {
                        return size_t((number(n, c) >> bit & 1) == value);
                      }}))
           return false;
@@ -206,11 +213,11 @@ class Maker {
   bool lattices(Part part, uint64_t point, uint64_t rest) {
     bool goes_on = true;
     for_each_offset(reach_, [&](const Positions& offset) {
-      return goes_on = one(part, planes_.make([&](const Positions& at) {
-               for (size_t d = 0; d < at.size(); ++d)
-                 if (at[d] % reach_[d] != offset[d]) return rest;
-               return point;
-             }));
+      return goes_on = one(part, make_plane(nest_, [&](const Positions& at) {
+                             for (size_t d = 0; d < at.size(); ++d)
+                               if (at[d] % reach_[d] != offset[d]) return rest;
+                             return point;
+                           }));
     });
     return goes_on;
   }
@@ -220,15 +227,16 @@ class Maker {
   bool cuts(Part part, uint64_t before, uint64_t first, uint64_t after) {
     bool goes_on = true;
     for_each_offset(cuts_, [&](const Positions& cut) {
-      return goes_on = one(part, planes_.make([&](const Positions& at) {
-               for (size_t d = 0; d < at.size(); ++d) {
-                 const int64_t ahead = ((at[d] - cut[d]) % cuts_[d] + cuts_[d]) % cuts_[d];
-                 const bool is_whole = cuts_[d] == nest_.dims[d].input;  // one cut: nothing repeats
-                 const bool behind = is_whole ? at[d] > cut[d] : ahead < reach_[d];
-                 if (ahead != 0) return behind ? after : before;
-               }
-               return first;
-             }));
+      return goes_on = one(part, make_plane(nest_, [&](const Positions& at) {
+                             for (size_t d = 0; d < at.size(); ++d) {
+                               const int64_t ahead = ((at[d] - cut[d]) % cuts_[d] + cuts_[d]) % cuts_[d];
+                               const bool is_whole =
+                                   cuts_[d] == nest_.dims[d].input;  // one cut: nothing repeats
+                               const bool behind = is_whole ? at[d] > cut[d] : ahead < reach_[d];
+                               if (ahead != 0) return behind ? after : before;
+                             }
+                             return first;
+                           }));
     });
     return goes_on;
   }
@@ -242,7 +250,7 @@ class Maker {
   }
 
   bool ignored_nans() {
-    return one(Part::nan, planes_.all(values_.nan)) && lattices(Part::nan, values_.middle, values_.nan) &&
+    return one(Part::nan, all(values_.nan)) && lattices(Part::nan, values_.middle, values_.nan) &&
            lattices(Part::nan, values_.nan, values_.middle) &&
            (!nest_.indices || (cuts(Part::nan, values_.nan, values_.middle, values_.middle) &&
                                cuts(Part::nan, values_.nan, values_.least, values_.least)));
@@ -251,82 +259,63 @@ class Maker {
   const ir::PoolNest& nest_;
   int64_t batch_;
   const Visit& visit_;
-  Planes planes_;
   Values values_;
   Positions reach_, cuts_;
 };
 
 }  // namespace
 
+std::optional<Argument> argument_of(const ir::PoolNest& nest) {
+  if (nest.direction == ir::Direction::unpool) return std::nullopt;
+  if (nest.is_backward()) return nest.indices ? Argument::chosen : Argument::shared;
+  if (nest.is_extreme()) return Argument::extremum;
+  return nest.reduction == ir::Reduction::lp ? Argument::norm : Argument::sum;
+}
+
+Plane make_plane(const ir::PoolNest& nest, const std::function<uint64_t(const Positions&)>& bits) {
+  size_t size = 1;
+  for (const ir::NestDim& dim : nest.dims) size *= size_t(dim.input);
+  Plane plane;
+  plane.reserve(size);
+  Positions at(nest.dims.size(), 0);
+  for (size_t i = 0; i < size; ++i) {
+    plane.push_back(bits(at));
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < nest.dims[d].input) break;
+      at[d] = 0;
+    }
+  }
+  return plane;
+}
+
+uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int64_t tap) {
+  uint64_t position = 0, stride = 1;
+  for (size_t d = output.size(); d-- > 0;) {
+    const ir::Window window = forward.dims[d].window(output[d]);
+    if (window.taps == 0) return no_index;
+    position += stride * uint64_t(window.first + tap % window.taps * window.step);
+    tap /= window.taps;
+    stride *= uint64_t(forward.dims[d].input);
+  }
+  return position;
+}
+
 const PartInfo& info(Part part) { return part_table[size_t(part)]; }
 
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit) {
   Maker maker(nest, batch, visit);
-  ir::is_extremum(nest) ? maker.extremum() : maker.sum();
-}
-
-namespace {
-
-constexpr double wanted_log2_error = -64;
-constexpr size_t random_planes = 16;
-constexpr int64_t most_rounds = 4096;
-
-// The largest factor of a divisor that the dimension gives.
-int64_t most_counted(const ir::NestDim& dim) {
-  int64_t most = 1;
-  for (int64_t o = 0; o < dim.output; ++o)
-    most = std::max({most, dim.window(o).taps, dim.window(o).padded_taps});
-  return most;
-}
-
-}  // namespace
-
-// A wrong kernel is off by a whole number k > 0 of some element at least. With the others fixed, that element
-// takes `range` values, and the output agrees for few of them: for one, where each sum gives another output;
-// where outputs are whole numbers, for those whose sums lie within a divisor of each other. Planes are
-// shared: an element of another channel is the same number with probability 1 / random_planes.
-Rounds rounds_needed(const ir::PoolNest& nest) {
-  Rounds result;
-  int64_t most_divisor = 1;
-  const int64_t taps = nest.full_taps();
-  for (const ir::NestDim& dim : nest.dims) most_divisor *= most_counted(dim);
-  if (nest.divisor_override) most_divisor = std::abs(*nest.divisor_override);
-  double agreement = 1;
-  if (ir::is_float(nest.output.dtype)) {
-    const int64_t most_sum = int64_t{1} << (std::min(ir::mantissa_bits(nest.output.dtype), 24) - 1);
-    result.range = std::clamp<int64_t>(most_sum / taps, 2, 256);
-    agreement = 1.0 / double(result.range);
-  } else {
-    const double most = std::ldexp(1.0, ir::info(nest.output.dtype).bits) - 1;
-    result.range =
-        std::clamp<int64_t>(int64_t(most * double(most_divisor) / double(taps)) + 1, 2, int64_t{256});
-    agreement = double(2 * most_divisor + 1) / double(result.range);
-    result.one_fault = agreement > 0.9;
-    if (result.one_fault)
-      agreement = 1 - std::min(0.5, double(result.range - 1) / (4 * double(most_divisor)));
+  switch (*argument_of(nest)) {
+    case Argument::extremum:
+      return void(maker.extremum());
+    case Argument::sum:
+      return void(maker.sum(ir::bits_of_integer(nest.input.dtype, 1)));
+    case Argument::norm:
+      return void(maker.norm());
+    case Argument::shared:
+      return void(maker.sum(0));
+    case Argument::chosen:
+      return void(maker.chosen());
   }
-  agreement = std::min(agreement + 1.0 / double(random_planes), 0.9999);
-  const double needed = std::ceil(wanted_log2_error / std::log2(agreement));
-  result.rounds = std::min<int64_t>(int64_t(needed), most_rounds);
-  result.log2_error = double(result.rounds) * std::log2(agreement);
-  return result;
-}
-
-Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const Planes planes(nest);
-  Probe probe;
-  probe.part = Part::weight;
-  for (size_t i = 0; i < random_planes; ++i)
-    probe.planes.push_back(planes.make([&](const Positions&) {
-      return ir::bits_of_integer(nest.input.dtype, int64_t(random() % uint64_t(rounds.range)));
-    }));
-  probe.chosen = [seed, channels = nest.channels](int64_t n, int64_t c) {
-    uint64_t hash = (seed + uint64_t(n * channels + c)) * 0x9e3779b97f4a7c15;
-    hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9;
-    return size_t(hash >> 32) % random_planes;
-  };
-  return probe;
 }
 
 }  // namespace pooljit::runtime

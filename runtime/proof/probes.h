@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -30,28 +31,39 @@ inline constexpr size_t part_count =
 #undef PART
     ;
 
+// What outputs are made of their windows, and so what probes have to decide.
+enum class Argument : uint8_t {
+  extremum,  // one of the elements
+  sum,       // weights times elements: sums, averages
+  norm,      // a sum of powers of magnitudes, or the largest of them
+  shared,    // average, backward: gradients over divisors
+  chosen,    // maximum, backward: the gradients whose index is the output's
+};
+std::optional<Argument> argument_of(const ir::PoolNest& nest);
+
 using Plane = std::vector<uint64_t>;  // bits of each element, row-major over the dims
 
 struct Probe {
   Part part = Part::value;
   std::vector<Plane> planes;
+  // chosen: beside each plane the indices, as row-major positions in the plane of the forward's input, or -1.
+  std::vector<Plane> indices = {};
   // Which plane lies at (n, c). Empty: the first one everywhere.
-  std::function<size_t(int64_t n, int64_t c)> chosen;
+  std::function<size_t(int64_t n, int64_t c)> chosen = {};
 };
+
+// bits(position) everywhere in a plane of the nest's input.
+using Positions = std::vector<int64_t>;
+Plane make_plane(const ir::PoolNest& nest, const std::function<uint64_t(const Positions&)>& bits);
+
+// The tap of this number, row-major, in the window of an output: its row-major position; no_index in an empty
+// one.
+inline constexpr uint64_t no_index = ~uint64_t{0};
+uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int64_t tap);
 
 // The probes that need no randomness: all of a maximum's; of a sum's those about NaNs.
 // visit returns false to stop.
 using Visit = std::function<bool(const Probe&)>;
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit);
-
-// Sums: independent rounds of random whole numbers.
-struct Rounds {
-  int64_t rounds = 0;
-  double log2_error = 0;   // of the probability that a wrong kernel passes them all
-  int64_t range = 0;       // numbers are 0 .. range-1
-  bool one_fault = false;  // the bound holds for a single wrong weight only: the output rounds to integers
-};
-Rounds rounds_needed(const ir::PoolNest& nest);
-Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed);
 
 }  // namespace pooljit::runtime

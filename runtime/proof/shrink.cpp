@@ -4,7 +4,7 @@
 
 #include "frontend/check.h"
 #include "ir/prove.h"
-#include "runtime/proof/probes.h"
+#include "runtime/proof/rounds.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -41,13 +41,12 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   }
   constexpr double separating = 60;
   const bool has_nans = ir::is_float(nest.input.dtype);
-  double probes = separating, planes = 1;
-  if (ir::is_extremum(nest)) {
+  const auto rounds = rounds_needed(nest);
+  double probes = separating + (rounds ? double(rounds->rounds) : 0), planes = rounds ? 16 : 1;
+  if (argument_of(nest) == Argument::extremum)
     probes += (has_nans ? 5 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
-  } else {
-    planes = 16;
-    probes += (has_nans ? points : 0) + double(rounds_needed(nest).rounds);
-  }
+  else
+    probes += points * (argument_of(nest) == Argument::norm ? 8 : 2);
   const double taps = double(nest.full_taps());
   const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + taps / 8));
   const double oracle = planes * product(nest, outputs) / double(nest.channels) * taps / 4;

@@ -60,34 +60,37 @@ void Lattice::for_each_offset(const std::function<void(int64_t)>& visit) const {
   });
 }
 
-void Lattice::scatter(std::span<const Plane> planes, const Chosen& chosen, std::byte* memory) const {
+template <typename Byte, typename Visit>
+void Lattice::walk(const Content& content, Byte* memory, const Visit& visit) const {
   std::vector<const uint64_t*> source;
-  for (size_t i = 0; i < planes_.size(); ++i) source.push_back(planes[chosen(i)].data());
+  for (size_t i = 0; i < planes_.size(); ++i) source.push_back(content.planes[content.chosen(i)].data());
   with_width(width_, [&]<typename T>(T) {
     walk([&](size_t plane, size_t position) {
-      const T value = static_cast<T>(source[plane][position]);
-      std::memcpy(memory + (planes_[plane] + positions_[position]) * width_, &value, sizeof value);
-      return true;
+      auto value = static_cast<T>(source[plane][position]);
+      if (!content.addends.empty() && value != static_cast<T>(no_index))
+        value = static_cast<T>(value + static_cast<T>(content.addends[plane]));
+      return visit(plane, position, value, memory + (planes_[plane] + positions_[position]) * width_);
     });
   });
 }
 
-std::optional<Lattice::Difference> Lattice::compare(std::span<const Plane> planes, const Chosen& chosen,
-                                                    const std::vector<int64_t>& plane_addend,
-                                                    const Agrees& agrees, const std::byte* memory) const {
-  std::vector<const uint64_t*> source;
-  for (size_t i = 0; i < planes_.size(); ++i) source.push_back(planes[chosen(i)].data());
+void Lattice::scatter(const Content& content, std::byte* memory) const {
+  walk(content, memory, [](size_t, size_t, auto value, std::byte* at) {
+    std::memcpy(at, &value, sizeof value);
+    return true;
+  });
+}
+
+std::optional<Lattice::Difference> Lattice::compare(const Content& content, const Agrees& agrees,
+                                                    const std::byte* memory) const {
   std::optional<Difference> difference;
-  with_width(width_, [&]<typename T>(T) {
-    constexpr T none = static_cast<T>(-1);  // an index of no tap has no addend
-    walk([&](size_t plane, size_t position) {
-      T found, wanted = static_cast<T>(source[plane][position]);
-      if (!plane_addend.empty() && wanted != none) wanted = static_cast<T>(wanted + T(plane_addend[plane]));
-      std::memcpy(&found, memory + (planes_[plane] + positions_[position]) * width_, sizeof found);
-      if (found == wanted || agrees(wanted, found)) return true;
-      difference = {plane, position, wanted, found};
-      return false;
-    });
+  walk(content, memory, [&](size_t plane, size_t position, auto wanted, const std::byte* at) {
+    auto found = wanted;
+    std::memcpy(&found, at, sizeof found);
+    if (found == wanted) return true;
+    const Difference here = {plane, position, wanted, found};
+    if (!agrees(here)) difference = here;
+    return !difference;
   });
   return difference;
 }

@@ -26,24 +26,30 @@ class Lattice {
   // Each element's offset.
   void for_each_offset(const std::function<void(int64_t)>& visit) const;
 
-  // Puts planes[chosen(plane)][position] everywhere. `plane` is n * channels + c.
-  using Chosen = std::function<size_t(size_t plane)>;
-  void scatter(std::span<const Plane> planes, const Chosen& chosen, std::byte* memory) const;
+  // What is to lie where: planes[chosen(plane)][position], and to indices that are no no_index,
+  // addends[plane]. `plane` is n * channels + c.
+  struct Content {
+    std::span<const Plane> planes;
+    std::function<size_t(size_t plane)> chosen;
+    std::span<const int64_t> addends = {};
+  };
+  void scatter(const Content& content, std::byte* memory) const;
 
-  // The first place where wanted(plane, position) is not what lies there; agrees(wanted, found) says what may
-  // lie there beside it.
+  // The first place where something else lies; agrees(difference) says what may.
   struct Difference {
     size_t plane, position;
     uint64_t wanted, found;
   };
-  using Agrees = std::function<bool(uint64_t wanted, uint64_t found)>;
-  std::optional<Difference> compare(std::span<const Plane> planes, const Chosen& chosen,
-                                    const std::vector<int64_t>& plane_addend, const Agrees& agrees,
+  using Agrees = std::function<bool(const Difference&)>;
+  std::optional<Difference> compare(const Content& content, const Agrees& agrees,
                                     const std::byte* memory) const;
 
  private:
   template <typename Visit>
   bool walk(const Visit& visit) const;
+  // visit(plane, position, element that is to lie there, its memory), in elements of their type.
+  template <typename Byte, typename Visit>
+  void walk(const Content& content, Byte* memory, const Visit& visit) const;
 
   int64_t width_, span_ = 0;
   size_t batches_;

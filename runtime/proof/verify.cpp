@@ -35,13 +35,17 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
-// What data may go through on its way to an output of this reduction: else no output would be what the
-// argument takes it for.
+// What data may go through on its way to an output: else no output would be what the argument takes it for.
 std::string foreign_operation(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
   using jit::DataOp;
-  if (facts.products) return "code: data is multiplied with data";
+  const Argument argument = *argument_of(nest);
+  const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
+  if (facts.products && !is_power)
+    return fmt::format("code: at {}: data is multiplied with data", facts.product);
+  if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
+    return "code: data is multiplied with itself";
   // Indices are computed with, and 16-bit floats are rounded by adding.
-  const bool only_moves = ir::is_extremum(nest) && !nest.indices && ir::bytes(nest.input.dtype) != 2;
+  const bool only_moves = argument == Argument::extremum && !nest.indices && ir::bytes(nest.input.dtype) != 2;
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -63,11 +67,13 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
 void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
   const Rounds& rounds = proof.probes.rounds;
-  if (rounds.rounds > 0)
+  if (has_tested_values(nest))
+    proof.left.emplace_back(
+        "the value of the power function, which is tested; which elements reach it is proved");
+  else if (rounds.rounds > 0)
     proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
-                                     rounds.log2_error,
-                                     rounds.one_fault ? ", if it is wrong by one tap" : ""));
-  if (!ir::is_extremum(nest) && ir::is_float(nest.output.dtype))
+                                     rounds.log2_error, sentence(rounds.claim)));
+  if (rounds.rounds > 0 && ir::is_float(nest.output.dtype))
     proof.left.emplace_back("how sums of other than small whole numbers are rounded");
 }
 
@@ -128,9 +134,11 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                              const ProofLimits& limits) {
   const auto start = Clock::now();
-  if (code.info.nest.direction != ir::Direction::forward ||
-      !(ir::is_extremum(code.info.nest) || ir::is_linear(code.info.nest)))
-    return ir::unsupported("prove.unsupported", "no probes decide this reduction");
+  if (!argument_of(code.info.nest))
+    return ir::unsupported("prove.unsupported", "no probes decide this operator");
+  if (const auto rounds = rounds_needed(code.info.nest); rounds && rounds->rounds == 0)
+    return ir::unsupported("prove.unsupported", "no gradients of this dtype are divided without rounding",
+                           "prove the same layer in float32");
   if (!code.info.nest.epilogue.empty())
     return ir::unsupported("prove.unsupported", "no probes decide an epilogue",
                            "verify the spec without it: the windows are the same");

@@ -1,5 +1,6 @@
-// Machine code of the whole matrix can be read: whatever a back end chose to emit, the decode of the proof finds
-// branches and addresses that follow counters, and knows each instruction that touches data. Nothing is run here.
+// Machine code of the whole matrix can be read: whatever a back end chose to emit, the decode of the proof
+// finds branches and addresses that follow counters, and knows each instruction that touches data. Nothing is
+// run here.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

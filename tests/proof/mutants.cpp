@@ -14,6 +14,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
+#include "ir/reference.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/backend.h"
@@ -40,6 +41,12 @@ const char* const specs[] = {
     "avg_pool2d(float32[1,3,7,40], kernel_size=3, stride=2, padding=1)",
     "avg_pool2d(uint8[1,35,5,6]:nhwc, kernel_size=2, stride=1)",
     "max_pool1d(float32[1,2,45], kernel_size=2, return_indices=True, output_strides=[92,46,2])",
+    "max_pool2d_backward(float32[1,3,9,13], kernel_size=2, stride=1)",
+    "avg_pool2d_backward(float32[1,3,9,20], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+    "max_pool1d_backward(float32[1,18,12]:nwc, kernel_size=3, index_scope=window, index_dtype=uint8)",
+    "lp_pool2d(float32[1,3,7,40], kernel_size=3, stride=2, norm_type=2)",
+    "lp_pool2d(float32[1,17,5,6]:nhwc, kernel_size=2, norm_type=1)",
+    "lp_pool1d(float32[1,2,40], kernel_size=3, norm_type=inf)",
 };
 
 // --- faults in Programs: true if the instruction was changed
@@ -328,6 +335,14 @@ bool random_tests_pass(const Subject& subject, const jit::CodeBlob& blob, int64_
   for (int64_t run = 0; run < runs; ++run) {
     fill_input(in, subject.nest.input.dtype, runtime::DataKind::plain, uint64_t(run),
                std::span(x).subspan(room, size_t(in.span_bytes())));
+    if (subject.nest.is_backward() &&
+        idx.rank > 0) {  // the indices that the forward pass makes of other data
+      const ir::PoolNest forward = forward_of(subject.nest);
+      std::vector<std::byte> data(size_t(out.span_bytes())), values(size_t(in.span_bytes()));
+      fill_input(out, forward.input.dtype, runtime::DataKind::plain, ~uint64_t(run), data);
+      ir::evaluate(forward, 1, data.data(), values.data(), i[0].data() + room);
+      i[1] = i[0];
+    }
     for (const size_t k : {0, 1})
       (k == 0 ? right : tested)
           ->run({x.data() + room, y[k].data() + room, idx.rank > 0 ? i[k].data() + room : nullptr, 1},

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   std::string passed;
   for (const MutantKind& kind : mutant_kinds()) {
     int64_t planted = 0, equivalent = 0, by_proof = 0, by_random = 0;
-    for (uint64_t seed = 0; planted < per_kind && seed < uint64_t(per_kind) * 14; ++seed) {
+    for (uint64_t seed = 0; planted < per_kind && seed < uint64_t(per_kind) * 26; ++seed) {
       const MutantResult result = try_mutant(kind, seed);
       if (result.proof == Verdict::no_mutant) continue;
       ++planted;

@@ -7,7 +7,7 @@
 namespace pooljit::tests {
 namespace {
 
-constexpr uint64_t seeds = 14;  // each subject on each ISA once
+constexpr uint64_t seeds = 26;  // each subject on each ISA once
 
 TEST(Mutations, TheProofCatchesMoreThanRandomTests) {
   int64_t planted = 0, by_proof = 0, by_random = 0;

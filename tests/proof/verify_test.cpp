@@ -2,6 +2,7 @@
 // breaks it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -24,6 +25,21 @@ std::vector<Choices> native_choices() {
   return all;
 }
 
+void expect_proved(const char* spec, bool is_read) {
+  for (const Choices& choices : native_choices()) {
+    const auto proof = verify(spec, choices);
+    ASSERT_TRUE(proof) << spec << "\n" << ir::to_string(proof.error());
+    EXPECT_TRUE(proof->ok()) << print(*proof);
+    if (is_read) {
+      EXPECT_GT(proof->program_outputs, 0) << print(*proof);
+    }
+    EXPECT_GT(proof->probes.count(Part::memory), 0) << print(*proof);
+    const auto rounds = rounds_needed(frontend::make_nest(*frontend::parse_spec(spec)));
+    const bool has_weights = rounds && rounds->log2_error != 0;
+    EXPECT_LE(proof->probes.rounds.log2_error, has_weights ? -64 : 0) << print(*proof);
+  }
+}
+
 TEST(Verify, KernelsOfEachKindAreProved) {
   for (const char* spec : {
            "max_pool2d(float32[2,9,11,20], kernel_size=3, stride=2, padding=1, return_indices=True)",
@@ -34,14 +50,32 @@ TEST(Verify, KernelsOfEachKindAreProved) {
            "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], count_include_pad=False)",
            "avg_pool1d(uint8[1,4,33], kernel_size=5, divisor_override=3)",
        })
-    for (const Choices& choices : native_choices()) {
-      const auto proof = verify(spec, choices);
-      ASSERT_TRUE(proof) << spec << "\n" << ir::to_string(proof.error());
-      EXPECT_TRUE(proof->ok()) << print(*proof);
-      EXPECT_GT(proof->program_outputs, 0) << print(*proof);
-      EXPECT_GT(proof->probes.count(Part::memory), 0) << print(*proof);
-      EXPECT_LE(proof->probes.rounds.log2_error, proof->probes.rounds.rounds > 0 ? -64 : 0) << print(*proof);
-    }
+    expect_proved(spec, true);
+}
+
+// Their Programs have no symbolic reading.
+TEST(Verify, KernelsOfEachOperatorAreProved) {
+  for (const char* spec : {
+           "max_pool2d(float16[1,3,7,20], kernel_size=3, return_indices=True)",
+           "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)",
+           "sum_pool2d(int32[1,3,6,9], kernel_size=3, stride=2, padding=1)",
+           "avg_pool2d(int64[1,3,6,9], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+           "avg_pool1d(int32[1,2,40], kernel_size=7, stride=1)",
+           "adaptive_avg_pool2d(bfloat16[1,3,20,20], output_size=1)",
+           "lp_pool2d(float32[1,3,6,9], kernel_size=3, norm_type=1)",
+           "lp_pool2d(float32[1,17,6,5]:nhwc, kernel_size=2, norm_type=2)",
+           "lp_pool1d(float64[1,3,20], kernel_size=3, norm_type=2)",
+           "lp_pool1d(float16[1,3,20], kernel_size=3, norm_type=inf)",
+           "lp_pool1d(float32[1,3,20], kernel_size=3, norm_type=3)",
+           "avg_pool2d_backward(float32[1,3,7,9], kernel_size=3, stride=2, padding=1, "
+           "count_include_pad=False)",
+           "avg_pool1d_backward(bfloat16[1,9,12]:nwc, kernel_size=3, stride=1)",
+           "max_pool1d_backward(float32[1,3,21], kernel_size=3, stride=2, padding=1)",
+           "max_pool2d_backward(float64[1,3,5,5], kernel_size=2, stride=1, index_dtype=int32)",
+           "max_pool1d_backward(float16[1,9,12]:nwc, kernel_size=2, index_scope=nhwc, index_dtype=int32)",
+           "max_pool1d_backward(float32[1,3,21], kernel_size=2, index_scope=window, index_dtype=uint8)",
+       })
+    expect_proved(spec, false);
 }
 
 TEST(Verify, ALargeTensorIsProbedSmaller) {
@@ -89,6 +123,8 @@ std::string failure(const char* text, const Meddled::Meddle& meddle) {
 }
 
 const char* const small = "max_pool1d(float32[2,10], kernel_size=3, stride=1, return_indices=True)";
+const char* const chosen = "max_pool1d_backward(float32[2,10], kernel_size=3, stride=1)";
+const char* const shared = "avg_pool1d_backward(float32[2,10], kernel_size=3, stride=1)";
 const char* const averaged = "avg_pool1d(float32[2,10], kernel_size=3, stride=1)";
 
 struct Wrong {
@@ -143,6 +179,71 @@ const Wrong wrongs[] = {
        static_cast<float*>(call.output)[2] += 0 * x[9];
      },
      "outside: the output at n=0 c=0 [2]"},
+    {"avg_pool1d(int64[2,10], kernel_size=3, stride=1)",
+     [](const Call& call) {
+       const auto* x = static_cast<const int64_t*>(call.input);
+       static_cast<int64_t*>(call.output)[2] += (x[2] - x[3]) / 3;
+     },
+     "weight: the output at n=0 c=0 [2]"},
+    {chosen, [](const Call&) {}, ""},
+    {chosen,
+     [](const Call& call) {  // a gradient that was asked for is missing
+       if (static_cast<int64_t*>(call.indices)[3] == 4)
+         static_cast<float*>(call.output)[4] -= static_cast<const float*>(call.input)[3];
+     },
+     "the output at n=0 c=0 [4]"},
+    {chosen,
+     [](const Call& call) {  // one of another channel is added
+       if (static_cast<int64_t*>(call.indices)[8 + 3] == 4)
+         static_cast<float*>(call.output)[4] += static_cast<const float*>(call.input)[8 + 3];
+     },
+     "weight: the output at n=0 c=0 [4]"},
+    {chosen,
+     [](const Call& call) {
+       static_cast<float*>(call.output)[2] += 0 * static_cast<const float*>(call.input)[0];
+     },
+     "nan: the output at n=0 c=0 [2]"},
+    {chosen, [](const Call& call) { static_cast<int64_t*>(call.indices)[15] = 0; },
+     "the index at n=0 c=1 [7]"},
+    {shared, [](const Call&) {}, ""},
+    {shared,
+     [](const Call& call) {
+       const auto* g = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[3] += (g[3] - g[2]) / 3;
+     },
+     "weight: the output at n=0 c=0 [3]"},
+    {shared,
+     [](const Call& call) {
+       const auto* g = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[0] = g[0] / 4;
+     },
+     "weight: the output at n=0 c=0 [0]"},
+    {"lp_pool1d(float32[2,10], kernel_size=3, stride=1, norm_type=1)",
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[2] += x[2] - std::abs(x[2]);
+     },
+     "the output at n=0 c=0 [2]"},
+    {"lp_pool1d(float32[2,10], kernel_size=3, stride=1, norm_type=2)",
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       static_cast<float*>(call.output)[2] = std::sqrt(x[2] * x[2] + x[3] * x[4] + x[4] * x[4]);
+     },
+     "the output at n=0 c=0 [2]"},
+    {"lp_pool1d(float32[2,10], kernel_size=3, stride=1, norm_type=inf)",
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       auto* y = static_cast<float*>(call.output);
+       y[2] = std::max(y[2], std::abs(x[5]));
+     },
+     "outside: the output at n=0 c=0 [2]"},
+    {"lp_pool1d(float32[2,10], kernel_size=3, stride=1, norm_type=3)",
+     [](const Call& call) {
+       const auto* x = static_cast<const float*>(call.input);
+       auto* y = static_cast<float*>(call.output);
+       y[2] = std::cbrt(y[2] * y[2] * y[2] + std::abs(x[5] * x[5] * x[5]));
+     },
+     "outside: the output at n=0 c=0 [2]"},
 };
 
 TEST(Verify, EachPartCanFail) {
@@ -194,6 +295,44 @@ const Bytes listings[] = {
     {"jmp into the middle", {0xeb, 0xff, 0xc3}, "overlap"},
     {"nop", {0x90}, "control leaves the code"},
 };
+
+struct Factors {
+  const char* assembly;  // behind vmovups ymm0,[rax], where rax points to the input
+  std::vector<uint8_t> code;
+  bool products, squares;
+};
+const Factors factors[] = {
+    {"vaddps ymm0,ymm0,ymm0", {0xc5, 0xfc, 0x58, 0xc0}, false, false},
+    {"vmulps ymm0,ymm0,ymm0", {0xc5, 0xfc, 0x59, 0xc0}, false, true},
+    {"vcvtsi2sd xmm1,xmm0,rdx; vunpcklpd xmm1,xmm1,xmm1; vdivpd ymm0,ymm0,ymm1",
+     {0xc4, 0xe1, 0xfb, 0x2a, 0xca, 0xc5, 0xf1, 0x14, 0xc9, 0xc5, 0xfd, 0x5e, 0xc1},
+     false,
+     false},
+    {"vcvtsi2sd xmm1,xmm0,rdx; vdivpd ymm0,ymm0,ymm1",
+     {0xc4, 0xe1, 0xfb, 0x2a, 0xca, 0xc5, 0xfd, 0x5e, 0xc1},
+     true,
+     false},
+    {"vmulps ymm0,ymm0,[rax]", {0xc5, 0xfc, 0x59, 0x00}, true, false},
+    {"vdivps ymm0,ymm0,ymm0", {0xc5, 0xfc, 0x5e, 0xc0}, true, false},
+    {"vfmadd231ps ymm1,ymm0,ymm0", {0xc4, 0xe2, 0x7d, 0xb8, 0xc8}, false, true},
+    {"vfmadd213ps ymm0,ymm0,[rax]", {0xc4, 0xe2, 0x7d, 0xa8, 0x00}, false, true},
+    {"vfmadd231ps ymm1,ymm0,[rax]", {0xc4, 0xe2, 0x7d, 0xb8, 0x08}, true, false},
+};
+
+TEST(Inspect, TellsSquaresFromProducts) {
+  for (const Factors& row : factors) {
+    std::vector<uint8_t> code = {0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x00};
+    code.insert(code.end(), row.code.begin(), row.code.end());
+    code.push_back(0xc3);
+    jit::CodeBlob blob;
+    blob.code = code;
+    blob.entry = reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(code.data()));
+    const auto facts = jit::inspect(blob, params);
+    ASSERT_TRUE(facts) << row.assembly << ": " << facts.error().message;
+    EXPECT_EQ(facts->products, row.products) << row.assembly;
+    EXPECT_EQ(facts->squares, row.squares) << row.assembly;
+  }
+}
 
 TEST(Inspect, AllowsWhatIsIndependentOfData) {
   for (const Bytes& bytes : listings) {

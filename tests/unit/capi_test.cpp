@@ -91,7 +91,16 @@ TEST(CApi, NullArgumentsAreErrors) {
   EXPECT_EQ(last_id(), "runtime.null");
   EXPECT_EQ(pooljit_run(kernel.kernel, nullptr, &value, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "run.null");
+  EXPECT_STREQ(pooljit_proof(nullptr), "");
   pooljit_release(nullptr);
+}
+
+TEST(CApi, AVerifiedKernelSaysWhatWasProved) {
+  pooljit_kernel* kernel = nullptr;
+  ASSERT_EQ(pooljit_compile(spec, "verify=1 backend=xbyak", &kernel), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_EQ(std::string(pooljit_proof(kernel)).substr(0, 8), "proved: ");
+  pooljit_release(kernel);
+  EXPECT_STREQ(pooljit_proof(Kernel(spec).kernel), "");
 }
 
 TEST(CApi, RunRefusesIndicesAndOverlap) {
