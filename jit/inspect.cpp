@@ -565,7 +565,9 @@ class Inspector {
     else if (factors.size() == 3)
       factors.erase(factors.begin());
     if (factors.size() != 2) throw Refused{"factors that are not known"};
-    if (!depends_on_data(*factors[0], state) || !depends_on_data(*factors[1], state)) return;
+    const bool is_scalar = mnemonic.ends_with("sd") || mnemonic.ends_with("ss");
+    for (const ZydisDecodedOperand* factor : factors)
+      if (!(is_scalar ? low_depends_on_data(*factor, state) : depends_on_data(*factor, state))) return;
     const bool is_square = !is_memory(*factors[0]) && !is_memory(*factors[1]) &&
                            factors[0]->reg.value == factors[1]->reg.value && mnemonic.substr(0, 4) != "vdiv";
     (is_square ? facts_.squares : facts_.products) = true;
