@@ -62,11 +62,15 @@ typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
  * --stage schedule` prints it; default: the best)
  *   verify=0|1                                      (1: the code is proved right for every input before it is
  * handed out; a child process runs it, for a fraction of a second to minutes)
+ *   tune_db=FILE                                    (a file of `pooljit tune`, without blanks in its name:
+ * where it has a schedule for the spec that was measured on this machine, that is taken; default: the file
+ * that the environment variable POOLJIT_TUNE_DB names, if it is there)
  *
  * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
  * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
  * that does not suit the spec, "jit.memory" where executable memory is refused,
- * "prove.*" with verify=1 where the code is not proved. */
+ * "prove.*" with verify=1 where the code is not proved, "tune.open" and
+ * "tune.format" for the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
 
 /* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -

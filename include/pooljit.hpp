@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #if defined(__GNUC__)
 #define POOLJIT_CXX_API __attribute__((visibility("default")))
@@ -93,6 +94,8 @@ struct POOLJIT_CXX_API ThreadPool {
   virtual void parallel(int64_t tasks, FunctionRef<void(int64_t)> task) = 0;
 };
 
+struct Timing;
+
 // How to compile. The words are those of pooljit_compile's options.
 struct Options {
   std::string backend = "auto";  // auto xbyak llvm interpreter reference; auto: xbyak
@@ -104,6 +107,10 @@ struct Options {
   // Proves the code right for every input before it is handed out, in a child process; a fraction of a second
   // to minutes. What is too large for that is proved on a smaller tensor: Kernel::proof() says which.
   bool verify = false;
+  // A file of `pooljit tune`: where it has a schedule for the spec that was measured on this machine, that is
+  // taken; `schedule` weighs more. Empty: the file that the environment variable POOLJIT_TUNE_DB names, if it
+  // is there.
+  std::string tune_db = {};
 };
 
 // How to run, where it differs from what the kernel was compiled with.
@@ -154,6 +161,8 @@ class POOLJIT_CXX_API Kernel {
   std::string_view backend() const;    // chosen: "xbyak"
   std::string_view isa() const;        // chosen: "avx512"; "none" for the reference
   std::string_view schedule() const;   // chosen; empty for the reference
+  // Why that one, for people: "the default", "asked for", "tuned: FILE", "the default; FILE: REASON".
+  std::string_view schedule_origin() const;
   // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
   size_t code_bytes() const;
   // With Options::verify: what was proved, and what is left, for people; else empty.
@@ -163,16 +172,44 @@ class POOLJIT_CXX_API Kernel {
 
  private:
   friend POOLJIT_CXX_API Kernel compile(std::string_view, const Options&);
+  friend POOLJIT_CXX_API std::vector<Timing> time(std::span<const Kernel>, double);
+  friend POOLJIT_CXX_API std::string prove(const Kernel&);
   explicit Kernel(std::shared_ptr<const runtime::Kernel> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const runtime::Kernel> impl_;
 };
 
 // Compiles, or finds the kernel in the cache. Errors: "spec.*", "runtime.options", "runtime.isa",
-// "backend.missing", "schedule.*", "jit.*"; with Options::verify also "prove.*".
+// "backend.missing", "schedule.*", "jit.*"; with Options::verify also "prove.*"; with Options::tune_db also
+// "tune.open" and "tune.format".
 POOLJIT_CXX_API Kernel compile(std::string_view spec, const Options& options = {});
 
 // "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
 POOLJIT_CXX_API Options parse_options(std::string_view text);
+
+// --- for authors of tuners: examples/tuner.cpp
+
+struct ScheduleInfo {
+  std::string schedule;          // for Options::schedule
+  double predicted_seconds = 0;  // of a call on one thread, by the cost model: good for an order, no more
+  bool is_default = false;       // what compile() takes where it is told nothing
+};
+
+// Every schedule that makes another Program of the spec, the cheapest prediction first. Of the options only
+// backend and isa matter. Errors: those of compile().
+POOLJIT_CXX_API std::vector<ScheduleInfo> schedules(std::string_view spec, const Options& options = {});
+
+struct Timing {
+  double median = 0;  // seconds per call
+  double spread = 0;  // half the distance of the quartiles, as a share of the median
+  int samples = 0;
+};
+
+// Times kernels of one spec, on data of its own, taking turns for about so many seconds in all. Errors:
+// "tune.kernels" (of several specs), "tune.empty" (a batch of 0), "system.memory".
+POOLJIT_CXX_API std::vector<Timing> time(std::span<const Kernel> kernels, double seconds = 0.2);
+
+// Proves the kernel's machine code right for every input, and says what was proved. Errors: "prove.*".
+POOLJIT_CXX_API std::string prove(const Kernel& kernel);
 
 POOLJIT_CXX_API std::string_view version();  // "0.1.0"
 

@@ -110,6 +110,18 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa) {
   return found;
 }
 
+std::vector<Schedule> schedule_space(Isa isa) {
+  std::vector<Schedule> space;
+  for (const FamilyInfo* family : families)
+    for (int lanes = info(isa).vector_bytes; lanes >= 1; lanes /= 2)
+      for (const int unroll : {1, 2, 4, 8})
+        for (const Order order : {Order::rolling, Order::rows_first, Order::row_major})
+          for (const Taps taps : {Taps::unroll, Taps::loop})
+            for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split})
+              space.push_back({family->family, lanes, unroll, tail, taps, order});
+  return space;
+}
+
 Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   const Result<int> widest = working_bytes(nest, isa);
   if (!widest) return tl::unexpected(widest.error());

@@ -45,6 +45,10 @@ Result<Schedule> parse_schedule(std::string_view text);
 // nest.
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa);
 
+// Every combination of what the fields of a schedule may be for vectors of the ISA; lower() refuses those
+// that do not suit the nest. What enumerate_schedules gives is part of it.
+std::vector<Schedule> schedule_space(Isa isa);
+
 // The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a
 // sentence (id "schedule.<rule>").
 Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa);

@@ -1,8 +1,12 @@
 // The C++ interface of include/pooljit.hpp, on top of the runtime: values become exceptions.
 #include "ir/dtype.h"
 #include "pooljit.hpp"
+#include "runtime/candidates.h"
 #include "runtime/compile.h"
+#include "runtime/machine.h"
 #include "runtime/options.h"
+#include "runtime/proof/verify.h"
+#include "runtime/tuning/workload.h"
 
 namespace pooljit {
 namespace {
@@ -60,6 +64,7 @@ std::string_view Kernel::signature() const { return impl_->code().info.signature
 std::string_view Kernel::backend() const { return impl_->code().info.backend; }
 std::string_view Kernel::isa() const { return impl_->code().info.isa; }
 std::string_view Kernel::schedule() const { return impl_->code().info.schedule; }
+std::string_view Kernel::schedule_origin() const { return impl_->schedule_origin(); }
 std::string_view Kernel::proof() const { return impl_->code().info.proof; }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
@@ -67,6 +72,29 @@ std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().inf
 Kernel compile(std::string_view spec, const Options& options) {
   return Kernel(value_or_raise(runtime::compile(spec, options)));
 }
+
+std::vector<ScheduleInfo> schedules(std::string_view spec_text, const Options& options) {
+  const auto spec = value_or_raise(frontend::parse_spec(spec_text));
+  const auto choices = value_or_raise(runtime::resolve(options));
+  const auto found = value_or_raise(runtime::find_candidates(
+      make_nest(spec), choices.isa, spec.batch.value_or(1), runtime::machine().caches));
+  std::vector<ScheduleInfo> infos;
+  for (const runtime::Candidate& candidate : found.legal)
+    infos.push_back({ir::print(candidate.schedule), candidate.cost.seconds, candidate.is_default});
+  return infos;
+}
+
+std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {
+  std::vector<runtime::KernelPtr> impls;
+  for (const Kernel& kernel : kernels) impls.push_back(kernel.impl_);
+  std::vector<Timing> timings;
+  for (const runtime::Timing& timing :
+       value_or_raise(runtime::time_kernels(impls, {.budget_seconds = seconds})))
+    timings.push_back({timing.median, timing.spread(), timing.samples});
+  return timings;
+}
+
+std::string prove(const Kernel& kernel) { return value_or_raise(runtime::prove_kernel(*kernel.impl_)); }
 
 Options parse_options(std::string_view text) { return value_or_raise(runtime::parse_option_words(text)); }
 

@@ -36,7 +36,7 @@ size_t Cache::TextHash::operator()(const TextView& view) const {
   const Options& options = view.options;
   return hash(view.spec) + 31 * hash(options.backend) + 131 * hash(options.isa) +
          (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
-         (options.verify ? 257 : 0);
+         (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0);
 }
 
 void Cache::touch(std::atomic<Time>& used) const {

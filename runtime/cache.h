@@ -91,7 +91,7 @@ class Cache {
     bool operator()(const A& a, const B& b) const {
       return a.spec == b.spec && a.options.backend == b.options.backend && a.options.isa == b.options.isa &&
              a.options.schedule == b.options.schedule && a.options.threads == b.options.threads &&
-             a.options.verify == b.options.verify;
+             a.options.verify == b.options.verify && a.options.tune_db == b.options.tune_db;
     }
   };
   struct StringHash {

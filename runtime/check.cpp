@@ -170,8 +170,7 @@ class Checker {
     const ir::Schedule& schedule = schedules[number];
     auto program = ir::lower(nest_, schedule, isa);
     if (!program)
-      return fmt::format("{} was enumerated but not lowered: {}", ir::print(schedule),
-                         ir::to_string(program.error()));
+      return fmt::format("{} is not lowered: {}", ir::print(schedule), ir::to_string(program.error()));
     const Subject subject{isa, schedule, std::move(*program)};
     ++report_.programs;
     for (size_t i = 0; i < cases_.size(); ++i)

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "runtime/cache.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
+#include "runtime/tuning/choose.h"
 #include "runtime/unpool.h"
 
 namespace pooljit::runtime {
@@ -18,14 +21,25 @@ struct Request {
   Choices choices;
   int threads = 1;
   bool verify = false;
+  std::string schedule_origin;
 };
 
-ir::Result<Request> read_request(std::string_view spec_text, const Options& options) {
+ir::Result<Request> read_request(std::string_view spec_text, const Options& options, bool needs_database) {
   auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
-  const auto choices = resolve(options);
+  auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
-  return Request{std::move(*spec), *choices, thread_count(options), options.verify};
+  const int threads = thread_count(options);
+  auto origin = choose_schedule(*spec, {options.tune_db, needs_database}, threads, *choices);
+  if (!origin) return tl::unexpected(origin.error());
+  return Request{std::move(*spec), *choices, threads, options.verify, std::move(*origin)};
+}
+
+ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, const Choices& choices) {
+  const auto proof = prove_code(code, spec, choices);
+  if (!proof) return tl::unexpected(proof.error());
+  if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
+  return print(*proof);
 }
 
 ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
@@ -39,23 +53,22 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   made.backend = engine.text;
   made.compile_time = Clock::now() - start;
   if (!request.verify) return *code;
-  const auto proof = prove_code(**code, request.spec, request.choices);
+  auto proof = prove(**code, request.spec, request.choices);
   if (!proof) return tl::unexpected(proof.error());
-  if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
-  made.proof = print(*proof);
+  made.proof = std::move(*proof);
   return *code;
 }
 
 KernelPtr bind(Request request, CodePtr code) {
-  return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads);
+  return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads,
+                                        std::move(request.schedule_origin));
 }
 
-}  // namespace
-
-ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
+ir::Result<KernelPtr> compile_cached(std::string_view spec_text, const Options& options,
+                                     bool needs_database) {
   if (KernelPtr known = cache().find(spec_text, options)) return known;
   const auto start = Clock::now();
-  auto request = read_request(spec_text, options);
+  auto request = read_request(spec_text, options, needs_database);
   if (!request) return tl::unexpected(request.error());
   const std::string key = cache_key(request->spec, request->choices) + (request->verify ? " verify=1" : "");
   const auto code = cache().get(key, [&] { return make_code(*request, start); });
@@ -65,13 +78,32 @@ ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options
   return kernel;
 }
 
+}  // namespace
+
+ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
+  const char* database = options.tune_db.empty() ? std::getenv("POOLJIT_TUNE_DB") : nullptr;
+  if (!database || !*database) return compile_cached(spec_text, options, true);
+  Options with = options;
+  with.tune_db = database;
+  return compile_cached(spec_text, with, false);
+}
+
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {
   const auto start = Clock::now();
-  auto request = read_request(spec_text, options);
+  auto request = read_request(spec_text, options, true);
   if (!request) return tl::unexpected(request.error());
   const auto code = make_code(*request, start);
   if (!code) return tl::unexpected(code.error());
   return bind(std::move(*request), *code);
+}
+
+ir::Result<std::string> prove_kernel(const Kernel& kernel) {
+  const CodeInfo& made = kernel.code().info;
+  Choices choices;
+  choices.engine = *find_engine(made.backend);
+  if (const auto isa = ir::find_isa(made.isa)) choices.isa = *isa;
+  if (!made.schedule.empty()) choices.schedule = *ir::parse_schedule(made.schedule);
+  return prove(kernel.code(), kernel.spec(), choices);
 }
 
 std::string cache_key(const frontend::PoolSpec& spec, const Choices& choices) {

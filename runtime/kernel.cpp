@@ -17,10 +17,11 @@ size_t task_extents(const std::vector<ir::TaskDim>& tasks, int64_t batch,
 
 }  // namespace
 
-Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads)
+Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin)
     : spec_(std::move(spec)),
       code_(std::move(code)),
       threads_(threads),
+      schedule_origin_(std::move(schedule_origin)),
       text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),
       output_shape_(frontend::output_shape(spec_)),

@@ -15,8 +15,8 @@ namespace pooljit::runtime {
 
 class Kernel {
  public:
-  // threads: of the built-in pool, >= 1.
-  Kernel(frontend::PoolSpec spec, CodePtr code, int threads);
+  // threads: of the built-in pool, >= 1; schedule_origin: why the code has its schedule, for people.
+  Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin = {});
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
   // the spec's. operands: of the epilogue's steps, in their order. Errors: "run.null", "run.indices",
@@ -26,6 +26,7 @@ class Kernel {
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
+  const std::string& schedule_origin() const { return schedule_origin_; }
   const Code& code() const { return *code_; }
   const std::vector<int64_t>& input_shape() const { return input_shape_; }
   const std::vector<int64_t>& output_shape() const { return output_shape_; }
@@ -46,7 +47,7 @@ class Kernel {
   frontend::PoolSpec spec_;
   CodePtr code_;
   int threads_;
-  std::string text_;
+  std::string schedule_origin_, text_;
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
   std::vector<MemoryView> operands_;  // of the epilogue

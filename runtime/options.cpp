@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view known_words =
     "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
-    "schedule=FAMILY(...)";
+    "schedule=FAMILY(...) tune_db=FILE";
 
 // The next word of `text`; spaces inside parentheses belong to it.
 std::string_view take_word(std::string_view& text) {
@@ -46,6 +46,7 @@ bool set_option(Options& options, std::string_view name, std::string_view value)
   std::string* text = name == "backend"    ? &options.backend
                       : name == "isa"      ? &options.isa
                       : name == "schedule" ? &options.schedule
+                      : name == "tune_db"  ? &options.tune_db
                                            : nullptr;
   if (text) *text = value;
   return text != nullptr && !value.empty();

@@ -4,28 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "ir/element_type.h"
 #include "runtime/limits.h"
 #include "runtime/threads.h"
+#include "runtime/tuning/workload.h"
 
 namespace pooljit::tools {
 namespace {
-
-// Random data without NaN, infinities, zeros of either sign or cancellation, so that the plain loop's results
-// are comparable one by one.
-template <typename T>
-void fill(const Buffer& buffer) {
-  std::mt19937 random(1);
-  T* values = reinterpret_cast<T*>(buffer.data());
-  std::generate_n(values, buffer.size() / sizeof(T), [&] {
-    if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(random());
-    else
-      return static_cast<T>(1 + static_cast<double>(random() % (1 << 20)) / (1 << 20));
-  });
-}
 
 // Of values that come from others of `magnitude`, which may have cancelled out.
 int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, double relative_error,
@@ -155,7 +141,8 @@ ir::Result<void> BenchCase::allocate() {
 }
 
 void BenchCase::fill_input() {
-  ir::with_element_type(kernel_->spec().dtype, [&]<typename T>(T) { fill<T>(packed_input_); });
+  // Ordinary numbers: the plain loop's results are comparable one by one.
+  runtime::fill_ordinary(kernel_->spec().dtype, {packed_input_.data(), packed_input_.size()});
   if (!from_.packed()) scatter(from_, kernel_->spec().dtype, packed_input_.data(), strided_input_.data());
 }
 
@@ -171,7 +158,7 @@ ir::Result<void> BenchCase::make_operands() {
       auto strided = Buffer::allocate(is_tensor && !to_.packed() ? tensor_bytes(to_, spec.dtype) : 0);
       for (const auto* buffer : {&packed, &strided})
         if (!*buffer) return tl::unexpected(buffer->error());
-      ir::with_element_type(spec.dtype, [&]<typename T>(T) { fill<T>(*packed); });
+      runtime::fill_ordinary(spec.dtype, {packed->data(), packed->size()});
       if (strided->size() > 0) scatter(to_, spec.dtype, packed->data(), strided->data());
       (plain.first ? plain.second : plain.first) = packed->data();
       packed_operands_.push_back(std::move(*packed));

@@ -22,7 +22,7 @@ struct BenchArguments {
 };
 
 struct BenchReport {
-  std::string spec, backend, isa, schedule;
+  std::string spec, backend, isa, schedule, schedule_origin;
   int threads = 1;
   size_t code_bytes = 0;
   Timing compile, cache_hit, call, plain, copy, streaming_copy;
@@ -85,6 +85,7 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   report.backend = code.backend;
   report.isa = code.isa;
   report.schedule = code.schedule;
+  report.schedule_origin = (*kernel)->schedule_origin();
   report.code_bytes = code.code_bytes;
   report.threads = (*bench)->threads();
   report.bytes_read = (*bench)->bytes_read();
@@ -115,6 +116,7 @@ nlohmann::ordered_json as_json(const BenchReport& report) {
           {"backend", report.backend},
           {"isa", report.isa},
           {"schedule", report.schedule},
+          {"schedule_origin", report.schedule_origin},
           {"threads", report.threads},
           {"code_bytes", report.code_bytes},
           {"compile", as_json(report.compile)},
@@ -151,7 +153,8 @@ void print_report(const BenchReport& report) {
   fmt::print("{}\n", report.spec);
   fmt::print("  engine      {} {}, {} thread{}\n", report.backend, report.isa, report.threads,
              report.threads == 1 ? "" : "s");
-  if (!report.schedule.empty()) fmt::print("  schedule    {}\n", report.schedule);
+  if (!report.schedule.empty())
+    fmt::print("  schedule    {} ({})\n", report.schedule, report.schedule_origin);
   fmt::print("  code        {} bytes\n", report.code_bytes);
   fmt::print("  compile     {}   text to callable, {} times past the cache\n", text(report.compile),
              report.compile.samples);
@@ -189,6 +192,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
+  add_tune_db(*command, arguments->options);
   add_threads(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
   command->footer(

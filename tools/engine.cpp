@@ -22,6 +22,11 @@ void add_schedule(CLI::App& command, Options& options) {
                      "Use this schedule, written as `pooljit show --stage schedule` prints it");
 }
 
+void add_tune_db(CLI::App& command, Options& options) {
+  command.add_option("--tune-db", options.tune_db,
+                     "Take the schedule from this file of `pooljit tune`, if it has one for the spec");
+}
+
 void add_threads(CLI::App& command, Options& options) {
   command.add_option("--threads", options.threads, "0: as many as this process may use")
       ->check(CLI::NonNegativeNumber)

@@ -27,12 +27,12 @@ std::set<std::string> exported() {
 }
 
 TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
-  const std::set<std::string> c_api = {"pooljit_compile",     "pooljit_output_shape", "pooljit_run",
-                                       "pooljit_release",     "pooljit_last_error",   "pooljit_version",
+  const std::set<std::string> c_api = {"pooljit_compile",      "pooljit_output_shape", "pooljit_run",
+                                       "pooljit_release",      "pooljit_last_error",   "pooljit_version",
                                        "pooljit_run_operands", "pooljit_proof"};
   const std::regex cxx_api(
       R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::Kernel::.*|)"
-      R"(pooljit::(compile|parse_options|version)\(.*)");
+      R"(pooljit::(compile|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
   const std::set<std::string> names = exported();
   for (const std::string& name : c_api) EXPECT_TRUE(names.contains(name)) << name;
   for (const std::string& name : names)
@@ -48,7 +48,8 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
   for (const char* start :
        {"pooljit::Kernel::run(", "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()",
         "pooljit::Kernel::code_bytes()", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
-        "pooljit::compile(", "pooljit::parse_options(", "pooljit::version()", "typeinfo for pooljit::Error"})
+        "pooljit::compile(", "pooljit::parse_options(", "pooljit::prove", "pooljit::schedules(",
+        "pooljit::time(", "pooljit::version()", "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
 }
 

@@ -1,9 +1,9 @@
-#include "tools/measure.h"
+#include "runtime/measure.h"
 
 #include <algorithm>
 #include <chrono>
 
-namespace pooljit::tools {
+namespace pooljit::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -62,4 +62,4 @@ std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
   return timings;
 }
 
-}  // namespace pooljit::tools
+}  // namespace pooljit::runtime

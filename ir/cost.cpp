@@ -1,0 +1,349 @@
+#include "ir/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace pooljit::ir {
+namespace {
+
+// --- the table
+
+enum class OpClass : uint8_t {
+  free,
+  load,
+  masked_load,
+  store,
+  masked_store,
+  shuffle,
+  arithmetic,
+  choose,
+  divide,
+  root,
+  convert,
+  index,
+  branch
+};
+
+struct ClassCost {
+  OpClass op;
+  Unit unit;
+  double cycles[2];  // of the unit, per instruction, with all of its ports at work: avx2, avx512
+  double latency;    // until what is carried can be used
+};
+
+// Round numbers between what Intel's and AMD's server cores of this decade do. They decide an order, no more.
+constexpr ClassCost table[] = {
+    {OpClass::free, Unit::scalar, {0, 0}, 0},
+    {OpClass::load, Unit::load, {0.5, 0.75}, 5},
+    {OpClass::masked_load, Unit::load, {1, 0.75}, 5},
+    {OpClass::store, Unit::store, {1, 1.25}, 5},
+    {OpClass::masked_store, Unit::store, {4, 1.5}, 5},
+    {OpClass::shuffle, Unit::shuffle, {1, 1}, 3},
+    {OpClass::arithmetic, Unit::arithmetic, {0.5, 0.75}, 3},
+    {OpClass::choose, Unit::arithmetic, {0.75, 0.25}, 2},  // avx512: mostly a mask of what is chosen from
+    {OpClass::divide, Unit::arithmetic, {5, 10}, 13},
+    {OpClass::root, Unit::arithmetic, {7, 14}, 18},
+    {OpClass::convert, Unit::shuffle, {1, 1}, 5},
+    {OpClass::index, Unit::scalar, {0.25, 0.25}, 1},
+    {OpClass::branch, Unit::scalar, {1, 1}, 1},
+};
+constexpr double decode_cycles = 0.2;   // per instruction: five a cycle
+constexpr double reorder_window = 256;  // instructions; loops that fit overlap with what comes behind them
+constexpr double hertz = 3e9;           // nominal
+// Bytes per cycle that one core moves through L1, L2, L3 and memory.
+constexpr double level_bytes[] = {64, 32, 12, 5};
+
+constexpr std::string_view unit_names[] = {"load", "store", "shuffle", "arithmetic", "scalar", "decode"};
+
+OpClass class_of(const Inst& inst) {
+  switch (inst.op) {
+    case Op::load:
+      return inst.args.empty() ? OpClass::load : OpClass::masked_load;
+    case Op::store:
+      return inst.args.size() == 1 ? OpClass::store : OpClass::masked_store;
+    case Op::shuffle:
+      return OpClass::shuffle;
+    case Op::div:
+      return OpClass::divide;
+    case Op::sqrt:
+      return OpClass::root;
+    case Op::cvt:
+      return OpClass::convert;
+    case Op::select:
+      return OpClass::choose;
+    case Op::loop:
+      return OpClass::branch;
+    case Op::iadd:
+    case Op::imul:
+    case Op::imin:
+    case Op::imax:
+    case Op::iload:
+    case Op::ptradd:
+    case Op::splat:
+      return OpClass::index;
+    default:
+      return info(inst.op).group == "arithmetic" || info(inst.op).group == "bits" || inst.op == Op::cmp
+                 ? OpClass::arithmetic
+                 : OpClass::free;
+  }
+}
+
+const ClassCost& cost_of(const Inst& inst) {
+  // A bitcast renames a register.
+  return table[static_cast<size_t>(inst.op == Op::bitcast ? OpClass::free : class_of(inst))];
+}
+
+void add_scaled(OpCounts& sum, const OpCounts& part, double times) {
+  sum.instructions += times * part.instructions;
+  sum.loads += times * part.loads;
+  sum.stores += times * part.stores;
+  for (size_t i = 0; i < unit_count; ++i) sum.busy[i] += times * part.busy[i];
+  sum.stalls += times * part.stalls;
+}
+
+double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.begin(), counts.busy.end()); }
+
+// --- counting
+
+// Runs the index part of a Program, which is all that decides how often each instruction is executed. A loop
+// whose inner loops run equally often each time is run once and multiplied.
+class Counter {
+ public:
+  explicit Counter(const Program& program)
+      : program_(program),
+        isa_(static_cast<size_t>(program.isa)),
+        known_(program.types.size()),
+        ends_(program.insts.size()) {
+    std::vector<size_t> open;
+    for (size_t i = 0; i < program.insts.size(); ++i) {
+      if (program.insts[i].op == Op::loop) open.push_back(i);
+      if (program.insts[i].op != Op::end) continue;
+      ends_[open.back()] = i;
+      open.pop_back();
+    }
+  }
+
+  OpCounts count() { return run(0, program_.insts.size()); }
+
+ private:
+  // An index, or a pointer as an offset, if it points into a table.
+  struct Known {
+    int64_t number = 0;
+    int table = -1;
+  };
+  Known& known(Value value) { return known_[static_cast<size_t>(value)]; }
+
+  OpCounts run(size_t begin, size_t end) {
+    OpCounts counts;
+    for (size_t i = begin; i < end; ++i) {
+      const Inst& inst = program_.insts[i];
+      take(inst, counts);
+      if (inst.op != Op::loop) {
+        evaluate(inst);
+        continue;
+      }
+      run_loop(i, counts);
+      i = ends_[i];
+    }
+    return counts;
+  }
+
+  void take(const Inst& inst, OpCounts& counts) const {
+    const ClassCost& cost = cost_of(inst);
+    if (cost.op == OpClass::free) return;
+    counts.instructions += 1;
+    counts.loads += inst.op == Op::load ? 1 : 0;
+    counts.stores += inst.op == Op::store ? 1 : 0;
+    counts.busy[static_cast<size_t>(cost.unit)] += cost.cycles[isa_];
+    counts.busy[static_cast<size_t>(Unit::decode)] += decode_cycles;
+  }
+
+  void evaluate(const Inst& inst) {
+    if (inst.results.empty() || program_.type(inst.results[0]).kind == Type::Kind::vec ||
+        program_.type(inst.results[0]).kind == Type::Kind::mask)
+      return;
+    const auto arg = [&](size_t i) { return known(inst.args[i]).number; };
+    Known& result = known(inst.results[0]);
+    switch (inst.op) {
+      case Op::param:
+        result = parameter(program_.params[static_cast<size_t>(inst.imm)]);
+        break;
+      case Op::iconst:
+        result.number = inst.imm;
+        break;
+      case Op::iadd:
+        result.number = arg(0) + arg(1);
+        break;
+      case Op::imul:
+        result.number = arg(0) * arg(1);
+        break;
+      case Op::imin:
+        result.number = std::min(arg(0), arg(1));
+        break;
+      case Op::imax:
+        result.number = std::max(arg(0), arg(1));
+        break;
+      case Op::ptradd:
+        result = known(inst.addr.base);
+        result.number += inst.addr.offset + (inst.args.empty() ? 0 : arg(0));
+        break;
+      case Op::iload:
+        result.number = read_table(inst.addr);
+        break;
+      default:
+        break;
+    }
+  }
+
+  // All tasks of a batch of one.
+  Known parameter(const Param& param) const {
+    if (param.role == Param::Role::table) return {0, param.number};
+    if (param.role != Param::Role::count) return {};
+    const int64_t extent = program_.tasks[static_cast<size_t>(param.number)].extent;
+    return {extent == TaskDim::batch_extent ? 1 : extent, -1};
+  }
+
+  int64_t read_table(const Address& address) {
+    const Known& base = known(address.base);
+    if (base.table < 0) return 0;
+    const auto& table = program_.tables[static_cast<size_t>(base.table)];
+    const int64_t at = (base.number + address.offset) / int64_t{sizeof(int64_t)};
+    // Only in a loop that is run once instead of often: nothing depends on it.
+    return at >= 0 && at < static_cast<int64_t>(table.size()) ? table[static_cast<size_t>(at)] : 0;
+  }
+
+  void run_loop(size_t loop, OpCounts& counts) {
+    const Inst& head = program_.insts[loop];
+    const Inst& end = program_.insts[ends_[loop]];
+    const int64_t trip = known(head.args[0]).number;
+    const size_t carried = head.args.size() - 1;
+    for (size_t i = 0; i < carried; ++i) known(head.results[i + 1]) = known(head.args[i + 1]);
+    const bool repeats = !inner_trips_change(loop);
+    OpCounts all;
+    for (int64_t iv = 0; iv < trip; iv += repeats ? trip : 1) {
+      known(head.results[0]).number = iv;
+      const OpCounts once = run(loop + 1, ends_[loop]);
+      add_scaled(all, once, repeats ? static_cast<double>(trip) : 1);
+      all.stalls += stalls(loop, once, repeats ? static_cast<double>(trip) : 1);
+      for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], repeats ? trip : 1);
+      add_branch(all, repeats ? static_cast<double>(trip) : 1);
+    }
+    add_scaled(counts, all, 1);
+    for (size_t i = 0; i < carried; ++i) known(end.results[i]) = known(head.results[i + 1]);
+  }
+
+  // Pointers and indices are carried by steps of one size.
+  void step(Value carried, Value next, int64_t times) {
+    known(carried).number += times * (known(next).number - known(carried).number);
+  }
+
+  void add_branch(OpCounts& counts, double times) const {
+    counts.instructions += times;
+    counts.busy[static_cast<size_t>(Unit::scalar)] +=
+        times * table[static_cast<size_t>(OpClass::branch)].cycles[isa_];
+    counts.busy[static_cast<size_t>(Unit::decode)] += times * decode_cycles;
+  }
+
+  // Whether the trip count of a loop inside depends on the turn of this one.
+  bool inner_trips_change(size_t loop) {
+    std::vector<bool> varies(program_.types.size());
+    const auto any = [&](const auto& values) {
+      return std::any_of(values.begin(), values.end(),
+                         [&](Value value) { return varies[static_cast<size_t>(value)]; });
+    };
+    const auto mark = [&](const auto& values) {
+      for (Value value : values) varies[static_cast<size_t>(value)] = true;
+    };
+    mark(program_.insts[loop].results);
+    bool found = false;
+    // What an inner loop carries may begin constant and vary later: until nothing new is found.
+    for (bool grew = true; grew && !found;) {
+      const auto before = std::count(varies.begin(), varies.end(), true);
+      std::vector<size_t> open;
+      for (size_t i = loop + 1; i < ends_[loop]; ++i) {
+        const Inst& inst = program_.insts[i];
+        const bool base = inst.addr.base != no_value && varies[static_cast<size_t>(inst.addr.base)];
+        if (inst.op == Op::loop) {
+          open.push_back(i);
+          found = found || varies[static_cast<size_t>(inst.args[0])];
+        }
+        if (any(inst.args) || base) mark(inst.results);
+        if (inst.op != Op::end) continue;
+        if (any(inst.args)) mark(program_.insts[open.back()].results);
+        open.pop_back();
+      }
+      grew = std::count(varies.begin(), varies.end(), true) > before;
+    }
+    return found;
+  }
+
+  // What the turns of an innermost loop wait for each other beyond the work that they have.
+  double stalls(size_t loop, const OpCounts& once, double trip) const {
+    if (trip * once.instructions < reorder_window) return 0;
+    const Inst& head = program_.insts[loop];
+    std::vector<double> depth(program_.types.size(), -1);  // -1: does not depend on the turn before
+    for (size_t i = 2; i < head.results.size() + 1; ++i)
+      if (program_.type(head.results[i - 1]).kind == Type::Kind::vec)
+        depth[static_cast<size_t>(head.results[i - 1])] = 0;
+    for (size_t i = loop + 1; i < ends_[loop]; ++i) {
+      const Inst& inst = program_.insts[i];
+      if (inst.op == Op::loop) return 0;
+      double deepest = -1;
+      for (Value value : inst.args) deepest = std::max(deepest, depth[static_cast<size_t>(value)]);
+      if (deepest < 0) continue;
+      for (Value value : inst.results) depth[static_cast<size_t>(value)] = deepest + cost_of(inst).latency;
+    }
+    double longest = 0;
+    for (Value value : program_.insts[ends_[loop]].args)
+      longest = std::max(longest, depth[static_cast<size_t>(value)]);
+    return trip * std::max(0.0, longest - busiest(once));
+  }
+
+  const Program& program_;
+  const size_t isa_;
+  std::vector<Known> known_;
+  std::vector<size_t> ends_;  // by loop: its end
+};
+
+double elements(const PoolNest& nest) {
+  double count = static_cast<double>(nest.channels);
+  for (const NestDim& dim : nest.dims) count *= static_cast<double>(dim.output);
+  return count;
+}
+
+double bytes_moved(const PoolNest& nest) {
+  double inputs = static_cast<double>(nest.channels);
+  for (const NestDim& dim : nest.dims) inputs *= static_cast<double>(dim.input);
+  const double indexed = nest.is_backward() ? inputs : elements(nest);
+  return inputs * bytes(nest.input.dtype) + elements(nest) * bytes(nest.output.dtype) +
+         (nest.indices ? indexed * bytes(nest.indices->dtype) : 0);
+}
+
+int level_of(double footprint, const Caches& caches) {
+  for (size_t level = 0; level < caches.bytes.size(); ++level)
+    if (footprint <= static_cast<double>(caches.bytes[level])) return static_cast<int>(level) + 1;
+  return static_cast<int>(caches.bytes.size()) + 1;
+}
+
+}  // namespace
+
+std::string_view name(Unit unit) { return unit_names[static_cast<size_t>(unit)]; }
+
+OpCounts count_ops(const Program& legal) { return Counter(legal).count(); }
+
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Caches& caches) {
+  Cost cost;
+  cost.counts = count_ops(legal);
+  cost.outputs = elements(nest);
+  const auto& busy = cost.counts.busy;
+  cost.limit = static_cast<Unit>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+  cost.cycles = (busiest(cost.counts) + cost.counts.stalls) / cost.outputs;
+  const double batches = static_cast<double>(std::max<int64_t>(batch, 1));
+  cost.level = level_of(batches * bytes_moved(nest), caches);
+  cost.memory_cycles = bytes_moved(nest) / cost.outputs / level_bytes[cost.level - 1];
+  cost.seconds = batches * cost.outputs * std::max(cost.cycles, cost.memory_cycles) / hertz;
+  return cost;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,48 @@
+// The cost model: what a legal Program is expected to cost, from counting its instructions. Nothing is run
+// and nothing is measured, so the same Program has the same cost on every machine with the same caches.
+// docs/tuning.md says what it is good for: putting schedules in an order. ir/cost.cpp is all of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "ir/nest.h"
+#include "ir/program.h"
+
+namespace pooljit::ir {
+
+// What instructions wait for: each unit does its own work, all of them at the same time.
+enum class Unit : uint8_t { load, store, shuffle, arithmetic, scalar, decode };
+inline constexpr size_t unit_count = 6;
+std::string_view name(Unit unit);
+
+// The instructions that a Program executes for a batch of one.
+struct OpCounts {
+  double instructions = 0, loads = 0, stores = 0;
+  std::array<double, unit_count> busy{};  // cycles of each unit
+  double stalls = 0;                      // cycles that long loops wait for what they carry
+};
+OpCounts count_ops(const Program& legal);
+
+// Data caches, in bytes, as one core sees them.
+struct Caches {
+  std::array<int64_t, 3> bytes = {32 << 10, 1 << 20, 32 << 20};  // L1, L2, L3; 0: there is none
+  bool operator==(const Caches&) const = default;
+};
+
+struct Cost {
+  OpCounts counts;
+  double outputs = 0;        // elements that a batch of one has
+  Unit limit = Unit::load;   // the busiest unit
+  double cycles = 0;         // per output, of a core that waits for no memory
+  int level = 0;             // 1 .. 3: the cache that holds input, output and indices; 4: none does
+  double memory_cycles = 0;  // per output, to move them through that level once
+  double seconds = 0;        // of one call with the batch, on one thread at a nominal clock
+  bool memory_bound() const { return memory_cycles > cycles; }
+};
+
+// Of a Program that `nest` was lowered to.
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Caches& caches);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,70 @@
+#include "runtime/candidates.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "ir/passes/pipeline.h"
+#include "jit/backend.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// Programs already seen, but for their names: schedules whose difference does not matter to a nest make one.
+class Seen {
+ public:
+  bool insert(ir::Program program) {
+    program.name.clear();
+    if (std::find(programs_.begin(), programs_.end(), program) != programs_.end()) return false;
+    programs_.push_back(std::move(program));
+    return true;
+  }
+
+ private:
+  std::vector<ir::Program> programs_;
+};
+
+// What is offered first, so that of schedules that make the same Program the offered one is kept.
+std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered, ir::Isa isa) {
+  std::vector<ir::Schedule> all = offered;
+  for (const ir::Schedule& schedule : ir::schedule_space(isa))
+    if (std::find(offered.begin(), offered.end(), schedule) == offered.end()) all.push_back(schedule);
+  return all;
+}
+
+// Only allocating registers shows whether they suffice.
+ir::Result<ir::Program> legal_program(ir::Program lowered) {
+  auto program = ir::legalize(std::move(lowered));
+  if (!program) return program;
+  if (const auto blob = jit::emit(jit::BackendId::xbyak, *program); !blob)
+    return tl::unexpected(blob.error());
+  return program;
+}
+
+}  // namespace
+
+ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
+                                       const ir::Caches& caches) {
+  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa);
+  Candidates found;
+  Seen seen;
+  const std::vector<ir::Schedule> space = ordered_space(offered, isa);
+  for (size_t i = 0; i < space.size(); ++i) {
+    auto program = ir::lower(nest, space[i], isa);
+    if (program && !seen.insert(*program)) continue;
+    if (program) program = legal_program(std::move(*program));
+    if (program)
+      found.legal.push_back(
+          {space[i], ir::predict(*program, nest, batch, caches), i == 0, i < offered.size()});
+    else if (i == 0)
+      return tl::unexpected(program.error());
+    else
+      found.illegal.push_back({space[i], program.error()});
+  }
+  std::stable_sort(found.legal.begin(), found.legal.end(), [](const Candidate& a, const Candidate& b) {
+    // What waits for memory anyhow had better wait for nothing else.
+    return std::tie(a.cost.seconds, a.cost.cycles) < std::tie(b.cost.seconds, b.cost.cycles);
+  });
+  return found;
+}
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,35 @@
+// The schedules that a spec can be computed by, each with what it is expected to cost: where a search begins.
+#pragma once
+
+#include <vector>
+
+#include "ir/cost.h"
+#include "ir/error.h"
+#include "ir/nest.h"
+#include "ir/schedule.h"
+
+namespace pooljit::runtime {
+
+struct Candidate {
+  ir::Schedule schedule;
+  ir::Cost cost;
+  bool is_default = false;  // what is chosen where nothing was measured
+  bool is_offered = false;  // one of ir::enumerate_schedules
+};
+
+struct Refusal {
+  ir::Schedule schedule;
+  ir::Error error;
+};
+
+struct Candidates {
+  std::vector<Candidate> legal;  // the cheapest prediction first; each makes another Program
+  std::vector<Refusal> illegal;  // in the order of ir::schedule_space
+};
+
+// Of the whole schedule space; legal is what Xbyak can make code of. Errors: those of lowering the default
+// schedule, which no other could mend.
+ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
+                                       const ir::Caches& caches);
+
+}  // namespace pooljit::runtime

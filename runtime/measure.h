@@ -1,0 +1,40 @@
+// Timing of several contenders in one run, interleaved, so that a drift of the machine's clock or a noisy
+// neighbour meets all of them. Medians and quartiles, never means: one interrupt must not change a result.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace pooljit::runtime {
+
+struct Timing {
+  double median = 0, first_quartile = 0, third_quartile = 0;  // seconds per call
+  int samples = 0;
+  int calls_per_sample = 1;
+  // Half the distance between the quartiles, as a share of the median.
+  double spread() const { return median > 0 ? (third_quartile - first_quartile) / (2 * median) : 0; }
+};
+
+Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
+
+struct MeasureOptions {
+  double sample_seconds = 500e-6;  // a sample is as many calls as take this long
+  double budget_seconds = 1.0;     // for all contenders together
+  int fewest_samples = 7;
+  int most_samples = 400;
+};
+
+// The samples of one contender, in order: sample i of all contenders was taken side by side.
+struct Samples {
+  std::vector<double> seconds;  // per call
+  int calls_per_sample = 1;
+};
+
+// One per contender. Each is warmed up first; samples take turns.
+std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
+                                     const MeasureOptions& options = {});
+std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
+                            const MeasureOptions& options = {});
+
+}  // namespace pooljit::runtime

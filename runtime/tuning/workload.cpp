@@ -1,0 +1,76 @@
+#include "runtime/tuning/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "ir/element_type.h"
+
+namespace pooljit::runtime {
+namespace {
+
+constexpr size_t line_bytes = 64;
+
+}  // namespace
+
+void fill_ordinary(ir::DType dtype, std::span<std::byte> bytes) {
+  ir::with_element_type(dtype, [&]<typename T>(T) {
+    std::mt19937 random(1);
+    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+      T value{};
+      if constexpr (std::is_integral_v<T>)
+        value = static_cast<T>(random());
+      else
+        value = static_cast<T>(1 + static_cast<double>(random() % (1 << 20)) / (1 << 20));
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+    }
+  });
+}
+
+ir::Result<Workload> Workload::make(const Kernel& kernel) {
+  Workload made;
+  const std::pair<std::unique_ptr<std::byte, Free>*, const MemoryView*> wanted[] = {
+      {&made.input_, &kernel.input_view()},
+      {&made.output_, &kernel.output_view()},
+      {&made.indices_, &kernel.indices_view()}};
+  for (const auto& [buffer, view] : wanted) {
+    const size_t bytes = (static_cast<size_t>(view->span_bytes()) / line_bytes + 1) * line_bytes;
+    buffer->reset(static_cast<std::byte*>(std::aligned_alloc(line_bytes, bytes)));
+    if (!*buffer)
+      return ir::system_error("system.memory", fmt::format("there is no memory for {} bytes", bytes));
+    std::memset(buffer->get(), 0, bytes);  // the pages are there; indices that are read are in range
+  }
+  fill_ordinary(kernel.spec().dtype,
+                {made.input_.get(), static_cast<size_t>(kernel.input_view().span_bytes())});
+  return made;
+}
+
+ir::Result<void> Workload::run(const Kernel& kernel) const {
+  return kernel.run(input_.get(), output_.get(),
+                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr);
+}
+
+ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
+                                             const MeasureOptions& options) {
+  if (kernels.empty()) return std::vector<Timing>();
+  for (const KernelPtr& kernel : kernels) {
+    if (kernel->text() != kernels[0]->text())
+      return ir::invalid("tune.kernels", "kernels of different specs were to be timed side by side",
+                         "time them one after the other");
+    if (kernel->spec().batch == 0)
+      return ir::invalid("tune.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
+  }
+  const auto workload = Workload::make(*kernels[0]);
+  if (!workload) return tl::unexpected(workload.error());
+  std::vector<std::function<void()>> contenders;
+  for (const KernelPtr& kernel : kernels) {
+    if (auto done = workload->run(*kernel); !done) return tl::unexpected(done.error());
+    contenders.emplace_back(
+        [&workload, &kernel] { (void)workload->run(*kernel); });  // it has succeeded above
+  }
+  return measure(contenders, options);
+}
+
+}  // namespace pooljit::runtime

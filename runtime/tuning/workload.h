@@ -1,0 +1,39 @@
+// Memory for running a kernel on, filled with ordinary numbers: what a kernel is timed with. All kernels of a
+// spec can share one.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+#include "ir/dtype.h"
+#include "ir/error.h"
+#include "runtime/kernel.h"
+#include "runtime/measure.h"
+
+namespace pooljit::runtime {
+
+// Numbers of [1, 2), or any integers: no NaN, infinity, zero or denormal, and sums that do not cancel.
+void fill_ordinary(ir::DType dtype, std::span<std::byte> bytes);
+
+class Workload {
+ public:
+  // Errors: "system.memory".
+  static ir::Result<Workload> make(const Kernel& kernel);
+  // Of a kernel of the same spec.
+  ir::Result<void> run(const Kernel& kernel) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> input_, output_, indices_;
+};
+
+// Times of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of
+// several specs), "tune.empty" (a batch of 0), "system.memory", and those of Kernel::run.
+ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
+                                             const MeasureOptions& options);
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,126 @@
+// `pooljit schedules`: what a spec can be computed by, and what the cost model expects of each.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "frontend/pool_spec.h"
+#include "runtime/candidates.h"
+#include "runtime/machine.h"
+#include "runtime/options.h"
+#include "tools/command.h"
+#include "tools/engine.h"
+
+namespace pooljit::tools {
+namespace {
+
+struct SchedulesArguments {
+  std::string spec;
+  Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
+  bool all = false, json = false;
+};
+
+constexpr std::string_view level_names[] = {"L1", "L2", "L3", "memory"};
+
+std::string_view level_name(const ir::Cost& cost) { return level_names[cost.level - 1]; }
+std::string_view limit_name(const ir::Cost& cost) {
+  return cost.memory_bound() ? "memory" : name(cost.limit);
+}
+
+nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
+  const ir::Cost& cost = candidate.cost;
+  nlohmann::ordered_json busy;
+  for (size_t i = 0; i < ir::unit_count; ++i)
+    busy[std::string(name(static_cast<ir::Unit>(i)))] = cost.counts.busy[i] / cost.outputs;
+  return {{"schedule", ir::print(candidate.schedule)},
+          {"legal", true},
+          {"default", candidate.is_default},
+          {"offered", candidate.is_offered},
+          {"instructions_per_output", cost.counts.instructions / cost.outputs},
+          {"loads_per_output", cost.counts.loads / cost.outputs},
+          {"stores_per_output", cost.counts.stores / cost.outputs},
+          {"cycles_per_output_by_unit", busy},
+          {"stall_cycles_per_output", cost.counts.stalls / cost.outputs},
+          {"cycles_per_output", cost.cycles},
+          {"cache_level", level_name(cost)},
+          {"memory_cycles_per_output", cost.memory_cycles},
+          {"limit", limit_name(cost)},
+          {"predicted_seconds", cost.seconds}};
+}
+
+void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Candidates& found, bool all) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const runtime::Candidate& candidate : found.legal) rows.push_back(as_json(candidate));
+  for (const runtime::Refusal& refusal : found.illegal)
+    if (all)
+      rows.push_back({{"schedule", ir::print(refusal.schedule)},
+                      {"legal", false},
+                      {"id", refusal.error.id},
+                      {"why", refusal.error.message}});
+  const nlohmann::ordered_json json = {{"spec", frontend::print(spec)},
+                                       {"isa", info(isa).text},
+                                       {"caches", runtime::print(runtime::machine().caches)},
+                                       {"schedules", rows}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_table(const runtime::Candidates& found) {
+  fmt::print("  instr   loads  stores  cycles  limit       cache   predicted  schedule\n");
+  for (const runtime::Candidate& candidate : found.legal) {
+    const ir::Cost& cost = candidate.cost;
+    fmt::print("{:7.3f} {:7.3f} {:7.3f} {:7.3f}  {:10}  {:6} {:8.2f} us  {}{}\n",
+               cost.counts.instructions / cost.outputs, cost.counts.loads / cost.outputs,
+               cost.counts.stores / cost.outputs, cost.cycles, limit_name(cost), level_name(cost),
+               cost.seconds * 1e6, ir::print(candidate.schedule), candidate.is_default ? "  (default)" : "");
+  }
+}
+
+// A sentence once, with the schedules that it refuses.
+void print_refusals(const runtime::Candidates& found) {
+  std::map<std::string, std::vector<std::string>> by_sentence;
+  for (const runtime::Refusal& refusal : found.illegal)
+    by_sentence[ir::to_string(refusal.error)].push_back(ir::print(refusal.schedule));
+  for (const auto& [sentence, schedules] : by_sentence) {
+    fmt::print("\nnot legal: {}\n", sentence);
+    for (const std::string& schedule : schedules) fmt::print("  {}\n", schedule);
+  }
+}
+
+ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
+  const auto spec = frontend::parse_spec(arguments.spec);
+  if (!spec) return tl::unexpected(spec.error());
+  const auto choices = runtime::resolve(arguments.options);
+  if (!choices) return tl::unexpected(choices.error());
+  if (spec->direction == ir::Direction::unpool)
+    return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
+  const auto found = runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
+                                              runtime::machine().caches);
+  if (!found) return tl::unexpected(found.error());
+  if (arguments.json) {
+    print_json(*spec, choices->isa, *found, arguments.all);
+    return Exit::ok;
+  }
+  fmt::print("{}\n{}, caches {}; instructions, loads, stores and cycles are per output element\n",
+             frontend::print(*spec), info(choices->isa).text, runtime::print(runtime::machine().caches));
+  print_table(*found);
+  if (arguments.all) print_refusals(*found);
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_schedules(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("schedules", "List the schedules of a spec with predicted costs");
+  auto arguments = std::make_shared<SchedulesArguments>();
+  add_spec(*command, arguments->spec)->required();
+  add_isa(*command, arguments->options);
+  command->add_flag("--all", arguments->all, "Also those that are not legal, with the reason");
+  command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
+  command->footer(
+      "The cheapest prediction comes first; nothing is measured. The model is in docs/tuning.md.\n\n"
+      "  pooljit schedules 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)'");
+  command->callback([&action, arguments] { action = [arguments] { return list_schedules(*arguments); }; });
+}
+
+}  // namespace pooljit::tools
