@@ -39,8 +39,10 @@ TEST(Fuzz, EnginesAgreeAndTheSameSeedDoesTheSame) {
   };
   EXPECT_EQ(summary("--seed 5"), summary("--seed 5"));
   EXPECT_NE(summary("--seed 5"), summary("--seed 6"));
-  EXPECT_NE(summary("--engine xbyak --isa avx2").find("60 cases of seed 1: 60 agree, 0 differ"),
-            std::string::npos);
+  // A drawn schedule may be one that its layer cannot have: such a case is counted apart.
+  const std::string narrowed = summary("--engine xbyak --isa avx2");
+  EXPECT_NE(narrowed.find("60 cases of seed 1: "), std::string::npos) << narrowed;
+  EXPECT_NE(narrowed.find(" agree, 0 differ"), std::string::npos) << narrowed;
 }
 
 TEST(Fuzz, ARightEngineAgrees) {
