@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "ir/element_type.h"
 
@@ -29,27 +30,39 @@ void fill_ordinary(ir::DType dtype, std::span<std::byte> bytes) {
   });
 }
 
+ir::Result<Workload::Memory> Workload::allocate(const MemoryView& view) {
+  const size_t bytes = (static_cast<size_t>(view.span_bytes()) / line_bytes + 1) * line_bytes;
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(line_bytes, bytes)));
+  if (!memory)
+    return ir::system_error("system.memory", fmt::format("there is no memory for {} bytes", bytes));
+  std::memset(memory.get(), 0, bytes);  // the pages are there; indices that are read are in range
+  return memory;
+}
+
 ir::Result<Workload> Workload::make(const Kernel& kernel) {
   Workload made;
-  const std::pair<std::unique_ptr<std::byte, Free>*, const MemoryView*> wanted[] = {
-      {&made.input_, &kernel.input_view()},
-      {&made.output_, &kernel.output_view()},
-      {&made.indices_, &kernel.indices_view()}};
-  for (const auto& [buffer, view] : wanted) {
-    const size_t bytes = (static_cast<size_t>(view->span_bytes()) / line_bytes + 1) * line_bytes;
-    buffer->reset(static_cast<std::byte*>(std::aligned_alloc(line_bytes, bytes)));
-    if (!*buffer)
-      return ir::system_error("system.memory", fmt::format("there is no memory for {} bytes", bytes));
-    std::memset(buffer->get(), 0, bytes);  // the pages are there; indices that are read are in range
+  made.operands_.resize(kernel.operand_views().size());
+  std::vector<std::pair<Memory*, const MemoryView*>> wanted = {{&made.input_, &kernel.input_view()},
+                                                               {&made.output_, &kernel.output_view()},
+                                                               {&made.indices_, &kernel.indices_view()}};
+  for (size_t i = 0; i < made.operands_.size(); ++i)
+    wanted.emplace_back(&made.operands_[i], &kernel.operand_views()[i]);
+  for (const auto& [memory, view] : wanted) {
+    auto allocated = allocate(*view);
+    if (!allocated) return tl::unexpected(allocated.error());
+    *memory = std::move(*allocated);
+    const bool is_result = memory == &made.output_ || memory == &made.indices_;
+    if (!is_result)
+      fill_ordinary(kernel.spec().dtype, {memory->get(), static_cast<size_t>(view->span_bytes())});
   }
-  fill_ordinary(kernel.spec().dtype,
-                {made.input_.get(), static_cast<size_t>(kernel.input_view().span_bytes())});
   return made;
 }
 
 ir::Result<void> Workload::run(const Kernel& kernel) const {
+  std::vector<const void*> operands;
+  for (const Memory& memory : operands_) operands.push_back(memory.get());
   return kernel.run(input_.get(), output_.get(),
-                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr);
+                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr, nullptr, -1, operands);
 }
 
 ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,

@@ -28,7 +28,11 @@ class Workload {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
-  std::unique_ptr<std::byte, Free> input_, output_, indices_;
+  using Memory = std::unique_ptr<std::byte, Free>;
+  static ir::Result<Memory> allocate(const MemoryView& view);
+
+  Memory input_, output_, indices_;
+  std::vector<Memory> operands_;
 };
 
 // Times of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of
