@@ -46,7 +46,7 @@ std::string name(const Subject& subject) {
 std::string reference_text(const ir::PoolNest& nest, const Case& data) {
   data.clear_outputs(0);
   const Call call = data.call(0);
-  ir::evaluate(nest, data.batch, call.input, call.output, call.indices);
+  ir::evaluate(nest, data.batch, call.input, call.output, call.indices, call.operands);
   std::string text;
   const auto line = [&](std::string_view what, const ir::View& view, const Placed& placed) {
     text += fmt::format("{}: {}\n", what, print_elements(placed.view, view.dtype, placed.at[0].bytes()));

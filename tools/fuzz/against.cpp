@@ -149,7 +149,8 @@ void judge(const ir::PoolNest& nest, int code, runtime::Case& data, Outcome& out
   if (wrong.empty()) {
     const auto objection = data.objection(nest, 0);
     if (!objection) return;
-    const auto rules = nest.is_backward() ? std::nullopt : explain(nest, data, data.results(0));
+    const auto rules =
+        nest.is_backward() || !nest.epilogue.empty() ? std::nullopt : explain(nest, data, data.results(0));
     if (rules && !outcome.explanation.empty()) return;
     if (rules) {
       outcome.verdict = Outcome::Verdict::explained;
