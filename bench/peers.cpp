@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/peers/peer.h"
+#include "frontend/check.h"
 #include "runtime/options.h"
 #include "tools/bench_case.h"
 #include "tools/command.h"
@@ -57,8 +58,8 @@ std::vector<std::unique_ptr<bench::Peer>> find_peers([[maybe_unused]] const benc
   return peers;
 }
 
-// The problem as the arguments ask for it, in canonical text. Errors: the spec's.
-ir::Result<std::string> vary(const std::string& text, const Arguments& arguments) {
+// The problem as the arguments ask for it. Errors: the spec's.
+ir::Result<frontend::PoolSpec> vary(const std::string& text, const Arguments& arguments) {
   auto spec = frontend::parse_spec(text);
   if (!spec) return tl::unexpected(spec.error());
   if (!arguments.layout.empty())
@@ -68,9 +69,7 @@ ir::Result<std::string> vary(const std::string& text, const Arguments& arguments
     if (!dtype) return ir::invalid("bench.dtype", fmt::format("unknown dtype '{}'", arguments.dtype));
     spec->dtype = *dtype;
   }
-  const std::string canonical = frontend::print(*spec);
-  if (auto checked = frontend::parse_spec(canonical); !checked) return tl::unexpected(checked.error());
-  return canonical;
+  return frontend::check_spec(std::move(*spec));
 }
 
 bool can_compare(const frontend::PoolSpec& spec) {
@@ -81,12 +80,13 @@ bool can_compare(const frontend::PoolSpec& spec) {
 }
 
 ir::Result<Row> compare(const tools::Problem& problem, const Arguments& arguments, bench::Peer& peer) {
-  const auto text = vary(problem.spec, arguments);
-  if (!text) return tl::unexpected(text.error());
-  if (const auto spec = frontend::parse_spec(*text); !can_compare(*spec))
+  const auto spec = vary(problem.spec, arguments);
+  if (!spec) return tl::unexpected(spec.error());
+  if (!can_compare(*spec))
     return ir::unsupported("bench.peer",
                            "peers are compared on packed forward batches without indices and epilogues");
-  const auto kernel = runtime::compile(*text, arguments.engine);
+  const std::string text = frontend::print(*spec);
+  const auto kernel = runtime::compile(text, arguments.engine);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = tools::BenchCase::make(*kernel, runtime::thread_count(arguments.engine));
   if (!bench) return tl::unexpected(bench.error());
@@ -103,7 +103,7 @@ ir::Result<Row> compare(const tools::Problem& problem, const Arguments& argument
   for (size_t i = 0; i < samples[0].seconds.size(); ++i)
     ratios.push_back(samples[1].seconds[i] / samples[0].seconds[i]);
   return Row{problem.name,
-             *text,
+             text,
              (*kernel)->code().info.schedule,
              peer.name(),
              tools::summarize(samples[0].seconds),

@@ -134,29 +134,29 @@ class WindowRows {
     Lowering::States fresh;
     for (const int own : lanes)
       fresh.push_back(reducer_.start(std::vector<int64_t>(static_cast<size_t>(own), 0)));
-    const auto leaf = [&](Lowering::States states, const TapAt& at) {
-      return take_row(std::move(states), at.input, fresh, state_of);
+    const auto leaf = [&](const Lowering::States& states, const TapAt& at) {
+      return take_row(states, at.input, fresh, state_of);
     };
     const Lowering::States states = low_.reduce(cursor, nest_.dims.size() - 1, fresh, leaf, unroll_rows);
     low_.store(cursor, {join_lanes(states)}, Lanes::channels(1));
   }
 
-  Lowering::States take_row(Lowering::States states, const Address& row, const Lowering::States& fresh,
-                            const std::vector<size_t>& state_of) {
-    // Rounding errors of sums grow with the longest part: a row is one.
-    const bool apart =
-        reducer_.is_split() && row_.slices.size() + size_t(row_.groups) > most_states && !states[0].empty();
-    Lowering::States before = states;
-    if (apart || (row_.groups > 0 && states[0].empty()))
-      states = row_.groups > 0 ? fresh : Lowering::States(states.size());
-    if (row_.groups > 0) take_groups(states, row, fresh);
+  Lowering::States take_row(const Lowering::States& states, const Address& row,
+                            const Lowering::States& fresh, const std::vector<size_t>& state_of) {
+    // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
+    const bool joins = !states[0].empty() && reducer_.is_split() &&
+                       row_.slices.size() + size_t(row_.groups) > most_states;
+    Lowering::States taken = joins ? Lowering::States(states.size()) : states;
+    if (row_.groups > 0) {
+      if (taken[0].empty()) taken = fresh;
+      take_groups(taken, row, fresh);
+    }
     for (size_t i = 0; i < row_.slices.size(); ++i) {
-      State& state = states[state_of[i]];
+      State& state = taken[state_of[i]];
       state = reducer_.accumulate(state, load(row, row_.slices[i]), {});
     }
-    for (size_t i = 0; apart && i < states.size(); ++i)
-      states[i] = states[i].empty() ? before[i] : reducer_.combine(before[i], states[i]);
-    return states;
+    for (size_t i = 0; joins && i < states.size(); ++i) taken[i] = reducer_.combine(states[i], taken[i]);
+    return taken;
   }
 
   // The loop over whole vectors, most_states at a time.

@@ -89,11 +89,7 @@ TEST(Fuzz, ALibraryThatIsNoneIsAnError) {
 
 TEST(Fuzz, CtrlCEndsWithTheSummarySoFar) {
   const TempFolder folder;
-  const Outcome outcome = shell(
-      "$P fuzz --seconds 600 & pid=$!\n"
-      "until grep -q 'SigCgt:.*[4-7c-f]..[2367abef]$' /proc/$pid/status; do sleep 0.1; done\n"
-      "kill -INT $pid; wait $pid",
-      folder);
+  const Outcome outcome = test::interrupted("$P fuzz --seconds 600", folder);
   EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" cases of seed 1: "), std::string::npos) << outcome.out;
 }

@@ -61,12 +61,7 @@ TEST(Check, CtrlCEndsWithTheSummarySoFar) {
   std::string many;
   for (int i = 0; i < 10000; ++i) many += "max_pool2d(float32[1,16,40,40], kernel_size=3, padding=1)\n";
   write_file(folder / "specs.txt", many);
-  // The signal is sent once the command catches it: SigCgt has the bits of SIGTERM and SIGINT.
-  const Outcome outcome = shell(
-      "$P check --file $T/specs.txt & pid=$!\n"
-      "until grep -q 'SigCgt:.*[4-7c-f]..[2367abef]$' /proc/$pid/status; do sleep 0.1; done\n"
-      "kill -INT $pid; wait $pid",
-      folder);
+  const Outcome outcome = test::interrupted("$P check --file $T/specs.txt", folder);
   EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" of 10000 specs: "), std::string::npos) << outcome.out;
 }

@@ -28,4 +28,14 @@ inline Outcome shell(const std::string& line, const TempFolder& folder) {
           read_file(output / "err")};
 }
 
+// The same of a command that is sent SIGINT as soon as it catches it: SigCgt has the bits of SIGTERM and
+// SIGINT.
+inline Outcome interrupted(const std::string& command, const TempFolder& folder) {
+  return shell(command +
+                   " & pid=$!\n"
+                   "until grep -q 'SigCgt:.*[4-7c-f]..[2367abef]$' /proc/$pid/status; do sleep 0.1; done\n"
+                   "kill -INT $pid; wait $pid",
+               folder);
+}
+
 }  // namespace pooljit::test
