@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 namespace pooljit::runtime {
@@ -54,6 +55,9 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, doub
     return ir::system_error("system.process", fmt::format("{}: {}", what, std::strerror(errno)));
   };
   int pipe[2];
+  // A child that another thread forks meanwhile would keep our pipe open until it ends.
+  static std::mutex forking;
+  std::unique_lock lock(forking);
   if (::pipe(pipe) != 0) return refuse("no pipe");
   const pid_t child = ::fork();
   if (child < 0) {
@@ -66,6 +70,7 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, doub
     say(work, pipe[1]);
   }
   ::close(pipe[1]);
+  lock.unlock();
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(std::min(seconds, 1e6)));
   std::optional<std::string> text = read_all(pipe[0], end);

@@ -209,7 +209,9 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--isa", arguments->options.isa, "all (that this machine has), auto, avx2 or avx512")
       ->capture_default_str();
   add_schedule(*command, arguments->options);
-  command->add_option("--limit", arguments->limits.seconds, "Seconds that the probes of one kernel may take")
+  command
+      ->add_option("--limit", arguments->limits.work,
+                   "Elements that the probes of one kernel may visit; larger tensors are probed smaller")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "With --file: how many specs are proved at once")

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstring>
 #include <optional>
 #include <sstream>
@@ -51,7 +52,11 @@ ProbeReport failed(std::string why) {
 }  // namespace
 
 ir::Result<ProbeReport> probe_in_child(const Code& code, int64_t batch, double seconds) {
-  const auto end = run_in_child([&] { return to_text(probe(code, batch)); }, seconds);
+  const auto work = [&] {
+    ::signal(SIGINT, SIG_DFL);  // nobody waits for a probe to end after Ctrl-C
+    return to_text(probe(code, batch));
+  };
+  const auto end = run_in_child(work, seconds);
   if (!end) return tl::unexpected(end.error());
   if (end->timed_out) return failed(fmt::format("time: it was not done after {} seconds", seconds));
   if (end->signal != 0)

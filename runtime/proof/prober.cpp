@@ -11,29 +11,17 @@
 #include "ir/error_bounds.h"
 #include "ir/float_format.h"
 #include "ir/prove.h"
-#include "ir/reference.h"
 #include "runtime/guarded_buffer.h"
+#include "runtime/proof/expected.h"
 #include "runtime/proof/tensor.h"
 
 namespace pooljit::runtime {
 namespace {
 
-using Extent = int64_t ir::NestDim::*;
 using Chosen = std::function<size_t(size_t plane)>;
 
 // More single tasks than these are taken in ranges.
 constexpr int64_t most_cells = 4096;
-
-// Indices lie beside the output, or, backward, beside the input.
-Extent index_extent(const ir::PoolNest& nest) {
-  return nest.is_backward() ? &ir::NestDim::input : &ir::NestDim::output;
-}
-
-// Norms that are not exact: their powers; roots of long floats, which the oracle rounds twice.
-bool is_rounded(const ir::PoolNest& nest) {
-  return has_tested_values(nest) || (argument_of(nest) == Argument::norm && !std::isinf(nest.norm_type) &&
-                                     nest.input.dtype == ir::DType::f64);
-}
 
 double number(ir::DType dtype, uint64_t bits) {
   return ir::with_element_type(dtype, [&]<typename T>(T element) {
@@ -49,58 +37,18 @@ bool allows(const ir::ErrorBound& bound, ir::DType dtype, double found) {
          found <= std::nearbyint(bound.value + bound.error);
 }
 
-ir::View packed(ir::DType dtype, const ir::PoolNest& nest, Extent extent) {
-  ir::View view;
-  view.dtype = dtype;
-  view.strides.resize(nest.dims.size());
-  int64_t stride = 1;
-  for (size_t d = nest.dims.size(); d-- > 0; stride *= nest.dims[d].*extent) view.strides[d] = stride;
-  view.channel_stride = view.batch_stride = stride;
-  return view;
-}
-
-// The nest of one plane, numbered row-major in itself: what the oracle evaluates.
-ir::PoolNest one_plane(ir::PoolNest nest) {
-  nest.channels = 1;
-  nest.input = packed(nest.input.dtype, nest, &ir::NestDim::input);
-  nest.output = packed(nest.output.dtype, nest, &ir::NestDim::output);
-  nest.index_scope = ir::IndexScope::plane;
-  nest.column_major = false;
-  if (nest.indices) nest.indices = packed(ir::DType::i64, nest, index_extent(nest));
-  return nest;
-}
-
-std::vector<std::byte> to_bytes(const Plane& plane, int64_t width) {
-  std::vector<std::byte> bytes(plane.size() * size_t(width));
-  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&bytes[i * size_t(width)], &plane[i], size_t(width));
-  return bytes;
-}
-
-Plane from_bytes(const std::vector<std::byte>& bytes, int64_t width) {
-  Plane plane(bytes.size() / size_t(width), 0);
-  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&plane[i], &bytes[i * size_t(width)], size_t(width));
-  return plane;
-}
-
-std::vector<int64_t> unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent) {
-  std::vector<int64_t> at(dims.size());
-  for (size_t d = dims.size(); d-- > 0; number /= dims[d].*extent) at[d] = number % (dims[d].*extent);
-  return at;
-}
-
 class Prober {
  public:
   Prober(const Code& code, int64_t batch)
       : code_(code),
         nest_(code.info.nest),
-        forward_(nest_.is_backward() ? forward_of(nest_) : nest_),
-        plane_nest_(one_plane(nest_)),
+        oracle_(nest_),
         batch_(batch),
         input_(nest_, nest_.input, batch, &ir::NestDim::input),
         output_(nest_, nest_.output, batch, &ir::NestDim::output) {
     report_.batch = batch;
     if (nest_.indices) indices_.emplace(nest_, *nest_.indices, batch, index_extent(nest_));
-    const ir::IndexRule rule = ir::index_rule(forward_);
+    const ir::IndexRule rule = ir::index_rule(nest_.is_backward() ? forward_of(nest_) : nest_);
     for (int64_t n = 0; nest_.indices && n < batch; ++n)
       for (int64_t c = 0; c < nest_.channels; ++c) index_addend_.push_back(n * rule.batch + c * rule.channel);
   }
@@ -142,45 +90,7 @@ class Prober {
     return Place{std::move(made[0]), std::move(made[1]), std::move(made[2]), shift};
   }
 
-  struct Expected {
-    std::vector<Plane> outputs, indices;
-    std::vector<std::vector<ir::ErrorBound>> bounds;  // where results are rounded
-  };
-
-  Expected evaluate(const Probe& probe) const {
-    Expected expected;
-    const int64_t in = ir::bytes(nest_.input.dtype), out = ir::bytes(nest_.output.dtype);
-    for (size_t i = 0; i < probe.planes.size(); ++i) {
-      const std::vector<std::byte> input = to_bytes(probe.planes[i], in);
-      std::vector<std::byte> output(output_.positions() * size_t(out));
-      std::vector<int64_t> indices(indices_ ? indices_->positions() : 0);
-      if (reads_indices()) std::ranges::copy(probe.indices[i], indices.begin());
-      ir::evaluate(plane_nest_, 1, input.data(), output.data(), indices_ ? indices.data() : nullptr);
-      expected.outputs.push_back(from_bytes(output, out));
-      expected.indices.emplace_back();
-      for (size_t at = 0; at < indices.size(); ++at)
-        expected.indices.back().push_back(numbered(indices[at], at));
-      if (is_rounded(nest_)) expected.bounds.push_back(ir::error_bounds(plane_nest_, 1, input.data()));
-    }
-    return expected;
-  }
-
   bool reads_indices() const { return nest_.is_backward() && indices_; }
-
-  // A row-major index in the plane as the nest numbers it, without channel and batch.
-  uint64_t numbered(int64_t row_major, size_t output) const {
-    if (row_major < 0) return no_index;
-    const ir::IndexRule rule = ir::index_rule(forward_);
-    const auto tap = unravel(row_major, forward_.dims, &ir::NestDim::input);
-    const auto place = unravel(int64_t(output), forward_.dims, &ir::NestDim::output);
-    int64_t index = 0;
-    for (size_t d = 0; d < tap.size(); ++d) {
-      const ir::Window window = forward_.dims[d].window(place[d]);
-      const int64_t at = rule.of_window ? (tap[d] - window.first) / window.step + window.first_tap : tap[d];
-      index += at * rule.dims[d];
-    }
-    return uint64_t(index);
-  }
 
   bool passes(const Probe& probe, const Place& place) {
     ++report_.probes[size_t(probe.part)];
@@ -188,7 +98,9 @@ class Prober {
       return probe.chosen ? probe.chosen(int64_t(plane) / nest_.channels, int64_t(plane) % nest_.channels)
                           : size_t{0};
     };
-    const Expected expected = evaluate(probe);
+    std::vector<bool> used(probe.planes.size(), false);
+    for (size_t plane = 0; plane < input_.planes(); ++plane) used[chosen(plane)] = true;
+    const Expected expected = oracle_.evaluate(probe, used);
     input_.scatter({probe.planes, chosen}, place.input.data() + place.shift);
     for (const int cells : {1, 0}) {
       execute(place, cells, {expected.indices, chosen, index_addend_});
@@ -277,20 +189,19 @@ class Prober {
 
   void check_canaries(const Lattice& lattice, const GuardedBuffer& memory, int64_t shift,
                       std::string_view what) {
-    std::vector<bool> owned(memory.size(), false);
-    lattice.for_each_offset([&](int64_t element) {
-      std::fill_n(owned.begin() + shift + element * lattice.width(), lattice.width(), true);
+    std::vector<char> owned(memory.size(), 0);
+    lattice.for_each_stretch([&](int64_t element, int64_t elements) {
+      std::fill_n(owned.begin() + shift + element * lattice.width(), elements * lattice.width(), 1);
     });
     for (size_t i = 0; i < owned.size() && report_.failure.empty(); ++i)
-      if (!owned[i] && memory.bytes()[i] != std::byte{0x5a})
+      if (owned[i] == 0 && memory.bytes()[i] != std::byte{0x5a})
         report_.failure = fmt::format("memory: byte {} of the {} belongs to no element and was written",
                                       int64_t(i) - shift, what);
   }
 
   const Code& code_;
   const ir::PoolNest& nest_;
-  const ir::PoolNest forward_;
-  const ir::PoolNest plane_nest_;
+  const Oracle oracle_;
   int64_t batch_;
   Lattice input_, output_;
   std::optional<Lattice> indices_;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t channel_step = 64, inner_step = 64, outer_step = 4;
 
 // What a smaller tensor may cost more than a whole one.
-constexpr double large_window_factor = 20;
+constexpr double large_window_factor = 100;
 
 // The smallest extent with the remainder of `extent` by `step` that is at least `least`.
 int64_t smaller(int64_t extent, int64_t step, int64_t least) {
@@ -30,27 +30,32 @@ double product(const ir::PoolNest& nest, const std::vector<int64_t>& factors) {
 }  // namespace
 
 double probing_work(const ir::PoolNest& nest, int64_t batch) {
-  double points = 1, cuts = 1;
+  double points = 1, cuts = 1, widths = 0;
   std::vector<int64_t> inputs, outputs;
   for (const ir::NestDim& dim : nest.dims) {
     const int64_t reach = (dim.most_taps() - 1) * dim.tap_step() + 1;
     points *= double(std::min(reach, dim.input));
     cuts *= double(std::min(2 * reach - 1, dim.input));
+    widths += double(dim.most_taps());
     inputs.push_back(dim.input);
     outputs.push_back(dim.output);
   }
-  constexpr double separating = 60;
+  constexpr double separating = 60, random_planes = 16;
   const bool has_nans = ir::is_float(nest.input.dtype);
-  const auto rounds = rounds_needed(nest);
-  double probes = separating + (rounds ? double(rounds->rounds) : 0), planes = rounds ? 16 : 1;
-  if (argument_of(nest) == Argument::extremum)
+  const bool is_extremum = argument_of(nest) == Argument::extremum;
+  double probes = separating;
+  if (is_extremum)
     probes += (has_nans ? 5 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
   else
     probes += points * (argument_of(nest) == Argument::norm ? 8 : 2);
+  const auto rounds = rounds_needed(nest);
+  const double random = rounds ? double(rounds->rounds) : 0, planes = double(batch * nest.channels);
   const double taps = double(nest.full_taps());
   const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + taps / 8));
-  const double oracle = planes * product(nest, outputs) / double(nest.channels) * taps / 4;
-  return probes * (visits + oracle);
+  // Extrema are evaluated dimension by dimension.
+  const double oracle =
+      product(nest, outputs) / double(nest.channels) * (is_extremum && !nest.indices ? widths : taps) / 4;
+  return probes * (visits + oracle) + random * (visits + std::min(planes, random_planes) * oracle);
 }
 
 std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work) {
@@ -58,7 +63,7 @@ std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double 
   frontend::PoolSpec small = spec;
   const auto fits = [&]() -> bool {
     const auto checked = frontend::check_spec(small);
-    return checked && probing_work(make_nest(*checked), 1) <= most_work;
+    return checked && probing_work(make_nest(*checked), spec.batch ? 2 : 1) <= most_work;
   };
   if (small.batch) small.batch = std::min(*small.batch, int64_t{1});
   small.channels = smaller(spec.channels, channel_step, 2 * channel_step);

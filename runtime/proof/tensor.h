@@ -1,6 +1,7 @@
 // Tensors of probes: planes scattered into strided memory, and compared with it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,8 +24,8 @@ class Lattice {
   size_t planes() const { return planes_.size(); }
   size_t positions() const { return positions_.size(); }
 
-  // Each element's offset.
-  void for_each_offset(const std::function<void(int64_t)>& visit) const;
+  // visit(offset of the first, how many): elements that lie next to each other.
+  void for_each_stretch(const std::function<void(int64_t, int64_t)>& visit) const;
 
   // What is to lie where: planes[chosen(plane)][position], and to indices that are no no_index,
   // addends[plane]. `plane` is n * channels + c.
@@ -45,16 +46,23 @@ class Lattice {
                                     const std::byte* memory) const;
 
  private:
+  // Elements next to each other in memory: of planes that follow each other, or of positions.
+  struct Row {
+    size_t plane, position;  // of the first
+    int64_t offset;
+  };
   template <typename Visit>
-  bool walk(const Visit& visit) const;
-  // visit(plane, position, element that is to lie there, its memory), in elements of their type.
-  template <typename Byte, typename Visit>
-  void walk(const Content& content, Byte* memory, const Visit& visit) const;
+  bool for_each_row(const Visit& visit) const;
+  // visit(row, what is to lie there, in elements of their type), until it returns false.
+  template <typename Visit>
+  void for_each_row(const Content& content, const Visit& visit) const;
 
   int64_t width_, span_ = 0;
   size_t batches_;
   std::vector<int64_t> planes_;     // offset of each plane
   std::vector<int64_t> positions_;  // offset of each position in a plane, row-major
+  bool along_planes_ = false;
+  size_t row_ = 1;  // elements
 };
 
 }  // namespace pooljit::runtime

@@ -20,7 +20,7 @@
 namespace pooljit::runtime {
 
 struct ProofLimits {
-  double work = 2e9;      // elements that the probes visit; beyond it a smaller tensor is probed instead
+  double work = 5e8;      // elements that the probes visit; beyond it a smaller tensor is probed instead
   double seconds = 1000;  // after which probing is given up
 };
 

@@ -45,5 +45,41 @@ TEST(Verify, AFileIsSummedUp) {
       << outcome.out;
 }
 
+TEST(Verify, LimitSaysWhatIsProbedSmaller) {
+  const TempFolder folder;
+  const std::string large =
+      "$P verify 'max_pool2d(float32[1,64,300,300], kernel_size=3)' --backend xbyak --isa avx2 ";
+  const Outcome smaller = shell(large + "--limit 3e7", folder);
+  EXPECT_EQ(smaller.exit, 0) << smaller.out << smaller.err;
+  EXPECT_NE(smaller.out.find("what was probed is max_pool2d("), std::string::npos) << smaller.out;
+  const Outcome none = shell(large + "--limit 10", folder);
+  EXPECT_EQ(none.exit, 4) << none.out << none.err;
+  EXPECT_NE(none.err.find("prove.size"), std::string::npos) << none.err;
+}
+
+// Kernels are probed in child processes, which several threads make at once.
+TEST(Verify, AFileIsProvedByThreads) {
+  const TempFolder folder;
+  std::string many;
+  for (int i = 0; i < 12; ++i) many += "max_pool1d(float32[1,3,9], kernel_size=2)\n";
+  write_file(folder / "specs.txt", many);
+  const Outcome outcome =
+      shell("$P verify --file $T/specs.txt --isa auto --backend xbyak --threads 3", folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("12 of 12 specs: 12 kernels proved, 0 not, 0 specs unsupported, 0 invalid"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Verify, CtrlCEndsWithTheSummarySoFar) {
+  const TempFolder folder;
+  std::string many;
+  for (int i = 0; i < 10000; ++i) many += "max_pool2d(float32[1,16,40,40], kernel_size=5)\n";
+  write_file(folder / "specs.txt", many);
+  const Outcome outcome = test::interrupted("$P verify --file $T/specs.txt --threads 2", folder);
+  EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find(" of 10000 specs: "), std::string::npos) << outcome.out;
+}
+
 }  // namespace
 }  // namespace pooljit::tools

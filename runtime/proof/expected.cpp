@@ -1,0 +1,136 @@
+#include "runtime/proof/expected.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ir/reference.h"
+#include "runtime/proof/rounds.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// Norms that are not exact: their powers; roots of long floats, which the oracle rounds twice.
+bool is_rounded(const ir::PoolNest& nest) {
+  return has_tested_values(nest) || (argument_of(nest) == Argument::norm && !std::isinf(nest.norm_type) &&
+                                     nest.input.dtype == ir::DType::f64);
+}
+
+ir::View packed(ir::DType dtype, const ir::PoolNest& nest, Extent extent) {
+  ir::View view;
+  view.dtype = dtype;
+  view.strides.resize(nest.dims.size());
+  int64_t stride = 1;
+  for (size_t d = nest.dims.size(); d-- > 0; stride *= nest.dims[d].*extent) view.strides[d] = stride;
+  view.channel_stride = view.batch_stride = stride;
+  return view;
+}
+
+ir::PoolNest one_plane(ir::PoolNest nest) {
+  nest.channels = 1;
+  nest.input = packed(nest.input.dtype, nest, &ir::NestDim::input);
+  nest.output = packed(nest.output.dtype, nest, &ir::NestDim::output);
+  nest.index_scope = ir::IndexScope::plane;
+  nest.column_major = false;
+  if (nest.indices) nest.indices = packed(ir::DType::i64, nest, index_extent(nest));
+  return nest;
+}
+
+int64_t positions(const ir::PoolNest& nest, Extent extent) {
+  int64_t count = 1;
+  for (const ir::NestDim& dim : nest.dims) count *= dim.*extent;
+  return count;
+}
+
+std::vector<std::byte> to_bytes(const Plane& plane, int64_t width) {
+  std::vector<std::byte> bytes(plane.size() * size_t(width));
+  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&bytes[i * size_t(width)], &plane[i], size_t(width));
+  return bytes;
+}
+
+Plane from_bytes(const std::vector<std::byte>& bytes, int64_t width) {
+  Plane plane(bytes.size() / size_t(width), 0);
+  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&plane[i], &bytes[i * size_t(width)], size_t(width));
+  return plane;
+}
+
+std::vector<std::byte> outputs_of(const ir::PoolNest& nest, const void* input, int64_t* indices) {
+  std::vector<std::byte> output(size_t(positions(nest, &ir::NestDim::output) * ir::bytes(nest.output.dtype)));
+  ir::evaluate(nest, 1, input, output.data(), indices);
+  return output;
+}
+
+}  // namespace
+
+Extent index_extent(const ir::PoolNest& nest) {
+  return nest.is_backward() ? &ir::NestDim::input : &ir::NestDim::output;
+}
+
+Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent) {
+  Positions at(dims.size());
+  for (size_t d = dims.size(); d-- > 0; number /= dims[d].*extent) at[d] = number % (dims[d].*extent);
+  return at;
+}
+
+Oracle::Oracle(const ir::PoolNest& nest)
+    : nest_(nest), forward_(nest.is_backward() ? forward_of(nest) : nest), plane_nest_(one_plane(nest)) {}
+
+// Windows are products, and so a maximum over one is a maximum along the last dimension, of these one along
+// the dimension before, and so on: which of equals is the first, and whether there is a NaN, included. Large
+// windows cost their widths' sum, not their product.
+Plane Oracle::extrema(Plane plane) const {
+  for (size_t d = nest_.dims.size(); d-- > 0;) {
+    ir::PoolNest stage = plane_nest_;
+    for (size_t e = 0; e < stage.dims.size(); ++e) {
+      const int64_t extent = e < d ? nest_.dims[e].input : nest_.dims[e].output;
+      if (e != d) stage.dims[e] = {.input = extent, .output = extent};
+    }
+    const ir::DType dtype = d == 0 ? nest_.output.dtype : nest_.input.dtype;
+    stage.input = packed(nest_.input.dtype, stage, &ir::NestDim::input);
+    stage.output = packed(dtype, stage, &ir::NestDim::output);
+    const auto input = to_bytes(plane, ir::bytes(nest_.input.dtype));
+    plane = from_bytes(outputs_of(stage, input.data(), nullptr), ir::bytes(dtype));
+  }
+  return plane;
+}
+
+Expected Oracle::evaluate(const Probe& probe, const std::vector<bool>& used) const {
+  const bool has_indices = nest_.indices.has_value();
+  const bool is_separable = argument_of(nest_) == Argument::extremum && !has_indices;
+  Expected expected;
+  expected.outputs.resize(probe.planes.size());
+  expected.indices.resize(probe.planes.size());
+  if (is_rounded(nest_)) expected.bounds.resize(probe.planes.size());
+  for (size_t i = 0; i < probe.planes.size(); ++i) {
+    if (!used[i]) continue;
+    if (is_separable) {
+      expected.outputs[i] = extrema(probe.planes[i]);
+      continue;
+    }
+    const std::vector<std::byte> input = to_bytes(probe.planes[i], ir::bytes(nest_.input.dtype));
+    std::vector<int64_t> indices(has_indices ? size_t(positions(nest_, index_extent(nest_))) : 0);
+    if (has_indices && nest_.is_backward()) std::ranges::copy(probe.indices[i], indices.begin());
+    const auto output = outputs_of(plane_nest_, input.data(), has_indices ? indices.data() : nullptr);
+    expected.outputs[i] = from_bytes(output, ir::bytes(nest_.output.dtype));
+    for (size_t at = 0; at < indices.size(); ++at) expected.indices[i].push_back(numbered(indices[at], at));
+    if (is_rounded(nest_)) expected.bounds[i] = ir::error_bounds(plane_nest_, 1, input.data());
+  }
+  return expected;
+}
+
+// A row-major index in the plane as the nest numbers it, without channel and batch.
+uint64_t Oracle::numbered(int64_t row_major, size_t output) const {
+  if (row_major < 0) return no_index;
+  const ir::IndexRule rule = ir::index_rule(forward_);
+  const auto tap = unravel(row_major, forward_.dims, &ir::NestDim::input);
+  const auto place = unravel(int64_t(output), forward_.dims, &ir::NestDim::output);
+  int64_t index = 0;
+  for (size_t d = 0; d < tap.size(); ++d) {
+    const ir::Window window = forward_.dims[d].window(place[d]);
+    const int64_t at = rule.of_window ? (tap[d] - window.first) / window.step + window.first_tap : tap[d];
+    index += at * rule.dims[d];
+  }
+  return uint64_t(index);
+}
+
+}  // namespace pooljit::runtime

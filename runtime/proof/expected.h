@@ -1,0 +1,39 @@
+// What a probe's planes must give: the oracle (ir/reference.h), plane by plane.
+#pragma once
+
+#include <vector>
+
+#include "ir/error_bounds.h"
+#include "ir/nest.h"
+#include "runtime/proof/probes.h"
+
+namespace pooljit::runtime {
+
+using Extent = int64_t ir::NestDim::*;
+// Indices lie beside the output, or, backward, beside the input.
+Extent index_extent(const ir::PoolNest& nest);
+
+// The position of this number, row-major.
+Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent);
+
+// By plane; empty for planes that lie nowhere.
+struct Expected {
+  std::vector<Plane> outputs, indices;              // indices without channel and batch
+  std::vector<std::vector<ir::ErrorBound>> bounds;  // where results are rounded; else none at all
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const ir::PoolNest& nest);
+  // used: by plane, whether it lies anywhere.
+  Expected evaluate(const Probe& probe, const std::vector<bool>& used) const;
+
+ private:
+  Plane extrema(Plane plane) const;
+  uint64_t numbered(int64_t row_major, size_t output) const;
+
+  const ir::PoolNest nest_, forward_;
+  const ir::PoolNest plane_nest_;  // of one plane, numbered row-major in itself
+};
+
+}  // namespace pooljit::runtime
