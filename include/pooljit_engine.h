@@ -1,6 +1,7 @@
-/* How `pooljit fuzz --against LIBRARY` and `pooljit check --against LIBRARY` see another engine: a shared
- * library with one function, pooljit_engine_run. It gets a layer as plain data and three buffers, and pools.
- * examples/engine_onednn.cpp and examples/engine_torch.cpp are such libraries.
+/* How pooljit sees another engine: a shared library. `pooljit fuzz --against LIBRARY` and `pooljit check
+ * --against LIBRARY` want one function of it, pooljit_engine_run, which gets a layer as plain data and three
+ * buffers, and pools. `pooljit bench --peers LIBRARY` wants the five of the second part, by which it is set
+ * up once and called many times. examples/engines/ holds such libraries.
  *
  *   int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices)
  * { if (layer->version != POOLJIT_ENGINE_VERSION || strcmp(layer->operation, "max") != 0 || layer->other[0]
@@ -74,6 +75,30 @@ typedef struct pooljit_engine_layer {
  * are none. Must be exported by the library. */
 POOLJIT_ENGINE_EXPORT int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input,
                                              void* output, void* indices);
+
+/* --- For `pooljit bench --peers`: all in one process, with other engines beside it. */
+
+/* Name and version, with what decides the speed: "oneDNN 2.6.3, ISA avx512". Valid as long as the library is
+ * loaded. Called after pooljit_engine_start. */
+POOLJIT_ENGINE_EXPORT const char* pooljit_engine_version(void);
+
+/* Before the first layer, and again between layers when the threads change. isa: the most that the engine may
+ * use, "avx2" or "avx512", always the same; an engine that cannot be held back says so in its version.
+ * Returns DONE or ERROR. */
+POOLJIT_ENGINE_EXPORT int pooljit_engine_start(int threads, const char* isa);
+
+/* Everything that can be done before the first call. The result is null if the engine does not do the layer;
+ * *why then says so in words ("has no dilated average"), valid until the next call from here. The layer
+ * need not outlive the call; the buffers, as for pooljit_engine_run, stay where they are until the release.
+ */
+POOLJIT_ENGINE_EXPORT void* pooljit_engine_prepare(const pooljit_engine_layer* layer, const void* input,
+                                                   void* output, void* indices, const char** why);
+
+/* One execution: what is timed. Returns DONE; or, at the first call only, UNSUPPORTED by an engine that finds
+ * out by running. */
+POOLJIT_ENGINE_EXPORT int pooljit_engine_call(void* prepared);
+
+POOLJIT_ENGINE_EXPORT void pooljit_engine_release(void* prepared);
 
 #ifdef __cplusplus
 }

@@ -6,9 +6,8 @@
 #include <cstring>
 
 #include "ir/element_type.h"
-#include "runtime/limits.h"
-#include "runtime/threads.h"
 #include "runtime/tuning/workload.h"
+#include "tools/parallel.h"
 
 namespace pooljit::tools {
 namespace {
@@ -30,23 +29,14 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
   });
 }
 
-// As many as the bytes are worth, as the library itself decides.
-int useful_threads(int threads, int64_t bytes) {
-  return static_cast<int>(std::clamp<int64_t>(bytes / runtime::bytes_per_thread, 1, threads));
+bool can_measure(const frontend::PoolSpec& spec) {
+  return spec.direction == ir::Direction::forward && spec.index_dtype == ir::DType::i64 &&
+         spec.index_scope == ir::IndexScope::plane && output_layout(spec) == spec.layout &&
+         channel_block(spec.layout) == 1;
 }
 
-void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int64_t end)> work) {
-  if (threads == 1) return work(0, tasks);
-  runtime::builtin_pool(threads).parallel(
-      threads, [&](int64_t part) { work(tasks * part / threads, tasks * (part + 1) / threads); });
-}
-
-// Ordinary pooling of one layout, and adaptive pooling that comes to the same.
-bool has_plain_loop(const frontend::PoolSpec& spec) {
-  if (spec.direction != ir::Direction::forward || spec.index_dtype != ir::DType::i64 ||
-      spec.index_scope != ir::IndexScope::plane || output_layout(spec) != spec.layout ||
-      channel_block(spec.layout) > 1)
-    return false;
+// Ordinary pooling, and adaptive pooling that comes to the same.
+bool is_plain(const frontend::PoolSpec& spec) {
   const ir::PoolNest nest = make_nest(spec);
   return std::all_of(nest.dims.begin(), nest.dims.end(),
                      [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::pool; });
@@ -106,9 +96,9 @@ ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel
   if (kernel->spec().output_dtype || kernel->spec().quantized || !has_plain_epilogue(kernel->spec()))
     return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
                            "leave output_dtype and scales out; give epilogues to float32 or float64 only");
-  if (!has_plain_loop(kernel->spec()))
-    return ir::unsupported("bench.no_plain_loop", "the plain loop that bench compares with does not do this",
-                           "give a forward pooling with windows, int64 indices of the plane, and one layout");
+  if (!can_measure(kernel->spec()))
+    return ir::unsupported("bench.no_plain_loop", "nothing that bench compares with does this",
+                           "give a forward pooling with int64 indices of the plane and one layout");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();
@@ -226,6 +216,8 @@ void BenchCase::run_copy(bool streaming) const {
   });
 }
 
+bool BenchCase::has_plain_loop() const { return is_plain(kernel_->spec()); }
+
 ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
   const frontend::PoolSpec& spec = kernel_->spec();
   if (auto ok = run_kernel(); !ok) return tl::unexpected(ok.error());
@@ -263,15 +255,18 @@ ir::Result<int64_t> BenchCase::differences() {
 
 ir::Result<BenchCase::Theirs> BenchCase::theirs() const {
   auto output = Buffer::allocate(packed_output_.size());
-  if (!output) return tl::unexpected(output.error());
-  return Theirs{packed_input_.data(), std::move(*output)};
+  auto indices = Buffer::allocate(packed_indices_.size());
+  for (const auto* buffer : {&output, &indices})
+    if (!*buffer) return tl::unexpected(buffer->error());
+  return Theirs{packed_input_.data(), std::move(*output), std::move(*indices)};
 }
 
 ir::Result<int64_t> BenchCase::differences_from(const Theirs& theirs) const {
   const auto ours = run_once();
   if (!ours) return tl::unexpected(ours.error());
   return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound(),
-                         magnitude_of(kernel_->spec()));
+                         magnitude_of(kernel_->spec())) +
+         count_different(ours->indices, theirs.indices, ir::DType::i64, 0);
 }
 
 }  // namespace pooljit::tools

@@ -16,12 +16,14 @@ namespace pooljit::tools {
 
 class BenchCase {
  public:
-  // Errors: "bench.empty", "system.memory".
+  // Errors: "bench.empty", "bench.conversion", "bench.no_plain_loop", "system.memory".
   static ir::Result<std::unique_ptr<BenchCase>> make(runtime::KernelPtr kernel, int threads);
   BenchCase(const BenchCase&) = delete;
   BenchCase& operator=(const BenchCase&) = delete;
 
   ir::Result<void> run_kernel() const;
+  // Adaptive windows whose size changes have none.
+  bool has_plain_loop() const;
   void run_plain() const;
   // Reads and writes as many bytes as the kernel does; results are overwritten.
   void run_copy(bool streaming) const;
@@ -31,9 +33,10 @@ class BenchCase {
   ir::Result<int64_t> differences();
 
   // For another library on the same packed input: its results, which it fills by itself, beside the kernel's.
+  // Epilogues and strides are not its business.
   struct Theirs {
     const std::byte* input = nullptr;
-    Buffer output;
+    Buffer output, indices;  // indices: empty unless asked for
   };
   ir::Result<Theirs> theirs() const;
   ir::Result<int64_t> differences_from(const Theirs& theirs) const;

@@ -2,11 +2,12 @@
 // allows.
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "runtime/options.h"
+#include "tools/bench/session.h"
 #include "tools/bench_case.h"
 #include "tools/command.h"
 #include "tools/engine.h"
@@ -16,9 +17,10 @@ namespace pooljit::tools {
 namespace {
 
 struct BenchArguments {
-  std::string spec;
+  std::string spec, file;
   Options options;
   bool json = false;
+  SessionArguments session;
 };
 
 struct BenchReport {
@@ -37,23 +39,6 @@ struct BenchReport {
   double share() const { return best_copy().median / call.median; }
   double speedup() const { return plain.median / call.median; }
 };
-
-// From text to callable, past the cache. The first one warms up and is left out.
-ir::Result<Timing> time_compile(const BenchArguments& arguments) {
-  constexpr int most = 200, fewest = 5;
-  constexpr double budget_seconds = 0.5;
-  std::vector<double> seconds;
-  double spent = 0;
-  for (int i = 0; i <= most && (i <= fewest || spent < budget_seconds); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto kernel = runtime::compile_uncached(arguments.spec, arguments.options);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    if (!kernel) return tl::unexpected(kernel.error());
-    if (i > 0) seconds.push_back(elapsed.count());
-    spent += elapsed.count();
-  }
-  return summarize(std::move(seconds));
-}
 
 // All that is timed on the data takes turns.
 void time_calls(const BenchCase& bench, BenchReport& report) {
@@ -78,6 +63,9 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
                            "build pooljit on the machine that is to be measured");
   const auto bench = BenchCase::make(*kernel, runtime::thread_count(arguments.options));
   if (!bench) return tl::unexpected(bench.error());
+  if (!(*bench)->has_plain_loop())
+    return ir::unsupported("bench.no_plain_loop", "the plain loop has no windows of changing size",
+                           "`--peers` measures without it");
 
   BenchReport report;
   const runtime::CodeInfo& code = (*kernel)->code().info;
@@ -94,7 +82,7 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   if (!differences) return tl::unexpected(differences.error());
   report.differences = *differences;
 
-  const auto compile = time_compile(arguments);
+  const auto compile = time_compile(arguments.spec, arguments.options, 0.5);
   if (!compile) return tl::unexpected(compile.error());
   report.compile = *compile;
   const std::function<void()> hit[] = {[&] { (void)runtime::compile(arguments.spec, arguments.options); }};
@@ -182,25 +170,89 @@ ir::Result<Exit> bench(const BenchArguments& arguments) {
   return report->differences == 0 ? Exit::ok : Exit::difference;
 }
 
+ir::Result<Exit> compare(BenchArguments arguments) {
+  SessionArguments& session = arguments.session;
+  session.problems = {{arguments.spec, arguments.spec}};
+  if (!arguments.file.empty()) {
+    auto problems = read_problems(arguments.file);
+    if (!problems) return tl::unexpected(problems.error());
+    session.problems = std::move(*problems);
+  }
+  session.comparison.engine = arguments.options;
+  session.json = arguments.json;
+  return compare_layers(std::move(session));
+}
+
+// Whoever gives one of these wants layers beside peers.
+std::vector<CLI::Option*> add_comparison(CLI::App& command, SessionArguments& session) {
+  CLI::Option_group& group = *command.add_option_group("beside peers");
+  return {
+      group
+          .add_option(
+              "--peers", session.peers,
+              "Comma-separated: onednn, torch, xnnpack, a library's path, plain (the plain loop), all")
+          ->delimiter(',')
+          ->capture_default_str(),
+      group.add_option("--peer-path", session.peer_folders,
+                       "Look for peers in this folder first; repeatable"),
+      group.add_option("--layout", session.layout, "Instead of the layers' own")
+          ->check(CLI::IsMember({"nchw", "nhwc"})),
+      group.add_option("--dtype", session.dtype, "Instead of the layers' own: float32, uint8, ..."),
+      group.add_option("--seconds", session.comparison.seconds, "Of measuring, per layer and engine")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str(),
+      group
+          .add_option("--longest", session.comparison.longest_seconds,
+                      "Leave a peer out where one call takes more seconds")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str(),
+      group.add_option("--report", session.report, "Write one HTML page that needs no network"),
+      group
+          .add_option(
+              "--family", session.family,
+              "In the page: show the cost against kernel size, batch and threads of this SPEC; or none")
+          ->capture_default_str(),
+      group.add_option("--json-out", session.json_file, "Write the numbers as JSON"),
+      group.add_option("--benchmark-out", session.benchmark_file, "Write them as Google Benchmark's JSON"),
+  };
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("bench", "Time a kernel against a plain loop and the memory's speed");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Time kernels against a plain loop, the memory's speed and other libraries");
   auto arguments = std::make_shared<BenchArguments>();
-  add_spec(*command, arguments->spec)->required();
+  CLI::Option_group* what = command->add_option_group("what to time");
+  what->add_option("SPEC", arguments->spec,
+                   "What to pool, e.g. 'max_pool2d(float32[1,64,112,112], kernel_size=3)'");
+  CLI::Option* file =
+      what->add_option("--file", arguments->file,
+                       "Each spec of a file beside peers: SPEC or NAME<TAB>SPEC a line, # comments");
+  what->require_option(1);
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
   add_tune_db(*command, arguments->options);
   add_threads(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
+  std::vector<CLI::Option*> comparing = add_comparison(*command, arguments->session);
+  comparing.push_back(file);
   command->footer(
       "Compared are: the kernel; a plain C++ loop nest compiled with -O3 -march=native; a loop that only "
       "reads\n"
-      "and writes as many bytes. All in one process, on the same data and threads, in turns.\n\n"
-      "  pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' --threads 1");
-  command->callback([&action, arguments] { action = [arguments] { return bench(*arguments); }; });
+      "and writes as many bytes; and other libraries, if asked for. All in one process, on the same data "
+      "and\n"
+      "threads, in turns. An option from --peers on asks for the comparison (docs/benchmarking.md).\n\n"
+      "  pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' --threads 1\n"
+      "  pooljit bench --file bench/problems/networks.txt --peers onednn,torch,xnnpack --layout nhwc "
+      "--threads 1 "
+      "--report out.html");
+  command->callback([&action, arguments, comparing] {
+    const bool compares =
+        std::ranges::any_of(comparing, [](const auto* option) { return option->count() > 0; });
+    action = [arguments, compares] { return compares ? compare(*arguments) : bench(*arguments); };
+  });
 }
 
 }  // namespace pooljit::tools

@@ -1,11 +1,15 @@
-// oneDNN as `pooljit fuzz --against` sees it: maxima and averages of packed tensors, forward, without
-// indices.
+// oneDNN through its C++ API, versions 2 and 3: maxima and averages of packed tensors, forward, without
+// indices. The tensors are used where they lie: their layouts are formats that it has.
+#include <omp.h>
+
 #include <cstring>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
-#include "pooljit_engine.h"
+#include "adapter.h"
 
 namespace {
 
@@ -49,7 +53,6 @@ struct Geometry {
   memory::dims strides, kernel, dilation, begin, end;
 };
 
-// The padding at the end that makes exactly these outputs: oneDNN has no ceil mode.
 Geometry geometry_of(const pooljit_engine_layer& layer) {
   Geometry found;
   for (int d = 0; d < layer.spatial_rank; ++d) {
@@ -57,21 +60,47 @@ Geometry geometry_of(const pooljit_engine_layer& layer) {
     found.kernel.push_back(layer.kernel[d]);
     found.dilation.push_back(layer.dilation[d] - 1);
     found.begin.push_back(layer.pad_begin[d]);
-    found.end.push_back((layer.output.dims[2 + d] - 1) * layer.stride[d] +
-                        layer.dilation[d] * (layer.kernel[d] - 1) + 1 - layer.input.dims[2 + d] -
-                        layer.pad_begin[d]);
+    found.end.push_back(adapter::end_padding(layer, d));
   }
   return found;
 }
 
-int pool(const pooljit_engine_layer& layer, const void* input, void* output) {
+// oneDNN writes whole blocks of channels, and so do we not: the last one has to be full.
+bool has_whole_blocks(const pooljit_engine_tensor& tensor) {
+  return tensor.dims[1] % tensor.channel_block == 0;
+}
+
+struct Engine {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+Engine& here() {
+  static Engine engine;
+  return engine;
+}
+
+}  // namespace
+
+std::string adapter::version() {
+  const dnnl_version_t* version = dnnl::version();
+  const bool is_avx2 = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2;
+  return "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch) + (is_avx2 ? ", AVX2" : ", its best ISA");
+}
+
+void adapter::start(int threads, bool only_avx2) {
+  static const bool once [[maybe_unused]] = only_avx2 && (dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2), true);
+  omp_set_num_threads(threads);
+}
+
+std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const Buffers& buffers) {
   const auto type = type_of(layer.input.dtype), output_type = type_of(layer.output.dtype);
   const auto algorithm = algorithm_of(layer);
   const auto format = format_of(layer.input), output_format = format_of(layer.output);
-  if (!type || type != output_type || !algorithm || !format || !output_format)
-    return POOLJIT_ENGINE_UNSUPPORTED;
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  static dnnl::stream stream(engine);
+  if (layer.adaptive || layer.indices.rank != 0) throw Refusal("has no adaptive layers and no such indices");
+  if (!type || type != output_type || !algorithm) throw Refusal("has no such operation or type");
+  if (!format || !output_format || !has_whole_blocks(layer.input) || !has_whole_blocks(layer.output))
+    throw Refusal("takes packed tensors of its own formats");
   const auto dims = [](const pooljit_engine_tensor& tensor) {
     return memory::dims(tensor.dims, tensor.dims + tensor.rank);
   };
@@ -79,6 +108,7 @@ int pool(const pooljit_engine_layer& layer, const void* input, void* output) {
   const memory::desc destination(dims(layer.output), *type, *output_format);
   const auto [strides, kernel, dilation, begin, end] = geometry_of(layer);
   const auto inference = dnnl::prop_kind::forward_inference;
+  const dnnl::engine& engine = here().engine;
 #if DNNL_VERSION_MAJOR >= 3
   using Pooling = dnnl::pooling_forward;
   const Pooling::primitive_desc description(engine, inference, *algorithm, source, destination, strides,
@@ -90,28 +120,11 @@ int pool(const pooljit_engine_layer& layer, const void* input, void* output) {
   const Pooling::primitive_desc description(wanted, engine);
 #endif
   // oneDNN has no read-only memory.
-  const memory from(source, engine, const_cast<void*>(input)), to(destination, engine, output);
-  Pooling(description).execute(stream, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
-  stream.wait();
-  return POOLJIT_ENGINE_DONE;
-}
-
-// oneDNN writes whole blocks of channels, and so do we not: the last one has to be full.
-bool has_whole_blocks(const pooljit_engine_tensor& tensor) {
-  return tensor.dims[1] % tensor.channel_block == 0;
-}
-
-}  // namespace
-
-int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output,
-                       void* /*indices*/) {
-  if (layer->version != POOLJIT_ENGINE_VERSION || layer->backward || layer->adaptive || layer->quantized ||
-      layer->indices.rank != 0 || layer->other[0] != '\0' || !has_whole_blocks(layer->input) ||
-      !has_whole_blocks(layer->output))
-    return POOLJIT_ENGINE_UNSUPPORTED;
-  try {
-    return pool(*layer, input, output);
-  } catch (const dnnl::error&) {
-    return POOLJIT_ENGINE_UNSUPPORTED;  // it says so itself, of what it has no implementation for
-  }
+  const memory from(source, engine, const_cast<void*>(buffers.input)),
+      to(destination, engine, buffers.output);
+  const std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}};
+  return [pooling = Pooling(description), arguments] {
+    pooling.execute(here().stream, arguments);
+    here().stream.wait();
+  };
 }

@@ -1,14 +1,20 @@
-// libtorch as `pooljit fuzz --against` sees it: max and avg pooling, adaptive ones too, of any strides, with
-// indices.
+// PyTorch's own kernels through ATen, without gradients: max and avg pooling, adaptive ones too, of any
+// strides, with indices. Where it has a form that writes into a given packed tensor, that is taken; elsewhere
+// its results are copied.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/version.h>
 
 #include <optional>
 #include <string_view>
 
-#include "pooljit_engine.h"
+#include "adapter.h"
 
 namespace {
+
+using adapter::Refusal;
+using Numbers = std::vector<int64_t>;
 
 std::optional<at::ScalarType> type_of(std::string_view dtype) {
   if (dtype == "float32") return at::kFloat;
@@ -27,78 +33,119 @@ at::Tensor view_of(const pooljit_engine_tensor& tensor, void* memory, at::Scalar
                        at::IntArrayRef(tensor.strides, tensor.rank), at::TensorOptions().dtype(type));
 }
 
+// What a call needs of a layer, which is not there any more when it is called.
+struct Windows {
+  int rank;
+  bool is_max, is_adaptive;
+  Numbers kernel, stride, padding, dilation, size;  // size: of adaptive outputs
+  bool ceil, include;
+  c10::optional<int64_t> divisor;
+};
+
+Windows windows_of(const pooljit_engine_layer& layer) {
+  const auto numbers = [&](const int64_t* first) { return Numbers(first, first + layer.spatial_rank); };
+  Windows w{.rank = layer.spatial_rank,
+            .is_max = std::string_view(layer.operation) == "max",
+            .is_adaptive = layer.adaptive != 0,
+            .kernel = numbers(layer.kernel),
+            .stride = numbers(layer.stride),
+            .padding = numbers(layer.pad_begin),
+            .dilation = numbers(layer.dilation),
+            .size = numbers(layer.output.dims + 2),
+            .ceil = layer.ceil_mode == 1,
+            .include = layer.count_include_pad != 0,
+            .divisor = {}};
+  if (layer.divisor_override != 0) w.divisor = layer.divisor_override;
+  return w;
+}
+
 struct Results {
   at::Tensor output, indices;
 };
 
-// Undefined tensors: torch has no such layer.
-Results pool_windows(const pooljit_engine_layer& layer, const at::Tensor& input) {
-  const auto numbers = [&](const int64_t* first) { return at::IntArrayRef(first, layer.spatial_rank); };
-  const auto kernel = numbers(layer.kernel), stride = numbers(layer.stride),
-             padding = numbers(layer.pad_begin), dilation = numbers(layer.dilation);
-  const bool ceil = layer.ceil_mode == 1;
-  if (std::string_view(layer.operation) == "max") {
-    const auto max = layer.spatial_rank == 1   ? at::max_pool1d_with_indices
-                     : layer.spatial_rank == 2 ? at::max_pool2d_with_indices
-                                               : at::max_pool3d_with_indices;
-    auto [output, indices] = max(input, kernel, stride, padding, dilation, ceil);
+// Every layer that torch has, into new tensors.
+Results pool(const Windows& w, const at::Tensor& x) {
+  const int rank = w.rank;
+  if (w.is_max) {
+    const auto adaptive = rank == 1   ? at::adaptive_max_pool1d
+                          : rank == 2 ? at::adaptive_max_pool2d
+                                      : at::adaptive_max_pool3d;
+    const auto fixed = rank == 1   ? at::max_pool1d_with_indices
+                       : rank == 2 ? at::max_pool2d_with_indices
+                                   : at::max_pool3d_with_indices;
+    auto [output, indices] =
+        w.is_adaptive ? adaptive(x, w.size) : fixed(x, w.kernel, w.stride, w.padding, w.dilation, w.ceil);
     return {output, indices};
   }
-  for (const int64_t one : dilation)
-    if (one != 1) return {};
-  const bool include = layer.count_include_pad != 0;
-  if (layer.spatial_rank == 1) {
-    if (layer.divisor_override != 0) return {};
-    return {at::avg_pool1d(input, kernel, stride, padding, ceil, include), {}};
-  }
-  const auto divisor =
-      layer.divisor_override != 0 ? c10::optional<int64_t>(layer.divisor_override) : c10::nullopt;
-  const auto avg = layer.spatial_rank == 2 ? at::avg_pool2d : at::avg_pool3d;
-  return {avg(input, kernel, stride, padding, ceil, include, divisor), {}};
+  const auto adaptive = rank == 1   ? at::adaptive_avg_pool1d
+                        : rank == 2 ? at::adaptive_avg_pool2d
+                                    : at::adaptive_avg_pool3d;
+  if (w.is_adaptive) return {adaptive(x, w.size), {}};
+  if (rank == 1) return {at::avg_pool1d(x, w.kernel, w.stride, w.padding, w.ceil, w.include), {}};
+  const auto fixed = rank == 2 ? at::avg_pool2d : at::avg_pool3d;
+  return {fixed(x, w.kernel, w.stride, w.padding, w.ceil, w.include, w.divisor), {}};
 }
 
-Results pool_adaptive(const pooljit_engine_layer& layer, const at::Tensor& input) {
-  const at::IntArrayRef size(layer.output.dims + 2, layer.spatial_rank);
-  if (std::string_view(layer.operation) == "max") {
-    const auto max = layer.spatial_rank == 1   ? at::adaptive_max_pool1d
-                     : layer.spatial_rank == 2 ? at::adaptive_max_pool2d
-                                               : at::adaptive_max_pool3d;
-    auto [output, indices] = max(input, size);
-    return {output, indices};
+// The same in two or three dimensions, in place.
+void pool_into(const Windows& w, const at::Tensor& x, at::Tensor& y, at::Tensor& indices) {
+  const bool is_2d = w.rank == 2;
+  if (w.is_max) {
+    if (w.is_adaptive)
+      (is_2d ? at::adaptive_max_pool2d_out : at::adaptive_max_pool3d_out)(y, indices, x, w.size);
+    else
+      (is_2d ? at::max_pool2d_with_indices_out : at::max_pool3d_with_indices_out)(
+          y, indices, x, w.kernel, w.stride, w.padding, w.dilation, w.ceil);
+  } else if (w.is_adaptive) {
+    (is_2d ? at::adaptive_avg_pool2d_out : at::adaptive_avg_pool3d_out)(y, x, w.size);
+  } else {
+    (is_2d ? at::avg_pool2d_out : at::avg_pool3d_out)(y, x, w.kernel, w.stride, w.padding, w.ceil, w.include,
+                                                      w.divisor);
   }
-  const auto avg = layer.spatial_rank == 1   ? at::adaptive_avg_pool1d
-                   : layer.spatial_rank == 2 ? at::adaptive_avg_pool2d
-                                             : at::adaptive_avg_pool3d;
-  return {avg(input, size), {}};
 }
 
-int pool(const pooljit_engine_layer& layer, void* input, void* output, void* indices) {
+void check(const pooljit_engine_layer& layer) {
   const std::string_view operation = layer.operation;
-  const auto type = type_of(layer.input.dtype);
-  if (!type || type != type_of(layer.output.dtype) || (operation != "max" && operation != "avg"))
-    return POOLJIT_ENGINE_UNSUPPORTED;
-  for (int d = 0; d < layer.spatial_rank; ++d)
-    if (layer.pad_begin[d] != layer.pad_end[d]) return POOLJIT_ENGINE_UNSUPPORTED;
-  static const bool is_set_up = (at::set_num_threads(1), true);
-  (void)is_set_up;
-  const at::Tensor from = view_of(layer.input, input, *type);
-  const Results made = layer.adaptive ? pool_adaptive(layer, from) : pool_windows(layer, from);
-  if (!made.output.defined()) return POOLJIT_ENGINE_UNSUPPORTED;
-  view_of(layer.output, output, *type).copy_(made.output);
-  if (indices) view_of(layer.indices, indices, *type_of(layer.indices.dtype)).copy_(made.indices);
-  return POOLJIT_ENGINE_DONE;
+  if (operation != "max" && operation != "avg") throw Refusal("has no such operation");
+  if (layer.ceil_mode == 2) throw Refusal("has another ceil mode");
+  if (layer.input.channel_block != 1 || layer.output.channel_block != 1) throw Refusal("has no blocks");
+  for (int d = 0; d < layer.spatial_rank; ++d) {
+    if (layer.pad_begin[d] != layer.pad_end[d]) throw Refusal("pads both ends alike");
+    if (operation == "avg" && !layer.adaptive && layer.dilation[d] != 1)
+      throw Refusal("has no dilated average");
+  }
+  if (layer.spatial_rank == 1 && layer.divisor_override != 0) throw Refusal("has no divisor in 1-D");
 }
 
 }  // namespace
 
-int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
-  if (layer->version != POOLJIT_ENGINE_VERSION || layer->backward || layer->quantized ||
-      layer->ceil_mode == 2 || layer->input.channel_block != 1 || layer->output.channel_block != 1 ||
-      layer->other[0] != '\0')
-    return POOLJIT_ENGINE_UNSUPPORTED;
-  try {
-    return pool(*layer, const_cast<void*>(input), output, indices);
-  } catch (const c10::Error&) {
-    return POOLJIT_ENGINE_UNSUPPORTED;  // it says so itself
-  }
+std::string adapter::version() { return "PyTorch " TORCH_VERSION ", its best ISA"; }
+
+void adapter::start(int threads, bool /*only_avx2*/) { at::set_num_threads(threads); }
+
+std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const Buffers& buffers) {
+  check(layer);
+  const auto type = type_of(layer.input.dtype);
+  if (!type || type != type_of(layer.output.dtype)) throw Refusal("has no such type");
+  const at::NoGradGuard no_gradients;
+  const Windows w = windows_of(layer);
+  const at::Tensor x = view_of(layer.input, const_cast<void*>(buffers.input), *type);
+  at::Tensor y = view_of(layer.output, buffers.output, *type);
+  // What was asked for; torch always writes indices.
+  const at::Tensor asked =
+      buffers.indices ? view_of(layer.indices, buffers.indices, *type_of(layer.indices.dtype)) : at::Tensor();
+  at::Tensor indices = asked.defined() && asked.scalar_type() == at::kLong
+                           ? asked
+                           : at::empty_like(y, y.options().dtype(at::kLong));
+  const bool is_packed = layer.input.layout[0] != '\0' && layer.output.layout[0] != '\0';
+  if (is_packed && layer.spatial_rank > 1 && (!asked.defined() || asked.is_same(indices)))
+    return [w, x, y, indices]() mutable {
+      const at::NoGradGuard quiet;
+      pool_into(w, x, y, indices);
+    };
+  return [w, x, y, asked]() mutable {
+    const at::NoGradGuard quiet;
+    const Results made = pool(w, x);
+    y.copy_(made.output);
+    if (asked.defined()) asked.copy_(made.indices);
+  };
 }

@@ -1,7 +1,8 @@
-/* A toy engine for the tests of `pooljit fuzz --against`: maxima of float32 in NCHW, two dimensions, no
- * options. TOY_FAULT plants a mistake: the last tap of windows in the last column is dropped; NaN never wins
- * (a known divergence); one element too many is written behind the output. */
+/* A toy engine for the tests of `pooljit fuzz --against` and `pooljit bench --peers`: maxima of float32 in
+ * NCHW, two dimensions, no options. TOY_FAULT plants a mistake: the last tap of windows in the last column is
+ * dropped; NaN never wins (a known divergence); one element too many is written behind the output. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pooljit_engine.h"
@@ -52,3 +53,34 @@ int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, voi
   if (TOY_FAULT == TOY_stray_write) last[1] = 0;
   return POOLJIT_ENGINE_DONE;
 }
+
+typedef struct {
+  pooljit_engine_layer layer;
+  const void* input;
+  void* output;
+} Prepared;
+
+const char* pooljit_engine_version(void) { return "toy 1"; }
+
+int pooljit_engine_start(int threads, const char* isa) {
+  return threads >= 1 && strncmp(isa, "avx", 3) == 0 ? POOLJIT_ENGINE_DONE : POOLJIT_ENGINE_ERROR;
+}
+
+void* pooljit_engine_prepare(const pooljit_engine_layer* layer, const void* input, void* output,
+                             void* indices, const char** why) {
+  (void)indices;
+  *why = "does maxima of float32 only";
+  if (!is_toy(layer)) return NULL;
+  Prepared* made = malloc(sizeof *made);
+  made->layer = *layer, made->input = input, made->output = output;
+  made->layer.operation = "max", made->layer.other = "";
+  made->layer.input.dtype = made->layer.output.dtype = "float32";
+  return made;
+}
+
+int pooljit_engine_call(void* prepared) {
+  const Prepared* made = prepared;
+  return pooljit_engine_run(&made->layer, made->input, made->output, NULL);
+}
+
+void pooljit_engine_release(void* prepared) { free(prepared); }

@@ -1,0 +1,11 @@
+# The page of `pooljit bench --report` is inside the command: the files of tools/bench/page/ as C++ strings.
+set(page_folder ${PROJECT_SOURCE_DIR}/tools/bench/page)
+foreach(part HTML:page.html STYLE:style.css CHARTS:charts.js SCRIPT:page.js)
+  string(REPLACE ":" ";" part ${part})
+  list(GET part 0 name)
+  list(GET part 1 file)
+  file(READ ${page_folder}/${file} PAGE_${name})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_folder}/${file})
+endforeach()
+configure_file(cmake/page_parts.cpp.in page_parts.cpp @ONLY)
+target_sources(pooljit_tools PRIVATE ${PROJECT_BINARY_DIR}/page_parts.cpp)

@@ -1,0 +1,40 @@
+// What the engines of this folder share: the functions of include/pooljit_engine.h in terms of prepare(),
+// which each engine has one of.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "pooljit_engine.h"
+
+namespace adapter {
+
+struct Buffers {
+  const void* input;
+  void *output, *indices;  // indices: null if there are none
+};
+
+// Why an engine does not do a layer.
+struct Refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Of the engine that is linked with adapter.cpp. ----------------------------------------------------------
+
+std::string version();
+void start(int threads, bool only_avx2);
+// Throws Refusal, or what its library throws.
+std::function<void()> prepare(const pooljit_engine_layer& layer, const Buffers& buffers);
+
+// Helpers ------------------------------------------------------------------------------------------------
+
+// The padding at the end that makes exactly these outputs, for libraries without a ceil mode; below 0 it
+// crops.
+inline int64_t end_padding(const pooljit_engine_layer& layer, int d) {
+  const int64_t covered =
+      (layer.output.dims[2 + d] - 1) * layer.stride[d] + layer.dilation[d] * (layer.kernel[d] - 1) + 1;
+  return covered - layer.input.dims[2 + d] - layer.pad_begin[d];
+}
+
+}  // namespace adapter

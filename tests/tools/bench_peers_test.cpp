@@ -1,0 +1,151 @@
+// `pooljit bench --file`: layers beside a toy engine and the plain loop. Nothing here depends on how fast the
+// machine is.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/peers.h"
+#include "tools/shell.h"
+
+namespace pooljit::tools {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::read_file;
+using test::shell;
+using test::TempFolder;
+using test::write_file;
+
+constexpr const char* quick = " --seconds 0.001 --threads 1 --peer-path " POOLJIT_TOYS " ";
+
+// $P and $T in the line, as in shell().
+Outcome bench(const std::string& arguments, const TempFolder& folder) {
+  write_file(folder / "layers.txt",
+             "# two that the toy does, one that it does not, one that nobody does\n"
+             "first\tmax_pool2d(float32[1,3,10,12], kernel_size=3, padding=1)\n"
+             "global\tadaptive_max_pool2d(float32[2,3,6,6], output_size=2)\n"
+             "mean\tavg_pool2d(float32[1,3,10,12], kernel_size=2)\n"
+             "wrong\tmax_pool2d(float32[1,3,10,12], kernel_size=0)\n");
+  return shell("$P bench --file $T/layers.txt" + std::string(quick) + arguments, folder);
+}
+
+constexpr const char* toy = POOLJIT_TOYS "/libtoy_engine_right.so";
+
+TEST(BenchPeers, EveryLayerBesideEveryPeer) {
+  const TempFolder folder;
+  const Outcome outcome = bench(std::string("--peers plain,") + toy + " --json", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  const json found = json::parse(outcome.out);
+  ASSERT_EQ(found["layers"].size(), 3U);
+  EXPECT_EQ(found["engines"][2]["version"], "toy 1");
+  const json& first = found["layers"][0];
+  ASSERT_EQ(first["engines"].size(), 3U);
+  for (const json& engine : first["engines"]) {
+    EXPECT_EQ(engine["differences"], 0) << engine;
+    EXPECT_GT(engine["call"]["median_seconds"], 0) << engine;
+    EXPECT_GT(engine["bytes_per_second"], 0) << engine;
+    EXPECT_EQ(engine.contains("ratio"), engine["engine"] != "pooljit") << engine;
+  }
+  EXPECT_EQ(found["layers"][1]["engines"].size(), 3U) << "adaptive windows that are all alike are windows";
+  EXPECT_EQ(found["layers"][2]["left_out"][0]["engine"], "toy_engine_right");
+  EXPECT_NE(outcome.err.find("left out: mean beside toy_engine_right"), std::string::npos) << outcome.err;
+  EXPECT_EQ(found["refused"][0]["id"], "spec.kernel_size");
+  EXPECT_EQ(found["summaries"][1]["layers"], 2);
+  EXPECT_GT(found["roofline"].size(), 3U);
+}
+
+TEST(BenchPeers, TheTableEndsWithMeans) {
+  const TempFolder folder;
+  const Outcome outcome = bench(std::string("--peers ") + toy, folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nmean  "), std::string::npos) << "a layer without a peer has its line, too";
+  EXPECT_NE(outcome.out.find("\ntoy_engine_right: 2 layers, geometric mean "), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "no progress in a pipe";
+}
+
+TEST(BenchPeers, ResultsThatDifferAreSaid) {
+  const TempFolder folder;
+  const Outcome outcome = bench("--peers " POOLJIT_TOYS "/libtoy_engine_dropped_tap.so", folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" results differ)"), std::string::npos) << outcome.out;
+}
+
+TEST(BenchPeers, LayoutAndTypeCanBeOthers) {
+  const TempFolder folder;
+  const Outcome outcome = bench("--peers plain --layout nhwc --dtype uint8 --json", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const json found = json::parse(outcome.out);
+  EXPECT_EQ(found["layers"][0]["spec"], "max_pool2d(uint8[1,3,10,12]:nhwc, kernel_size=3, padding=1)");
+  EXPECT_EQ(found["layers"][0]["dtype"], "uint8");
+}
+
+TEST(BenchPeers, AnAbsentOneIsSaidAndNoErrorUnlessItIsAll) {
+  const TempFolder folder;
+  const Outcome some = bench("--peers plain,NoSuch", folder);
+  EXPECT_EQ(some.exit, 0);
+  EXPECT_NE(some.err.find("peer nosuch is not here: no libengine_nosuch.so in " POOLJIT_TOYS),
+            std::string::npos)
+      << some.err;
+  const Outcome none = bench("--peers NoSuch,/no/such.so", folder);
+  EXPECT_EQ(none.exit, 4) << none.out;
+  EXPECT_NE(none.err.find("pooljit: bench.peers: "), std::string::npos) << none.err;
+}
+
+TEST(BenchPeers, AllAreThoseOfTheFolders) {
+  const TempFolder folder;
+  std::filesystem::copy_file(toy, folder / "libengine_toy.so");
+  write_file(folder / "libengine_broken.so", "not a library");
+  const auto peers = find_peers({"all"}, {folder.path(), folder.path() + "/none"});
+  ASSERT_TRUE(peers);
+  EXPECT_TRUE(peers->has_plain_loop);
+  ASSERT_EQ(peers->found.size(), 1U);
+  EXPECT_EQ(peers->found[0].name(), "toy");
+  ASSERT_EQ(peers->absent.size(), 1U);
+  EXPECT_EQ(peers->absent[0].engine, "broken");
+  EXPECT_EQ(find_peers({"TOY"}, {folder.path()})->found.size(), 1U);
+}
+
+TEST(BenchPeers, FilesAppearWholeAndAreFoundUnwritableFirst) {
+  const TempFolder folder;
+  const Outcome outcome =
+      bench("--peers plain --report $T/r.html --json-out $T/r.json --benchmark-out $T/b.json --family none",
+            folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const json found = json::parse(read_file(folder / "r.json"));
+  EXPECT_EQ(found["layers"].size(), 3U);
+  EXPECT_NE(std::string(found["command"]).find(" --report "), std::string::npos);
+  EXPECT_FALSE(json::parse(read_file(folder / "b.json"))["benchmarks"].empty());
+  EXPECT_NE(read_file(folder / "r.html").find("<!doctype html>"), std::string::npos);
+  EXPECT_EQ(folder.names().size(), 4U) << "nothing is left aside";
+  EXPECT_EQ(bench("--peers plain --report $T/no/r.html", folder).exit, 5);
+  EXPECT_EQ(bench("--peers plain --report $T/r.html --family nonsense", folder).exit, 3);
+  EXPECT_EQ(bench("--peers plain --dtype float99", folder).exit, 3);
+}
+
+TEST(BenchPeers, CtrlCKeepsWhatItHas) {
+  const TempFolder folder;
+  std::string layers;
+  for (int width = 10; width < 500; ++width)
+    layers += "max_pool1d(float32[1,3," + std::to_string(width) + "], kernel_size=2)\n";
+  write_file(folder / "layers.txt", layers);
+  const Outcome outcome = test::interrupted(
+      "$P bench --file $T/layers.txt --threads 1 --peers plain --seconds 1 --json-out $T/r.json", folder);
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  const json found = json::parse(read_file(folder / "r.json"));
+  EXPECT_EQ(found["complete"], false);
+  EXPECT_LT(found["layers"].size(), 490U);
+}
+
+TEST(BenchPeers, ASpecBesideAPeerIsAComparison) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      std::string("$P bench 'max_pool2d(float32[1,3,10,12], kernel_size=2)' --seconds 0.001 --peers ") + toy,
+      folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("toy_engine_right: 1 layers"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace pooljit::tools

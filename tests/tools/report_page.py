@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""The page of `pooljit bench --report` in headless Chromium: every row, bar and point is there, sorting works, no text
+lies on another or beside the picture, no script fails. Exit code 77, and a line that says so, where there is no browser.
+Usage: report_page.py --command POOLJIT [--keep FOLDER]"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LAYERS = """\
+small\tmax_pool2d(float32[1,3,10,12], kernel_size=3, stride=1, padding=1)
+a/layer/with/a/name/that/is/longer/than/any/window/has/room/for\tavg_pool2d(float32[1,16,8,8]:nhwc, kernel_size=2)
+global\tadaptive_max_pool2d(float32[1,8,6,6], output_size=1)
+uneven\tadaptive_max_pool2d(float32[1,8,7,7], output_size=3)
+wrong\tmax_pool2d(float32[1,3,10,12], kernel_size=0)
+"""
+FAMILY = "max_pool2d(float32[1,2,12,12], kernel_size=3, stride=1, padding=1)"
+WIDTHS = (1280, 420)
+
+# Runs behind the page's own script, in a body as wide as wanted: looks at what it drew, uses the table, and leaves what it saw in the document.
+PROBE = r"""
+document.body.style.maxWidth = "WIDTHpx";
+dispatchEvent(new Event("resize"));
+const seen = {state: document.body.dataset.state, error: document.body.dataset.error, width: document.body.clientWidth};
+const count = (selector) => document.querySelectorAll(selector).length;
+const column = (i) => [...document.querySelectorAll(`#rows tbody tr td:nth-child(${i})`)].map((cell) => cell.textContent);
+const head = (text) => [...document.querySelectorAll("#rows th button")].find((button) => button.textContent === text);
+seen.rows = count("#rows tbody tr");
+seen.bars = count("#ratios .bar rect");
+seen.points = count("#roofline path.mark");
+seen.roof = document.querySelector("#roofline polyline").getAttribute("points").split(" ").length;
+seen.families = [...document.querySelectorAll("#families svg")].map((svg) => svg.querySelectorAll("path.mark").length);
+seen.compiled = count("#compile path.mark");
+seen.summaries = count("#summary tbody tr");
+seen.left_out = count("#left-out tbody tr");
+seen.command = document.getElementById("command").textContent;
+head("time, µs").click();
+seen.ascending = column(4).map(Number);
+head("time, µs").click();
+seen.descending = column(4).map(Number);
+head("ratio").click();
+seen.ratios = column(6);
+head("layer").click();
+seen.layers = column(1);
+seen.sorted = [...document.querySelectorAll("#rows th")].map((cell) => cell.getAttribute("aria-sort")).filter((sort) => sort !== "none");
+const filter = document.getElementById("filter");
+filter.value = "GLOBAL plain";
+filter.dispatchEvent(new Event("input"));
+seen.filtered = column(1).map((layer, i) => `${layer} ${column(2)[i]}`);
+seen.clashes = [...document.querySelectorAll("svg")].flatMap((svg) => {
+  const frame = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text:not(.small)")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const beside = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()])
+    .filter(([, box]) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+    .map(([text]) => `'${text}' leaves the picture`);
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+  return beside.concat(texts.flatMap(([text, box], i) =>
+    texts.slice(i + 1).filter(([, other]) => meet(box, other)).map(([other]) => `'${text}' lies on '${other}'`)));
+});
+seen.too_wide = document.body.scrollWidth > document.body.clientWidth;
+document.body.append(Object.assign(document.createElement("pre"), {id: "seen", textContent: JSON.stringify(seen)}));
+"""
+
+
+def look(browser, folder, page, width):
+    """What the probe saw of the page in a window of that width; nothing if it did not come to its end."""
+    probed = folder / "probed.html"
+    probed.write_text(page.replace("</body>", f"<script>{PROBE.replace('WIDTH', str(width))}</script></body>"))
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
+                           "--window-size=1400,1000", "--dump-dom", probed.as_uri()],
+                          capture_output=True, text=True, timeout=120)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
+    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) if found else {}
+
+
+def expectations(data, seen, width):
+    """(what, seen, wanted) of each number on the page."""
+    engines = [(layer, engine) for layer in data["layers"] for engine in layer["engines"]]
+    times = [engine["call"]["median_seconds"] * 1e6 for _, engine in engines]
+    shown = sorted(float(f"{time:.4g}") for time in times)
+    left_out = len(data["absent"]) + len(data["refused"]) + sum(len(layer["left_out"]) for layer in data["layers"])
+    ratios = [ratio for ratio in seen["ratios"] if ratio]
+    yield "state", seen["state"], "drawn"
+    yield "width", seen["width"], width
+    yield "error", seen.get("error"), None
+    yield "rows", seen["rows"], len(engines)
+    yield "bars", seen["bars"], sum("ratio" in engine for _, engine in engines)
+    yield "points", seen["points"], len(engines)
+    yield "points of the roof", seen["roof"], len(data["roofline"])
+    yield "points of families", seen["families"], [
+        sum(len(member["engines"]) for member in family["members"]) for family in data["families"]]
+    yield "compile times", seen["compiled"], len(data["layers"])
+    yield "summaries", seen["summaries"], len(data["engines"])
+    yield "left out", seen["left_out"], left_out
+    yield "command", seen["command"], data["command"]
+    yield "ascending times", seen["ascending"], shown
+    yield "descending times", seen["descending"], shown[::-1]
+    yield "ratios, of which the missing come last", seen["ratios"], sorted(ratios, key=float) + [""] * (len(engines) - len(ratios))
+    yield "sorted layers", seen["layers"], sorted(seen["layers"])
+    yield "marked heads", seen["sorted"], ["ascending"]
+    yield "filtered rows", seen["filtered"], ["global plain"]
+    yield "texts that clash", seen["clashes"], []
+    yield "wider than the window", seen["too_wide"], False
+
+
+def differences(data, seen, width):
+    if not seen:
+        return ["the page's script did not come to its end"]
+    return [f"{what}: {found}, not {wanted}" for what, found, wanted in expectations(data, seen, width) if found != wanted]
+
+
+def measure(command, folder):
+    (folder / "layers.txt").write_text(LAYERS)
+    subprocess.run([command, "bench", "--file", folder / "layers.txt", "--peers", "plain", "--threads", "1", "--seconds",
+                    "0.001", "--family", FAMILY, "--report", folder / "page.html", "--json-out", folder / "data.json"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return (folder / "page.html").read_text(), json.loads((folder / "data.json").read_text())
+
+
+def check(browser, command, folder):
+    page, data = measure(command, folder)
+    found = [f"{width} wide: {line}" for width in WIDTHS for line in differences(data, look(browser, folder, page, width), width)]
+    # The test itself can fail: a script that breaks off, and data that lack a layer.
+    if not differences(data, look(browser, folder, page.replace("drawCharts();\nlet", "drawNothing();\nlet"), WIDTHS[0]), WIDTHS[0]):
+        found.append("a broken script was not noticed")
+    if not differences({**data, "layers": data["layers"][1:]}, look(browser, folder, page, WIDTHS[0]), WIDTHS[0]):
+        found.append("a missing layer was not noticed")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--keep", help="leave page and data in this folder")
+    arguments = parser.parse_args()
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser:
+        print("SKIPPED: no chromium on this machine (Debian: chromium)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        found = check(browser, arguments.command, pathlib.Path(folder))
+        if arguments.keep:
+            shutil.copytree(folder, arguments.keep, dirs_exist_ok=True, ignore=shutil.ignore_patterns("profile"))
+    print("\n".join(found) if found else f"the page is right in windows {' and '.join(map(str, WIDTHS))} wide")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+#include "tools/bench/facts.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+#include "runtime/cpu_features.h"
+#include "runtime/machine.h"
+#include "runtime/options.h"
+
+namespace pooljit::tools {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line.empty() ? "not known" : line;
+}
+
+std::string isas() {
+  std::string text;
+  for (const ir::IsaInfo& isa : ir::isa_table)
+    if (runtime::can_run(isa.isa)) text += fmt::format("{}{}", text.empty() ? "" : ", ", isa.text);
+  return text.empty() ? "none of ours" : text;
+}
+
+std::string system_name() {
+  utsname name = {};
+  if (::uname(&name) != 0) return "not known";
+  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+}
+
+std::string compiler() {
+#ifdef __clang__
+  return "clang " __clang_version__;
+#else
+  return "gcc " __VERSION__;
+#endif
+}
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::vector<Fact> machine_facts() {
+  const runtime::Machine& machine = runtime::machine();
+  return {{"processor", machine.cpu},
+          {"caches L1, L2, L3", runtime::print(machine.caches)},
+          {"instruction sets", isas()},
+          {"processors that this process may use", std::to_string(runtime::thread_count({.threads = 0}))},
+          {"frequency governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+          {"load of the minute before", load_average()},
+          {"system", system_name()},
+          {"compiler of pooljit", compiler()}};
+}
+
+std::string load_average() {
+  double load = 0;
+  return ::getloadavg(&load, 1) == 1 ? fmt::format("{:.2f}", load) : "not known";
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text, word;
+  while (std::getline(file, word, '\0')) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+}  // namespace pooljit::tools

@@ -1,0 +1,92 @@
+// What `pooljit bench --file` finds out, as data: every output is made from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/bench/peers.h"
+#include "tools/measure.h"
+
+namespace pooljit::tools {
+
+inline constexpr const char* pooljit_name = "pooljit";
+
+struct EngineResult {
+  std::string engine;
+  Timing call;
+  std::optional<Timing> ratio;  // to pooljit's time, of neighbouring samples; of peers only
+  double setup_seconds = 0;     // from text or layer to the first call: pooljit's median, of a peer once
+  int64_t differences = 0;      // to pooljit's results
+  Samples samples;
+};
+
+struct LayerResult {
+  std::string name, spec, dtype, schedule, schedule_origin;
+  int threads = 1;
+  int64_t bytes_read = 0, bytes_written = 0, outputs = 0;
+  Timing compile, copy;  // copy: the faster of both ways to store
+  bool copy_streams = false;
+  std::vector<EngineResult> engines;  // pooljit first
+  std::vector<LeftOut> left_out;
+
+  int64_t bytes() const { return bytes_read + bytes_written; }
+  double bandwidth(const EngineResult& engine) const { return double(bytes()) / engine.call.median; }
+  double share(const EngineResult& engine) const { return copy.median / engine.call.median; }
+};
+
+// A layer that pooljit itself does not do, or bench cannot.
+struct RefusedLayer {
+  std::string name, spec, id, message;
+};
+
+// One layer with one number changed.
+struct FamilyMember {
+  int64_t value;
+  LayerResult layer;
+};
+struct Family {
+  std::string name, axis, base;  // "kernel", "kernel size", the spec of one member
+  std::vector<FamilyMember> members;
+};
+
+struct RooflinePoint {
+  int64_t bytes;  // read and written
+  double bytes_per_second;
+  bool streams;
+};
+
+struct EngineInfo {
+  std::string name, version;
+};
+
+// "cpu" and "AMD EPYC ...": for people.
+struct Fact {
+  std::string name, value;
+};
+
+struct Results {
+  std::string command, date;
+  bool is_complete = false;  // false: stopped by Ctrl-C
+  std::vector<Fact> machine;
+  std::vector<int64_t> caches;      // bytes of L1, L2, L3; 0: there is none
+  std::vector<EngineInfo> engines;  // pooljit first, in the order of every picture
+  std::vector<LeftOut> absent;
+  std::vector<LayerResult> layers;
+  std::vector<RefusedLayer> refused;
+  std::vector<RooflinePoint> roofline;
+  std::vector<Family> families;
+};
+
+// Over the layers of `results` that an engine did.
+struct Summary {
+  std::string engine;
+  int layers = 0;
+  double geometric_mean = 0, least = 0;  // of ratios
+  std::string least_layer;
+};
+std::vector<Summary> summarize(const Results& results);
+
+std::string as_json(const Results& results);
+
+}  // namespace pooljit::tools

@@ -1,0 +1,13 @@
+// How fast this machine moves bytes at each footprint: the roof over the points of the engines.
+#pragma once
+
+#include "tools/bench/results.h"
+
+namespace pooljit::tools {
+
+// Footprints of powers of two, from 8 KiB to four times the last cache; four bytes are read for each one
+// written, as by a window of 2x2. The faster of ordinary and streaming stores counts. Stops early when
+// interrupted. Errors: "system.memory".
+ir::Result<std::vector<RooflinePoint>> measure_roofline(int threads, double seconds_per_point);
+
+}  // namespace pooljit::tools
