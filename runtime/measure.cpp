@@ -23,6 +23,13 @@ int calls_per_sample(const std::function<void()>& call, double sample_seconds) {
   return calls;
 }
 
+void settle(const std::function<void()>& call, double seconds) {
+  if (seconds <= 0) return;
+  const Clock::time_point start = Clock::now();
+  do call();
+  while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
+}
+
 double at(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const size_t below = static_cast<size_t>(position);
@@ -48,8 +55,10 @@ std::vector<Samples> measure_samples(std::span<const std::function<void()>> cont
   for (int sample = 0; sample < options.most_samples; ++sample) {
     const double spent = std::chrono::duration<double>(Clock::now() - start).count();
     if (sample >= options.fewest_samples && spent > options.budget_seconds) break;
-    for (size_t i = 0; i < contenders.size(); ++i)
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      settle(contenders[i], options.settle_seconds);
       samples[i].seconds.push_back(seconds_of(contenders[i], samples[i].calls_per_sample));
+    }
   }
   return samples;
 }

@@ -23,6 +23,9 @@ struct MeasureOptions {
   double budget_seconds = 1.0;     // for all contenders together
   int fewest_samples = 7;
   int most_samples = 400;
+  // Before each sample the contender is called untimed for so long: idle threads of another's pool, which
+  // spin for some milliseconds before they sleep, must not take part.
+  double settle_seconds = 0;
 };
 
 // The samples of one contender, in order: sample i of all contenders was taken side by side.

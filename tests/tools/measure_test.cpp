@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <regex>
 
 #include "tools/bandwidth.h"
 #include "tools/buffer.h"
@@ -29,6 +30,18 @@ TEST(Measure, SamplesTakeTurns) {
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].samples, 3);
   EXPECT_TRUE(order.ends_with("ababab")) << order;
+}
+
+TEST(Measure, UntimedCallsComeBeforeEachSample) {
+  std::string order;
+  const std::function<void()> contenders[] = {[&] { order += 'a'; }, [&] { order += 'b'; }};
+  const auto samples = measure_samples(contenders, {.sample_seconds = 0,
+                                                    .budget_seconds = 0,
+                                                    .fewest_samples = 3,
+                                                    .most_samples = 3,
+                                                    .settle_seconds = 1e-9});
+  EXPECT_EQ(samples[0].seconds.size(), 3U);
+  EXPECT_TRUE(std::regex_search(order, std::regex("(aa+bb+){3}$"))) << order;
 }
 
 TEST(Bandwidth, AllOfTheOutputIsWrittenAndNothingElse) {

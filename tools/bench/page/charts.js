@@ -68,8 +68,8 @@ function mark(index, x, y, title) {
   return made;
 }
 
-function legendEntry(index, name) {
-  const picture = svg("svg", {width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true"}, mark(index, 0, 0));
+function legendEntry(drawn, name) {
+  const picture = svg("svg", {width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true"}, drawn);
   return element("span", {}, picture, name);
 }
 

@@ -219,8 +219,10 @@ function fillTables() {
 function fillHeadline() {
   at("headline").textContent = `${data.layers.length} layers, ${data.engines.length} engines, ${data.date}, ${data.machine.processor}. `;
   if (!data.complete) at("headline").append(element("span", {class: "incomplete"}, "Stopped before it was done."));
-  document.querySelectorAll(".legend").forEach((legend) =>
-    legend.append(...data.engines.map((one, i) => one.name === legend.dataset.without ? "" : legendEntry(i, one.name))));
+  document.querySelectorAll(".legend").forEach((legend) => {
+    legend.append(...data.engines.map((one, i) => one.name === legend.dataset.without ? "" : legendEntry(mark(i, 0, 0), one.name)));
+    if (legend.dataset.roof) legend.append(legendEntry(line(-7, 0, 7, 0, "roof"), legend.dataset.roof));
+  });
 }
 
 function drawCharts() {
