@@ -72,7 +72,7 @@ def look(browser, folder, page, width):
     probed.write_text(page.replace("</body>", f"<script>{PROBE.replace('WIDTH', str(width))}</script></body>"))
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
                            "--window-size=1400,1000", "--dump-dom", probed.as_uri()],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
     return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) if found else {}
 
