@@ -8,56 +8,27 @@
 
 #include "ir/interp/linear.h"
 #include "ir/interp/provenance.h"
+#include "ir/interp/symbolic_run.h"
 #include "ir/places.h"
 
 namespace pooljit::ir {
 namespace {
 
-// A tensor between no pages at all: the machine checks each access.
-struct Tensor {
-  std::vector<uint8_t> memory;
-  std::vector<bool> touchable;
-
-  Tensor(const PoolNest& nest, const View& view, int64_t batch, int64_t NestDim::*extent) {
-    const auto width = static_cast<size_t>(bytes(view.dtype));
-    std::vector<int64_t> extents;
-    for (const NestDim& dim : nest.dims) extents.push_back(dim.*extent);
-    std::vector<int64_t> position(extents.size(), 0);
-    for (;;) {
-      for (int64_t n = 0; n < batch; ++n)
-        for (int64_t c = 0; c < nest.channels; ++c)
-          add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width, width);
-      size_t d = extents.size();
-      while (d > 0 && ++position[d - 1] == extents[d - 1]) position[--d] = 0;
-      if (d == 0) break;
-    }
-    memory.resize(touchable.size());
-  }
-
-  Region region() const { return {std::ssize(touchable), &touchable}; }
-  uint64_t word() { return reinterpret_cast<uintptr_t>(memory.data()); }
-
- private:
-  void add(size_t offset, size_t width) {
-    if (touchable.size() < offset + width) touchable.resize(offset + width);
-    std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
-  }
-};
-
 class Prover {
  public:
   Prover(const Program& program, const PoolNest& nest, int64_t batch)
-      : program_(program), nest_(nest), batch_(batch), terms_(program) {}
+      : program_(program), nest_(nest), batch_(batch), terms_(program, graph_) {}
 
   Result<ProgramProof> run() {
-    if (auto done = execute(); !done) return tl::unexpected(done.error());
+    if (auto done = run_symbolically(program_, nest_, batch_, terms_); !done)
+      return tl::unexpected(done.error());
     Taps taps(nest_);
     for_each_place(nest_.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
       taps.move_to(windows);
       for (int64_t n = 0; n < batch_; ++n)
         for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
     });
-    return ProgramProof{outputs_, terms_.graph().size()};
+    return ProgramProof{outputs_, graph_.size()};
   }
 
  private:
@@ -67,41 +38,6 @@ class Prover {
     const std::vector<Window>& windows;
     const Taps& taps;
   };
-
-  uint64_t word(const Param& param, Tensor& input, Tensor& output, Tensor* indices) const {
-    const auto number = static_cast<size_t>(param.number);
-    switch (param.role) {
-      case Param::Role::input:
-        return input.word();
-      case Param::Role::output:
-        return output.word();
-      case Param::Role::indices:
-        return indices ? indices->word() : 0;
-      case Param::Role::operand:  // epilogues are not proved
-        break;
-      case Param::Role::table:
-        return reinterpret_cast<uintptr_t>(program_.tables[number].data());
-      case Param::Role::begin:
-        return 0;
-      case Param::Role::count: {
-        const int64_t extent = program_.tasks[number].extent;
-        return static_cast<uint64_t>(extent == TaskDim::batch_extent ? batch_ : extent);
-      }
-    }
-    return 0;
-  }
-
-  Result<void> execute() {
-    Tensor input(nest_, nest_.input, batch_, &NestDim::input);
-    Tensor output(nest_, nest_.output, batch_, &NestDim::output);
-    std::optional<Tensor> indices;
-    if (nest_.indices) indices.emplace(nest_, *nest_.indices, batch_, &NestDim::output);
-    std::vector<uint64_t> args;
-    for (const Param& param : program_.params)
-      args.push_back(word(param, input, output, indices ? &*indices : nullptr));
-    const MemoryMap memory{input.region(), output.region(), indices ? indices->region() : Region{}};
-    return Machine<Terms>(program_, args, memory, terms_).run();
-  }
 
   TermId stored(Param::Role role, const View& view, const Place& place) {
     const int64_t element = plane_offset(view, place.n, place.c) + position_offset(view, place.position);
@@ -207,7 +143,7 @@ class Prover {
   }
 
   void check_form(TermId id, const Place& place) {
-    if (!linear_) linear_.emplace(terms_.graph(), nest_.output.dtype);
+    if (!linear_) linear_.emplace(graph_, nest_.output.dtype);
     const Form& form = linear_->read(id);
     const int64_t count = nest_.reduction == Reduction::sum ? 1 : divisor(nest_, place.windows);
     const std::vector<int64_t> wanted = window(place);
@@ -226,8 +162,7 @@ class Prover {
   }
 
   Provenance& provenance() {
-    if (!provenance_)
-      provenance_.emplace(terms_.graph(), nest_.reduction == Reduction::max, nest_.input.dtype);
+    if (!provenance_) provenance_.emplace(graph_, nest_.reduction == Reduction::max, nest_.input.dtype);
     return *provenance_;
   }
 
@@ -235,6 +170,7 @@ class Prover {
   const PoolNest& nest_;
   const IndexRule rule_ = index_rule(nest_);
   int64_t batch_;
+  TermGraph graph_;
   Terms terms_;
   std::optional<Provenance> provenance_;
   std::optional<Linear> linear_;
@@ -268,6 +204,19 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
     if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
     return invalid("prove.program", error.why);
   }
+}
+
+Result<bool> store_the_same(const Program& a, const Program& b, const PoolNest& nest, int64_t batch) {
+  TermGraph graph;
+  Terms of_a(a, graph), of_b(b, graph);
+  try {
+    if (auto done = run_symbolically(a, nest, batch, of_a); !done) return tl::unexpected(done.error());
+    if (auto done = run_symbolically(b, nest, batch, of_b); !done) return tl::unexpected(done.error());
+  } catch (const Unreadable& error) {
+    return unsupported("prove.unsupported", error.why);
+  }
+  return of_a.stored(Param::Role::output) == of_b.stored(Param::Role::output) &&
+         of_a.stored(Param::Role::indices) == of_b.stored(Param::Role::indices);
 }
 
 }  // namespace pooljit::ir

@@ -31,4 +31,9 @@ struct ProgramProof {
 // divisions of integers by integers.
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
 
+// Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the
+// same for every input. False says nothing. Errors: "interp.*"; unsupported: "prove.unsupported" where a mask
+// that depends on the input guards memory.
+Result<bool> store_the_same(const Program& a, const Program& b, const PoolNest& nest, int64_t batch = 1);
+
 }  // namespace pooljit::ir

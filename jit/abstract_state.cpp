@@ -51,7 +51,10 @@ bool State::join(const State& other) {
   flags = flags || other.flags;
   // A slot that one of the two has not written is read by nobody; if it is, it is not known.
   std::erase_if(stack, [&](const auto& slot) { return !other.stack.contains(slot.first); });
-  for (auto& [slot, word] : stack) word = either(word, other.stack.at(slot));
+  for (auto& [at, slot] : stack) {
+    slot.word = either(slot.word, other.stack.at(at).word);
+    slot.data_bytes |= other.stack.at(at).data_bytes;
+  }
   return *this != before;
 }
 

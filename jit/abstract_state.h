@@ -57,13 +57,20 @@ Word plus(const Word& a, const Word& b, int64_t factor);
 // Either of two.
 Word either(const Word& a, const Word& b);
 
+// 8 bytes of the stack. Masks lie there side by side, so bytes that depend on data are told from others.
+struct Slot {
+  Word word;
+  uint8_t data_bytes = 0;  // bit i: byte i depends on data
+  bool operator==(const Slot&) const = default;
+};
+
 struct State {
   std::array<Word, 16> words{};    // general registers
   std::array<bool, 32> vectors{};  // whether they depend on data
   std::array<bool, 32> lows{};     // whether their low 64 bits do
   std::array<bool, 8> masks{};     // k0 to k7
   bool flags = false;
-  std::map<std::pair<size_t, int64_t>, Word> stack;  // 8 bytes each, by base and offset
+  std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;
 
   // Takes in what else may be true here; true if that changed anything.

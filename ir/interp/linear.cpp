@@ -97,6 +97,7 @@ Form Linear::make(TermId id) {
     case LaneTerm::Kind::constant:
       return {{}, constant(id)};
     case LaneTerm::Kind::input:
+      if (term.buffer != 0) throw Unreadable{"an element of another tensor than the input"};
       return {{{term.imm, {1, 1}}}, {}};
     case LaneTerm::Kind::pack:
       throw Unreadable{"an element that is put together from bytes of others", !is_float(output_)};

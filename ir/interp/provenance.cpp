@@ -29,6 +29,7 @@ Joined Provenance::read_value(TermId id) {
     case LaneTerm::Kind::constant:
       return constant_value(term);
     case LaneTerm::Kind::input:
+      if (term.buffer != 0) throw Unreadable{"an element of another tensor than the input"};
       return {{term.imm}, is_float(term.dtype) ? Nans::kept : Nans::never, term.dtype};
     case LaneTerm::Kind::pack:
       throw Unreadable{"an element that is put together from bytes of others"};

@@ -36,6 +36,7 @@ size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
   const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 0x9e3779b97f4a7c15 + (hash >> 29); };
   mix(static_cast<uint64_t>(term.imm));
   for (TermId arg : term.args) mix(static_cast<uint64_t>(arg));
+  mix(static_cast<uint64_t>(term.buffer));
   return hash;
 }
 
@@ -81,12 +82,13 @@ TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) is_low = is_low && bytes[i] == Byte{low, static_cast<int64_t>(i)};
   if (is_low)
     return add({.kind = LaneTerm::Kind::op, .op = Op::cvt, .dtype = dtype, .args = {low, no_term, no_term}});
-  packs_.push_back(bytes);
-  return add({.kind = LaneTerm::Kind::pack, .dtype = dtype, .imm = std::ssize(packs_) - 1});
+  const auto [at, is_new] = pack_numbers_.try_emplace(bytes, std::ssize(packs_));
+  if (is_new) packs_.push_back(bytes);
+  return add({.kind = LaneTerm::Kind::pack, .dtype = dtype, .imm = at->second});
 }
 
-Terms::Terms(const Program& program)
-    : program_(program), numbers_(program), offsets_(program.types.size()), stored_(roles) {
+Terms::Terms(const Program& program, TermGraph& graph)
+    : program_(program), numbers_(program), graph_(graph), offsets_(program.types.size()), stored_(roles) {
   size_t lanes = 0;
   for (size_t i = 0; i < offsets_.size(); ++i) {
     offsets_[i] = lanes;
@@ -125,9 +127,16 @@ const uint8_t* Terms::mask(Value value) const {
 void Terms::load(Value to, const Access& access, const uint8_t* mask, Value pass) {
   numbers_.load(to, access, mask, pass);
   const Type& t = type(to);
-  for (int i = 0; i < t.lanes; ++i)
-    lanes(to)[i] = mask && !mask[i] ? lanes(pass)[i]
-                                    : graph_.input(t.dtype, access.offset + int64_t{i} * bytes(t.dtype));
+  const Param& param = program_.params[static_cast<size_t>(access.slot)];
+  const int buffer = buffer_of(param.role, param.number);
+  for (int i = 0; i < t.lanes; ++i) {
+    if (mask && !mask[i])
+      lanes(to)[i] = lanes(pass)[i];
+    else if (param.role == Param::Role::table)
+      lanes(to)[i] = constant_lane(to, i);
+    else
+      lanes(to)[i] = graph_.input(t.dtype, access.offset + int64_t{i} * bytes(t.dtype), buffer);
+  }
 }
 
 void Terms::store(Value from, const Access& access, const uint8_t* mask) {

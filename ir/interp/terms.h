@@ -8,7 +8,9 @@
 // memory.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -35,8 +37,14 @@ struct LaneTerm {
   int64_t imm =
       0;  // constant: its bits (lane_bits); input: the element's offset in bytes; pack: which; shifts
   TermId args[3] = {no_term, no_term, no_term};
+  int buffer = 0;  // input: of which parameter, as buffer_of() numbers it
   bool operator==(const LaneTerm&) const = default;
 };
+
+// Which buffer an element lies in: 0 is the input.
+constexpr int buffer_of(Param::Role role, int64_t number) {
+  return role == Param::Role::input ? 0 : 1 + static_cast<int>(role) * 64 + static_cast<int>(number);
+}
 
 // Terms, each once: equal terms have equal ids.
 class TermGraph {
@@ -46,8 +54,8 @@ class TermGraph {
   bool is_constant(TermId id) const { return (*this)[id].kind == LaneTerm::Kind::constant; }
 
   TermId constant(DType dtype, int64_t bits) { return add({.dtype = dtype, .imm = lane_bits(dtype, bits)}); }
-  TermId input(DType dtype, int64_t offset) {
-    return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset});
+  TermId input(DType dtype, int64_t offset, int buffer) {
+    return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset, .buffer = buffer});
   }
   TermId add(const LaneTerm& term);
 
@@ -55,7 +63,7 @@ class TermGraph {
   struct Byte {
     TermId term = no_term;
     int64_t number = 0;  // which byte, or the constant's value
-    bool operator==(const Byte&) const = default;
+    auto operator<=>(const Byte&) const = default;
   };
   std::vector<Byte> bytes_of(TermId id) const;
   // The term with these bytes, the least significant first.
@@ -68,11 +76,13 @@ class TermGraph {
   std::vector<LaneTerm> terms_;
   std::unordered_map<LaneTerm, TermId, Hash> ids_;
   std::vector<std::vector<Byte>> packs_;
+  std::map<std::vector<Byte>, int64_t> pack_numbers_;
 };
 
 class Terms {
  public:
-  explicit Terms(const Program& program);
+  // Terms of several Programs in one graph can be compared.
+  Terms(const Program& program, TermGraph& graph);
 
   void copy(Value to, Value from);
   void compute(const Inst& inst);
@@ -81,8 +91,6 @@ class Terms {
   void load(Value to, const Access& access, const uint8_t* mask, Value pass);
   void store(Value from, const Access& access, const uint8_t* mask);
 
-  const TermGraph& graph() const { return graph_; }
-  TermGraph& graph() { return graph_; }
   // What was stored last to each place: (role, offset in bytes) -> term.
   using Stored = std::unordered_map<int64_t, TermId>;
   const Stored& stored(Param::Role role) const { return stored_[static_cast<size_t>(role)]; }
@@ -102,7 +110,7 @@ class Terms {
 
   const Program& program_;
   Numbers numbers_;
-  TermGraph graph_;
+  TermGraph& graph_;
   std::vector<size_t> offsets_;  // by Value, of its lanes in lanes_
   std::vector<TermId> lanes_;
   std::vector<Stored> stored_;  // by role

@@ -101,6 +101,8 @@ class Translator {
   }
 
   void begin_debug() {
+    // endbr64, where the CPU wants to see one behind an indirect call.
+    module_.addModuleFlag(llvm::Module::Override, "cf-protection-branch", 1);
     module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     debug_.emplace(module_);
     llvm::DIFile* const file = debug_->createFile("program", "");

@@ -26,20 +26,30 @@ double work(const ir::PoolNest& nest) {
   return taps;
 }
 
-// One kernel serves every batch size, so where the spec allows two batches there are two, whatever its own:
-// else nobody would see a wrong step from batch to batch.
+// Given strides may say nothing of a second batch, or put it into the first.
+bool has_room_for_two(const ir::PoolNest& nest) {
+  const auto has_room = [](const ir::View& view, const MemoryView& one) {
+    return view.batch_stride * ir::bytes(view.dtype) >= one.span_bytes();
+  };
+  return has_room(nest.input, input_view(nest, 1)) && has_room(nest.output, output_view(nest, 1)) &&
+         (!nest.indices || has_room(*nest.indices, indices_view(nest, 1)));
+}
+
+// One kernel serves every batch size, so where there is room for two batches there are two, whatever the
+// spec's own: else nobody would see a wrong step from batch to batch.
 int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
-  const bool is_packed = spec.strides.empty() && spec.output_strides.empty();
-  const int64_t most = !spec.batch ? 1 : is_packed ? 2 : std::clamp(*spec.batch, int64_t{1}, int64_t{2});
+  const int64_t own = std::clamp(spec.batch.value_or(1), int64_t{1}, int64_t{2});
+  const int64_t most = spec.batch && has_room_for_two(nest) ? 2 : own;
   const int64_t bytes = input_view(nest, 1).span_bytes() + output_view(nest, 1).span_bytes();
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
-std::string foreign_operation(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
+std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
   using jit::DataOp;
   const Argument argument = *argument_of(nest);
   const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
+  if (!facts.may_be_called) return "code: it does not begin with endbr64";
   if (facts.products && !is_power)
     return fmt::format("code: at {}: data is multiplied with data", facts.product);
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
@@ -84,7 +94,7 @@ void inspect(const Code& code, Proof& proof) {
   const auto facts = jit::inspect(*machine->blob, machine->params);
   if (facts) {
     proof.code = *facts;
-    proof.failure = foreign_operation(code.info.nest, *facts);
+    proof.failure = wrong_fact(code.info.nest, *facts);
   } else {
     proof.failure = "code: " + facts.error().message;
   }

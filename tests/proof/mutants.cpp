@@ -403,7 +403,8 @@ MutantResult try_mutant(const MutantKind& kind, uint64_t seed) {
   const auto proof = runtime::prove_code(*code, subject->spec, subject->choices, {.seconds = 20});
   result.proof = proof && proof->ok() ? Verdict::passes : Verdict::caught;
   if (result.proof == Verdict::passes && mutant->program)
-    result.is_equivalent = ir::prove(*mutant->program, subject->nest).has_value();
+    result.is_equivalent = ir::prove(*mutant->program, subject->nest).has_value() ||
+                           ir::store_the_same(subject->program, *mutant->program, subject->nest) == true;
   result.why = proof ? proof->failure : ir::to_string(proof.error());
   const int64_t runs = proof_runs(*subject);
   result.random = in_child([&] { return random_tests_pass(*subject, mutant->blob, runs); });

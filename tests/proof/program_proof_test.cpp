@@ -2,6 +2,7 @@
 // exactly its window, for every input. And Programs that are wrong are not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "frontend/pool_spec.h"
@@ -135,6 +136,30 @@ TEST(ProgramProofOf, WhatIsWrongFails) {
     ASSERT_FALSE(proof) << wrong.name;
     EXPECT_NE(ir::to_string(proof.error()).find(wrong.sentence), std::string::npos)
         << wrong.name << ": " << ir::to_string(proof.error());
+  }
+}
+
+// Of operators without a reading too: passes leave the same terms, a tap elsewhere does not.
+TEST(StoreTheSame, ComparesTheTermsInEachPlace) {
+  for (const char* const spec : {"max_pool1d_backward(float32[1,2,21], kernel_size=3, stride=1)",
+                                 "avg_pool2d_backward(float32[1,2,5,9], kernel_size=2)",
+                                 "lp_pool1d(float32[1,2,20], kernel_size=3, norm_type=inf)",
+                                 "max_pool1d(float32[1,2,20], kernel_size=2, epilogue=[relu,add])"}) {
+    const auto parsed = frontend::parse_spec(spec);
+    ASSERT_TRUE(parsed) << ir::to_string(parsed.error());
+    const ir::PoolNest nest = make_nest(*parsed);
+    const ir::Schedule schedule = enumerate_schedules(nest, ir::Isa::avx512).front();
+    const ir::Program affine = *ir::lower(nest, schedule, ir::Isa::avx512);
+    ir::Program legal = *ir::legalize(affine);
+    EXPECT_TRUE(ir::store_the_same(affine, legal, nest) == true) << spec;
+    const auto store = std::ranges::find(legal.insts, ir::Op::store, &ir::Inst::op);
+    const auto made = std::ranges::find_if(legal.insts, [&](const ir::Inst& inst) {
+      return std::ranges::find(inst.results, store->args[0]) != inst.results.end();
+    });
+    ASSERT_FALSE(made->args.empty()) << ir::print(legal);
+    store->args[0] = made->args.back();  // the last operation is left out
+    const auto same = ir::store_the_same(affine, legal, nest);
+    EXPECT_FALSE(same == true) << spec;
   }
 }
 

@@ -1,0 +1,94 @@
+#include "ir/interp/symbolic_run.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/interp/machine.h"
+#include "ir/places.h"
+
+namespace pooljit::ir {
+namespace {
+
+using Extent = int64_t NestDim::*;
+
+// A tensor between no pages at all: the machine checks each access.
+struct Tensor {
+  std::vector<uint8_t> memory;
+  std::vector<bool> touchable;
+
+  Tensor(const PoolNest& nest, const View& view, int64_t batch, Extent extent) {
+    const auto width = static_cast<size_t>(bytes(view.dtype));
+    std::vector<int64_t> extents;
+    for (const NestDim& dim : nest.dims) extents.push_back(dim.*extent);
+    std::vector<int64_t> position(extents.size(), 0);
+    for (;;) {
+      for (int64_t n = 0; n < batch; ++n)
+        for (int64_t c = 0; c < nest.channels; ++c)
+          add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width, width);
+      size_t d = extents.size();
+      while (d > 0 && ++position[d - 1] == extents[d - 1]) position[--d] = 0;
+      if (d == 0) break;
+    }
+    memory.resize(touchable.size());
+  }
+
+  Region region() const { return {std::ssize(touchable), &touchable}; }
+  uint64_t word() { return reinterpret_cast<uintptr_t>(memory.data()); }
+
+ private:
+  void add(size_t offset, size_t width) {
+    if (touchable.size() < offset + width) touchable.resize(offset + width);
+    std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
+  }
+};
+
+struct Memory {
+  Tensor input, output;
+  std::optional<Tensor> indices;
+  std::vector<Tensor> operands;
+
+  Memory(const PoolNest& nest, int64_t batch)
+      : input(nest, nest.input, batch, &NestDim::input), output(nest, nest.output, batch, &NestDim::output) {
+    const Extent beside = nest.is_backward() ? &NestDim::input : &NestDim::output;
+    if (nest.indices) indices.emplace(nest, *nest.indices, batch, beside);
+    for (const View& view : operand_views(nest)) operands.emplace_back(nest, view, batch, &NestDim::output);
+  }
+
+  uint64_t word(const Param& param, const Program& program, int64_t batch) {
+    const auto number = static_cast<size_t>(param.number);
+    switch (param.role) {
+      case Param::Role::input:
+        return input.word();
+      case Param::Role::output:
+        return output.word();
+      case Param::Role::indices:
+        return indices ? indices->word() : 0;
+      case Param::Role::operand:
+        return operands[number].word();
+      case Param::Role::table:
+        return reinterpret_cast<uintptr_t>(program.tables[number].data());
+      case Param::Role::begin:
+        return 0;
+      case Param::Role::count: {
+        const int64_t extent = program.tasks[number].extent;
+        return static_cast<uint64_t>(extent == TaskDim::batch_extent ? batch : extent);
+      }
+    }
+    return 0;
+  }
+};
+
+}  // namespace
+
+Result<void> run_symbolically(const Program& program, const PoolNest& nest, int64_t batch, Terms& terms) {
+  Memory memory(nest, batch);
+  std::vector<uint64_t> args;
+  for (const Param& param : program.params) args.push_back(memory.word(param, program, batch));
+  std::vector<Region> operands;
+  for (const Tensor& operand : memory.operands) operands.push_back(operand.region());
+  const MemoryMap map{memory.input.region(), memory.output.region(),
+                      memory.indices ? memory.indices->region() : Region{}, operands};
+  return Machine<Terms>(program, args, map, terms).run();
+}
+
+}  // namespace pooljit::ir

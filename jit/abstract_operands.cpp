@@ -1,0 +1,165 @@
+#include "jit/abstract_operands.h"
+
+#include <algorithm>
+
+#include "ir/op_rules.h"
+
+namespace pooljit::jit {
+namespace {
+
+Word word_of(ZydisRegister reg, const State& state) {
+  const RegisterName name = name_of(reg);
+  return name.kind == RegisterKind::word ? state.words[name.number] : Word::exact(0);
+}
+
+void set_word(const RegisterName& name, const Word& word, State& state) {
+  Word& to = state.words[name.number];
+  if (name.bits == 64)
+    to = word;
+  else if (name.bits == 32)
+    to = word.is_data ? Word::data() : word.has_base() ? Word::mixed() : word;
+  else
+    to = word.is_data || to.is_data ? Word::data() : Word::mixed();
+}
+
+// Bit i: byte i of the slot at `slot` is one of those.
+uint8_t bytes_within(int64_t slot, int64_t offset, int64_t bytes) {
+  uint8_t within = 0;
+  for (int64_t i = 0; i < 8; ++i)
+    if (slot + i >= offset && slot + i < offset + bytes) within |= static_cast<uint8_t>(1U << i);
+  return within;
+}
+
+}  // namespace
+
+Word address(const ZydisDecodedOperand& operand, const State& state) {
+  if (operand.mem.base == ZYDIS_REGISTER_RIP) return Word::number();
+  const Word base = word_of(operand.mem.base, state), index = word_of(operand.mem.index, state);
+  const Word offset = Word::exact(operand.mem.disp.has_displacement ? operand.mem.disp.value : 0);
+  return plus(plus(base, index, std::max<int64_t>(operand.mem.scale, 1)), offset, 1);
+}
+
+bool is_constant_pool(const ZydisDecodedOperand& operand) { return operand.mem.base == ZYDIS_REGISTER_RIP; }
+
+bool is_stack(size_t base) { return base == base_stack || base == base_aligned_stack; }
+
+bool Operands::is_output(size_t base) const {
+  return base >= base_param && base < bases &&
+         (role(base) == ir::Param::Role::output || role(base) == ir::Param::Role::indices);
+}
+
+bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
+  if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY)
+    return is_memory(operand) ? loaded(operand, state).is_data : address(operand, state).is_data;
+  if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
+  // As the mask of an instruction k0 means that there is none.
+  if (operand.encoding == ZYDIS_OPERAND_ENCODING_MASK && operand.reg.value == ZYDIS_REGISTER_K0) return false;
+  const RegisterName name = name_of(operand.reg.value);
+  switch (name.kind) {
+    case RegisterKind::word:
+      return state.words[name.number].is_data;
+    case RegisterKind::vector:
+      return state.vectors[name.number];
+    case RegisterKind::mask:
+      return state.masks[name.number];
+    case RegisterKind::flags:
+      return state.flags;
+    default:
+      return false;
+  }
+}
+
+// What a word of memory holds.
+Word Operands::loaded(const ZydisDecodedOperand& operand, const State& state) const {
+  if (is_constant_pool(operand)) return Word::number();
+  const Word at = address(operand, state);
+  const size_t base = at.base();
+  if (base == base_args && at.is_exact && at.offset % 8 == 0) {
+    const auto slot = static_cast<size_t>(at.offset / 8);
+    if (slot < params_.size() && operand.size <= 64)
+      return ir::is_index(params_[slot].role) ? Word::number() : Word::pointer(base_param + slot);
+  }
+  if (is_stack(base) && at.is_exact) return from_stack(base, at.offset, operand.size / 8, state);
+  if (base >= base_param && base < bases && role(base) == ir::Param::Role::table) return Word::number();
+  return Word::data();
+}
+
+Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state) {
+  const int64_t first = (offset >> 3) * 8;
+  Word word = Word::number();
+  for (int64_t at = first; at < offset + bytes; at += 8) {
+    const auto found = state.stack.find({base, at});
+    if (found == state.stack.end()) return Word::data();
+    const Slot& slot = found->second;
+    if (bytes == 8 && first == offset) return slot.word;
+    if ((slot.data_bytes & bytes_within(at, offset, bytes)) != 0) return Word::data();
+    if (slot.word.is_data || slot.word.has_base()) word = Word::mixed();
+  }
+  return word;
+}
+
+void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, State& state) {
+  const int64_t first = (offset >> 3) * 8;
+  for (int64_t at = first; at < offset + bytes; at += 8) {
+    const uint8_t written = bytes_within(at, offset, bytes);
+    Slot& slot = state.stack[{base, at}];
+    slot.data_bytes =
+        static_cast<uint8_t>(word.is_data ? slot.data_bytes | written : slot.data_bytes & ~written);
+    if (written == 0xff && bytes == 8)
+      slot.word = word;
+    else
+      slot.word = slot.data_bytes != 0 ? Word::data() : Word::mixed();
+  }
+}
+
+bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
+  if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+    const Word at = address(operand, state);
+    if (is_stack(at.base())) to_stack(at.base(), at.offset, operand.size / 8, word, state);
+    return true;
+  }
+  if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return true;
+  const RegisterName name = name_of(operand.reg.value);
+  switch (name.kind) {
+    case RegisterKind::word:
+      set_word(name, word, state);
+      break;
+    case RegisterKind::vector:
+      state.vectors[name.number] = state.lows[name.number] = word.is_data;
+      break;
+    case RegisterKind::mask:
+      state.masks[name.number] = word.is_data;
+      break;
+    case RegisterKind::flags:
+      state.flags = word.is_data;
+      break;
+    case RegisterKind::other:
+      return false;
+    case RegisterKind::none:
+      break;
+  }
+  return true;
+}
+
+Word Operands::source(const ZydisDecodedOperand& operand, const State& state) const {
+  switch (operand.type) {
+    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+      return Word::exact(operand.imm.value.s);
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+      return is_memory(operand) ? loaded(operand, state) : address(operand, state);
+    case ZYDIS_OPERAND_TYPE_REGISTER: {
+      const RegisterName name = name_of(operand.reg.value);
+      if (name.kind == RegisterKind::word) return state.words[name.number];
+      return depends_on_data(operand, state) ? Word::data() : Word::mixed();
+    }
+    default:
+      return Word::number();
+  }
+}
+
+bool Operands::low_depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
+  if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return depends_on_data(operand, state);
+  return state.lows[name_of(operand.reg.value).number];
+}
+
+}  // namespace pooljit::jit

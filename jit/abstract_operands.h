@@ -1,0 +1,42 @@
+// What the operands of an instruction hold and become, in the abstract state of jit/inspect.cpp.
+#pragma once
+
+#include <span>
+
+#include "ir/program.h"
+#include "jit/abstract_state.h"
+#include "jit/machine_code.h"
+
+namespace pooljit::jit {
+
+bool is_constant_pool(const ZydisDecodedOperand& operand);
+bool is_stack(size_t base);
+// `bytes` of the stack, where they are known.
+Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state);
+void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, State& state);
+// Of an operand of memory.
+Word address(const ZydisDecodedOperand& operand, const State& state);
+
+class Operands {
+ public:
+  // The parameters are what the words of the argument block are.
+  explicit Operands(std::span<const ir::Param> params) : params_(params) {}
+
+  bool is_output(size_t base) const;
+  bool depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
+  // Of a vector: its low 64 bits.
+  bool low_depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
+  // The value of a source operand of word arithmetic.
+  Word source(const ZydisDecodedOperand& operand, const State& state) const;
+
+ private:
+  ir::Param::Role role(size_t base) const { return params_[base - base_param].role; }
+  Word loaded(const ZydisDecodedOperand& operand, const State& state) const;
+
+  std::span<const ir::Param> params_;
+};
+
+// A write. False: to a register that kernels have no use for.
+bool set(const ZydisDecodedOperand& operand, const Word& word, State& state);
+
+}  // namespace pooljit::jit

@@ -1,0 +1,75 @@
+// Machine code as the proof of jit/inspect.h reads it: the instructions that control can reach from the
+// entry, and where it goes from each. What it cannot follow it refuses.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/backend.h"
+
+namespace pooljit::jit {
+
+// Thrown where the code does what it must not; `at` is an offset into the code.
+struct Refused {
+  size_t at;
+  std::string why;
+};
+
+struct Instruction {
+  size_t offset = 0;
+  ZydisDecodedInstruction info{};
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands{};
+
+  std::span<const ZydisDecodedOperand> all() const { return {operands.data(), info.operand_count}; }
+  size_t end() const { return offset + info.length; }
+};
+
+enum class RegisterKind : uint8_t { none, word, vector, mask, flags, other };
+struct RegisterName {
+  RegisterKind kind = RegisterKind::none;
+  size_t number = 0;
+  int bits = 0;
+};
+
+RegisterName name_of(ZydisRegister reg);
+
+bool reads(const ZydisDecodedOperand& operand);
+bool writes(const ZydisDecodedOperand& operand);
+bool may_keep(const ZydisDecodedOperand& operand);
+bool is_memory(const ZydisDecodedOperand& operand);
+bool is_branch(const Instruction& instruction);
+
+class MachineCode {
+ public:
+  // Throws Refused.
+  explicit MachineCode(const CodeBlob& blob);
+
+  const std::map<size_t, Instruction>& instructions() const { return instructions_; }
+  size_t entry() const { return entry_; }
+  // Where control goes from an instruction.
+  std::vector<size_t> successors(const Instruction& i) const;
+  bool is_target(size_t offset) const { return targets_.contains(offset); }
+
+ private:
+  Instruction decode(size_t offset) const;
+  size_t target(const Instruction& branch) const;
+  void take(size_t offset);
+
+  std::span<const uint8_t> code_;
+  size_t entry_;
+  std::map<size_t, Instruction> instructions_;
+  std::set<size_t> targets_;  // of branches
+};
+
+// The instruction there, for people.
+std::string text_of(std::span<const uint8_t> code, size_t offset);
+
+}  // namespace pooljit::jit
