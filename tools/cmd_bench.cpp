@@ -192,9 +192,11 @@ std::vector<CLI::Option*> add_comparison(CLI::App& command, SessionArguments& se
               "--peers", session.peers,
               "Comma-separated: onednn, torch, xnnpack, a library's path, plain (the plain loop), all")
           ->delimiter(',')
+          ->allow_extra_args(false)
           ->capture_default_str(),
-      group.add_option("--peer-path", session.peer_folders,
-                       "Look for peers in this folder first; repeatable"),
+      group
+          .add_option("--peer-path", session.peer_folders, "Look for peers in this folder first; repeatable")
+          ->allow_extra_args(false),
       group.add_option("--layout", session.layout, "Instead of the layers' own")
           ->check(CLI::IsMember({"nchw", "nhwc"})),
       group.add_option("--dtype", session.dtype, "Instead of the layers' own: float32, uint8, ..."),

@@ -140,9 +140,9 @@ TEST(BenchPeers, CtrlCKeepsWhatItHas) {
 
 TEST(BenchPeers, ASpecBesideAPeerIsAComparison) {
   const TempFolder folder;
-  const Outcome outcome = shell(
-      std::string("$P bench 'max_pool2d(float32[1,3,10,12], kernel_size=2)' --seconds 0.001 --peers ") + toy,
-      folder);
+  const Outcome outcome = shell(std::string("$P bench --seconds 0.001 --peers plain,") + toy +
+                                    " --peer-path $T 'max_pool2d(float32[1,3,10,12], kernel_size=2)'",
+                                folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("toy_engine_right: 1 layers"), std::string::npos) << outcome.out;
 }
