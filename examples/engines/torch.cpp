@@ -103,6 +103,13 @@ void pool_into(const Windows& w, const at::Tensor& x, at::Tensor& y, at::Tensor&
   }
 }
 
+// In three dimensions torch writes NCHW into whatever it is given.
+bool can_pool_into(const pooljit_engine_layer& layer) {
+  const std::string_view layout = layer.input.layout;
+  return layout == layer.output.layout &&
+         ((layout == "nchw" && layer.spatial_rank > 1) || (layout == "nhwc" && layer.spatial_rank == 2));
+}
+
 void check(const pooljit_engine_layer& layer) {
   const std::string_view operation = layer.operation;
   if (operation != "max" && operation != "avg") throw Refusal("has no such operation");
@@ -136,8 +143,7 @@ std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const 
   at::Tensor indices = asked.defined() && asked.scalar_type() == at::kLong
                            ? asked
                            : at::empty_like(y, y.options().dtype(at::kLong));
-  const bool is_packed = layer.input.layout[0] != '\0' && layer.output.layout[0] != '\0';
-  if (is_packed && layer.spatial_rank > 1 && (!asked.defined() || asked.is_same(indices)))
+  if (can_pool_into(layer) && (!asked.defined() || asked.is_same(indices)))
     return [w, x, y, indices]() mutable {
       const at::NoGradGuard quiet;
       pool_into(w, x, y, indices);
