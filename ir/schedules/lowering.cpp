@@ -38,7 +38,7 @@ Lanes Lanes::channels(int count, std::vector<int64_t> stored) {
 }
 
 bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
-  return run.window.taps == usual_taps && divisor_taps(nest, run.window) == usual_divisor;
+  return run.phases >= group && run.window.taps == usual_taps && divisor_taps(nest, run.window) == usual_divisor;
 }
 
 namespace {
@@ -77,10 +77,32 @@ void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
     plan.divisors.push_back(divisor_taps(nest, forward.window(output)));
 }
 
-DimPlan plan_of(const PoolNest& nest, const NestDim& dim) {
+// The runs of an ordinary pooling's dimension, cut where groups of so many outputs begin.
+std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t stride) {
+  std::vector<Run> cut;
+  for (const Run& run : all)
+    for (int64_t output = run.begin; output < run.end;) {
+      const int64_t phase = output % group, groups = (run.end - output) / group;
+      const bool whole = phase == 0 && groups > 0;
+      const int64_t phases = whole ? group : std::min(group - phase, run.end - output);
+      Run part{output / group, output / group + (whole ? groups : 1), run.window, phase, phases};
+      if (part.window.taps > 0) part.window.first += (output - run.begin) * stride;
+      cut.push_back(part);
+      output += part.outputs();
+    }
+  return cut;
+}
+
+DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
   DimPlan plan;
   plan.period = dim.period();
   plan.runs = runs(dim);
+  if (group > 1) {
+    plan.period = {group, group * dim.stride};
+    plan.runs = cut_runs(plan.runs, group, dim.stride);
+    plan.phase_input = dim.stride;
+    plan.group = group;
+  }
   plan.usual_taps = usual_taps(dim, plan.runs);
   const Run* largest = nullptr;
   for (const Run& run : plan.runs)
@@ -113,13 +135,14 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
 
 }  // namespace
 
-Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer)
+Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped)
     : nest_(nest),
       b_(builder),
       reducer_(reducer),
       rule_(ir::index_rule(nest)),
       operands_(operand_views(nest)) {
-  for (const NestDim& dim : nest.dims) plans_.push_back(plan_of(nest, dim));
+  for (size_t i = 0; i < nest.dims.size(); ++i)
+    plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
 }
 
 Cursor Lowering::start() {
@@ -218,7 +241,8 @@ WindowAt Lowering::usual_window(size_t dim) {
 
 int Lowering::open_runs(Cursor& cursor, bool task, Runs which) {
   const size_t i = cursor.windows.size();
-  const int64_t periods = nest_.dims[i].periods();
+  const int64_t outputs = plans_[i].period.output;
+  const int64_t periods = (nest_.dims[i].output + outputs - 1) / outputs;
   Value begin = b_.iconst(0);
   Value count = b_.iconst(periods);
   if (task) {
@@ -283,6 +307,11 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
 }
 
 int Lowering::open_outputs(Cursor& cursor) {
+  const int loops = open_periods(cursor);
+  return loops + open_phases(cursor);
+}
+
+int Lowering::open_periods(Cursor& cursor) {
   const size_t i = cursor.windows.size() - 1;
   const Period& period = plans_[i].period;
   WindowAt& window = cursor.windows[i];
@@ -291,20 +320,27 @@ int Lowering::open_outputs(Cursor& cursor) {
   iterate_output(cursor, i, number, period.output);
   if (writes_indices() || divides()) window.first = add_product(window.first, number, period.input);
   if (own_places()) window.output = add_product(window.output, number, period.output);
-  if (const int64_t* phases = b_.constant(window.phases); phases && *phases == 1) return 1;
+  return 1;
+}
+
+int Lowering::open_phases(Cursor& cursor) {
+  const size_t i = cursor.windows.size() - 1;
+  WindowAt& window = cursor.windows[i];
+  if (const int64_t* phases = b_.constant(window.phases); phases && *phases == 1) return 0;
   const Value phase = b_.begin_loop(window.phases).iv;
+  iterate_input(cursor, i, phase, plans_[i].phase_input);
   iterate_output(cursor, i, phase, 1);
   if (own_places()) window.output = add_product(window.output, phase, 1);
   if (nest_.indices && rule_.of_window)
     window.first_tap = add_product(window.first_tap, phase, tap_of_phase(nest_.dims[i]));
-  return 2;
+  return 1;
 }
 
 void Lowering::close(int loops) {
   for (int i = 0; i < loops; ++i) b_.end_loop();
 }
 
-void Lowering::split_full(const Cursor& cursor, const std::function<void(Cursor)>& body) {
+void Lowering::split_full(const Cursor& cursor, const Body& usual_code, const Body& other) {
   const int64_t* always = b_.constant(cursor.full);
   Cursor full = cursor;
   for (size_t i = 0; i < full.windows.size(); ++i) {
@@ -313,12 +349,12 @@ void Lowering::split_full(const Cursor& cursor, const std::function<void(Cursor)
     full.windows[i].divisor_taps = usual.divisor_taps;
     full.windows[i].parts = usual.parts;
   }
-  if (always) return body(full);
+  if (always) return usual_code(full);
   b_.begin_loop(cursor.full);
-  body(full);
+  usual_code(full);
   b_.end_loop();
   b_.begin_loop(add_product(b_.iconst(1), cursor.full, -1));
-  body(cursor);
+  other(cursor);
   b_.end_loop();
 }
 

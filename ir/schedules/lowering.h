@@ -82,6 +82,12 @@ struct Lanes {
   static Lanes channels(int count, std::vector<int64_t> stored = {});
 };
 
+// Outputs of one dimension that are done together: its phases are the outputs of a group.
+struct Grouped {
+  size_t dim = 0;
+  int64_t outputs = 1;
+};
+
 // What is known of a dimension before any code is emitted.
 struct DimPlan {
   Period period;
@@ -94,12 +100,15 @@ struct DimPlan {
   std::vector<int64_t> divisors;
   int64_t common_divisor = 1;
   bool one_phase = false;  // every run has one
+  int64_t group = 1;        // outputs done together
+  int64_t phase_input = 0;  // positions from the windows of one phase to those of the next
   bool may_be_empty = false;
 };
 
 class Lowering {
  public:
-  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer);
+  // grouped: of an ordinary pooling's dimension; its tasks are whole groups.
+  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {});
 
   // --- positions; each returns how many loops it opened, for close()
   Cursor start();
@@ -110,10 +119,15 @@ class Lowering {
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
   int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
   int open_outputs(Cursor& cursor);
+  // The same in two steps: the periods of the run, then the outputs of each.
+  int open_periods(Cursor& cursor);
+  int open_phases(Cursor& cursor);
   void close(int loops);
-  // Emits body for usual windows and again for the others, each under a loop that runs it 0 or 1 times; once
-  // where all are usual. For usual windows the body's cursor has constants.
-  void split_full(const Cursor& cursor, const std::function<void(Cursor)>& body);
+  // Emits code for usual windows and other code for the others, each under a loop that runs it 0 or 1 times;
+  // only the first where all are usual. For usual windows the cursor has constants.
+  using Body = std::function<void(Cursor)>;
+  void split_full(const Cursor& cursor, const Body& usual, const Body& other);
+  void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
 
   // A window of the usual taps, for cursors that stand inside the image along it.
   WindowAt usual_window(size_t dim);

@@ -1,7 +1,6 @@
 #include "ir/schedules/rolling_window.h"
 
 #include <algorithm>
-#include <bit>
 #include <set>
 
 #include "ir/check.h"
@@ -32,13 +31,14 @@ RollingWindow::RollingWindow(int64_t kernel, int64_t stride, Split split)
   });
 }
 
-std::pair<RollingWindow::Part, RollingWindow::Part> RollingWindow::halves(Part part) const {
-  if (split_ == Split::one_by_one) return {{part.begin, part.length - 1}, {part.begin + part.length - 1, 1}};
-  const auto most = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(part.length)));
-  const int64_t first = most == part.length ? most / 2 : most;
-  const int64_t second = split_ == Split::overlapping ? first : part.length - first;
-  return {{part.begin, first}, {part.begin + part.length - second, second}};
+namespace {
+
+std::pair<RollingWindow::Part, RollingWindow::Part> parts_of(RollingWindow::Part whole, Split split) {
+  const Halves parts = halves(whole.length, split);
+  return {{whole.begin, parts.first}, {whole.begin + parts.second_begin, parts.second}};
 }
+
+}  // namespace
 
 // A part of the columns that are there already is held; so is what it becomes, output by output, until it has
 // a new column and is made of two others.
@@ -54,7 +54,7 @@ void RollingWindow::find_held() {
       held_.push_back(part);
       open.push_back({part.begin + stride_, part.length});
     } else if (part.length > 1) {
-      const auto [first, second] = halves(part);
+      const auto [first, second] = parts_of(part, split_);
       open.insert(open.end(), {first, second});
     }
   }
@@ -64,7 +64,7 @@ void RollingWindow::find_held() {
 Value RollingWindow::make(Parts& parts, Part part, const Combine& combine) const {
   if (const auto known = parts.find(part); known != parts.end()) return known->second;
   POOLJIT_CHECK(part.length > 1, "a rolling window needs a column that it does not have");
-  const auto [first, second] = halves(part);
+  const auto [first, second] = parts_of(part, split_);
   const Value earlier = make(parts, first, combine), later = make(parts, second, combine);
   const Value both = earlier == no_value ? later : later == no_value ? earlier : combine(earlier, later);
   return parts[part] = both;

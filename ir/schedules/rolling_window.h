@@ -5,9 +5,7 @@
 // kernel.
 //
 // A part is the reduction of `length` columns from `begin` on, counted from the window of the next output.
-// Longer parts are made of two shorter ones: powers of two that may overlap where taking a column twice
-// changes nothing (a maximum), else powers of two side by side, or one column after the other, whichever
-// combines least.
+// Longer parts are made of two shorter ones (ir/schedules/parts.h), whichever way combines least.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/schedules/parts.h"
 
 namespace pooljit::ir {
 
@@ -47,10 +46,8 @@ class RollingWindow {
   Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
 
  private:
-  enum class Split : uint8_t { overlapping, side_by_side, one_by_one };
   using Parts = std::map<Part, Value>;
   RollingWindow(int64_t kernel, int64_t stride, Split split);
-  std::pair<Part, Part> halves(Part part) const;
   void find_held();
   Value make(Parts& parts, Part part, const Combine& combine) const;
 

@@ -1,0 +1,45 @@
+// ColumnWindows: the windows of neighbouring outputs (stride 1, no gaps) inside vectors of contiguous
+// columns, each reduced with those of its neighbours: the number of steps grows with the logarithm of the
+// kernel. Position i of the result is the reduction of columns i .. i + kernel - 1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/schedules/parts.h"
+
+namespace pooljit::ir {
+
+class ColumnWindows {
+ public:
+  using Combine = std::function<Value(Value earlier, Value later)>;
+
+  // kernel: at least 2.
+  ColumnWindows(int lanes, int64_t kernel, bool idempotent);
+
+  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past the
+  // last column of any window: what lies there is not looked at.
+  int64_t vectors() const;
+  // Combinations, each with a shuffle at most.
+  int64_t steps() const { return steps_; }
+
+  Value reduce(Builder& builder, const std::vector<Value>& columns, const Combine& combine) const;
+
+ private:
+  // Reductions of `length` columns each, one per position from 0 on.
+  using Levels = std::map<int64_t, std::vector<Value>>;
+  ColumnWindows(int lanes, int64_t kernel, Split split);
+  int64_t vectors_at(int64_t length) const;
+  Value from(Builder& builder, const std::vector<Value>& level, int64_t position) const;
+
+  int lanes_;
+  int64_t kernel_;
+  Split split_;
+  std::map<int64_t, int64_t> needed_;  // by length: positions that somebody looks at
+  int64_t steps_ = 0;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,28 @@
+// How a run of neighbouring columns is put together from two shorter ones, so that windows share them:
+// powers of two that may overlap where taking a column twice changes nothing (a maximum), else powers of two
+// side by side, or one column after the other.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace pooljit::ir {
+
+enum class Split : uint8_t { one_by_one, side_by_side, overlapping };
+
+// The first part begins where the whole does.
+struct Halves {
+  int64_t first = 1, second = 1;  // lengths
+  int64_t second_begin = 1;       // from the whole's begin
+};
+
+// length: at least 2.
+constexpr Halves halves(int64_t length, Split split) {
+  if (split == Split::one_by_one) return {length - 1, 1, length - 1};
+  const auto most = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(length)));
+  const int64_t first = most == length ? most / 2 : most;
+  const int64_t second = split == Split::overlapping ? first : length - first;
+  return {first, second, length - second};
+}
+
+}  // namespace pooljit::ir

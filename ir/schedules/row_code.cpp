@@ -1,0 +1,395 @@
+#include "ir/schedules/row_code.h"
+
+#include <algorithm>
+
+#include "ir/schedules/rolling_outputs.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+constexpr int64_t unroll_rows = 16;   // straight-line code up to this many taps of the outer dimensions
+constexpr int64_t unroll_group = 64;  // ... where a group of rows shares them
+
+std::vector<int64_t> no_offsets(const Tile& tile) {
+  return std::vector<int64_t>(static_cast<size_t>(tile.lanes), 0);
+}
+
+Grouped grouped_rows(const PoolNest& nest, const Schedule& schedule) {
+  if (schedule.unroll == 1) return {};
+  return {nest.dims.size() - 2, schedule.unroll};
+}
+
+}  // namespace
+
+RowCode::RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules& rules, Builder& builder,
+                 Reducer& reducer)
+    : nest_(nest),
+      schedule_(schedule),
+      rules_(rules),
+      dim_(nest.dims.back()),
+      outer_(nest.dims.size() - 1),
+      b_(builder),
+      reducer_(reducer),
+      low_(nest, builder, reducer, grouped_rows(nest, schedule)),
+      loads_(nest, builder, reducer, low_),
+      backward_(nest.is_backward()) {}
+
+void RowCode::emit() {
+  Cursor cursor = low_.start();
+  int loops = low_.open_batch(cursor);
+  loops += low_.open_channels(cursor);
+  const size_t opened = schedule_.order == Order::rolling ? rows() : outer_;
+  for (size_t i = 0; i < opened; ++i) {
+    loops += low_.open_runs(cursor, /*task=*/i == 0);
+    const bool in_groups = is_grouped() && i == rows();
+    loops += in_groups ? low_.open_periods(cursor) : low_.open_outputs(cursor);
+  }
+  low_.split_full(
+      cursor, [&](const Cursor& at) { emit_row(at, is_grouped()); },
+      [&](Cursor at) {
+        const int phases = is_grouped() ? low_.open_phases(at) : 0;
+        emit_row(at, false);
+        low_.close(phases);
+      });
+  low_.close(loops);
+  b_.ret();
+}
+
+void RowCode::emit_row(const Cursor& cursor, bool group) {
+  for (const TileLoop& tiles : rules_.row()) emit_tiles(cursor, tiles, group);
+  if (!rules_.borders_from_table() || all_inside()) return;
+  for (int64_t row = 0; row < (group ? schedule_.unroll : 1); ++row) emit_borders(row_of_group(cursor, row));
+}
+
+bool RowCode::all_inside() const {
+  const Interior inside = interior(dim_);
+  return inside.begin == 0 && inside.end == dim_.output;
+}
+
+int64_t RowCode::unroll_limit() const {
+  if (schedule_.taps == Taps::loop) return 1;
+  return is_grouped() ? unroll_group : unroll_rows;
+}
+
+// Border outputs one by one, with the taps that the run table tells.
+void RowCode::emit_borders(Cursor cursor) {
+  int loops = low_.open_runs(cursor, /*task=*/false, Lowering::Runs::borders);
+  loops += low_.open_outputs(cursor);
+  reducer_.plan(1, nest_.full_taps());
+  const Lowering::States fresh = {reducer_.start({0})};
+  const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
+    const Value x = b_.load(Type::vec(nest_.input.dtype, 1), tap.input);
+    return Lowering::States{reducer_.accumulate(states[0], x, tap.offset)};
+  };
+  low_.store(cursor, low_.reduce(cursor, outer_ + 1, fresh, leaf, unroll_limit())[0], Lanes::channels(1));
+  low_.close(loops);
+}
+
+// -------------------------------------------------------------------------------------------------- one tile
+
+void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_group) {
+  if (in_group) {
+    const int64_t slid = slide(cursor, tiles);
+    if (slid > 0) return emit_tiles(cursor, behind(tiles, slid), in_group);
+  }
+  if (tiles.count == 0) return;
+  const Value iv = tiles.count > 1 ? b_.begin_loop(b_.iconst(tiles.count)).iv : no_value;
+  for (const Tile& tile : tiles.tiles) {
+    const TileTaps taps = tile_taps(dim_, tile);
+    const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
+    const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
+    own_ = low_.chooses() ? low_.own_index(here, lanes) : no_value;
+    if (schedule_.order == Order::rolling)
+      roll(here, tile, taps, lanes);
+    else if (in_group)
+      group(here, tile, taps, lanes);
+    else
+      low_.store(here, reduce_tile(here, tile, taps), lanes);
+  }
+  if (iv != no_value) low_.close(1);
+}
+
+Cursor RowCode::at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile& tile, const TileTaps& taps,
+                        Value iv) const {
+  Cursor at = cursor;
+  const auto move = [&](Address& address, const View& view, int64_t stride, int64_t first, int64_t step) {
+    address = plus(address, byte_stride(view, first * stride));
+    if (iv != no_value) address = plus(address, iv, byte_stride(view, step * stride));
+  };
+  move(at.input, nest_.input, 1, taps.origin, tiles.inputs);
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    move(address, view, view.strides.back(), tile.begin, tiles.outputs);
+  });
+  if (low_.chooses()) move(at.indices, *nest_.indices, 1, taps.origin, tiles.inputs);
+  return at;
+}
+
+// What is left of a loop after so many iterations.
+TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
+  for (Tile& tile : tiles.tiles) tile.begin += iterations * tiles.outputs;
+  tiles.count -= iterations;
+  return tiles;
+}
+
+// A group's vectors of columns move on from tile to tile, so that each is reduced once. Returns how many
+// tiles that served: not the last ones, whose last vector would stretch past the image.
+int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
+  if (tiles.tiles.size() != 1 || tiles.count < 2) return 0;
+  const Tile& tile = tiles.tiles[0];
+  const TileTaps taps = tile_taps(dim_, tile);
+  if (!rules_.holds_group(tile, taps)) return 0;
+  const RowReduction plan = rules_.reduction(tile, taps);
+  const auto places = static_cast<int64_t>(plan.starts().size());
+  if (!plan.slides() || places < 2) return 0;
+  const int64_t room = dim_.visible_input() - taps.origin - places * tile.lanes;
+  const int64_t count = std::min(tiles.count, room < 0 ? 0 : room / tile.lanes + 1);
+  if (count < 2) return 0;
+
+  const auto part = [&](int64_t place) {
+    const int64_t start = plan.starts()[static_cast<size_t>(place)];
+    return RowPart{start, tile.lanes, start + tile.lanes};
+  };
+  Values held;  // all rows of the first place, then of the next
+  for (int64_t place = 0; place + 1 < places; ++place) {
+    const Cursor first = at_tile(cursor, tiles, tile, taps, no_value);
+    const std::vector<Value> column = reduce_group_columns(first, tile, taps, part(place));
+    held.insert(held.end(), column.begin(), column.end());
+  }
+  const Builder::Loop loop = b_.begin_loop(b_.iconst(count), held);
+  const Cursor here = at_tile(cursor, tiles, tile, taps, loop.iv);
+  Values columns = loop.carried;
+  const std::vector<Value> fresh = reduce_group_columns(here, tile, taps, part(places - 1));
+  columns.insert(columns.end(), fresh.begin(), fresh.end());
+  store_group(here, plan, columns, stored_lanes(tile, taps, loop.iv, tiles));
+  b_.end_loop({columns.begin() + schedule_.unroll, columns.end()});
+  return count;
+}
+
+// The same place, some rows of outputs further down.
+Cursor RowCode::row_of_group(const Cursor& cursor, int64_t number) const {
+  Cursor at = cursor;
+  const int64_t stride = nest_.dims[rows()].stride;
+  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * number * stride));
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    address = plus(address, byte_stride(view, view.strides[rows()] * number));
+  });
+  return at;
+}
+
+// All rows of a group: input rows that several windows have in common are reduced once.
+void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
+  const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
+  if (!rules_.holds_group(tile, taps)) {
+    for (size_t row = 0; row < number_of_rows; ++row) {
+      const Cursor at = row_of_group(cursor, static_cast<int64_t>(row));
+      low_.store(at, reduce_tile(at, tile, taps), lanes);
+    }
+    return;
+  }
+  const RowReduction plan = rules_.reduction(tile, taps);
+  Values columns;
+  for (const int64_t start : plan.starts()) {
+    const std::vector<Value> more = reduce_group_columns(cursor, tile, taps, {start, plan.width(), taps.end});
+    columns.insert(columns.end(), more.begin(), more.end());
+  }
+  store_group(cursor, plan, columns, lanes);
+}
+
+// columns: all rows of the first place, then of the next.
+void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns,
+                          const Lanes& lanes) {
+  const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
+  reducer_.plan(1, dim_.most_taps());
+  for (size_t row = 0; row < number_of_rows; ++row) {
+    std::vector<Value> own;
+    for (size_t i = row; i < columns.size(); i += number_of_rows) own.push_back(columns[i]);
+    const State result = plan.reduce(b_, reducer_, own, [](size_t, Value x) { return x; });
+    low_.store(row_of_group(cursor, static_cast<int64_t>(row)), result, lanes);
+  }
+}
+
+// One vector of columns for each row of a group. What all windows have in common grows downwards row by row;
+// what lies above it is added upwards, from the last row of the group to the first.
+std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
+                                                 const RowPart& part) {
+  const NestDim& down = nest_.dims[rows()];
+  const int64_t last = schedule_.unroll - 1, shared = down.kernel - last * down.stride;
+  const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
+  const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
+    return Lowering::States{
+        reducer_.accumulate(states[0], loads_.values(tile, taps, row.input, part), row.offset)};
+  };
+  const auto rows_from = [&](int64_t first, int64_t count) {
+    Cursor at = cursor;
+    at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * first));
+    at.windows[rows()].taps = b_.iconst(count);
+    reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
+    return reducer_.value(low_.reduce(at, outer_, {nothing}, leaf, unroll_limit())[0]);
+  };
+  const auto join = [&](Value earlier, Value later) {
+    return reducer_.value(reducer_.combine({earlier}, {later}));
+  };
+  Value below = rows_from(last * down.stride, shared);
+  std::vector<Value> above(static_cast<size_t>(last), no_value);
+  for (int64_t row = last - 1; row >= 0; --row) {
+    const Value own = rows_from(row * down.stride, down.stride);
+    above[static_cast<size_t>(row)] = row == last - 1 ? own : join(own, above[static_cast<size_t>(row + 1)]);
+  }
+  std::vector<Value> result;
+  for (int64_t row = 0; row <= last; ++row) {
+    result.push_back(row == last ? below : join(above[static_cast<size_t>(row)], below));
+    if (row < last) below = join(below, rows_from(down.kernel + row * down.stride, down.stride));
+  }
+  return result;
+}
+
+void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
+  const auto load = [&](const Address& input) {
+    Cursor at = cursor;
+    at.input = input;
+    return RollingOutputs::Column{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
+  };
+  const auto store = [&](const Cursor& at, const RollingOutputs::Column& column) {
+    low_.store(at, {column[0]}, lanes);
+  };
+  reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
+  const Value nothing = reducer_.value(reducer_.start(no_offsets(tile)));
+  RollingOutputs(nest_, rows(), b_, reducer_, low_).emit(cursor, {nothing}, load, store);
+}
+
+State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
+  if (rules_.is_long()) return reduce_long(at, tile, taps);
+  if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
+  if (schedule_.order == Order::rows_first && rules_.holds(tile, taps))
+    return reduce_rows_first(at, tile, taps);
+  reducer_.plan(1, nest_.full_taps());
+  return reduce_row_major(at, tile, taps, outer_);
+}
+
+State RowCode::reduce_rows_first(const Cursor& at, const Tile& tile, const TileTaps& taps) {
+  const RowReduction plan = rules_.reduction(tile, taps);
+  reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.most_taps());
+  const State nothing = reducer_.start(no_offsets(tile));
+  const State fresh_vector =
+      plan.width() == tile.lanes ? nothing : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
+  const Lowering::States fresh(plan.starts().size(), fresh_vector);
+  const auto leaf = [&](Lowering::States states, const TapAt& row) {
+    for (size_t i = 0; i < states.size(); ++i) {
+      const RowPart part{plan.starts()[i], plan.width(), taps.end};
+      TapOffset tap = row.offset;
+      if (low_.divides())
+        tap.divisor = {row.divisor, loads_.divisors_from(taps.origin + part.start, part.width)};
+      states[i] = reducer_.accumulate(states[i], loads_.values(tile, taps, row.input, part), tap);
+    }
+    return states;
+  };
+  const Lowering::States rows = low_.reduce(at, outer_, fresh, leaf, unroll_limit());
+  std::vector<Value> vectors;
+  for (const State& state : rows) vectors.push_back(reducer_.value(state));
+  const auto present = [&](size_t tap, Value x) { return loads_.where_present(taps, tap, x, nothing[0]); };
+  return plan.reduce(b_, reducer_, vectors, present);
+}
+
+// Over the taps of dims [0, dims) and of the row.
+State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps, size_t dims) {
+  const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
+  const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
+  const bool shared = apart && rules_.holds_as_loaded(tile, taps);
+  const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
+  const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
+    State state = tile.border && states[0].empty() ? fresh[0] : states[0];
+    const auto take = [&](size_t tap, Value x, Value indices) {
+      if (tile.border && !loads_.any_lane(tile, static_cast<int64_t>(tap))) return;
+      TapOffset here = row.offset;
+      here.constant += static_cast<int64_t>(tap) * low_.index_step(outer_);
+      if (low_.chooses()) here = low_.choose(here, indices, own_);
+      if (low_.divides()) here.divisor = {row.divisor, loads_.divisors_at(taps, tap)};
+      state = reducer_.accumulate(state, loads_.where_present(taps, tap, x, identity), here);
+    };
+    const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, row.input, part); };
+    const auto indices = [&](const RowPart& part) { return loads_.indices(tile, taps, row.indices, part); };
+    if (shared) {
+      const PlacedLanes plan(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
+      const auto extract = [&](const TileLoads::Load& load, const PlacedLanes::Take& found) {
+        plan.extract(b_, TileLoads::all(plan.starts(), plan.width(), 0, taps.end, load), found);
+      };
+      Values columns(taps.lists.size(), no_value);
+      if (low_.chooses()) extract(indices, [&](size_t tap, Value column) { columns[tap] = column; });
+      extract(values, [&](size_t tap, Value column) { take(tap, column, columns[tap]); });
+    } else {
+      for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
+        const Value chosen = low_.chooses() ? loads_.tap(tile, taps, tap, indices) : no_value;
+        take(tap, loads_.tap(tile, taps, tap, values), chosen);
+      }
+    }
+    return Lowering::States{state};
+  };
+  return low_.reduce(at, dims, fresh, leaf, unroll_limit())[0];
+}
+
+// Kernels too long for straight-line code: loops over all taps; only for tiles inside the image.
+State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
+  at.windows.push_back(low_.usual_window(outer_));
+  reducer_.plan(1, nest_.full_taps());
+  const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
+  const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
+    const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, tap.input, part); };
+    return Lowering::States{reducer_.accumulate(states[0], loads_.tap(tile, taps, 0, values), tap.offset)};
+  };
+  return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
+}
+
+// ----------------------------------------------------------------------------------------------- what is stored
+
+// Offset of each lane's first tap inside the image.
+std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& taps) const {
+  std::vector<int64_t> first = no_offsets(tile);
+  for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+    const Window window = dim_.window(tile.begin + static_cast<int64_t>(lane));
+    if (window.taps == 0) continue;
+    const int64_t skipped = (window.first - taps.windows[lane].first) / window.step;
+    first[lane] = skipped * low_.index_step(outer_);
+  }
+  return first;
+}
+
+Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
+  Lanes lanes = Lanes::channels(tile.lanes);
+  lanes.are_columns = true;
+  std::vector<int64_t> empty = no_offsets(tile);
+  for (int64_t lane = 0; lane < tile.valid; ++lane) {
+    const size_t i = static_cast<size_t>(lane);
+    const Window window = dim_.window(tile.begin + lane);
+    lanes.divisor_taps[i] = divisor_taps(nest_, window);
+    empty[i] = window.taps == 0;
+  }
+  if (std::find(empty.begin(), empty.end(), 1) != empty.end()) lanes.empty = std::move(empty);
+  if (tile.valid < tile.lanes) {
+    lanes.stored = no_offsets(tile);
+    std::fill_n(lanes.stored.begin(), tile.valid, 1);
+  }
+  if (nest_.indices) place_indices(lanes, tile, taps, iv, loop);
+  return lanes;
+}
+
+// What the columns add to the indices: the origins of their windows, or backward they themselves.
+void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
+  const int64_t weight = low_.index_rule().dims[outer_];
+  const bool of_window = low_.index_rule().of_window;
+  if (of_window && !backward_) return;
+  const int64_t origin = of_window ? 0 : backward_ ? tile.begin : taps.origin;
+  const int64_t step = of_window ? 0 : backward_ ? loop.outputs : loop.inputs;
+  lanes.origin = b_.iconst(origin * weight);
+  if (iv != no_value) lanes.origin = b_.iadd(lanes.origin, b_.imul(iv, b_.iconst(step * weight)));
+  lanes.ramp = no_offsets(tile);
+  for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+    const Window& window = taps.windows[lane];
+    const int64_t place = of_window   ? window.first_tap
+                          : backward_ ? static_cast<int64_t>(lane)
+                                      : window.first - origin;
+    lanes.ramp[lane] = place * weight;
+  }
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,45 @@
+#include "ir/schedules/row_reduction.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+// Shorter windows are reduced tap by tap in as few steps.
+constexpr int64_t shortest_shared = 5;
+
+bool shares_columns(const NestDim& dim, const Tile& tile) {
+  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel >= shortest_shared &&
+         tile.lanes > 1;
+}
+
+}  // namespace
+
+PlacedLanes::Style shuffle_style(int shuffled_bytes) {
+  return shuffled_bytes < 2 ? PlacedLanes::Style::group : PlacedLanes::Style::cover;
+}
+
+RowReduction::RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer,
+                           bool overrun)
+    : lanes_(tile.lanes) {
+  if (overrun && shares_columns(dim, tile)) {
+    windows_.emplace(tile.lanes, dim.kernel, reducer.is_idempotent());
+    for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
+  } else {
+    placed_.emplace(taps.lists, shuffle_style(reducer.working_bytes()));
+  }
+}
+
+State RowReduction::reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
+                           const Present& present) const {
+  if (windows_)
+    return {windows_->reduce(builder, vectors, [&](Value earlier, Value later) {
+      return reducer.value(reducer.combine({earlier}, {later}));
+    })};
+  State result;
+  placed_->extract(builder, vectors, [&](size_t tap, Value column) {
+    result = reducer.combine(result, {present(tap, column)});
+  });
+  return result;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,44 @@
+// RowReduction: how the windows of a tile come from contiguous vectors of its row, which the outer dimensions
+// may have been reduced on before: which vectors to load, and the steps that are left.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedules/column_windows.h"
+#include "ir/schedules/placed_lanes.h"
+#include "ir/schedules/row_tiles.h"
+
+namespace pooljit::ir {
+
+// Bytes shuffle well only in regular patterns. (Lanes of 2 bytes: the vector that `cover` saves is worth more
+// than its irregular shuffle costs.)
+PlacedLanes::Style shuffle_style(int shuffled_bytes);
+
+class RowReduction {
+ public:
+  // taps: some tap of some lane. overrun: vectors may stretch past the last column that is needed.
+  RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer, bool overrun);
+
+  // Vectors of `width` columns; where each begins, from the tile's origin on.
+  const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }
+  int width() const { return windows_ ? lanes_ : placed_->width(); }
+
+  // True if the next tile's vectors are this one's, but for the first.
+  bool slides() const { return windows_.has_value(); }
+
+  // present: x in the lanes whose windows have that tap.
+  using Present = std::function<Value(size_t tap, Value x)>;
+  State reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
+               const Present& present) const;
+
+ private:
+  int lanes_;
+  std::vector<int64_t> starts_;
+  std::optional<ColumnWindows> windows_;
+  std::optional<PlacedLanes> placed_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,129 @@
+#include "ir/schedules/row_rules.h"
+
+#include <algorithm>
+
+#include "ir/schedules/family.h"
+#include "ir/schedules/lowering.h"
+#include "ir/schedules/rolling_outputs.h"
+
+namespace pooljit::ir {
+
+RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const Reducer& reducer)
+    : nest_(nest),
+      schedule_(schedule),
+      dim_(nest.dims.back()),
+      isa_(isa),
+      reducer_(reducer),
+      masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
+      row_(cut_row(dim_, {schedule.lanes, uniform(), schedule.tail, masks_, borders_from_table()})) {}
+
+bool RowRules::columns_adjacent(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  const auto adjacent = [](const View& view, int64_t extent) {
+    return view.channel_block == 1 && (view.strides.back() == 1 || extent == 1);
+  };
+  return adjacent(nest.input, dim.input) && adjacent(nest.output, dim.output) &&
+         (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
+}
+
+bool RowRules::is_short() const {
+  return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) && tile_count(row_) <= most_tiles;
+}
+
+bool RowRules::borders_from_table() const {
+  return dim_.kind == DimKind::pool &&
+         (dim_.kernel > unroll_columns || (!masks_ && dim_.kernel > static_border));
+}
+
+int64_t RowRules::overlappable() const {
+  const Interior inside = interior(dim_);
+  return can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns ? dim_.output
+                                                                     : inside.end - inside.begin;
+}
+
+// The outputs of a row with whole windows whose taps, backward of an average, all have the usual divisor.
+Interior RowRules::uniform() const {
+  Interior inside = interior(dim_);
+  if (!nest_.is_backward() || nest_.reduction != Reduction::avg || nest_.divisor_override) return inside;
+  const NestDim forward = forward_of(dim_);
+  const int64_t usual = usual_divisor(nest_, forward);
+  const auto is_uniform = [&](int64_t output) {
+    const Window window = dim_.window(output);
+    for (int64_t tap = 0; tap < window.taps; ++tap)
+      if (divisor_taps(nest_, forward.window(window.first + tap * window.step)) != usual) return false;
+    return true;
+  };
+  // Divisors differ near the ends of the forward's output only, but for adaptive windows.
+  while (inside.begin < inside.end && !is_uniform(inside.begin)) ++inside.begin;
+  while (inside.begin < inside.end && !is_uniform(inside.end - 1)) --inside.end;
+  if (dim_.kind == DimKind::gather) return inside;
+  for (int64_t output = inside.begin; output < inside.end; ++output)
+    if (!is_uniform(output)) return {};
+  return inside;
+}
+
+int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, reducer_); }
+
+// Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
+// of the rest.
+size_t RowRules::most_vectors() const {
+  return static_cast<size_t>(nest_.indices ? registers() / 4 : registers() * 3 / 8);
+}
+
+// True if straight-line code may take the taps of a row one by one.
+bool RowRules::has_short_rows() const {
+  return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns;
+}
+
+RowReduction RowRules::reduction(const Tile& tile, const TileTaps& taps) const {
+  return {dim_, tile, taps, reducer_, masks_};
+}
+
+bool RowRules::holds(const Tile& tile, const TileTaps& taps) const {
+  return has_short_rows() && (taps.lists.empty() || reduction(tile, taps).starts().size() <= most_vectors());
+}
+
+bool RowRules::holds_as_loaded(const Tile& tile, const TileTaps& taps) const {
+  if (!has_short_rows() || tile.lanes == 1) return false;
+  const PlacedLanes plan(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
+  return plan.starts().size() <= most_vectors();
+}
+
+// True for all tiles of as many lanes as the schedule says; others may fall back.
+bool RowRules::whole_tiles(Holds holds) const {
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles)
+      if (tile.lanes == schedule_.lanes && !(this->*holds)(tile, tile_taps(dim_, tile))) return false;
+  return true;
+}
+
+bool RowRules::holds_whole_tiles() const { return whole_tiles(&RowRules::holds); }
+bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group); }
+
+bool RowRules::can_roll() const {
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
+  const size_t rolled = nest_.dims.size() - 2;
+  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(nest_, rolled))
+    return false;
+  const size_t vectors = RollingOutputs::vectors(nest_, rolled, reducer_.is_idempotent());
+  const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
+  return vectors + row_vectors + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::can_group() const {
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
+  const NestDim& rows = nest_.dims[nest_.dims.size() - 2];
+  const int64_t group = schedule_.unroll;
+  if (rows.kind != DimKind::pool || rows.dilation != 1 || ir::is_long(rows) || is_long()) return false;
+  // Some rows in common, and some whole group of whole windows.
+  const Interior inside = interior(rows);
+  return (group - 1) * rows.stride < rows.kernel && inside.begin + 2 * group - 1 <= inside.end;
+}
+
+bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {
+  if (!holds(tile, taps) || taps.lists.empty()) return false;
+  const size_t vectors = reduction(tile, taps).starts().size() * static_cast<size_t>(schedule_.unroll);
+  return vectors + 7 <= static_cast<size_t>(registers());
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,66 @@
+// RowRules: what the rows of a nest allow channels_first to do under a schedule. Its enumeration and its code
+// ask the same questions.
+#pragma once
+
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedule.h"
+#include "ir/schedules/row_reduction.h"
+#include "ir/schedules/row_tiles.h"
+
+namespace pooljit::ir {
+
+class RowRules {
+ public:
+  RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const Reducer& reducer);
+
+  // Columns that lie next to each other, of input, output and indices.
+  static bool columns_adjacent(const PoolNest& nest);
+
+  // Lanes outside the image can be masked off.
+  bool masks() const { return masks_; }
+  const std::vector<TileLoop>& row() const { return row_; }
+  // True if the straight-line code of a row has its bounds.
+  bool is_short() const;
+  // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
+  // done in loops.
+  bool borders_from_table() const;
+  bool is_long() const { return dim_.kind == DimKind::pool && dim_.kernel > unroll_columns; }
+  // Outputs of a row that vectors may cover; the others are done one by one.
+  int64_t overlappable() const;
+
+  RowReduction reduction(const Tile& tile, const TileTaps& taps) const;
+  // True if the vectors of one row's tile can be held at once; as elements of so many bytes.
+  bool holds(const Tile& tile, const TileTaps& taps) const;
+  bool holds_as_loaded(const Tile& tile, const TileTaps& taps) const;
+  bool holds_whole_tiles() const;
+  // order=rolling: a tile also holds the vectors of a row, its masks and some constants.
+  bool can_roll() const;
+  // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
+  bool can_group() const;
+  bool holds_group(const Tile& tile, const TileTaps& taps) const;
+  bool holds_groups() const;
+
+ private:
+  static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
+  static constexpr size_t most_tiles = 40;       // in the code of a row
+  static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
+
+  using Holds = bool (RowRules::*)(const Tile& tile, const TileTaps& taps) const;
+  bool whole_tiles(Holds holds) const;
+  bool has_short_rows() const;
+  Interior uniform() const;
+  int registers() const;
+  size_t most_vectors() const;
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const NestDim& dim_;  // along the row
+  Isa isa_;
+  const Reducer& reducer_;
+  bool masks_;
+  std::vector<TileLoop> row_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,95 @@
+#include "ir/schedules/tile_loads.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/schedules/placed_lanes.h"
+#include "ir/schedules/row_reduction.h"
+
+namespace pooljit::ir {
+
+bool TileLoads::any_lane(const Tile& tile, int64_t tap) const {
+  for (int64_t lane = 0; lane < tile.valid; ++lane) {
+    const Window window = dim_.whole_window(tile.begin + lane);
+    if (tap < window.taps && in_image(window.first + tap * window.step)) return true;
+  }
+  return false;
+}
+
+// Which elements start .. start + width - 1 are wanted, 0/1 each: not those outside the image or behind the
+// end. Empty: all.
+std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const {
+  std::vector<int64_t> wanted;
+  for (int64_t position = part.start; position < part.start + part.width; ++position)
+    wanted.push_back(position < part.end && (!tile.border || in_image(taps.origin + position)));
+  if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) wanted.clear();
+  return wanted;
+}
+
+Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {
+  const Type type = Type::vec(nest_.input.dtype, part.width);
+  const Address address = plus(row, part.start * bytes(type.dtype));
+  const std::vector<int64_t> lanes = wanted(tile, taps, part);
+  if (lanes.empty()) return b_.load(type, address);
+  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
+  return b_.load(type, address, b_.vmask(type.mask_of(), lanes), identity);
+}
+
+Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {
+  const Address address = plus(row, part.start * bytes(nest_.indices->dtype));
+  return low_.load_indices(address, part.width, wanted(tile, taps, part));
+}
+
+std::vector<Value> TileLoads::all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,
+                                  const Load& load) {
+  std::vector<Value> vectors;
+  for (const int64_t start : starts) vectors.push_back(load({offset + start, width, end}));
+  return vectors;
+}
+
+Value TileLoads::tap(const Tile& tile, const TileTaps& taps, size_t tap, const Load& load) {
+  PlacedLanes::List list = taps.lists[tap];
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const int64_t position : list)
+    if (position != PlacedLanes::anything) first = std::min(first, position);
+  int64_t end = 0;
+  for (size_t lane = 0; lane < list.size(); ++lane) {
+    if (list[lane] == PlacedLanes::anything) continue;
+    if (static_cast<int64_t>(lane) < tile.valid) end = std::max(end, list[lane] + 1);
+    list[lane] -= first;
+  }
+  const PlacedLanes plan({list}, shuffle_style(bytes(nest_.input.dtype)));
+  Value lanes = no_value;
+  plan.extract(b_, all(plan.starts(), plan.width(), first, end, load),
+               [&](size_t, Value value) { lanes = value; });
+  return lanes;
+}
+
+Value TileLoads::where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise) {
+  const std::vector<int64_t>& present = taps.present[tap];
+  if (present.empty()) return x;
+  return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, otherwise);
+}
+
+int64_t TileLoads::divisor_at(int64_t position) const {
+  const DimPlan& plan = low_.plan(nest_.dims.size() - 1);
+  if (plan.divisors.empty() || !in_image(position)) return plan.common_divisor;
+  return plan.divisors[static_cast<size_t>(position)];
+}
+
+std::vector<int64_t> TileLoads::divisors_from(int64_t position, int width) const {
+  std::vector<int64_t> divisors;
+  for (int lane = 0; lane < width; ++lane) divisors.push_back(divisor_at(position + lane));
+  return divisors;
+}
+
+std::vector<int64_t> TileLoads::divisors_at(const TileTaps& taps, size_t tap) const {
+  std::vector<int64_t> divisors;
+  for (const int64_t position : taps.lists[tap])
+    divisors.push_back(position == PlacedLanes::anything ? divisor_at(-1)
+                                                         : divisor_at(taps.origin + position));
+  return divisors;
+}
+
+}  // namespace pooljit::ir
