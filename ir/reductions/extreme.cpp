@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "ir/reductions/float_keys.h"
 #include "ir/reductions/half_extreme.h"
 #include "ir/reductions/stored.h"
 
@@ -43,7 +44,8 @@ class ExtremeReducer final : public Reducer {
         identity_(identity_bits(input_, extreme)),
         value_(compared_dtype(nest)),
         first_best_(is_half(input_) ? identity_bits(value_, extreme) : identity_),
-        offset_(bytes(value_) == 8 ? DType::i64 : DType::i32) {}
+        offset_(bytes(value_) == 8 ? DType::i64 : DType::i32),
+        keys_(builder, is_float(value_) ? value_ : DType::f32, extreme == Extreme::largest) {}
 
   int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), value_); }
   DType offset_dtype() const override { return offset_; }
@@ -103,6 +105,12 @@ class ExtremeReducer final : public Reducer {
     return b_.select(settled[1], nan, settled[0]);
   }
 
+  Value key(const State& state) override { return has_keys() ? keys_.key(value(state)) : value(state); }
+  Value join_keys(Value earlier, Value later) override {
+    return has_keys() ? b_.binary(better_, later, earlier) : better(later, earlier);
+  }
+  State from_key(Value key) override { return has_keys() ? State{keys_.value(key)} : State{key}; }
+
   Value finish(const State& state, const Divisor&) override {
     const Value found = nest_.indices ? state[0] : value(state);
     if (nest_.result_dtype() != input_) return stored(b_, nest_.result_dtype(), found);
@@ -113,6 +121,9 @@ class ExtremeReducer final : public Reducer {
 
  private:
   bool nan_wins() const { return is_float(input_) && nest_.nan == NanRule::propagate; }
+
+  // AVX2 compares no integers of 64 bits in one instruction.
+  bool has_keys() const { return nan_wins() && (b_.isa() != Isa::avx2 || bytes(value_) == 4); }
 
   // Deferred: the tap of the state that was not looked at.
   static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
@@ -174,6 +185,7 @@ class ExtremeReducer final : public Reducer {
   const DType value_;
   const int64_t first_best_;
   const DType offset_;
+  FloatKeys keys_;
   bool deferred_ = false;
 };
 

@@ -16,8 +16,16 @@
 namespace pooljit::ir {
 namespace {
 
-// Rows of outputs that may be done together.
-constexpr int groups[] = {8, 4, 3, 2};
+// Rows of outputs that may be done together, best first.
+constexpr int groups[] = {4, 3, 2, 8};
+// Rolling walks down a plane, one vector wide; planes larger than this are walked row by row.
+constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
+
+int64_t plane_bytes(const PoolNest& nest) {
+  int64_t elements = 1;
+  for (const NestDim& dim : nest.dims) elements *= dim.input;
+  return elements * bytes(nest.input.dtype);
+}
 
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes) {
   if (!RowRules::columns_adjacent(nest)) return {};
@@ -43,16 +51,22 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
       add_tail(Tail::overlap);
     add_tail(Tail::split);
   };
-  // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
-  const bool any_order = (*reducer)->any_order();
-  if (any_order && dim.stride == 1) add(Order::rolling);
-  if (any_order) add(Order::rows_first);
-  for (const int rows : groups) {
-    schedule.unroll = rows;
-    if (any_order) add(Order::rows_first);
+  const auto add_groups = [&] {
+    for (const int rows : groups) {
+      schedule.unroll = rows;
+      add(Order::rows_first);
+    }
+    schedule.unroll = 1;
+  };
+  if ((*reducer)->any_order()) {
+    // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
+    const bool rolls = dim.stride == 1, large = plane_bytes(nest) > rolling_plane_bytes;
+    if (rolls && large) add_groups();
+    if (rolls) add(Order::rolling);
+    add(Order::rows_first);
+    if (!rolls || !large) add_groups();
+    if (!rolls) add(Order::rolling);
   }
-  schedule.unroll = 1;
-  if (any_order && dim.stride > 1) add(Order::rolling);
   add(Order::row_major);
   return found;
 }

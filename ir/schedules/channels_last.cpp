@@ -151,24 +151,29 @@ class ChannelsLast {
     }
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
+    const bool keyed = nest_.dims[last].kernel >= RollingOutputs::least_keyed;
     const auto values = [&](const Lowering::States& states) {
       RollingOutputs::Column column;
-      for (const State& state : states) column.push_back(reducer_.value(state));
+      for (const State& state : states)
+        column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));
       return column;
     };
-    RollingOutputs(nest_, last, b_, reducer_, low_)
-        .emit(
-            cursor, values(fresh(side)),
-            [&](const Address& input) {
-              Cursor at = cursor;
-              at.input = input;
-              return values(reduce(at, last, side));
-            },
-            [&](const Cursor& at, const RollingOutputs::Column& column) {
-              Lowering::States states;
-              for (Value value : column) states.push_back({value});
-              store(at, states, side);
-            });
+    const auto join = [&](Value earlier, Value later) {
+      return keyed ? reducer_.join_keys(earlier, later)
+                   : reducer_.value(reducer_.combine({earlier}, {later}));
+    };
+    const auto load = [&](const Address& input) {
+      Cursor at = cursor;
+      at.input = input;
+      return values(reduce(at, last, side));
+    };
+    const auto store_column = [&](const Cursor& at, const RollingOutputs::Column& column) {
+      Lowering::States states;
+      for (const Value value : column) states.push_back(keyed ? reducer_.from_key(value) : State{value});
+      store(at, states, side);
+    };
+    RollingOutputs(nest_, last, b_, reducer_, low_, join)
+        .emit(cursor, values(fresh(side)), load, store_column);
   }
 
   Lowering::States fresh(const std::vector<Slice>& side) {

@@ -1,6 +1,7 @@
 #include "ir/schedules/rolling_outputs.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace pooljit::ir {
 
@@ -26,15 +27,15 @@ Interior inside(const NestDim& dim) {
 
 }  // namespace
 
-RollingOutputs::RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, Reducer& reducer,
-                               Lowering& lowering)
+RollingOutputs::RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer,
+                               Lowering& lowering, RollingWindow::Combine join)
     : nest_(nest),
       number_(dim),
       dim_(nest.dims[dim]),
       b_(builder),
-      reducer_(reducer),
       low_(lowering),
-      window_(dim_.kernel, dim_.stride, reducer.is_idempotent()) {
+      window_(dim_.kernel, dim_.stride, reducer.is_idempotent()),
+      join_(std::move(join)) {
   std::vector<int64_t> divisors;
   for (int64_t output = 0; output < dim_.output; ++output)
     divisors.push_back(divisor_taps(nest, dim_.window(output)));
@@ -61,10 +62,6 @@ int64_t RollingOutputs::newest(int64_t output) const {
   return output * dim_.stride - dim_.pad_begin + dim_.kernel - dim_.stride;
 }
 
-Value RollingOutputs::combine(Value earlier, Value later) {
-  return reducer_.value(reducer_.combine({earlier}, {later}));
-}
-
 void RollingOutputs::emit(const Cursor& cursor, const Column& nothing, const Load& load, const Store& store) {
   Walk walk{cursor, nothing, load, store};
   fill(walk);
@@ -89,8 +86,7 @@ void RollingOutputs::fill(Walk& walk) {
     for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
   }
   for (const std::vector<Value>& vector : known)
-    walk.held.push_back(
-        window_.begin(vector, [&](Value earlier, Value later) { return combine(earlier, later); }));
+    walk.held.push_back(window_.begin(vector, join_));
 }
 
 // Outputs begin .. end-1 that need no check, as far as they fill iterations; returns the first that is left.
@@ -145,8 +141,7 @@ RollingOutputs::Column RollingOutputs::advance(Walk& walk, const std::vector<Col
   for (size_t vector = 0; vector < walk.held.size(); ++vector) {
     std::vector<Value> mine;
     for (const Column& column : fresh) mine.push_back(column[vector]);
-    const Value window = window_.advance(walk.held[vector], mine,
-                                         [&](Value earlier, Value later) { return combine(earlier, later); });
+    const Value window = window_.advance(walk.held[vector], mine, join_);
     windows.push_back(window == no_value ? walk.nothing[vector] : window);
   }
   return windows;

@@ -17,7 +17,12 @@ class RollingOutputs {
   using Load = std::function<Column(const Address& input)>;
   using Store = std::function<void(const Cursor&, const Column&)>;
 
-  RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, Reducer& reducer, Lowering& lowering);
+  // join: reduces two columns, or what was made of them.
+  RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer, Lowering& lowering,
+                 RollingWindow::Combine join);
+
+  // Shorter windows have too few joins for keys to pay (Reducer::key).
+  static constexpr int64_t least_keyed = 7;
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const PoolNest& nest, size_t dim);
@@ -44,15 +49,14 @@ class RollingOutputs {
   int64_t loop(Walk& walk, int64_t begin, int64_t end);
   Column advance(Walk& walk, const std::vector<Column>& fresh);
   Value divisor(int64_t output, Value iv, int64_t outputs_per_iteration);
-  Value combine(Value earlier, Value later);
 
   const PoolNest& nest_;
   const size_t number_;
   const NestDim& dim_;
   Builder& b_;
-  Reducer& reducer_;
   Lowering& low_;
   const RollingWindow window_;
+  const RollingWindow::Combine join_;
   int table_ = -1;  // of divisors, where they differ
 };
 

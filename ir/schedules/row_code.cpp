@@ -153,13 +153,13 @@ int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   Values held;  // all rows of the first place, then of the next
   for (int64_t place = 0; place + 1 < places; ++place) {
     const Cursor first = at_tile(cursor, tiles, tile, taps, no_value);
-    const std::vector<Value> column = reduce_group_columns(first, tile, taps, part(place));
+    const std::vector<Value> column = reduce_group_columns(first, plan, tile, taps, part(place));
     held.insert(held.end(), column.begin(), column.end());
   }
   const Builder::Loop loop = b_.begin_loop(b_.iconst(count), held);
   const Cursor here = at_tile(cursor, tiles, tile, taps, loop.iv);
   Values columns = loop.carried;
-  const std::vector<Value> fresh = reduce_group_columns(here, tile, taps, part(places - 1));
+  const std::vector<Value> fresh = reduce_group_columns(here, plan, tile, taps, part(places - 1));
   columns.insert(columns.end(), fresh.begin(), fresh.end());
   store_group(here, plan, columns, stored_lanes(tile, taps, loop.iv, tiles));
   b_.end_loop({columns.begin() + schedule_.unroll, columns.end()});
@@ -190,7 +190,7 @@ void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps
   const RowReduction plan = rules_.reduction(tile, taps);
   Values columns;
   for (const int64_t start : plan.starts()) {
-    const std::vector<Value> more = reduce_group_columns(cursor, tile, taps, {start, plan.width(), taps.end});
+    const std::vector<Value> more = reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
     columns.insert(columns.end(), more.begin(), more.end());
   }
   store_group(cursor, plan, columns, lanes);
@@ -211,8 +211,8 @@ void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const 
 
 // One vector of columns for each row of a group. What all windows have in common grows downwards row by row;
 // what lies above it is added upwards, from the last row of the group to the first.
-std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
-                                                 const RowPart& part) {
+std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
+                                                 const TileTaps& taps, const RowPart& part) {
   const NestDim& down = nest_.dims[rows()];
   const int64_t last = schedule_.unroll - 1, shared = down.kernel - last * down.stride;
   const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
@@ -225,11 +225,9 @@ std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Til
     at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * first));
     at.windows[rows()].taps = b_.iconst(count);
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
-    return reducer_.value(low_.reduce(at, outer_, {nothing}, leaf, unroll_limit())[0]);
+    return plan.column(reducer_, low_.reduce(at, outer_, {nothing}, leaf, unroll_limit())[0]);
   };
-  const auto join = [&](Value earlier, Value later) {
-    return reducer_.value(reducer_.combine({earlier}, {later}));
-  };
+  const auto join = [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); };
   Value below = rows_from(last * down.stride, shared);
   std::vector<Value> above(static_cast<size_t>(last), no_value);
   for (int64_t row = last - 1; row >= 0; --row) {
@@ -245,17 +243,38 @@ std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Til
 }
 
 void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
+  reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
+  const State none = reducer_.start(no_offsets(tile));
+  if (!rules_.rolls_by_keys(tile, taps)) {
+    const auto row = [&](const Cursor& at) {
+      return reducer_.value(reduce_row_major(at, tile, taps, rows()));
+    };
+    const auto join = [&](Value earlier, Value later) {
+      return reducer_.value(reducer_.combine({earlier}, {later}));
+    };
+    return roll_rows(cursor, lanes, reducer_.value(none), row, join, [](Value x) { return State{x}; });
+  }
+  const RowReduction plan = rules_.reduction(tile, taps);
+  const auto row = [&](const Cursor& at) {
+    return plan.windows(b_, reducer_, reduce_columns(at, tile, taps, plan, rows()));
+  };
+  const auto join = [&](Value earlier, Value later) { return reducer_.join_keys(earlier, later); };
+  roll_rows(cursor, lanes, reducer_.key(none), row, join, [&](Value key) { return reducer_.from_key(key); });
+}
+
+// row: the windows of one input row; nothing: those of a row outside the image.
+void RowCode::roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
+                        const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
+                        const std::function<State(Value)>& state_of) {
   const auto load = [&](const Address& input) {
     Cursor at = cursor;
     at.input = input;
-    return RollingOutputs::Column{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
+    return RollingOutputs::Column{row(at)};
   };
   const auto store = [&](const Cursor& at, const RollingOutputs::Column& column) {
-    low_.store(at, {column[0]}, lanes);
+    low_.store(at, state_of(column[0]), lanes);
   };
-  reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
-  const Value nothing = reducer_.value(reducer_.start(no_offsets(tile)));
-  RollingOutputs(nest_, rows(), b_, reducer_, low_).emit(cursor, {nothing}, load, store);
+  RollingOutputs(nest_, rows(), b_, reducer_, low_, join).emit(cursor, {nothing}, load, store);
 }
 
 State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
@@ -269,11 +288,20 @@ State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& t
 
 State RowCode::reduce_rows_first(const Cursor& at, const Tile& tile, const TileTaps& taps) {
   const RowReduction plan = rules_.reduction(tile, taps);
-  reducer_.plan(plan.starts().size(), nest_.full_taps() / dim_.most_taps());
-  const State nothing = reducer_.start(no_offsets(tile));
-  const State fresh_vector =
-      plan.width() == tile.lanes ? nothing : reducer_.start(std::vector<int64_t>(size_t(plan.width()), 0));
-  const Lowering::States fresh(plan.starts().size(), fresh_vector);
+  const std::vector<Value> vectors = reduce_columns(at, tile, taps, plan, outer_);
+  const Value nothing = reducer_.start(no_offsets(tile))[0];
+  return plan.reduce(b_, reducer_, vectors,
+                     [&](size_t tap, Value x) { return loads_.where_present(taps, tap, x, nothing); });
+}
+
+// Each of the plan's vectors over the taps of dims [0, dims).
+std::vector<Value> RowCode::reduce_columns(const Cursor& at, const Tile& tile, const TileTaps& taps,
+                                           const RowReduction& plan, size_t dims) {
+  int64_t rows_taken = 1;
+  for (size_t i = 0; i < dims; ++i) rows_taken *= nest_.dims[i].most_taps();
+  reducer_.plan(plan.starts().size(), rows_taken);
+  const Lowering::States fresh(plan.starts().size(),
+                               reducer_.start(std::vector<int64_t>(static_cast<size_t>(plan.width()), 0)));
   const auto leaf = [&](Lowering::States states, const TapAt& row) {
     for (size_t i = 0; i < states.size(); ++i) {
       const RowPart part{plan.starts()[i], plan.width(), taps.end};
@@ -284,11 +312,10 @@ State RowCode::reduce_rows_first(const Cursor& at, const Tile& tile, const TileT
     }
     return states;
   };
-  const Lowering::States rows = low_.reduce(at, outer_, fresh, leaf, unroll_limit());
   std::vector<Value> vectors;
-  for (const State& state : rows) vectors.push_back(reducer_.value(state));
-  const auto present = [&](size_t tap, Value x) { return loads_.where_present(taps, tap, x, nothing[0]); };
-  return plan.reduce(b_, reducer_, vectors, present);
+  for (const State& state : low_.reduce(at, dims, fresh, leaf, unroll_limit()))
+    vectors.push_back(plan.column(reducer_, state));
+  return vectors;
 }
 
 // Over the taps of dims [0, dims) and of the row.

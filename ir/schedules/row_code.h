@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/schedules/lowering.h"
+#include "ir/schedules/rolling_window.h"
 #include "ir/schedules/row_rules.h"
 #include "ir/schedules/tile_loads.h"
 
@@ -28,14 +29,19 @@ class RowCode {
   // One tile.
   void group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
   void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
+  void roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
+                 const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
+                 const std::function<State(Value)>& state_of);
   State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
   State reduce_rows_first(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  std::vector<Value> reduce_columns(const Cursor& at, const Tile& tile, const TileTaps& taps,
+                                    const RowReduction& plan, size_t dims);
   State reduce_row_major(const Cursor& cursor, const Tile& tile, const TileTaps& taps, size_t dims);
   State reduce_long(Cursor cursor, const Tile& tile, const TileTaps& taps);
   void store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns, const Lanes& lanes);
   Cursor row_of_group(const Cursor& cursor, int64_t number) const;
-  std::vector<Value> reduce_group_columns(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
-                                          const RowPart& part);
+  std::vector<Value> reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
+                                          const TileTaps& taps, const RowPart& part);
 
   // What is stored of a tile.
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);

@@ -29,12 +29,22 @@ RowReduction::RowReduction(const NestDim& dim, const Tile& tile, const TileTaps&
   }
 }
 
+Value RowReduction::column(Reducer& reducer, const State& state) const {
+  return windows_ ? reducer.key(state) : reducer.value(state);
+}
+
+Value RowReduction::join(Reducer& reducer, Value earlier, Value later) const {
+  return windows_ ? reducer.join_keys(earlier, later) : reducer.value(reducer.combine({earlier}, {later}));
+}
+
+Value RowReduction::windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const {
+  return windows_->reduce(
+      builder, vectors, [&](Value earlier, Value later) { return reducer.join_keys(earlier, later); });
+}
+
 State RowReduction::reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
                            const Present& present) const {
-  if (windows_)
-    return {windows_->reduce(builder, vectors, [&](Value earlier, Value later) {
-      return reducer.value(reducer.combine({earlier}, {later}));
-    })};
+  if (windows_) return reducer.from_key(windows(builder, reducer, vectors));
   State result;
   placed_->extract(builder, vectors, [&](size_t tap, Value column) {
     result = reducer.combine(result, {present(tap, column)});

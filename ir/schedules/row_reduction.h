@@ -29,6 +29,13 @@ class RowReduction {
   // True if the next tile's vectors are this one's, but for the first.
   bool slides() const { return windows_.has_value(); }
 
+  // The form of vectors that reduce() takes, and the reduction of two of them.
+  Value column(Reducer& reducer, const State& state) const;
+  Value join(Reducer& reducer, Value earlier, Value later) const;
+
+  // Where they slide: the windows in that form.
+  Value windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const;
+
   // present: x in the lanes whose windows have that tap.
   using Present = std::function<Value(size_t tap, Value x)>;
   State reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,

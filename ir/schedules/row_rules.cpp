@@ -105,9 +105,19 @@ bool RowRules::can_roll() const {
   const size_t rolled = nest_.dims.size() - 2;
   if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(nest_, rolled))
     return false;
-  const size_t vectors = RollingOutputs::vectors(nest_, rolled, reducer_.is_idempotent());
   const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
-  return vectors + row_vectors + 5 <= static_cast<size_t>(registers());
+  return rolling_vectors() + row_vectors + 5 <= static_cast<size_t>(registers());
+}
+
+size_t RowRules::rolling_vectors() const {
+  return RollingOutputs::vectors(nest_, nest_.dims.size() - 2, reducer_.is_idempotent());
+}
+
+bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
+  if (dim_.kernel < RollingOutputs::least_keyed || taps.lists.empty() || !has_short_rows()) return false;
+  const RowReduction plan = reduction(tile, taps);
+  return plan.slides() &&
+         rolling_vectors() + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
 bool RowRules::can_group() const {

@@ -37,6 +37,8 @@ class RowRules {
   bool holds_whole_tiles() const;
   // order=rolling: a tile also holds the vectors of a row, its masks and some constants.
   bool can_roll() const;
+  // ... in the form whose reduction costs least.
+  bool rolls_by_keys(const Tile& tile, const TileTaps& taps) const;
   // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
   bool can_group() const;
   bool holds_group(const Tile& tile, const TileTaps& taps) const;
@@ -52,6 +54,7 @@ class RowRules {
   bool has_short_rows() const;
   Interior uniform() const;
   int registers() const;
+  size_t rolling_vectors() const;
   size_t most_vectors() const;
 
   const PoolNest& nest_;
