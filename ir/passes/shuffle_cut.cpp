@@ -36,6 +36,7 @@ class Cut {
       return cut_shuffle(b_, concat(b_, a_, second_), no_value, list_);
     if (result_bytes() > type_.vector_bytes() && !two()) return by_halves();
     if (result_bytes() < 4) return padded();
+    if (const auto cut = moved_down()) return *cut;
     if (widest_units(type_, list_).width >= 4) return wide_two();
     if (const auto cut = by_quads()) return *cut;
     return b_.isa() == Isa::avx512 ? by_words() : two() ? each_then_blend() : across_lanes();
@@ -82,6 +83,27 @@ class Cut {
     List more = list_;
     more.resize(static_cast<size_t>(per(4)), list_.back());
     return b_.shuffle(cut_shuffle(b_, a_, second_, more), no_value, range(0, size()));
+  }
+
+  // The concatenation of two operands from some place on: two moves of whole lanes, which many such places
+  // share, then one inside the lanes.
+  std::optional<Value> moved_down() {
+    const int64_t per_lane = per(lane_bytes);
+    if (!two() || result_bytes() != type_.vector_bytes() || elements() <= per_lane) return std::nullopt;
+    for (int64_t i = 1; i < size(); ++i)
+      if (at(i) != at(0) + i) return std::nullopt;
+    const int64_t lane = at(0) / per_lane * per_lane;
+    const auto from = [&](int64_t begin) {
+      return cut_shuffle(b_, a_, second_, range(begin, begin + elements()));
+    };
+    const Value low = from(lane), high = from(lane + per_lane);
+    List in_lane;
+    for (int64_t i = 0; i < size(); ++i) {
+      const int64_t place = i % per_lane + at(0) - lane;
+      const int64_t element = i - i % per_lane + place % per_lane;
+      in_lane.push_back(place < per_lane ? element : elements() + element);
+    }
+    return b_.shuffle(low, high, in_lane);
   }
 
   // Two operands, units of 4 bytes at least, no two-source permute.

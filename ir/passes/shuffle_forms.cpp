@@ -183,6 +183,20 @@ Form align(const List& list) {
   return ShuffleForm{Move::align, width, first * units.width / width};
 }
 
+Form align_in_lane(const List& list) {
+  const Units units = list.widest.width > 8 ? list.at(8) : list.widest;
+  const int first = units.at[0], per_lane = units.per_lane();
+  if (units.source_bytes() != units.register_bytes() || units.result_bytes() != units.source_bytes() ||
+      first >= per_lane)
+    return {};
+  for (int i = 0; i < units.count; ++i) {
+    const int lane = i / per_lane, place = i % per_lane + first;
+    const int unit = lane * per_lane + place % per_lane;
+    if (units.operand(i) != place / per_lane || units.unit(i) != unit) return {};
+  }
+  return ShuffleForm{Move::align_in_lane, 1, first * units.width};
+}
+
 Form permute_two(const List& list) {
   if (list.isa != Isa::avx512) return {};
   for (int width : {8, 4, 2})
@@ -195,7 +209,8 @@ using Pattern = Form (*)(const List&);
 // Cheapest first.
 constexpr Pattern one_source[] = {low,    part,          splat,  shift_down, dwords_in_lane,
                                   qwords, bytes_in_lane, permute};
-constexpr Pattern two_sources[] = {unpack, insert, blend, shuffle_two, lanes, align, permute_two};
+constexpr Pattern two_sources[] = {unpack, insert, blend,         shuffle_two,
+                                   lanes,  align,  align_in_lane, permute_two};
 
 }  // namespace
 

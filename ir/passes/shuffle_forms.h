@@ -29,6 +29,7 @@ enum class Move : uint8_t {
   shuffle_two,     // per lane, the lower half from a, the upper half from b; imm as vshufps / vshufpd has it
   lanes,           // imm as vperm2i128 has it
   align,           // the concatenation of a and b, from unit imm on
+  align_in_lane,   // the same in each lane by itself
   blend,           // each unit from a or b, at its own place; bit i of imm: unit i from b
 };
 

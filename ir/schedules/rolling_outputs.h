@@ -22,7 +22,7 @@ class RollingOutputs {
                  RollingWindow::Combine join);
 
   // Shorter windows have too few joins for keys to pay (Reducer::key).
-  static constexpr int64_t least_keyed = 7;
+  static constexpr int64_t least_keyed = 5;
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const PoolNest& nest, size_t dim);

@@ -114,7 +114,9 @@ size_t RowRules::rolling_vectors() const {
 }
 
 bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
-  if (dim_.kernel < RollingOutputs::least_keyed || taps.lists.empty() || !has_short_rows()) return false;
+  // Bytes move in more steps.
+  const int64_t least = RollingOutputs::least_keyed + (reducer_.working_bytes() == 1 ? 2 : 0);
+  if (dim_.kernel < least || taps.lists.empty() || !has_short_rows()) return false;
   const RowReduction plan = reduction(tile, taps);
   return plan.slides() &&
          rolling_vectors() + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());

@@ -111,6 +111,8 @@ void Emitter::shuffle_two(const Inst& inst, const ShuffleForm& form, int bytes) 
     case Move::align:  // the upper operand comes first
       if (form.width == 1) return a_.vpalignr(to, b.reg(), a, imm);
       return form.width == 4 ? a_.valignd(to, b.reg(), a, imm) : a_.valignq(to, b.reg(), a, imm);
+    case Move::align_in_lane:
+      return a_.vpalignr(to, b.reg(), a, imm);
     case Move::permute_two:
       index_register_in(to);
       return find(form)(a_, to, a, b);
