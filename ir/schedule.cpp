@@ -114,7 +114,7 @@ std::vector<Schedule> schedule_space(Isa isa) {
   std::vector<Schedule> space;
   for (const FamilyInfo* family : families)
     for (int lanes = info(isa).vector_bytes; lanes >= 1; lanes /= 2)
-      for (const int unroll : {1, 2, 4, 8})
+      for (const int unroll : {1, 2, 3, 4, 8})
         for (const Order order : {Order::rolling, Order::rows_first, Order::row_major})
           for (const Taps taps : {Taps::unroll, Taps::loop})
             for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split})

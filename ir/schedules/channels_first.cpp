@@ -7,9 +7,10 @@
 // come from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
-// once per tile; with unroll=R it does so for R rows of outputs together, which share the input rows that they
-// have in common. row_major takes every tap in its place, which indices and `zeros=first` need. order=rolling
-// walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs share that.
+// once per tile; with unroll=R it does so for R rows of outputs together, which share the input rows that
+// they have in common. row_major takes every tap in its place, which indices and `zeros=first` need.
+// order=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
+// share that.
 #include "ir/schedules/family.h"
 #include "ir/schedules/row_code.h"
 
@@ -99,10 +100,11 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
   }
   if (schedule.unroll > 1 &&
       !(schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups()))
-    return unsupported("schedule.unroll",
-                       "rows of outputs are done together rows_first, where dense windows have rows in common and "
-                       "the registers hold them",
-                       "use unroll=1");
+    return unsupported(
+        "schedule.unroll",
+        "rows of outputs are done together rows_first, where dense windows have rows in common and "
+        "the registers hold them",
+        "use unroll=1");
   if (schedule.tail == Tail::overlap && rules.overlappable() < schedule.lanes)
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes",

@@ -154,8 +154,7 @@ class ChannelsLast {
     const bool keyed = nest_.dims[last].kernel >= RollingOutputs::least_keyed;
     const auto values = [&](const Lowering::States& states) {
       RollingOutputs::Column column;
-      for (const State& state : states)
-        column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));
+      for (const State& state : states) column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));
       return column;
     };
     const auto join = [&](Value earlier, Value later) {

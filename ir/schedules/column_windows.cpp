@@ -29,18 +29,17 @@ ColumnWindows::ColumnWindows(int lanes, int64_t kernel, Split split)
   }
 }
 
-int64_t ColumnWindows::vectors_at(int64_t length) const {
-  return (needed_.at(length) + lanes_ - 1) / lanes_;
-}
+int64_t ColumnWindows::vectors_at(int64_t length) const { return (needed_.at(length) + lanes_ - 1) / lanes_; }
 
 int64_t ColumnWindows::vectors() const { return vectors_at(1); }
 
-// `lanes` positions from there on; what lies behind the level's last vector is anything.
+// `lanes` positions from there on. What lies behind the level's last vector is anything: lanes of another
+// vector keep the shuffle a plain move.
 Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int64_t position) const {
   const auto first = static_cast<size_t>(position / lanes_);
   const int64_t shift = position % lanes_;
   if (shift == 0) return level[first];
-  const Value second = first + 1 < level.size() ? level[first + 1] : level[first];
+  const Value second = first + 1 < level.size() ? level[first + 1] : level.front();
   std::vector<int64_t> list;
   for (int64_t lane = 0; lane < lanes_; ++lane) list.push_back(shift + lane);
   return builder.shuffle(level[first], second, list);

@@ -20,8 +20,8 @@ class ColumnWindows {
   // kernel: at least 2.
   ColumnWindows(int lanes, int64_t kernel, bool idempotent);
 
-  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past the
-  // last column of any window: what lies there is not looked at.
+  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past
+  // the last column of any window: what lies there is not looked at.
   int64_t vectors() const;
   // Combinations, each with a shuffle at most.
   int64_t steps() const { return steps_; }

@@ -38,7 +38,8 @@ Lanes Lanes::channels(int count, std::vector<int64_t> stored) {
 }
 
 bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
-  return run.phases >= group && run.window.taps == usual_taps && divisor_taps(nest, run.window) == usual_divisor;
+  return run.phases >= group && run.window.taps == usual_taps &&
+         divisor_taps(nest, run.window) == usual_divisor;
 }
 
 namespace {

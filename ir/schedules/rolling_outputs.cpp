@@ -85,8 +85,7 @@ void RollingOutputs::fill(Walk& walk) {
             : Column(walk.nothing.size(), no_value);
     for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
   }
-  for (const std::vector<Value>& vector : known)
-    walk.held.push_back(window_.begin(vector, join_));
+  for (const std::vector<Value>& vector : known) walk.held.push_back(window_.begin(vector, join_));
 }
 
 // Outputs begin .. end-1 that need no check, as far as they fill iterations; returns the first that is left.

@@ -18,8 +18,8 @@ class RollingOutputs {
   using Store = std::function<void(const Cursor&, const Column&)>;
 
   // join: reduces two columns, or what was made of them.
-  RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer, Lowering& lowering,
-                 RollingWindow::Combine join);
+  RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer,
+                 Lowering& lowering, RollingWindow::Combine join);
 
   // Shorter windows have too few joins for keys to pay (Reducer::key).
   static constexpr int64_t least_keyed = 5;

@@ -190,7 +190,8 @@ void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps
   const RowReduction plan = rules_.reduction(tile, taps);
   Values columns;
   for (const int64_t start : plan.starts()) {
-    const std::vector<Value> more = reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
+    const std::vector<Value> more =
+        reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
     columns.insert(columns.end(), more.begin(), more.end());
   }
   store_group(cursor, plan, columns, lanes);
@@ -211,8 +212,9 @@ void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const 
 
 // One vector of columns for each row of a group. What all windows have in common grows downwards row by row;
 // what lies above it is added upwards, from the last row of the group to the first.
-std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
-                                                 const TileTaps& taps, const RowPart& part) {
+std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan,
+                                                 const Tile& tile, const TileTaps& taps,
+                                                 const RowPart& part) {
   const NestDim& down = nest_.dims[rows()];
   const int64_t last = schedule_.unroll - 1, shared = down.kernel - last * down.stride;
   const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
@@ -367,7 +369,8 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
   return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
 }
 
-// ----------------------------------------------------------------------------------------------- what is stored
+// ----------------------------------------------------------------------------------------------- what is
+// stored
 
 // Offset of each lane's first tap inside the image.
 std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& taps) const {
@@ -401,7 +404,8 @@ Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, co
 }
 
 // What the columns add to the indices: the origins of their windows, or backward they themselves.
-void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
+void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv,
+                            const TileLoop& loop) {
   const int64_t weight = low_.index_rule().dims[outer_];
   const bool of_window = low_.index_rule().of_window;
   if (of_window && !backward_) return;

@@ -38,8 +38,8 @@ Value RowReduction::join(Reducer& reducer, Value earlier, Value later) const {
 }
 
 Value RowReduction::windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const {
-  return windows_->reduce(
-      builder, vectors, [&](Value earlier, Value later) { return reducer.join_keys(earlier, later); });
+  return windows_->reduce(builder, vectors,
+                          [&](Value earlier, Value later) { return reducer.join_keys(earlier, later); });
 }
 
 State RowReduction::reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,

@@ -20,7 +20,8 @@ PlacedLanes::Style shuffle_style(int shuffled_bytes);
 class RowReduction {
  public:
   // taps: some tap of some lane. overrun: vectors may stretch past the last column that is needed.
-  RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer, bool overrun);
+  RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer,
+               bool overrun);
 
   // Vectors of `width` columns; where each begins, from the tile's origin on.
   const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }

@@ -141,11 +141,11 @@ class WindowRows {
     low_.store(cursor, {join_lanes(states)}, Lanes::channels(1));
   }
 
-  Lowering::States take_row(const Lowering::States& states, const Address& row,
-                            const Lowering::States& fresh, const std::vector<size_t>& state_of) {
+  Lowering::States take_row(const Lowering::States& states, const Address& row, const Lowering::States& fresh,
+                            const std::vector<size_t>& state_of) {
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
-    const bool joins = !states[0].empty() && reducer_.is_split() &&
-                       row_.slices.size() + size_t(row_.groups) > most_states;
+    const bool joins =
+        !states[0].empty() && reducer_.is_split() && row_.slices.size() + size_t(row_.groups) > most_states;
     Lowering::States taken = joins ? Lowering::States(states.size()) : states;
     if (row_.groups > 0) {
       if (taken[0].empty()) taken = fresh;

@@ -1,0 +1,99 @@
+// ColumnWindows and FloatKeys, by the interpreter: every window from exactly its columns, in no more steps
+// than one by one; keys in the order of floats, with NaN at the end where it wins.
+#include "ir/schedules/column_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "ir/interp/interpret.h"
+#include "ir/reductions/float_keys.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr int lanes = 8;
+
+// Runs a Program of float32 vectors.
+template <typename Body>
+std::vector<float> evaluate(const std::vector<float>& input, size_t outputs, const Body& body) {
+  Builder b("test", Isa::avx512);
+  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+  body(b, in, out);
+  b.ret();
+  std::vector<float> output(outputs);
+  const std::vector<uint64_t> args = {reinterpret_cast<uintptr_t>(input.data()),
+                                      reinterpret_cast<uintptr_t>(output.data())};
+  const auto size = [](const std::vector<float>& all) { return static_cast<int64_t>(all.size() * 4); };
+  const auto done = interpret(b.finish(), args, {{size(input), nullptr}, {size(output), nullptr}, {}});
+  EXPECT_TRUE(done) << to_string(done.error());
+  return output;
+}
+
+std::vector<float> windows(int64_t kernel, Op op, const std::vector<float>& columns) {
+  const ColumnWindows plan(lanes, kernel, op == Op::max);
+  EXPECT_LE(plan.steps(), kernel - 1);
+  return evaluate(columns, lanes, [&](Builder& b, Value in, Value out) {
+    std::vector<Value> vectors;
+    for (int64_t i = 0; i < plan.vectors(); ++i)
+      vectors.push_back(b.load(Type::vec(DType::f32, lanes), {in, {}, i * lanes * 4}));
+    const auto join = [&](Value earlier, Value later) { return b.binary(op, earlier, later); };
+    b.store({out, {}, 0}, plan.reduce(b, vectors, join));
+  });
+}
+
+TEST(ColumnWindows, EveryWindowIsReducedFromItsColumns) {
+  for (int64_t kernel = 2; kernel <= 40; ++kernel)
+    for (const Op op : {Op::max, Op::add}) {
+      const auto needed = static_cast<size_t>(lanes + kernel - 1);
+      std::vector<float> columns((needed + lanes - 1) / lanes * lanes, 1e30F);  // behind the last: anything
+      for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
+      const std::vector<float> found = windows(kernel, op, columns);
+      for (size_t lane = 0; lane < lanes; ++lane) {
+        const auto begin = columns.begin() + static_cast<std::ptrdiff_t>(lane);
+        const float expected = op == Op::max ? *std::max_element(begin, begin + kernel)
+                                             : std::accumulate(begin, begin + kernel, 0.F);
+        EXPECT_EQ(found[lane], expected) << "kernel " << kernel << ", lane " << lane;
+      }
+    }
+}
+
+TEST(ColumnWindows, StepsGrowWithTheLogarithm) {
+  EXPECT_EQ(ColumnWindows(16, 31, true).steps(), 12);
+  EXPECT_EQ(ColumnWindows(64, 31, true).steps(), 9);
+}
+
+TEST(FloatKeys, KeepTheOrderAndThePlaceOfNaN) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  // From the lowest to the highest.
+  const std::vector<float> ordered = {-inf, -1e38F, -1, -1e-45F, -0.F, 0.F, 1e-45F, 1};
+  for (const bool nans_above : {true, false})
+    for (const float special : {nan, -nan, inf})
+      for (const Op op : {Op::max, Op::min}) {
+        std::vector<float> input = ordered;
+        input.insert(input.end(), lanes, special);
+        const std::vector<float> found = evaluate(input, lanes, [&](Builder& b, Value in, Value out) {
+          FloatKeys keys(b, DType::f32, nans_above);
+          const auto key = [&](int64_t offset) {
+            return keys.key(b.load(Type::vec(DType::f32, lanes), {in, {}, offset}));
+          };
+          const Value numbers = key(0), others = key(lanes * 4);
+          b.store({out, {}, 0}, keys.value(b.binary(op, numbers, others)));
+        });
+        const bool wins = (op == Op::max) == (!std::isnan(special) || nans_above);
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          const float expected = wins ? special : ordered[lane];
+          if (std::isnan(expected))
+            EXPECT_TRUE(std::isnan(found[lane]));
+          else
+            EXPECT_EQ(std::bit_cast<uint32_t>(found[lane]), std::bit_cast<uint32_t>(expected)) << lane;
+        }
+      }
+}
+
+}  // namespace
+}  // namespace pooljit::ir
