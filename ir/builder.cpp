@@ -245,14 +245,6 @@ Value Builder::shuffle(Value a, Value b, std::vector<int64_t> lanes) {
   if (b != no_value) inst.args.push_back(b);
   const Type result = Type::vec(type(a).dtype, static_cast<int>(lanes.size()));
   inst.data = std::move(lanes);
-  constexpr int moment = 64;
-  int looked_at = 0;
-  for (auto before = program_.insts.rbegin(); before != program_.insts.rend() && looked_at < moment;
-       ++before, ++looked_at) {
-    if (before->op == Op::loop || before->op == Op::end) break;
-    if (before->op == Op::shuffle && before->args == inst.args && before->data == inst.data)
-      return before->results[0];
-  }
   return append(std::move(inst), result);
 }
 

@@ -56,7 +56,6 @@ class Builder {
   Value vconst(Type type, std::vector<int64_t> bits);
   Value vconst_splat(Type type, int64_t bits);
   Value splat(Type type, Value index);
-  // The same as a moment ago, since the last loop began or ended, is not made again.
   Value shuffle(Value a, Value b, std::vector<int64_t> lanes);
   Value vmask(Type mask_type, std::vector<int64_t> lanes);
   Value cmp(Predicate pred, Value a, Value b);

@@ -96,12 +96,12 @@ Result<Schedule> parse_schedule(std::string_view text) {
   return schedule;
 }
 
-std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa) {
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most) {
   const Result<int> widest = working_bytes(nest, isa);
   if (!widest) return {Schedule{}};  // lower() will say why
   std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
-  for (const FamilyInfo* family : families) by_family.push_back(family->enumerate(nest, isa, *widest));
+  for (const FamilyInfo* family : families) by_family.push_back(family->enumerate(nest, isa, *widest, most));
   // More lanes first: a family that fills its vectors beats one that cannot.
   std::stable_sort(by_family.begin(), by_family.end(), [](const auto& a, const auto& b) {
     return (a.empty() ? 0 : a[0].lanes) > (b.empty() ? 0 : b[0].lanes);

@@ -2,6 +2,7 @@
 // Families are rows of ir/schedules.def, each with a file in ir/schedules/ that enumerates and lowers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,8 @@ Result<Schedule> parse_schedule(std::string_view text);
 
 // Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid
 // nest.
-std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa);
+// The first one costs least to find: with most = 1 only that of each family is sought.
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX);
 
 // Every combination of what the fields of a schedule may be for vectors of the ISA; lower() refuses those
 // that do not suit the nest. What enumerate_schedules gives is part of it.

@@ -122,7 +122,7 @@ bool is_built(Engine engine) { return !info(engine).is_native || find_backend(in
 ir::Stage consumed_stage(Engine engine) { return find_backend(info(engine).text)->consumes; }
 
 ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices) {
-  return choices.schedule ? *choices.schedule : ir::enumerate_schedules(nest, choices.isa).front();
+  return choices.schedule ? *choices.schedule : ir::enumerate_schedules(nest, choices.isa, 1).front();
 }
 
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {

@@ -28,7 +28,8 @@ int64_t plane_bytes(const PoolNest& nest) {
   return elements * bytes(nest.input.dtype);
 }
 
-std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes) {
+std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes,
+                                               size_t most) {
   if (!RowRules::columns_adjacent(nest)) return {};
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);
@@ -36,6 +37,7 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
   Schedule schedule{.family = Family::channels_first, .lanes = fitting_lanes(dim.output, isa, working_bytes)};
   std::vector<Schedule> found;
   const auto add_tail = [&](Tail tail) {
+    if (found.size() >= most) return;
     schedule.tail = tail;
     const RowRules rules(nest, schedule, isa, **reducer);
     if (!rules.is_short()) return;
@@ -47,7 +49,7 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
   const auto add = [&](Order order) {
     schedule.order = order;
     if (can_mask(nest, isa)) add_tail(Tail::mask);
-    if (dim.output % schedule.lanes != 0 &&
+    if (found.size() < most && dim.output % schedule.lanes != 0 &&
         RowRules(nest, schedule, isa, **reducer).overlappable() >= schedule.lanes)
       add_tail(Tail::overlap);
     add_tail(Tail::split);

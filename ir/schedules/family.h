@@ -14,8 +14,8 @@ struct FamilyInfo {
   Family family;
   std::string_view text;
   // Its schedules for the nest, best first; empty where it cannot do the nest. working_bytes: of the nest's
-  // widest lane.
-  std::vector<Schedule> (*enumerate)(const PoolNest& nest, Isa isa, int working_bytes);
+  // widest lane. It may stop when it has `most`.
+  std::vector<Schedule> (*enumerate)(const PoolNest& nest, Isa isa, int working_bytes, size_t most);
   // Called with schedules that keep the rules common to all families (ir/schedule.cpp).
   Result<Program> (*lower)(const PoolNest& nest, const Schedule& schedule, Isa isa);
 };

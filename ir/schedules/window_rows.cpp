@@ -72,7 +72,7 @@ bool can_serve(const PoolNest& nest, const Reducer& reducer, int lanes) {
          all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
 }
 
-std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes) {
+std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes, size_t) {
   const PoolNest nest = joined(given);
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);

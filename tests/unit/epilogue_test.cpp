@@ -238,6 +238,16 @@ TEST(Judge, CarriesItsBoundsThroughTheSteps) {
   EXPECT_FALSE(allows("[scale(1000,0)]", 1000.01f));
 }
 
+// A sum that overflows in one order need not in another, and infinity times 0 is no number.
+TEST(Judge, WhatMayOverflowIsBoundByNothing) {
+  const auto spec = frontend::parse_spec("sum_pool1d(float32[1,1,3], kernel_size=3, epilogue=[mul_channel])");
+  const ir::PoolNest nest = frontend::make_nest(*spec);
+  const Floats input = {3e38f, 3e38f, -3e38f}, zero = {0};
+  const void* const operands[] = {zero.data()};
+  for (const float found : {0.f, std::nanf("")})
+    EXPECT_FALSE(ir::disagreement(nest, 1, input.data(), &found, nullptr, operands)) << found;
+}
+
 TEST(Judge, OfMaximaIsExact) {
   const auto spec =
       frontend::parse_spec("max_pool1d(float32[1,1,2], kernel_size=2, epilogue=[scale(3,0.1)])");

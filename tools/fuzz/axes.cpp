@@ -124,7 +124,7 @@ Axis batches() {
 }
 
 Axis kernels() {
-  Axis axis = each_dim_values("kernel_size", &SpecDim::kernel, {1, 2, 3, 5, 7, 11});
+  Axis axis = each_dim_values("kernel_size", &SpecDim::kernel, {1, 2, 3, 5, 7, 9});
   axis.settings.push_back(each_dim("mixed", [](SpecDim& dim, int64_t i) { dim.kernel = 3 - i % 2; }));
   axis.settings.push_back(
       each_dim("innermost", [](SpecDim& dim, int64_t i) { dim.kernel = i == 0 ? 4 : 1; }));
