@@ -57,8 +57,9 @@ class ExtremeReducer final : public Reducer {
     return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
   }
 
-  void plan(size_t states, int64_t taps) override {
-    deferred_ = nan_wins() && !nest_.indices && states <= most_deferred && taps >= least_deferred_taps;
+  void plan(size_t states, int64_t taps) override { deferred_ = keeps_masks(states, taps); }
+  bool keeps_masks(size_t states, int64_t taps) const override {
+    return nan_wins() && !nest_.indices && states <= most_deferred && taps >= least_deferred_taps;
   }
 
   State start(const std::vector<int64_t>& first_tap) override {

@@ -67,6 +67,11 @@ class Reducer {
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.
   virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
+  // True if each of so many states, of so many taps, also holds a mask.
+  virtual bool keeps_masks(size_t states, int64_t taps) const {
+    static_cast<void>(states), static_cast<void>(taps);
+    return false;
+  }
   // True if parts of a window should have their own state (sums: rounding errors grow with the part, not the
   // window).
   virtual bool is_split() const = 0;

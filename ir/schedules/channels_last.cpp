@@ -48,17 +48,17 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
   return unroll * (nest.indices ? 5 : 2) + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
-// Rolling: results need some constants too, and where masks are vectors so does each chain of floats, for the
-// NaNs that it has seen.
+// Rolling: results need some constants too.
 bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
   const size_t last = nest.dims.size() - 1;
   if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
       !RollingOutputs::can_serve(nest, last))
     return false;
   const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
-  const bool keeps_mask = info(isa).mask == MaskEncoding::vector && is_float(nest.input.dtype);
-  return static_cast<size_t>(unroll) * (vectors + keeps_mask) + 6 +
-             static_cast<size_t>(extra_registers(nest, reducer)) <=
+  const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
+  const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
+  const size_t held = vectors + (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
+  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
