@@ -195,6 +195,13 @@ Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
   if (is_half(nest.input.dtype) || is_half(nest.output.dtype))
     return unsupported("prove.unsupported", "keys and roundings of halves have no reading");
+  const auto makes_key = [&](const Inst& inst) {
+    return inst.op == Op::bitcast && is_float(program.type(inst.args[0]).dtype) &&
+           !is_float(program.type(inst.results[0]).dtype);
+  };
+  if (is_extremum(nest) && !nest.indices &&
+      std::any_of(program.insts.begin(), program.insts.end(), makes_key))
+    return unsupported("prove.unsupported", "integer keys of floats have no reading");
   if (nest.output.dtype != nest.input.dtype || nest.quantization)
     return unsupported("prove.unsupported", "conversions on store have no reading");
   if (!nest.epilogue.empty()) return unsupported("prove.unsupported", "epilogues have no reading");

@@ -17,6 +17,9 @@
 
 namespace pooljit::ir {
 
+// Shorter windows have too few joins for the keys of 32- and 64-bit floats to pay.
+inline constexpr int64_t least_keyed_kernel = 5;
+
 class FloatKeys {
  public:
   FloatKeys(Builder& builder, DType dtype, bool nans_above)

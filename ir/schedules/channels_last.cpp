@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -154,7 +155,7 @@ class ChannelsLast {
     }
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
-    const bool keyed = nest_.dims[last].kernel >= RollingOutputs::least_keyed;
+    const bool keyed = nest_.dims[last].kernel >= least_keyed_kernel;
     const auto values = [&](const Lowering::States& states) {
       RollingOutputs::Column column;
       for (const State& state : states) column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));

@@ -21,9 +21,6 @@ class RollingOutputs {
   RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer,
                  Lowering& lowering, RollingWindow::Combine join);
 
-  // Shorter windows have too few joins for keys to pay (Reducer::key).
-  static constexpr int64_t least_keyed = 5;
-
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const PoolNest& nest, size_t dim);
   // Vectors that an output needs at once, for each that is done side by side: what is held from output to

@@ -1,15 +1,14 @@
 #include "ir/schedules/row_reduction.h"
 
+#include "ir/reductions/float_keys.h"
+
 namespace pooljit::ir {
 
 namespace {
 
-// Shorter windows are reduced tap by tap in as few steps.
-constexpr int64_t shortest_shared = 5;
-
 bool shares_columns(const NestDim& dim, const Tile& tile) {
-  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel >= shortest_shared &&
-         tile.lanes > 1;
+  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 &&
+         dim.kernel >= least_keyed_kernel && tile.lanes > 1;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -115,7 +116,7 @@ size_t RowRules::rolling_vectors() const {
 
 bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
   // Bytes move in more steps.
-  const int64_t least = RollingOutputs::least_keyed + (reducer_.working_bytes() == 1 ? 2 : 0);
+  const int64_t least = least_keyed_kernel + (reducer_.working_bytes() == 1 ? 2 : 0);
   if (dim_.kernel < least || taps.lists.empty() || !has_short_rows()) return false;
   const RowReduction plan = reduction(tile, taps);
   return plan.slides() &&

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
+#include "ir/reductions/float_keys.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/shrink.h"
@@ -44,6 +46,17 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
+// Maxima and minima that may be taken of integer keys (ir/reductions/float_keys.h): of 16-bit floats, and of
+// floats in wide windows in which NaN wins.
+bool may_compare_keys(const ir::PoolNest& nest) {
+  if (!ir::is_float(nest.input.dtype) || nest.indices) return false;
+  if (ir::bytes(nest.input.dtype) == 2) return true;
+  const bool is_wide = std::any_of(nest.dims.begin(), nest.dims.end(), [](const ir::NestDim& dim) {
+    return dim.most_taps() >= ir::least_keyed_kernel;
+  });
+  return is_wide && nest.nan == ir::NanRule::propagate;
+}
+
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
 std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
   using jit::DataOp;
@@ -54,8 +67,9 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
     return fmt::format("code: at {}: data is multiplied with data", facts.product);
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";
-  // Indices are computed with, and 16-bit floats are rounded by adding.
-  const bool only_moves = argument == Argument::extremum && !nest.indices && ir::bytes(nest.input.dtype) != 2;
+  // Indices and keys are computed with, and 16-bit floats are rounded by adding.
+  const bool only_moves = argument == Argument::extremum && !nest.indices &&
+                          ir::bytes(nest.input.dtype) != 2 && !may_compare_keys(nest);
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -76,6 +90,10 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
 
 void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
+  if (argument_of(nest) == Argument::extremum && may_compare_keys(nest) && proof.code &&
+      proof.code->has(jit::DataOp::add))
+    proof.left.emplace_back(
+        "elements are compared as integer keys: that these keep the order of floats is tested");
   const Rounds& rounds = proof.probes.rounds;
   if (has_tested_values(nest))
     proof.left.emplace_back(
