@@ -273,5 +273,15 @@ TEST(Check, DataThatTheDtypeLacksAndSchedulesThatDoNotSuitAreErrors) {
   EXPECT_TRUE(check(spec, options).error().id.starts_with("schedule."));
 }
 
+// Two vectors side by side, of six taps each before they roll: the masks of the NaNs seen take registers too,
+// where masks are vectors.
+TEST(Check, RollingCountsTheRegistersOfMasks) {
+  const auto report = check(
+      "max_pool3d(float32[1,15,5,5,20]:nchw16c, kernel_size=[3,2,3], stride=1, padding=[4,3,4], "
+      "dilation=[1,2,1])");
+  ASSERT_TRUE(report) << ir::to_string(report.error());
+  EXPECT_TRUE(report->ok()) << print(*report);
+}
+
 }  // namespace
 }  // namespace pooljit::runtime
