@@ -85,8 +85,8 @@ class Cut {
     return b_.shuffle(cut_shuffle(b_, a_, second_, more), no_value, range(0, size()));
   }
 
-  // The concatenation of two operands from some place on: two moves of whole lanes, which many such places
-  // share, then one inside the lanes.
+  // The concatenation of two operands from some place on: two moves of whole lanes at most, then one
+  // inside the lanes.
   std::optional<Value> moved_down() {
     const int64_t per_lane = per(lane_bytes);
     if (!two() || result_bytes() != type_.vector_bytes() || elements() <= per_lane) return std::nullopt;
