@@ -59,10 +59,12 @@ class Reducer {
   // The state as one vector, whose lanes may be moved; {value(state)} is a state again. Not where indices are
   // asked for.
   virtual Value value(const State& state) { return state[0]; }
+  // The same of two such vectors.
+  Value join_values(Value earlier, Value later) { return value(combine({earlier}, {later})); }
   // Lanes that are joined with the fewest instructions, where that pays for coming and going; the same as
   // value() by default. Not where indices are asked for.
   virtual Value key(const State& state) { return value(state); }
-  virtual Value join_keys(Value earlier, Value later) { return value(combine({earlier}, {later})); }
+  virtual Value join_keys(Value earlier, Value later) { return join_values(earlier, later); }
   virtual State from_key(Value key) { return {key}; }
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.

@@ -162,8 +162,7 @@ class ChannelsLast {
       return column;
     };
     const auto join = [&](Value earlier, Value later) {
-      return keyed ? reducer_.join_keys(earlier, later)
-                   : reducer_.value(reducer_.combine({earlier}, {later}));
+      return keyed ? reducer_.join_keys(earlier, later) : reducer_.join_values(earlier, later);
     };
     const auto load = [&](const Address& input) {
       Cursor at = cursor;

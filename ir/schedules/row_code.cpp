@@ -139,9 +139,7 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
     const auto row = [&](const Cursor& at) {
       return reducer_.value(reduce_row_major(at, tile, taps, rows()));
     };
-    const auto join = [&](Value earlier, Value later) {
-      return reducer_.value(reducer_.combine({earlier}, {later}));
-    };
+    const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
     return roll_rows(cursor, lanes, reducer_.value(none), row, join, [](Value x) { return State{x}; });
   }
   const RowReduction plan = rules_.reduction(tile, taps);

@@ -33,7 +33,7 @@ Value RowReduction::column(Reducer& reducer, const State& state) const {
 }
 
 Value RowReduction::join(Reducer& reducer, Value earlier, Value later) const {
-  return windows_ ? reducer.join_keys(earlier, later) : reducer.value(reducer.combine({earlier}, {later}));
+  return windows_ ? reducer.join_keys(earlier, later) : reducer.join_values(earlier, later);
 }
 
 Value RowReduction::windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const {
