@@ -56,7 +56,6 @@ std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Row
                                                  const RowPart& part) {
   const NestDim& down = nest_.dims[rows()];
   const int64_t last = schedule_.unroll - 1, shared = down.kernel - last * down.stride;
-  const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     return Lowering::States{
         reducer_.accumulate(states[0], loads_.values(tile, taps, row.input, part), row.offset)};
@@ -66,6 +65,7 @@ std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const Row
     at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * first));
     at.windows[rows()].taps = b_.iconst(count);
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
+    const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
     return plan.column(reducer_, low_.reduce(at, outer_, {nothing}, leaf, unroll_limit())[0]);
   };
   const auto join = [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); };

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "frontend/pool_spec.h"
+
 namespace pooljit::ir {
 namespace {
 
@@ -55,6 +57,33 @@ TEST(Schedule, EveryEnumeratedOneLowers) {
             EXPECT_TRUE(program) << print(schedule) << ": " << to_string(program.error());
           }
         }
+}
+
+// A schedule that someone names is lowered or refused, never an internal error.
+TEST(Schedule, EachOfTheSpaceLowersOrSaysWhyNot) {
+  for (const char* spec : {
+           "max_pool2d(float32[1,3,20,20], kernel_size=5, stride=1, padding=2)",
+           "max_pool2d(float32[1,3,20,20]:nhwc, kernel_size=5, stride=1, padding=2)",
+           "max_pool2d(float32[1,3,40,40], kernel_size=31, stride=1, padding=15)",
+           "max_pool2d(uint8[1,3,40,40], kernel_size=7, stride=2, padding=3)",
+           "max_pool3d(float32[1,3,8,20,20], kernel_size=[3,5,5], stride=1, padding=[1,2,2])",
+           "max_pool2d(float32[1,3,20,20], kernel_size=3, stride=1, padding=2, dilation=2, return_indices=True)",
+           "avg_pool2d(bfloat16[1,20,20,20]:nhwc, kernel_size=5, stride=1, padding=2)",
+           "avg_pool2d(float32[1,3,20,20], kernel_size=5, stride=1, padding=2, count_include_pad=False)",
+           "adaptive_avg_pool2d(float32[1,3,20,20], output_size=7)",
+           "max_pool1d(float32[1,3,200], kernel_size=5)",
+       }) {
+    const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      size_t lowered = 0;
+      for (const Schedule& schedule : schedule_space(isa)) {
+        const Result<Program> program = lower(nest, schedule, isa);
+        lowered += program ? 1 : 0;
+        EXPECT_TRUE(program || !program.error().message.empty()) << spec << ' ' << print(schedule);
+      }
+      EXPECT_GE(lowered, enumerate_schedules(nest, isa).size()) << spec;
+    }
+  }
 }
 
 TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
