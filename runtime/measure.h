@@ -23,9 +23,10 @@ struct MeasureOptions {
   double budget_seconds = 1.0;     // for all contenders together
   int fewest_samples = 7;
   int most_samples = 400;
-  // Before each sample the contender is called untimed for so long: idle threads of another's pool, which
-  // spin for some milliseconds before they sleep, must not take part.
-  double settle_seconds = 0;
+  // Before each sample the contender is called untimed for so long: caches must not hold what the one before
+  // has left (streaming stores empty them), nor may idle threads of another's pool take part, which spin for
+  // some milliseconds before they sleep. 0: not at all.
+  double settle_seconds = 1e-3;
 };
 
 // The samples of one contender, in order: sample i of all contenders was taken side by side.

@@ -57,7 +57,7 @@ Kernel compile(const std::string& spec, const char* options) {
 
 double seconds_of(const std::function<void()>& call) {
   const pooljit::tools::MeasureOptions once{
-      .sample_seconds = 0, .budget_seconds = 0, .fewest_samples = 1, .most_samples = 1};
+      .sample_seconds = 0, .budget_seconds = 0, .fewest_samples = 1, .most_samples = 1, .settle_seconds = 0};
   return pooljit::tools::measure({&call, 1}, once)[0].median;
 }
 

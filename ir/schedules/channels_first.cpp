@@ -11,14 +11,21 @@
 // they have in common. row_major takes every tap in its place, which indices and `zeros=first` need.
 // order=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
 // share that.
+#include <algorithm>
+#include <array>
+
 #include "ir/schedules/family.h"
 #include "ir/schedules/row_code.h"
+#include "ir/schedules/row_cost.h"
 
 namespace pooljit::ir {
 namespace {
 
-// Rows of outputs that may be done together, best first.
-constexpr int groups[] = {4, 3, 2, 8};
+// Rows of outputs that may be done together, best first, and so for windows of many rows.
+constexpr std::array groups = {4, 3, 2, 8};
+constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
+constexpr int64_t high_window = 16;
+constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
 // Rolling walks down a plane, one vector wide; planes larger than this are walked row by row.
 constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
 
@@ -28,50 +35,105 @@ int64_t plane_bytes(const PoolNest& nest) {
   return elements * bytes(nest.input.dtype);
 }
 
+// The schedules of one nest, best first, until there are `most`.
+class Enumeration {
+ public:
+  Enumeration(const PoolNest& nest, Isa isa, int working_bytes, size_t most, const Reducer& reducer)
+      : nest_(nest),
+        isa_(isa),
+        most_(most),
+        reducer_(reducer),
+        dim_(nest.dims.back()),
+        fitting_(fitting_lanes(dim_.output, isa, working_bytes)),
+        cut_{fitting_, can_mask(nest, isa) ? Tail::mask : Tail::split} {
+    if (reducer.any_order() && dim_.kind == DimKind::pool)
+      cut_ = cheapest_cut(nest, isa, reducer, fitting_, working_bytes);
+  }
+
+  std::vector<Schedule> run() {
+    add_lanes(cut_.lanes);
+    if (cut_.lanes != fitting_) add_lanes(fitting_);
+    return std::move(found_);
+  }
+
+ private:
+  void add_lanes(int lanes) {
+    schedule_.lanes = lanes;
+    if (reducer_.any_order()) dim_.stride == 1 ? add_dense() : add_strided();
+    add(Order::row_major);
+  }
+
+  void add_dense() {
+    const bool large = plane_bytes(nest_) > rolling_plane_bytes;
+    if (large) add_groups();
+    add(Order::rolling);
+    add(Order::rows_first);
+    if (!large) add_groups();
+  }
+
+  // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
+  void add_strided() {
+    const bool wide_file = info(isa_).vector_registers >= 32;
+    const bool padded = dim_.pad_begin + dim_.pad_end > 0, narrow = bytes(nest_.output.dtype) < 4;
+    const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
+                       2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
+    const bool in_pairs =
+        wide_file && dim_.output % 2 == 0 && (!padded || (narrow && dim_.output >= least_paired));
+    if (rolls) add(Order::rolling);
+    if (in_pairs) add(Order::rows_first, 2);
+    add(Order::rows_first);
+    add_groups();
+    if (!rolls) add(Order::rolling);
+  }
+
+  void add_groups() {
+    const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
+    for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
+  }
+
+  void add(Order order, int rows = 1) {
+    schedule_.order = order;
+    schedule_.unroll = rows;
+    if (cut_.tail == Tail::overlap) add_overlap();
+    if (can_mask(nest_, isa_)) add_tail(Tail::mask);
+    if (dim_.output % schedule_.lanes != 0) add_overlap();
+    add_tail(Tail::split);
+  }
+
+  void add_overlap() {
+    if (found_.size() < most_ &&
+        RowRules(nest_, schedule_, isa_, reducer_).overlappable() >= schedule_.lanes)
+      add_tail(Tail::overlap);
+  }
+
+  void add_tail(Tail tail) {
+    if (found_.size() >= most_) return;
+    schedule_.tail = tail;
+    const RowRules rules(nest_, schedule_, isa_, reducer_);
+    if (!rules.is_short()) return;
+    if (schedule_.order == Order::rows_first && !rules.holds_whole_tiles()) return;
+    if (schedule_.unroll > 1 && !(rules.can_group() && rules.holds_groups())) return;
+    if (schedule_.order == Order::rolling && !rules.can_roll()) return;
+    if (std::find(found_.begin(), found_.end(), schedule_) == found_.end()) found_.push_back(schedule_);
+  }
+
+  const PoolNest& nest_;
+  const Isa isa_;
+  const size_t most_;
+  const Reducer& reducer_;
+  const NestDim& dim_;  // along the row
+  const int fitting_;
+  RowChoice cut_;
+  Schedule schedule_{.family = Family::channels_first};
+  std::vector<Schedule> found_;
+};
+
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes,
                                                size_t most) {
   if (!RowRules::columns_adjacent(nest)) return {};
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe);
-  const NestDim& dim = nest.dims.back();
-  Schedule schedule{.family = Family::channels_first, .lanes = fitting_lanes(dim.output, isa, working_bytes)};
-  std::vector<Schedule> found;
-  const auto add_tail = [&](Tail tail) {
-    if (found.size() >= most) return;
-    schedule.tail = tail;
-    const RowRules rules(nest, schedule, isa, **reducer);
-    if (!rules.is_short()) return;
-    if (schedule.order == Order::rows_first && !rules.holds_whole_tiles()) return;
-    if (schedule.unroll > 1 && !(rules.can_group() && rules.holds_groups())) return;
-    if (schedule.order == Order::rolling && !rules.can_roll()) return;
-    found.push_back(schedule);
-  };
-  const auto add = [&](Order order) {
-    schedule.order = order;
-    if (can_mask(nest, isa)) add_tail(Tail::mask);
-    if (found.size() < most && dim.output % schedule.lanes != 0 &&
-        RowRules(nest, schedule, isa, **reducer).overlappable() >= schedule.lanes)
-      add_tail(Tail::overlap);
-    add_tail(Tail::split);
-  };
-  const auto add_groups = [&] {
-    for (const int rows : groups) {
-      schedule.unroll = rows;
-      add(Order::rows_first);
-    }
-    schedule.unroll = 1;
-  };
-  if ((*reducer)->any_order()) {
-    // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
-    const bool rolls = dim.stride == 1, large = plane_bytes(nest) > rolling_plane_bytes;
-    if (rolls && large) add_groups();
-    if (rolls) add(Order::rolling);
-    add(Order::rows_first);
-    if (!rolls || !large) add_groups();
-    if (!rolls) add(Order::rolling);
-  }
-  add(Order::row_major);
-  return found;
+  return Enumeration(nest, isa, working_bytes, most, **reducer).run();
 }
 
 Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& schedule, Isa isa) {

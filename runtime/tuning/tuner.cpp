@@ -105,7 +105,9 @@ class Search {
       std::vector<Contender*> timed;
       const double seconds = std::min(group_seconds, limits_.seconds / 10);
       const auto timings = time_group(
-          group, {.sample_seconds = 200e-6, .budget_seconds = seconds, .fewest_samples = 5}, timed);
+          group,
+          {.sample_seconds = 200e-6, .budget_seconds = seconds, .fewest_samples = 5, .settle_seconds = 0},
+          timed);
       if (!timings) return tl::unexpected(timings.error());
       double here = best;
       for (const Contender* contender : timed) here = std::min(here, contender->ratio);
@@ -125,7 +127,8 @@ class Search {
     std::vector<Contender*> timed;
     const double seconds = std::max(limits_.seconds * final_share, limits_.seconds - spent());
     const auto timings = time_group(std::span(candidates_).first(better),
-                                    {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15}, timed);
+                                    {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15, .settle_seconds = 0},
+                                    timed);
     if (!timings) return tl::unexpected(timings.error());
     std::vector<size_t> order(timed.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;

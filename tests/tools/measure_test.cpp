@@ -25,8 +25,11 @@ TEST(Measure, QuartilesAreInterpolated) {
 TEST(Measure, SamplesTakeTurns) {
   std::string order;
   const std::function<void()> contenders[] = {[&] { order += 'a'; }, [&] { order += 'b'; }};
-  const auto timings = measure(
-      contenders, {.sample_seconds = 0, .budget_seconds = 0, .fewest_samples = 3, .most_samples = 10});
+  const auto timings = measure(contenders, {.sample_seconds = 0,
+                                            .budget_seconds = 0,
+                                            .fewest_samples = 3,
+                                            .most_samples = 10,
+                                            .settle_seconds = 0});
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].samples, 3);
   EXPECT_TRUE(order.ends_with("ababab")) << order;

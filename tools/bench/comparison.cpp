@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of threads that spin: about as long as those of libgomp and pthreadpool do before they sleep.
-constexpr double settle_seconds = 0.01;
+constexpr double settle_threads_seconds = 0.01;
 
 double seconds_of(const std::function<void()>& work) {
   const Clock::time_point start = Clock::now();
@@ -86,10 +86,9 @@ class Contest {
 
   // All that is timed on the data takes turns.
   void measure(LayerResult& result) {
-    const std::vector<Samples> samples =
-        measure_samples(contenders_, {.budget_seconds = options_.seconds * double(contenders_.size()),
-                                      .fewest_samples = 5,
-                                      .settle_seconds = result.threads > 1 ? settle_seconds : 0});
+    MeasureOptions how{.budget_seconds = options_.seconds * double(contenders_.size()), .fewest_samples = 5};
+    if (result.threads > 1) how.settle_seconds = settle_threads_seconds;
+    const std::vector<Samples> samples = measure_samples(contenders_, how);
     const Timing copy = summarize(samples[1].seconds), streaming = summarize(samples[2].seconds);
     result.copy_streams = streaming.median < copy.median;
     result.copy = result.copy_streams ? streaming : copy;

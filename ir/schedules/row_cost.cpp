@@ -1,0 +1,77 @@
+#include "ir/schedules/row_cost.h"
+
+#include <bit>
+
+#include "ir/reductions/float_keys.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lowering.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+// In halves of the time that a vector of 64 bytes takes. Fitted to rows of 6 to 150 outputs, kernels of 2, 3
+// and 5 and elements of 1 to 8 bytes on a Zen 4 core (docs/tuning.md); they decide an order, no more.
+struct TileCosts {
+  double narrow = 1.1;  // a tile of up to 32 bytes
+  double wide = 2;
+  double masked_store = 0;  // on top of the tile
+  double change = 0;        // a narrow tile behind wide ones
+};
+
+TileCosts tile_costs(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+  const NestDim& dim = nest.dims.back();
+  const bool strided = dim.stride > 1;
+  const bool by_keys = reducer.is_idempotent() && dim.kernel >= least_keyed_kernel;
+  const int stored_bytes = bytes(nest.output.dtype);
+  TileCosts costs;
+  if (info(isa).mask == MaskEncoding::vector)
+    costs.masked_store = strided ? 1.2 : 4;
+  else if (strided)
+    costs.masked_store = 0;
+  else if (stored_bytes == 1)
+    costs.masked_store = 1.2;
+  else
+    costs.masked_store = by_keys ? 0.1 : stored_bytes == 2 ? 0.7 : 0.3;
+  const bool one_divisor = nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
+  if (!reducer.is_idempotent() && one_divisor && stored_bytes >= 4) costs.narrow = 1, costs.change = 0.2;
+  return costs;
+}
+
+}  // namespace
+
+bool stores_whole_vectors(int64_t outputs, const RowChoice& cut) {
+  return cut.tail != Tail::mask || outputs % cut.lanes == 0 ||
+         std::has_single_bit(static_cast<uint64_t>(outputs % cut.lanes));
+}
+
+RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const Reducer& reducer, int fitting,
+                       int working_bytes) {
+  const TileCosts costs = tile_costs(nest, isa, reducer);
+  const NestDim& dim = nest.dims.back();
+  const Interior inside = interior(dim);
+  const bool masks = can_mask(nest, isa);
+  const int64_t outputs = masks ? dim.output : inside.end - inside.begin;
+  const auto tile = [&](int64_t lanes) { return lanes * working_bytes > 32 ? costs.wide : costs.narrow; };
+  const auto row = [&](const RowChoice& cut) {
+    const int64_t whole = outputs / cut.lanes;
+    const auto rest = static_cast<uint64_t>(outputs % cut.lanes);
+    const double cost = static_cast<double>(whole) * tile(cut.lanes);
+    if (rest == 0) return cost;
+    if (cut.tail == Tail::overlap) return cost + tile(cut.lanes);
+    if (cut.tail == Tail::split) return cost + std::popcount(rest) * costs.narrow;
+    const double last = tile(static_cast<int64_t>(std::bit_ceil(rest)));
+    const double change = whole > 0 && last < tile(cut.lanes) ? costs.change : 0;
+    return cost + last + change + (std::has_single_bit(rest) ? 0 : costs.masked_store);
+  };
+  const Tail exact = masks ? Tail::mask : Tail::split;
+  RowChoice best{fitting, exact};
+  for (int lanes = fitting; lanes > 1 && lanes >= fitting / (masks ? 2 : 4); lanes /= 2)
+    for (const Tail tail : {exact, Tail::overlap}) {
+      if (tail == Tail::overlap && (outputs < lanes || outputs % lanes == 0)) continue;
+      if (row({lanes, tail}) < row(best)) best = {lanes, tail};
+    }
+  return best;
+}
+
+}  // namespace pooljit::ir
