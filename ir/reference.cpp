@@ -27,21 +27,38 @@ constexpr T worst_value() {
   return is_max ? Limits::lowest() : Limits::max();
 }
 
+// visit(i, element) for a tap of each output. Neighbours in memory are a loop of their own, which vectorises.
+template <typename T, typename Visit>
+void for_each_element(const T* x, const Strip& strip, const Tap& tap, const Visit& visit) {
+  const T* first = x + tap.offset;
+  if (strip.input_step == 1)
+    for (int64_t i = 0; i < strip.count; ++i) visit(i, first[i]);
+  else
+    for (int64_t i = 0; i < strip.count; ++i) visit(i, first[i * strip.input_step]);
+}
+
+// Halves are converted once.
+template <typename T>
+using Compared = std::conditional_t<is_float_type<T> && sizeof(T) == 2, float, T>;
+
 // The best tap of each output; with_winners: and its index, counted from the first tap's.
 template <bool is_max, bool with_winners, typename T>
 void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, NanRule nan, PerOutput<T>& best,
                PerOutput<int64_t>& winner) {
   const bool nan_wins = nan == NanRule::propagate;
+  PerOutput<Compared<T>> leader;
+  std::fill_n(leader.begin(), strip.count, static_cast<Compared<T>>(worst_value<is_max, T>()));
   std::fill_n(best.begin(), strip.count, worst_value<is_max, T>());
   if constexpr (with_winners) std::fill_n(winner.begin(), strip.count, 0);
   for (const Tap& tap : taps)
-    for (int64_t i = 0; i < strip.count; ++i) {
-      const T value = x[tap.offset + i * strip.input_step];
+    for_each_element(x, strip, tap, [&, index = tap.index](int64_t i, T element) {
+      const auto value = static_cast<Compared<T>>(element);
       const bool is_nan = value != value;
-      const bool wins = (is_max ? value > best[i] : value < best[i]) | (is_nan & nan_wins);
-      best[i] = wins ? value : best[i];
-      if constexpr (with_winners) winner[i] = wins ? tap.index : winner[i];
-    }
+      const bool wins = (is_max ? value > leader[i] : value < leader[i]) | (is_nan & nan_wins);
+      leader[i] = wins ? value : leader[i];
+      best[i] = wins ? element : best[i];
+      if constexpr (with_winners) winner[i] = wins ? index : winner[i];
+    });
 }
 
 // Exact for integers, and much longer than T for floats.
@@ -54,8 +71,7 @@ template <typename T>
 void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
   std::fill_n(sums.begin(), strip.count, Sum<T>{0});
   for (const Tap& tap : taps)
-    for (int64_t i = 0; i < strip.count; ++i)
-      sums[i] += static_cast<Sum<T>>(x[tap.offset + i * strip.input_step]);
+    for_each_element(x, strip, tap, [&](int64_t i, T element) { sums[i] += static_cast<Sum<T>>(element); });
 }
 
 // To nearest, ties to even.

@@ -24,7 +24,7 @@ namespace {
 // Rows of outputs that may be done together, best first, and so for windows of many rows.
 constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
-constexpr int64_t high_window = 16;
+constexpr int64_t high_window = 9;
 constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
 // Rolling walks down a plane, one vector wide; planes larger than this are walked row by row.
 constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
@@ -88,7 +88,10 @@ class Enumeration {
 
   void add_groups() {
     const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
+    // Sums of so many rows are long chains in either form, and short code is fetched faster.
+    if (high && !reducer_.is_idempotent()) schedule_.taps = Taps::loop;
     for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
+    schedule_.taps = Taps::unroll;
   }
 
   void add(Order order, int rows = 1) {

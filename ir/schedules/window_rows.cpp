@@ -2,6 +2,8 @@
 // are joined. For windows that are long and few, where columns of outputs would leave lanes idle: global and
 // adaptive pooling of channels-first planes. The taps of a row must lie next to each other, and be as many in
 // all windows. Planes without gaps that a window covers whole are one row.
+//
+// unroll=R: all R outputs of a row side by side, so that the input is read row by row.
 #include <algorithm>
 #include <map>
 
@@ -20,6 +22,9 @@ constexpr int64_t unroll_rows = 8;
 constexpr int64_t shortest_row = 4;
 // Offered where a row of a window has so many times more taps than there are outputs in a row.
 constexpr int64_t taps_per_output = 2;
+// Registers that windows side by side leave free.
+constexpr int64_t spare_registers = 5;
+constexpr int64_t most_together = 8;
 
 bool covers_all(const NestDim& dim) {
   const Window window = dim.window(0);
@@ -49,6 +54,10 @@ struct Row {
   std::vector<Slice> slices;
   // Groups of whole vectors that a loop goes over before the rest; 0: all slices are straight-line code.
   int64_t groups = 0;
+  // What is reduced apart: lanes of each state, and the state that a slice belongs to. Slices of fewer lanes
+  // are tails, and have their own.
+  std::vector<int> state_lanes = {};
+  std::vector<size_t> state_of = {};
 };
 
 int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
@@ -58,6 +67,13 @@ Row cut(const PoolNest& nest, const Schedule& schedule) {
   const int64_t taps = row_taps(nest), group = schedule.lanes * static_cast<int64_t>(most_states);
   if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
   row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
+  if (row.groups > 0) row.state_lanes.assign(most_states, schedule.lanes);
+  for (size_t i = 0; i < row.slices.size(); ++i) {
+    const int lanes = row.slices[i].lanes;
+    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= most_states;
+    row.state_of.push_back(shares ? i % most_states : row.state_lanes.size());
+    if (!shares) row.state_lanes.push_back(lanes);
+  }
   return row;
 }
 
@@ -72,6 +88,16 @@ bool can_serve(const PoolNest& nest, const Reducer& reducer, int lanes) {
          all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
 }
 
+// Windows side by side at constant distances: `outputs` must be all of the row. A state is a value and its
+// mask, or a part and the whole.
+bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, const Schedule& schedule) {
+  const NestDim& dim = nest.dims.back();
+  const auto states = static_cast<int64_t>(cut(nest, schedule).state_lanes.size());
+  return nest.dims.size() > 1 && dim.output == schedule.unroll && runs(dim)[0].phases == 1 &&
+         2 * schedule.unroll * states + spare_registers + extra_registers(nest, reducer) <=
+             info(isa).vector_registers;
+}
+
 std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes, size_t) {
   const PoolNest nest = joined(given);
   Builder probe("", isa);
@@ -81,6 +107,13 @@ std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int 
   const bool are_few = row_taps(nest) >= taps_per_output * nest.dims.back().output;
   if (!are_few || !can_serve(nest, **reducer, schedule.lanes)) return {};
   std::vector<Schedule> found;
+  const int64_t outputs = nest.dims.back().output;
+  if (outputs > 1 && outputs <= most_together) {
+    schedule.unroll = static_cast<int>(outputs);
+    add_tails(found, schedule, nest, isa, row_taps(nest));
+    std::erase_if(found, [&](const Schedule& one) { return !can_do_together(nest, **reducer, isa, one); });
+    schedule.unroll = 1;
+  }
   add_tails(found, schedule, nest, isa, row_taps(nest));
   if (!(*reducer)->is_idempotent())
     std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
@@ -93,6 +126,7 @@ class WindowRows {
       : nest_(nest),
         row_(cut(nest, schedule)),
         lanes_(schedule.lanes),
+        outputs_(static_cast<size_t>(schedule.unroll)),
         b_(builder),
         reducer_(reducer),
         low_(nest, builder, reducer) {}
@@ -108,8 +142,8 @@ class WindowRows {
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
     low_.split_full(cursor, [&](Cursor at) {
-      const int outputs = low_.open_outputs(at);
-      emit_window(at);
+      const int outputs = outputs_ == 1 ? low_.open_outputs(at) : 0;
+      emit_windows(at);
       low_.close(outputs);
     });
     low_.close(loops);
@@ -117,32 +151,52 @@ class WindowRows {
   }
 
  private:
-  // One state per lane count and turn: slices of other lane counts are tails.
-  void emit_window(const Cursor& cursor) {
-    std::vector<int> lanes(row_.groups > 0 ? most_states : 0, lanes_);
-    std::vector<size_t> state_of;
-    for (size_t i = 0; i < row_.slices.size(); ++i) {
-      const int own = row_.slices[i].lanes;
-      if (own == lanes_ && lanes.size() >= most_states) {
-        state_of.push_back(i % most_states);
-      } else {
-        state_of.push_back(lanes.size());
-        lanes.push_back(own);
-      }
-    }
-    reducer_.plan(lanes.size(), nest_.full_taps() / lanes_ + 1);
+  // Each output has states of its own.
+  void emit_windows(const Cursor& cursor) {
+    const size_t states_each = row_.state_lanes.size();
+    reducer_.plan(outputs_ * states_each, nest_.full_taps() / lanes_ + 1);
     Lowering::States fresh;
-    for (const int own : lanes)
+    for (const int own : row_.state_lanes)
       fresh.push_back(reducer_.start(std::vector<int64_t>(static_cast<size_t>(own), 0)));
-    const auto leaf = [&](const Lowering::States& states, const TapAt& at) {
-      return take_row(states, at.input, fresh, state_of);
+    const auto of_output = [&](const Lowering::States& all, size_t output) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(output * states_each);
+      return Lowering::States(begin, begin + static_cast<std::ptrdiff_t>(states_each));
     };
-    const Lowering::States states = low_.reduce(cursor, nest_.dims.size() - 1, fresh, leaf, unroll_rows);
-    low_.store(cursor, {join_lanes(states)}, Lanes::channels(1));
+    const auto leaf = [&](const Lowering::States& states, const TapAt& at) {
+      Lowering::States taken;
+      for (size_t output = 0; output < outputs_; ++output) {
+        const Address row = plus(at.input, input_bytes(output));
+        const Lowering::States own = take_row(of_output(states, output), row, fresh);
+        taken.insert(taken.end(), own.begin(), own.end());
+      }
+      return taken;
+    };
+    Lowering::States all_fresh;
+    for (size_t output = 0; output < outputs_; ++output)
+      all_fresh.insert(all_fresh.end(), fresh.begin(), fresh.end());
+    const int64_t straight_rows = std::max<int64_t>(1, unroll_rows / static_cast<int64_t>(outputs_));
+    const Lowering::States states =
+        low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows);
+    for (size_t output = 0; output < outputs_; ++output)
+      low_.store(output_of(cursor, output), {join_lanes(of_output(states, output))}, Lanes::channels(1));
   }
 
-  Lowering::States take_row(const Lowering::States& states, const Address& row, const Lowering::States& fresh,
-                            const std::vector<size_t>& state_of) {
+  // From the first output's window to another's.
+  int64_t input_bytes(size_t output) const {
+    const int64_t positions = static_cast<int64_t>(output) * nest_.dims.back().period().input;
+    return byte_stride(nest_.input, nest_.input.strides.back() * positions);
+  }
+
+  Cursor output_of(const Cursor& cursor, size_t output) const {
+    Cursor at = cursor;
+    low_.for_each_output(at, [&](Address& address, const View& view) {
+      address = plus(address, byte_stride(view, view.strides.back() * static_cast<int64_t>(output)));
+    });
+    return at;
+  }
+
+  Lowering::States take_row(const Lowering::States& states, const Address& row,
+                            const Lowering::States& fresh) {
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
     const bool joins =
         !states[0].empty() && reducer_.is_split() && row_.slices.size() + size_t(row_.groups) > most_states;
@@ -152,7 +206,7 @@ class WindowRows {
       take_groups(taken, row, fresh);
     }
     for (size_t i = 0; i < row_.slices.size(); ++i) {
-      State& state = taken[state_of[i]];
+      State& state = taken[row_.state_of[i]];
       state = reducer_.accumulate(state, load(row, row_.slices[i]), {});
     }
     for (size_t i = 0; joins && i < states.size(); ++i) taken[i] = reducer_.combine(states[i], taken[i]);
@@ -224,6 +278,7 @@ class WindowRows {
   const PoolNest& nest_;
   const Row row_;
   const int lanes_;
+  const size_t outputs_;  // side by side
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
@@ -240,6 +295,11 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
         "window_rows needs rows of at least four taps that lie next to each other, as many in all "
         "windows, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
+  if (schedule.unroll > 1 && !can_do_together(nest, **reducer, isa, schedule))
+    return unsupported("schedule.unroll",
+                       "window_rows does one output at a time, or side by side all of a row whose windows are "
+                       "held in registers",
+                       "use unroll=1, or as many as a row has outputs");
   if (schedule.tail == Tail::overlap && (!(*reducer)->is_idempotent() || row_taps(nest) < schedule.lanes))
     return unsupported("schedule.tail",
                        "an overlapping tail takes taps twice, and needs a whole vector before it",

@@ -95,6 +95,53 @@ TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
   EXPECT_EQ(enumerate_schedules(global, Isa::avx512)[0].family, Family::window_rows);
 }
 
+struct DefaultRow {
+  const char* spec;
+  Isa isa;
+  int lanes;
+  Tail tail;
+};
+
+// Masked stores are left where an overlap costs more (ir/schedules/row_cost.cpp).
+TEST(Schedule, RowsAreCutAtTheLeastCost) {
+  const DefaultRow table[] = {
+      {"max_pool2d(float32[1,3,28,28], kernel_size=3, stride=1, padding=1)", Isa::avx512, 16, Tail::overlap},
+      {"max_pool2d(float32[1,3,14,14], kernel_size=3, stride=1, padding=1)", Isa::avx512, 8, Tail::overlap},
+      {"max_pool2d(float32[1,3,12,12], kernel_size=3, stride=1, padding=1)", Isa::avx512, 8, Tail::mask},
+      {"max_pool2d(float32[1,3,17,17], kernel_size=3, stride=1, padding=1)", Isa::avx512, 16, Tail::mask},
+      {"avg_pool2d(float32[1,3,17,17], kernel_size=3, stride=1, padding=1)", Isa::avx512, 8, Tail::mask},
+      {"max_pool2d(float32[1,3,35,35], kernel_size=3, stride=1, padding=1)", Isa::avx512, 16, Tail::mask},
+      {"max_pool2d(float32[1,3,19,19], kernel_size=5, stride=1, padding=2)", Isa::avx512, 16, Tail::mask},
+      {"max_pool2d(float32[1,3,55,55], kernel_size=3, stride=2)", Isa::avx512, 16, Tail::mask},
+      {"max_pool2d(uint8[1,3,35,35], kernel_size=3, stride=1, padding=1)", Isa::avx512, 32, Tail::overlap},
+      {"max_pool2d(bfloat16[1,3,56,56], kernel_size=3, stride=1, padding=1)", Isa::avx512, 32, Tail::overlap},
+      {"max_pool2d(float32[1,3,14,14], kernel_size=3, stride=1, padding=1)", Isa::avx2, 8, Tail::overlap},
+      {"max_pool2d(float32[1,3,17,17], kernel_size=3, stride=1, padding=1)", Isa::avx2, 8, Tail::mask},
+      {"max_pool2d(float32[1,3,55,55], kernel_size=3, stride=2)", Isa::avx2, 8, Tail::overlap},
+      {"max_pool2d(uint8[1,3,56,56], kernel_size=3, stride=2, padding=1)", Isa::avx2, 16, Tail::overlap},
+  };
+  for (const DefaultRow& row : table) {
+    const Schedule schedule =
+        enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa, 1).front();
+    EXPECT_EQ(schedule.family, Family::channels_first) << row.spec;
+    EXPECT_EQ(schedule.lanes, row.lanes) << row.spec << ' ' << print(schedule);
+    EXPECT_EQ(schedule.tail, row.tail) << row.spec << ' ' << print(schedule);
+  }
+}
+
+TEST(Schedule, WindowsOfARowAreDoneTogetherWhereRegistersHoldThem) {
+  const auto nest = [](const char* spec) { return frontend::make_nest(*frontend::parse_spec(spec)); };
+  const PoolNest seven = nest("adaptive_max_pool2d(float32[1,3,112,112], output_size=7)");
+  const Schedule together = enumerate_schedules(seven, Isa::avx512, 1).front();
+  EXPECT_EQ(together.family, Family::window_rows);
+  EXPECT_EQ(together.unroll, 7);
+  for (const char* refused : {"window_rows(lanes=16, unroll=3)", "window_rows(lanes=2, unroll=7)"})
+    EXPECT_EQ(lower(seven, *parse_schedule(refused), Isa::avx512).error().id, "schedule.unroll") << refused;
+  const PoolNest line = nest("max_pool1d(float32[1,3,112], kernel_size=56)");  // its outputs are tasks
+  EXPECT_EQ(lower(line, *parse_schedule("window_rows(lanes=16, unroll=2)"), Isa::avx512).error().id,
+            "schedule.unroll");
+}
+
 TEST(Schedule, CodeDoesNotGrowWithTheTensor) {
   PoolNest small = stem(64, false);
   PoolNest large = stem(64, false);
