@@ -104,8 +104,7 @@ class Enumeration {
   }
 
   void add_overlap() {
-    if (found_.size() < most_ &&
-        RowRules(nest_, schedule_, isa_, reducer_).overlappable() >= schedule_.lanes)
+    if (found_.size() < most_ && RowRules(nest_, schedule_, isa_, reducer_).overlappable() >= schedule_.lanes)
       add_tail(Tail::overlap);
   }
 

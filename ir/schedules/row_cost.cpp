@@ -33,7 +33,8 @@ TileCosts tile_costs(const PoolNest& nest, Isa isa, const Reducer& reducer) {
     costs.masked_store = 1.2;
   else
     costs.masked_store = by_keys ? 0.1 : stored_bytes == 2 ? 0.7 : 0.3;
-  const bool one_divisor = nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
+  const bool one_divisor =
+      nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
   if (!reducer.is_idempotent() && one_divisor && stored_bytes >= 4) costs.narrow = 1, costs.change = 0.2;
   return costs;
 }

@@ -296,10 +296,11 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
         "windows, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
   if (schedule.unroll > 1 && !can_do_together(nest, **reducer, isa, schedule))
-    return unsupported("schedule.unroll",
-                       "window_rows does one output at a time, or side by side all of a row whose windows are "
-                       "held in registers",
-                       "use unroll=1, or as many as a row has outputs");
+    return unsupported(
+        "schedule.unroll",
+        "window_rows does one output at a time, or side by side all of a row whose windows are "
+        "held in registers",
+        "use unroll=1, or as many as a row has outputs");
   if (schedule.tail == Tail::overlap && (!(*reducer)->is_idempotent() || row_taps(nest) < schedule.lanes))
     return unsupported("schedule.tail",
                        "an overlapping tail takes taps twice, and needs a whole vector before it",

@@ -7,7 +7,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
-#include "ir/reductions/float_keys.h"
+#include "ir/schedule.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/shrink.h"
@@ -46,19 +46,21 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
-// Maxima and minima that may be taken of integer keys (ir/reductions/float_keys.h): of 16-bit floats, and of
-// floats in wide windows in which NaN wins.
-bool may_compare_keys(const ir::PoolNest& nest) {
+// True if floats are compared as integer keys (ir/reductions/float_keys.h): the Program of the code says so.
+bool compares_keys(const Code& code, ir::Isa isa) {
+  const ir::PoolNest& nest = code.info.nest;
   if (!ir::is_float(nest.input.dtype) || nest.indices) return false;
-  if (ir::bytes(nest.input.dtype) == 2) return true;
-  const bool is_wide = std::any_of(nest.dims.begin(), nest.dims.end(), [](const ir::NestDim& dim) {
-    return dim.most_taps() >= ir::least_keyed_kernel;
+  const auto schedule = ir::parse_schedule(code.info.schedule);
+  if (!schedule) return false;  // the reference has none
+  const auto program = ir::lower(nest, *schedule, isa);
+  return program && std::any_of(program->insts.begin(), program->insts.end(), [&](const ir::Inst& inst) {
+    const bool compares = inst.op == ir::Op::cmp || inst.op == ir::Op::min || inst.op == ir::Op::max;
+    return compares && !ir::is_float(program->type(inst.args[0]).dtype);
   });
-  return is_wide && nest.nan == ir::NanRule::propagate;
 }
 
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
-std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
+std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bool by_keys) {
   using jit::DataOp;
   const Argument argument = *argument_of(nest);
   const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
@@ -69,7 +71,7 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts) {
     return "code: data is multiplied with itself";
   // Indices and keys are computed with, and 16-bit floats are rounded by adding.
   const bool only_moves = argument == Argument::extremum && !nest.indices &&
-                          ir::bytes(nest.input.dtype) != 2 && !may_compare_keys(nest);
+                          ir::bytes(nest.input.dtype) != 2 && !by_keys;
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -88,10 +90,9 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
   return {};
 }
 
-void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
+void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
-  if (argument_of(nest) == Argument::extremum && may_compare_keys(nest) && proof.code &&
-      proof.code->has(jit::DataOp::add))
+  if (argument_of(nest) == Argument::extremum && by_keys)
     proof.left.emplace_back(
         "elements are compared as integer keys: that these keep the order of floats is tested");
   const Rounds& rounds = proof.probes.rounds;
@@ -106,13 +107,13 @@ void say_what_is_left(const ir::PoolNest& nest, Proof& proof) {
 }
 
 // Reads the bytes of code.
-void inspect(const Code& code, Proof& proof) {
+void inspect(const Code& code, ir::Isa isa, Proof& proof) {
   const auto machine = code.machine();
   if (!machine) return;
   const auto facts = jit::inspect(*machine->blob, machine->params);
   if (facts) {
     proof.code = *facts;
-    proof.failure = wrong_fact(code.info.nest, *facts);
+    proof.failure = wrong_fact(code.info.nest, *facts, compares_keys(code, isa));
   } else {
     proof.failure = "code: " + facts.error().message;
   }
@@ -153,7 +154,7 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
                                    frontend::print(*small), (*code)->info.schedule));
   proof.probes.batch = probed_batch(*small, (*code)->info.nest);
-  inspect(**code, proof);
+  inspect(**code, choices.isa, proof);
   return probe_all(**code, choices, limits, proof);
 }
 
@@ -176,7 +177,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   proof.isa = code.info.isa;
   proof.schedule = code.info.schedule;
   proof.probes.batch = probed_batch(spec, code.info.nest);
-  inspect(code, proof);
+  inspect(code, choices.isa, proof);
   const auto facts = proof.code;
   if (proof.ok()) {
     const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
@@ -185,7 +186,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
     if (!done) return tl::unexpected(done.error());
   }
   proof.code = facts;
-  if (proof.ok()) say_what_is_left(code.info.nest, proof);
+  if (proof.ok()) say_what_is_left(code.info.nest, compares_keys(code, choices.isa), proof);
   proof.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return proof;
 }

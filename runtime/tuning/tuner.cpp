@@ -126,9 +126,9 @@ class Search {
     limits_.progress(fmt::format("final of {}", better + 1));
     std::vector<Contender*> timed;
     const double seconds = std::max(limits_.seconds * final_share, limits_.seconds - spent());
-    const auto timings = time_group(std::span(candidates_).first(better),
-                                    {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15, .settle_seconds = 0},
-                                    timed);
+    const auto timings = time_group(
+        std::span(candidates_).first(better),
+        {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15, .settle_seconds = 0}, timed);
     if (!timings) return tl::unexpected(timings.error());
     std::vector<size_t> order(timed.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -2,6 +2,7 @@
 // breaks it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -77,6 +78,24 @@ TEST(Verify, KernelsOfEachOperatorAreProved) {
            "max_pool1d_backward(float32[1,3,21], kernel_size=2, index_scope=window, index_dtype=uint8)",
        })
     expect_proved(spec, false);
+}
+
+// That keys keep the order of floats is said to be left where the Program compares keys, and only there.
+TEST(Verify, KeysAreSaidOfTheProgramsThatHaveThem) {
+  const auto says_keys = [](const char* spec, const char* schedule) {
+    Choices choices;
+    choices.schedule = *ir::parse_schedule(schedule);
+    const auto proof = verify(spec, choices);
+    EXPECT_TRUE(proof && proof->ok()) << spec << ' ' << schedule;
+    return proof && std::ranges::any_of(proof->left, [](const std::string& left) {
+             return left.find("integer keys") != std::string::npos;
+           });
+  };
+  const char* const wide = "max_pool2d(float32[1,2,9,20], kernel_size=5, stride=1, padding=2)";
+  EXPECT_TRUE(says_keys(wide, "channels_first(lanes=8, unroll=2, order=rows_first)"));
+  EXPECT_FALSE(says_keys(wide, "channels_last(lanes=1)"));
+  const char* const small = "max_pool2d(float32[1,2,9,20], kernel_size=3, stride=1, padding=1)";
+  EXPECT_FALSE(says_keys(small, "channels_first(lanes=8, order=rolling)"));
 }
 
 TEST(Verify, ALargeTensorIsProbedSmaller) {
