@@ -6,6 +6,16 @@
 
 namespace pooljit::ir {
 
+Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) const {
+  Cursor at = cursor;
+  const int64_t positions = outputs * nest_.dims[dim].stride;
+  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  for_each_output(at, [&](Address& address, const View& view) {
+    address = plus(address, byte_stride(view, view.strides[dim] * outputs));
+  });
+  return at;
+}
+
 void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
   Divisor divisor{b_.iconst(1), lanes.divisor_taps};
   for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);

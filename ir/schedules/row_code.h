@@ -39,7 +39,6 @@ class RowCode {
   State reduce_row_major(const Cursor& cursor, const Tile& tile, const TileTaps& taps, size_t dims);
   State reduce_long(Cursor cursor, const Tile& tile, const TileTaps& taps);
   void store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns, const Lanes& lanes);
-  Cursor row_of_group(const Cursor& cursor, int64_t number) const;
   std::vector<Value> reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
                                           const TileTaps& taps, const RowPart& part);
 

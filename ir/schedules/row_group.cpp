@@ -5,23 +5,12 @@
 
 namespace pooljit::ir {
 
-// The same place, some rows of outputs further down.
-Cursor RowCode::row_of_group(const Cursor& cursor, int64_t number) const {
-  Cursor at = cursor;
-  const int64_t stride = nest_.dims[rows()].stride;
-  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * number * stride));
-  low_.for_each_output(at, [&](Address& address, const View& view) {
-    address = plus(address, byte_stride(view, view.strides[rows()] * number));
-  });
-  return at;
-}
-
 // All rows of a group: input rows that several windows have in common are reduced once.
 void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
   const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
   if (!rules_.holds_group(tile, taps)) {
     for (size_t row = 0; row < number_of_rows; ++row) {
-      const Cursor at = row_of_group(cursor, static_cast<int64_t>(row));
+      const Cursor at = low_.further(cursor, rows(), static_cast<int64_t>(row));
       low_.store(at, reduce_tile(at, tile, taps), lanes);
     }
     return;
@@ -45,7 +34,7 @@ void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const 
     std::vector<Value> own;
     for (size_t i = row; i < columns.size(); i += number_of_rows) own.push_back(columns[i]);
     const State result = plan.reduce(b_, reducer_, own, [](size_t, Value x) { return x; });
-    low_.store(row_of_group(cursor, static_cast<int64_t>(row)), result, lanes);
+    low_.store(low_.further(cursor, rows(), static_cast<int64_t>(row)), result, lanes);
   }
 }
 

@@ -178,21 +178,14 @@ class WindowRows {
     const Lowering::States states =
         low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows);
     for (size_t output = 0; output < outputs_; ++output)
-      low_.store(output_of(cursor, output), {join_lanes(of_output(states, output))}, Lanes::channels(1));
+      low_.store(low_.further(cursor, nest_.dims.size() - 1, static_cast<int64_t>(output)),
+                 {join_lanes(of_output(states, output))}, Lanes::channels(1));
   }
 
   // From the first output's window to another's.
   int64_t input_bytes(size_t output) const {
     const int64_t positions = static_cast<int64_t>(output) * nest_.dims.back().period().input;
     return byte_stride(nest_.input, nest_.input.strides.back() * positions);
-  }
-
-  Cursor output_of(const Cursor& cursor, size_t output) const {
-    Cursor at = cursor;
-    low_.for_each_output(at, [&](Address& address, const View& view) {
-      address = plus(address, byte_stride(view, view.strides.back() * static_cast<int64_t>(output)));
-    });
-    return at;
   }
 
   Lowering::States take_row(const Lowering::States& states, const Address& row,
