@@ -30,7 +30,7 @@ struct CheckOptions {
     all,   // all that enumerate_schedules gives
     // For files and big matrices: all through Xbyak; one, chosen by the seed, through LLVM; fewer data for
     // all but the first. Of a layer of millions of taps the interpreter runs some tasks; what the others
-    // make, the oracle judges.
+    // make, the oracle judges. Of one of more than half a billion: the default, and one that the seed picks.
     some,
   } schedules = Schedules::all;
   std::optional<ir::Isa> isa = {};            // only this one; absent: all

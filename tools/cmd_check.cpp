@@ -248,7 +248,8 @@ void add_check(CLI::App& app, Action& action) {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command
       ->add_option("--schedules", arguments->schedules,
-                   "best, all, or some: all through Xbyak, one through LLVM, of large layers some tasks in "
+                   "best, all, or some: all (of huge layers two) through Xbyak, one through LLVM, of large "
+                   "layers some tasks in "
                    "the interpreter (default: all; with --file, some)")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
   command
