@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <random>
 
 namespace pooljit::runtime {
 namespace {
@@ -51,11 +53,15 @@ std::vector<Samples> measure_samples(std::span<const std::function<void()>> cont
   for (const auto& contender : contenders)
     samples.push_back({{}, calls_per_sample(contender, options.sample_seconds)});
 
+  std::vector<size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(1);
   const Clock::time_point start = Clock::now();
   for (int sample = 0; sample < options.most_samples; ++sample) {
     const double spent = std::chrono::duration<double>(Clock::now() - start).count();
     if (sample >= options.fewest_samples && spent > options.budget_seconds) break;
-    for (size_t i = 0; i < contenders.size(); ++i) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t i : order) {
       settle(contenders[i], options.settle_seconds);
       samples[i].seconds.push_back(seconds_of(contenders[i], samples[i].calls_per_sample));
     }

@@ -26,7 +26,7 @@ struct MeasureOptions {
   // Before each sample the contender is called untimed for so long: caches must not hold what the one before
   // has left (streaming stores empty them), nor may idle threads of another's pool take part, which spin for
   // some milliseconds before they sleep. 0: not at all.
-  double settle_seconds = 1e-3;
+  double settle_seconds = 2e-3;
 };
 
 // The samples of one contender, in order: sample i of all contenders was taken side by side.
@@ -35,7 +35,8 @@ struct Samples {
   int calls_per_sample = 1;
 };
 
-// One per contender. Each is warmed up first; samples take turns.
+// One per contender. Each is warmed up first; samples take turns, in an order that is drawn anew for each
+// round: what one leaves in the caches favours nobody for good.
 std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
                                      const MeasureOptions& options = {});
 std::vector<Timing> measure(std::span<const std::function<void()>> contenders,

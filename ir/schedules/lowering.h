@@ -164,7 +164,7 @@ class Lowering {
     for (size_t i = 0; i < operands_.size(); ++i) move(cursor.operands[i], operands_[i]);
     if (writes_indices()) move(cursor.indices, *nest_.indices);
   }
-  // The same place, so many outputs further on along a dimension.
+  // The same place, so many outputs further on along a dimension whose windows all move by one step.
   Cursor further(const Cursor& cursor, size_t dim, int64_t outputs) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 

@@ -8,7 +8,7 @@ namespace pooljit::ir {
 
 Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) const {
   Cursor at = cursor;
-  const int64_t positions = outputs * nest_.dims[dim].stride;
+  const int64_t positions = outputs * nest_.dims[dim].period().input;
   at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
   for_each_output(at, [&](Address& address, const View& view) {
     address = plus(address, byte_stride(view, view.strides[dim] * outputs));
