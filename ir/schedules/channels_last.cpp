@@ -19,6 +19,10 @@ namespace {
 constexpr int64_t unroll_taps = 64;
 // Windows of so many taps keep a vector busy until many others could have begun.
 constexpr int64_t long_window = 32;
+// In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
+// pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
+constexpr int64_t taps_ahead = 4;
+constexpr int64_t near_bytes = int64_t{1} << 20;
 
 // Calls use for each view of the nest.
 template <typename Use>
@@ -92,7 +96,12 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
 class ChannelsLast {
  public:
   ChannelsLast(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
-      : nest_(nest), schedule_(schedule), b_(builder), reducer_(reducer), low_(nest, builder, reducer) {}
+      : nest_(nest),
+        schedule_(schedule),
+        ahead_(bytes_ahead()),
+        b_(builder),
+        reducer_(reducer),
+        low_(nest, builder, reducer) {}
 
   void emit() {
     Cursor cursor = low_.start();
@@ -190,6 +199,7 @@ class ChannelsLast {
     const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
+        if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
         const Value x = load(type, address, side[i].stored);
         states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
       }
@@ -250,8 +260,21 @@ class ChannelsLast {
     return view.channel_offset(channels) * bytes(view.dtype);
   }
 
+  // Bytes from a tap to the one that is asked for early; 0: none is.
+  int64_t bytes_ahead() const {
+    const NestDim& dim = nest_.dims.back();
+    int64_t image = nest_.channels * bytes(nest_.input.dtype);
+    for (const NestDim& each : nest_.dims) image *= each.input;
+    const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
+    if (schedule_.order == Order::rolling || !in_pieces || dim.most_taps() < taps_ahead ||
+        image <= near_bytes)
+      return 0;
+    return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
+  }
+
   const PoolNest& nest_;
   const Schedule& schedule_;
+  const int64_t ahead_;
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
