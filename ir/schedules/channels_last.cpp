@@ -48,9 +48,14 @@ int64_t largest_block(const PoolNest& nest) {
   return block;
 }
 
-// Vectors side by side hold a value, with indices also an index, a loaded tap and its offset.
+// Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
+// tap's offset. In straight-line code floats that are not converted are taken from memory.
 bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
-  return unroll * (nest.indices ? 5 : 2) + extra_registers(nest, reducer) < info(isa).vector_registers;
+  const bool from_memory = !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
+                           bytes(nest.input.dtype) >= 4 && is_float(nest.input.dtype) &&
+                           nest.full_taps() <= unroll_taps;
+  const int needed = nest.indices ? 5 * unroll : from_memory ? unroll + 4 : 2 * unroll;
+  return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
 // Rolling: results need some constants too.

@@ -283,5 +283,20 @@ TEST(Check, RollingCountsTheRegistersOfMasks) {
   EXPECT_TRUE(report->ok()) << print(*report);
 }
 
+// Eight vectors side by side fill the file of AVX2 where an element goes through no register of its own.
+TEST(Check, ManyVectorsSideBySideFitTheRegisters) {
+  for (const char* spec : {
+           "max_pool2d(float32[1,300,8,8]:nhwc, kernel_size=8)",
+           "max_pool2d(float32[1,300,30,7]:nhwc, kernel_size=[30,7])",
+           "avg_pool2d(float64[1,80,8,9]:nhwc, kernel_size=[7,9], epilogue=[scale_channel, add(float64), "
+           "relu])",
+           "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2, kernel_size=7)",
+       }) {
+    const auto report = check(spec);
+    ASSERT_TRUE(report) << ir::to_string(report.error());
+    EXPECT_TRUE(report->ok()) << print(*report);
+  }
+}
+
 }  // namespace
 }  // namespace pooljit::runtime
