@@ -48,13 +48,24 @@ int64_t largest_block(const PoolNest& nest) {
   return block;
 }
 
+// True if all windows are whole and alike, and so few taps that straight-line code takes each float from
+// memory as it is.
+bool takes_from_memory(const PoolNest& nest) {
+  const bool are_alike = std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
+    const std::vector<Run> all = runs(dim);
+    return all.size() == 1 && all[0].window.taps == dim.most_taps() &&
+           all[0].window.padded_taps == dim.most_taps();
+  });
+  return are_alike && !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
+         is_float(nest.input.dtype) && bytes(nest.input.dtype) >= 4 && nest.epilogue.empty() &&
+         nest.output.dtype == nest.input.dtype && nest.full_taps() <= unroll_taps;
+}
+
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
-// tap's offset. In straight-line code floats that are not converted are taken from memory.
-bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int unroll) {
-  const bool from_memory = !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
-                           bytes(nest.input.dtype) >= 4 && is_float(nest.input.dtype) &&
-                           nest.full_taps() <= unroll_taps;
-  const int needed = nest.indices ? 5 * unroll : from_memory ? unroll + 4 : 2 * unroll;
+// tap's offset.
+bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes, int unroll) {
+  const bool one_each = lanes > 1 && takes_from_memory(nest);
+  const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * unroll;
   return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
@@ -86,7 +97,8 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       if (unroll == 8 &&
           (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
         continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, unroll))) continue;
+      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, schedule.lanes, unroll)))
+        continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
       schedule.order = order;
       schedule.unroll = unroll;

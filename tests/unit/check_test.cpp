@@ -291,6 +291,10 @@ TEST(Check, ManyVectorsSideBySideFitTheRegisters) {
            "avg_pool2d(float64[1,80,8,9]:nhwc, kernel_size=[7,9], epilogue=[scale_channel, add(float64), "
            "relu])",
            "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2, kernel_size=7)",
+           "adaptive_max_pool2d(float32[9,5,40], output_size=3, output_layout=nhwc)",
+           "avg_pool2d(float32[64,1,8], kernel_size=7, padding=[0,0,3,3], ceil_mode=True, strides=[8,0,1])",
+           "avg_pool2d(float64[2,9,9,17], kernel_size=7, stride=4, output_dtype=int64, "
+           "strides=[2754,306,34,2])",
        }) {
     const auto report = check(spec);
     ASSERT_TRUE(report) << ir::to_string(report.error());
