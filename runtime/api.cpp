@@ -89,7 +89,7 @@ std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {
   for (const Kernel& kernel : kernels) impls.push_back(kernel.impl_);
   std::vector<Timing> timings;
   for (const runtime::Timing& timing :
-       value_or_raise(runtime::time_kernels(impls, {.budget_seconds = seconds, .settle_seconds = 0})))
+       value_or_raise(runtime::time_kernels(impls, {.budget_seconds = seconds})))
     timings.push_back({timing.median, timing.spread(), timing.samples});
   return timings;
 }

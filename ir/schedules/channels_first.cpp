@@ -97,9 +97,10 @@ class Enumeration {
   void add(Order order, int rows = 1) {
     schedule_.order = order;
     schedule_.unroll = rows;
-    if (cut_.tail == Tail::overlap) add_overlap();
+    const bool overlap_first = cut_.tail == Tail::overlap;
+    if (overlap_first) add_overlap();
     if (can_mask(nest_, isa_)) add_tail(Tail::mask);
-    if (dim_.output % schedule_.lanes != 0) add_overlap();
+    if (!overlap_first && dim_.output % schedule_.lanes != 0) add_overlap();
     add_tail(Tail::split);
   }
 

@@ -62,9 +62,8 @@ bool takes_from_memory(const PoolNest& nest) {
 }
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
-// tap's offset.
-bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes, int unroll) {
-  const bool one_each = lanes > 1 && takes_from_memory(nest);
+// tap's offset; one_each: the value only.
+bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, int unroll) {
   const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * unroll;
   return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
@@ -90,6 +89,7 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   // What is left of the channels after the last whole block is done side by side too.
   const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
+  const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
   std::vector<Schedule> found;
   for (Order order : {Order::rolling, Order::row_major})
     for (int unroll : {8, 4, 2, 1}) {
@@ -97,8 +97,7 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       if (unroll == 8 &&
           (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
         continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, schedule.lanes, unroll)))
-        continue;
+      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
       schedule.order = order;
       schedule.unroll = unroll;

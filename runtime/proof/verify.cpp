@@ -54,9 +54,9 @@ bool compares_keys(const Code& code, ir::Isa isa) {
   if (!schedule) return false;  // the reference has none
   const auto program = ir::lower(nest, *schedule, isa);
   return program && std::any_of(program->insts.begin(), program->insts.end(), [&](const ir::Inst& inst) {
-    const bool compares = inst.op == ir::Op::cmp || inst.op == ir::Op::min || inst.op == ir::Op::max;
-    return compares && !ir::is_float(program->type(inst.args[0]).dtype);
-  });
+           const bool compares = inst.op == ir::Op::cmp || inst.op == ir::Op::min || inst.op == ir::Op::max;
+           return compares && !ir::is_float(program->type(inst.args[0]).dtype);
+         });
 }
 
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
@@ -70,8 +70,8 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";
   // Indices and keys are computed with, and 16-bit floats are rounded by adding.
-  const bool only_moves = argument == Argument::extremum && !nest.indices &&
-                          ir::bytes(nest.input.dtype) != 2 && !by_keys;
+  const bool only_moves =
+      argument == Argument::extremum && !nest.indices && ir::bytes(nest.input.dtype) != 2 && !by_keys;
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -107,13 +107,13 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
 }
 
 // Reads the bytes of code.
-void inspect(const Code& code, ir::Isa isa, Proof& proof) {
+void inspect(const Code& code, bool by_keys, Proof& proof) {
   const auto machine = code.machine();
   if (!machine) return;
   const auto facts = jit::inspect(*machine->blob, machine->params);
   if (facts) {
     proof.code = *facts;
-    proof.failure = wrong_fact(code.info.nest, *facts, compares_keys(code, isa));
+    proof.failure = wrong_fact(code.info.nest, *facts, by_keys);
   } else {
     proof.failure = "code: " + facts.error().message;
   }
@@ -154,7 +154,7 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
                                    frontend::print(*small), (*code)->info.schedule));
   proof.probes.batch = probed_batch(*small, (*code)->info.nest);
-  inspect(**code, choices.isa, proof);
+  inspect(**code, compares_keys(**code, choices.isa), proof);
   return probe_all(**code, choices, limits, proof);
 }
 
@@ -177,7 +177,8 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   proof.isa = code.info.isa;
   proof.schedule = code.info.schedule;
   proof.probes.batch = probed_batch(spec, code.info.nest);
-  inspect(code, choices.isa, proof);
+  const bool by_keys = compares_keys(code, choices.isa);
+  inspect(code, by_keys, proof);
   const auto facts = proof.code;
   if (proof.ok()) {
     const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
@@ -186,7 +187,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
     if (!done) return tl::unexpected(done.error());
   }
   proof.code = facts;
-  if (proof.ok()) say_what_is_left(code.info.nest, compares_keys(code, choices.isa), proof);
+  if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
   proof.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return proof;
 }

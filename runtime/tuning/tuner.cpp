@@ -105,9 +105,7 @@ class Search {
       std::vector<Contender*> timed;
       const double seconds = std::min(group_seconds, limits_.seconds / 10);
       const auto timings = time_group(
-          group,
-          {.sample_seconds = 200e-6, .budget_seconds = seconds, .fewest_samples = 5, .settle_seconds = 0},
-          timed);
+          group, {.sample_seconds = 200e-6, .budget_seconds = seconds, .fewest_samples = 5}, timed);
       if (!timings) return tl::unexpected(timings.error());
       double here = best;
       for (const Contender* contender : timed) here = std::min(here, contender->ratio);
@@ -126,9 +124,8 @@ class Search {
     limits_.progress(fmt::format("final of {}", better + 1));
     std::vector<Contender*> timed;
     const double seconds = std::max(limits_.seconds * final_share, limits_.seconds - spent());
-    const auto timings = time_group(
-        std::span(candidates_).first(better),
-        {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15, .settle_seconds = 0}, timed);
+    const auto timings = time_group(std::span(candidates_).first(better),
+                                    {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15}, timed);
     if (!timings) return tl::unexpected(timings.error());
     std::vector<size_t> order(timed.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
