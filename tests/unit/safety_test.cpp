@@ -32,7 +32,8 @@ namespace {
 
 thread_local int64_t allocations_left = -1;  // -1: never fails
 
-bool is_refused() { return allocations_left >= 0 && allocations_left-- == 0; }
+// The sanitizers have operators of their own.
+[[maybe_unused]] bool is_refused() { return allocations_left >= 0 && allocations_left-- == 0; }
 
 }  // namespace
 
