@@ -50,8 +50,9 @@ void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, Nan
   std::fill_n(leader.begin(), strip.count, static_cast<Compared<T>>(worst_value<is_max, T>()));
   std::fill_n(best.begin(), strip.count, worst_value<is_max, T>());
   if constexpr (with_winners) std::fill_n(winner.begin(), strip.count, 0);
-  for (const Tap& tap : taps)
-    for_each_element(x, strip, tap, [&, index = tap.index](int64_t i, T element) {
+  for (const Tap& tap : taps) {
+    const int64_t index = tap.index;
+    for_each_element(x, strip, tap, [&](int64_t i, T element) {
       const auto value = static_cast<Compared<T>>(element);
       const bool is_nan = value != value;
       const bool wins = (is_max ? value > leader[i] : value < leader[i]) | (is_nan & nan_wins);
@@ -59,6 +60,7 @@ void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, Nan
       best[i] = wins ? element : best[i];
       if constexpr (with_winners) winner[i] = wins ? index : winner[i];
     });
+  }
 }
 
 // Exact for integers, and much longer than T for floats.
