@@ -10,6 +10,7 @@
 // once more.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 
 #include "ir/builder.h"
@@ -29,7 +30,7 @@ class FloatKeys {
              : bytes(dtype) == 4 ? DType::i32
                                  : DType::i64),
         infinity_(float_bits(dtype, std::numeric_limits<double>::infinity())),
-        nans_((int64_t{1} << (8 * bytes(dtype) - 1)) - 1 - infinity_),
+        nans_((std::numeric_limits<int64_t>::max() >> (64 - 8 * bytes(dtype))) - infinity_),
         nans_above_(nans_above) {}
 
   Value key(Value x) {
@@ -43,8 +44,10 @@ class FloatKeys {
   }
   // Of the bits of a float that is no NaN.
   Value constant(int64_t bits, int lanes) {
-    const int64_t key = (bits == infinity_ ? bits : infinity_ - bits) + (nans_above_ ? 0 : nans_);
-    return b_.vconst_splat(Type::vec(key_, lanes), key);
+    // Unsigned, because differences wrap.
+    const auto inf = static_cast<uint64_t>(infinity_), x = static_cast<uint64_t>(bits);
+    const uint64_t key = (bits == infinity_ ? x : inf - x) + static_cast<uint64_t>(nans_above_ ? 0 : nans_);
+    return b_.vconst_splat(Type::vec(key_, lanes), static_cast<int64_t>(key));
   }
 
  private:
