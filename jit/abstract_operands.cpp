@@ -80,7 +80,7 @@ Word Operands::loaded(const ZydisDecodedOperand& operand, const State& state) co
       return ir::is_index(params_[slot].role) ? Word::number() : Word::pointer(base_param + slot);
   }
   if (is_stack(base) && at.is_exact) return from_stack(base, at.offset, operand.size / 8, state);
-  if (base >= base_param && base < bases && role(base) == ir::Param::Role::table) return Word::number();
+  if (base >= base_param && base < bases && is_constant(role(base))) return Word::number();
   return Word::data();
 }
 

@@ -19,8 +19,10 @@ Word address(const ZydisDecodedOperand& operand, const State& state);
 
 class Operands {
  public:
-  // The parameters are what the words of the argument block are.
-  explicit Operands(std::span<const ir::Param> params) : params_(params) {}
+  // The parameters are what the words of the argument block are. reads_constants: what the steps of an
+  // epilogue take counts as constant, not as data.
+  Operands(std::span<const ir::Param> params, bool reads_constants)
+      : params_(params), reads_constants_(reads_constants) {}
 
   bool is_output(size_t base) const;
   bool depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
@@ -31,9 +33,13 @@ class Operands {
 
  private:
   ir::Param::Role role(size_t base) const { return params_[base - base_param].role; }
+  bool is_constant(ir::Param::Role role) const {
+    return role == ir::Param::Role::table || (reads_constants_ && role == ir::Param::Role::operand);
+  }
   Word loaded(const ZydisDecodedOperand& operand, const State& state) const;
 
   std::span<const ir::Param> params_;
+  bool reads_constants_;
 };
 
 // A write. False: to a register that kernels have no use for.

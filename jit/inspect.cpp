@@ -36,8 +36,8 @@ constexpr size_t rsp = 4, rdi = 7;
 class Inspector {
  public:
   // Throws Refused.
-  Inspector(const CodeBlob& blob, std::span<const ir::Param> params)
-      : blob_(blob), code_(blob), operands_(params) {
+  Inspector(const CodeBlob& blob, std::span<const ir::Param> params, bool reads_constants)
+      : blob_(blob), code_(blob), operands_(params, reads_constants) {
     facts_.may_be_called = code_.instructions().at(code_.entry()).info.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
     for (const auto& [at, i] : code_.instructions()) {
       ++facts_.instructions;
@@ -294,7 +294,15 @@ class Inspector {
 
 ir::Result<CodeFacts> inspect(const CodeBlob& blob, std::span<const ir::Param> params) {
   try {
-    return Inspector(blob, params).run();
+    CodeFacts facts = Inspector(blob, params, false).run();
+    const auto is_operand = [](const ir::Param& param) { return param.role == ir::Param::Role::operand; };
+    if (std::ranges::none_of(params, is_operand)) return facts;
+    // A step may multiply by its operand: what counts is whether elements are multiplied with each other.
+    const CodeFacts of_input = Inspector(blob, params, true).run();
+    facts.products = of_input.products;
+    facts.product = of_input.product;
+    facts.squares = of_input.squares;
+    return facts;
   } catch (const Refused& refused) {
     return ir::invalid("prove.code", fmt::format("at 0x{:x} ({}): {}", refused.at,
                                                  text_of(blob.code, refused.at), refused.why));

@@ -18,9 +18,9 @@ std::string to_text(const ir::Result<ProbeReport>& report) {
   std::string text = "report";
   for (int64_t count : report->probes) text += fmt::format(" {}", count);
   const Rounds& rounds = report->rounds;
-  return text + fmt::format(" {} {} {} {} {} {} {} {} {} {}", report->runs, report->batch, rounds.rounds,
-                            rounds.log2_error, rounds.least, rounds.range, rounds.step, rounds.sparse,
-                            int(rounds.claim), report->failure);
+  return text + fmt::format(" {} {} {} {} {} {} {} {} {} {} {} {}", report->runs, report->untold,
+                            report->batch, rounds.rounds, rounds.log2_error, rounds.least, rounds.range,
+                            rounds.step, rounds.unit, rounds.sparse, int(rounds.claim), report->failure);
 }
 
 std::optional<ir::Result<ProbeReport>> from_text(const std::string& text) {
@@ -35,8 +35,8 @@ std::optional<ir::Result<ProbeReport>> from_text(const std::string& text) {
   for (int64_t& count : report.probes) in >> count;
   Rounds& rounds = report.rounds;
   int claim = 0;
-  in >> report.runs >> report.batch >> rounds.rounds >> rounds.log2_error >> rounds.least >> rounds.range >>
-      rounds.step >> rounds.sparse >> claim;
+  in >> report.runs >> report.untold >> report.batch >> rounds.rounds >> rounds.log2_error >> rounds.least >>
+      rounds.range >> rounds.step >> rounds.unit >> rounds.sparse >> claim;
   rounds.claim = Claim(claim);
   if (kind != "report" || !in) return std::nullopt;
   std::getline(in >> std::ws, report.failure);

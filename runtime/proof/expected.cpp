@@ -6,6 +6,7 @@
 
 #include "ir/reference.h"
 #include "runtime/proof/rounds.h"
+#include "runtime/proof/through.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -54,9 +55,27 @@ Plane from_bytes(const std::vector<std::byte>& bytes, int64_t width) {
   return plane;
 }
 
-std::vector<std::byte> outputs_of(const ir::PoolNest& nest, const void* input, int64_t* indices) {
+// The operands of one plane, packed.
+class PlaneOperands {
+ public:
+  PlaneOperands(const ir::PoolNest& nest, const std::vector<Plane>& planes) {
+    const auto views = operand_views(nest);
+    for (size_t i = 0; i < views.size(); ++i) {
+      bytes_.push_back(to_bytes(planes[i], ir::bytes(views[i].dtype)));
+      pointers_.push_back(bytes_.back().data());
+    }
+  }
+  ir::Operands pointers() const { return pointers_; }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<const void*> pointers_;
+};
+
+std::vector<std::byte> outputs_of(const ir::PoolNest& nest, const void* input, int64_t* indices,
+                                  ir::Operands operands) {
   std::vector<std::byte> output(size_t(positions(nest, &ir::NestDim::output) * ir::bytes(nest.output.dtype)));
-  ir::evaluate(nest, 1, input, output.data(), indices);
+  ir::evaluate(nest, 1, input, output.data(), indices, operands);
   return output;
 }
 
@@ -72,13 +91,37 @@ Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent e
   return at;
 }
 
+std::vector<Plane> neutral_planes(const ir::PoolNest& nest) {
+  const std::vector<double> numbers = neutral_operands(nest);
+  std::vector<Plane> planes;
+  for (size_t i = 0; i < numbers.size(); ++i) planes.push_back(operand_plane(nest, i, numbers[i]));
+  return planes;
+}
+
+Plane operand_plane(const ir::PoolNest& nest, size_t operand, double number) {
+  const auto size = is_per_channel(nest, operand) ? size_t{1} : size_t(positions(nest, &ir::NestDim::output));
+  return Plane(size, bits_of(operand_views(nest)[operand].dtype, number));
+}
+
+bool is_per_channel(const ir::PoolNest& nest, size_t operand) {
+  for (const ir::EpilogueStep& step : nest.epilogue) {
+    const std::string_view forms = info(step.kind).operands;
+    if (operand < forms.size()) return forms[operand] == 'C';
+    operand -= forms.size();
+  }
+  return false;
+}
+
 Oracle::Oracle(const ir::PoolNest& nest)
-    : nest_(nest), forward_(nest.is_backward() ? forward_of(nest) : nest), plane_nest_(one_plane(nest)) {}
+    : nest_(nest),
+      forward_(nest.is_backward() ? forward_of(nest) : nest),
+      plane_nest_(one_plane(nest)),
+      neutral_(neutral_planes(nest)) {}
 
 // Windows are products, and so a maximum over one is a maximum along the last dimension, of these one along
 // the dimension before, and so on: which of equals is the first, and whether there is a NaN, included. Large
 // windows cost their widths' sum, not their product.
-Plane Oracle::extrema(Plane plane) const {
+Plane Oracle::extrema(Plane plane, ir::Operands operands) const {
   for (size_t d = nest_.dims.size(); d-- > 0;) {
     ir::PoolNest stage = plane_nest_;
     for (size_t e = 0; e < stage.dims.size(); ++e) {
@@ -88,8 +131,10 @@ Plane Oracle::extrema(Plane plane) const {
     const ir::DType dtype = d == 0 ? nest_.output.dtype : nest_.input.dtype;
     stage.input = packed(nest_.input.dtype, stage, &ir::NestDim::input);
     stage.output = packed(dtype, stage, &ir::NestDim::output);
+    if (d > 0) stage.epilogue.clear();
     const auto input = to_bytes(plane, ir::bytes(nest_.input.dtype));
-    plane = from_bytes(outputs_of(stage, input.data(), nullptr), ir::bytes(dtype));
+    const auto output = outputs_of(stage, input.data(), nullptr, d > 0 ? ir::Operands{} : operands);
+    plane = from_bytes(output, ir::bytes(dtype));
   }
   return plane;
 }
@@ -103,17 +148,20 @@ Expected Oracle::evaluate(const Probe& probe, const std::vector<bool>& used) con
   if (is_rounded(nest_)) expected.bounds.resize(probe.planes.size());
   for (size_t i = 0; i < probe.planes.size(); ++i) {
     if (!used[i]) continue;
+    const PlaneOperands operands(plane_nest_, probe.operands.empty() ? neutral_ : probe.operands[i]);
     if (is_separable) {
-      expected.outputs[i] = extrema(probe.planes[i]);
+      expected.outputs[i] = extrema(probe.planes[i], operands.pointers());
       continue;
     }
     const std::vector<std::byte> input = to_bytes(probe.planes[i], ir::bytes(nest_.input.dtype));
     std::vector<int64_t> indices(has_indices ? size_t(positions(nest_, index_extent(nest_))) : 0);
     if (has_indices && nest_.is_backward()) std::ranges::copy(probe.indices[i], indices.begin());
-    const auto output = outputs_of(plane_nest_, input.data(), has_indices ? indices.data() : nullptr);
+    const auto output =
+        outputs_of(plane_nest_, input.data(), has_indices ? indices.data() : nullptr, operands.pointers());
     expected.outputs[i] = from_bytes(output, ir::bytes(nest_.output.dtype));
     for (size_t at = 0; at < indices.size(); ++at) expected.indices[i].push_back(numbered(indices[at], at));
-    if (is_rounded(nest_)) expected.bounds[i] = ir::error_bounds(plane_nest_, 1, input.data());
+    if (is_rounded(nest_))
+      expected.bounds[i] = ir::error_bounds(plane_nest_, 1, input.data(), operands.pointers());
   }
   return expected;
 }

@@ -16,6 +16,13 @@ Extent index_extent(const ir::PoolNest& nest);
 // The position of this number, row-major.
 Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent);
 
+// Of an operand of the steps: an array with one number per channel; else a tensor like the output.
+bool is_per_channel(const ir::PoolNest& nest, size_t operand);
+// The operand's plane: `number` everywhere.
+Plane operand_plane(const ir::PoolNest& nest, size_t operand, double number);
+// By operand: what leaves every result as it is.
+std::vector<Plane> neutral_planes(const ir::PoolNest& nest);
+
 // By plane; empty for planes that lie nowhere.
 struct Expected {
   std::vector<Plane> outputs, indices;              // indices without channel and batch
@@ -29,11 +36,12 @@ class Oracle {
   Expected evaluate(const Probe& probe, const std::vector<bool>& used) const;
 
  private:
-  Plane extrema(Plane plane) const;
+  Plane extrema(Plane plane, ir::Operands operands) const;
   uint64_t numbered(int64_t row_major, size_t output) const;
 
   const ir::PoolNest nest_, forward_;
   const ir::PoolNest plane_nest_;  // of one plane, numbered row-major in itself
+  const std::vector<Plane> neutral_;
 };
 
 }  // namespace pooljit::runtime

@@ -7,13 +7,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/element_type.h"
 #include "ir/error_bounds.h"
 #include "ir/float_format.h"
 #include "ir/prove.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/proof/expected.h"
+#include "runtime/proof/step_probes.h"
 #include "runtime/proof/tensor.h"
+#include "runtime/proof/through.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -22,13 +23,6 @@ using Chosen = std::function<size_t(size_t plane)>;
 
 // More single tasks than these are taken in ranges.
 constexpr int64_t most_cells = 4096;
-
-double number(ir::DType dtype, uint64_t bits) {
-  return ir::with_element_type(dtype, [&]<typename T>(T element) {
-    std::memcpy(&element, &bits, sizeof element);
-    return static_cast<double>(element);
-  });
-}
 
 // Whether a result that is off by no more than the bound may be `found`.
 bool allows(const ir::ErrorBound& bound, ir::DType dtype, double found) {
@@ -45,9 +39,11 @@ class Prober {
         oracle_(nest_),
         batch_(batch),
         input_(nest_, nest_.input, batch, &ir::NestDim::input),
-        output_(nest_, nest_.output, batch, &ir::NestDim::output) {
+        output_(nest_, nest_.output, batch, &ir::NestDim::output),
+        neutral_(neutral_planes(nest_)) {
     report_.batch = batch;
     if (nest_.indices) indices_.emplace(nest_, *nest_.indices, batch, index_extent(nest_));
+    make_operands();
     const ir::IndexRule rule = ir::index_rule(nest_.is_backward() ? forward_of(nest_) : nest_);
     for (int64_t n = 0; nest_.indices && n < batch; ++n)
       for (int64_t c = 0; c < nest_.channels; ++c) index_addend_.push_back(n * rule.batch + c * rule.channel);
@@ -62,6 +58,10 @@ class Prober {
       for (int64_t i = 0; i < report_.rounds.rounds; ++i)
         if (!passes(random_probe(nest_, report_.rounds, uint64_t(i) + 1), *place)) break;
     }
+    if (report_.failure.empty() && !nest_.epilogue.empty())
+      report_.untold = for_each_step_probe(nest_, batch_, oracle_, [&](const Probe& one) {
+                         return passes(one, *place);
+                       }).untold;
     if (report_.failure.empty())
       if (auto done = check_memory(); !done) return tl::unexpected(done.error());
     return std::move(report_);
@@ -70,24 +70,41 @@ class Prober {
  private:
   struct Place {
     GuardedBuffer input, output, indices;
+    std::vector<GuardedBuffer> operands;
     int64_t shift;  // bytes from where the buffers begin to the first elements
 
     Call call(int64_t batch, bool has_indices) const {
-      return {input.data() + shift, output.data() + shift, has_indices ? indices.data() + shift : nullptr,
-              batch};
+      Call call = {input.data() + shift, output.data() + shift,
+                   has_indices ? indices.data() + shift : nullptr, batch};
+      for (size_t i = 0; i < operands.size(); ++i) call.operands[i] = operands[i].data() + shift;
+      return call;
     }
   };
 
+  // An array of one number per channel is a tensor of one batch and one position.
+  void make_operands() {
+    const std::vector<ir::View> views = operand_views(nest_);
+    for (size_t i = 0; i < views.size(); ++i) {
+      const bool is_array = is_per_channel(nest_, i);
+      ir::PoolNest nest = nest_;
+      if (is_array) std::ranges::fill(nest.dims, ir::NestDim{.input = 1, .output = 1});
+      operands_.emplace_back(nest, views[i], is_array ? 1 : batch_, &ir::NestDim::output);
+    }
+  }
+
   ir::Result<Place> make_place(GuardedBuffer::Flush flush, int64_t shift) {
     std::vector<GuardedBuffer> made;
-    const int64_t sizes[] = {input_.span() * input_.width(), output_.span() * output_.width(),
-                             indices_ ? indices_->span() * indices_->width() : 0};
+    std::vector<int64_t> sizes = {input_.span() * input_.width(), output_.span() * output_.width(),
+                                  indices_ ? indices_->span() * indices_->width() : 0};
+    for (const Lattice& operand : operands_) sizes.push_back(operand.span() * operand.width());
     for (int64_t size : sizes) {
       auto buffer = GuardedBuffer::make(size_t(size + shift), flush);
       if (!buffer) return tl::unexpected(buffer.error());
       made.push_back(std::move(*buffer));
     }
-    return Place{std::move(made[0]), std::move(made[1]), std::move(made[2]), shift};
+    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), {}, shift};
+    for (size_t i = 3; i < made.size(); ++i) place.operands.push_back(std::move(made[i]));
+    return place;
   }
 
   bool reads_indices() const { return nest_.is_backward() && indices_; }
@@ -102,12 +119,20 @@ class Prober {
     for (size_t plane = 0; plane < input_.planes(); ++plane) used[chosen(plane)] = true;
     const Expected expected = oracle_.evaluate(probe, used);
     input_.scatter({probe.planes, chosen}, place.input.data() + place.shift);
+    for (size_t i = 0; i < operands_.size(); ++i) scatter_operand(i, probe, chosen, place);
     for (const int cells : {1, 0}) {
       execute(place, cells, {expected.indices, chosen, index_addend_});
       compare(probe.part, expected, chosen, place);
       if (!report_.failure.empty()) return false;
     }
     return true;
+  }
+
+  void scatter_operand(size_t number, const Probe& probe, const Chosen& chosen, const Place& place) const {
+    std::vector<Plane> planes;
+    for (size_t i = 0; i < probe.planes.size(); ++i)
+      planes.push_back(probe.operands.empty() ? neutral_[number] : probe.operands[i][number]);
+    operands_[number].scatter({planes, chosen}, place.operands[number].data() + place.shift);
   }
 
   // cells: how many ranges the tasks are cut into; 0: as many as there are tasks, if they are not too many.
@@ -141,7 +166,7 @@ class Prober {
       if (ir::is_nan_bits(dtype, d.wanted) || ir::is_nan_bits(dtype, d.found))
         return ir::is_nan_bits(dtype, d.wanted) && ir::is_nan_bits(dtype, d.found);
       return !expected.bounds.empty() &&
-             allows(expected.bounds[chosen(d.plane)][d.position], dtype, number(dtype, d.found));
+             allows(expected.bounds[chosen(d.plane)][d.position], dtype, number_of(dtype, d.found));
     };
     if (const auto difference =
             output_.compare({expected.outputs, chosen}, agrees, place.output.data() + place.shift))
@@ -172,14 +197,19 @@ class Prober {
     return {};
   }
 
-  // What lies between the elements of the input would win, or change every sum.
+  // What lies between the elements of what is read would win, or change every sum.
   void fill_gaps(const Place& place) const {
-    const ir::DType dtype = nest_.input.dtype;
+    fill(input_, nest_.input.dtype, place.input.data() + place.shift);
+    const std::vector<ir::View> views = operand_views(nest_);
+    for (size_t i = 0; i < operands_.size(); ++i)
+      fill(operands_[i], views[i].dtype, place.operands[i].data() + place.shift);
+  }
+
+  void fill(const Lattice& lattice, ir::DType dtype, std::byte* first) const {
     const uint64_t bits = ir::is_float(dtype) ? ir::quiet_nan_bits(dtype)
                                               : ir::bits_of_integer(dtype, ir::is_extremum(nest_) ? -1 : 77);
-    std::byte* const first = place.input.data() + place.shift;
-    for (int64_t i = 0; i < input_.span(); ++i)
-      std::memcpy(first + i * input_.width(), &bits, size_t(input_.width()));
+    for (int64_t i = 0; i < lattice.span(); ++i)
+      std::memcpy(first + i * lattice.width(), &bits, size_t(lattice.width()));
   }
 
   void check_canaries(const Place& place) {
@@ -205,6 +235,8 @@ class Prober {
   int64_t batch_;
   Lattice input_, output_;
   std::optional<Lattice> indices_;
+  std::vector<Lattice> operands_;  // of the steps
+  const std::vector<Plane> neutral_;
   std::vector<int64_t> index_addend_;
   ProbeReport report_;
 };

@@ -14,6 +14,7 @@ namespace pooljit::runtime {
 struct ProbeReport {
   std::array<int64_t, part_count> probes{};  // by part
   int64_t runs = 0;                          // of the kernel over all tasks
+  int64_t untold = 0;                        // outputs and operands that make no difference to them
   int64_t batch = 0;                         // that the buffers held
   Rounds rounds;                             // sums: of random numbers; 0 for others
   std::string failure;                       // the first thing that is wrong; empty: nothing

@@ -7,6 +7,9 @@
 #include "ir/float_format.h"
 #include "ir/interp/provenance.h"
 #include "ir/prove.h"
+#include "runtime/proof/rounds.h"
+#include "runtime/proof/step_rounds.h"
+#include "runtime/proof/through.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -87,15 +90,21 @@ void for_each_offset(const Positions& limits, const std::function<bool(const Pos
   }
 }
 
-// What elements may be, in the order of the reduction.
+// What elements may be, in the order of the reduction; where there are steps, so that these tell them apart.
 struct Values {
   uint64_t least, most, middle;  // of numbers; middle lies between
   uint64_t nan = 0, zero = 0, minus_zero = 0;
 
-  Values(ir::DType dtype, bool is_max) {
+  explicit Values(const ir::PoolNest& nest) {
+    const ir::DType dtype = nest.input.dtype;
+    const bool is_max = nest.reduction == ir::Reduction::max;
     least = ir::bits_of_integer(dtype, 0) | bits(ir::identity_bits(dtype, is_max), dtype);
     most = bits(ir::identity_bits(dtype, !is_max), dtype);
     middle = ir::bits_of_integer(dtype, 1);
+    if (nest.is_extreme() && !nest.epilogue.empty()) {
+      const Ordered told = told_apart(nest, {least, middle, most});
+      least = told.least, middle = told.middle, most = told.most;
+    }
     if (!ir::is_float(dtype)) return;
     nan = ir::quiet_nan_bits(dtype);
     minus_zero = ir::sign_bit(dtype);
@@ -112,10 +121,7 @@ struct Values {
 class Maker {
  public:
   Maker(const ir::PoolNest& nest, int64_t batch, const Visit& visit)
-      : nest_(nest),
-        batch_(batch),
-        visit_(visit),
-        values_(nest.input.dtype, nest.reduction == ir::Reduction::max) {
+      : nest_(nest), batch_(batch), visit_(visit), values_(nest), unit_(probe_unit(nest)) {
     for (const ir::NestDim& dim : nest.dims) {
       const int64_t wide = reach(dim);
       reach_.push_back(std::min(wide, dim.input));
@@ -139,7 +145,8 @@ class Maker {
   }
 
   // By NaNs among numbers whose sum is exact.
-  bool sum(uint64_t number) {
+  bool sum(int64_t whole) {
+    const uint64_t number = this->number(whole);
     if (!ir::is_float(nest_.input.dtype)) return true;
     return outside(Part::outside, values_.nan, number) && lattices(Part::nan, values_.nan, number);
   }
@@ -148,7 +155,6 @@ class Maker {
   // rounded.
   bool norm() {
     const ir::DType dtype = nest_.input.dtype;
-    const auto number = [&](int64_t value) { return ir::bits_of_integer(dtype, value); };
     if (!sum(0) || !outside(Part::outside, number(-3), 0) || !one(Part::value, all(0))) return false;
     for (int64_t sign : {1, -1})
       if (!lattices(Part::value, number(3 * sign), 0)) return false;
@@ -182,6 +188,10 @@ class Maker {
   }
 
  private:
+  uint64_t number(int64_t whole) const {
+    const ir::DType dtype = nest_.input.dtype;
+    return unit_ == 1 ? ir::bits_of_integer(dtype, whole) : bits_of(dtype, double(whole) * unit_);
+  }
   Plane all(uint64_t bits) const {
     return make_plane(nest_, [&](const Positions&) { return bits; });
   }
@@ -260,6 +270,7 @@ class Maker {
   int64_t batch_;
   const Visit& visit_;
   Values values_;
+  double unit_;  // of whole numbers
   Positions reach_, cuts_;
 };
 
@@ -302,13 +313,45 @@ uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int6
 
 const PartInfo& info(Part part) { return part_table[size_t(part)]; }
 
+std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest) {
+  if (nest.epilogue.empty()) return {};
+  std::vector<std::string_view> hidden;
+  const Through through(nest);
+  if (argument_of(nest) == Argument::extremum) {
+    const Values values(nest);
+    const auto output = [&](uint64_t element) {
+      return through.output(number_of(nest.input.dtype, element));
+    };
+    if (output(values.least) == output(values.most))
+      hidden.emplace_back("which elements an output takes, which its steps do not let be seen");
+    else if (ir::is_float(nest.input.dtype) && output(values.nan) == output(values.most))
+      hidden.emplace_back("what becomes of NaNs, which the steps do not let be seen");
+    return hidden;
+  }
+  const bool is_norm = argument_of(nest) == Argument::norm,
+             is_largest = is_norm && std::isinf(nest.norm_type);
+  const double unit = probe_unit(nest);
+  if (is_largest && norms_told(nest, unit) < 5)
+    hidden.emplace_back("of some magnitudes which is larger, which the steps do not let be seen");
+  if (is_norm && !is_largest && through.output(0) == through.output(3 * unit))
+    hidden.emplace_back("which elements a norm takes, which its steps do not let be seen");
+  const bool has_empty = std::ranges::any_of(nest.dims, [](const ir::NestDim& dim) {
+    for (int64_t o = 0; o < dim.output; ++o)
+      if (dim.window(o).taps == 0) return true;
+    return false;
+  });
+  if (has_empty && (through.output(0) == through.output(unit) || through.output(0) == through.output(-unit)))
+    hidden.emplace_back("that nothing reaches the output of an empty window but what the steps make 0 of");
+  return hidden;
+}
+
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit) {
   Maker maker(nest, batch, visit);
   switch (*argument_of(nest)) {
     case Argument::extremum:
       return void(maker.extremum());
     case Argument::sum:
-      return void(maker.sum(ir::bits_of_integer(nest.input.dtype, 1)));
+      return void(maker.sum(1));
     case Argument::norm:
       return void(maker.norm());
     case Argument::shared:

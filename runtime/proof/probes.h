@@ -48,6 +48,9 @@ struct Probe {
   std::vector<Plane> planes;
   // chosen: beside each plane the indices, as row-major positions in the plane of the forward's input, or -1.
   std::vector<Plane> indices = {};
+  // By plane, then by operand of the steps, as ir::operand_views() lists them: numbers, one per output, or
+  // one for the channel. Empty: neutral ones.
+  std::vector<std::vector<Plane>> operands = {};
   // Which plane lies at (n, c). Empty: the first one everywhere.
   std::function<size_t(int64_t n, int64_t c)> chosen = {};
 };
@@ -65,5 +68,8 @@ uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int6
 // visit returns false to stop.
 using Visit = std::function<bool(const Probe&)>;
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit);
+
+// What the steps of an epilogue let no probe see, a sentence each.
+std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest);
 
 }  // namespace pooljit::runtime

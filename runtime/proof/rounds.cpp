@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numeric>
 #include <random>
-#include <set>
 
 #include "ir/float_format.h"
+#include "runtime/proof/agreement.h"
+#include "runtime/proof/step_rounds.h"
+#include "runtime/proof/through.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -17,9 +19,6 @@ constexpr std::string_view sentences[] = {
 #undef CLAIM
 };
 
-constexpr double wanted_log2_error = -64;
-constexpr size_t random_planes = 16;
-constexpr int64_t most_rounds = 16384;
 // Sums up to it are exact in every accumulator.
 constexpr double float_sum = 0x1p23;
 // Ranges of floats, whose sums have few digits; of integers.
@@ -32,24 +31,6 @@ constexpr int64_t test_rounds = 16, test_numbers = 5;
 // One index in so many is any element of the plane.
 constexpr int64_t elsewhere = 8;
 
-// --- what windows are divided by
-
-std::set<int64_t> divisors(const ir::PoolNest& forward) {
-  if (forward.reduction != ir::Reduction::avg) return {1};
-  if (forward.divisor_override) return {std::abs(*forward.divisor_override)};
-  std::set<int64_t> products = {1};
-  for (const ir::NestDim& dim : forward.dims) {
-    std::set<int64_t> longer;
-    for (int64_t o = 0; o < dim.output; ++o) {
-      const ir::Window window = dim.window(o);
-      const int64_t count = forward.count_include_pad ? window.padded_taps : window.taps;
-      for (int64_t product : products) longer.insert(std::max<int64_t>(product * count, 1));
-    }
-    products = longer;
-  }
-  return products;
-}
-
 // The least common multiple; nothing beyond `most`.
 std::optional<int64_t> common_multiple(const std::set<int64_t>& numbers, int64_t most) {
   int64_t multiple = 1;
@@ -59,28 +40,6 @@ std::optional<int64_t> common_multiple(const std::set<int64_t>& numbers, int64_t
     multiple *= number;
   }
   return multiple;
-}
-
-// --- from what one round shows to how many there are
-
-// agreement: the share of an element's numbers, all others fixed, for which a wrong kernel may be right.
-// Planes are shared by channels: the element that is wrong is told from others with probability 1 - 1 /
-// random_planes.
-Rounds with_agreement(Rounds rounds, double agreement) {
-  const double shown =
-      std::max(1 - agreement, 1e-4) / double(rounds.sparse) * (1 - 1.0 / double(random_planes));
-  const double per_round = std::log2(1 - shown);
-  rounds.rounds = std::min(int64_t(std::ceil(wanted_log2_error / per_round)), most_rounds);
-  rounds.log2_error = double(rounds.rounds) * per_round;
-  return rounds;
-}
-
-// The better of two: what holds for more kernels, if it is shown at all; then what takes fewer rounds.
-Rounds better(const Rounds& a, const Rounds& b) {
-  const bool a_shows = a.log2_error <= wanted_log2_error, b_shows = b.log2_error <= wanted_log2_error;
-  if (a_shows != b_shows) return a_shows ? a : b;
-  if (a.claim != b.claim) return a.claim < b.claim ? a : b;
-  return a.rounds <= b.rounds ? a : b;
 }
 
 // Numbers below which all sums of `taps` of them have their own float.
@@ -175,7 +134,7 @@ Rounds norms(const ir::PoolNest& nest) {
   const bool is_square = nest.norm_type == 2;
   if (has_tested_values(nest)) {
     const int64_t most = nest.norm_type > 16 ? 1 : test_numbers;
-    return {.rounds = test_rounds, .least = -most, .range = 2 * most + 1};
+    return {.rounds = test_rounds, .least = -most, .range = 2 * most + 1, .unit = probe_unit(nest)};
   }
   const int64_t most = exact_sum(nest.output.dtype) / (is_square ? 2 : 1), share = most / taps;
   const int64_t size =
@@ -244,7 +203,9 @@ Plane random_numbers(const ir::PoolNest& nest, const Rounds& rounds, std::mt1993
     int64_t number = rounds.least + rounds.step * int64_t(random() % uint64_t(rounds.range));
     for (size_t d = 0; is_shared && d < at.size(); ++d) windows[d] = forward.dims[d].window(at[d]);
     if (is_shared) number *= divisor(forward, windows);
-    return ir::bits_of_integer(nest.input.dtype, is_zero ? 0 : number);
+    if (is_zero) number = 0;
+    return rounds.unit == 1 ? ir::bits_of_integer(nest.input.dtype, number)
+                            : bits_of(nest.input.dtype, double(number) * rounds.unit);
   });
 }
 
@@ -273,6 +234,8 @@ bool has_tested_values(const ir::PoolNest& nest) {
 std::string_view sentence(Claim claim) { return sentences[size_t(claim)]; }
 
 std::optional<Rounds> rounds_needed(const ir::PoolNest& nest) {
+  if (!nest.epilogue.empty() && !nest.is_extreme() && !std::isinf(nest.norm_type) && !has_tested_values(nest))
+    return step_rounds(nest);
   switch (*argument_of(nest)) {
     case Argument::extremum:
       return std::nullopt;
@@ -286,6 +249,13 @@ std::optional<Rounds> rounds_needed(const ir::PoolNest& nest) {
       return chosen(nest);
   }
   return std::nullopt;
+}
+
+double probe_unit(const ir::PoolNest& nest) {
+  if (nest.epilogue.empty() || argument_of(nest) == Argument::extremum) return 1;
+  if (argument_of(nest) == Argument::norm && (std::isinf(nest.norm_type) || has_tested_values(nest)))
+    return norm_unit(nest);
+  return step_rounds(nest).unit;
 }
 
 Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed) {

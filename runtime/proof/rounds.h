@@ -23,9 +23,10 @@ std::string_view sentence(Claim claim);
 struct Rounds {
   int64_t rounds = 0;
   double log2_error = 0;  // of the probability that a wrong kernel passes them all
-  // Numbers are least, least + step, ...: `range` of them. Gradients that are shared: times their window's
-  // divisor.
+  // Numbers are least, least + step, ...: `range` of them, times `unit`, a power of two. Gradients that are
+  // shared: times their window's divisor.
   int64_t least = 0, range = 2, step = 1;
+  double unit = 1;
   int64_t sparse = 1;  // one in so many is no 0
   Claim claim = Claim::any;
 };
@@ -35,6 +36,8 @@ bool has_tested_values(const ir::PoolNest& nest);
 
 // None for extrema, which need no randomness.
 std::optional<Rounds> rounds_needed(const ir::PoolNest& nest);
+// What the whole numbers of other probes are multiplied with.
+double probe_unit(const ir::PoolNest& nest);
 Probe random_probe(const ir::PoolNest& nest, const Rounds& rounds, uint64_t seed);
 
 }  // namespace pooljit::runtime

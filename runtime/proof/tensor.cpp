@@ -96,6 +96,16 @@ bool Lattice::for_each_row(const Visit& visit) const {
   return true;
 }
 
+bool Lattice::repeats() const {
+  std::vector<bool> taken(size_t(span_), false);
+  for (const int64_t plane : planes_)
+    for (const int64_t position : positions_) {
+      if (taken[size_t(plane + position)]) return true;
+      taken[size_t(plane + position)] = true;
+    }
+  return false;
+}
+
 void Lattice::for_each_stretch(const std::function<void(int64_t, int64_t)>& visit) const {
   for_each_row([&](const Row& row) {
     visit(row.offset, int64_t(row_));

@@ -24,6 +24,9 @@ class Lattice {
   size_t planes() const { return planes_.size(); }
   size_t positions() const { return positions_.size(); }
 
+  // Whether elements lie in one place: planes cannot hold different ones there.
+  bool repeats() const;
+
   // visit(offset of the first, how many): elements that lie next to each other.
   void for_each_stretch(const std::function<void(int64_t, int64_t)>& visit) const;
 

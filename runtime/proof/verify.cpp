@@ -11,6 +11,8 @@
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/shrink.h"
+#include "runtime/proof/tensor.h"
+#include "runtime/proof/through.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -59,6 +61,18 @@ bool compares_keys(const Code& code, ir::Isa isa) {
          });
 }
 
+// What steps of an epilogue keep from being seen, and what is only tested of them.
+void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
+  if (nest.epilogue.empty()) return;
+  if (!has_all_steps(nest))
+    proof.left.push_back(fmt::format("what the steps make of values, which is tested with {} inputs",
+                                     proof.probes.count(Part::steps)));
+  if (proof.probes.untold > 0)
+    proof.left.push_back(fmt::format(
+        "{} outputs of a plane that the numbers tried for an operand did not change", proof.probes.untold));
+  for (const std::string_view hidden : hidden_by_steps(nest)) proof.left.emplace_back(hidden);
+}
+
 // What data may go through on its way to an output: else no output would be what the argument takes it for.
 std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bool by_keys) {
   using jit::DataOp;
@@ -70,8 +84,8 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";
   // Indices and keys are computed with, and 16-bit floats are rounded by adding.
-  const bool only_moves =
-      argument == Argument::extremum && !nest.indices && ir::bytes(nest.input.dtype) != 2 && !by_keys;
+  const bool only_moves = argument == Argument::extremum && !nest.indices &&
+                          ir::bytes(nest.input.dtype) != 2 && !by_keys && nest.epilogue.empty();
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";
@@ -99,11 +113,16 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (has_tested_values(nest))
     proof.left.emplace_back(
         "the value of the power function, which is tested; which elements reach it is proved");
+  else if (rounds.claim == Claim::tested)
+    proof.left.push_back(fmt::format(
+        "weights, which are tested with {} inputs: the steps leave too little of a sum to decide them",
+        rounds.rounds));
   else if (rounds.rounds > 0)
     proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
                                      rounds.log2_error, sentence(rounds.claim)));
   if (rounds.rounds > 0 && ir::is_float(nest.output.dtype))
     proof.left.emplace_back("how sums of other than small whole numbers are rounded");
+  say_what_steps_leave(nest, proof);
 }
 
 // Reads the bytes of code.
@@ -168,15 +187,18 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   if (const auto rounds = rounds_needed(code.info.nest); rounds && rounds->rounds == 0)
     return ir::unsupported("prove.unsupported", "no gradients of this dtype are divided without rounding",
                            "prove the same layer in float32");
-  if (!code.info.nest.epilogue.empty())
-    return ir::unsupported("prove.unsupported", "no probes decide an epilogue",
-                           "verify the spec without it: the windows are the same");
+  const int64_t batch = probed_batch(spec, code.info.nest);
+  if (!spec.strides.empty() &&
+      Lattice(code.info.nest, code.info.nest.input, batch, &ir::NestDim::input).repeats())
+    return ir::unsupported("prove.unsupported",
+                           "elements of the input lie in one place, which no probe tells apart",
+                           "prove the same layer with other strides: the windows are the same");
   Proof proof;
   proof.spec = frontend::print(spec);
   proof.backend = code.info.backend;
   proof.isa = code.info.isa;
   proof.schedule = code.info.schedule;
-  proof.probes.batch = probed_batch(spec, code.info.nest);
+  proof.probes.batch = batch;
   const bool by_keys = compares_keys(code, choices.isa);
   inspect(code, by_keys, proof);
   const auto facts = proof.code;
