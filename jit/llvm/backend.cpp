@@ -91,9 +91,9 @@ ir::Result<void> make_module(const ir::Program& program, Annotate annotate, Comp
   llvm::TargetMachine& target = target_machine(program.isa);
   made.context.setDiscardValueNames(annotate == Annotate::lines);
   made.context.setDiagnosticHandler(std::make_unique<Diagnostics>(made.error));
-  auto module = translate(program, target, made.context, annotate);
-  if (!module) return tl::unexpected(module.error());
-  made.module = std::move(*module);
+  made.module = std::make_unique<llvm::Module>(program.name, made.context);
+  if (auto done = translate(program, target, *made.module, annotate); !done)
+    return tl::unexpected(done.error());
   optimise(*made.module, target);
   return {};
 }

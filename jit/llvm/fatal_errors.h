@@ -1,9 +1,12 @@
-// LLVM ends the process on a "fatal error" (report_fatal_error: an instruction that cannot be selected). A
-// library must not: here it becomes an ir::Error.
+// LLVM ends the process on a "fatal error" (report_fatal_error: an instruction that cannot be selected) and
+// where it gets no memory. A library must not: here the one becomes an ir::Error, the other std::bad_alloc.
 #pragma once
 
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -13,7 +16,8 @@ struct FatalError {
   std::string message;
 };
 
-// While one lives, a fatal error on this thread throws FatalError; on other threads LLVM behaves as ever.
+// While one lives, a fatal error on this thread throws FatalError and a lack of memory std::bad_alloc; on
+// other threads LLVM behaves as ever.
 class FatalErrorsThrow {
  public:
   FatalErrorsThrow();
@@ -22,16 +26,42 @@ class FatalErrorsThrow {
   FatalErrorsThrow& operator=(const FatalErrorsThrow&) = delete;
 };
 
-// work(state) with a fresh State. LLVM is built without unwinding, so after a fatal error its objects cannot
-// be destroyed safely: State is then left behind on purpose.
+// A T that is destroyed where its scope is left, but not by an exception: LLVM is built without unwinding, so
+// then its objects cannot be destroyed safely, and T is left behind on purpose.
+template <typename T>
+class LeftIfThrown {
+ public:
+  template <typename... Arguments>
+  explicit LeftIfThrown(Arguments&&... arguments)
+      : exceptions_(std::uncaught_exceptions()),
+        value_(std::make_unique<T>(std::forward<Arguments>(arguments)...)) {}
+  ~LeftIfThrown() {
+    if (std::uncaught_exceptions() > exceptions_) static_cast<void>(value_.release());
+  }
+  LeftIfThrown(const LeftIfThrown&) = delete;
+  LeftIfThrown& operator=(const LeftIfThrown&) = delete;
+  T& operator*() { return *value_; }
+  T* operator->() { return value_.get(); }
+
+ private:
+  const int exceptions_;
+  std::unique_ptr<T> value_;
+};
+
+// What LLVM keeps for this thread, left behind: the next compilation has fresh ones. Defined in target.cpp.
+void leave_target_machines();
+
+// work(state) with a fresh State. Throws std::bad_alloc.
 template <typename T, typename State, typename Work>
 ir::Result<T> with_fatal_errors_as_values(Work&& work) {
-  auto state = std::make_unique<State>();
   try {
     const FatalErrorsThrow scope;
+    LeftIfThrown<State> state;
     return work(*state);
+  } catch (const std::bad_alloc&) {
+    leave_target_machines();
+    throw;
   } catch (const FatalError& error) {
-    static_cast<void>(state.release());
     return ir::unsupported("jit.llvm.fatal", error.message, "use backend=xbyak");
   }
 }

@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "ir/check.h"
+#include "jit/llvm/fatal_errors.h"
 
 namespace pooljit::jit {
 
@@ -76,19 +77,33 @@ class PassGate : public llvm::OptPassGate {
 
 }  // namespace
 
+namespace {
+thread_local std::array<std::unique_ptr<llvm::TargetMachine>, std::size(ir::isa_table)> machines;
+}
+
+void leave_target_machines() {
+  for (auto& machine : machines) static_cast<void>(machine.release());
+}
+
 llvm::TargetMachine& target_machine(ir::Isa isa) {
-  static thread_local std::array<std::unique_ptr<llvm::TargetMachine>, std::size(ir::isa_table)> machines;
   std::unique_ptr<llvm::TargetMachine>& machine = machines[static_cast<size_t>(isa)];
   if (!machine) machine = make_target_machine(isa);
   return *machine;
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& target) {
-  llvm::PassBuilder passes(&target);
+namespace {
+struct Analyses {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager call_graph;
   llvm::ModuleAnalysisManager modules;
+};
+}  // namespace
+
+void optimise(llvm::Module& module, llvm::TargetMachine& target) {
+  llvm::PassBuilder passes(&target);
+  LeftIfThrown<Analyses> left;
+  auto& [loops, functions, call_graph, modules] = *left;
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(call_graph);
   passes.registerFunctionAnalyses(functions);

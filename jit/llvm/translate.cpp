@@ -342,20 +342,19 @@ class Translator {
 
 }  // namespace
 
-ir::Result<std::unique_ptr<llvm::Module>> translate(const Program& program, const llvm::TargetMachine& target,
-                                                    llvm::LLVMContext& context, Annotate annotate) {
+ir::Result<void> translate(const Program& program, const llvm::TargetMachine& target, llvm::Module& module,
+                           Annotate annotate) {
   if (const auto valid = ir::verify(program); !valid)
     return ir::unsupported("jit.llvm.program", valid.error().id + ": " + valid.error().message,
                            valid.error().hint);
-  auto module = std::make_unique<llvm::Module>(program.name, context);
-  module->setDataLayout(target.createDataLayout());
-  module->setTargetTriple(target.getTargetTriple().str());
-  Translator(program, *module, annotate).run();
+  module.setDataLayout(target.createDataLayout());
+  module.setTargetTriple(target.getTargetTriple().str());
+  Translator(program, module, annotate).run();
   std::string message;
   llvm::raw_string_ostream stream(message);
-  if (llvm::verifyModule(*module, &stream))
+  if (llvm::verifyModule(module, &stream))
     return ir::unsupported("jit.llvm.program", "this Program makes no valid LLVM module: " + stream.str());
-  return module;
+  return {};
 }
 
 }  // namespace pooljit::jit

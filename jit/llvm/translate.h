@@ -1,4 +1,4 @@
-// Program (stage affine) -> an LLVM module with one function, `kernel_symbol`, of the kernel's ABI.
+// Program (stage affine) -> a new LLVM module's one function, `kernel_symbol`, of the kernel's ABI.
 //
 // Structured loops become guarded loops with one phi per carried value; addresses become chains of i8 GEPs,
 // the outermost term first, so that LICM can hoist them. Buffers never overlap: each pointer parameter is an
@@ -6,10 +6,7 @@
 // non-temporal stores.
 #pragma once
 
-#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-
-#include <memory>
 
 #include "ir/error.h"
 #include "ir/program.h"
@@ -27,8 +24,7 @@ inline constexpr const char* kernel_symbol = "pooljit_kernel";
 enum class Annotate : uint8_t { lines, names };
 
 // Fails with "jit.llvm.program" on a Program that ir::verify refuses: LLVM does not check what it is told.
-ir::Result<std::unique_ptr<llvm::Module>> translate(const ir::Program& program,
-                                                    const llvm::TargetMachine& target,
-                                                    llvm::LLVMContext& context, Annotate annotate);
+ir::Result<void> translate(const ir::Program& program, const llvm::TargetMachine& target,
+                           llvm::Module& module, Annotate annotate);
 
 }  // namespace pooljit::jit
