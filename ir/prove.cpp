@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <unordered_set>
 
+#include "ir/element_type.h"
 #include "ir/interp/linear.h"
 #include "ir/interp/provenance.h"
+#include "ir/interp/stored_value.h"
 #include "ir/interp/symbolic_run.h"
 #include "ir/places.h"
 
@@ -56,7 +60,12 @@ class Prover {
     };
     try {
       const TermId value = stored(Param::Role::output, nest_.output, place);
-      is_extremum(nest_) ? check_joined(value, place) : check_form(value, place);
+      const TermId result = stored_value_.result(value, place.n, place.c, place.position, nothing());
+      if (result == no_term) {
+        if (!window(place).empty()) throw Unreadable{"a constant is stored"};
+      } else {
+        is_extremum(nest_) ? check_joined(result, place) : check_form(result, place);
+      }
     } catch (const Unreadable& error) {
       throw where("output", error);
     }
@@ -95,6 +104,31 @@ class Prover {
                                    fmt::join(found, ","), fmt::join(wanted, ","))};
   }
 
+  // Integers that are divided in integers, and bfloat16 rounded in integers, have no reading.
+  bool may_be_open() const { return !is_float(nest_.input.dtype) || is_half(nest_.result_dtype()); }
+
+  // The result of an empty window.
+  double nothing() const {
+    if (nest_.quantization) return static_cast<double>(nest_.quantization->output_zero_point);
+    if (!is_extremum(nest_))
+      return !nest_.is_backward() && nest_.divisor_override.value_or(1) < 0 ? -0.0 : 0.0;
+    const auto bits =
+        static_cast<uint64_t>(identity_bits(nest_.input.dtype, nest_.reduction == Reduction::max));
+    return with_element_type(nest_.input.dtype, [&]<typename T>(T element) {
+      std::memcpy(&element, &bits, sizeof element);
+      return static_cast<double>(element);
+    });
+  }
+
+  // What elements are compared as: their own type, or one that holds all of its numbers.
+  TermId before_conversion(TermId id) {
+    const DType input = nest_.input.dtype;
+    for (const DType from : {input, is_half(input) ? DType::f32 : bytes(input) < 4 ? DType::i32 : input})
+      if (const TermId found = stored_value_.converted_from(id, from, nest_.result_dtype()); found != no_term)
+        if (provenance().value(found).dtype == from) return found;
+    throw Unreadable{"a conversion on store that has no reading", true};
+  }
+
   bool is_float_nest() const { return is_float(nest_.input.dtype); }
 
   void expect_nans(Nans nans) const {
@@ -105,12 +139,13 @@ class Prover {
   }
 
   void check_joined(TermId id, const Place& place) {
-    Provenance& reading = provenance();
-    const Joined& joined = reading.value(id);
+    const Joined& joined = provenance().value(before_conversion(id));
     const bool in_order = nest_.indices || (is_float_nest() && nest_.zeros == ZeroRule::first);
     const std::vector<int64_t> wanted = window(place);
+    if (joined.key != Key::none) throw Unreadable{"a key is stored"};
+    if (in_order && joined.was_key && joined.elements.size() > 1)
+      throw Unreadable{"keys do not say which of equal elements comes first"};
     expect_elements(joined.elements, wanted, in_order);
-    if (joined.dtype != nest_.output.dtype) throw Unreadable{"it is stored in another type"};
     if (!wanted.empty()) expect_nans(joined.nans);
   }
 
@@ -142,23 +177,71 @@ class Prover {
     }
   }
 
-  void check_form(TermId id, const Place& place) {
-    if (!linear_) linear_.emplace(graph_, nest_.output.dtype);
-    const Form& form = linear_->read(id);
-    const int64_t count = nest_.reduction == Reduction::sum ? 1 : divisor(nest_, place.windows);
-    const std::vector<int64_t> wanted = window(place);
-    std::vector<int64_t> elements;
-    for (const Form::Weight& part : form.weights) {
-      elements.push_back(part.element);
-      const Rational weight =
-          Rational::make(std::max<int64_t>(std::count(wanted.begin(), wanted.end(), part.element), 1), count);
-      if (part.weight != weight)
-        throw Unreadable{fmt::format("the element at byte {} weighs {}/{}, not {}/{}", part.element,
-                                     part.weight.numerator, part.weight.denominator, weight.numerator,
-                                     weight.denominator)};
+  // Of scales; 1 where nothing is quantized.
+  Rational ratio() const {
+    const Quantization q = nest_.quantization.value_or(Quantization{});
+    return Rational::exactly(q.scale / q.output_scale);
+  }
+  // What zero points add to the sum of the stored integers.
+  Rational added(const Place& place) const {
+    const Quantization q = nest_.quantization.value_or(Quantization{});
+    const auto taps = static_cast<int64_t>(window(place).size());
+    if (taps == 0 || !nest_.quantization) return {q.output_zero_point, 1};
+    const Rational zeros =
+        ratio() * Rational{q.zero_point * taps, 1} / Rational{divisor(nest_, place.windows), 1};
+    return Rational{q.output_zero_point, 1} - zeros;
+  }
+
+  // By offset in bytes, what each element of the window weighs. Where a view repeats an element, these add
+  // up. Backward each element is divided by its own window's divisor.
+  std::map<int64_t, Rational> weights(const Place& place) const {
+    std::map<int64_t, Rational> result;
+    std::vector<Window> windows = place.windows;
+    for_each_tap(place.windows, [&](const std::vector<int64_t>& at) {
+      for (size_t d = 0; nest_.is_backward() && d < at.size(); ++d)
+        windows[d] = forward_.dims[d].window(at[d]);
+      const int64_t count = nest_.reduction == Reduction::sum ? 1 : divisor(forward_, windows);
+      const int64_t element = plane_offset(nest_.input, place.n, place.c) + position_offset(nest_.input, at);
+      Rational& weight = result[element * bytes(nest_.input.dtype)];
+      weight = weight + ratio() / Rational{count, 1};
+    });
+    return result;
+  }
+
+  // Every position of a window.
+  template <typename Visit>
+  static void for_each_tap(const std::vector<Window>& windows, const Visit& visit) {
+    std::vector<int64_t> taps(windows.size(), 0), at;
+    for (const Window& window : windows) {
+      if (window.taps == 0) return;
+      at.push_back(window.first);
     }
-    expect_elements(elements, wanted, false);
-    if (form.constant != Rational{}) throw Unreadable{"a constant is added"};
+    for (;;) {
+      visit(at);
+      size_t d = taps.size();
+      for (; d > 0 && ++taps[d - 1] == windows[d - 1].taps; --d)
+        taps[d - 1] = 0, at[d - 1] = windows[d - 1].first;
+      if (d == 0) return;
+      at[d - 1] += windows[d - 1].step;
+    }
+  }
+
+  void check_form(TermId id, const Place& place) {
+    if (!linear_) linear_.emplace(graph_, nest_.result_dtype(), may_be_open());
+    const Form& form = linear_->read(id);
+    const std::map<int64_t, Rational> wanted = weights(place);
+    for (const auto& [element, weight] : form.weights) {
+      const auto right = wanted.find(element);
+      const Rational should = right == wanted.end() ? Rational{} : right->second;
+      if (weight != should)
+        throw Unreadable{fmt::format("the element at byte {} weighs {}/{}, not {}/{}", element,
+                                     weight.numerator, weight.denominator, should.numerator,
+                                     should.denominator)};
+    }
+    if (form.weights.size() != wanted.size())
+      throw Unreadable{
+          fmt::format("it is made of {} elements, its window has {}", form.weights.size(), wanted.size())};
+    if (form.constant != added(place)) throw Unreadable{"another constant is added"};
   }
 
   Provenance& provenance() {
@@ -168,6 +251,8 @@ class Prover {
 
   const Program& program_;
   const PoolNest& nest_;
+  const PoolNest forward_ = nest_.is_backward() ? forward_of(nest_) : nest_;
+  const StoredValue stored_value_{graph_, nest_};
   const IndexRule rule_ = index_rule(nest_);
   int64_t batch_;
   TermGraph graph_;
@@ -188,23 +273,12 @@ bool is_linear(const PoolNest& nest) {
 }
 
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
-  if (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest)))
+  const bool is_shared = nest.is_backward() && !nest.indices;  // gradients of an average
+  if (!is_shared && (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest))))
     return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.indices && nest.input.strides[d] == 0)
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
-  if (is_half(nest.input.dtype) || is_half(nest.output.dtype))
-    return unsupported("prove.unsupported", "keys and roundings of halves have no reading");
-  const auto makes_key = [&](const Inst& inst) {
-    return inst.op == Op::bitcast && is_float(program.type(inst.args[0]).dtype) &&
-           !is_float(program.type(inst.results[0]).dtype);
-  };
-  if (is_extremum(nest) && !nest.indices &&
-      std::any_of(program.insts.begin(), program.insts.end(), makes_key))
-    return unsupported("prove.unsupported", "integer keys of floats have no reading");
-  if (nest.output.dtype != nest.input.dtype || nest.quantization)
-    return unsupported("prove.unsupported", "conversions on store have no reading");
-  if (!nest.epilogue.empty()) return unsupported("prove.unsupported", "epilogues have no reading");
   try {
     return Prover(program, nest, batch).run();
   } catch (const Unreadable& error) {

@@ -2,8 +2,9 @@
 // (ir/interp/terms.h), and what it left in each output element is read back:
 //   maximum, minimum: exactly the window's elements, what becomes of NaNs, ties in row-major order where it
 //     matters, and each winner's index (ir/interp/provenance.h);
-//   sum, average: each element's weight, and the divisor (ir/interp/linear.h); how the sum is rounded is
-//   left.
+//   sum, average, an average's gradient: each element's weight, and the divisor (ir/interp/linear.h); how the
+//     sum is rounded is left;
+//   conversions on store and the steps of an epilogue, exactly (ir/interp/stored_value.h).
 // Every access is checked, and each output element is written.
 //
 // Costs some hundred nanoseconds per operation on a lane: for small tensors.
@@ -27,8 +28,8 @@ struct ProgramProof {
 };
 
 // Errors: "prove.program" names the output and what is wrong with it, or what cannot be read; "interp.*";
-// unsupported: "prove.unsupported" for what has no reading: other reductions, and
-// divisions of integers by integers.
+// unsupported: "prove.unsupported" for what has no reading: other reductions, divisions of integers by
+// integers and some conversions (docs/proof.md).
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
 
 // Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -9,19 +10,6 @@
 
 namespace pooljit::ir {
 namespace {
-
-// The exact value of a float, which is a whole number times a power of two.
-Rational from_float(double value) {
-  if (!std::isfinite(value)) throw Unreadable{"a weight that is no number"};
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);
-  auto whole = static_cast<int64_t>(std::ldexp(fraction, 53));
-  for (exponent -= 53; whole != 0 && whole % 2 == 0; ++exponent) whole /= 2;
-  if (whole == 0) return {};
-  if (exponent > 60 || exponent < -60) throw Unreadable{"a weight beyond 2^60"};
-  const Int128 power = Int128{1} << std::abs(exponent);
-  return exponent > 0 ? Rational::make(whole * power, 1) : Rational::make(whole, power);
-}
 
 double float_value(DType dtype, int64_t bits) {
   switch (info(dtype).bits) {
@@ -64,8 +52,20 @@ Rational Rational::make(Int128 numerator, Int128 denominator) {
   if (a > 1) numerator /= a, denominator /= a;
   constexpr Int128 most = std::numeric_limits<int64_t>::max();
   if (numerator > most || numerator < -most || denominator > most)
-    throw Unreadable{"a weight that takes more than 64 bits"};
+    throw Unreadable{"a weight that takes more than 64 bits", true};
   return {static_cast<int64_t>(numerator), static_cast<int64_t>(denominator)};
+}
+
+Rational Rational::exactly(double value) {
+  if (!std::isfinite(value)) throw Unreadable{"a weight that is no number"};
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  auto whole = static_cast<int64_t>(std::ldexp(fraction, 53));
+  for (exponent -= 53; whole != 0 && whole % 2 == 0; ++exponent) whole /= 2;
+  if (whole == 0) return {};
+  if (exponent > 60 || exponent < -60) throw Unreadable{"a weight beyond 2^60", true};
+  const Int128 power = Int128{1} << std::abs(exponent);
+  return exponent > 0 ? Rational::make(whole * power, 1) : make(whole, power);
 }
 
 Rational operator+(const Rational& a, const Rational& b) {
@@ -86,9 +86,24 @@ const Form& Linear::read(TermId id) {
   return forms_.emplace(id, std::move(form)).first->second;
 }
 
+const Form& Linear::read_as(DType dtype, TermId id) {
+  const bool is_widened = dtype == DType::f32 && graph_.high_half(id) != no_term;
+  // What is clamped to be no less than 0 is the same number without a sign.
+  const LaneTerm& term = graph_[id];
+  const bool is_positive = dtype == DType::u32 && term.dtype == DType::i32 &&
+                           term.kind == LaneTerm::Kind::op && term.op == Op::max &&
+                           std::any_of(term.args, term.args + 2, [&](TermId arg) {
+                             return graph_.is_constant(arg) && graph_[arg].imm == 0;
+                           });
+  if (graph_[id].dtype != dtype && !is_widened && !is_positive)
+    throw Unreadable{
+        fmt::format("bits of {} that are taken as {}", info(graph_[id].dtype).text, info(dtype).text), true};
+  return read(id);
+}
+
 Rational Linear::constant(TermId id) const {
   const LaneTerm& term = graph_[id];
-  return is_float(term.dtype) ? from_float(float_value(term.dtype, term.imm)) : Rational{term.imm, 1};
+  return is_float(term.dtype) ? Rational::exactly(float_value(term.dtype, term.imm)) : Rational{term.imm, 1};
 }
 
 Form Linear::make(TermId id) {
@@ -100,31 +115,32 @@ Form Linear::make(TermId id) {
       if (term.buffer != 0) throw Unreadable{"an element of another tensor than the input"};
       return {{{term.imm, {1, 1}}}, {}};
     case LaneTerm::Kind::pack:
-      throw Unreadable{"an element that is put together from bytes of others", !is_float(output_)};
+      if (const TermId half = graph_.high_half(id); half != no_term) return read_as(DType::bf16, half);
+      throw Unreadable{"an element that is put together from bytes of others", is_open_};
     default:
-      return made_by(term);
+      return made_by(id);
   }
 }
 
-Form Linear::made_by(const LaneTerm& term) {
+Form Linear::made_by(TermId id) {
+  const LaneTerm& term = graph_[id];
+  if (const TermId x = graph_.rounded_to_bf16(id); x != no_term) return read_as(DType::f32, x);
   switch (term.op) {
     case Op::add:
-      return sum(read(term.args[0]), read(term.args[1]), {1, 1});
+      return sum(read_as(term.dtype, term.args[0]), read_as(term.dtype, term.args[1]), {1, 1});
     case Op::sub:
-      return sum(read(term.args[0]), read(term.args[1]), {-1, 1});
+      return sum(read_as(term.dtype, term.args[0]), read_as(term.dtype, term.args[1]), {-1, 1});
     case Op::mul:
       return scaled(term, false);
     case Op::div:
       return scaled(term, true);
-    case Op::fma: {
-      LaneTerm product = term;
-      return sum(scaled(product, false), read(term.args[2]), {1, 1});
-    }
+    case Op::fma:
+      return sum(scaled(term, false), read_as(term.dtype, term.args[2]), {1, 1});
     case Op::shl:
-      if (term.imm < 62) return times(read(term.args[0]), {int64_t{1} << term.imm, 1});
+      if (term.imm < 62) return times(read_as(term.dtype, term.args[0]), {int64_t{1} << term.imm, 1});
       break;
     case Op::cvt:
-      return read(term.args[0]);
+      return read_as(term.source(), term.args[0]);
     case Op::select:
       return chosen(term);
     case Op::min:
@@ -134,44 +150,47 @@ Form Linear::made_by(const LaneTerm& term) {
       break;
   }
   // Integers are divided in steps that have no reading.
-  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), !is_float(output_)};
+  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), is_open_};
 }
 
 Form Linear::scaled(const LaneTerm& term, bool divides) {
   if (graph_.is_constant(term.args[1])) {
     const Rational factor = constant(term.args[1]);
-    return times(read(term.args[0]), divides ? Rational{1, 1} / factor : factor);
+    return times(read_as(term.dtype, term.args[0]), divides ? Rational{1, 1} / factor : factor);
   }
   if (divides || !graph_.is_constant(term.args[0])) throw Unreadable{"a product of input elements"};
-  return times(read(term.args[1]), constant(term.args[0]));
+  return times(read_as(term.dtype, term.args[1]), constant(term.args[0]));
 }
 
 // Whether a bound cuts off nothing that the output could hold, but for what floats near its end round to.
-bool Linear::is_beyond_output(const Rational& bound, bool above) const {
+bool Linear::is_beyond_output(TermId bound, bool above) const {
   if (is_float(output_)) return false;
+  const LaneTerm& term = graph_[bound];
+  const double at = is_float(term.dtype) ? float_value(term.dtype, term.imm) : static_cast<double>(term.imm);
   const int digits = info(output_).bits - (is_signed_int(output_) ? 1 : 0);
   const double end = std::ldexp(1.0, digits), slack = digits > 16 ? std::ldexp(end, -24) : 0;
-  const double at = static_cast<double>(bound.numerator) / static_cast<double>(bound.denominator);
   return above ? at >= end - 1 - slack : at <= (is_signed_int(output_) ? -end : 0);
 }
 
 // Clamping to the output's range, which the conversion to it would do.
 Form Linear::clamped(const LaneTerm& term) {
   for (int i : {0, 1})
-    if (graph_.is_constant(term.args[i]) && is_beyond_output(constant(term.args[i]), term.op == Op::min))
-      return read(term.args[1 - i]);
-  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), !is_float(output_)};
+    if (graph_.is_constant(term.args[i]) && is_beyond_output(term.args[i], term.op == Op::min))
+      return read_as(term.dtype, term.args[1 - i]);
+  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), is_open_};
 }
 
-// A constant for a NaN, or for what lies beyond the output's range.
+// 0 for a NaN, or the end of the output's range for what lies beyond it, of the same number.
 Form Linear::chosen(const LaneTerm& term) {
   const LaneTerm& mask = graph_[term.args[0]];
   const bool is_guard =
       mask.kind == LaneTerm::Kind::op && mask.op == Op::cmp && graph_.is_constant(term.args[1]);
-  const bool is_nan = is_guard && mask.pred == Predicate::un;
+  const bool is_nan =
+      is_guard && mask.pred == Predicate::un && mask.args[0] == mask.args[1] && graph_[term.args[1]].imm == 0;
   const bool is_above = is_guard && mask.pred == Predicate::ge && graph_.is_constant(mask.args[1]) &&
-                        is_beyond_output(constant(mask.args[1]), true);
-  if (!is_nan && !is_above) throw Unreadable{"select of input elements", !is_float(output_)};
+                        is_beyond_output(mask.args[1], true) && is_beyond_output(term.args[1], true);
+  if ((!is_nan && !is_above) || read_as(mask.dtype, mask.args[0]) != read_as(term.dtype, term.args[2]))
+    throw Unreadable{"select of input elements", is_open_};
   return read(term.args[2]);
 }
 

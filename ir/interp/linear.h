@@ -18,6 +18,7 @@ struct Rational {
   bool operator==(const Rational&) const = default;
 
   static Rational make(Int128 numerator, Int128 denominator);
+  static Rational exactly(double value);  // a whole number times a power of two
 };
 Rational operator+(const Rational& a, const Rational& b);
 Rational operator-(const Rational& a, const Rational& b);
@@ -32,25 +33,31 @@ struct Form {
   };
   std::vector<Weight> weights;  // by element, none of them 0
   Rational constant;
+  bool operator==(const Form&) const = default;
 };
 
 class Linear {
  public:
-  // output: the type whose range a result may be clamped to.
-  Linear(const TermGraph& graph, DType output) : graph_(graph), output_(output) {}
+  // output: the type whose range a result may be clamped to; is_open: a Program that cannot be read may well
+  // be right.
+  Linear(const TermGraph& graph, DType output, bool is_open)
+      : graph_(graph), output_(output), is_open_(is_open) {}
   const Form& read(TermId id);  // throws Unreadable
 
  private:
+  // Of a term that is taken as this type: bits of another one are no number.
+  const Form& read_as(DType dtype, TermId id);
   Form make(TermId id);
-  Form made_by(const LaneTerm& term);
+  Form made_by(TermId id);
   Form scaled(const LaneTerm& term, bool divides);
   Form clamped(const LaneTerm& term);
   Form chosen(const LaneTerm& term);
-  bool is_beyond_output(const Rational& bound, bool above) const;
+  bool is_beyond_output(TermId bound, bool above) const;
   Rational constant(TermId id) const;
 
   const TermGraph& graph_;
   DType output_;
+  bool is_open_;
   std::unordered_map<TermId, Form> forms_;
 };
 

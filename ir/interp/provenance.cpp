@@ -32,11 +32,14 @@ Joined Provenance::read_value(TermId id) {
       if (term.buffer != 0) throw Unreadable{"an element of another tensor than the input"};
       return {{term.imm}, is_float(term.dtype) ? Nans::kept : Nans::never, term.dtype};
     case LaneTerm::Kind::pack:
+      if (const auto joined = put_together(id)) return *joined;
       throw Unreadable{"an element that is put together from bytes of others"};
     case LaneTerm::Kind::op:
       break;
   }
+  if (const auto half = rounded(id)) return *half;
   if (term.op == Op::cvt) return converted(term);
+  if (const auto key = as_key(term)) return *key;
   if (is_pick(term)) return picked(term);
   if (term.op == Op::select) return selected(term);
   throw Unreadable{fmt::format("{} of input elements", info(term.op).text)};
@@ -55,9 +58,15 @@ Joined Provenance::constant_value(const LaneTerm& term) const {
 // Conversions to a wider type keep the order; back to the elements' own type, the value.
 Joined Provenance::converted(const LaneTerm& term) {
   Joined joined = value(term.args[0]);
-  const DType from = graph_[term.args[0]].dtype;
+  const DType from = term.source();
+  if (from == DType::u32 && term.dtype == DType::u16 && is_half(input_) && joined.dtype == from) {
+    joined.dtype = input_;  // bits that were carried along
+    return joined;
+  }
+  if (joined.dtype != from || joined.key != Key::none)
+    throw Unreadable{"a conversion of bits of another type"};
   const bool widens = bytes(from) < bytes(term.dtype) && (is_signed_int(term.dtype) || !is_signed_int(from));
-  if (is_float(from) != is_float(term.dtype) || !(widens || (term.dtype == input_ && joined.dtype == from)))
+  if (is_float(from) != is_float(term.dtype) || !(widens || term.dtype == input_))
     throw Unreadable{fmt::format("a conversion of {} to {}", info(from).text, info(term.dtype).text)};
   joined.dtype = term.dtype;
   return joined;
@@ -67,13 +76,16 @@ Joined Provenance::append(const Joined& before, const Joined& after, Nans nans) 
   Joined joined = before;
   joined.elements.insert(joined.elements.end(), after.elements.begin(), after.elements.end());
   joined.nans = nans;
+  joined.was_key = before.was_key || after.was_key;
   return joined;
 }
 
 // max(x, y) is y where they are equal or one is a NaN: with NaNs, y may then be none, and x no more than one
 // element.
 Joined Provenance::picked(const LaneTerm& term) {
-  const Joined &x = value(term.args[0]), &y = value(term.args[1]);
+  const Key key = key_of(term);
+  const Joined &x = key_operand(term.args[0], key), &y = key_operand(term.args[1], key);
+  if (x.key != Key::none || y.key != Key::none) return picked_key(term, x, y);
   if (x.dtype != term.dtype || y.dtype != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (x.elements.empty()) return y;
@@ -89,6 +101,8 @@ std::vector<int64_t> Provenance::seen_nans(TermId mask) {
   std::vector<int64_t> seen;
   for (TermId part : {term.args[0], term.args[1]}) {
     const std::vector<int64_t> more = is_union ? seen_nans(part) : value(part).elements;
+    if (!is_union && value(part).dtype != term.dtype)
+      throw Unreadable{"a comparison of elements as another type than theirs"};
     if (!is_union && value(part).nans == Nans::lost) throw Unreadable{"a NaN is looked for where it is lost"};
     if (is_union || value(part).nans != Nans::never) seen.insert(seen.end(), more.begin(), more.end());
   }
@@ -108,23 +122,26 @@ Joined Provenance::with_seen_nans(const LaneTerm& term) {
   return joined;
 }
 
-TermId Provenance::nan_test(TermId mask) const {
+TermId Provenance::nan_test(TermId mask) {
   const LaneTerm& term = graph_[mask];
-  const bool is_test = term.kind == LaneTerm::Kind::op && term.op == Op::cmp &&
-                       term.args[0] == term.args[1] &&
-                       (term.pred == Predicate::un || term.pred == Predicate::ne);
+  const bool is_test =
+      term.kind == LaneTerm::Kind::op && term.op == Op::cmp && term.args[0] == term.args[1] &&
+      (term.pred == Predicate::un || term.pred == Predicate::ne) && value(term.args[0]).dtype == term.dtype;
   return is_test ? term.args[0] : no_term;
 }
 
-Provenance::Wins Provenance::comparison(TermId mask) const {
+Provenance::Wins Provenance::comparison(TermId mask) {
   const LaneTerm& term = graph_[mask];
   if (term.kind != LaneTerm::Kind::op || term.op != Op::cmp) return {};
+  if (term.pred != Predicate::gt && term.pred != Predicate::lt) return {};
+  if (value(term.args[0]).dtype != term.dtype || value(term.args[1]).dtype != term.dtype)
+    throw Unreadable{"a comparison of elements as another type than theirs"};
   if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {term.args[0], term.args[1], false};
   if (term.pred == (is_max_ ? Predicate::lt : Predicate::gt)) return {term.args[1], term.args[0], false};
   return {};
 }
 
-Provenance::Wins Provenance::wins(TermId mask) const {
+Provenance::Wins Provenance::wins(TermId mask) {
   const LaneTerm& term = graph_[mask];
   if (term.kind != LaneTerm::Kind::op || term.op != Op::or_) return comparison(mask);
   for (int i : {0, 1}) {
@@ -136,6 +153,7 @@ Provenance::Wins Provenance::wins(TermId mask) const {
 
 Joined Provenance::selected(const LaneTerm& term) {
   const TermId chosen = term.args[1], other = term.args[2];
+  if (const auto carried = carried_bits(term)) return *carried;
   if (graph_.is_constant(chosen) &&
       is_nan_bits(graph_[chosen].dtype, static_cast<uint64_t>(graph_[chosen].imm)))
     return with_seen_nans(term);
@@ -150,6 +168,11 @@ Joined Provenance::selected(const LaneTerm& term) {
   if (x.dtype != y.dtype || x.dtype != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (x.elements.empty()) return y;  // nothing is beyond the lowest value
+  return joined_by(found, x, y);
+}
+
+// The sequence after x has been compared with what came before.
+Joined Provenance::joined_by(const Wins& found, const Joined& x, const Joined& y) {
   const bool never = x.nans == Nans::never && y.nans == Nans::never;
   if (never) return append(y, x, Nans::never);
   if (!found.nan_wins && y.nans == Nans::never && x.nans == Nans::kept) return append(y, x, Nans::never);
@@ -214,7 +237,7 @@ Winner Provenance::moved(const LaneTerm& term) {
       moved = index * constant;
     else if (term.op == Op::sub && has_constant && is_first)
       moved = index - constant;
-    else if (term.op != Op::cvt || is_float(term.dtype))
+    else if (term.op != Op::cvt || is_float(term.dtype) || term.source() != graph_[term.args[0]].dtype)
       throw Unreadable{fmt::format("{} of indices", info(term.op).text)};
     index = lane_bits(term.dtype, moved);
   }

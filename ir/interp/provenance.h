@@ -5,10 +5,18 @@
 // (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN; or NaNs are lost at
 // first, and put in at the end where a mask has seen one of the same elements. Every other way to compute
 // with elements is refused, so a sequence that is read is a theorem about the Program.
+//
+// Floats may be compared as integer keys (ir/reductions/float_keys.h). Their order is that of floats, -0
+// below +0, with NaNs at one end: the lemma is checked for all floats of 16 bits by a test, and for those of
+// 32 and 64 bits, whose fields differ in width only, where it could break. Which of equal floats a key comes
+// from is then not known.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/interp/terms.h"
@@ -20,14 +28,20 @@ namespace pooljit::ir {
 enum class Nans : uint8_t {
   kept,   // one element, or none yet: a NaN stays itself
   win,    // any NaN makes the result NaN
+  last,   // the result is a NaN only if all are
   never,  // the result is no NaN: they count as absent
   lost,   // nothing is known of the result if there is one; right otherwise
 };
+
+// What stands for an element: itself, or a key, with NaNs above all numbers or below.
+enum class Key : uint8_t { none, nans_above, nans_below };
 
 struct Joined {
   std::vector<int64_t> elements;  // offsets in bytes, in the order in which ties are decided
   Nans nans = Nans::never;
   DType dtype = DType::f32;
+  Key key = Key::none;
+  bool was_key = false;  // joined as keys: which of equal elements it is, is not known
 };
 
 struct Winner {
@@ -57,15 +71,27 @@ class Provenance {
   };
   // The elements of which a mask says that one is a NaN; throws if it says anything else.
   std::vector<int64_t> seen_nans(TermId mask);
-  TermId nan_test(TermId mask) const;  // of what; no_term: it is none
-  Wins comparison(TermId mask) const;
-  Wins wins(TermId mask) const;
+  TermId nan_test(TermId mask);  // of what; no_term: it is none
+  Wins comparison(TermId mask);
+  Wins wins(TermId mask);
   bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }
 
   Joined read_value(TermId id);
   Joined constant_value(const LaneTerm& term) const;
   Joined converted(const LaneTerm& term);
   Joined picked(const LaneTerm& term);
+  std::optional<Joined> as_key(const LaneTerm& term);
+  TermId mirrored(const LaneTerm& term) const;
+  std::optional<Joined> shifted_key(const LaneTerm& term);
+  Joined picked_key(const LaneTerm& term, const Joined& x, const Joined& y);
+  Key key_of(const LaneTerm& term);
+  const Joined& key_operand(TermId id, Key key);
+  std::optional<Joined> carried_bits(const LaneTerm& term);
+  std::optional<Joined> first_bits(const LaneTerm& term);
+  Joined bits_of_half(TermId id);
+  static Joined joined_by(const Wins& found, const Joined& x, const Joined& y);
+  std::optional<Joined> rounded(TermId id);
+  std::optional<Joined> put_together(TermId id);
   Joined selected(const LaneTerm& term);
   Joined with_seen_nans(const LaneTerm& term);
   static Joined append(const Joined& before, const Joined& after, Nans nans);
@@ -77,6 +103,7 @@ class Provenance {
   bool is_max_;
   DType input_;
   std::unordered_map<TermId, Joined> values_;
+  std::map<std::pair<TermId, Key>, Joined> nothing_;  // of constants that are taken as keys
   std::unordered_map<TermId, Winner> winners_;
 };
 

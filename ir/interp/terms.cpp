@@ -10,13 +10,14 @@ constexpr size_t roles = static_cast<size_t>(Param::Role::count) + 1;
 bool is_mask_op(const Inst& inst) { return inst.op == Op::cmp; }
 
 // The low part of integers: what a conversion to fewer bits keeps.
-bool keeps_low_bytes(const LaneTerm& to, const LaneTerm& from) {
-  return !is_float(to.dtype) && !is_float(from.dtype) && bytes(to.dtype) < bytes(from.dtype);
+bool keeps_low_bytes(const LaneTerm& to) {
+  return !is_float(to.dtype) && !is_float(to.source()) && bytes(to.dtype) < bytes(to.source());
 }
 
-bool widens_by_zeros(const LaneTerm& to, DType from) {
-  return to.kind == LaneTerm::Kind::op && to.op == Op::cvt && info(from).cls == DTypeClass::unsigned_int &&
-         !is_float(to.dtype) && bytes(to.dtype) > bytes(from);
+bool widens_by_zeros(const LaneTerm& to) {
+  return to.kind == LaneTerm::Kind::op && to.op == Op::cvt &&
+         info(to.source()).cls == DTypeClass::unsigned_int && !is_float(to.dtype) &&
+         bytes(to.dtype) > bytes(to.source());
 }
 
 // Whether each value of `inner` fits into `outer`, both integers.
@@ -53,7 +54,7 @@ std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
   std::vector<Byte> result;
   if (term.kind == LaneTerm::Kind::constant) {
     for (int64_t i = 0; i < width; ++i) result.push_back({no_term, term.imm >> (8 * i) & 0xff});
-  } else if (term.kind == LaneTerm::Kind::op && widens_by_zeros(term, (*this)[term.args[0]].dtype)) {
+  } else if (term.kind == LaneTerm::Kind::op && widens_by_zeros(term)) {
     result = bytes_of(term.args[0]);
     result.resize(static_cast<size_t>(width));
   } else {
@@ -75,16 +76,79 @@ TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   for (size_t i = 0; is_whole && i < bytes.size(); ++i)
     is_whole = bytes[i] == (i < width ? Byte{low, static_cast<int64_t>(i)} : Byte{});
   if (is_whole && width == bytes.size()) return low;
-  if (is_whole && info((*this)[low].dtype).cls == DTypeClass::unsigned_int)
-    return add({.kind = LaneTerm::Kind::op, .op = Op::cvt, .dtype = dtype, .args = {low, no_term, no_term}});
+  const DType source = low == no_term ? dtype : (*this)[low].dtype;
+  const LaneTerm conversion = {.kind = LaneTerm::Kind::op,
+                               .op = Op::cvt,
+                               .dtype = dtype,
+                               .imm = static_cast<int64_t>(source),
+                               .args = {low, no_term, no_term}};
+  if (is_whole && info(source).cls == DTypeClass::unsigned_int && !is_float(dtype)) return add(conversion);
   // The low part of a term is a conversion to fewer bits.
-  bool is_low = low != no_term && width > bytes.size();
+  bool is_low = low != no_term && width > bytes.size() && !is_float(source) && !is_float(dtype);
   for (size_t i = 0; i < bytes.size(); ++i) is_low = is_low && bytes[i] == Byte{low, static_cast<int64_t>(i)};
-  if (is_low)
-    return add({.kind = LaneTerm::Kind::op, .op = Op::cvt, .dtype = dtype, .args = {low, no_term, no_term}});
+  if (is_low) return add(conversion);
   const auto [at, is_new] = pack_numbers_.try_emplace(bytes, std::ssize(packs_));
   if (is_new) packs_.push_back(bytes);
   return add({.kind = LaneTerm::Kind::pack, .dtype = dtype, .imm = at->second});
+}
+
+TermId TermGraph::high_half(TermId id) const {
+  const LaneTerm& term = (*this)[id];
+  if (term.kind != LaneTerm::Kind::pack || bytes(term.dtype) != 4) return no_term;
+  const std::vector<Byte>& all = packs_[static_cast<size_t>(term.imm)];
+  const TermId half = all[2].term;
+  const bool is_half = all[0] == Byte{} && all[1] == Byte{} && half != no_term && all[2].number == 0 &&
+                       all[3] == Byte{half, 1};
+  return is_half && bytes((*this)[half].dtype) == 2 ? half : no_term;
+}
+
+TermId TermGraph::whole_of(TermId id) const {
+  if ((*this)[id].kind != LaneTerm::Kind::pack) return no_term;
+  const std::vector<Byte>& all = packs_[static_cast<size_t>((*this)[id].imm)];
+  const TermId whole = all[0].term;
+  bool is_high =
+      whole != no_term && bytes((*this)[whole].dtype) == 4 && all[0].number == 2 && all[1] == Byte{whole, 3};
+  for (size_t i = 2; i < all.size(); ++i) is_high = is_high && all[i] == Byte{};
+  return is_high ? whole : no_term;
+}
+
+const LaneTerm* TermGraph::op(TermId id, Op op, DType dtype) const {
+  if (id == no_term) return nullptr;
+  const LaneTerm& term = (*this)[id];
+  return term.kind == LaneTerm::Kind::op && term.op == op && term.dtype == dtype ? &term : nullptr;
+}
+
+// op(other, constant) of uint32.
+bool TermGraph::is_op_with(TermId id, Op op, TermId other, int64_t constant) const {
+  const LaneTerm* const term = this->op(id, op, DType::u32);
+  return term && term->args[0] == other && is_constant(term->args[1]) &&
+         (*this)[term->args[1]].imm == constant;
+}
+
+// To the nearest, ties to even: half of the last place kept is added, less one where that place is even; of a
+// NaN the high half, quiet.
+TermId TermGraph::rounded_to_bf16(TermId id) const {
+  if (const LaneTerm* const one = op(id, Op::cvt, DType::bf16))
+    return one->source() == DType::f32 ? one->args[0] : no_term;
+  const LaneTerm* const low = op(id, Op::cvt, DType::u16);
+  const LaneTerm* const chosen =
+      low && low->source() == DType::u32 ? op(low->args[0], Op::select, DType::u32) : nullptr;
+  const LaneTerm* const nan = chosen ? op(chosen->args[0], Op::cmp, DType::f32) : nullptr;
+  if (!nan || nan->pred != Predicate::un || nan->args[0] != nan->args[1]) return no_term;
+  const TermId x = nan->args[0];
+  const LaneTerm* const quiet = op(chosen->args[1], Op::or_, DType::u32);
+  std::vector<Byte> high = bytes_of(x);
+  high.erase(high.begin(), high.begin() + 2);
+  high.resize(4);
+  if (!quiet || bytes_of(quiet->args[0]) != high ||
+      !is_op_with(chosen->args[1], Op::or_, quiet->args[0], 0x40))
+    return no_term;
+  const TermId sum = whole_of(chosen->args[2]);
+  const LaneTerm* const added = op(sum, Op::add, DType::u32);
+  const LaneTerm* const rounder =
+      added && added->args[0] == x ? op(added->args[1], Op::add, DType::u32) : nullptr;
+  if (!rounder || !is_op_with(added->args[1], Op::add, rounder->args[0], 0x7fff)) return no_term;
+  return is_op_with(rounder->args[0], Op::and_, quiet->args[0], 1) ? x : no_term;
 }
 
 Terms::Terms(const Program& program, TermGraph& graph)
@@ -160,7 +224,7 @@ void Terms::compute(const Inst& inst) {
                      .dtype = type(is_mask_op(inst) ? inst.args[0] : to).dtype,
                      .pred = inst.pred,
                      .saturate = inst.saturate,
-                     .imm = inst.imm};
+                     .imm = inst.op == Op::cvt ? static_cast<int64_t>(type(inst.args[0]).dtype) : inst.imm};
     bool is_constant = true;
     for (size_t a = 0; a < inst.args.size(); ++a) {
       term.args[a] = lanes(inst.args[a])[i];
@@ -197,10 +261,10 @@ TermId Terms::op_lane(const Inst& inst, const LaneTerm& term) {
   if (inst.op != Op::cvt) return graph_.add(term);
   const LaneTerm& from = graph_[term.args[0]];
   // Narrowed again to what it was widened from, or to what it fits into.
-  if (from.kind == LaneTerm::Kind::op && from.op == Op::cvt && graph_[from.args[0]].dtype == term.dtype &&
-      fits(term.dtype, from.dtype))
+  if (from.kind == LaneTerm::Kind::op && from.op == Op::cvt && from.source() == term.dtype &&
+      term.source() == from.dtype && fits(term.dtype, from.dtype))
     return from.args[0];
-  if (keeps_low_bytes(term, from) && !term.saturate) {
+  if (keeps_low_bytes(term) && !term.saturate) {
     std::vector<TermGraph::Byte> low = graph_.bytes_of(term.args[0]);
     low.resize(static_cast<size_t>(bytes(term.dtype)));
     return graph_.from_bytes(term.dtype, low);

@@ -34,11 +34,13 @@ struct LaneTerm {
   DType dtype = DType::u8;  // of the term; a mask's is that of what was compared
   Predicate pred = Predicate::eq;
   bool saturate = false;
-  int64_t imm =
-      0;  // constant: its bits (lane_bits); input: the element's offset in bytes; pack: which; shifts
+  int64_t imm = 0;  // constant: its bits (lane_bits); input: the element's offset in bytes; pack: which;
+                    // shifts; cvt: from
   TermId args[3] = {no_term, no_term, no_term};
   int buffer = 0;  // input: of which parameter, as buffer_of() numbers it
   bool operator==(const LaneTerm&) const = default;
+  // cvt: as what it takes the bits of its argument, which may have been made as another type.
+  DType source() const { return static_cast<DType>(imm); }
 };
 
 // Which buffer an element lies in: 0 is the input.
@@ -68,8 +70,18 @@ class TermGraph {
   std::vector<Byte> bytes_of(TermId id) const;
   // The term with these bytes, the least significant first.
   TermId from_bytes(DType dtype, const std::vector<Byte>& bytes);
+  // The term of 16 bits that is the high half of this one of 32, above zeros (as a bfloat16 is of the float32
+  // that it is widened to); no_term if there is none.
+  TermId high_half(TermId id) const;
+  // The term of 32 bits whose high half this one is, zeros above it left out; no_term if it is none.
+  TermId whole_of(TermId id) const;
+  // The float32 that is rounded to this bfloat16, in one operation or in those that
+  // ir/passes/expand_convert.cpp writes for it; no_term if there is none.
+  TermId rounded_to_bf16(TermId id) const;
 
  private:
+  const LaneTerm* op(TermId id, Op op, DType dtype) const;
+  bool is_op_with(TermId id, Op op, TermId other, int64_t constant) const;
   struct Hash {
     size_t operator()(const LaneTerm& term) const;
   };

@@ -74,10 +74,10 @@ class Search {
       const auto alike = longest_alike(sums, unit, finer, count);
       if (!alike) return std::nullopt;
       const auto units = double(*alike) / double(finer);
-      const double whole = 2 * double((*alike - 1) / finer) + 1;  // whole numbers of units that agree at most
+      const int64_t whole = 2 * ((*alike - 1) / finer) + 1;  // whole numbers of units that agree at most
       const double of_any = 2 * (units + 1.0 / double(finer)) * double(divisor + 1) + 1;
       longest = std::max(longest, units);
-      right = std::max(right, whole);
+      right = std::max(right, double(whole));
       any = std::max(any, of_any);
     }
     return by_agreement(rounds, any, right, longest);

@@ -106,7 +106,7 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
 
 void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
-  if (argument_of(nest) == Argument::extremum && by_keys)
+  if (argument_of(nest) == Argument::extremum && by_keys && proof.program_outputs == 0)
     proof.left.emplace_back(
         "elements are compared as integer keys: that these keep the order of floats is tested");
   const Rounds& rounds = proof.probes.rounds;

@@ -133,22 +133,24 @@ TEST(Verify, WhatStepsLeaveIsSaid) {
   }
 }
 
-// That keys keep the order of floats is said to be left where the Program compares keys, and only there.
-TEST(Verify, KeysAreSaidOfTheProgramsThatHaveThem) {
-  const auto says_keys = [](const char* spec, const char* schedule) {
+// Keys are read where the Program is small enough to be proved; else that they keep the order of floats is
+// said to be left, where the Program compares keys.
+TEST(Verify, KeysAreReadOrSaid) {
+  const auto says_keys = [](const char* spec, const char* schedule, bool is_read) {
     Choices choices;
     choices.schedule = *ir::parse_schedule(schedule);
     const auto proof = verify(spec, choices);
     EXPECT_TRUE(proof && proof->ok()) << spec << ' ' << schedule;
+    EXPECT_EQ(proof && proof->program_outputs > 0, is_read) << spec << ' ' << schedule;
     return proof && std::ranges::any_of(proof->left, [](const std::string& left) {
              return left.find("integer keys") != std::string::npos;
            });
   };
-  const char* const wide = "max_pool2d(float32[1,2,9,20], kernel_size=5, stride=1, padding=2)";
-  EXPECT_TRUE(says_keys(wide, "channels_first(lanes=8, unroll=2, order=rows_first)"));
-  EXPECT_FALSE(says_keys(wide, "channels_last(lanes=1)"));
-  const char* const small = "max_pool2d(float32[1,2,9,20], kernel_size=3, stride=1, padding=1)";
-  EXPECT_FALSE(says_keys(small, "channels_first(lanes=8, order=rolling)"));
+  const char* const keyed = "channels_first(lanes=8, unroll=2, order=rows_first)";
+  const char* const large = "max_pool2d(float32[1,16,40,60], kernel_size=5, stride=1, padding=2)";
+  EXPECT_TRUE(says_keys(large, keyed, false));
+  EXPECT_FALSE(says_keys(large, "channels_last(lanes=1)", false));
+  EXPECT_FALSE(says_keys("max_pool2d(float32[1,2,9,20], kernel_size=5, stride=1, padding=2)", keyed, true));
 }
 
 TEST(Verify, ALargeTensorIsProbedSmaller) {
