@@ -66,8 +66,9 @@ class Unpool final : public Code {
   // The place that the index of a window names; none if it lies outside the plane.
   std::optional<Position> place(int64_t index, int64_t n, int64_t c, const Position& window) const {
     const std::vector<ir::NestDim>& dims = info.nest.dims;
+    if (index < 0) return std::nullopt;
     int64_t rest = index - n * rule_.batch - c * rule_.channel;
-    if (index < 0 || rest < 0) return std::nullopt;
+    if (rest < 0) return std::nullopt;
     Position position(dims.size());
     for (size_t step = 0; step < dims.size(); ++step) {  // the largest weight first
       const size_t d = info.nest.column_major && !rule_.of_window ? dims.size() - 1 - step : step;

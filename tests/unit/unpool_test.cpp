@@ -1,6 +1,7 @@
 // max_unpool through the public interface, against tables worked out by hand.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "pooljit.hpp"
@@ -72,9 +73,11 @@ TEST(Unpool, GoesBackFromMaxPoolInEveryScope) {
 }
 
 TEST(Unpool, AnIndexOutOfRangeIsAnErrorAndNothingIsWritten) {
-  const Kernel kernel = compile("max_unpool2d(float32[1,1,2], 2)");
+  const Kernel kernel = compile("max_unpool2d(float32[2,1,1,1], 2, index_scope=tensor)");
   const Floats values = {1, 2};
-  for (const int64_t wrong : {int64_t{-1}, int64_t{8}, int64_t{1} << 40}) {
+  using Limits = std::numeric_limits<int64_t>;
+  for (const int64_t wrong :
+       {int64_t{-1}, int64_t{3}, int64_t{8}, int64_t{1} << 40, Limits::min(), Limits::max()}) {
     Floats output(kernel.output_bytes() / sizeof(float), 99);
     std::vector<int64_t> indices = {0, wrong};
     try {

@@ -68,7 +68,7 @@ void work(runtime::Cache& cache, const std::vector<Work>& list) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runtime::Cache cache({.entries = entries, .bytes = 1 << 16});
   std::array<std::vector<Work>, threads> lists;
-  for (size_t i = 0; i < std::min<size_t>(size, 200); ++i)
+  for (size_t i = 0; i < std::min<size_t>(size, 64); ++i)
     lists[i % threads].push_back({1 + data[i] % 16, data[i] / 16});
   std::vector<std::thread> running;
   for (const auto& list : lists) running.emplace_back([&] { work(cache, list); });

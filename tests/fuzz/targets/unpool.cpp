@@ -124,10 +124,10 @@ class Expected {
     }
   }
 
-  // Mostly one that leads somewhere.
+  // Mostly one that leads somewhere, and always where the bytes are used up.
   int64_t draw_index(const std::map<int64_t, Position>& known) {
     using Limits = std::numeric_limits<int64_t>;
-    if (!known.empty() && !draw_.one_in(200))
+    if (!known.empty() && draw_.below(200) < 199)
       return std::next(known.begin(), std::ptrdiff_t(draw_.below(known.size())))->first;
     const int64_t hostile[] = {-1, Limits::min(), Limits::max(), draw_.between(-300, 300)};
     return hostile[draw_.below(std::size(hostile))];
