@@ -30,11 +30,13 @@ std::function<void()> prepare(const pooljit_engine_layer& layer, const Buffers& 
 // Helpers ------------------------------------------------------------------------------------------------
 
 // The padding at the end that makes exactly these outputs, for libraries without a ceil mode; below 0 it
-// crops.
+// crops. Throws Refusal where a window would then see what the layer crops: ceil_mode may put one there.
 inline int64_t end_padding(const pooljit_engine_layer& layer, int d) {
   const int64_t covered =
       (layer.output.dims[2 + d] - 1) * layer.stride[d] + layer.dilation[d] * (layer.kernel[d] - 1) + 1;
-  return covered - layer.input.dims[2 + d] - layer.pad_begin[d];
+  const int64_t end = covered - layer.input.dims[2 + d] - layer.pad_begin[d];
+  if (layer.pad_end[d] < 0 && end > layer.pad_end[d]) throw Refusal("has no windows that are cropped");
+  return end;
 }
 
 }  // namespace adapter

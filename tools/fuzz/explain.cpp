@@ -18,6 +18,7 @@ struct Output {
   double expected, found;
   bool has_nan;  // among the taps
   int64_t taps;
+  double mean_size;  // of the taps
   bool is_average, is_indexed;
 };
 
@@ -30,6 +31,10 @@ struct Rule {
 double lowest(ir::DType dtype) {
   return ir::with_element_type(
       dtype, []<typename T>(T) { return static_cast<double>(std::numeric_limits<T>::lowest()); });
+}
+double least_normal(ir::DType dtype) {
+  return ir::with_element_type(
+      dtype, []<typename T>(T) { return static_cast<double>(std::numeric_limits<T>::min()); });
 }
 double epsilon(ir::DType dtype) {
   return ir::with_element_type(
@@ -61,10 +66,19 @@ constexpr Rule integer_average = {keep, [](const Output& o) {
                                     return o.is_average && !ir::is_float(o.dtype) &&
                                            std::abs(o.expected - o.found) <= 1;
                                   }};
-constexpr Rule float_integers = {keep, [](const Output& o) {
-                                   return !ir::is_float(o.dtype) &&
-                                          std::abs(o.expected - o.found) <= std::abs(o.expected) * 0x1p-23;
-                                 }};
+constexpr Rule float_integers = {
+    keep, [](const Output& o) {
+      // An average has an error for each tap, and is rounded in the end.
+      const double room = o.is_average ? static_cast<double>(o.taps) * o.mean_size * 0x1p-23 + 0.5
+                                       : std::abs(o.expected) * 0x1p-23;
+      // What no integer holds is converted to the lowest.
+      const bool is_beyond = o.found == lowest(o.dtype) && o.expected + room > -lowest(o.dtype) - 1;
+      return !ir::is_float(o.dtype) && (is_beyond || std::abs(o.expected - o.found) <= room);
+    }};
+constexpr Rule subnormal_flushed = {keep, [](const Output& o) {
+                                      return ir::is_float(o.dtype) && o.found == 0 &&
+                                             std::abs(o.expected) < least_normal(o.dtype);
+                                    }};
 constexpr Rule narrow_sum = {keep, [](const Output& o) {
                                const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.taps);
                                return o.is_average && ir::is_float(o.dtype) &&
@@ -112,6 +126,7 @@ class Trial {
                            .found = read_element(dtype, found_.output.data(), window.output),
                            .has_nan = window.has_nan,
                            .taps = window.taps,
+                           .mean_size = window.mean_size,
                            .is_average = !nest_.is_extreme(),
                            .is_indexed = nest_.indices.has_value()};
     if (std::ranges::none_of(chosen_, [&](const Rule* rule) { return rule->forgives(output); })) return;

@@ -1,6 +1,7 @@
 #include "tools/fuzz/window_facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "ir/element_type.h"
@@ -20,14 +21,16 @@ std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, c
   ir::for_each_strip(nest, batch, [&](const ir::Strip& strip, const std::vector<ir::Tap>& taps) {
     const bool is_empty =
         std::ranges::any_of(strip.windows, [](const ir::Window& window) { return window.taps == 0; });
+    const auto divisor = static_cast<double>(std::abs(ir::divisor(nest, strip.windows)));
     for (int64_t i = 0; i < strip.count; ++i) {
       WindowFacts facts = {strip.output + i * strip.output_step, strip.indices + i * strip.indices_step,
-                           is_empty ? 0 : std::ssize(taps), false};
+                           is_empty ? 0 : std::ssize(taps), false, 0};
       for (int64_t tap = 0; tap < facts.taps; ++tap) {
         const double value =
             read_element(nest.input.dtype, input,
                          strip.input + i * strip.input_step + taps[static_cast<size_t>(tap)].offset);
         facts.has_nan |= value != value;
+        facts.mean_size += std::abs(value) / divisor;
       }
       all.push_back(facts);
     }
