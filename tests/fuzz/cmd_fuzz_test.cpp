@@ -112,6 +112,8 @@ TEST(Explain, ByTheRuleThatForgivesJustThat) {
       {"max_pool1d(int32[1,2], kernel_size=2)", "5 1386882561", "1386882560", "float_integers"},
       {"avg_pool1d(int32[1,1], kernel_size=1)", "2147483646", "-2147483648", "float_integers"},
       {"avg_pool1d(int32[1,1], kernel_size=1)", "2147480000", "-2147483648", "nothing"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397483648", "wrapped_sum"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397480000", "nothing"},
       {"avg_pool1d(int32[1,3], kernel_size=3)", "1 2 3", "3", "integer_average"},
       {"avg_pool1d(int32[1,3], kernel_size=3)", "1 2 3", "4", "nothing"},
       {"max_pool1d(float32[1,2], kernel_size=2)", "1 2", "1", "nothing"},

@@ -18,7 +18,7 @@ struct Output {
   double expected, found;
   bool has_nan;  // among the taps
   int64_t taps;
-  double mean_size;  // of the taps
+  double divisor, mean_size;  // of the taps
   bool is_average, is_indexed;
 };
 
@@ -66,15 +66,25 @@ constexpr Rule integer_average = {keep, [](const Output& o) {
                                     return o.is_average && !ir::is_float(o.dtype) &&
                                            std::abs(o.expected - o.found) <= 1;
                                   }};
+// An average has an error for each tap, and is rounded in the end.
+double float_room(const Output& o) {
+  return o.is_average ? static_cast<double>(o.taps) * o.mean_size * 0x1p-23 + 0.5
+                      : std::abs(o.expected) * 0x1p-23;
+}
 constexpr Rule float_integers = {
     keep, [](const Output& o) {
-      // An average has an error for each tap, and is rounded in the end.
-      const double room = o.is_average ? static_cast<double>(o.taps) * o.mean_size * 0x1p-23 + 0.5
-                                       : std::abs(o.expected) * 0x1p-23;
+      const double room = float_room(o);
       // What no integer holds is converted to the lowest.
       const bool is_beyond = o.found == lowest(o.dtype) && o.expected + room > -lowest(o.dtype) - 1;
       return !ir::is_float(o.dtype) && (is_beyond || std::abs(o.expected - o.found) <= room);
     }};
+constexpr Rule wrapped_sum = {keep, [](const Output& o) {
+                                const double apart = std::abs(o.expected - o.found),
+                                             wrap = 0x1p32 / o.divisor;
+                                const double wraps = std::round(apart / wrap);
+                                return o.is_average && o.dtype == ir::DType::i32 && wraps >= 1 &&
+                                       std::abs(apart - wraps * wrap) <= float_room(o) + 0.5;
+                              }};
 constexpr Rule subnormal_flushed = {keep, [](const Output& o) {
                                       return ir::is_float(o.dtype) && o.found == 0 &&
                                              std::abs(o.expected) < least_normal(o.dtype);
@@ -126,6 +136,9 @@ class Trial {
                            .found = read_element(dtype, found_.output.data(), window.output),
                            .has_nan = window.has_nan,
                            .taps = window.taps,
+                           .divisor = nest_.divisor_override
+                                          ? static_cast<double>(std::abs(*nest_.divisor_override))
+                                          : window.divisor,
                            .mean_size = window.mean_size,
                            .is_average = !nest_.is_extreme(),
                            .is_indexed = nest_.indices.has_value()};

@@ -23,8 +23,12 @@ std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, c
         std::ranges::any_of(strip.windows, [](const ir::Window& window) { return window.taps == 0; });
     const auto divisor = static_cast<double>(std::abs(ir::divisor(nest, strip.windows)));
     for (int64_t i = 0; i < strip.count; ++i) {
-      WindowFacts facts = {strip.output + i * strip.output_step, strip.indices + i * strip.indices_step,
-                           is_empty ? 0 : std::ssize(taps), false, 0};
+      WindowFacts facts = {strip.output + i * strip.output_step,
+                           strip.indices + i * strip.indices_step,
+                           is_empty ? 0 : std::ssize(taps),
+                           false,
+                           divisor,
+                           0};
       for (int64_t tap = 0; tap < facts.taps; ++tap) {
         const double value =
             read_element(nest.input.dtype, input,
