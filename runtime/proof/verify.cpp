@@ -83,9 +83,10 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
     return fmt::format("code: at {}: data is multiplied with data", facts.product);
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";
-  // Indices and keys are computed with, and 16-bit floats are rounded by adding.
+  // Indices and keys are computed with, and so are elements that are converted or go through steps.
   const bool only_moves = argument == Argument::extremum && !nest.indices &&
-                          ir::bytes(nest.input.dtype) != 2 && !by_keys && nest.epilogue.empty();
+                          nest.output.dtype == nest.input.dtype && !ir::is_half(nest.input.dtype) &&
+                          !by_keys && nest.epilogue.empty();
   for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
     if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
   return "";

@@ -52,7 +52,10 @@ TEST(Verify, KernelsOfEachKindAreProved) {
 TEST(Verify, KernelsOfEachOperatorAreProved) {
   for (const char* spec : {
            "max_pool2d(float16[1,3,7,20], kernel_size=3, return_indices=True)",
-           "max_pool2d(float32[1,2,9,20], kernel_size=7, stride=1, padding=3)",  // by keys
+           "max_pool2d(float32[1,2,9,20], kernel_size=7, stride=1, padding=3)",   // by keys
+           "max_pool2d(float32[1,3,7,9], kernel_size=3, output_dtype=bfloat16)",  // rounded by adding
+           "max_pool2d(int64[1,3,7,9], kernel_size=3, output_dtype=float64)",
+           "max_pool2d(int16[1,3,7,40], kernel_size=2)",
            "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)",
            "sum_pool2d(int32[1,3,6,9], kernel_size=3, stride=2, padding=1)",
            "avg_pool2d(int64[1,3,6,9], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
