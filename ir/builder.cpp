@@ -97,6 +97,13 @@ int Builder::add_task(std::string name, int64_t extent) {
   return static_cast<int>(program_.tasks.size() - 1);
 }
 
+Address Builder::add_scratch(int64_t bytes) {
+  const int64_t lines = (bytes + scratch_alignment - 1) / scratch_alignment;
+  const int64_t offset = program_.scratch_bytes;
+  program_.scratch_bytes += lines * scratch_alignment;
+  return {param(Param::Role::scratch), {}, offset};
+}
+
 Builder::Loop Builder::begin_loop(Value trip, const Values& init) {
   Inst inst{.op = Op::loop};
   Loop loop;

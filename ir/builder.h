@@ -28,6 +28,8 @@ class Builder {
   Value param(Param::Role role, int number = 0);
   int add_table(std::vector<int64_t> table);  // equal ones are one
   int add_task(std::string name, int64_t extent);
+  // So many bytes of scratch memory, the next ones, aligned to a cache line.
+  Address add_scratch(int64_t bytes);
 
   // --- structure
   struct Loop {

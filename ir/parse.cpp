@@ -38,6 +38,7 @@ class Parser {
     expect("{");
     if (accept("params")) params();
     if (accept("tasks")) tasks();
+    if (accept("scratch")) program_.scratch_bytes = integer();
     while (accept("table")) table();
     while (!accept("}")) instruction();
     if (token_.kind != TokenKind::end) fail("nothing after the program");

@@ -175,6 +175,7 @@ std::string head(const Program& program, const PrintOptions& options) {
       fmt::format("program {} {} {} {{\n", quoted(program.name), text(program.stage), info(program.isa).text);
   if (!program.params.empty()) append(out, "  params {}\n", joined(program.params, param_text));
   if (!program.tasks.empty()) append(out, "  tasks {}\n", joined(program.tasks, task_text));
+  if (program.scratch_bytes != 0) append(out, "  scratch {}\n", program.scratch_bytes);
   for (size_t i = 0; i < program.tables.size(); ++i) out += table_text(i, program.tables[i], options);
   return out;
 }

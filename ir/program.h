@@ -90,12 +90,17 @@ struct Inst {
   bool operator==(const Inst&) const = default;
 };
 
+// Scratch memory: kernels ask for no more, in whole cache lines.
+inline constexpr int64_t most_scratch_bytes = int64_t{256} << 10;
+inline constexpr int64_t scratch_alignment = 64;
+
 // What the caller puts into a word of the argument block.
 struct Param {
   enum class Role : uint8_t {
     input,    // pointer to the first element of the input view
     output,   // ... of the output view
     indices,  // ... of the index view
+    scratch,  // pointer to Program::scratch_bytes that are this call's alone, aligned to scratch_alignment
     operand,  // ... of what the caller gives for the epilogue, by its number
     table,    // pointer to Program::tables[number]
     begin,    // first task of Program::tasks[number]
@@ -124,8 +129,9 @@ struct Program {
   std::vector<Param> params;  // by slot
   std::vector<TaskDim> tasks;
   std::vector<std::vector<int64_t>> tables;  // constant, row-major
-  std::vector<Type> types;                   // by Value
-  std::vector<Inst> insts;                   // the last one is ret
+  int64_t scratch_bytes = 0;  // memory that a call needs besides; what it holds at first is unknown
+  std::vector<Type> types;    // by Value
+  std::vector<Inst> insts;    // the last one is ret
   bool operator==(const Program&) const = default;
 
   const Type& type(Value value) const { return types[static_cast<size_t>(value)]; }

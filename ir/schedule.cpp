@@ -174,6 +174,13 @@ void add_tails(std::vector<Schedule>& found, Schedule schedule, const PoolNest& 
   if (!exact) add(Tail::split);
 }
 
+Value load_channels(Builder& builder, const Reducer& reducer, Type type, const Address& address,
+                    const Slice& slice) {
+  if (slice.stored.empty()) return builder.load(type, address);
+  const Value mask = builder.vmask(type.mask_of(), slice.stored);
+  return builder.load(type, address, mask, builder.vconst_splat(type, reducer.identity()));
+}
+
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail) {
   std::vector<Slice> found;
   for (; begin + lanes <= end; begin += lanes) found.push_back({begin, lanes, {}});

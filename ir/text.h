@@ -5,6 +5,7 @@
 //   program "channels_first(lanes=16)" affine avx512 {
 //     params input, output, table 0, begin 0
 //     tasks n=batch, oh=56
+//     scratch 4096
 //     table 0 = [0, 1, 2]
 //     %0 = param input : ptr
 //     %1 = vconst splat(-inf) : f32x16

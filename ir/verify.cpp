@@ -47,6 +47,9 @@ Maybe check_head(const Program& program) {
     if (!exists)
       return broken(Rule::params, fmt::format("there is no {} {}", text(param.role), param.number));
   }
+  if (program.scratch_bytes < 0 || program.scratch_bytes > most_scratch_bytes ||
+      program.scratch_bytes % scratch_alignment != 0)
+    return broken(Rule::params, fmt::format("scratch memory of {} bytes", program.scratch_bytes));
   for (const TaskDim& task : program.tasks) {
     const auto is_same = [&](const TaskDim& other) { return other.name == task.name; };
     if (!is_identifier(task.name) || std::count_if(program.tasks.begin(), program.tasks.end(), is_same) != 1)
@@ -210,9 +213,9 @@ class Verifier {
     const bool is_access = inst.op == Op::load || inst.op == Op::store || inst.op == Op::iload;
     if (!is_access) return {};
     const Role role = program_.params[static_cast<size_t>(slot_of(inst.addr.base))].role;
-    bool good = inst.op == Op::load    ? role == Role::input || role == Role::operand
+    bool good = inst.op == Op::load    ? role == Role::input || role == Role::operand || role == Role::scratch
                 : inst.op == Op::iload ? role == Role::table
-                                       : role == Role::output;
+                                       : role == Role::output || role == Role::scratch;
     if (role == Role::indices && inst.op != Op::iload) {
       if (!indices_are_) indices_are_ = inst.op;
       good = *indices_are_ == inst.op;

@@ -44,8 +44,9 @@ bool is_constant_pool(const ZydisDecodedOperand& operand) { return operand.mem.b
 bool is_stack(size_t base) { return base == base_stack || base == base_aligned_stack; }
 
 bool Operands::is_output(size_t base) const {
-  return base >= base_param && base < bases &&
-         (role(base) == ir::Param::Role::output || role(base) == ir::Param::Role::indices);
+  if (base < base_param || base >= bases) return false;
+  const ir::Param::Role to = role(base);
+  return to == ir::Param::Role::output || to == ir::Param::Role::indices || to == ir::Param::Role::scratch;
 }
 
 bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {

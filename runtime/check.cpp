@@ -136,8 +136,22 @@ class Checker {
   std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
     if (options_.schedule) return {*options_.schedule};
     std::vector<ir::Schedule> all = ir::enumerate_schedules(nest_, isa);
+    add_forced(all, isa);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
+  }
+
+  // Of each family that offers none for the nest but can do it, one that the seed picks.
+  void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
+    std::vector<ir::Schedule> space = ir::schedule_space(isa);
+    std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()),
+                space.end());
+    for (const ir::Schedule& one : space) {
+      const auto is_same = [&](const ir::Schedule& other) { return other.family == one.family; };
+      if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
+          ir::lower(nest_, one, isa))
+        schedules.push_back(one);
+    }
   }
 
   // One that was given may not suit the nest, which is no failure.

@@ -27,7 +27,7 @@ struct CheckOptions {
   uint64_t seed = 1;
   enum class Schedules : uint8_t {
     best,  // the default one
-    all,   // all that enumerate_schedules gives
+    all,   // all that enumerate_schedules gives, and one of each other family that can do the layer
     // For files and big matrices: all through Xbyak; one, chosen by the seed, through LLVM; fewer data for
     // all but the first. Of a layer of millions of taps the interpreter runs some tasks; what the others
     // make, the oracle judges. Of one of more than half a billion: the default, and one that the seed picks.

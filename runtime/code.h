@@ -26,6 +26,8 @@ struct Call {
   void* indices = nullptr;
   int64_t batch = 0;
   std::array<const void*, ir::most_operands> operands = {};
+  void* scratch =
+      nullptr;  // CodeInfo::scratch_bytes, aligned to ir::scratch_alignment; null: the thread's own
 };
 
 // What is known of code however it was made.
@@ -37,8 +39,9 @@ struct CodeInfo {
   std::string schedule;      // empty: there is none
   std::string proof;         // what was proved of it; empty: nothing was asked for
   std::vector<ir::TaskDim> tasks;
-  size_t code_bytes = 0;  // of machine code
-  size_t held_bytes = 0;  // of memory in all: what the cache counts
+  size_t code_bytes = 0;      // of machine code
+  int64_t scratch_bytes = 0;  // of memory that each run needs to itself
+  size_t held_bytes = 0;      // of memory in all: what the cache counts
   std::chrono::nanoseconds compile_time{};
 };
 

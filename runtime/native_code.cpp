@@ -1,6 +1,7 @@
 #include "runtime/native_code.h"
 
 #include "ir/check.h"
+#include "runtime/scratch.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -30,6 +31,9 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
       case Role::indices:
         *args = word(call.indices);
         break;
+      case Role::scratch:
+        *args = word(call.scratch);
+        break;
       case Role::operand:
         *args = word(call.operands[number]);
         break;
@@ -50,12 +54,21 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
 NativeCode::NativeCode(CodeInfo code_info, const ir::Program& program, jit::CodeBlob blob)
     : Code(std::move(code_info)), params_(program.params), tables_(program.tables), blob_(std::move(blob)) {
   POOLJIT_CHECK(params_.size() <= size_t(max_params), "a Program has too many parameters");
+  info.scratch_bytes = program.scratch_bytes;
   info.code_bytes = blob_.code.size();
   info.held_bytes = sizeof *this + blob_.bytes + table_bytes(tables_) + info.signature.size() +
                     blob_.lines.size() * sizeof(jit::CodeBlob::Line);
 }
 
 void NativeCode::run(const Call& call, const TaskRanges& ranges) const {
+  if (info.scratch_bytes == 0 || call.scratch) return enter(call, ranges);
+  const Scratch scratch;
+  Call with_scratch = call;
+  with_scratch.scratch = scratch.data();
+  enter(with_scratch, ranges);
+}
+
+void NativeCode::enter(const Call& call, const TaskRanges& ranges) const {
   uint64_t args[max_params];
   fill_arguments(params_, tables_, call, ranges, args);
   blob_.entry(args);

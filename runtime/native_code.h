@@ -23,6 +23,8 @@ class NativeCode final : public Code {
   std::optional<MachineCode> machine() const override { return MachineCode{&blob_, params_}; }
 
  private:
+  void enter(const Call& call, const TaskRanges& ranges) const;
+
   std::vector<ir::Param> params_;
   std::vector<std::vector<int64_t>> tables_;
   jit::CodeBlob blob_;

@@ -24,7 +24,8 @@ struct Region {
   const std::vector<bool>* touchable = nullptr;  // one per byte; null: all of them
 };
 
-// Tables need none: they are as large as the Program's.
+// Tables need none: they are as large as the Program's. Nor does scratch memory, of which the interpreter has
+// its own and whose word in the argument block it does not look at.
 struct MemoryMap {
   Region input, output, indices;
   std::span<const Region> operands = {};

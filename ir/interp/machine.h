@@ -56,7 +56,9 @@ class Machine {
         domain_(domain),
         indexes_(program.types.size()),
         pointers_(program.types.size()),
-        end_of_(program.insts.size()) {
+        end_of_(program.insts.size()),
+        scratch_(static_cast<size_t>(program.scratch_bytes)),
+        written_(scratch_.size()) {
     std::vector<size_t> open;
     for (size_t i = 0; i < program.insts.size(); ++i) {
       if (program.insts[i].op == Op::loop) open.push_back(i);
@@ -92,7 +94,7 @@ class Machine {
 
   // --- buffers
 
-  Buffer make_buffer(const Param& param, uint64_t word) const {
+  Buffer make_buffer(const Param& param, uint64_t word) {
     auto* const data = reinterpret_cast<uint8_t*>(word);
     switch (param.role) {
       case Param::Role::input:
@@ -101,6 +103,8 @@ class Machine {
         return {data, memory_.output};
       case Param::Role::indices:
         return {data, memory_.indices};
+      case Param::Role::scratch:
+        return {scratch_.data(), {program_.scratch_bytes}};
       case Param::Role::operand:
         if (static_cast<size_t>(param.number) >= memory_.operands.size()) return {};
         return {data, memory_.operands[static_cast<size_t>(param.number)]};
@@ -272,10 +276,30 @@ class Machine {
     return *reinterpret_cast<const int64_t*>(check(at, Type::vec(DType::i64, 1), nullptr).address);
   }
 
+  bool is_scratch(const Access& access) const {
+    return program_.params[static_cast<size_t>(access.slot)].role == Param::Role::scratch;
+  }
+
+  // Calls visit(byte) for each byte of scratch memory that an access touches.
+  template <typename Visit>
+  static void for_each_byte(const Access& access, const Type& type, const uint8_t* mask, const Visit& visit) {
+    const int64_t lane_bytes = bytes(type.dtype);
+    for (int64_t byte = 0; byte < type.vector_bytes(); ++byte)
+      if (!mask || mask[byte / lane_bytes]) visit(static_cast<size_t>(access.offset + byte));
+  }
+
+  void check_written(const Access& access, const Type& type, const uint8_t* mask) const {
+    for_each_byte(access, type, mask, [&](size_t byte) {
+      if (!written_[byte])
+        throw Fault{FaultKind::scratch, fmt::format("byte {} of the scratch memory was not written", byte)};
+    });
+  }
+
   void load(const Inst& inst) {
     const Pointer at = resolve(inst.addr);
     const uint8_t* const mask = inst.args.empty() ? nullptr : domain_.mask(inst.args[0]);
     const Access access = check(at, program_.type(inst.results[0]), mask);
+    if (is_scratch(access)) check_written(access, program_.type(inst.results[0]), mask);
     domain_.load(inst.results[0], access, mask, mask ? inst.args[1] : no_value);
   }
 
@@ -288,6 +312,7 @@ class Machine {
         reinterpret_cast<uintptr_t>(access.address) % static_cast<uintptr_t>(type.vector_bytes()) != 0)
       throw Fault{FaultKind::alignment,
                   fmt::format("a non-temporal store of {} bytes to byte {}", type.vector_bytes(), at.offset)};
+    if (is_scratch(access)) for_each_byte(access, type, mask, [&](size_t byte) { written_[byte] = true; });
     domain_.store(inst.args[0], access, mask);
   }
 
@@ -312,6 +337,8 @@ class Machine {
   std::vector<int64_t> indexes_;   // by Value
   std::vector<Pointer> pointers_;  // by Value
   std::vector<size_t> end_of_;     // by instruction: a loop's end
+  std::vector<uint8_t> scratch_;   // the Program's own: the word of the argument block is not asked
+  std::vector<bool> written_;      // each of its bytes
   std::vector<OpenLoop> open_;     // outermost first
   size_t at_ = 0;                  // the next instruction
 };

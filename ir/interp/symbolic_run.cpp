@@ -65,6 +65,8 @@ struct Memory {
         return indices ? indices->word() : 0;
       case Param::Role::operand:
         return operands[number].word();
+      case Param::Role::scratch:  // the machine has its own
+        return 0;
       case Param::Role::table:
         return reinterpret_cast<uintptr_t>(program.tables[number].data());
       case Param::Role::begin:

@@ -198,18 +198,42 @@ void Terms::load(Value to, const Access& access, const uint8_t* mask, Value pass
       lanes(to)[i] = lanes(pass)[i];
     else if (param.role == Param::Role::table)
       lanes(to)[i] = constant_lane(to, i);
+    else if (param.role == Param::Role::scratch)
+      lanes(to)[i] = stored_at(param.role, access.offset + int64_t{i} * bytes(t.dtype), t.dtype);
     else
       lanes(to)[i] = graph_.input(t.dtype, access.offset + int64_t{i} * bytes(t.dtype), buffer);
   }
+}
+
+// What was stored there as one element.
+TermId Terms::stored_at(Param::Role role, int64_t offset, DType dtype) const {
+  const Stored& all = stored(role);
+  const auto found = all.find(offset);
+  if (found == all.end() || bytes(graph_[found->second].dtype) != bytes(dtype))
+    throw Unreadable{"scratch memory is loaded in other elements than it was stored in"};
+  return found->second;
 }
 
 void Terms::store(Value from, const Access& access, const uint8_t* mask) {
   numbers_.store(from, access, mask);
   const Type& t = type(from);
   const Param::Role role = program_.params[static_cast<size_t>(access.slot)].role;
-  for (int i = 0; i < t.lanes; ++i)
-    if (!mask || mask[i])
-      stored_[static_cast<size_t>(role)][access.offset + int64_t{i} * bytes(t.dtype)] = lanes(from)[i];
+  for (int i = 0; i < t.lanes; ++i) {
+    if (mask && !mask[i]) continue;
+    const int64_t offset = access.offset + int64_t{i} * bytes(t.dtype);
+    if (role == Param::Role::scratch) forget(role, offset, bytes(t.dtype));
+    stored_[static_cast<size_t>(role)][offset] = lanes(from)[i];
+  }
+}
+
+// Elements that have a byte of those.
+void Terms::forget(Param::Role role, int64_t offset, int64_t width) {
+  constexpr int64_t widest = 8;
+  Stored& all = stored_[static_cast<size_t>(role)];
+  for (int64_t at = offset - widest + 1; at < offset + width; ++at)
+    if (const auto found = all.find(at);
+        found != all.end() && at + bytes(graph_[found->second].dtype) > offset)
+      all.erase(found);
 }
 
 void Terms::compute(const Inst& inst) {

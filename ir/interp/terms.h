@@ -111,6 +111,8 @@ class Terms {
   const Type& type(Value value) const { return program_.type(value); }
   TermId* lanes(Value value) { return lanes_.data() + offsets_[static_cast<size_t>(value)]; }
   const TermId* lanes(Value value) const { return lanes_.data() + offsets_[static_cast<size_t>(value)]; }
+  TermId stored_at(Param::Role role, int64_t offset, DType dtype) const;
+  void forget(Param::Role role, int64_t offset, int64_t width);
   void set_constant(Value value);
   TermId constant_lane(Value value, int lane);
   void shuffle(const Inst& inst);

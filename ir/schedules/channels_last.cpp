@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
+#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -23,30 +24,6 @@ constexpr int64_t long_window = 32;
 // pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
 constexpr int64_t taps_ahead = 4;
 constexpr int64_t near_bytes = int64_t{1} << 20;
-
-// Calls use for each view of the nest.
-template <typename Use>
-void for_each_view(const PoolNest& nest, const Use& use) {
-  use(nest.input);
-  use(nest.output);
-  if (nest.indices) use(*nest.indices);
-}
-
-// Channels that lie next to each other in all views.
-int64_t adjacent_channels(const PoolNest& nest) {
-  int64_t adjacent = nest.channels;
-  for_each_view(nest, [&](const View& view) {
-    if (view.channel_block > 1 || view.channel_stride != 1) adjacent = std::min(adjacent, view.channel_block);
-  });
-  return adjacent;
-}
-
-// Channels after which all views begin a block. (Blocks are powers of two.)
-int64_t largest_block(const PoolNest& nest) {
-  int64_t block = 1;
-  for_each_view(nest, [&](const View& view) { block = std::max(block, view.channel_block); });
-  return block;
-}
 
 // True if all windows are whole and alike, and so few taps that straight-line code takes each float from
 // memory as it is.
@@ -72,9 +49,9 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, 
 bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
   const size_t last = nest.dims.size() - 1;
   if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
-      !RollingOutputs::can_serve(nest, last))
+      !RollingOutputs::can_serve(nest.dims[last]))
     return false;
-  const size_t vectors = RollingOutputs::vectors(nest, last, reducer.is_idempotent());
+  const size_t vectors = RollingOutputs::vectors(nest.dims[last], reducer.is_idempotent());
   const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
   const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
   const size_t held = vectors + (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
@@ -182,25 +159,24 @@ class ChannelsLast {
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
     const bool keyed = nest_.dims[last].kernel >= least_keyed_kernel;
     const auto values = [&](const Lowering::States& states) {
-      RollingOutputs::Column column;
+      Column column;
       for (const State& state : states) column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));
       return column;
     };
     const auto join = [&](Value earlier, Value later) {
       return keyed ? reducer_.join_keys(earlier, later) : reducer_.join_values(earlier, later);
     };
-    const auto load = [&](const Address& input) {
-      Cursor at = cursor;
-      at.input = input;
-      return values(reduce(at, last, side));
+    RollingOutputs rolling(nest_.dims[last], b_, reducer_, join);
+    const Divisors divisors(nest_, nest_.dims[last], rolling.looped(), b_);
+    const auto load = [&](const Place& place) {
+      return values(reduce(low_.at_input(cursor, last, place), last, side));
     };
-    const auto store_column = [&](const Cursor& at, const RollingOutputs::Column& column) {
+    const auto store_column = [&](const Place& place, const Column& column) {
       Lowering::States states;
       for (const Value value : column) states.push_back(keyed ? reducer_.from_key(value) : State{value});
-      store(at, states, side);
+      store(low_.at_output(cursor, last, place, divisors), states, side);
     };
-    RollingOutputs(nest_, last, b_, reducer_, low_, join)
-        .emit(cursor, values(fresh(side)), load, store_column);
+    rolling.emit(values(fresh(side)), load, store_column);
   }
 
   Lowering::States fresh(const std::vector<Slice>& side) {
@@ -216,7 +192,7 @@ class ChannelsLast {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
         if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
-        const Value x = load(type, address, side[i].stored);
+        const Value x = load_channels(b_, reducer_, type, address, side[i]);
         states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
       }
       return states;
@@ -265,16 +241,7 @@ class ChannelsLast {
     return lanes;
   }
 
-  Value load(Type type, const Address& address, const std::vector<int64_t>& wanted) {
-    if (wanted.empty()) return b_.load(type, address);
-    const Value mask = b_.vmask(type.mask_of(), wanted);
-    return b_.load(type, address, mask, b_.vconst_splat(type, reducer_.identity()));
-  }
-
   int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_taps : 1; }
-  static int64_t channel_bytes(const View& view, int64_t channels) {
-    return view.channel_offset(channels) * bytes(view.dtype);
-  }
 
   // Bytes from a tap to the one that is asked for early; 0: none is.
   int64_t bytes_ahead() const {

@@ -42,6 +42,9 @@ struct Slice {
   int lanes = 1;
   std::vector<int64_t> stored;  // 0/1 per lane; empty: all
 };
+// Elements of a slice; a lane that is not stored takes what changes nothing.
+Value load_channels(Builder& builder, const Reducer& reducer, Type type, const Address& address,
+                    const Slice& slice);
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
 
 }  // namespace pooljit::ir

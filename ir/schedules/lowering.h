@@ -16,6 +16,7 @@
 #include "ir/builder.h"
 #include "ir/nest.h"
 #include "ir/reductions/reducer.h"
+#include "ir/schedules/place.h"
 
 namespace pooljit::ir {
 
@@ -123,6 +124,8 @@ class Lowering {
   int open_periods(Cursor& cursor);
   int open_phases(Cursor& cursor);
   void close(int loops);
+  // By an index value times so many bytes.
+  void move(Address& address, Value count, int64_t bytes);
   // Emits code for usual windows and other code for the others, each under a loop that runs it 0 or 1 times;
   // only the first where all are usual. For usual windows the cursor has constants.
   using Body = std::function<void(Cursor)>;
@@ -166,6 +169,10 @@ class Lowering {
   }
   // The same place, so many outputs further on along a dimension whose windows all move by one step.
   Cursor further(const Cursor& cursor, size_t dim, int64_t outputs) const;
+  // A cursor that stands at position 0 of a dimension, moved along its input; along its output, with the
+  // window there.
+  Cursor at_input(const Cursor& cursor, size_t dim, const Place& place) const;
+  Cursor at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors);
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
@@ -205,7 +212,6 @@ class Lowering {
   void move_output(Cursor& cursor, size_t dim, Value positions);
   void iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions);
   void iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions);
-  void move(Address& address, Value count, int64_t bytes);
   Value add_product(Value sum, Value factor, int64_t constant);
   void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);

@@ -16,6 +16,23 @@ Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) cons
   return at;
 }
 
+Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Place& place) const {
+  Cursor moved = cursor;
+  moved.input = at(moved.input, place, byte_stride(nest_.input, nest_.input.strides[dim]));
+  return moved;
+}
+
+Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors) {
+  Cursor moved = cursor;
+  for_each_output(moved, [&](Address& address, const View& view) {
+    address = at(address, place, byte_stride(view, view.strides[dim]));
+  });
+  WindowAt window = usual_window(dim);
+  window.divisor_taps = divisors(place);
+  moved.windows.push_back(window);
+  return moved;
+}
+
 void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
   Divisor divisor{b_.iconst(1), lanes.divisor_taps};
   for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);

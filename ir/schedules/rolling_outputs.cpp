@@ -27,33 +27,23 @@ Interior inside(const NestDim& dim) {
 
 }  // namespace
 
-RollingOutputs::RollingOutputs(const PoolNest& nest, size_t dim, Builder& builder, const Reducer& reducer,
-                               Lowering& lowering, RollingWindow::Combine join)
-    : nest_(nest),
-      number_(dim),
-      dim_(nest.dims[dim]),
+RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const Reducer& reducer,
+                               RollingWindow::Combine join)
+    : dim_(dim),
       b_(builder),
-      low_(lowering),
-      window_(dim_.kernel, dim_.stride, reducer.is_idempotent()),
-      join_(std::move(join)) {
-  std::vector<int64_t> divisors;
-  for (int64_t output = 0; output < dim_.output; ++output)
-    divisors.push_back(divisor_taps(nest, dim_.window(output)));
-  const Interior middle = inside(dim_);
-  const auto begin = divisors.begin() + middle.begin, end = divisors.begin() + middle.end;
-  if (std::adjacent_find(begin, end, std::not_equal_to<>()) != end) table_ = b_.add_table(divisors);
-}
+      window_(dim.kernel, dim.stride, reducer.is_idempotent()),
+      join_(std::move(join)) {}
 
-bool RollingOutputs::can_serve(const PoolNest& nest, size_t dim) {
-  const NestDim& rolled = nest.dims[dim];
+Interior RollingOutputs::looped() const { return inside(dim_); }
+
+bool RollingOutputs::can_serve(const NestDim& rolled) {
   if (rolled.kind != DimKind::pool || rolled.dilation != 1 || rolled.kernel <= rolled.stride) return false;
   if (rolled.kernel > most_single) return false;
   const Interior middle = inside(rolled);
   return middle.begin + rolled.output - middle.end <= most_single;
 }
 
-size_t RollingOutputs::vectors(const PoolNest& nest, size_t dim, bool idempotent) {
-  const NestDim& rolled = nest.dims[dim];
+size_t RollingOutputs::vectors(const NestDim& rolled, bool idempotent) {
   const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
   return window.held().size() + static_cast<size_t>(rolled.stride + window.combinations());
 }
@@ -62,14 +52,14 @@ int64_t RollingOutputs::newest(int64_t output) const {
   return output * dim_.stride - dim_.pad_begin + dim_.kernel - dim_.stride;
 }
 
-void RollingOutputs::emit(const Cursor& cursor, const Column& nothing, const Load& load, const Store& store) {
-  Walk walk{cursor, nothing, load, store};
+void RollingOutputs::emit(const Column& nothing, const Load& load, const Store& store) {
+  Walk walk{nothing, load, store};
   fill(walk);
   const Interior middle = inside(dim_);
   int64_t output = 0;
-  for (; output < middle.begin; ++output) one(walk, output, no_value, 0);
+  for (; output < middle.begin; ++output) one(walk, {output});
   output = loop(walk, output, middle.end);
-  for (; output < dim_.output; ++output) one(walk, output, no_value, 0);
+  for (; output < dim_.output; ++output) one(walk, {output});
 }
 
 // The columns that the first output finds.
@@ -78,11 +68,7 @@ void RollingOutputs::fill(Walk& walk) {
   std::vector<std::vector<Value>> known(walk.nothing.size());
   for (int64_t i = 0; i < columns; ++i) {
     const int64_t position = i - dim_.pad_begin;
-    const Column column =
-        in_image(position)
-            ? walk.load(
-                  plus(walk.cursor.input, byte_stride(nest_.input, nest_.input.strides[number_] * position)))
-            : Column(walk.nothing.size(), no_value);
+    const Column column = in_image(position) ? walk.load({position}) : Column(walk.nothing.size(), no_value);
     for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
   }
   for (const std::vector<Value>& vector : known) walk.held.push_back(window_.begin(vector, join_));
@@ -102,40 +88,27 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   };
   const Builder::Loop opened = b_.begin_loop(b_.iconst(trips), init);
   unpack(opened.carried);
-  for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, begin + i, opened.iv, outputs_per_iteration);
+  const Place first = Place{begin}.further(opened.iv, outputs_per_iteration);
+  for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, first.further(i));
   Values next;
   for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
   unpack(b_.end_loop(next));
   return begin + trips * outputs_per_iteration;
 }
 
-// One output; in a loop, that of its first iteration.
-void RollingOutputs::one(Walk& walk, int64_t output, Value iv, int64_t per_iteration) {
-  const int64_t input_step = byte_stride(nest_.input, nest_.input.strides[number_]);
-  const auto move = [&](const Address& address, int64_t bytes, int64_t bytes_per_iteration) {
-    return iv == no_value ? plus(address, bytes) : plus(plus(address, bytes), iv, bytes_per_iteration);
-  };
+void RollingOutputs::one(Walk& walk, const Place& output) {
   std::vector<Column> fresh;
   for (int64_t i = 0; i < dim_.stride; ++i) {
-    const int64_t position = newest(output) + i;
-    if (!in_image(position))
-      fresh.emplace_back(walk.nothing.size(), no_value);
-    else
-      fresh.push_back(walk.load(
-          move(walk.cursor.input, position * input_step, per_iteration * dim_.stride * input_step)));
+    Place position{newest(output.first) + i};
+    const bool is_inside = in_image(position.first);
+    for (const Place::Step& step : output.steps)
+      position = position.further(step.iv, step.positions * dim_.stride);
+    fresh.push_back(is_inside ? walk.load(position) : Column(walk.nothing.size(), no_value));
   }
-  Cursor at = walk.cursor;
-  low_.for_each_output(at, [&](Address& address, const View& view) {
-    const int64_t step = byte_stride(view, view.strides[number_]);
-    address = move(address, output * step, per_iteration * step);
-  });
-  WindowAt window = low_.usual_window(number_);
-  window.divisor_taps = divisor(output, iv, per_iteration);
-  at.windows.push_back(window);
-  walk.store(at, advance(walk, fresh));
+  walk.store(output, advance(walk, fresh));
 }
 
-RollingOutputs::Column RollingOutputs::advance(Walk& walk, const std::vector<Column>& fresh) {
+Column RollingOutputs::advance(Walk& walk, const std::vector<Column>& fresh) {
   Column windows;
   for (size_t vector = 0; vector < walk.held.size(); ++vector) {
     std::vector<Value> mine;
@@ -144,12 +117,6 @@ RollingOutputs::Column RollingOutputs::advance(Walk& walk, const std::vector<Col
     windows.push_back(window == no_value ? walk.nothing[vector] : window);
   }
   return windows;
-}
-
-Value RollingOutputs::divisor(int64_t output, Value iv, int64_t per_iteration) {
-  if (iv == no_value || table_ < 0) return b_.iconst(divisor_taps(nest_, dim_.window(output)));
-  const Address table{b_.param(Param::Role::table, table_), {}, output * 8};
-  return b_.iload(plus(table, iv, per_iteration * 8));
 }
 
 }  // namespace pooljit::ir

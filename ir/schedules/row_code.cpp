@@ -155,15 +155,13 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
 void RowCode::roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
                         const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
                         const std::function<State(Value)>& state_of) {
-  const auto load = [&](const Address& input) {
-    Cursor at = cursor;
-    at.input = input;
-    return RollingOutputs::Column{row(at)};
+  RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, join);
+  const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
+  const auto load = [&](const Place& place) { return Column{row(low_.at_input(cursor, rows(), place))}; };
+  const auto store = [&](const Place& place, const Column& column) {
+    low_.store(low_.at_output(cursor, rows(), place, divisors), state_of(column[0]), lanes);
   };
-  const auto store = [&](const Cursor& at, const RollingOutputs::Column& column) {
-    low_.store(at, state_of(column[0]), lanes);
-  };
-  RollingOutputs(nest_, rows(), b_, reducer_, low_, join).emit(cursor, {nothing}, load, store);
+  rolling.emit({nothing}, load, store);
 }
 
 State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {

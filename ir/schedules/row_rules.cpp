@@ -104,14 +104,14 @@ bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group)
 bool RowRules::can_roll() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
   const size_t rolled = nest_.dims.size() - 2;
-  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(nest_, rolled))
+  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(nest_.dims[rolled]))
     return false;
   const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
   return rolling_vectors() + row_vectors + 5 <= static_cast<size_t>(registers());
 }
 
 size_t RowRules::rolling_vectors() const {
-  return RollingOutputs::vectors(nest_, nest_.dims.size() - 2, reducer_.is_idempotent());
+  return RollingOutputs::vectors(nest_.dims[nest_.dims.size() - 2], reducer_.is_idempotent());
 }
 
 bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {

@@ -69,7 +69,7 @@ class Prober {
 
  private:
   struct Place {
-    GuardedBuffer input, output, indices;
+    GuardedBuffer input, output, indices, scratch;
     std::vector<GuardedBuffer> operands;
     int64_t shift;  // bytes from where the buffers begin to the first elements
 
@@ -77,6 +77,7 @@ class Prober {
       Call call = {input.data() + shift, output.data() + shift,
                    has_indices ? indices.data() + shift : nullptr, batch};
       for (size_t i = 0; i < operands.size(); ++i) call.operands[i] = operands[i].data() + shift;
+      call.scratch = scratch.data();  // aligned, as kernels may expect
       return call;
     }
   };
@@ -102,7 +103,9 @@ class Prober {
       if (!buffer) return tl::unexpected(buffer.error());
       made.push_back(std::move(*buffer));
     }
-    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), {}, shift};
+    auto scratch = GuardedBuffer::make(size_t(code_.info.scratch_bytes), flush);
+    if (!scratch) return tl::unexpected(scratch.error());
+    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(*scratch), {}, shift};
     for (size_t i = 3; i < made.size(); ++i) place.operands.push_back(std::move(made[i]));
     return place;
   }
@@ -147,6 +150,7 @@ class Prober {
     const auto canary = static_cast<std::byte>(cells == 1 ? 0xa5 : 0x5a);
     std::ranges::fill(place.output.bytes(), canary);
     std::ranges::fill(place.indices.bytes(), canary);
+    std::ranges::fill(place.scratch.bytes(), canary);
     if (reads_indices()) indices_->scatter(indices, place.indices.data() + place.shift);
     const Grid grid(extents, cells == 1 ? 1 : int(std::min(tasks, most_cells)));
     const Call call = place.call(batch_, nest_.indices.has_value());

@@ -50,8 +50,8 @@ MarkedProgram read_marked(const fs::path& path) {
     if (comment != line.npos) {
       EXPECT_EQ(marked.id, "") << path << " marks two lines";
       marked.id = line.substr(comment + 4);
-      const bool is_head =
-          line.starts_with("program") || line.starts_with("  params") || line.starts_with("  tasks");
+      const bool is_head = line.starts_with("program") || line.starts_with("  params") ||
+                           line.starts_with("  tasks") || line.starts_with("  scratch");
       marked.line = is_head ? 0 : number;
       line.resize(comment);
     }

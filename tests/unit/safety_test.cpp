@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -201,6 +202,35 @@ INSTANTIATE_TEST_SUITE_P(
 #endif
 
 // --- limits: no text takes more than a stated time or memory
+
+#ifdef POOLJIT_REFUSES_MEMORY
+// Each thread keeps 256 KiB for kernels that need scratch memory; where it gets none, threads share a reserve.
+TEST(Safety, AKernelRunsWhereItsThreadGetsNoScratchMemory) {
+  const auto kernel =
+      compile("max_pool2d(float32[1,64,24,24]:nhwc, kernel_size=9, stride=1, padding=4)", {.threads = 1});
+  ASSERT_TRUE(kernel) << ir::to_string(kernel.error());
+  ASSERT_GT((*kernel)->code().info.scratch_bytes, 0);
+  std::vector<float> input(64 * 24 * 24), expected(input.size()), output(input.size());
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 7919 % 1009);
+  in_threads(1, [&](int) { ASSERT_TRUE((*kernel)->run(input.data(), expected.data(), nullptr)); });
+  EXPECT_EQ(exit_of_child([&] {
+              const rlimit none{0, 0};
+              if (setrlimit(RLIMIT_AS, &none) != 0) return 1;
+              if (std::malloc(size_t{1} << 20)) return 2;
+              if (!(*kernel)->run(input.data(), output.data(), nullptr)) return 3;
+              return output == expected ? 0 : 4;
+            }),
+            0);
+  // And from many threads at once.
+  std::atomic<int> wrong = 0;
+  in_threads(8, [&](int) {
+    std::vector<float> own(input.size());
+    for (int i = 0; i < 20; ++i)
+      wrong += !(*kernel)->run(input.data(), own.data(), nullptr) || own != expected ? 1 : 0;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+#endif
 
 TEST(Limits, ALongTextIsRefusedUnread) {
   const std::string text = "max_pool2d(float32[1,1,4,4], kernel_size=2" + std::string(65536, ' ') + ")";

@@ -1,0 +1,36 @@
+#include "ir/schedules/channel_blocks.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+namespace {
+
+// Calls use for each view of the nest.
+template <typename Use>
+void for_each_view(const PoolNest& nest, const Use& use) {
+  use(nest.input);
+  use(nest.output);
+  if (nest.indices) use(*nest.indices);
+}
+
+}  // namespace
+
+int64_t adjacent_channels(const PoolNest& nest) {
+  int64_t adjacent = nest.channels;
+  for_each_view(nest, [&](const View& view) {
+    if (view.channel_block > 1 || view.channel_stride != 1) adjacent = std::min(adjacent, view.channel_block);
+  });
+  return adjacent;
+}
+
+int64_t largest_block(const PoolNest& nest) {
+  int64_t block = 1;
+  for_each_view(nest, [&](const View& view) { block = std::max(block, view.channel_block); });
+  return block;
+}
+
+int64_t channel_bytes(const View& view, int64_t channels) {
+  return view.channel_offset(channels) * bytes(view.dtype);
+}
+
+}  // namespace pooljit::ir

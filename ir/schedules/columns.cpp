@@ -1,0 +1,22 @@
+#include "ir/schedules/columns.h"
+
+namespace pooljit::ir {
+
+Address ScratchLine::further(Address address, size_t vectors) const {
+  address.offset += static_cast<int64_t>(vectors) * type_.vector_bytes();
+  return address;
+}
+
+Column ScratchLine::load(const Place& place, int64_t bytes) const {
+  Column column;
+  const Address begin = at(first_, place, bytes);
+  for (size_t i = 0; i < vectors_; ++i) column.push_back(b_.load(type_, further(begin, i)));
+  return column;
+}
+
+void ScratchLine::store(const Place& place, int64_t bytes, const Column& column) const {
+  const Address begin = at(first_, place, bytes);
+  for (size_t i = 0; i < vectors_; ++i) b_.store(further(begin, i), column[i]);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,42 @@
+#include "ir/schedules/running_window.h"
+
+namespace pooljit::ir {
+
+Column RunningWindow::join(const Column& earlier, const Column& later) const {
+  Column joined;
+  for (size_t i = 0; i < earlier.size(); ++i) joined.push_back(join_(earlier[i], later[i]));
+  return joined;
+}
+
+void RunningWindow::emit(Value outputs, Value blocks, const Column& nothing, const Load& load,
+                         const Store& store) {
+  const Value number = b_.begin_loop(blocks).iv;
+  const Place block = Place{}.further(number, kernel_);
+  store(block, find_ends(block, load));
+  const Value left = b_.iadd(b_.iadd(outputs, b_.iconst(-1)), b_.imul(number, b_.iconst(-kernel_)));
+  const Builder::Loop others =
+      b_.begin_loop(b_.imin(b_.iconst(kernel_ - 1), left), Values(nothing.begin(), nothing.end()));
+  Column beginning(others.carried.begin(), others.carried.end());
+  beginning = join(beginning, load(block.further(kernel_).further(others.iv, 1)));
+  store(block.further(1).further(others.iv, 1), join(ends_.load(Place{1}.further(others.iv, 1)), beginning));
+  b_.end_loop(Values(beginning.begin(), beginning.end()));
+  b_.end_loop();
+}
+
+// All ends of a block but the whole, which it returns.
+Column RunningWindow::find_ends(const Place& block, const Load& load) {
+  Column end = load(block.further(kernel_ - 1));
+  if (kernel_ == 1) return end;
+  ends_.store({kernel_ - 1}, end);
+  if (kernel_ > 2) {
+    const Builder::Loop loop = b_.begin_loop(b_.iconst(kernel_ - 2), Values(end.begin(), end.end()));
+    end = join(load(block.further(kernel_ - 2).further(loop.iv, -1)),
+               Column(loop.carried.begin(), loop.carried.end()));
+    ends_.store(Place{kernel_ - 2}.further(loop.iv, -1), end);
+    const Values last = b_.end_loop(Values(end.begin(), end.end()));
+    end.assign(last.begin(), last.end());
+  }
+  return join(load(block), end);
+}
+
+}  // namespace pooljit::ir
