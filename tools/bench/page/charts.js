@@ -42,7 +42,12 @@ function roundTicks(low, high, room, every) {
     return ticks.filter((tick) => tick >= low && tick <= high);
   };
   const ticks = within(steps);
-  return ticks.length > 1 ? ticks : within([1, 2, 5]);
+  if (ticks.length > 1) return ticks;
+  // Of a short range its ends, if there is room for both.
+  const fine = within([1, 2, 5]), ends = [fine[0], fine[fine.length - 1]];
+  const apart = (a, b) => room * Math.log10(b / a) / powers >= every * 0.7;
+  if (fine.every((tick, i) => i === 0 || apart(fine[i - 1], tick))) return fine;
+  return apart(...ends) ? ends : ticks.length > 0 ? ticks : ends.slice(0, 1);
 }
 
 const powersOfTwo = (values, room, every) => {
