@@ -25,8 +25,8 @@
  *
  * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates
  * nothing and calls nothing, so it may be left by a signal handler and entered by another; but for kernels
- * with scratch memory, which a handler must not enter. The others are not async-signal-safe. No exception leaves a function. Kernels have no unwind tables: do not throw or longjmp
- * across a running one.
+ * with scratch memory, which a handler must not enter. The others are not async-signal-safe. No exception
+ * leaves a function. Kernels have no unwind tables: do not throw or longjmp across a running one.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
