@@ -22,6 +22,8 @@ constexpr int64_t unroll_taps = 64;
 // From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
 // taps cost one instruction for 64 outputs, and by van Herk's algorithm, more.
 constexpr int64_t least_kernel = 5, least_of_bytes = 7, least_by_loops = 9;
+// Fewer windows next to each other share too little.
+constexpr int64_t least_outputs = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -110,7 +112,9 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
   const auto reducer = make_reducer(nest, probe);
   std::vector<Schedule> found;
   if (!can_separate(nest, **reducer)) return found;
-  const int64_t kernel = std::min(nest.dims.back().kernel, nest.dims[nest.dims.size() - 2].kernel);
+  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
+  if (std::min(columns.output, rows.output) < least_outputs) return found;
+  const int64_t kernel = std::min(columns.kernel, rows.kernel);
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;

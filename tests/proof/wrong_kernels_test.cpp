@@ -44,6 +44,10 @@ const char* const added = "avg_pool1d(float32[2,10], kernel_size=3, stride=1, ep
 const char* const scaled = "max_pool1d(uint8[2,10], kernel_size=3, stride=1, epilogue=[requantize(2,3)])";
 const char* const averaged = "avg_pool1d(float32[2,10], kernel_size=3, stride=1)";
 
+// Of the last line of its scratch memory the kernel uses the first half.
+const char* const separated = "max_pool2d(float32[1,8,5,5]:nhwc, kernel_size=5, stride=1, padding=2)";
+constexpr int separated_words = 5 * 5 * 8 + 8;
+
 struct Wrong {
   const char* spec;
   Meddled::Meddle meddle;
@@ -78,6 +82,15 @@ const Wrong wrongs[] = {
      "nan: the output at n=0 c=0 [0]"},
     {small, [](const Call& call) { static_cast<volatile float*>(call.output)[16] = 0; },
      "memory: the kernel died"},
+    {separated, [](const Call& call) { static_cast<volatile char*>(call.scratch)[-1] = 0; },
+     "memory: the kernel died"},
+    // Scratch memory that nobody wrote in this run holds what the run before left, or a pattern.
+    {separated,
+     [](const Call& call) {
+       auto* y = static_cast<float*>(call.output);
+       y[0] = std::max(y[0], static_cast<const float*>(call.scratch)[separated_words - 1]);
+     },
+     "the output at n=0 c=0 [0,0]"},
     {small, [](const Call& call) { static_cast<void>(static_cast<const volatile float*>(call.input)[20]); },
      "memory: the kernel died"},
     {small, [](const Call& call) { static_cast<void>(static_cast<const volatile float*>(call.input)[-1]); },
