@@ -31,7 +31,8 @@ Out converted(V value) {
     const auto most = static_cast<long double>(std::numeric_limits<Out>::max());
     return static_cast<Out>(std::clamp(whole, least, most));
   } else {
-    const Wide least = std::numeric_limits<Out>::lowest(), most = std::numeric_limits<Out>::max();
+    const auto least = static_cast<Wide>(std::numeric_limits<Out>::lowest());
+    const auto most = static_cast<Wide>(std::numeric_limits<Out>::max());
     return static_cast<Out>(std::clamp(Wide{value}, least, most));
   }
 }

@@ -13,15 +13,6 @@
 namespace pooljit::ir {
 namespace {
 
-struct Range {
-  int64_t least, most;
-};
-Range range(DType dtype) {
-  const int digits = info(dtype).bits - (is_signed_int(dtype) ? 1 : 0);
-  const auto most = static_cast<int64_t>((uint64_t{1} << digits) - 1);
-  return {is_signed_int(dtype) ? -most - 1 : 0, most};
-}
-
 // The bits that a constant term of the dtype has for a lane of these.
 template <typename T>
 int64_t lane_of(T value) {
@@ -95,7 +86,7 @@ TermId StoredValue::integer_before(TermId id, DType from, DType to) const {
   const TermId fitting = bytes(to) > bytes(from) ? cvt(id, to, from) : id;
   if (fitting == no_term) return no_term;
   if (loses_sign) return with_constant(fitting, Op::max, from, 0);
-  return bytes(to) > bytes(from) ? fitting : with_constant(fitting, Op::min, from, range(to).most);
+  return bytes(to) > bytes(from) ? fitting : with_constant(fitting, Op::min, from, integer_range(to).most);
 }
 
 // To fewer bits, clamped: in one, or by a minimum and a maximum.
@@ -107,7 +98,7 @@ TermId StoredValue::narrowed(TermId id, DType from, DType to) const {
   if (!term || term->source() != from) return no_term;
   const TermId whole = term->args[0];
   if (term->saturate) return whole;
-  const auto [least, most] = range(to);
+  const auto [least, most] = integer_range(to);
   if (!is_signed_int(from)) return with_constant(whole, Op::min, from, most);
   const TermId low = with_constant(with_constant(whole, Op::min, from, most), Op::max, from, least);
   return low != no_term ? low
@@ -119,7 +110,7 @@ TermId StoredValue::narrowed(TermId id, DType from, DType to) const {
 TermId StoredValue::rounded(TermId id, DType from, DType to) const {
   if (is_half(from)) return cvt(rounded(id, DType::f32, to), DType::f32, from);
   const DType wide = bytes(to) == 8 ? DType::f64 : from;
-  const auto [least, most] = range(to);
+  const auto [least, most] = integer_range(to);
   const double end = std::ldexp(1.0, info(to).bits - (is_signed_int(to) ? 1 : 0));
   const bool has_most = bytes(to) < bytes(wide) || bytes(to) < 4;
   TermId whole = id, compared = no_term;

@@ -64,8 +64,8 @@ class TermGraph {
   // A byte of a term; of no term: a constant's.
   struct Byte {
     TermId term = no_term;
-    int64_t number = 0;  // which byte, or the constant's value
-    auto operator<=>(const Byte&) const = default;
+    int64_t number = 0;                             // which byte, or the constant's value
+    auto operator<=>(const Byte&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
   std::vector<Byte> bytes_of(TermId id) const;
   // The term with these bytes, the least significant first.

@@ -9,22 +9,13 @@
 namespace pooljit::ir {
 namespace {
 
-struct Range {
-  int64_t least, most;
-};
-Range range(DType dtype) {
-  const int digits = info(dtype).bits - (is_signed_int(dtype) ? 1 : 0);
-  const auto most = static_cast<int64_t>((uint64_t{1} << digits) - 1);
-  return {is_signed_int(dtype) ? -most - 1 : 0, most};
-}
-
 // Clamped before the conversion, which must not see what does not fit. The lowest integer is a float; the
 // highest one of the float's own width is not, so what lies beyond it is chosen afterwards.
 Value float_to_int(Builder& b, DType output, Value number) {
   const Value x = bytes(output) == 8 ? b.cvt(DType::f64, number) : number;
   const Type type = b.type(x);
   const auto constant = [&](double value) { return b.vconst_splat(type, float_bits(type.dtype, value)); };
-  const Range limits = range(output);
+  const IntegerRange limits = integer_range(output);
   const double end = std::ldexp(1.0, info(output).bits - (is_signed_int(output) ? 1 : 0));
   const bool has_most = bytes(output) < bytes(type.dtype) || bytes(output) < 4;
   const double most = has_most ? end - 1 : end - std::ldexp(end, type.dtype == DType::f32 ? -24 : -53);
@@ -49,11 +40,18 @@ Value int_to_int(Builder& b, DType output, Value x) {
   const Value fitting = loses_sign ? b.binary(Op::max, x, b.vconst_splat(type, 0)) : x;
   if (bytes(output) > bytes(type.dtype)) return b.cvt(output, fitting);
   if (output == type.dtype) return x;
-  const Value clamped = loses_sign ? fitting : b.binary(Op::min, x, b.vconst_splat(type, range(output).most));
+  const Value clamped =
+      loses_sign ? fitting : b.binary(Op::min, x, b.vconst_splat(type, integer_range(output).most));
   return b.bitcast(Type::vec(output, type.lanes), clamped);
 }
 
 }  // namespace
+
+IntegerRange integer_range(DType dtype) {
+  const int digits = info(dtype).bits - (is_signed_int(dtype) ? 1 : 0);
+  const auto most = static_cast<int64_t>((uint64_t{1} << digits) - 1);
+  return {is_signed_int(dtype) ? -most - 1 : 0, most};
+}
 
 Value stored(Builder& b, DType output, Value result) {
   if (b.type(result).dtype == output) return result;

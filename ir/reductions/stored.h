@@ -12,6 +12,12 @@ Value stored(Builder& builder, DType output, Value result);
 // Bytes of the widest lane that stored() makes on the way.
 int bytes_to_store(DType output, DType result);
 
+// What integers of a dtype can hold.
+struct IntegerRange {
+  int64_t least, most;
+};
+IntegerRange integer_range(DType dtype);
+
 // The bits of a float constant, as vconst takes them.
 int64_t float_bits(DType dtype, double value);
 

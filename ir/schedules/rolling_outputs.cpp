@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t outputs_per_iteration = 2;
 // Outputs at both ends together, and columns before the first one, that may have code of their own.
 constexpr int64_t most_single = 24;
+// The divisors of an average may need a table of so many.
+constexpr int64_t most_outputs = int64_t{1} << 16;
 
 bool is_inside(const NestDim& dim, int64_t output) {
   const int64_t first = output * dim.stride - dim.pad_begin + dim.kernel - dim.stride;
@@ -38,7 +40,7 @@ Interior RollingOutputs::looped() const { return inside(dim_); }
 
 bool RollingOutputs::can_serve(const NestDim& rolled) {
   if (rolled.kind != DimKind::pool || rolled.dilation != 1 || rolled.kernel <= rolled.stride) return false;
-  if (rolled.kernel > most_single) return false;
+  if (rolled.kernel > most_single || rolled.output > most_outputs) return false;
   const Interior middle = inside(rolled);
   return middle.begin + rolled.output - middle.end <= most_single;
 }

@@ -13,6 +13,7 @@
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/rolling_outputs.h"
 #include "ir/schedules/running_window.h"
+#include "ir/schedules/separable_layout.h"
 
 namespace pooljit::ir {
 namespace {
@@ -24,62 +25,6 @@ constexpr int64_t unroll_taps = 64;
 constexpr int64_t least_kernel = 5, least_of_bytes = 7, least_by_loops = 9;
 // Fewer windows next to each other share too little.
 constexpr int64_t least_outputs = 4;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// How the positions of a stretch of windows lie: outside the image, in it, behind it.
-struct Stretch {
-  int64_t before = 0, inside = 0, behind = 0;
-  int64_t first = 0;  // input position of the first one inside
-  int64_t positions() const { return before + inside + behind; }
-};
-
-Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs) {
-  const int64_t from = begin - dim.pad_begin, to = from + outputs + dim.kernel - 1;
-  Stretch found;
-  found.first = std::clamp<int64_t>(from, 0, dim.visible_input());
-  const int64_t end = std::clamp<int64_t>(to, found.first, dim.visible_input());
-  found.inside = end - found.first;
-  found.before = std::min(std::max<int64_t>(-from, 0), to - from);
-  found.behind = to - from - found.before - found.inside;
-  return found;
-}
-
-// What the schedule keeps in scratch memory, in columns.
-class Layout {
- public:
-  Layout(const PoolNest& nest, const Schedule& schedule, int working_bytes)
-      : rows_dim_(nest.dims[nest.dims.size() - 2]),
-        columns_dim_(nest.dims.back()),
-        rolls_(schedule.taps == Taps::unroll),
-        column_bytes_(int64_t{schedule.lanes} * schedule.unroll * working_bytes) {}
-
-  int64_t column_bytes() const { return column_bytes_; }
-  bool rolls() const { return rolls_; }
-  // Rows of outputs that are done together; 0 if not even one of them fits.
-  int64_t band() const {
-    if (rolls_) return bytes(rows_dim_.output) <= most_scratch_bytes ? rows_dim_.output : 0;
-    int64_t rows = rows_dim_.output;
-    while (rows > 0 && bytes(rows) > most_scratch_bytes) --rows;
-    return rows == 0 ? 0 : ceil_div(rows_dim_.output, ceil_div(rows_dim_.output, rows));
-  }
-  int64_t line() const { return columns_dim_.output + columns_dim_.kernel - 1; }
-  int64_t ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }
-  int64_t plane(int64_t band) const {
-    const int64_t rows = rolls_ ? rows_dim_.visible_input() : band + rows_dim_.kernel - 1;
-    return rows * columns_dim_.output;
-  }
-
- private:
-  int64_t bytes(int64_t band) const {
-    return (plane(band) + (rolls_ ? 0 : line() + ends())) * column_bytes_ + 3 * scratch_alignment;
-  }
-
-  const NestDim& rows_dim_;
-  const NestDim& columns_dim_;
-  const bool rolls_;
-  const int64_t column_bytes_;
-};
 
 bool overlaps(const NestDim& dim) {
   return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
@@ -129,7 +74,7 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
       schedule.unroll = unroll;
       if (unroll > 1 && unroll >= 2 * vectors) continue;
       if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-          Layout(nest, schedule, working_bytes).band() == 0)
+          SeparableLayout(nest, schedule, working_bytes).band() == 0)
         continue;
       found.push_back(schedule);
     }
@@ -138,7 +83,7 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
 
 class Separable {
  public:
-  Separable(const PoolNest& nest, const Schedule& schedule, const Layout& layout, Builder& builder,
+  Separable(const PoolNest& nest, const Schedule& schedule, const SeparableLayout& layout, Builder& builder,
             Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
@@ -152,7 +97,7 @@ class Separable {
 
   void emit() {
     Cursor cursor = low_.start();
-    plane_ = b_.add_scratch(layout_.plane(band_) * layout_.column_bytes());
+    plane_ = b_.add_scratch(layout_.plane() * layout_.column_bytes());
     if (!layout_.rolls()) {
       line_ = b_.add_scratch(layout_.line() * layout_.column_bytes());
       ends_ = b_.add_scratch(layout_.ends() * layout_.column_bytes());
@@ -356,7 +301,7 @@ class Separable {
 
   const PoolNest& nest_;
   const Schedule& schedule_;
-  const Layout& layout_;
+  const SeparableLayout& layout_;
   const size_t outer_;  // dimensions outside the two
   const int64_t band_;
   const bool keyed_;
@@ -387,7 +332,7 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
   if (!fits(nest, schedule, **reducer, isa))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
                        "use a smaller unroll or taps=loop");
-  const Layout layout(nest, schedule, (*reducer)->working_bytes());
+  const SeparableLayout layout(nest, schedule, (*reducer)->working_bytes());
   if (layout.band() == 0)
     return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
                        "use a smaller unroll or taps=loop");

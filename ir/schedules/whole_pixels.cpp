@@ -23,7 +23,7 @@ int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, int working_
 }
 
 bool can_serve(const PoolNest& nest, const Reducer& reducer) {
-  return !nest.indices && !nest.is_backward() && reducer.any_order() &&
+  return nest.channels <= most_scratch_bytes && !nest.indices && !nest.is_backward() && reducer.any_order() &&
          std::none_of(nest.dims.begin(), nest.dims.end(), is_long);
 }
 
@@ -200,9 +200,10 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
   auto reducer = make_reducer(nest, builder);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!can_serve(nest, **reducer))
-    return unsupported("schedule.windows",
-                       "whole_pixels does not do indices, zeros=first or rows of more than 256 taps",
-                       "use channels_last");
+    return unsupported(
+        "schedule.windows",
+        "whole_pixels does not do indices, zeros=first, rows of more than 256 taps or 2^18 channels",
+        "use channels_last");
   if (schedule.order != Order::row_major || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "whole_pixels takes the taps as they lie in memory",
                        "use order=row_major, taps=unroll");

@@ -26,7 +26,6 @@
 namespace pooljit::tests {
 namespace {
 
-using ir::Inst;
 using ir::Program;
 
 // Every reduction, rule and layout that mutants should live in.

@@ -66,8 +66,7 @@ TEST(Verify, KernelsOfEachOperatorAreProved) {
            "lp_pool1d(float64[1,3,20], kernel_size=3, norm_type=2)",
            "lp_pool1d(float16[1,3,20], kernel_size=3, norm_type=inf)",
            "lp_pool1d(float32[1,3,20], kernel_size=3, norm_type=3)",
-           "avg_pool2d_backward(float32[1,3,7,9], kernel_size=3, stride=2, padding=1, "
-           "count_include_pad=False)",
+           "avg_pool2d_backward(float32[1,3,7,9], kernel_size=3,stride=2,padding=1,count_include_pad=False)",
            "avg_pool1d_backward(bfloat16[1,9,12]:nwc, kernel_size=3, stride=1)",
            "max_pool1d_backward(float32[1,3,21], kernel_size=3, stride=2, padding=1)",
            "max_pool2d_backward(float64[1,3,5,5], kernel_size=2, stride=1, index_dtype=int32)",
@@ -88,8 +87,7 @@ TEST(Verify, KernelsWithEpiloguesAreProved) {
            "max_pool2d(bfloat16[1,5,4,9], kernel_size=3, epilogue=[mul_channel, add_channel, relu, add])",
            "max_pool1d(float64[1,3,20]:nwc, kernel_size=3, output_strides=[200,2,9], epilogue=[add(int8)])",
            "min_pool1d(float32[1,3,20], kernel_size=3, epilogue=[scale(-1,0), relu])",
-           "avg_pool2d(float32[2,5,6,20], kernel_size=3, stride=2, padding=1, epilogue=[scale_channel, "
-           "relu])",
+           "avg_pool2d(float32[2,5,6,20], kernel_size=3, stride=2, padding=1, epilogue=[scale_channel,relu])",
            "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], count_include_pad=False, "
            "epilogue=[scale_channel, requantize(2,10)])",
            "avg_pool2d(int8[1,3,14,14], kernel_size=7, epilogue=[relu, requantize(0.25,-5)])",

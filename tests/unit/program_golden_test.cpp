@@ -47,7 +47,7 @@ MarkedProgram read_marked(const fs::path& path) {
     if (number == 0 && !line.starts_with("program")) continue;
     ++number;
     const size_t comment = line.find("  # ");
-    if (comment != line.npos) {
+    if (comment != std::string::npos) {
       EXPECT_EQ(marked.id, "") << path << " marks two lines";
       marked.id = line.substr(comment + 4);
       const bool is_head = line.starts_with("program") || line.starts_with("  params") ||
@@ -69,7 +69,7 @@ void expect_failure(const fs::path& path, const MarkedProgram& marked, const ir:
   const ir::Error& error = result.error();
   EXPECT_EQ(error.id, marked.id) << path << ": " << error.message;
   const size_t at = error.message.find("line ");
-  const int line = at == error.message.npos ? 0 : std::atoi(error.message.c_str() + at + 5);
+  const int line = at == std::string::npos ? 0 : std::atoi(error.message.c_str() + at + 5);
   EXPECT_EQ(line, marked.line) << path << ": " << error.message;
 }
 

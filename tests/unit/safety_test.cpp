@@ -251,6 +251,9 @@ TEST(Limits, CodeAndTimeDoNotGrowWithWhatASpecSays) {
       "adaptive_max_pool3d(float32[1,1,997,991,983], output_size=[97,89,83], return_indices=True)",
       "lp_pool2d(float32[1,1,5000,5000], kernel_size=4999, norm_type=2.7)",
       "max_pool2d_backward(float32[1,1,4000,4000], kernel_size=1999, stride=3)",
+      "avg_pool2d(float32[1,16,3,1000000000]:nhwc, kernel_size=3, stride=1, count_include_pad=False)",
+      "avg_pool2d(float32[1,16,1000000000,90]:nhwc, kernel_size=9, stride=1, padding=4)",
+      "max_pool2d(float32[1,1000000000,60,60]:nhwc, kernel_size=20, stride=20)",
       "avg_pool3d_backward(float32[1,1,300,300,300], kernel_size=99, stride=7)",
   };
   for (const std::string& spec : hostile) {

@@ -1,0 +1,45 @@
+#include "ir/schedules/separable_layout.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+
+// Each is a row of a table.
+constexpr int64_t most_bands = 256;
+
+Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs) {
+  const int64_t from = begin - dim.pad_begin, to = from + outputs + dim.kernel - 1;
+  Stretch found;
+  found.first = std::clamp<int64_t>(from, 0, dim.visible_input());
+  const int64_t end = std::clamp<int64_t>(to, found.first, dim.visible_input());
+  found.inside = end - found.first;
+  found.before = std::min(std::max<int64_t>(-from, 0), to - from);
+  found.behind = to - from - found.before - found.inside;
+  return found;
+}
+
+SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule, int working_bytes)
+    : rows_dim_(nest.dims[nest.dims.size() - 2]),
+      columns_dim_(nest.dims.back()),
+      rolls_(schedule.taps == Taps::unroll),
+      column_bytes_(int64_t{schedule.lanes} * schedule.unroll * working_bytes),
+      band_(largest_band()) {}
+
+int64_t SeparableLayout::ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }
+
+int64_t SeparableLayout::rows_of(int64_t band) const {
+  return rolls_ ? rows_dim_.visible_input() : band + rows_dim_.kernel - 1;
+}
+
+int64_t SeparableLayout::largest_band() const {
+  // Each of the three pieces begins a cache line.
+  const int64_t room = (most_scratch_bytes - 3 * scratch_alignment) / column_bytes_;
+  // What is larger by itself would overflow below.
+  if (std::max({columns_dim_.output, ends(), rolls_ ? rows_dim_.visible_input() : 0}) > room) return 0;
+  if (rolls_) return rows_of(0) * columns_dim_.output <= room ? rows_dim_.output : 0;
+  const int64_t rows = (room - line() - ends()) / columns_dim_.output - (rows_dim_.kernel - 1);
+  if (rows <= 0 || ceil_div(rows_dim_.output, rows) > most_bands) return 0;
+  return ceil_div(rows_dim_.output, ceil_div(rows_dim_.output, rows));  // bands of about one size
+}
+
+}  // namespace pooljit::ir

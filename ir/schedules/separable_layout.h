@@ -1,0 +1,46 @@
+// What `separable` keeps in scratch memory, and which rows it does together.
+#pragma once
+
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// How the positions of a stretch of windows of stride 1 lie: before the image, in it, behind it.
+struct Stretch {
+  int64_t before = 0, inside = 0, behind = 0;
+  int64_t first = 0;  // input position of the first one inside
+};
+// Of the windows of outputs begin .. begin + outputs - 1.
+Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs);
+
+// In columns: what one position stands for. The innermost dimension is that of the columns, the next that of
+// rows.
+class SeparableLayout {
+ public:
+  // working_bytes: of a lane.
+  SeparableLayout(const PoolNest& nest, const Schedule& schedule, int working_bytes);
+
+  int64_t column_bytes() const { return column_bytes_; }
+  // Windows move on in registers, over all rows of the image.
+  bool rolls() const { return rolls_; }
+  // Rows of outputs that are done together; 0: not even one fits.
+  int64_t band() const { return band_; }
+  // Rows of the input that they need, reduced along their columns.
+  int64_t plane() const { return rows_of(band_) * columns_dim_.output; }
+  // A row of the input with its padding, and the ends of one block, for windows that do not roll.
+  int64_t line() const { return columns_dim_.output + columns_dim_.kernel - 1; }
+  int64_t ends() const;
+
+ private:
+  int64_t rows_of(int64_t band) const;
+  int64_t largest_band() const;
+
+  const NestDim& rows_dim_;
+  const NestDim& columns_dim_;
+  const bool rolls_;
+  const int64_t column_bytes_, band_;
+};
+
+}  // namespace pooljit::ir
