@@ -180,7 +180,7 @@ class Prover {
   // Of scales; 1 where nothing is quantized.
   Rational ratio() const {
     const Quantization q = nest_.quantization.value_or(Quantization{});
-    return Rational::exactly(q.scale / q.output_scale);
+    return Rational::meant(DType::f64, q.scale / q.output_scale);
   }
   // What zero points add to the sum of the stored integers.
   Rational added(const Place& place) const {

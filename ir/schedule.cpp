@@ -25,9 +25,9 @@ constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overla
 constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
 constexpr std::array<std::string_view, 3> order_names = {"row_major", "rows_first", "rolling"};
 
-Result<int> working_bytes(const PoolNest& nest, Isa isa) {
+Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lanes);
   if (!reducer) return tl::unexpected(reducer.error());
   return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
 }
@@ -97,11 +97,14 @@ Result<Schedule> parse_schedule(std::string_view text) {
 }
 
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most) {
-  const Result<int> widest = working_bytes(nest, isa);
-  if (!widest) return {Schedule{}};  // lower() will say why
+  const Result<int> moved = working_bytes(nest, isa, LaneUse::moved);
+  if (!moved) return {Schedule{}};  // lower() will say why
+  const Result<int> fixed = working_bytes(nest, isa, LaneUse::fixed);
   std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
-  for (const FamilyInfo* family : families) by_family.push_back(family->enumerate(nest, isa, *widest, most));
+  for (const FamilyInfo* family : families)
+    by_family.push_back(
+        family->enumerate(nest, isa, family->lanes == LaneUse::moved ? *moved : *fixed, most));
   // More lanes first: a family that fills its vectors beats one that cannot.
   std::stable_sort(by_family.begin(), by_family.end(), [](const auto& a, const auto& b) {
     return (a.empty() ? 0 : a[0].lanes) > (b.empty() ? 0 : b[0].lanes);
@@ -123,7 +126,8 @@ std::vector<Schedule> schedule_space(Isa isa) {
 }
 
 Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  const Result<int> widest = working_bytes(nest, isa);
+  const FamilyInfo& family = *families[static_cast<size_t>(schedule.family)];
+  const Result<int> widest = working_bytes(nest, isa, family.lanes);
   if (!widest) return tl::unexpected(widest.error());
   const int most = info(isa).vector_bytes / *widest;
   if (schedule.lanes < 1 || !std::has_single_bit(static_cast<unsigned>(schedule.lanes)) ||
@@ -139,7 +143,7 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
                        fmt::format("{} cannot mask loads and stores of {}", info(isa).text,
                                    info(nest.input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  return families[static_cast<size_t>(schedule.family)]->lower(nest, schedule, isa);
+  return family.lower(nest, schedule, isa);
 }
 
 int extra_registers(const PoolNest& nest, const Reducer& reducer) {

@@ -68,6 +68,14 @@ Rational Rational::exactly(double value) {
   return exponent > 0 ? Rational::make(whole * power, 1) : make(whole, power);
 }
 
+Rational Rational::meant(DType dtype, double value) {
+  constexpr double most = 0x1p20;
+  const double k = std::round(1 / value);
+  const bool is_odd = std::abs(k) >= 3 && std::abs(k) < most && std::fmod(k, 2) != 0;
+  const double rounded = dtype == DType::f64 ? 1 / k : static_cast<double>(1 / static_cast<float>(k));
+  return is_odd && rounded == value ? make(1, static_cast<Int128>(k)) : exactly(value);
+}
+
 Rational operator+(const Rational& a, const Rational& b) {
   return Rational::make(Int128{a.numerator} * b.denominator + Int128{b.numerator} * a.denominator,
                         Int128{a.denominator} * b.denominator);
@@ -95,7 +103,9 @@ const Form& Linear::read_as(DType dtype, TermId id) {
                            std::any_of(term.args, term.args + 2, [&](TermId arg) {
                              return graph_.is_constant(arg) && graph_[arg].imm == 0;
                            });
-  if (graph_[id].dtype != dtype && !is_widened && !is_positive)
+  // What leaves its high bytes free is the same number with a sign.
+  const bool is_small = dtype == DType::i32 && term.dtype == DType::u32 && graph_.used_bytes(id) < 4;
+  if (graph_[id].dtype != dtype && !is_widened && !is_positive && !is_small)
     throw Unreadable{
         fmt::format("bits of {} that are taken as {}", info(graph_[id].dtype).text, info(dtype).text), true};
   return read(id);
@@ -104,6 +114,11 @@ const Form& Linear::read_as(DType dtype, TermId id) {
 Rational Linear::constant(TermId id) const {
   const LaneTerm& term = graph_[id];
   return is_float(term.dtype) ? Rational::exactly(float_value(term.dtype, term.imm)) : Rational{term.imm, 1};
+}
+
+Rational Linear::factor(TermId id) const {
+  const LaneTerm& term = graph_[id];
+  return is_float(term.dtype) ? Rational::meant(term.dtype, float_value(term.dtype, term.imm)) : constant(id);
 }
 
 Form Linear::make(TermId id) {
@@ -155,11 +170,11 @@ Form Linear::made_by(TermId id) {
 
 Form Linear::scaled(const LaneTerm& term, bool divides) {
   if (graph_.is_constant(term.args[1])) {
-    const Rational factor = constant(term.args[1]);
-    return times(read_as(term.dtype, term.args[0]), divides ? Rational{1, 1} / factor : factor);
+    const Rational by = divides ? Rational{1, 1} / constant(term.args[1]) : factor(term.args[1]);
+    return times(read_as(term.dtype, term.args[0]), by);
   }
   if (divides || !graph_.is_constant(term.args[0])) throw Unreadable{"a product of input elements"};
-  return times(read_as(term.dtype, term.args[1]), constant(term.args[0]));
+  return times(read_as(term.dtype, term.args[1]), factor(term.args[0]));
 }
 
 // Whether a bound cuts off nothing that the output could hold, but for what floats near its end round to.

@@ -19,6 +19,8 @@ struct Rational {
 
   static Rational make(Int128 numerator, Int128 denominator);
   static Rational exactly(double value);  // a whole number times a power of two
+  // 1 / k, if this is the float of a dtype that 1 / k is rounded to, for small odd k; else exactly.
+  static Rational meant(DType dtype, double value);
 };
 Rational operator+(const Rational& a, const Rational& b);
 Rational operator-(const Rational& a, const Rational& b);
@@ -54,6 +56,7 @@ class Linear {
   Form chosen(const LaneTerm& term);
   bool is_beyond_output(TermId bound, bool above) const;
   Rational constant(TermId id) const;
+  Rational factor(TermId id) const;
 
   const TermGraph& graph_;
   DType output_;

@@ -43,8 +43,52 @@ size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
 
 TermId TermGraph::add(const LaneTerm& term) {
   const auto [at, is_new] = ids_.try_emplace(term, static_cast<TermId>(terms_.size()));
-  if (is_new) terms_.push_back(term);
+  if (is_new) terms_.push_back(term), used_bytes_.push_back(find_used_bytes(term));
   return at->second;
+}
+
+int TermGraph::find_used_bytes(const LaneTerm& term) const {
+  const int width = bytes(term.dtype);
+  if (term.kind == LaneTerm::Kind::constant) {
+    int used = width;
+    while (used > 0 && (term.imm >> (8 * (used - 1)) & 0xff) == 0) --used;
+    return used;
+  }
+  if (term.kind == LaneTerm::Kind::pack) {
+    const std::vector<Byte>& all = packs_[static_cast<size_t>(term.imm)];
+    const auto last = std::find_if(all.rbegin(), all.rend(), [](const Byte& byte) { return byte != Byte{}; });
+    return static_cast<int>(all.rend() - last);
+  }
+  if (term.kind != LaneTerm::Kind::op || is_float(term.dtype)) return width;
+  const auto used = [&](int arg) { return std::min(width, used_bytes(term.args[arg])); };
+  switch (term.op) {
+    case Op::cvt:
+      return widens_by_zeros(term) ? used(0) : width;
+    case Op::and_:
+      return std::min(used(0), used(1));
+    case Op::or_:
+      return std::max(used(0), used(1));
+    case Op::select:
+      return std::max(used(1), used(2));
+    case Op::shr:
+      return info(term.dtype).cls == DTypeClass::unsigned_int
+                 ? std::max(0, used(0) - static_cast<int>(term.imm / 8))
+                 : width;
+    case Op::min:  // of numbers of which none is negative
+      return is_not_negative(term.args[0]) && is_not_negative(term.args[1]) ? std::min(used(0), used(1))
+                                                                            : width;
+    default:
+      return width;
+  }
+}
+
+bool TermGraph::is_not_negative(TermId id) const {
+  const LaneTerm& term = (*this)[id];
+  if (is_float(term.dtype)) return false;
+  if (info(term.dtype).cls == DTypeClass::unsigned_int || used_bytes(id) < bytes(term.dtype)) return true;
+  if (is_constant(id)) return term.imm >= 0 && (term.imm >> (info(term.dtype).bits - 1) & 1) == 0;
+  return term.kind == LaneTerm::Kind::op && term.op == Op::max &&
+         (is_not_negative(term.args[0]) || is_not_negative(term.args[1]));
 }
 
 std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
@@ -58,7 +102,7 @@ std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
     result = bytes_of(term.args[0]);
     result.resize(static_cast<size_t>(width));
   } else {
-    for (int64_t i = 0; i < width; ++i) result.push_back({id, i});
+    for (int64_t i = 0; i < width; ++i) result.push_back(i < used_bytes(id) ? Byte{id, i} : Byte{});
   }
   return result;
 }
@@ -72,21 +116,27 @@ TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   // A whole term, with nothing or zeros above it.
   const TermId low = bytes[0].term;
   const auto width = low == no_term ? size_t{0} : static_cast<size_t>(ir::bytes((*this)[low].dtype));
+  const auto is_byte_of_low = [&](size_t i) {
+    const bool used = i < static_cast<size_t>(used_bytes(low));
+    return bytes[i] == (used ? Byte{low, static_cast<int64_t>(i)} : Byte{});
+  };
   bool is_whole = width > 0 && width <= bytes.size();
-  for (size_t i = 0; is_whole && i < bytes.size(); ++i)
-    is_whole = bytes[i] == (i < width ? Byte{low, static_cast<int64_t>(i)} : Byte{});
+  for (size_t i = 0; is_whole && i < bytes.size(); ++i) is_whole = is_byte_of_low(i);
   if (is_whole && width == bytes.size()) return low;
   const DType source = low == no_term ? dtype : (*this)[low].dtype;
-  const LaneTerm conversion = {.kind = LaneTerm::Kind::op,
-                               .op = Op::cvt,
-                               .dtype = dtype,
-                               .imm = static_cast<int64_t>(source),
-                               .args = {low, no_term, no_term}};
+  LaneTerm conversion = {.kind = LaneTerm::Kind::op,
+                         .op = Op::cvt,
+                         .dtype = dtype,
+                         .imm = static_cast<int64_t>(source),
+                         .args = {low, no_term, no_term}};
   if (is_whole && info(source).cls == DTypeClass::unsigned_int && !is_float(dtype)) return add(conversion);
-  // The low part of a term is a conversion to fewer bits.
-  bool is_low = low != no_term && width > bytes.size() && !is_float(source) && !is_float(dtype);
-  for (size_t i = 0; i < bytes.size(); ++i) is_low = is_low && bytes[i] == Byte{low, static_cast<int64_t>(i)};
-  if (is_low) return add(conversion);
+  // The low part of a term is a conversion to fewer bits, whatever these are taken as.
+  bool is_low = low != no_term && width > bytes.size() && !is_float(source);
+  for (size_t i = 0; is_low && i < bytes.size(); ++i) is_low = is_byte_of_low(i);
+  if (is_low) {
+    if (is_float(dtype)) conversion.dtype = unsigned_of(dtype);
+    return add(conversion);
+  }
   const auto [at, is_new] = pack_numbers_.try_emplace(bytes, std::ssize(packs_));
   if (is_new) packs_.push_back(bytes);
   return add({.kind = LaneTerm::Kind::pack, .dtype = dtype, .imm = at->second});
@@ -311,14 +361,30 @@ TermId Terms::select_lane(const LaneTerm& term) {
   return term.args[1] == term.args[2] ? term.args[1] : graph_.add(term);
 }
 
+// What is left of a signed integer whose low bytes are shifted out, with its sign: a whole narrower one is
+// widened.
+TermId Terms::extended_lane(const LaneTerm& term, const std::vector<TermGraph::Byte>& left) {
+  if (left.size() != 1 && left.size() != 2 && left.size() != 4) return graph_.add(term);
+  const DType narrow = left.size() == 1 ? DType::i8 : left.size() == 2 ? DType::i16 : DType::i32;
+  const TermId number = graph_.from_bytes(narrow, left);
+  if (narrow == term.dtype) return number;
+  if (graph_[number].dtype != narrow || graph_[number].kind == LaneTerm::Kind::pack) return graph_.add(term);
+  return graph_.add({.kind = LaneTerm::Kind::op,
+                     .op = Op::cvt,
+                     .dtype = term.dtype,
+                     .imm = static_cast<int64_t>(narrow),
+                     .args = {number, no_term, no_term}});
+}
+
 // And with bytes of all ones or zeros, or with bytes of zeros, and shifts by whole bytes move bytes.
 TermId Terms::bytes_lane(const Inst& inst, const LaneTerm& term) {
   std::vector<TermGraph::Byte> a = graph_.bytes_of(term.args[0]);
   if (inst.op == Op::shl || inst.op == Op::shr) {
     const bool is_logical = inst.op == Op::shl || info(term.dtype).cls == DTypeClass::unsigned_int;
-    if (term.imm % 8 != 0 || !is_logical) return graph_.add(term);
+    if (term.imm % 8 != 0) return graph_.add(term);
     const auto by = std::min(static_cast<size_t>(term.imm / 8), a.size());
     const auto cut = static_cast<std::ptrdiff_t>(by);
+    if (!is_logical) return extended_lane(term, {a.begin() + cut, a.end()});
     if (inst.op == Op::shr) {
       a.erase(a.begin(), a.begin() + cut);
       a.insert(a.end(), by, {});

@@ -68,6 +68,8 @@ class TermGraph {
     auto operator<=>(const Byte&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
   std::vector<Byte> bytes_of(TermId id) const;
+  // How many of an integer's low bytes may be other than zero, as far as its operation tells.
+  int used_bytes(TermId id) const { return used_bytes_[static_cast<size_t>(id)]; }
   // The term with these bytes, the least significant first.
   TermId from_bytes(DType dtype, const std::vector<Byte>& bytes);
   // The term of 16 bits that is the high half of this one of 32, above zeros (as a bfloat16 is of the float32
@@ -85,7 +87,10 @@ class TermGraph {
   struct Hash {
     size_t operator()(const LaneTerm& term) const;
   };
+  int find_used_bytes(const LaneTerm& term) const;
+  bool is_not_negative(TermId id) const;
   std::vector<LaneTerm> terms_;
+  std::vector<int> used_bytes_;  // by TermId
   std::unordered_map<LaneTerm, TermId, Hash> ids_;
   std::vector<std::vector<Byte>> packs_;
   std::map<std::vector<Byte>, int64_t> pack_numbers_;
@@ -121,6 +126,7 @@ class Terms {
   TermId mask_lane(const Inst& inst, const LaneTerm& term);
   TermId select_lane(const LaneTerm& term);
   TermId bytes_lane(const Inst& inst, const LaneTerm& term);
+  TermId extended_lane(const LaneTerm& term, const std::vector<TermGraph::Byte>& left);
 
   const Program& program_;
   Numbers numbers_;

@@ -10,7 +10,12 @@ namespace pooljit::ir {
 Value expand_binary(Builder& builder, Op op, Value a, Value b);  // add sub mul div min max and_ or_
 Value expand_shift(Builder& builder, Op op, Value a, int64_t bits);
 Value expand_compare(Builder& builder, Predicate pred, Value a, Value b);
-Value expand_convert(Builder& builder, DType to, Value a, bool saturate);
+Value expand_convert(Builder& builder, DType to, Value a, bool saturate);  // not to bf16
+
+// What lanes of 32 bits are narrowed to, in lanes of 32 bits, zeros above it: the bits of integers of 8 or 16
+// bits, and of f32 as bfloat16.
+Value expand_narrow_bits(Builder& builder, DType to, Value a, bool saturate);
+Value expand_bf16_bits(Builder& builder, Value a);
 
 // `bits` of that many low bits set; the sign bit of a type.
 constexpr int64_t low_bits(int count) {

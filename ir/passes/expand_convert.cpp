@@ -107,26 +107,30 @@ Value bf16_to_f32(Builder& b, Value a) {
   return as(b, DType::f32, b.shift(Op::shl, bits, 16));
 }
 
+}  // namespace
+
 // To nearest, ties to even: half of the last place kept is added, less one where that place is even.
 // (vcvtneps2bf16 takes denormals for zeros.)
-Value f32_to_bf16(Builder& b, Value a) {
+Value expand_bf16_bits(Builder& b, Value a) {
   const Value bits = as(b, DType::u32, a);
   const Value high = b.shift(Op::shr, bits, 16);
   const Value rounder = with(b, Op::add, with(b, Op::and_, high, 1), 0x7fff);
   const Value rounded = b.shift(Op::shr, b.binary(Op::add, bits, rounder), 16);
   const Value quiet = with(b, Op::or_, high, 0x40);
-  const Value chosen = b.select(b.cmp(Predicate::un, a, a), quiet, rounded);
-  return as(b, DType::bf16, between_ints(b, DType::u16, chosen, false));
+  return b.select(b.cmp(Predicate::un, a, a), quiet, rounded);
 }
 
-}  // namespace
+Value expand_narrow_bits(Builder& b, DType to, Value a, bool saturate) {
+  const Value number = as(b, DType::u32, saturate ? clamp(b, to, a) : a);
+  const bool fits = saturate && !is_signed_int(to);
+  return fits ? number : with(b, Op::and_, number, low_bits(info(to).bits));
+}
 
 Value expand_convert(Builder& b, DType to, Value a, bool saturate) {
   const DType from = b.type(a).dtype;
   if (!is_float(from) && !is_float(to)) return between_ints(b, to, a, saturate);
   if (has_convert(b.isa(), from, to, saturate)) return b.cvt(to, a);
   if (from == DType::bf16) return bf16_to_f32(b, a);
-  if (to == DType::bf16) return f32_to_bf16(b, a);
   if (from == DType::i64) return to == DType::f64 ? i64_to_f64(b, a) : i64_to_f32(b, a);
   POOLJIT_CHECK(is_float(from) && to == DType::i64, info(to).text);
   return f64_to_i64(b, from == DType::f32 ? b.cvt(DType::f64, a) : a);

@@ -2,6 +2,7 @@
 // ISA has go through unchanged, others are expanded (ir/passes/expand.h, ir/passes/shuffle_cut.h).
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include "ir/passes/expand.h"
 #include "ir/passes/legal.h"
@@ -48,7 +49,9 @@ class Legalizer {
       case Op::cmp:
         return replace(inst, expand_compare(b_, inst.pred, inst.args[0], inst.args[1]));
       case Op::cvt:
-        return replace(inst, expand_convert(b_, b_.type(inst.results[0]).dtype, inst.args[0], inst.saturate));
+        return convert(inst);
+      case Op::bitcast:
+        return bitcast(inst);
       case Op::mul:
       case Op::min:
       case Op::max:
@@ -65,6 +68,44 @@ class Legalizer {
   std::optional<Error> replace(const Inst& inst, Value by) {
     names_.replace(inst.results[0], by);
     return std::nullopt;
+  }
+
+  // ------------------------------------------------------------------------------------------- conversions
+  // Lanes of 32 bits that became narrower ones.
+  struct Narrowed {
+    DType to = DType::u8;
+    Value wide = no_value;
+    bool saturate = false;
+    bool fits = false;  // they have nothing but zeros above
+  };
+
+  // Lanes that are narrowed and widened again by zeros stay as wide as they are.
+  std::optional<Error> convert(const Inst& inst) {
+    const Value from = inst.args[0];
+    const DType to = b_.type(inst.results[0]).dtype, source = b_.type(from).dtype;
+    const auto known = narrowed_.find(from);
+    if (known != narrowed_.end() && to == DType::u32 && info(source).cls == DTypeClass::unsigned_int) {
+      const Narrowed& one = known->second;
+      return replace(inst, one.fits ? one.wide : expand_narrow_bits(b_, one.to, one.wide, one.saturate));
+    }
+    if (to == DType::bf16) {
+      const Value bits = expand_bf16_bits(b_, from);
+      const Value narrow = expand_convert(b_, DType::u16, bits, false);
+      const Value result = b_.bitcast(Type::vec(to, b_.type(narrow).lanes), narrow);
+      narrowed_.emplace(result, Narrowed{to, bits, false, true});
+      return replace(inst, result);
+    }
+    const Value result = expand_convert(b_, to, from, inst.saturate);
+    if (!is_float(to) && !is_float(source) && bytes(source) == 4 && bytes(to) < 4)
+      narrowed_.emplace(result, Narrowed{to, from, inst.saturate, false});
+    return replace(inst, result);
+  }
+
+  std::optional<Error> bitcast(Inst& inst) {
+    const auto known = narrowed_.find(inst.args[0]);
+    if (known != narrowed_.end() && b_.type(inst.args[0]).lanes == b_.type(inst.results[0]).lanes)
+      narrowed_.emplace(inst.results[0], known->second);
+    return keep(inst);
   }
 
   static Value second(const Inst& inst) { return inst.args.size() > 1 ? inst.args[1] : no_value; }
@@ -145,6 +186,7 @@ class Legalizer {
   Names names_;
   std::vector<Inst> insts_;
   std::vector<const std::vector<int64_t>*> masks_;  // lanes of the source's constant masks, by value
+  std::unordered_map<Value, Narrowed> narrowed_;
   Builder b_;
 };
 

@@ -5,6 +5,10 @@
 // quotient cannot become a tie if n is below 2^(m - 1), whatever d is (where d is too large to be exact, the
 // quotient is below 1/2). Larger sums are divided in integers (ir/reductions/quotient.h).
 //
+// A constant divisor becomes a factor where that rounds to the same: a power of two has an exact reciprocal,
+// and integers divided by an odd d have no ties, so that n * (1/d), twice rounded, becomes the right integer
+// if n is below 2^(m - 2).
+//
 // Of quantized tensors, the zero point is taken off each tap, so that taps outside the image, which load as
 // the zero point, add nothing. The rest follows the formula of ir/nest.h in float64.
 #include <algorithm>
@@ -22,6 +26,11 @@ namespace {
 bool has_exact_reciprocal(int64_t count) {
   int exponent = 0;
   return count != 0 && std::abs(std::frexp(static_cast<double>(count), &exponent)) == 0.5 && exponent < 100;
+}
+
+// No sum of the taps of a window of integers is larger.
+double most_sum(const PoolNest& nest) {
+  return static_cast<double>(nest.full_taps()) * std::ldexp(1.0, info(nest.input.dtype).bits);
 }
 
 class AvgReducer final : public SumReducer {
@@ -49,10 +58,19 @@ class AvgReducer final : public SumReducer {
   }
 
   Value finish(const State& state, const Divisor& divisor) override {
-    return stored(b_, nest_.result_dtype(), quotient(state, divisor));
+    const Value result = quotient(state, divisor);
+    if (stays_in_range()) return b_.cvt(nest_.result_dtype(), b_.cvt(DType::i32, result));
+    return stored(b_, nest_.result_dtype(), result);
   }
 
  private:
+  // Integers of at most 16 bits whose average, between the least and the largest of them, is stored as it is.
+  bool stays_in_range() const {
+    return !is_float(sum_) && is_float(quotient_) && bytes(nest_.input.dtype) < 4 &&
+           nest_.result_dtype() == nest_.input.dtype && !nest_.divisor_override && !nest_.quantization &&
+           nest_.epilogue.empty();
+  }
+
   Value quotient(const State& state, const Divisor& divisor) {
     if (!is_float(quotient_)) return divide_exactly(state, divisor);
     const Value sum = as_float(quotient_, state);
@@ -91,9 +109,19 @@ class AvgReducer final : public SumReducer {
 
   Value divide_by(Value sum, const std::vector<int64_t>& counts) {
     const Type type = b_.type(sum);
-    if (std::all_of(counts.begin(), counts.end(), has_exact_reciprocal))
+    const auto is_factor = [&](int64_t count) {
+      return has_exact_reciprocal(count) || (count % 2 != 0 && rounds_to_integers());
+    };
+    if (std::all_of(counts.begin(), counts.end(), is_factor))
       return b_.binary(Op::mul, sum, constant(type, counts, [](double count) { return 1 / count; }));
     return b_.binary(Op::div, sum, constant(type, counts, [](double count) { return count; }));
+  }
+
+  // Whether the quotient becomes an integer, and the sum is one far from where floats end.
+  bool rounds_to_integers() const {
+    if (is_float(sum_) || is_float(nest_.result_dtype()) || nest_.quantization || !nest_.epilogue.empty())
+      return false;
+    return most_sum(nest_) < (quotient_ == DType::f32 ? 0x1p22 : 0x1p51);
   }
 
   static bool has_several_taps(const Divisor& divisor) {
@@ -133,7 +161,7 @@ class AvgReducer final : public SumReducer {
 Result<DType> quotient_type(const PoolNest& nest, DType sum) {
   if (is_float(sum)) return sum;
   if (nest.quantization) return DType::f64;
-  const double most = static_cast<double>(nest.full_taps()) * std::ldexp(1.0, info(nest.input.dtype).bits);
+  const double most = most_sum(nest);
   // The steps of an epilogue see the quotient itself.
   const bool divides_exactly =
       nest.epilogue.empty() || std::abs(static_cast<double>(nest.divisor_override.value_or(1))) < 0x1p24;

@@ -1,8 +1,10 @@
 #include "ir/reductions/reducer.h"
 
+#include "ir/reductions/halved_sums.h"
+
 namespace pooljit::ir {
 
-Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder) {
+Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder, LaneUse lanes) {
   if (nest.direction == Direction::unpool)
     return unsupported("schedule.unpool", "an unpool is a routine of the runtime: it has no Program",
                        "compile and run it");
@@ -13,7 +15,9 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
 #include "ir/reductions.def"
 #undef REDUCTION
   };
-  return makers[static_cast<int>(nest.reduction)](nest, builder);
+  auto reducer = makers[static_cast<int>(nest.reduction)](nest, builder);
+  if (!reducer || lanes == LaneUse::moved || !can_halve_sums(nest)) return reducer;
+  return make_halved_sums(nest, builder, std::move(*reducer));
 }
 
 }  // namespace pooljit::ir

@@ -35,6 +35,10 @@ struct TapOffset {
   Divisor divisor = {};
 };
 
+// What a schedule does with the lanes of a state: it moves them among each other (outputs or taps of a row),
+// or leaves each where it is (channels).
+enum class LaneUse : uint8_t { moved, fixed };
+
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -56,8 +60,8 @@ class Reducer {
   virtual State combine(const State& a, const State& b) = 0;
   // The same state in the form that start() has, for loops to carry.
   virtual State settle(const State& state) { return state; }
-  // The state as one vector, whose lanes may be moved; {value(state)} is a state again. Not where indices are
-  // asked for.
+  // LaneUse::moved: the state as one vector, whose lanes may be moved; {value(state)} is a state again. Not
+  // where indices are asked for.
   virtual Value value(const State& state) { return state[0]; }
   // The same of two such vectors.
   Value join_values(Value earlier, Value later) { return value(combine({earlier}, {later})); }
@@ -66,6 +70,16 @@ class Reducer {
   virtual Value key(const State& state) { return value(state); }
   virtual Value join_keys(Value earlier, Value later) { return join_values(earlier, later); }
   virtual State from_key(Value key) { return {key}; }
+  // LaneUse::fixed: the state as vectors that are joined one by one, as keys or values; and a state made of
+  // them. Not where indices are asked for.
+  virtual State held(const State& state, bool as_keys) { return {as_keys ? key(state) : value(state)}; }
+  virtual State from_held(const State& held, bool as_keys) { return as_keys ? from_key(held[0]) : held; }
+  Value join_held(Value earlier, Value later, bool as_keys) {
+    return as_keys ? join_keys(earlier, later) : join_values(earlier, later);
+  }
+  // How many these are at most, and the bytes that they take together for each lane.
+  virtual size_t held_vectors() const { return 1; }
+  virtual int held_bytes() const { return working_bytes(); }
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.
   virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
@@ -89,7 +103,7 @@ class Reducer {
 
 // Refuses what the reduction cannot do exactly (id "schedule.<rule>"). nest and builder must outlive the
 // Reducer.
-Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder);
+Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder, LaneUse lanes);
 
 // The sum of the gradients of the windows that a position belongs to; of those that chose it.
 Result<std::unique_ptr<Reducer>> make_gradient_reducer(const PoolNest& nest, Builder& builder);

@@ -29,6 +29,14 @@ int64_t largest_block(const PoolNest& nest) {
   return block;
 }
 
+int64_t channel_vectors(const PoolNest& nest, int lanes) { return (nest.channels + lanes - 1) / lanes; }
+
+int64_t image_bytes(const PoolNest& nest) {
+  int64_t image = nest.channels * bytes(nest.input.dtype);
+  for (const NestDim& dim : nest.dims) image *= dim.input;
+  return image;
+}
+
 int64_t channel_bytes(const View& view, int64_t channels) {
   return view.channel_offset(channels) * bytes(view.dtype);
 }

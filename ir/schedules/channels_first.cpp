@@ -21,6 +21,8 @@
 namespace pooljit::ir {
 namespace {
 
+constexpr LaneUse lane_use = LaneUse::moved;
+
 // Rows of outputs that may be done together, best first, and so for windows of many rows.
 constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
@@ -135,13 +137,13 @@ std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, in
                                                size_t most) {
   if (!RowRules::columns_adjacent(nest)) return {};
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lane_use);
   return Enumeration(nest, isa, working_bytes, most, **reducer).run();
 }
 
 Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder);
+  auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!RowRules::columns_adjacent(nest))
     return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
@@ -182,7 +184,7 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
 
 }  // namespace
 
-const FamilyInfo channels_first_family = {Family::channels_first, "channels_first", enumerate_channels_first,
-                                          lower_channels_first};
+const FamilyInfo channels_first_family = {Family::channels_first, "channels_first", lane_use,
+                                          enumerate_channels_first, lower_channels_first};
 
 }  // namespace pooljit::ir

@@ -16,14 +16,13 @@
 namespace pooljit::ir {
 namespace {
 
-// Straight-line code up to this many taps per vector.
-constexpr int64_t unroll_taps = 64;
+constexpr LaneUse lane_use = LaneUse::fixed;
+
 // Windows of so many taps keep a vector busy until many others could have begun.
 constexpr int64_t long_window = 32;
 // In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
 // pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
 constexpr int64_t taps_ahead = 4;
-constexpr int64_t near_bytes = int64_t{1} << 20;
 
 // True if all windows are whole and alike, and so few taps that straight-line code takes each float from
 // memory as it is.
@@ -35,13 +34,20 @@ bool takes_from_memory(const PoolNest& nest) {
   });
   return are_alike && !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
          is_float(nest.input.dtype) && bytes(nest.input.dtype) >= 4 && nest.epilogue.empty() &&
-         nest.output.dtype == nest.input.dtype && nest.full_taps() <= unroll_taps;
+         nest.output.dtype == nest.input.dtype && nest.full_taps() <= Lowering::unroll_taps;
+}
+
+// Eight vectors side by side pay where each is a long chain of taps; of integers, whose chains are short,
+// only where images come from far.
+bool pays_wide(const PoolNest& nest) {
+  return nest.full_taps() >= long_window && (is_float(nest.input.dtype) || image_bytes(nest) > near_bytes);
 }
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
 bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, int unroll) {
-  const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * unroll;
+  const int each = static_cast<int>(reducer.held_vectors());
+  const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
   return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
@@ -54,26 +60,24 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
   const size_t vectors = RollingOutputs::vectors(nest.dims[last], reducer.is_idempotent());
   const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
   const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
-  const size_t held = vectors + (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
+  const size_t held = reducer.held_vectors() * vectors +
+                      (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
   return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lane_use);
   Schedule schedule{.family = Family::channels_last};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   // What is left of the channels after the last whole block is done side by side too.
-  const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
+  const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
   std::vector<Schedule> found;
   for (Order order : {Order::rolling, Order::row_major})
     for (int unroll : {8, 4, 2, 1}) {
-      // Eight vectors side by side pay where each is a long chain of taps.
-      if (unroll == 8 &&
-          (order == Order::rolling || nest.full_taps() < long_window || !is_float(nest.input.dtype)))
-        continue;
+      if (unroll == 8 && (order == Order::rolling || !pays_wide(nest))) continue;
       if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
       if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
       schedule.order = order;
@@ -157,31 +161,17 @@ class ChannelsLast {
     }
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
-    const bool keyed = nest_.dims[last].kernel >= least_keyed_kernel;
-    const auto values = [&](const Lowering::States& states) {
-      Column column;
-      for (const State& state : states) column.push_back(keyed ? reducer_.key(state) : reducer_.value(state));
-      return column;
-    };
-    const auto join = [&](Value earlier, Value later) {
-      return keyed ? reducer_.join_keys(earlier, later) : reducer_.join_values(earlier, later);
-    };
-    RollingOutputs rolling(nest_.dims[last], b_, reducer_, join);
+    const StateColumns columns(reducer_, nest_.dims[last].kernel >= least_keyed_kernel);
+    RollingOutputs rolling(nest_.dims[last], b_, reducer_,
+                           [&](Value earlier, Value later) { return columns.join(earlier, later); });
     const Divisors divisors(nest_, nest_.dims[last], rolling.looped(), b_);
     const auto load = [&](const Place& place) {
-      return values(reduce(low_.at_input(cursor, last, place), last, side));
+      return columns.column(reduce(low_.at_input(cursor, last, place), last, side));
     };
     const auto store_column = [&](const Place& place, const Column& column) {
-      Lowering::States states;
-      for (const Value value : column) states.push_back(keyed ? reducer_.from_key(value) : State{value});
-      store(low_.at_output(cursor, last, place, divisors), states, side);
+      store(low_.at_output(cursor, last, place, divisors), columns.states(column, side.size()), side);
     };
-    rolling.emit(values(fresh(side)), load, store_column);
-  }
-
-  Lowering::States fresh(const std::vector<Slice>& side) {
-    const std::vector<int64_t> no_offset(static_cast<size_t>(side[0].lanes), 0);
-    return Lowering::States(side.size(), reducer_.start(no_offset));
+    rolling.emit(columns.column(low_.no_taps(side.size(), side[0].lanes)), load, store_column);
   }
 
   // Over the taps of dims [0, dims).
@@ -197,7 +187,7 @@ class ChannelsLast {
       }
       return states;
     };
-    return low_.reduce(cursor, dims, fresh(side), leaf, unroll_limit());
+    return low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, unroll_limit());
   }
 
   void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
@@ -241,16 +231,14 @@ class ChannelsLast {
     return lanes;
   }
 
-  int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? unroll_taps : 1; }
+  int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? Lowering::unroll_taps : 1; }
 
   // Bytes from a tap to the one that is asked for early; 0: none is.
   int64_t bytes_ahead() const {
     const NestDim& dim = nest_.dims.back();
-    int64_t image = nest_.channels * bytes(nest_.input.dtype);
-    for (const NestDim& each : nest_.dims) image *= each.input;
     const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
     if (schedule_.order == Order::rolling || !in_pieces || dim.most_taps() < taps_ahead ||
-        image <= near_bytes)
+        image_bytes(nest_) <= near_bytes)
       return 0;
     return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
   }
@@ -265,7 +253,7 @@ class ChannelsLast {
 
 Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder);
+  auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (schedule.lanes > 1 && adjacent_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported("schedule.strides",
@@ -290,7 +278,7 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
 
 }  // namespace
 
-const FamilyInfo channels_last_family = {Family::channels_last, "channels_last", enumerate_channels_last,
-                                         lower_channels_last};
+const FamilyInfo channels_last_family = {Family::channels_last, "channels_last", lane_use,
+                                         enumerate_channels_last, lower_channels_last};
 
 }  // namespace pooljit::ir

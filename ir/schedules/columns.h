@@ -5,12 +5,36 @@
 #include <functional>
 #include <utility>
 
+#include "ir/reductions/reducer.h"
 #include "ir/schedules/place.h"
 
 namespace pooljit::ir {
 
-// One Value for each of the vectors that are done side by side.
+// What the vectors that are done side by side hold, one after the other.
 using Column = boost::container::small_vector<Value, 4>;
+
+// Two columns, joined vector by vector.
+template <typename Join>
+Column joined(const Column& earlier, const Column& later, const Join& join) {
+  Column both;
+  for (size_t i = 0; i < earlier.size(); ++i) both.push_back(join(earlier[i], later[i]));
+  return both;
+}
+
+// Columns of states whose lanes stay where they are, as keys or values.
+class StateColumns {
+ public:
+  using States = boost::container::small_vector<State, 4>;
+
+  StateColumns(Reducer& reducer, bool as_keys) : reducer_(reducer), as_keys_(as_keys) {}
+  Column column(const States& states) const;
+  States states(const Column& column, size_t count) const;
+  Value join(Value earlier, Value later) const { return reducer_.join_held(earlier, later, as_keys_); }
+
+ private:
+  Reducer& reducer_;
+  bool as_keys_;
+};
 
 // Columns in scratch memory.
 class ScratchLine {

@@ -13,6 +13,7 @@ namespace pooljit::ir {
 struct FamilyInfo {
   Family family;
   std::string_view text;
+  LaneUse lanes;
   // Its schedules for the nest, best first; empty where it cannot do the nest. working_bytes: of the nest's
   // widest lane. It may stop when it has `most`.
   std::vector<Schedule> (*enumerate)(const PoolNest& nest, Isa isa, int working_bytes, size_t most);

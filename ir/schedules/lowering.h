@@ -16,6 +16,7 @@
 #include "ir/builder.h"
 #include "ir/nest.h"
 #include "ir/reductions/reducer.h"
+#include "ir/schedules/columns.h"
 #include "ir/schedules/place.h"
 
 namespace pooljit::ir {
@@ -138,8 +139,12 @@ class Lowering {
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
 
   // --- taps
-  using States = boost::container::small_vector<State, 4>;
+  using States = StateColumns::States;
   using Leaf = std::function<States(States, const TapAt&)>;
+  // So many vectors before their first taps, where no index is asked for that depends on these.
+  States no_taps(size_t vectors, int lanes) const;
+  // Straight-line code, where nothing speaks against it, is for up to this many taps per vector.
+  static constexpr int64_t unroll_taps = 64;
   // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
   // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
   // straight-line code, others loops. fresh: the states of "no tap yet".

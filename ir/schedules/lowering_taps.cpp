@@ -8,6 +8,10 @@ int64_t Lowering::index_step(size_t dim) const {
   return rule_.dims[dim] * (rule_.of_window ? along.tap_number_step() : along.tap_step());
 }
 
+Lowering::States Lowering::no_taps(size_t vectors, int lanes) const {
+  return States(vectors, reducer_.start(std::vector<int64_t>(static_cast<size_t>(lanes), 0)));
+}
+
 Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
                                   int64_t unroll_limit) {
   const Walk walk{cursor, dims, fresh, leaf, unroll_limit, divisor_tables(cursor, dims)};

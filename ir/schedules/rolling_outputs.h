@@ -5,8 +5,9 @@
 
 #include <functional>
 
+#include "ir/nest.h"
+#include "ir/reductions/reducer.h"
 #include "ir/schedules/columns.h"
-#include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_window.h"
 
 namespace pooljit::ir {

@@ -2,12 +2,6 @@
 
 namespace pooljit::ir {
 
-Column RunningWindow::join(const Column& earlier, const Column& later) const {
-  Column joined;
-  for (size_t i = 0; i < earlier.size(); ++i) joined.push_back(join_(earlier[i], later[i]));
-  return joined;
-}
-
 void RunningWindow::emit(Value outputs, Value blocks, const Column& nothing, const Load& load,
                          const Store& store) {
   const Value number = b_.begin_loop(blocks).iv;
@@ -17,8 +11,9 @@ void RunningWindow::emit(Value outputs, Value blocks, const Column& nothing, con
   const Builder::Loop others =
       b_.begin_loop(b_.imin(b_.iconst(kernel_ - 1), left), Values(nothing.begin(), nothing.end()));
   Column beginning(others.carried.begin(), others.carried.end());
-  beginning = join(beginning, load(block.further(kernel_).further(others.iv, 1)));
-  store(block.further(1).further(others.iv, 1), join(ends_.load(Place{1}.further(others.iv, 1)), beginning));
+  beginning = joined(beginning, load(block.further(kernel_).further(others.iv, 1)), join_);
+  store(block.further(1).further(others.iv, 1),
+        joined(ends_.load(Place{1}.further(others.iv, 1)), beginning, join_));
   b_.end_loop(Values(beginning.begin(), beginning.end()));
   b_.end_loop();
 }
@@ -30,13 +25,13 @@ Column RunningWindow::find_ends(const Place& block, const Load& load) {
   ends_.store({kernel_ - 1}, end);
   if (kernel_ > 2) {
     const Builder::Loop loop = b_.begin_loop(b_.iconst(kernel_ - 2), Values(end.begin(), end.end()));
-    end = join(load(block.further(kernel_ - 2).further(loop.iv, -1)),
-               Column(loop.carried.begin(), loop.carried.end()));
+    end = joined(load(block.further(kernel_ - 2).further(loop.iv, -1)),
+                 Column(loop.carried.begin(), loop.carried.end()), join_);
     ends_.store(Place{kernel_ - 2}.further(loop.iv, -1), end);
     const Values last = b_.end_loop(Values(end.begin(), end.end()));
     end.assign(last.begin(), last.end());
   }
-  return join(load(block), end);
+  return joined(load(block), end, join_);
 }
 
 }  // namespace pooljit::ir

@@ -25,7 +25,6 @@ class RunningWindow {
   void emit(Value outputs, Value blocks, const Column& nothing, const Load& load, const Store& store);
 
  private:
-  Column join(const Column& earlier, const Column& later) const;
   Column find_ends(const Place& block, const Load& load);
 
   const int64_t kernel_;

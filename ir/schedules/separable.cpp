@@ -18,8 +18,8 @@
 namespace pooljit::ir {
 namespace {
 
-// Dimensions outside the two: their taps are straight-line code up to this many.
-constexpr int64_t unroll_taps = 64;
+constexpr LaneUse lane_use = LaneUse::fixed;
+
 // From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
 // taps cost one instruction for 64 outputs, and by van Herk's algorithm, more.
 constexpr int64_t least_kernel = 5, least_of_bytes = 7, least_by_loops = 9;
@@ -47,14 +47,14 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
     }
   const bool masks = info(isa).mask == MaskEncoding::vector &&
                      reducer.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
-  return static_cast<size_t>(schedule.unroll) * (each + (masks ? 1 : 0)) + 6 +
+  return static_cast<size_t>(schedule.unroll) * (each * reducer.held_vectors() + (masks ? 1 : 0)) + 6 +
              static_cast<size_t>(extra_registers(nest, reducer)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
 std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lane_use);
   std::vector<Schedule> found;
   if (!can_separate(nest, **reducer)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
@@ -63,7 +63,7 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
-  const int64_t vectors = ceil_div(nest.channels, schedule.lanes);
+  const int64_t vectors = channel_vectors(nest, schedule.lanes);
   for (const Taps taps : {Taps::unroll, Taps::loop})
     for (const int unroll : {4, 2, 1}) {
       const int64_t least = taps == Taps::loop   ? least_by_loops
@@ -74,7 +74,7 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
       schedule.unroll = unroll;
       if (unroll > 1 && unroll >= 2 * vectors) continue;
       if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-          SeparableLayout(nest, schedule, working_bytes).band() == 0)
+          SeparableLayout(nest, schedule, (*reducer)->held_bytes()).band() == 0)
         continue;
       found.push_back(schedule);
     }
@@ -90,9 +90,9 @@ class Separable {
         layout_(layout),
         outer_(nest.dims.size() - 2),
         band_(layout.band()),
-        keyed_(std::max(rows().kernel, columns().kernel) >= least_keyed_kernel),
         b_(builder),
         reducer_(reducer),
+        held_(reducer, std::max(rows().kernel, columns().kernel) >= least_keyed_kernel),
         low_(nest, builder, reducer) {}
 
   void emit() {
@@ -122,8 +122,8 @@ class Separable {
 
   void emit_block(const Cursor& cursor, const std::vector<Slice>& side) {
     reducer_.plan(side.size(), nest_.full_taps());
-    const Column nothing = values(fresh(side));
-    const ScratchLine plane(b_, b_.type(nothing[0]), side.size(), plane_);
+    const Column nothing = held_.column(low_.no_taps(side.size(), side[0].lanes));
+    const ScratchLine plane(b_, b_.type(nothing[0]), nothing.size(), plane_);
     if (layout_.rolls())
       emit_rolling(cursor, side, nothing, plane);
     else
@@ -219,7 +219,7 @@ class Separable {
     const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
     const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
     const Cursor output = at_column(band.cursor, column);
-    const Divisors divisors = divisors_of_rows();
+    const Divisors divisors(nest_, rows(), {0, rows().output}, b_);
     RunningWindow(rows().kernel, b_, join_, plane.from(ends_))
         .emit(
             band.outputs, band.blocks, nothing,
@@ -262,21 +262,8 @@ class Separable {
 
   // --- both
 
-  Divisors divisors_of_rows() { return {nest_, rows(), {0, rows().output}, b_}; }
-
   Cursor at_column(const Cursor& cursor, const Place& column) {
     return low_.at_output(cursor, outer_ + 1, column, Divisors(nest_, columns(), {0, columns().output}, b_));
-  }
-
-  Lowering::States fresh(const std::vector<Slice>& side) {
-    const std::vector<int64_t> no_offset(static_cast<size_t>(side[0].lanes), 0);
-    return Lowering::States(side.size(), reducer_.start(no_offset));
-  }
-
-  Column values(const Lowering::States& states) {
-    Column column;
-    for (const State& state : states) column.push_back(keyed_ ? reducer_.key(state) : reducer_.value(state));
-    return column;
   }
 
   // One position, over the taps of the dimensions outside.
@@ -290,13 +277,12 @@ class Separable {
       }
       return states;
     };
-    return values(low_.reduce(cursor, outer_, fresh(side), leaf, unroll_taps));
+    return held_.column(
+        low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, Lowering::unroll_taps));
   }
 
   void store(const Cursor& cursor, const Column& windows, const std::vector<Slice>& side) {
-    Lowering::States states;
-    for (const Value window : windows) states.push_back(keyed_ ? reducer_.from_key(window) : State{window});
-    channels_->store(cursor, states, side);
+    channels_->store(cursor, held_.states(windows, side.size()), side);
   }
 
   const PoolNest& nest_;
@@ -304,12 +290,12 @@ class Separable {
   const SeparableLayout& layout_;
   const size_t outer_;  // dimensions outside the two
   const int64_t band_;
-  const bool keyed_;
   Builder& b_;
   Reducer& reducer_;
+  const StateColumns held_;
   Lowering low_;
   const RollingWindow::Combine join_ = [this](Value earlier, Value later) {
-    return keyed_ ? reducer_.join_keys(earlier, later) : reducer_.join_values(earlier, later);
+    return held_.join(earlier, later);
   };
   std::optional<ChannelTasks> channels_;
   int bands_ = -1;               // a dimension of tasks
@@ -318,7 +304,7 @@ class Separable {
 
 Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder);
+  auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!can_separate(nest, **reducer))
     return unsupported("schedule.windows",
@@ -332,7 +318,7 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
   if (!fits(nest, schedule, **reducer, isa))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
                        "use a smaller unroll or taps=loop");
-  const SeparableLayout layout(nest, schedule, (*reducer)->working_bytes());
+  const SeparableLayout layout(nest, schedule, (*reducer)->held_bytes());
   if (layout.band() == 0)
     return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
                        "use a smaller unroll or taps=loop");
@@ -342,6 +328,7 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable", enumerate_separable, lower_separable};
+const FamilyInfo separable_family = {Family::separable, "separable", lane_use, enumerate_separable,
+                                     lower_separable};
 
 }  // namespace pooljit::ir

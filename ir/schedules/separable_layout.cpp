@@ -18,11 +18,11 @@ Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs) {
   return found;
 }
 
-SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule, int working_bytes)
+SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes)
     : rows_dim_(nest.dims[nest.dims.size() - 2]),
       columns_dim_(nest.dims.back()),
       rolls_(schedule.taps == Taps::unroll),
-      column_bytes_(int64_t{schedule.lanes} * schedule.unroll * working_bytes),
+      column_bytes_(int64_t{schedule.lanes} * schedule.unroll * held_bytes),
       band_(largest_band()) {}
 
 int64_t SeparableLayout::ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }

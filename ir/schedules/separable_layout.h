@@ -19,8 +19,8 @@ Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs);
 // rows.
 class SeparableLayout {
  public:
-  // working_bytes: of a lane.
-  SeparableLayout(const PoolNest& nest, const Schedule& schedule, int working_bytes);
+  // held_bytes: of a lane.
+  SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes);
 
   int64_t column_bytes() const { return column_bytes_; }
   // Windows move on in registers, over all rows of the image.

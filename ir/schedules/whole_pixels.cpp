@@ -11,15 +11,16 @@
 namespace pooljit::ir {
 namespace {
 
+constexpr LaneUse lane_use = LaneUse::fixed;
+
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_together = 8;
 // Where it is worth it: windows of so many taps, pixels that registers hold in many pieces, images that
 // outgrow the caches of a core.
-constexpr int64_t least_taps = 32, least_vectors = 16, least_image = int64_t{1} << 20;
+constexpr int64_t least_taps = 32, least_vectors = 16;
 
-int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, int working_bytes) {
-  const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes + schedule.unroll;
-  return vectors * schedule.lanes * working_bytes;
+int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer) {
+  return (channel_vectors(nest, schedule.lanes) + schedule.unroll) * schedule.lanes * reducer.held_bytes();
 }
 
 bool can_serve(const PoolNest& nest, const Reducer& reducer) {
@@ -32,29 +33,27 @@ int levels(const Reducer& reducer) { return reducer.is_split() ? 2 : 1; }
 
 // A vector has what it has come to and a tap, perhaps what it came to before.
 bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer, Isa isa) {
-  return 3 * schedule.unroll + 2 + extra_registers(nest, reducer) < info(isa).vector_registers;
+  return 3 * static_cast<int>(reducer.held_vectors()) * schedule.unroll + 2 + extra_registers(nest, reducer) <
+         info(isa).vector_registers;
 }
 
 std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lane_use);
   Schedule schedule{.family = Family::whole_pixels};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
-  int64_t image = nest.channels * bytes(nest.input.dtype);
-  bool overlaps = false;
-  for (const NestDim& dim : nest.dims) {
-    image *= dim.input;
-    overlaps = overlaps || (dim.kind == DimKind::pool && dim.stride < dim.kernel);
-  }
+  const bool overlaps = std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
+    return dim.kind == DimKind::pool && dim.stride < dim.kernel;
+  });
   std::vector<Schedule> found;
-  if (!can_serve(nest, **reducer) || overlaps || nest.full_taps() < least_taps || image < least_image ||
-      nest.channels < schedule.lanes * least_vectors)
+  if (!can_serve(nest, **reducer) || overlaps || nest.full_taps() < least_taps ||
+      image_bytes(nest) < near_bytes || nest.channels < schedule.lanes * least_vectors)
     return found;
   for (const int unroll : {2, 4, 1}) {
     schedule.unroll = unroll;
     if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-        levels(**reducer) * state_bytes(nest, schedule, working_bytes) > most_scratch_bytes)
+        levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
       continue;
     found.push_back(schedule);
   }
@@ -63,15 +62,15 @@ std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int 
 
 class WholePixels {
  public:
-  WholePixels(const PoolNest& nest, const Schedule& schedule, int working_bytes, Builder& builder,
-              Reducer& reducer)
+  WholePixels(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
         last_(nest.dims.size() - 1),
         b_(builder),
         reducer_(reducer),
+        held_(reducer, false),
         low_(nest, builder, reducer) {
-    const int64_t bytes = state_bytes(nest, schedule, working_bytes);
+    const int64_t bytes = state_bytes(nest, schedule, reducer);
     window_ = b_.add_scratch(bytes);
     if (levels(reducer) == 2) row_ = b_.add_scratch(bytes);
   }
@@ -101,9 +100,8 @@ class WholePixels {
     emit_row(row);
     low_.close(static_cast<int>(last_));
     channels_->for_each(window, [&](const Block& block) {
-      Lowering::States states;
-      for (const Value state : line(block, window_).load({})) states.push_back({state});
-      channels_->store(block.cursor, states, block.side);
+      const Column states = line(block, window_).load({});
+      channels_->store(block.cursor, held_.states(states, block.side.size()), block.side);
     });
   }
 
@@ -143,8 +141,8 @@ class WholePixels {
     const Type type = Type::vec(nest_.input.dtype, block.side[0].lanes);
     const int64_t pixel_bytes =
         byte_stride(nest_.input, nest_.input.strides[last_] * nest_.dims[last_].tap_step());
-    Lowering::States states(before.size());
-    for (size_t i = 0; i < before.size() && !reducer_.is_split(); ++i) states[i] = {before[i]};
+    Lowering::States states(block.side.size());
+    if (!reducer_.is_split()) states = held_.states(before, block.side.size());
     for (int64_t pixel = 0; pixel < pixels; ++pixel)
       for (size_t i = 0; i < block.side.size(); ++i) {
         const Slice& slice = block.side[i];
@@ -152,30 +150,28 @@ class WholePixels {
             plus(block.cursor.input, pixel * pixel_bytes + channel_bytes(nest_.input, slice.begin));
         states[i] = reducer_.accumulate(states[i], load_channels(b_, reducer_, type, address, slice), {});
       }
-    Column after;
-    for (const State& state : states) after.push_back(reducer_.value(state));
+    const Column after = held_.column(states);
     return reducer_.is_split() ? join(before, after) : after;
   }
 
   Column join(const Column& earlier, const Column& later) {
-    Column joined;
-    for (size_t i = 0; i < earlier.size(); ++i) joined.push_back(reducer_.join_values(earlier[i], later[i]));
-    return joined;
+    return joined(earlier, later, [this](Value a, Value b) { return held_.join(a, b); });
   }
 
   void clear(const Origin& origin, const Address& states) {
-    channels_->for_each(origin, [&](const Block& block) {
-      line(block, states).store({}, Column(block.side.size(), nothing(block)));
-    });
+    channels_->for_each(origin, [&](const Block& block) { line(block, states).store({}, nothing(block)); });
   }
 
-  Value nothing(const Block& block) {
-    return reducer_.value(reducer_.start(std::vector<int64_t>(static_cast<size_t>(block.side[0].lanes), 0)));
+  Column nothing(const Block& block) {
+    return held_.column(low_.no_taps(block.side.size(), block.side[0].lanes));
   }
 
   ScratchLine line(const Block& block, const Address& states) {
-    const Type type = b_.type(nothing(block));
-    return {b_, type, block.side.size(), at(states, block.channel, bytes(type.dtype))};
+    const Column held = nothing(block);
+    const Type type = b_.type(held[0]);
+    const auto lanes = static_cast<int64_t>(block.side.size()) * block.side[0].lanes;
+    const int64_t bytes = std::ssize(held) * type.vector_bytes() / lanes;
+    return {b_, type, held.size(), at(states, block.channel, bytes)};
   }
 
   // Moves by taps of a dimension.
@@ -190,6 +186,7 @@ class WholePixels {
   const size_t last_;
   Builder& b_;
   Reducer& reducer_;
+  const StateColumns held_;
   Lowering low_;
   std::optional<ChannelTasks> channels_;  // the innermost tasks: a pixel is cut last
   Address window_, row_;                  // states in scratch memory
@@ -197,7 +194,7 @@ class WholePixels {
 
 Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder);
+  auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!can_serve(nest, **reducer))
     return unsupported(
@@ -211,17 +208,16 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
   if (!fits(nest, schedule, **reducer, isa))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use a smaller unroll");
-  const int working_bytes = (*reducer)->working_bytes();
-  if (levels(**reducer) * state_bytes(nest, schedule, working_bytes) > most_scratch_bytes)
+  if (levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
     return unsupported("schedule.scratch", "the channels do not fit into scratch memory",
                        "use channels_last");
-  WholePixels(nest, schedule, working_bytes, builder, **reducer).emit();
+  WholePixels(nest, schedule, builder, **reducer).emit();
   return builder.finish();
 }
 
 }  // namespace
 
-const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels", enumerate_whole_pixels,
-                                        lower_whole_pixels};
+const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels", lane_use,
+                                        enumerate_whole_pixels, lower_whole_pixels};
 
 }  // namespace pooljit::ir

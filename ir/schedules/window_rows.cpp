@@ -13,6 +13,8 @@
 namespace pooljit::ir {
 namespace {
 
+constexpr LaneUse lane_use = LaneUse::moved;
+
 // Vectors of a row that have a state of their own, so that one need not wait for another.
 constexpr size_t most_states = 4;
 // Straight-line code up to so many vectors per row.
@@ -101,7 +103,7 @@ bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, cons
 std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes, size_t) {
   const PoolNest nest = joined(given);
   Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe);
+  const auto reducer = make_reducer(nest, probe, lane_use);
   Schedule schedule{.family = Family::window_rows};
   schedule.lanes = fitting_lanes(row_taps(nest), isa, working_bytes);
   const bool are_few = row_taps(nest) >= taps_per_output * nest.dims.back().output;
@@ -280,7 +282,7 @@ class WindowRows {
 Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedule, Isa isa) {
   const PoolNest nest = joined(given);
   Builder builder(print(schedule), isa);
-  const auto reducer = make_reducer(nest, builder);
+  const auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!can_serve(nest, **reducer, schedule.lanes))
     return unsupported(
@@ -304,7 +306,7 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
 
 }  // namespace
 
-const FamilyInfo window_rows_family = {Family::window_rows, "window_rows", enumerate_window_rows,
+const FamilyInfo window_rows_family = {Family::window_rows, "window_rows", lane_use, enumerate_window_rows,
                                        lower_window_rows};
 
 }  // namespace pooljit::ir

@@ -75,11 +75,16 @@ class PassGate : public llvm::OptPassGate {
   }
 };
 
-}  // namespace
-
-namespace {
 thread_local std::array<std::unique_ptr<llvm::TargetMachine>, std::size(ir::isa_table)> machines;
-}
+
+struct Analyses {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graph;
+  llvm::ModuleAnalysisManager modules;
+};
+
+}  // namespace
 
 void leave_target_machines() {
   for (auto& machine : machines) static_cast<void>(machine.release());
@@ -90,15 +95,6 @@ llvm::TargetMachine& target_machine(ir::Isa isa) {
   if (!machine) machine = make_target_machine(isa);
   return *machine;
 }
-
-namespace {
-struct Analyses {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager call_graph;
-  llvm::ModuleAnalysisManager modules;
-};
-}  // namespace
 
 void optimise(llvm::Module& module, llvm::TargetMachine& target) {
   llvm::PassBuilder passes(&target);

@@ -101,6 +101,9 @@ const char* const gradients = "avg_pool1d_backward(float32[1,1,40], kernel_size=
 const char* const quantized =
     "quantized_avg_pool1d(quint8[1,1,40], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)";
 
+const char* const even_and_odd = "avg_pool1d(bfloat16[1,4,6]:nhwc, kernel_size=2)";
+const char* const bytes_by_halves = "avg_pool1d(int8[1,8,6]:nhwc, kernel_size=3)";
+
 // The first of this operation, if another one takes its place.
 std::function<bool(ir::Inst&)> turn(ir::Op op, ir::Op other) {
   return [=](ir::Inst& inst) {
@@ -123,6 +126,10 @@ std::function<bool(ir::Inst&)> swap(ir::Op op) {
     std::swap(inst.args[0], inst.args[1]);
     return true;
   };
+}
+
+std::function<bool(ir::Inst&)> shift_by(ir::Op op, int64_t bits, int64_t others) {
+  return [=](ir::Inst& inst) { return inst.op == op && inst.imm == bits && (inst.imm = others) == others; };
 }
 
 const Wrong wrongs[] = {
@@ -201,6 +208,15 @@ const Wrong wrongs[] = {
     {"a product for a quotient", requantized, turn(ir::Op::div, ir::Op::mul), ""},
     {"a gradient's divisor", gradients, change(0x40400000, 0x40800000), "weighs"},
     {"another zero point", quantized, change(3, 2), "another constant is added"},
+    {"half of the odd lanes' bits", even_and_odd, change(0xffff0000, 0xff000000), ""},
+    {"even lanes from the middle", even_and_odd, shift_by(ir::Op::shl, 16, 8), ""},
+    {"an even lane's result moved up", even_and_odd,
+     [shifts = 0](ir::Inst& inst) mutable {
+       return inst.op == ir::Op::shl && ++shifts == 3 && (inst.imm = 0) == 0;
+     },
+     ""},
+    {"odd bytes with a part of the even ones", bytes_by_halves, shift_by(ir::Op::shr, 8, 7), "shr"},
+    {"another factor than a third", bytes_by_halves, change(0x3eaaaaab, 0x3eaaaaaa), "weighs"},
     {"another ratio", quantized, change(0x3fd0000000000000, 0x3fe0000000000000), "weighs"},
 };
 

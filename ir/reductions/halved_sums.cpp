@@ -1,0 +1,104 @@
+#include "ir/reductions/halved_sums.h"
+
+#include <utility>
+
+#include "ir/reductions/halves.h"
+
+namespace pooljit::ir {
+namespace {
+
+class HalvedSums final : public Reducer {
+ public:
+  HalvedSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
+      : b_(builder), input_(nest.input.dtype), sum_(halves_dtype(input_)), ordinary_(std::move(ordinary)) {}
+
+  int working_bytes() const override { return bytes(input_); }
+  int extra_registers() const override { return ordinary_->extra_registers() + (is_float(sum_) ? 0 : 4); }
+  int64_t identity() const override { return ordinary_->identity(); }
+  bool is_split() const override { return ordinary_->is_split(); }
+  bool any_order() const override { return true; }
+
+  State start(const std::vector<int64_t>& first_tap) override {
+    const bool halved = has_halves(first_tap.size());
+    const Type type = Type::vec(sum_, static_cast<int>(first_tap.size() / (halved ? 2 : 1)));
+    return State(halved ? 2 : 1, b_.vconst_splat(type, 0));
+  }
+
+  State accumulate(const State& state, Value x, const TapOffset&) override {
+    if (!has_halves(static_cast<size_t>(b_.type(x).lanes))) return combine(state, {b_.cvt(sum_, x)});
+    const Halves halves = widened_halves(b_, x);
+    return combine(state, {halves.even, halves.odd});
+  }
+
+  State combine(const State& a, const State& b) override {
+    if (a.empty()) return b;
+    State joined;
+    for (size_t i = 0; i < a.size(); ++i) joined.push_back(b_.binary(Op::add, a[i], b[i]));
+    return joined;
+  }
+
+  State held(const State& state, bool) override { return state; }
+  State from_held(const State& held, bool) override { return held; }
+  size_t held_vectors() const override { return 2; }
+  int held_bytes() const override { return bytes(sum_); }
+
+  Value finish(const State& state, const Divisor& divisor) override {
+    if (state.size() == 1)
+      return ordinary_->finish({is_float(sum_) ? state[0] : b_.cvt(DType::i32, state[0])}, divisor);
+    const Halves ended{ended_lanes(state[0], every_other(divisor, 0)),
+                       ended_lanes(state[1], every_other(divisor, 1))};
+    const Value bits = interleaved(b_, unsigned_of(input_), ended);
+    return b_.bitcast(Type::vec(input_, b_.type(bits).lanes), bits);
+  }
+
+ private:
+  // Sums of bytes are halved once more at the end.
+  bool has_halves(size_t lanes) const { return lanes >= (is_float(sum_) ? 2 : 4); }
+
+  static Divisor every_other(const Divisor& divisor, size_t first) {
+    Divisor half{divisor.rows, {}};
+    for (size_t lane = first; lane < divisor.lane_taps.size(); lane += 2)
+      half.lane_taps.push_back(divisor.lane_taps[lane]);
+    return half;
+  }
+
+  // The results' bits, zeros above them, in unsigned lanes as wide as the sum's.
+  Value ended_lanes(Value sum, const Divisor& divisor) {
+    if (is_float(sum_)) return ended_bits(sum, divisor);
+    const Halves wide = widened_halves(b_, sum);
+    const Halves ended{ended_bits(as_i32(wide.even), every_other(divisor, 0)),
+                       ended_bits(as_i32(wide.odd), every_other(divisor, 1))};
+    return interleaved(b_, DType::u16, ended);
+  }
+
+  Value as_i32(Value sum) { return b_.bitcast(Type::vec(DType::i32, b_.type(sum).lanes), sum); }
+
+  Value ended_bits(Value sum, const Divisor& divisor) {
+    const Value result = ordinary_->finish({sum}, divisor);
+    return b_.cvt(DType::u32, b_.bitcast(Type::vec(unsigned_of(input_), b_.type(result).lanes), result));
+  }
+
+  Builder& b_;
+  const DType input_, sum_;
+  const std::unique_ptr<Reducer> ordinary_;
+};
+
+}  // namespace
+
+bool can_halve_sums(const PoolNest& nest) {
+  const bool is_sum = nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
+  const DType input = nest.input.dtype;
+  if (!is_sum || nest.direction != Direction::forward || nest.indices || nest.quantization ||
+      !nest.epilogue.empty() || nest.output.dtype != input)
+    return false;
+  const int64_t taps = nest.full_taps();
+  return input == DType::bf16 || (input == DType::u8 && taps * 255 < int64_t{1} << 16) ||
+         (input == DType::i8 && taps * 128 < int64_t{1} << 15);
+}
+
+std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
+                                          std::unique_ptr<Reducer> ordinary) {
+  return std::make_unique<HalvedSums>(nest, builder, std::move(ordinary));
+}
+
+}  // namespace pooljit::ir

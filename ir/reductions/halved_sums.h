@@ -1,0 +1,16 @@
+// Sums and averages of 8-bit integers and bfloat16 by their even and odd lanes (ir/reductions/halves.h), in
+// sums of twice the width: for lanes that stay where they are.
+#pragma once
+
+#include "ir/reductions/reducer.h"
+
+namespace pooljit::ir {
+
+// Whether the nest's sums may be made so: the result has the input's dtype, and sums of integers fit 16 bits.
+bool can_halve_sums(const PoolNest& nest);
+
+// ordinary: the nest's reducer, which ends each sum. Vectors of few lanes are not halved.
+std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
+                                          std::unique_ptr<Reducer> ordinary);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,25 @@
+// Even and odd lanes apart: numbers of 8 or 16 bits become wider ones in two instructions for a whole vector,
+// where widening neighbouring lanes takes a load and two instructions for each half. For reductions whose
+// lanes stay where they are.
+#pragma once
+
+#include "ir/builder.h"
+
+namespace pooljit::ir {
+
+struct Halves {
+  Value even, odd;
+};
+
+// The numbers of the lanes of twice the width: bf16 as f32, integers as integers of the same sign. x has an
+// even number of lanes, of a type that can_be_halved().
+Halves widened_halves(Builder& builder, Value x);
+bool can_be_halved(DType dtype);
+// The type of the lanes of its halves.
+DType halves_dtype(DType dtype);
+
+// Back in one vector: lanes of unsigned integers that fit into half their bits, which become lanes of
+// `narrow`.
+Value interleaved(Builder& builder, DType narrow, const Halves& halves);
+
+}  // namespace pooljit::ir
