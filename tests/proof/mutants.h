@@ -27,8 +27,13 @@ struct MutantResult {
   bool is_equivalent = false;
 };
 
-// One mutant of the kind, chosen by the seed. Runs in child processes. `proof` is no_mutant where the kind
-// has no place in the kernel that the seed picks.
+// Kernels that mutants are made of: each layer on each ISA that this machine runs.
+uint64_t subject_count();
+// Why the kernel of that number is not proved before anything is planted in it; empty: it is.
+std::string fault_of_right_kernel(uint64_t number);
+
+// One mutant of the kind, of the kernel that the seed counts up to. Runs in child processes. `proof` is
+// no_mutant where the kind has no place in that kernel.
 MutantResult try_mutant(const MutantKind& kind, uint64_t seed);
 
 }  // namespace pooljit::tests

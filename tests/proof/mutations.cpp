@@ -15,10 +15,11 @@ int main(int argc, char** argv) {
       "| fault | planted | equivalent | caught by proof | caught by random tests |\n|---|---|---|---|---|\n");
   int64_t planted_in_all = 0, equivalent_in_all = 0, proved_in_all = 0, random_in_all = 0;
   std::string passed;
+  uint64_t seed = 0;  // goes on from kind to kind, so that all kernels have their turn
   for (const MutantKind& kind : mutant_kinds()) {
     int64_t planted = 0, equivalent = 0, by_proof = 0, by_random = 0;
-    for (uint64_t seed = 0; planted < per_kind && seed < uint64_t(per_kind) * 26; ++seed) {
-      const MutantResult result = try_mutant(kind, seed);
+    for (uint64_t tries = uint64_t(per_kind) * subject_count(); planted < per_kind && tries > 0; --tries) {
+      const MutantResult result = try_mutant(kind, seed++);
       if (result.proof == Verdict::no_mutant) continue;
       ++planted;
       equivalent += result.is_equivalent;
