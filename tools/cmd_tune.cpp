@@ -63,6 +63,8 @@ class Session {
                  arguments.budget > 0 ? arguments.budget : seconds_per_spec * double(problems_.size())))) {}
 
   ir::Result<Exit> run() {
+    if (auto storable = check_storable(arguments_.database); !storable)
+      return tl::unexpected(storable.error());
     auto known = load_entries(arguments_.database);
     if (!known) return tl::unexpected(known.error());
     known_ = std::move(*known);
