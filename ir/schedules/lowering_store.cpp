@@ -1,12 +1,14 @@
 // Lowering: storing values and indices.
 #include <algorithm>
 
+#include "ir/check.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lowering.h"
 
 namespace pooljit::ir {
 
 Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) const {
+  POOLJIT_CHECK(dim < nest_.dims.size(), "no such dimension to go further along");
   Cursor at = cursor;
   const int64_t positions = outputs * nest_.dims[dim].period().input;
   at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));

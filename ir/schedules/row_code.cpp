@@ -59,8 +59,8 @@ void RowCode::emit() {
 void RowCode::emit_row(const Cursor& cursor, bool group) {
   for (const TileLoop& tiles : rules_.row()) emit_tiles(cursor, tiles, group);
   if (!rules_.borders_from_table() || all_inside()) return;
-  for (int64_t row = 0; row < (group ? schedule_.unroll : 1); ++row)
-    emit_borders(low_.further(cursor, rows(), row));
+  if (!group) return emit_borders(cursor);
+  for (int64_t row = 0; row < schedule_.unroll; ++row) emit_borders(low_.further(cursor, rows(), row));
 }
 
 bool RowCode::all_inside() const {
