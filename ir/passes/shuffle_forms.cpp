@@ -1,11 +1,35 @@
 #include "ir/passes/shuffle_forms.h"
 
+#include <algorithm>
+
 #include "ir/passes/shuffle_units.h"
 
 namespace pooljit::ir {
 namespace {
 
 using Form = std::optional<ShuffleForm>;
+
+// A list with narrower units, each made when it is looked at: most patterns see from the first few that they
+// do not fit.
+class View {
+ public:
+  View(const Units& widest, int to_width)
+      : width(to_width),
+        per_source(widest.per_source * (widest.width / to_width)),
+        count(widest.count * (widest.width / to_width)),
+        widest_(widest),
+        parts_(widest.width / to_width) {}
+
+  const int width, per_source, count;
+  int at(int i) const { return widest_.at[static_cast<size_t>(i / parts_)] * parts_ + i % parts_; }
+  int operand(int i) const { return at(i) / per_source; }
+  int unit(int i) const { return at(i) % per_source; }
+  int per_lane() const { return lane_bytes / width; }
+
+ private:
+  const Units& widest_;
+  const int parts_;
+};
 
 // Each pattern gets the list with its widest units and whether b is among the operands.
 struct List {
@@ -14,7 +38,8 @@ struct List {
   Units widest;
 
   bool has_width(int width) const { return width <= widest.width; }
-  Units at(int width) const { return widest.narrowed(width); }
+  View at(int width) const { return {widest, width}; }
+  View at_most(int width) const { return at(std::min(width, widest.width)); }
 };
 
 // The first unit if the units are consecutive ones of a followed by b, else -1.
@@ -24,17 +49,17 @@ int consecutive_from(const Units& units) {
   return units.at[0];
 }
 
-bool stays_in_lane(const Units& units) {
+bool stays_in_lane(const View& units) {
   for (int i = 0; i < units.count; ++i)
     if (units.unit(i) / units.per_lane() != i / units.per_lane()) return false;
   return true;
 }
 
 // True if each lane does what lane 0 does.
-bool same_in_each_lane(const Units& units) {
+bool same_in_each_lane(const View& units) {
   const int step = units.per_lane();
   for (int i = step; i < units.count; ++i)
-    if (units.at[static_cast<size_t>(i)] != units.at[static_cast<size_t>(i - step)] + step) return false;
+    if (units.at(i) != units.at(i - step) + step) return false;
   return true;
 }
 
@@ -70,7 +95,7 @@ Form shift_down(const List& list) {
 
 Form dwords_in_lane(const List& list) {
   if (!list.has_width(4)) return {};
-  const Units units = list.at(4);
+  const View units = list.at(4);
   if (!stays_in_lane(units) || !same_in_each_lane(units)) return {};
   int64_t imm = 0;
   for (int i = 0; i < units.count && i < 4; ++i) imm |= int64_t{units.unit(i) % 4} << 2 * i;
@@ -79,15 +104,15 @@ Form dwords_in_lane(const List& list) {
 
 Form qwords(const List& list) {
   if (!list.has_width(8)) return {};
-  const Units units = list.at(8);
-  if (units.register_bytes() != 32) return {};
+  const View units = list.at(8);
+  if (list.widest.register_bytes() != 32) return {};
   int64_t imm = 0;
   for (int i = 0; i < units.count; ++i) imm |= int64_t{units.unit(i)} << 2 * i;
   return ShuffleForm{Move::qwords, 8, imm};
 }
 
 Form bytes_in_lane(const List& list) {
-  if (!stays_in_lane(list.widest)) return {};
+  if (!stays_in_lane(list.at(list.widest.width))) return {};
   return ShuffleForm{Move::bytes_in_lane, 1, 0};
 }
 
@@ -107,7 +132,7 @@ Form permute(const List& list) {
 Form unpack(const List& list) {
   for (int width : {8, 4, 2, 1}) {
     if (!list.has_width(width)) continue;
-    const Units units = list.at(width);
+    const View units = list.at(width);
     for (int half : {0, 1}) {
       bool fits = true;
       for (int i = 0; i < units.count && fits; ++i) {
@@ -139,7 +164,7 @@ Form insert(const List& list) {
 }
 
 Form blend(const List& list) {
-  const Units units = list.widest.width > 8 ? list.at(8) : list.widest;
+  const View units = list.at_most(8);
   int64_t imm = 0;
   for (int i = 0; i < units.count; ++i) {
     if (units.unit(i) != i) return {};
@@ -151,7 +176,7 @@ Form blend(const List& list) {
 Form shuffle_two(const List& list) {
   for (int width : {8, 4}) {
     if (!list.has_width(width)) continue;
-    const Units units = list.at(width);
+    const View units = list.at(width);
     const int half = units.per_lane() / 2;
     if (!stays_in_lane(units) || (width == 4 && !same_in_each_lane(units))) continue;
     bool fits = true;
@@ -184,9 +209,10 @@ Form align(const List& list) {
 }
 
 Form align_in_lane(const List& list) {
-  const Units units = list.widest.width > 8 ? list.at(8) : list.widest;
-  const int first = units.at[0], per_lane = units.per_lane();
-  if (units.source_bytes() != units.register_bytes() || units.result_bytes() != units.source_bytes() ||
+  const Units& widest = list.widest;
+  const View units = list.at_most(8);
+  const int first = units.at(0), per_lane = units.per_lane();
+  if (widest.source_bytes() != widest.register_bytes() || widest.result_bytes() != widest.source_bytes() ||
       first >= per_lane)
     return {};
   for (int i = 0; i < units.count; ++i) {

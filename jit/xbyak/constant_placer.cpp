@@ -1,9 +1,6 @@
 #include "jit/xbyak/constant_placer.h"
 
 #include <algorithm>
-#include <bit>
-
-#include "jit/xbyak/operand_rules.h"
 
 namespace pooljit::jit {
 
@@ -20,15 +17,17 @@ size_t at(int i) { return static_cast<size_t>(i); }
 ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
   const ir::Program& program = map.program_;
   map.constant_of_.assign(program.types.size(), -1);
+  map.first_use_.reserve(program.insts.size() + 1);
   for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) {
     const Inst& inst = program.insts[at(i)];
+    map.first_use_.push_back(map.constant_uses_.size());
     if (inst.op == Op::vconst || inst.op == Op::vmask)
       map.constant_of_[at(inst.results[0])] = map.pool_.add(constant_of(program, inst));
     const bool is_alias =
         inst.results.size() == 1 && !inst.args.empty() && live_.root(inst.results[0]) != inst.results[0];
     if (is_alias && !live_.is_merged(i)) continue;  // no code
     if (inst.op == Op::shuffle) {
-      if (const auto constant = implied_constant(program, inst))
+      if (const auto constant = implied_constant(program, inst, live_.rules().form(inst)))
         add_use(i, RegisterMap::implied, map.pool_.add(*constant));
     }
     for (int arg = 0; arg < static_cast<int>(inst.args.size()); ++arg) {
@@ -36,16 +35,18 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
       if (map.constant_of_[at(root)] >= 0) add_use(i, arg, map.constant_of_[at(root)]);
     }
   }
+  map.first_use_.push_back(map.constant_uses_.size());
 }
 
 void ConstantPlacer::add_use(int inst, int arg, int constant) {
   const ir::Program& program = map_.program_;
   const Inst& where = program.insts[at(inst)];
-  Take take = arg == RegisterMap::implied ? take_implied_constant(program, where)
-                                          : take_constant(program, where, at(arg));
+  const OperandRules& rules = live_.rules();
+  Take take =
+      arg == RegisterMap::implied ? rules.take_implied_constant(where) : rules.take_constant(where, at(arg));
   if (take == Take::immediate) return;
   // The first of two may change places with one that lies in a register.
-  if (arg == 0 && where.args.size() == 2 && commutes(program, where) && takes_memory(program, where, 1) &&
+  if (arg == 0 && where.args.size() == 2 && rules.commutes(where) && rules.takes_memory(where, 1) &&
       !live_.is_constant(where.args[1]) && !live_.is_folded(where.args[1]))
     take = Take::memory;
   if (at(constant) >= constants_.size()) constants_.resize(at(constant) + 1);
@@ -107,19 +108,21 @@ void ConstantPlacer::place_group(const Constant& constant, const std::vector<siz
 // The uses' own temporary registers are free for it.
 bool ConstantPlacer::place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
                                 int registers) {
-  const auto flip_temporaries = [&] {
+  BusyRegisters& busy = map_.busy(constant.cls);
+  const auto each_temporary = [&](const auto& act) {
     for (size_t i : uses) {
       const RegisterMap::ConstantUse& use = map_.constant_uses_[i];
-      if (use.temporary) map_.flip_busy(constant.cls, {2 * use.inst, 2 * use.inst + 1}, use.reg);
+      if (use.temporary) act(use);
     }
   };
-  flip_temporaries();
-  const int reg = std::countr_one(map_.busy_over(constant.cls, span));
+  each_temporary([&](const auto& use) { busy.free({2 * use.inst, 2 * use.inst + 1}, use.reg); });
+  int reg = 0;
+  while (reg < registers && !busy.is_free(span, reg)) ++reg;
   if (reg >= registers) {
-    flip_temporaries();
+    each_temporary([&](const auto& use) { busy.take({2 * use.inst, 2 * use.inst + 1}, use.reg); });
     return false;
   }
-  map_.mark_busy(constant.cls, span, reg);
+  busy.take(span, reg);
   for (size_t i : uses) {
     map_.constant_uses_[i].reg = reg;
     map_.constant_uses_[i].temporary = false;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/check.h"
-#include "ir/passes/shuffle_forms.h"
 #include "ir/passes/shuffle_units.h"
 
 namespace pooljit::jit {
@@ -90,21 +88,21 @@ Constant bytes_of_lanes(const ir::Units& units) {
 
 }  // namespace
 
-std::optional<Constant> implied_constant(const Program& program, const Inst& shuffle) {
-  const Type& source = program.type(shuffle.args[0]);
-  const auto form = ir::shuffle_form(program.isa, source, shuffle.args.size() == 2, shuffle.data);
-  POOLJIT_CHECK(form, "a shuffle that is not legal");
-  const ir::Units widest = ir::widest_units(source, shuffle.data);
-  switch (form->move) {
+std::optional<Constant> implied_constant(const Program& program, const Inst& shuffle,
+                                         const ir::ShuffleForm& form) {
+  const auto units_of_width = [&](int width) {
+    return ir::widest_units(program.type(shuffle.args[0]), shuffle.data).narrowed(width);
+  };
+  switch (form.move) {
     case Move::bytes_in_lane:
-      return bytes_of_lanes(widest.narrowed(1));
+      return bytes_of_lanes(units_of_width(1));
     case Move::permute:
     case Move::permute_two:
-      return unit_numbers(widest.narrowed(form->width), form->width);
+      return unit_numbers(units_of_width(form.width), form.width);
     case Move::blend: {
-      if (masks_are_bits(program)) return mask_constant(static_cast<uint64_t>(form->imm));
-      if (form->width >= 4) return std::nullopt;
-      const ir::Units bytes = widest.narrowed(1);
+      if (masks_are_bits(program)) return mask_constant(static_cast<uint64_t>(form.imm));
+      if (form.width >= 4) return std::nullopt;
+      const ir::Units bytes = units_of_width(1);
       Constant constant = vector_constant(bytes.register_bytes());
       for (int i = 0; i < bytes.count; ++i)
         constant.bytes[static_cast<size_t>(i)] = bytes.operand(i) ? 0xff : 0;

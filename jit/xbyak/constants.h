@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/passes/shuffle_forms.h"
 #include "ir/program.h"
 
 namespace pooljit::jit {
@@ -28,7 +29,8 @@ struct Constant {
 Constant constant_of(const ir::Program& program, const ir::Inst& inst);
 
 // The index list, byte selection or mask that a shuffle needs besides its operands.
-std::optional<Constant> implied_constant(const ir::Program& program, const ir::Inst& shuffle);
+std::optional<Constant> implied_constant(const ir::Program& program, const ir::Inst& shuffle,
+                                         const ir::ShuffleForm& form);
 
 // The constants of one kernel, each once, laid out so that each is aligned to its size.
 class ConstantPool {

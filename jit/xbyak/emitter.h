@@ -6,6 +6,7 @@
 #include <xbyak/xbyak.h>
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "ir/passes/shuffle_forms.h"
@@ -25,18 +26,17 @@ Xbyak::Xmm vector_register(int number, int bytes);
 // A vector operand: a register or memory.
 class Source {
  public:
-  Source(const Xbyak::Xmm& reg) : reg_(reg), memory_(0, false, Xbyak::RegExp()) {}
-  Source(const Xbyak::Address& memory) : memory_(memory), is_memory_(true) {}
+  Source(const Xbyak::Xmm& reg) : operand_(reg) {}
+  Source(const Xbyak::Address& memory) : operand_(memory) {}
   operator const Xbyak::Operand&() const {
-    return is_memory_ ? static_cast<const Xbyak::Operand&>(memory_) : reg_;
+    if (const auto* memory = std::get_if<Xbyak::Address>(&operand_)) return *memory;
+    return reg();
   }
-  bool is_memory() const { return is_memory_; }
-  const Xbyak::Xmm& reg() const { return reg_; }
+  bool is_memory() const { return std::holds_alternative<Xbyak::Address>(operand_); }
+  const Xbyak::Xmm& reg() const { return *std::get_if<Xbyak::Xmm>(&operand_); }
 
  private:
-  Xbyak::Xmm reg_;
-  Xbyak::Address memory_;
-  bool is_memory_ = false;
+  std::variant<Xbyak::Xmm, Xbyak::Address> operand_;
 };
 
 class Emitter {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "jit/xbyak/operand_rules.h"
-
 namespace pooljit::jit {
 
 using ir::Inst;
@@ -22,7 +20,7 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
-Liveness::Liveness(const Program& program) : program_(program) {
+Liveness::Liveness(const Program& program) : program_(program), rules_(program) {
   find_structure();
   find_merges();
   fold_loads();
@@ -36,11 +34,13 @@ void Liveness::find_structure() {
   const size_t count = program_.insts.size();
   partner_.assign(count, none);
   depth_.assign(count, 0);
+  weight_.assign(count, 0);
   outer_.assign(count, none);
   countdown_.assign(count, none);
   has_inner_.assign(count, 0);
   int values = static_cast<int>(program_.types.size());
   int open = none, depth = 0;
+  float weight = 1;
   for (int i = 0; i < static_cast<int>(count); ++i) {
     const Inst& inst = program_.insts[at(i)];
     if (inst.op == Op::end) {
@@ -48,9 +48,11 @@ void Liveness::find_structure() {
       partner_[at(open)] = i;
       open = outer_[at(open)];
       --depth;
+      weight /= iterations;
     }
     // A loop's first and last instruction lie outside it, but for the reads and writes of an iteration.
     depth_[at(i)] = depth;
+    weight_[at(i)] = weight;
     outer_[at(i)] = open;
     if (inst.op == Op::loop) {
       loops_.push_back(i);
@@ -58,18 +60,22 @@ void Liveness::find_structure() {
       if (open != none) has_inner_[at(open)] = 1;
       open = i;
       ++depth;
+      weight *= iterations;
     }
   }
   defined_.assign(at(values), none);
   uses_.assign(at(values), 0);
+  constant_.assign(at(values), 0);
   root_.resize(at(values));
   std::iota(root_.begin(), root_.end(), 0);
   for (int i = 0; i < static_cast<int>(count); ++i) {
     const Inst& inst = program_.insts[at(i)];
     for (Value result : inst.results) defined_[at(result)] = i;
+    if (inst.op == Op::iconst || inst.op == Op::vconst || inst.op == Op::vmask)
+      constant_[at(inst.results[0])] = 1;
     for (Value arg : inst.args) ++uses_[at(arg)];
     if (inst.addr.base != ir::no_value) ++uses_[at(inst.addr.base)];
-    if (inst.results.size() == 1 && inst.args.size() == 1 && is_alias(program_, inst))
+    if (inst.results.size() == 1 && inst.args.size() == 1 && rules_.is_alias(inst))
       root_[at(inst.results[0])] = root_[at(inst.args[0])];
   }
 }
@@ -78,17 +84,6 @@ int Liveness::loop_at(int inst, int depth) const {
   int loop = outer_[at(inst)];
   while (depth_[at(loop)] > depth) loop = outer_[at(loop)];
   return loop;
-}
-
-float Liveness::weight(int inst) const {
-  float weight = 1;
-  for (int depth = depth_[at(inst)]; depth > 0; --depth) weight *= iterations;
-  return weight;
-}
-
-bool Liveness::is_constant(Value value) const {
-  const Op op = defining(root(value)).op;
-  return op == Op::iconst || op == Op::vconst || op == Op::vmask;
 }
 
 RegClass Liveness::class_of(Value value) const {
@@ -144,9 +139,9 @@ void Liveness::fold_loads() {
     };
     for (size_t arg = inst.args.size(); arg-- > 0;) {
       // The first operand of two may change places with the second.
-      const bool takes = takes_memory(program_, inst, arg) ||
-                         (arg == 0 && inst.args.size() == 2 && commutes(program_, inst) &&
-                          takes_memory(program_, inst, 1) && !is_constant(inst.args[1]));
+      const bool takes =
+          rules_.takes_memory(inst, arg) || (arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) &&
+                                             rules_.takes_memory(inst, 1) && !is_constant(inst.args[1]));
       if (!takes || !foldable(arg)) continue;
       folded_[at(inst.args[arg])] = 1;
       break;
@@ -179,7 +174,7 @@ void Liveness::find_ranges() {
   weights_.assign(defined_.size(), 0);
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
     const Inst& inst = program_.insts[at(i)];
-    const bool apart = result_stands_apart(program_, inst);
+    const bool apart = rules_.result_stands_apart(inst);
     for (Value result : inst.results) {
       ranges_[at(result)] = {2 * i + (apart ? 0 : 1), 2 * i + 1};
       weights_[at(result)] += weight(i);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "jit/xbyak/operand_rules.h"
 
 namespace pooljit::jit {
 
@@ -29,6 +30,7 @@ class Liveness {
  public:
   explicit Liveness(const ir::Program& program);
 
+  const OperandRules& rules() const { return rules_; }
   int points() const { return 2 * static_cast<int>(program_.insts.size()); }
   const std::vector<Web>& webs() const { return webs_; }
   // The web of a value; -1 if it has none (constants, loads that became memory operands, unused counters).
@@ -42,7 +44,7 @@ class Liveness {
   // Loops around an instruction, and the first instruction of the one at that depth.
   int depth(int inst) const { return depth_[static_cast<size_t>(inst)]; }
   int loop_at(int inst, int depth) const;
-  float weight(int inst) const;
+  float weight(int inst) const { return weight_[static_cast<size_t>(inst)]; }
   bool is_innermost(int loop) const { return !has_inner_[static_cast<size_t>(loop)]; }
 
   // Instruction that defines a value.
@@ -58,7 +60,7 @@ class Liveness {
   // register of what the select keeps elsewhere: code at the operation's place, none at the select's.
   bool is_merged(int inst) const { return merged_[static_cast<size_t>(inst)]; }
   bool is_used(ir::Value value) const { return uses_[static_cast<size_t>(value)] > 0; }
-  bool is_constant(ir::Value value) const;
+  bool is_constant(ir::Value value) const { return constant_[static_cast<size_t>(root(value))] != 0; }
 
  private:
   void find_structure();
@@ -76,10 +78,13 @@ class Liveness {
   RegClass class_of(ir::Value value) const;
 
   const ir::Program& program_;
+  OperandRules rules_;
+  std::vector<float> weight_;                 // by instruction: how often it runs
   std::vector<int> partner_, depth_, outer_;  // by instruction; outer_: the loop around it
   std::vector<int> defined_, uses_, web_of_;  // by value; after the Program's values, one countdown per loop
   std::vector<ir::Value> root_;
-  std::vector<uint8_t> folded_, has_inner_, merged_;
+  std::vector<uint8_t> folded_, constant_;   // by value
+  std::vector<uint8_t> has_inner_, merged_;  // by instruction
   std::vector<Range> ranges_;
   std::vector<float> weights_;
   std::vector<int> leader_, next_in_web_;  // union-find, and the members as a ring

@@ -1,6 +1,8 @@
 #include "jit/xbyak/operand_rules.h"
 
-#include "ir/passes/shuffle_forms.h"
+#include <algorithm>
+
+#include "ir/check.h"
 #include "ir/passes/shuffle_units.h"
 
 namespace pooljit::jit {
@@ -16,39 +18,47 @@ namespace {
 
 bool masks_are_bits(const Program& program) { return ir::info(program.isa).mask == ir::MaskEncoding::k_bits; }
 
-const Type& arg_type(const Program& program, const Inst& inst, size_t arg) {
-  return program.type(inst.args[arg]);
+}  // namespace
+
+OperandRules::OperandRules(const Program& program)
+    : program_(program), masks_are_bits_(masks_are_bits(program)), forms_(program.insts.size()) {
+  for (size_t i = 0; i < program.insts.size(); ++i) {
+    const Inst& inst = program.insts[i];
+    if (inst.op != Op::shuffle) continue;
+    const auto form = ir::shuffle_form(program.isa, arg_type(inst, 0), inst.args.size() == 2, inst.data);
+    POOLJIT_CHECK(form, "a shuffle that is not legal");
+    forms_[i] = *form;
+  }
 }
 
-bool is_vector(const Program& program, const Type& type) {
-  return type.kind == Type::Kind::vec || (type.kind == Type::Kind::mask && !masks_are_bits(program));
+int OperandRules::register_bytes(const Inst& shuffle) const {
+  return std::max({ir::lane_bytes, arg_type(shuffle, 0).vector_bytes(),
+                   program_.type(shuffle.results[0]).vector_bytes()});
 }
 
-ShuffleForm form_of(const Program& program, const Inst& inst) {
-  return *ir::shuffle_form(program.isa, arg_type(program, inst, 0), inst.args.size() == 2, inst.data);
+bool OperandRules::is_vector(const Type& type) const {
+  return type.kind == Type::Kind::vec || (type.kind == Type::Kind::mask && !masks_are_bits_);
 }
 
-bool second_source_may_be_memory(const Program& program, const Inst& inst) {
-  const Type& source = arg_type(program, inst, 0);
-  const ShuffleForm form = form_of(program, inst);
-  switch (form.move) {
+bool OperandRules::second_source_may_be_memory(const Inst& shuffle) const {
+  const Type& source = arg_type(shuffle, 0);
+  const ShuffleForm& found = form(shuffle);
+  switch (found.move) {
     case Move::insert:
-      return source.vector_bytes() == form.width;
+      return source.vector_bytes() == found.width;
     case Move::unpack_low:
     case Move::unpack_high:
     case Move::shuffle_two:
     case Move::lanes:
     case Move::blend:
     case Move::permute_two:
-      return source.vector_bytes() == ir::widest_units(source, inst.data).register_bytes();
+      return source.vector_bytes() == register_bytes(shuffle);
     default:
       return false;
   }
 }
 
-}  // namespace
-
-bool takes_memory(const Program& program, const Inst& inst, size_t arg) {
+bool OperandRules::takes_memory(const Inst& inst, size_t arg) const {
   switch (inst.op) {
     case Op::and_:
     case Op::or_:
@@ -59,23 +69,23 @@ bool takes_memory(const Program& program, const Inst& inst, size_t arg) {
     case Op::min:
     case Op::max:
     case Op::cmp:
-      return arg == 1 && is_vector(program, arg_type(program, inst, 0));
+      return arg == 1 && is_vector(arg_type(inst, 0));
     case Op::select:
       return arg == 1;
     case Op::sqrt:
       return arg == 0;
     case Op::cvt: {
-      const int from = arg_type(program, inst, 0).vector_bytes();
-      const int to = program.type(inst.results[0]).vector_bytes();
+      const int from = arg_type(inst, 0).vector_bytes();
+      const int to = program_.type(inst.results[0]).vector_bytes();
       // What narrows integers, or floats to f16, has its memory operand on the other side.
-      const ir::DType result = program.type(inst.results[0]).dtype;
+      const ir::DType result = program_.type(inst.results[0]).dtype;
       const bool only_from_register =
           to < from &&
-          (ir::is_half(result) || (!ir::is_float(result) && !ir::is_float(arg_type(program, inst, 0).dtype)));
+          (ir::is_half(result) || (!ir::is_float(result) && !ir::is_float(arg_type(inst, 0).dtype)));
       return !only_from_register && std::max(from, to) >= ir::lane_bytes;
     }
     case Op::shuffle:
-      return arg == 1 && second_source_may_be_memory(program, inst);
+      return arg == 1 && second_source_may_be_memory(inst);
     default:
       return false;
   }
@@ -85,7 +95,7 @@ bool has_masked_form(Op op) {
   return op == Op::add || op == Op::sub || op == Op::mul || op == Op::div || op == Op::min || op == Op::max;
 }
 
-bool commutes(const Program& program, const Inst& inst) {
+bool OperandRules::commutes(const Inst& inst) const {
   switch (inst.op) {
     case Op::and_:
     case Op::or_:
@@ -94,53 +104,51 @@ bool commutes(const Program& program, const Inst& inst) {
       return true;
     case Op::min:
     case Op::max:
-      return !ir::is_float(program.type(inst.results[0]).dtype);
+      return !ir::is_float(program_.type(inst.results[0]).dtype);
     default:
       return false;
   }
 }
 
-Take take_constant(const Program& program, const Inst& inst, size_t arg) {
-  const bool bits = masks_are_bits(program);
+Take OperandRules::take_constant(const Inst& inst, size_t arg) const {
   switch (inst.op) {
     case Op::loop:
     case Op::end:
       return Take::immediate;
     case Op::load:
-      return arg == 1 || !bits ? Take::result : Take::temporary;
+      return arg == 1 || !masks_are_bits_ ? Take::result : Take::temporary;
     case Op::select:
-      if (arg == 0 && !bits)
-        return ir::bytes(arg_type(program, inst, 0).dtype) >= 4 ? Take::immediate : Take::result;
+      if (arg == 0 && !masks_are_bits_)
+        return ir::bytes(arg_type(inst, 0).dtype) >= 4 ? Take::immediate : Take::result;
       break;
     default:
       break;
   }
-  return takes_memory(program, inst, arg) ? Take::memory : Take::temporary;
+  return takes_memory(inst, arg) ? Take::memory : Take::temporary;
 }
 
-Take take_implied_constant(const Program& program, const Inst& inst) {
-  switch (form_of(program, inst).move) {
+Take OperandRules::take_implied_constant(const Inst& inst) const {
+  switch (form(inst).move) {
     case Move::bytes_in_lane:
       return Take::memory;
     case Move::blend:
-      return masks_are_bits(program) ? Take::temporary : Take::result;
+      return masks_are_bits_ ? Take::temporary : Take::result;
     default:
       return Take::result;
   }
 }
 
-bool result_stands_apart(const Program& program, const Inst& inst) {
-  if (inst.op == Op::select)
-    return !masks_are_bits(program) && ir::bytes(arg_type(program, inst, 0).dtype) < 4;
+bool OperandRules::result_stands_apart(const Inst& inst) const {
+  if (inst.op == Op::select) return !masks_are_bits_ && ir::bytes(arg_type(inst, 0).dtype) < 4;
   if (inst.op != Op::shuffle) return false;
-  const ShuffleForm form = form_of(program, inst);
-  return form.move == Move::permute || form.move == Move::permute_two ||
-         (form.move == Move::blend && form.width < 4 && !masks_are_bits(program));
+  const ShuffleForm& shuffled = form(inst);
+  return shuffled.move == Move::permute || shuffled.move == Move::permute_two ||
+         (shuffled.move == Move::blend && shuffled.width < 4 && !masks_are_bits_);
 }
 
-bool is_alias(const Program& program, const Inst& inst) {
+bool OperandRules::is_alias(const Inst& inst) const {
   if (inst.op == Op::bitcast) return true;
-  return inst.op == Op::shuffle && form_of(program, inst).move == Move::low;
+  return inst.op == Op::shuffle && form(inst).move == Move::low;
 }
 
 }  // namespace pooljit::jit

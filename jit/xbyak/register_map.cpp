@@ -8,7 +8,6 @@
 
 #include "ir/check.h"
 #include "jit/xbyak/constant_placer.h"
-#include "jit/xbyak/operand_rules.h"
 
 namespace pooljit::jit {
 
@@ -22,6 +21,7 @@ namespace {
 // Registers that a callee may destroy come first; rax and rsp are not here.
 constexpr int gpr_order[] = {1, 6, 8,  9,  10, 11, argument_register, second_scratch_register,
                              3, 5, 12, 13, 14, 15};
+constexpr int gpr_count = 16;
 constexpr int mask_registers = 8;  // k0 is one that cannot mask: it is never free
 constexpr uint32_t not_free_masks = 1;
 
@@ -36,7 +36,6 @@ bool fits_immediate(int64_t value) {
 ir::Result<RegisterMap> RegisterMap::make(const Program& program) {
   RegisterMap map(program);
   map.places_.resize(map.live_.webs().size());
-  for (auto& busy : map.busy_) busy.assign(at(map.live_.points()), 0);
   ConstantPlacer constants(map);
   const ir::IsaInfo& isa = ir::info(program.isa);
   if (auto done = map.place_vectors(RegClass::vec, isa.vector_registers, 0, constants); !done)
@@ -47,23 +46,6 @@ ir::Result<RegisterMap> RegisterMap::make(const Program& program) {
   constants.finish();
   if (!map.place_gprs(/*with_stack=*/false)) map.place_gprs(/*with_stack=*/true);
   return map;
-}
-
-void RegisterMap::mark_busy(RegClass cls, const Range& range, int reg) {
-  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
-  for (int point = range.begin; point <= range.end; ++point) busy[at(point)] |= 1u << reg;
-}
-
-void RegisterMap::flip_busy(RegClass cls, const Range& range, int reg) {
-  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
-  for (int point = range.begin; point <= range.end; ++point) busy[at(point)] ^= 1u << reg;
-}
-
-uint32_t RegisterMap::busy_over(RegClass cls, const Range& range) const {
-  const std::vector<uint32_t>& busy = busy_[at(static_cast<int>(cls))];
-  uint32_t taken = 0;
-  for (int point = range.begin; point <= range.end; ++point) taken |= busy[at(point)];
-  return taken;
 }
 
 // First fit in the order of the beginnings: webs and the temporary registers of constants are intervals, so
@@ -84,6 +66,8 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
   }
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const Interval& a, const Interval& b) { return a.range.begin < b.range.begin; });
+  BusyRegisters& busy = this->busy(cls);
+  busy.reset(live_.points(), registers);
   std::vector<int> free_after;  // by register, as many as it takes
   for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
     free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
@@ -96,7 +80,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
     if (reg >= registers) continue;  // counted, for the message
     if (here.web) *here.web = {Place::Kind::reg, reg};
     if (here.constant) here.constant->reg = reg;
-    mark_busy(cls, here.range, reg);
+    busy.take(here.range, reg);
   }
   const int needed = static_cast<int>(free_after.size());
   if (needed > registers)
@@ -105,15 +89,16 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
         fmt::format("the schedule needs {} {} registers at once, {} has {}", needed,
                     cls == RegClass::vec ? "vector" : "mask", ir::info(program_.isa).text, registers),
         "use fewer lanes or a smaller unroll");
-  for (uint32_t& busy : busy_[at(static_cast<int>(cls))]) busy |= not_free;
+  for (int reg = 0; reg < registers; ++reg)
+    if (not_free >> reg & 1) busy.take({0, live_.points() - 1}, reg);
   constants.place(cls, registers);
   return {};
 }
 
 // The most used first; what finds no register lies on the stack.
 bool RegisterMap::place_gprs(bool with_stack) {
-  std::vector<uint32_t>& busy = busy_[at(static_cast<int>(RegClass::gpr))];
-  std::fill(busy.begin(), busy.end(), 0);
+  BusyRegisters& busy = this->busy(RegClass::gpr);
+  busy.reset(live_.points(), gpr_count);
   std::vector<int> order;
   for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web)
     if (live_.webs()[at(web)].cls == RegClass::gpr) order.push_back(web);
@@ -122,20 +107,19 @@ bool RegisterMap::place_gprs(bool with_stack) {
 
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
     const Inst& inst = program_.insts[at(i)];
-    if (inst.op == Op::param) mark_busy(RegClass::gpr, {0, 2 * i}, argument_register);
+    if (inst.op == Op::param) busy.take({0, 2 * i}, argument_register);
     if (inst.op == Op::iconst && !fits_immediate(inst.imm) && !with_stack) return false;
   }
   stack_slots_ = 0;
   used_gprs_ = 0;
   for (int web : order) {
     const Range& range = live_.webs()[at(web)].range;
-    const uint32_t taken = busy_over(RegClass::gpr, range);
     const auto found = std::find_if(std::begin(gpr_order), std::end(gpr_order), [&](int reg) {
-      return !(taken >> reg & 1) && !(with_stack && reg == second_scratch_register);
+      return busy.is_free(range, reg) && !(with_stack && reg == second_scratch_register);
     });
     if (found != std::end(gpr_order)) {
       places_[at(web)] = {Place::Kind::reg, *found};
-      mark_busy(RegClass::gpr, range, *found);
+      busy.take(range, *found);
       used_gprs_ |= 1u << *found;
     } else if (with_stack) {
       places_[at(web)] = {Place::Kind::stack, stack_slots_++};
@@ -158,11 +142,8 @@ Place RegisterMap::place(Value value) const {
 }
 
 std::span<const RegisterMap::ConstantUse> RegisterMap::constant_uses(int inst) const {
-  const auto before = [](const ConstantUse& use, int wanted) { return use.inst < wanted; };
-  const auto first = std::lower_bound(constant_uses_.begin(), constant_uses_.end(), inst, before);
-  auto last = first;
-  while (last != constant_uses_.end() && last->inst == inst) ++last;
-  return {first, last};
+  const size_t first = first_use_[at(inst)], behind = first_use_[at(inst + 1)];
+  return {constant_uses_.data() + first, behind - first};
 }
 
 Place RegisterMap::operand(int inst, int arg) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "jit/xbyak/busy_registers.h"
 #include "jit/xbyak/constants.h"
 #include "jit/xbyak/liveness.h"
 
@@ -79,17 +80,16 @@ class RegisterMap {
 
   ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
   bool place_gprs(bool with_stack);
-  void mark_busy(RegClass cls, const Range& range, int reg);
-  void flip_busy(RegClass cls, const Range& range, int reg);
-  uint32_t busy_over(RegClass cls, const Range& range) const;
+  BusyRegisters& busy(RegClass cls) { return busy_[static_cast<size_t>(cls)]; }
 
   const ir::Program& program_;
   Liveness live_;
   ConstantPool pool_;
-  std::vector<int> constant_of_;                    // number in the pool, by value; -1: not a constant
-  std::vector<Place> places_;                       // by web
-  std::array<std::vector<uint32_t>, 4> busy_ = {};  // by class: the registers taken at each point
-  std::vector<ConstantUse> constant_uses_;          // in the order of the instructions
+  std::vector<int> constant_of_;            // number in the pool, by value; -1: not a constant
+  std::vector<Place> places_;               // by web
+  std::array<BusyRegisters, 4> busy_ = {};  // by class
+  std::vector<ConstantUse> constant_uses_;  // in the order of the instructions
+  std::vector<size_t> first_use_;           // by instruction, and behind the last one
   std::vector<Load> loads_;
   int stack_slots_ = 0;
   uint32_t used_gprs_ = 0;

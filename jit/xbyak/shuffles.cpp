@@ -1,7 +1,6 @@
 // One instruction for each form of ir/passes/shuffle_forms.h; those by index have it in a register of its
 // own or in the result's.
 #include "ir/check.h"
-#include "ir/passes/shuffle_units.h"
 #include "jit/xbyak/emitter.h"
 
 namespace pooljit::jit {
@@ -52,11 +51,10 @@ Xmm resized(const Xmm& reg, int bytes) { return vector_register(reg.getIdx(), by
 }  // namespace
 
 void Emitter::shuffle(const Inst& inst) {
-  const bool two = inst.args.size() == 2;
-  const auto form = ir::shuffle_form(program_.isa, type(inst.args[0]), two, inst.data);
-  POOLJIT_CHECK(form, "a shuffle that is not legal");
-  const int bytes = ir::units_of(type(inst.args[0]), inst.data).register_bytes();
-  two ? shuffle_two(inst, *form, bytes) : shuffle_one(inst, *form, bytes);
+  const OperandRules& rules = map_.liveness().rules();
+  const ShuffleForm& form = rules.form(inst);
+  const int bytes = rules.register_bytes(inst);
+  inst.args.size() == 2 ? shuffle_two(inst, form, bytes) : shuffle_one(inst, form, bytes);
 }
 
 void Emitter::shuffle_one(const Inst& inst, const ShuffleForm& form, int bytes) {

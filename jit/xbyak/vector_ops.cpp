@@ -1,5 +1,6 @@
 // Vector instructions that all ISAs share, as tables of op x type; odd cases are named functions below them.
 // The assembler takes the VEX encoding wherever there is one, so that the tables serve avx2 and avx512.
+#include <iterator>
 #include <utility>
 
 #include "ir/check.h"
@@ -109,15 +110,38 @@ constexpr ConvertRow convert_rows[] = {
 #undef TO_F16
 #undef SHIFT
 
-// Rows that hold for both signs are listed as unsigned.
-template <typename Rows>
-auto find_three(const Rows& rows, Op op, DType dtype) -> decltype(rows[0].emit) {
-  for (const auto& row : rows)
-    if (row.op == op && row.dtype == dtype) return row.emit;
-  for (const auto& row : rows)
-    if (row.op == op && row.dtype == ir::unsigned_of(dtype)) return row.emit;
-  POOLJIT_CHECK(false, ir::info(op).text);
-}
+// The rows by op and dtype. Those that hold for both signs are listed as unsigned.
+template <typename Emit>
+class ByOpAndType {
+ public:
+  template <typename Rows>
+  constexpr explicit ByOpAndType(const Rows& rows) {
+    for (const auto& row : rows) at(row.op, row.dtype) = row.emit;
+    for (const ir::DTypeInfo& type : ir::dtype_table)
+      for (size_t op = 0; op < ops; ++op)
+        if (Emit& emit = at(static_cast<Op>(op), type.dtype); !emit && !ir::is_float(type.dtype))
+          emit = at(static_cast<Op>(op), ir::unsigned_of(type.dtype));
+  }
+  Emit operator()(Op op, DType dtype) const {
+    const Emit found = emits_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
+    POOLJIT_CHECK(found, ir::info(op).text);
+    return found;
+  }
+
+ private:
+#define OP(name, group, operands, result, effect, equation) +1
+  static constexpr size_t ops = 0
+#include "ir/ops.def"
+      ;
+#undef OP
+  constexpr Emit& at(Op op, DType dtype) {
+    return emits_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
+  }
+
+  Emit emits_[ops][std::size(ir::dtype_table)] = {};
+};
+constexpr ByOpAndType<Three> three_operand_of(three_rows);
+constexpr ByOpAndType<Shift> shift_of(shift_rows);
 
 Two find_convert(DType from, DType to, bool saturate) {
   const auto match = [&](DType wanted_from, DType wanted_to) -> Two {
@@ -148,7 +172,7 @@ void Emitter::three_operand(const Inst& inst) {
     const ir::Value mask = program_.insts[static_cast<size_t>(at_) + 1].args[0];
     to = to | Xbyak::Opmask(map_.place(mask).number);
   }
-  find_three(three_rows, inst.op, dtype)(a_, to, first.reg(), second);
+  three_operand_of(inst.op, dtype)(a_, to, first.reg(), second);
 }
 
 // to = a * b + c, with `to` as the operand whose register it has.
@@ -174,8 +198,7 @@ void Emitter::sqrt(const Inst& inst) {
 
 void Emitter::shift(const Inst& inst) {
   const auto bits = static_cast<uint8_t>(inst.imm);
-  find_three(shift_rows, inst.op, type(inst.results[0]).dtype)(a_, result(inst), source_register(inst, 0),
-                                                               bits);
+  shift_of(inst.op, type(inst.results[0]).dtype)(a_, result(inst), source_register(inst, 0), bits);
 }
 
 void Emitter::convert(const Inst& inst) {
