@@ -1,6 +1,7 @@
 #include "ir/builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ir/check.h"
@@ -10,9 +11,6 @@ namespace pooljit::ir {
 Builder::Builder(std::string name, Isa isa) {
   program_.name = std::move(name);
   program_.isa = isa;
-  program_.insts.reserve(256);
-  program_.types.reserve(512);
-  constants_.reserve(32);
 }
 
 Builder::Builder(Program&& source) : program_(std::move(source)) {
@@ -28,8 +26,6 @@ void Builder::keep(Inst&& inst) {
       params_[static_cast<size_t>(inst.imm)] = inst.results[0];
       break;
     case Op::iconst:
-      index_constants_.try_emplace(inst.imm, inst.results[0]);
-      break;
     case Op::vconst:
     case Op::vmask:
       break;
@@ -45,28 +41,58 @@ void Builder::keep(Inst&& inst) {
       program_.insts.push_back(std::move(inst));
       return;
   }
-  constants_.push_back(std::move(inst));
+  if (program_.insts.size() == leading_) {
+    program_.insts.push_back(std::move(inst));
+    ++leading_;
+  } else {
+    constants_.push_back(std::move(inst));
+  }
 }
 
+// Room for most Programs, once there is something: who only asks a question of a Reducer makes nothing.
 Value Builder::define(Type type) {
+  if (program_.types.empty()) {
+    program_.insts.reserve(256);
+    program_.types.reserve(512);
+    constants_.reserve(32);
+  }
   program_.types.push_back(type);
   return static_cast<Value>(program_.types.size() - 1);
 }
 
-Value Builder::append(Inst inst, Type type) {
+Inst& Builder::append(Op op) {
+  Inst& inst = program_.insts.emplace_back();
+  inst.op = op;
+  return inst;
+}
+
+Value Builder::compute(Op op, Type type, std::initializer_list<Value> args) {
+  Inst& inst = append(op);
+  for (const Value arg : args) inst.args.push_back(arg);
+  return give(inst, type);
+}
+
+Value Builder::give(Inst& inst, Type type) {
   const Value value = define(type);
-  inst.results = {value};
-  program_.insts.push_back(std::move(inst));
+  inst.results.push_back(value);
   return value;
 }
 
+template <typename IsIt>
+Value Builder::find_constant(const IsIt& is_it) const {
+  for (size_t i = 0; i < leading_; ++i)
+    if (is_it(program_.insts[i])) return program_.insts[i].results[0];
+  for (const Inst& inst : constants_)
+    if (is_it(inst)) return inst.results[0];
+  return no_value;
+}
+
 Value Builder::share(Inst inst, Type type) {
-  for (const Inst& known : constants_) {
-    const Value value = known.results[0];
-    if (known.op == inst.op && known.imm == inst.imm && program_.type(value) == type &&
-        known.data == inst.data)
-      return value;
-  }
+  const Value known = find_constant([&](const Inst& one) {
+    return one.op == inst.op && one.imm == inst.imm && program_.type(one.results[0]) == type &&
+           one.data == inst.data;
+  });
+  if (known != no_value) return known;
   const Value value = define(type);
   inst.results = {value};
   constants_.push_back(std::move(inst));
@@ -105,20 +131,16 @@ Address Builder::add_scratch(int64_t bytes) {
 }
 
 Builder::Loop Builder::begin_loop(Value trip, const Values& init) {
-  Inst inst{.op = Op::loop};
+  Inst& inst = append(Op::loop);
+  inst.args.push_back(trip);
+  inst.args.insert(inst.args.end(), init.begin(), init.end());
   Loop loop;
-  loop.iv = define(Type::index());
-  inst.results = {loop.iv};
-  boost::container::small_vector<Type, 4> carried_types;
+  loop.iv = give(inst, Type::index());
+  InlineList<Type, 4>& carried_types = open_loops_.emplace_back();
   for (Value value : init) {
     carried_types.push_back(type(value));
-    loop.carried.push_back(define(carried_types.back()));
-    inst.results.push_back(loop.carried.back());
+    loop.carried.push_back(give(inst, carried_types.back()));
   }
-  inst.args = {trip};
-  inst.args.insert(inst.args.end(), init.begin(), init.end());
-  program_.insts.push_back(std::move(inst));
-  open_loops_.push_back(std::move(carried_types));
   return loop;
 }
 
@@ -126,20 +148,20 @@ Values Builder::end_loop(const Values& next) {
   POOLJIT_CHECK(!open_loops_.empty(), "end_loop without begin_loop");
   POOLJIT_CHECK(open_loops_.back().size() == next.size(),
                 "a loop must carry as many values as it began with");
-  Inst inst{.op = Op::end};
-  for (const Type& carried : open_loops_.back()) inst.results.push_back(define(carried));
+  Inst& inst = append(Op::end);
   inst.args = next;
+  for (const Type& carried : open_loops_.back()) give(inst, carried);
   open_loops_.pop_back();
-  Values finals = inst.results;
-  program_.insts.push_back(std::move(inst));
-  return finals;
+  return inst.results;
 }
 
-void Builder::ret() { program_.insts.push_back(Inst{.op = Op::ret}); }
+void Builder::ret() { append(Op::ret); }
 
 Value Builder::iconst(int64_t value) {
   const auto [known, is_new] = index_constants_.try_emplace(value, no_value);
   if (!is_new) return known->second;
+  known->second = find_constant([&](const Inst& one) { return one.op == Op::iconst && one.imm == value; });
+  if (known->second != no_value) return known->second;
   Inst inst{.op = Op::iconst};
   inst.imm = value;
   known->second = define(Type::index());
@@ -181,9 +203,7 @@ Value Builder::index_op(Op op, Value a, Value b) {
   if (op == Op::imul && ((left && *left == 0) || (right && *right == 0))) return iconst(0);
   if (op == Op::imul && left && *left == 1) return b;
   if (op == Op::imul && right && *right == 1) return a;
-  Inst inst{.op = op};
-  inst.args = {a, b};
-  return append(std::move(inst), Type::index());
+  return compute(op, Type::index(), {a, b});
 }
 
 Value Builder::iadd(Value a, Value b) { return index_op(Op::iadd, a, b); }
@@ -192,40 +212,35 @@ Value Builder::imin(Value a, Value b) { return index_op(Op::imin, a, b); }
 Value Builder::imax(Value a, Value b) { return index_op(Op::imax, a, b); }
 
 Value Builder::iload(const Address& address) {
-  Inst inst{.op = Op::iload};
+  Inst& inst = append(Op::iload);
   inst.addr = address;
-  return append(std::move(inst), Type::index());
+  return give(inst, Type::index());
 }
 
 Value Builder::ptradd(const Address& address, Value index) {
   if (index == no_value && address.terms.empty() && address.offset == 0) return address.base;
-  Inst inst{.op = Op::ptradd};
+  Inst& inst = append(Op::ptradd);
   inst.addr = address;
-  if (index != no_value) inst.args = {index};
-  return append(std::move(inst), Type::ptr());
+  if (index != no_value) inst.args.push_back(index);
+  return give(inst, Type::ptr());
 }
 
 Value Builder::load(Type type, const Address& address, Value mask, Value pass) {
-  Inst inst{.op = Op::load};
+  Inst& inst = append(Op::load);
   inst.addr = address;
   if (mask != no_value) inst.args = {mask, pass};
-  return append(std::move(inst), type);
+  return give(inst, type);
 }
 
 void Builder::store(const Address& address, Value value, Value mask, bool non_temporal) {
-  Inst inst{.op = Op::store};
+  Inst& inst = append(Op::store);
   inst.addr = address;
-  inst.args = {value};
+  inst.args.push_back(value);
   if (mask != no_value) inst.args.push_back(mask);
   inst.non_temporal = non_temporal;
-  program_.insts.push_back(std::move(inst));
 }
 
-void Builder::prefetch(const Address& address) {
-  Inst inst{.op = Op::prefetch};
-  inst.addr = address;
-  program_.insts.push_back(std::move(inst));
-}
+void Builder::prefetch(const Address& address) { append(Op::prefetch).addr = address; }
 
 Value Builder::vconst(Type type, std::vector<int64_t> bits) {
   POOLJIT_CHECK(static_cast<int>(bits.size()) == type.lanes, "vconst needs a value for each lane");
@@ -236,23 +251,25 @@ Value Builder::vconst(Type type, std::vector<int64_t> bits) {
 }
 
 Value Builder::vconst_splat(Type type, int64_t bits) {
-  return vconst(type, std::vector<int64_t>(static_cast<size_t>(type.lanes), bits));
+  for (const Splat& known : splats_)
+    if (known.bits == bits && known.type == type) return known.value;
+  const Value value = vconst(type, std::vector<int64_t>(static_cast<size_t>(type.lanes), bits));
+  splats_.push_back({type, bits, value});
+  return value;
 }
 
 Value Builder::splat(Type type, Value index) {
   if (const int64_t* value = constant(index)) return vconst_splat(type, *value);
-  Inst inst{.op = Op::splat};
-  inst.args = {index};
-  return append(std::move(inst), type);
+  return compute(Op::splat, type, {index});
 }
 
 Value Builder::shuffle(Value a, Value b, std::vector<int64_t> lanes) {
-  Inst inst{.op = Op::shuffle};
-  inst.args = {a};
-  if (b != no_value) inst.args.push_back(b);
   const Type result = Type::vec(type(a).dtype, static_cast<int>(lanes.size()));
+  Inst& inst = append(Op::shuffle);
+  inst.args.push_back(a);
+  if (b != no_value) inst.args.push_back(b);
   inst.data = std::move(lanes);
-  return append(std::move(inst), result);
+  return give(inst, result);
 }
 
 Value Builder::vmask(Type mask_type, std::vector<int64_t> lanes) {
@@ -262,62 +279,47 @@ Value Builder::vmask(Type mask_type, std::vector<int64_t> lanes) {
 }
 
 Value Builder::cmp(Predicate pred, Value a, Value b) {
-  Inst inst{.op = Op::cmp};
+  Inst& inst = append(Op::cmp);
   inst.args = {a, b};
   inst.pred = pred;
-  return append(std::move(inst), type(a).mask_of());
+  return give(inst, type(a).mask_of());
 }
 
 Value Builder::select(Value mask, Value a, Value b) {
   if (a == b) return a;
-  Inst inst{.op = Op::select};
-  inst.args = {mask, a, b};
-  return append(std::move(inst), type(a));
+  return compute(Op::select, type(a), {mask, a, b});
 }
 
-Value Builder::binary(Op op, Value a, Value b) {
-  Inst inst{.op = op};
-  inst.args = {a, b};
-  return append(std::move(inst), type(a));
-}
+Value Builder::binary(Op op, Value a, Value b) { return compute(op, type(a), {a, b}); }
 
-Value Builder::fma(Value a, Value b, Value c) {
-  Inst inst{.op = Op::fma};
-  inst.args = {a, b, c};
-  return append(std::move(inst), type(a));
-}
+Value Builder::fma(Value a, Value b, Value c) { return compute(Op::fma, type(a), {a, b, c}); }
 
-Value Builder::sqrt(Value a) {
-  Inst inst{.op = Op::sqrt};
-  inst.args = {a};
-  return append(std::move(inst), type(a));
-}
+Value Builder::sqrt(Value a) { return compute(Op::sqrt, type(a), {a}); }
 
 Value Builder::shift(Op op, Value a, int64_t bits) {
-  Inst inst{.op = op};
-  inst.args = {a};
+  Inst& inst = append(op);
+  inst.args.push_back(a);
   inst.imm = bits;
-  return append(std::move(inst), type(a));
+  return give(inst, type(a));
 }
 
 Value Builder::cvt(DType to, Value a, bool saturate) {
   if (type(a).dtype == to) return a;
-  Inst inst{.op = Op::cvt};
-  inst.args = {a};
+  Inst& inst = append(Op::cvt);
+  inst.args.push_back(a);
   inst.saturate = saturate;
-  return append(std::move(inst), Type::vec(to, type(a).lanes));
+  return give(inst, Type::vec(to, type(a).lanes));
 }
 
 Value Builder::bitcast(Type to, Value a) {
   if (type(a) == to) return a;
-  Inst inst{.op = Op::bitcast};
-  inst.args = {a};
-  return append(std::move(inst), to);
+  return compute(Op::bitcast, to, {a});
 }
 
 void renumber(Program& program) {
   std::vector<Value> name(program.types.size(), no_value);
   std::vector<Type> types;
+  types.reserve(program.types.size());
   const auto rename = [&](Value& value) {
     if (value != no_value) value = name[static_cast<size_t>(value)];
   };
@@ -336,10 +338,9 @@ void renumber(Program& program) {
 
 Program Builder::finish() {
   POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");
-  std::vector<Inst> body = std::move(program_.insts);
-  program_.insts = std::move(constants_);
-  program_.insts.reserve(program_.insts.size() + body.size());
-  std::move(body.begin(), body.end(), std::back_inserter(program_.insts));
+  std::vector<Inst>& insts = program_.insts;
+  insts.insert(insts.begin() + static_cast<std::ptrdiff_t>(leading_), std::move_iterator(constants_.begin()),
+               std::move_iterator(constants_.end()));
   renumber(program_);
   return std::move(program_);
 }

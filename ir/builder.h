@@ -6,6 +6,7 @@
 // the same Program with every compiler.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -78,16 +79,28 @@ class Builder {
   Program finish();
 
  private:
-  Value append(Inst inst, Type type);
+  // A new instruction at the end of the Program, to be filled in before the next one.
+  Inst& append(Op op);
+  Value give(Inst& inst, Type type);  // one more result
+  Value compute(Op op, Type type, std::initializer_list<Value> args);
   Value share(Inst inst, Type type);
+  template <typename IsIt>
+  Value find_constant(const IsIt& is_it) const;  // no_value: there is none
   Value index_op(Op op, Value a, Value b);
 
   Program program_;
-  std::vector<Inst> constants_;               // params, iconst, vconst, vmask
+  std::vector<Inst> constants_;  // params, iconst, vconst, vmask
+  size_t leading_ = 0;           // more of them, where the Program has them: they were kept
+  struct Splat {
+    Type type;
+    int64_t bits;
+    Value value;
+  };
+  std::vector<Splat> splats_;                 // vconsts that were asked for as such
   std::vector<const int64_t*> constant_of_;   // by Value
   std::vector<Value> params_;                 // by slot
   std::map<int64_t, Value> index_constants_;  // by value
-  std::vector<boost::container::small_vector<Type, 4>> open_loops_;
+  std::vector<InlineList<Type, 4>> open_loops_;
 };
 
 // Names values in the order of their definitions, so that a Program does not show how it was built.

@@ -10,7 +10,6 @@
 //   addressed, and each instruction is one that the ISA has. Xbyak consumes it.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/inline_list.h"
 #include "ir/isa.h"
 
 namespace pooljit::ir {
@@ -59,7 +59,7 @@ struct Type {
 using Value = int32_t;  // an SSA name: an index into Program::types
 inline constexpr Value no_value = -1;
 // Few values: lists that live inside their owner, because a compile makes thousands of them.
-using Values = boost::container::small_vector<Value, 4>;
+using Values = InlineList<Value, 4>;
 
 struct Term {
   Value iv = no_value;  // a loop's counter
@@ -70,7 +70,7 @@ struct Term {
 // base + sum(iv * bytes) + offset, in bytes. Terms are ordered outermost loop first, each iv once.
 struct Address {
   Value base = no_value;
-  boost::container::small_vector<Term, 6> terms = {};
+  InlineList<Term, 4> terms = {};
   int64_t offset = 0;
   bool operator==(const Address&) const = default;
 };

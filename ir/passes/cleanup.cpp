@@ -1,5 +1,7 @@
 // cleanup: removes what nothing depends on. Stores, prefetches and trip counts are what counts; a carried
 // value lives if its value in the loop or after it is used. Loops that run zero times leave their inits.
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/passes/names.h"
 #include "ir/passes/pipeline.h"
@@ -17,7 +19,10 @@ class Cleanup {
   explicit Cleanup(Program& program) : program_(program) {}
 
   void run() {
-    drop_empty_loops();
+    find_definitions();
+    if (std::any_of(program_.insts.begin(), program_.insts.end(),
+                    [&](const Inst& inst) { return inst.op == Op::loop && never_runs(inst); }))
+      drop_empty_loops();
     mark();
     sweep();
     renumber(program_);
@@ -52,7 +57,6 @@ class Cleanup {
   }
 
   void drop_empty_loops() {
-    find_definitions();
     Names names(program_);
     std::vector<Inst> kept;
     kept.reserve(program_.insts.size());
@@ -68,12 +72,12 @@ class Cleanup {
       }
     }
     program_.insts = std::move(kept);
+    find_definitions();
   }
 
   // ---------------------------------------------------------------------------------------------- mark
   void mark() {
-    find_definitions();
-    live_.assign(program_.types.size(), false);
+    live_.assign(program_.types.size(), 0);
     for (const Inst& inst : program_.insts) {
       if (!has_effect(inst)) continue;
       if (inst.op == Op::loop)
@@ -89,8 +93,8 @@ class Cleanup {
   }
 
   void need(Value value) {
-    if (value == no_value || live_[static_cast<size_t>(value)]) return;
-    live_[static_cast<size_t>(value)] = true;
+    if (value == no_value || lives(value)) return;
+    live_[static_cast<size_t>(value)] = 1;
     work_.push_back(value);
   }
 
@@ -119,7 +123,7 @@ class Cleanup {
   }
 
   // --------------------------------------------------------------------------------------------- sweep
-  bool lives(Value value) const { return live_[static_cast<size_t>(value)]; }
+  bool lives(Value value) const { return live_[static_cast<size_t>(value)] != 0; }
 
   // Drops operand and result `slot` wherever the carried value is dead; `fixed` of each come before the
   // slots.
@@ -134,23 +138,19 @@ class Cleanup {
     inst.results.resize(kept + fixed);
   }
 
-  // Into a list of its own: an instruction that was moved from has given away its room, and one that is
-  // assigned to it would ask for new room where it must not throw.
   void sweep() {
-    std::vector<Inst> kept;
-    kept.reserve(program_.insts.size());
     for (Inst& inst : program_.insts) {
       if (inst.op == Op::loop) drop_dead_slots(inst, 1);
       if (inst.op == Op::end) drop_dead_slots(inst, 0);
-      if (has_effect(inst) || lives(inst.results[0])) kept.push_back(std::move(inst));
     }
-    program_.insts = std::move(kept);
+    std::erase_if(program_.insts,
+                  [&](const Inst& inst) { return !has_effect(inst) && !lives(inst.results[0]); });
   }
 
   Program& program_;
   std::vector<Definition> defined_;  // by value
   std::vector<size_t> partner_;      // loop <-> end
-  std::vector<bool> live_;
+  std::vector<uint8_t> live_;
   std::vector<Value> work_;
 };
 

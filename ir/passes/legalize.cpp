@@ -2,6 +2,7 @@
 // ISA has go through unchanged, others are expanded (ir/passes/expand.h, ir/passes/shuffle_cut.h).
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "ir/passes/expand.h"
@@ -18,13 +19,12 @@ class Legalizer {
   explicit Legalizer(Program program)
       : names_(program),
         insts_(std::move(program.insts)),
-        masks_(program.types.size(), nullptr),
+        masks_(program.types.size()),
         b_(std::move(program)) {}
 
   Result<Program> run() {
     for (Inst& inst : insts_) {
       names_.rename_operands(inst);
-      if (inst.op == Op::vmask) masks_[static_cast<size_t>(inst.results[0])] = &inst.data;
       if (auto refused = rewrite(inst)) return tl::unexpected(*refused);
     }
     Program program = b_.finish();
@@ -39,13 +39,11 @@ class Legalizer {
         return load(inst);
       case Op::store:
         return store(inst);
-      case Op::vmask: {
-        Inst copy = inst;  // masks_ looks at the original
-        b_.keep(std::move(copy));
-        return std::nullopt;
-      }
+      case Op::vmask:
+        masks_[static_cast<size_t>(inst.results[0])] = inst.data;  // which moves along with its owner
+        return keep(inst);
       case Op::shuffle:
-        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), inst.data));
+        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), std::move(inst.data)));
       case Op::cmp:
         return replace(inst, expand_compare(b_, inst.pred, inst.args[0], inst.args[1]));
       case Op::cvt:
@@ -60,8 +58,7 @@ class Legalizer {
       case Op::shr:
         return replace(inst, expand_shift(b_, inst.op, inst.args[0], inst.imm));
       default:
-        b_.keep(std::move(inst));
-        return std::nullopt;
+        return keep(inst);
     }
   }
 
@@ -113,21 +110,23 @@ class Legalizer {
   // ----------------------------------------------------------------------------------------- masked accesses
   enum class Lanes { none, some, all };
   Lanes lanes(Value mask) const {
-    const std::vector<int64_t>* data = constant_mask(mask);
-    if (!data) return Lanes::some;
+    const std::span<const int64_t> data = constant_mask(mask);
+    if (data.empty()) return Lanes::some;
     const auto set = [](int64_t lane) { return lane != 0; };
-    if (std::all_of(data->begin(), data->end(), set)) return Lanes::all;
-    return std::any_of(data->begin(), data->end(), set) ? Lanes::some : Lanes::none;
+    if (std::all_of(data.begin(), data.end(), set)) return Lanes::all;
+    return std::any_of(data.begin(), data.end(), set) ? Lanes::some : Lanes::none;
   }
 
-  const std::vector<int64_t>* constant_mask(Value mask) const {
-    return static_cast<size_t>(mask) < masks_.size() ? masks_[static_cast<size_t>(mask)] : nullptr;
+  // Empty: it is none.
+  std::span<const int64_t> constant_mask(Value mask) const {
+    return static_cast<size_t>(mask) < masks_.size() ? masks_[static_cast<size_t>(mask)]
+                                                     : std::span<const int64_t>();
   }
 
   // The register of a small vector is wider than it; a computed mask says nothing of the rest.
   Value within_vector(Value mask) {
     const Type type = b_.type(mask);
-    if (type.vector_bytes() >= 16 || constant_mask(mask)) return mask;
+    if (type.vector_bytes() >= 16 || !constant_mask(mask).empty()) return mask;
     return b_.binary(Op::and_, mask,
                      b_.vmask(type, std::vector<int64_t>(static_cast<size_t>(type.lanes), 1)));
   }
@@ -185,7 +184,7 @@ class Legalizer {
 
   Names names_;
   std::vector<Inst> insts_;
-  std::vector<const std::vector<int64_t>*> masks_;  // lanes of the source's constant masks, by value
+  std::vector<std::span<const int64_t>> masks_;  // lanes of the source's constant masks, by value
   std::unordered_map<Value, Narrowed> narrowed_;
   Builder b_;
 };

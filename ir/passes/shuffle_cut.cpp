@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "ir/check.h"
 #include "ir/passes/shuffle_forms.h"
@@ -20,18 +21,20 @@ List range(int64_t begin, int64_t end) {
 }
 
 bool is_identity(const List& list, int64_t lanes) {
-  return static_cast<int64_t>(list.size()) == lanes && list == range(0, lanes);
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i] != static_cast<int64_t>(i)) return false;
+  return static_cast<int64_t>(list.size()) == lanes;
 }
 
 // One shuffle to cut: `elements` of each operand, all positions in elements.
 class Cut {
  public:
-  Cut(Builder& builder, Value a, Value b, const List& list)
-      : b_(builder), a_(a), second_(b), list_(list), type_(builder.type(a)) {}
+  Cut(Builder& builder, Value a, Value b, List list)
+      : b_(builder), a_(a), second_(b), list_(std::move(list)), type_(builder.type(a)) {}
 
   Value run() {
     if (const auto same = without_unread()) return *same;
-    if (shuffle_form(b_.isa(), type_, two(), list_)) return b_.shuffle(a_, second_, list_);
+    if (shuffle_form(b_.isa(), type_, two(), list_)) return b_.shuffle(a_, second_, std::move(list_));
     if (two() && 2 * type_.vector_bytes() <= vector_bytes())
       return cut_shuffle(b_, concat(b_, a_, second_), no_value, list_);
     if (result_bytes() > type_.vector_bytes() && !two()) return by_halves();
@@ -230,8 +233,8 @@ class Cut {
 
 }  // namespace
 
-Value cut_shuffle(Builder& builder, Value a, Value b, const List& lanes) {
-  return Cut(builder, a, b, lanes).run();
+Value cut_shuffle(Builder& builder, Value a, Value b, List lanes) {
+  return Cut(builder, a, b, std::move(lanes)).run();
 }
 
 Value lower_half(Builder& builder, Value a) {

@@ -9,7 +9,7 @@
 namespace pooljit::ir {
 
 // b may be no_value. The result has lanes.size() lanes.
-Value cut_shuffle(Builder& builder, Value a, Value b, const std::vector<int64_t>& lanes);
+Value cut_shuffle(Builder& builder, Value a, Value b, std::vector<int64_t> lanes);
 
 // The parts of a vector, and two vectors as one.
 Value lower_half(Builder& builder, Value a);

@@ -116,8 +116,9 @@ class Enumeration {
     schedule_.tail = tail;
     const RowRules rules(nest_, schedule_, isa_, reducer_);
     if (!rules.is_short()) return;
-    if (schedule_.order == Order::rows_first && !rules.holds_whole_tiles()) return;
-    if (schedule_.unroll > 1 && !(rules.can_group() && rules.holds_groups())) return;
+    if (schedule_.unroll > 1 ? !(rules.can_group() && rules.holds_groups())
+                             : schedule_.order == Order::rows_first && !rules.holds_whole_tiles())
+      return;
     if (schedule_.order == Order::rolling && !rules.can_roll()) return;
     if (std::find(found_.begin(), found_.end(), schedule_) == found_.end()) found_.push_back(schedule_);
   }
@@ -158,17 +159,18 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
         "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
         "registers for what neighbouring windows share",
         "use order=rows_first or row_major");
+  const bool is_grouped =
+      schedule.unroll > 1 && schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups();
   if (schedule.order == Order::rows_first) {
     if (!(*reducer)->any_order())
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
                          "use order=row_major");
-    if (!rules.holds_whole_tiles())
+    if (!is_grouped && !rules.holds_whole_tiles())
       return unsupported("schedule.registers",
                          "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");
   }
-  if (schedule.unroll > 1 &&
-      !(schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups()))
+  if (schedule.unroll > 1 && !is_grouped)
     return unsupported(
         "schedule.unroll",
         "rows of outputs are done together rows_first, where dense windows have rows in common and "

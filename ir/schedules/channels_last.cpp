@@ -66,7 +66,7 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
          static_cast<size_t>(info(isa).vector_registers);
 }
 
-std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
   Schedule schedule{.family = Family::channels_last};
@@ -83,10 +83,11 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       schedule.order = order;
       schedule.unroll = unroll;
       add_tails(found, schedule, nest, isa, nest.channels);
+      // The last vector of an overlapping tail begins anywhere.
+      if (largest_block(nest) > 1)
+        std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
+      if (found.size() >= most) return found;
     }
-  // The last vector of an overlapping tail begins anywhere.
-  if (largest_block(nest) > 1)
-    std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
   return found;
 }
 

@@ -1,6 +1,7 @@
 #include "ir/schedules/column_windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/check.h"
 
@@ -17,19 +18,24 @@ ColumnWindows::ColumnWindows(int lanes, int64_t kernel, bool idempotent)
 }
 
 ColumnWindows::ColumnWindows(int lanes, int64_t kernel, Split split)
-    : lanes_(lanes), kernel_(kernel), split_(split), needed_{{1, 0}, {kernel, lanes}} {
+    : lanes_(lanes), kernel_(kernel), split_(split), needed_(static_cast<size_t>(kernel + 1), -1) {
   POOLJIT_CHECK(kernel > 1, "windows of one column need no reduction");
+  const auto needed = [&](int64_t length) -> int64_t& { return needed_[static_cast<size_t>(length)]; };
+  needed(kernel) = lanes;
   // From the longest down: what a length needs of the two shorter ones that it is made of.
-  for (auto at = needed_.rbegin(); at->first > 1; ++at) {
-    const auto [length, positions] = *at;
+  for (int64_t length = kernel; length > 1; --length) {
+    const int64_t positions = needed(length);
+    if (positions < 0) continue;
     const Halves parts = halves(length, split);
-    for (const auto& [part, begin] : {std::pair{parts.first, int64_t{0}}, {parts.second, parts.second_begin}})
-      needed_[part] = std::max(needed_[part], positions + begin);
+    needed(parts.first) = std::max(needed(parts.first), positions);
+    needed(parts.second) = std::max(needed(parts.second), positions + parts.second_begin);
     steps_ += vectors_at(length);
   }
 }
 
-int64_t ColumnWindows::vectors_at(int64_t length) const { return (needed_.at(length) + lanes_ - 1) / lanes_; }
+int64_t ColumnWindows::vectors_at(int64_t length) const {
+  return (needed_[static_cast<size_t>(length)] + lanes_ - 1) / lanes_;
+}
 
 int64_t ColumnWindows::vectors() const { return vectors_at(1); }
 
@@ -40,24 +46,28 @@ Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int
   const int64_t shift = position % lanes_;
   if (shift == 0) return level[first];
   const Value second = first + 1 < level.size() ? level[first + 1] : level.front();
-  std::vector<int64_t> list;
-  for (int64_t lane = 0; lane < lanes_; ++lane) list.push_back(shift + lane);
+  std::vector<int64_t> list(static_cast<size_t>(lanes_));
+  std::iota(list.begin(), list.end(), shift);
   return builder.shuffle(level[first], second, list);
 }
 
 Value ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
                             const Combine& combine) const {
-  Levels levels{{1, columns}};
-  for (const auto& [length, positions] : needed_) {
-    if (length == 1) continue;
+  std::vector<std::vector<Value>> levels(static_cast<size_t>(kernel_ + 1));  // by length
+  levels[1] = columns;
+  for (int64_t length = 2; length <= kernel_; ++length) {
+    if (needed_[static_cast<size_t>(length)] < 0) continue;
     const Halves parts = halves(length, split_);
-    std::vector<Value> level;
-    for (int64_t i = 0; i < vectors_at(length); ++i)
-      level.push_back(combine(from(builder, levels.at(parts.first), i * lanes_),
-                              from(builder, levels.at(parts.second), i * lanes_ + parts.second_begin)));
-    levels[length] = std::move(level);
+    const std::vector<Value>& first = levels[static_cast<size_t>(parts.first)];
+    const std::vector<Value>& second = levels[static_cast<size_t>(parts.second)];
+    std::vector<Value>& level = levels[static_cast<size_t>(length)];
+    for (int64_t i = 0; i < vectors_at(length); ++i) {
+      const Value later = from(builder, second, i * lanes_ + parts.second_begin);
+      const Value earlier = from(builder, first, i * lanes_);
+      level.push_back(combine(earlier, later));
+    }
   }
-  return levels.at(kernel_)[0];
+  return levels[static_cast<size_t>(kernel_)][0];
 }
 
 }  // namespace pooljit::ir

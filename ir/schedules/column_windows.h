@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "ir/builder.h"
@@ -29,8 +28,6 @@ class ColumnWindows {
   Value reduce(Builder& builder, const std::vector<Value>& columns, const Combine& combine) const;
 
  private:
-  // Reductions of `length` columns each, one per position from 0 on.
-  using Levels = std::map<int64_t, std::vector<Value>>;
   ColumnWindows(int lanes, int64_t kernel, Split split);
   int64_t vectors_at(int64_t length) const;
   Value from(Builder& builder, const std::vector<Value>& level, int64_t position) const;
@@ -38,7 +35,9 @@ class ColumnWindows {
   int lanes_;
   int64_t kernel_;
   Split split_;
-  std::map<int64_t, int64_t> needed_;  // by length: positions that somebody looks at
+  // By length: the positions of reductions of so many columns each that somebody looks at, from 0 on; -1:
+  // there are none.
+  InlineList<int64_t, 36> needed_;
   int64_t steps_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // memory.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace pooljit::ir {
 
 // What the vectors that are done side by side hold, one after the other.
-using Column = boost::container::small_vector<Value, 4>;
+using Column = Values;
 
 // Two columns, joined vector by vector.
 template <typename Join>

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <vector>
 
@@ -52,7 +53,7 @@ struct WindowAt {
 struct Cursor {
   Address input, output, indices;
   boost::container::small_vector<Address, 2> operands;  // of the epilogue, as operand_views() lists them
-  boost::container::small_vector<WindowAt, 3> windows;  // one per opened dimension
+  InlineList<WindowAt, 3> windows;                      // one per opened dimension
   Value full =
       no_value;  // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
   Value index = no_value;  // what batch and channel add to an index

@@ -1,8 +1,5 @@
 #include "ir/schedules/place.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "ir/schedules/lowering.h"
 
 namespace pooljit::ir {
@@ -27,14 +24,19 @@ Address at(Address address, const Place& place, int64_t bytes) {
 
 Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder)
     : nest_(nest), dim_(dim), b_(builder) {
-  if (asked.begin == asked.end) return;
+  bool differ = false, found = false;
+  for (const Run& run : runs(dim)) {
+    if (run.end <= asked.begin || run.begin >= asked.end) continue;
+    const int64_t divisor = divisor_taps(nest, run.window);
+    if (!found) common_ = divisor;
+    differ = differ || divisor != common_;
+    found = true;
+  }
+  if (!differ) return;
   std::vector<int64_t> divisors;
   for (int64_t output = 0; output < dim.output; ++output)
     divisors.push_back(divisor_taps(nest, dim.window(output)));
-  const auto begin = divisors.begin() + asked.begin, end = divisors.begin() + asked.end;
-  common_ = *begin;
-  if (std::adjacent_find(begin, end, std::not_equal_to<>()) != end)
-    table_ = b_.add_table(std::move(divisors));
+  table_ = b_.add_table(std::move(divisors));
 }
 
 Value Divisors::operator()(const Place& output) const {

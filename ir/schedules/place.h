@@ -14,7 +14,7 @@ struct Place {
     int64_t positions = 0;
   };
   int64_t first = 0;
-  boost::container::small_vector<Step, 2> steps = {};  // of loops, outermost first
+  InlineList<Step, 2> steps = {};  // of loops, outermost first
 
   Place further(int64_t positions) const;
   Place further(Value iv, int64_t positions) const;
@@ -26,7 +26,7 @@ Address at(Address address, const Place& place, int64_t bytes);
 // What the windows of a dimension add to the divisor, as a factor.
 class Divisors {
  public:
-  // asked: the outputs that places with steps may be.
+  // dim: an ordinary pooling's. asked: the outputs that places with steps may be.
   Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder);
   Value operator()(const Place& output) const;
 

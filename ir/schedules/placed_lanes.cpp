@@ -48,14 +48,16 @@ int64_t PlacedLanes::common_stride() const {
 
 // From left to right: a vector wherever a needed position is not loaded yet.
 void PlacedLanes::cover() {
-  std::vector<int64_t> needed;
-  for (const List& list : lists_)
-    for (int64_t position : list)
-      if (position != anything) needed.push_back(position);
-  std::sort(needed.begin(), needed.end());
-  for (int64_t position : needed)
-    if (starts_.empty() || position >= starts_.back() + width_)
-      starts_.push_back(std::min(position, span_ - width_));
+  constexpr int64_t none = std::numeric_limits<int64_t>::max();
+  for (int64_t covered = 0;;) {
+    int64_t next = none;
+    for (const List& list : lists_)
+      for (int64_t position : list)
+        if (position >= covered) next = std::min(next, position);
+    if (next == none) return;
+    starts_.push_back(std::min(next, span_ - width_));
+    covered = starts_.back() + width_;
+  }
 }
 
 // From the last list down: `stride` vectors that end at its last element serve the lists of one stride.
@@ -68,6 +70,14 @@ void PlacedLanes::group(int64_t stride) {
   }
 }
 
+bool PlacedLanes::is_as_loaded() const {
+  if (starts_.size() != 1 || lists_.size() != 1 || width_ != lanes_) return false;
+  const List& list = lists_[0];
+  for (size_t lane = 0; lane < list.size(); ++lane)
+    if (list[lane] != anything && list[lane] != starts_[0] + static_cast<int64_t>(lane)) return false;
+  return true;
+}
+
 PlacedLanes::Source PlacedLanes::find(int64_t position, size_t not_before) const {
   if (position == anything) return {nowhere, 0};
   for (size_t i = not_before; i < starts_.size(); ++i)
@@ -77,6 +87,7 @@ PlacedLanes::Source PlacedLanes::find(int64_t position, size_t not_before) const
 
 std::vector<PlacedLanes::Source> PlacedLanes::sources(size_t list) const {
   std::vector<Source> found;
+  found.reserve(lists_[list].size());
   for (int64_t position : lists_[list]) found.push_back(find(position, first_vector_[list]));
   return found;
 }
@@ -85,30 +96,32 @@ std::vector<PlacedLanes::Source> PlacedLanes::sources(size_t list) const {
 // vectors are shorter than the result there are two at most, which cover the span.)
 Value PlacedLanes::gather(Builder& builder, const std::vector<Value>& vectors,
                           const std::vector<Source>& wanted) const {
-  std::vector<size_t> used;
+  InlineList<size_t, 8> used;
   for (const Source& source : wanted)
     if (source.vector != nowhere && std::find(used.begin(), used.end(), source.vector) == used.end())
       used.push_back(source.vector);
-  const auto lanes_from = [&](const std::vector<size_t>& sources, bool placed) {
-    std::vector<int64_t> list;
+  // Lanes of the vectors' own count from the sides on, others keep their place.
+  const auto lanes_from = [&](size_t first, int64_t side, size_t second, int64_t second_side) {
+    std::vector<int64_t> list(wanted.size());
     for (size_t lane = 0; lane < wanted.size(); ++lane) {
-      const auto at = std::find(sources.begin(), sources.end(), wanted[lane].vector) - sources.begin();
-      const bool here = static_cast<size_t>(at) < sources.size();
-      const int64_t side = placed ? lanes_ : at * width_;
-      list.push_back(here ? side + wanted[lane].lane : static_cast<int64_t>(lane) % width_);
+      const Source& source = wanted[lane];
+      list[lane] = source.vector == first    ? side + source.lane
+                   : source.vector == second ? second_side + source.lane
+                                             : static_cast<int64_t>(lane) % width_;
     }
     return list;
   };
+  constexpr size_t no_vector = nowhere - 1;
   if (used.size() == 1) {
-    const std::vector<int64_t> list = lanes_from(used, false);
-    const bool identity = width_ == lanes_ && std::is_sorted(list.begin(), list.end()) && list.front() == 0 &&
-                          list.back() == lanes_ - 1 &&
-                          std::adjacent_find(list.begin(), list.end()) == list.end();
-    return identity ? vectors[used[0]] : builder.shuffle(vectors[used[0]], no_value, list);
+    bool identity = width_ == lanes_;
+    for (size_t lane = 0; identity && lane < wanted.size(); ++lane)
+      identity = wanted[lane].vector == nowhere || wanted[lane].lane == static_cast<int64_t>(lane);
+    if (identity) return vectors[used[0]];
+    return builder.shuffle(vectors[used[0]], no_value, lanes_from(used[0], 0, no_vector, 0));
   }
-  Value result = builder.shuffle(vectors[used[0]], vectors[used[1]], lanes_from({used[0], used[1]}, false));
+  Value result = builder.shuffle(vectors[used[0]], vectors[used[1]], lanes_from(used[0], 0, used[1], width_));
   for (size_t i = 2; i < used.size(); ++i)
-    result = builder.shuffle(result, vectors[used[i]], lanes_from({used[i]}, true));
+    result = builder.shuffle(result, vectors[used[i]], lanes_from(used[i], lanes_, no_vector, 0));
   return result;
 }
 
@@ -125,11 +138,11 @@ void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, c
   std::vector<Value> extracted;
   for (size_t i = 0; i < lists_.size(); ++i) {
     const std::vector<Source> wanted = sources(i);
-    std::vector<size_t> used;
-    for (const Source& source : wanted) used.push_back(source.vector);
-    used.erase(std::unique(used.begin(), used.end()), used.end());
+    size_t stretches = 1;
+    for (size_t lane = 1; lane < wanted.size(); ++lane)
+      stretches += wanted[lane].vector != wanted[lane - 1].vector;
     // The vector of one stride before, moved by a lane, has all but the last element.
-    const size_t before = used.size() > 2 && !grouped_ && width_ == lanes_ ? one_lane_before(i) : nowhere;
+    const size_t before = stretches > 2 && !grouped_ && width_ == lanes_ ? one_lane_before(i) : nowhere;
     if (before != nowhere) {
       std::vector<int64_t> list;
       for (int lane = 1; lane < lanes_; ++lane) list.push_back(lane);

@@ -34,6 +34,8 @@ class PlacedLanes {
   // 0 or ends after the last position that is needed.
   const std::vector<int64_t>& starts() const { return starts_; }
   int width() const { return width_; }
+  // True if that is one vector, which is the first list as it is.
+  bool is_as_loaded() const;
 
   // Calls take(i, the vector of lists()[i]) in order, from the loaded (or already reduced) vectors.
   using Take = std::function<void(size_t, Value)>;

@@ -46,8 +46,18 @@ bool RollingOutputs::can_serve(const NestDim& rolled) {
 }
 
 size_t RollingOutputs::vectors(const NestDim& rolled, bool idempotent) {
-  const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
-  return window.held().size() + static_cast<size_t>(rolled.stride + window.combinations());
+  // Enumeration and lowering ask about the same window again and again.
+  thread_local struct {
+    int64_t kernel = 0, stride = 0;
+    bool idempotent = false;
+    size_t vectors = 0;
+  } last;
+  if (last.kernel != rolled.kernel || last.stride != rolled.stride || last.idempotent != idempotent) {
+    const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
+    last = {rolled.kernel, rolled.stride, idempotent,
+            window.held().size() + static_cast<size_t>(rolled.stride + window.combinations())};
+  }
+  return last.vectors;
 }
 
 int64_t RollingOutputs::newest(int64_t output) const {

@@ -8,11 +8,8 @@
 // Longer parts are made of two shorter ones (ir/schedules/parts.h), whichever way combines least.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "ir/program.h"
@@ -26,18 +23,18 @@ class RollingWindow {
     int64_t begin = 0, length = 1;
     bool operator==(const Part&) const = default;
     bool operator<(const Part& other) const {
-      return std::tie(begin, length) < std::tie(other.begin, other.length);
+      return begin < other.begin || (begin == other.begin && length < other.length);
     }
   };
   // One Value per part; no_value: no column of it lies in the image.
-  using Held = std::vector<Value>;
+  using Held = Values;
   using Combine = std::function<Value(Value earlier, Value later)>;
 
   // Dense windows: kernel > stride.
   RollingWindow(int64_t kernel, int64_t stride, bool idempotent);
 
-  const std::vector<Part>& held() const { return held_; }
-  int64_t combinations() const { return combinations_; }  // per output
+  const InlineList<Part, 16>& held() const { return held_; }
+  int64_t combinations() const { return static_cast<int64_t>(advance_.combined.size()); }  // per output
 
   // What the first output finds, made of its first kernel - stride columns.
   Held begin(const std::vector<Value>& columns, const Combine& combine) const;
@@ -46,15 +43,23 @@ class RollingWindow {
   Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
 
  private:
-  using Parts = std::map<Part, Value>;
+  // How parts are made of others, as numbers: those that are given come first, then the combined ones, each
+  // made of two before it.
+  struct Recipe {
+    struct Two {
+      uint32_t earlier, later;
+    };
+    InlineList<Two, 24> combined;
+    InlineList<uint32_t, 24> wanted;
+  };
+  class Cook;
   RollingWindow(int64_t kernel, int64_t stride, Split split);
   void find_held();
-  Value make(Parts& parts, Part part, const Combine& combine) const;
 
   int64_t kernel_, stride_;
   Split split_;
-  std::vector<Part> held_;
-  int64_t combinations_ = 0;
+  InlineList<Part, 16> held_;
+  Recipe advance_;  // what is held, then the new columns; wanted: the window, then what is held next
 };
 
 }  // namespace pooljit::ir

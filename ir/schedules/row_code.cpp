@@ -100,6 +100,7 @@ void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_gr
     const TileTaps taps = tile_taps(dim_, tile);
     const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
     const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
+    tap_plans_.reset();
     own_ = low_.chooses() ? low_.own_index(here, lanes) : no_value;
     if (schedule_.order == Order::rolling)
       roll(here, tile, taps, lanes);
@@ -205,11 +206,21 @@ std::vector<Value> RowCode::reduce_columns(const Cursor& at, const Tile& tile, c
   return vectors;
 }
 
+const RowCode::TapPlans& RowCode::tap_plans(const Tile& tile, const TileTaps& taps) {
+  if (tap_plans_) return *tap_plans_;
+  TapPlans& plans = tap_plans_.emplace();
+  const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
+  if (apart && rules_.holds_as_loaded(tile, taps))
+    plans.together.emplace(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
+  else
+    for (size_t tap = 0; tap < taps.lists.size(); ++tap) plans.apart.push_back(loads_.plan(tile, taps, tap));
+  return plans;
+}
+
 // Over the taps of dims [0, dims) and of the row.
 State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps, size_t dims) {
   const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
-  const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
-  const bool shared = apart && rules_.holds_as_loaded(tile, taps);
+  const TapPlans& plans = tap_plans(tile, taps);
   const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     State state = tile.border && states[0].empty() ? fresh[0] : states[0];
@@ -223,18 +234,18 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
     };
     const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, row.input, part); };
     const auto indices = [&](const RowPart& part) { return loads_.indices(tile, taps, row.indices, part); };
-    if (shared) {
-      const PlacedLanes plan(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
+    if (const std::optional<PlacedLanes>& together = plans.together) {
       const auto extract = [&](const TileLoads::Load& load, const PlacedLanes::Take& found) {
-        plan.extract(b_, TileLoads::all(plan.starts(), plan.width(), 0, taps.end, load), found);
+        together->extract(b_, TileLoads::all(together->starts(), together->width(), 0, taps.end, load),
+                          found);
       };
       Values columns(taps.lists.size(), no_value);
       if (low_.chooses()) extract(indices, [&](size_t tap, Value column) { columns[tap] = column; });
       extract(values, [&](size_t tap, Value column) { take(tap, column, columns[tap]); });
     } else {
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
-        const Value chosen = low_.chooses() ? loads_.tap(tile, taps, tap, indices) : no_value;
-        take(tap, loads_.tap(tile, taps, tap, values), chosen);
+        const Value chosen = low_.chooses() ? loads_.tap(plans.apart[tap], indices) : no_value;
+        take(tap, loads_.tap(plans.apart[tap], values), chosen);
       }
     }
     return Lowering::States{state};
@@ -247,9 +258,10 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
   at.windows.push_back(low_.usual_window(outer_));
   reducer_.plan(1, nest_.full_taps());
   const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
+  const TileLoads::Tap first = loads_.plan(tile, taps, 0);
   const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
     const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, tap.input, part); };
-    return Lowering::States{reducer_.accumulate(states[0], loads_.tap(tile, taps, 0, values), tap.offset)};
+    return Lowering::States{reducer_.accumulate(states[0], loads_.tap(first, values), tap.offset)};
   };
   return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
 }
@@ -260,7 +272,7 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
 // Offset of each lane's first tap inside the image.
 std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& taps) const {
   std::vector<int64_t> first = no_offsets(tile);
-  for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+  for (size_t lane = 0; nest_.indices && lane < taps.windows.size(); ++lane) {
     const Window window = dim_.window(tile.begin + static_cast<int64_t>(lane));
     if (window.taps == 0) continue;
     const int64_t skipped = (window.first - taps.windows[lane].first) / window.step;
@@ -273,9 +285,11 @@ Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, co
   Lanes lanes = Lanes::channels(tile.lanes);
   lanes.are_columns = true;
   std::vector<int64_t> empty = no_offsets(tile);
+  const bool are_whole = dim_.kind == DimKind::pool && !tile.border;
+  Window window;
   for (int64_t lane = 0; lane < tile.valid; ++lane) {
     const size_t i = static_cast<size_t>(lane);
-    const Window window = dim_.window(tile.begin + lane);
+    if (lane == 0 || !are_whole) window = dim_.window(tile.begin + lane);
     lanes.divisor_taps[i] = divisor_taps(nest_, window);
     empty[i] = window.taps == 0;
   }

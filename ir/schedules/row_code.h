@@ -61,7 +61,14 @@ class RowCode {
   Lowering low_;
   TileLoads loads_;
   const bool backward_;
-  Value own_ = no_value;  // backward of a maximum: the indices that the tile's lanes look for
+  // How the taps of a row are loaded one by one: from vectors that all of them share, or each from its own.
+  struct TapPlans {
+    std::optional<PlacedLanes> together;
+    std::vector<TileLoads::Tap> apart = {};
+  };
+  const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
+  std::optional<TapPlans> tap_plans_;  // of the present tile, if somebody asked
+  Value own_ = no_value;               // backward of a maximum: the indices that the tile's lanes look for
 };
 
 }  // namespace pooljit::ir

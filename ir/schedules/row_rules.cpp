@@ -94,7 +94,8 @@ bool RowRules::holds_as_loaded(const Tile& tile, const TileTaps& taps) const {
 bool RowRules::whole_tiles(Holds holds) const {
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles)
-      if (tile.lanes == schedule_.lanes && !(this->*holds)(tile, tile_taps(dim_, tile))) return false;
+      if (tile.lanes == schedule_.lanes && !(has_short_rows() && (this->*holds)(tile, tile_taps(dim_, tile))))
+        return false;
   return true;
 }
 

@@ -86,26 +86,32 @@ TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
   const int64_t lanes = dim.kind == DimKind::pool ? tile.lanes : tile.valid;
   int64_t most = 0;
   taps.origin = std::numeric_limits<int64_t>::max();
+  taps.windows.reserve(static_cast<size_t>(lanes));
   for (int64_t lane = 0; lane < lanes; ++lane) {
-    const Window window = dim.whole_window(tile.begin + lane);
+    const bool moves_on = lane > 0 && dim.kind == DimKind::pool && tile.begin + lane < dim.output;
+    Window window = moves_on ? taps.windows.back() : dim.whole_window(tile.begin + lane);
+    if (moves_on) window.first += dim.stride;
     taps.windows.push_back(window);
     most = std::max(most, window.taps);
     if (window.taps > 0) taps.origin = std::min(taps.origin, window.first);
   }
   if (most == 0) taps.origin = 0;
+  taps.lists.reserve(static_cast<size_t>(most));
+  taps.present.reserve(static_cast<size_t>(most));
   for (int64_t tap = 0; tap < most; ++tap) {
-    PlacedLanes::List list(static_cast<size_t>(tile.lanes), PlacedLanes::anything);
-    std::vector<int64_t> present(static_cast<size_t>(tile.lanes), 1);
+    PlacedLanes::List& list = taps.lists.emplace_back(static_cast<size_t>(tile.lanes), PlacedLanes::anything);
+    std::vector<int64_t> present;  // made where some lane lacks the tap
     for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
       const Window& window = taps.windows[lane];
-      present[lane] = tap < window.taps;
-      if (tap >= window.taps) continue;
+      if (tap >= window.taps) {
+        present.resize(static_cast<size_t>(tile.lanes), 1);
+        present[lane] = 0;
+        continue;
+      }
       list[lane] = window.first + tap * window.step - taps.origin;
       if (static_cast<int64_t>(lane) < tile.valid) taps.end = std::max(taps.end, list[lane] + 1);
     }
-    taps.lists.push_back(std::move(list));
-    const bool all = std::find(present.begin(), present.end(), 0) == present.end();
-    taps.present.push_back(all ? std::vector<int64_t>{} : std::move(present));
+    taps.present.push_back(std::move(present));
   }
   taps.windows.resize(static_cast<size_t>(tile.valid));
   return taps;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
-#include "ir/schedules/placed_lanes.h"
 #include "ir/schedules/row_reduction.h"
 
 namespace pooljit::ir {
@@ -19,7 +19,10 @@ bool TileLoads::any_lane(const Tile& tile, int64_t tap) const {
 // Which elements start .. start + width - 1 are wanted, 0/1 each: not those outside the image or behind the
 // end. Empty: all.
 std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const {
+  const int64_t first = taps.origin + part.start, last = first + part.width - 1;
+  if (part.start + part.width <= part.end && (!tile.border || (in_image(first) && in_image(last)))) return {};
   std::vector<int64_t> wanted;
+  wanted.reserve(static_cast<size_t>(part.width));
   for (int64_t position = part.start; position < part.start + part.width; ++position)
     wanted.push_back(position < part.end && (!tile.border || in_image(taps.origin + position)));
   if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) wanted.clear();
@@ -48,7 +51,7 @@ std::vector<Value> TileLoads::all(const std::vector<int64_t>& starts, int width,
   return vectors;
 }
 
-Value TileLoads::tap(const Tile& tile, const TileTaps& taps, size_t tap, const Load& load) {
+TileLoads::Tap TileLoads::plan(const Tile& tile, const TileTaps& taps, size_t tap) const {
   PlacedLanes::List list = taps.lists[tap];
   int64_t first = std::numeric_limits<int64_t>::max();
   for (const int64_t position : list)
@@ -59,10 +62,18 @@ Value TileLoads::tap(const Tile& tile, const TileTaps& taps, size_t tap, const L
     if (static_cast<int64_t>(lane) < tile.valid) end = std::max(end, list[lane] + 1);
     list[lane] -= first;
   }
-  const PlacedLanes plan({list}, shuffle_style(bytes(nest_.input.dtype)));
+  PlacedLanes lanes({std::move(list)}, shuffle_style(bytes(nest_.input.dtype)));
+  const bool is_as_loaded = lanes.is_as_loaded();
+  return {first, end, std::move(lanes), is_as_loaded};
+}
+
+Value TileLoads::tap(const Tap& planned, const Load& load) {
+  if (planned.is_as_loaded)
+    return load({planned.first + planned.lanes.starts()[0], planned.lanes.width(), planned.end});
   Value lanes = no_value;
-  plan.extract(b_, all(plan.starts(), plan.width(), first, end, load),
-               [&](size_t, Value value) { lanes = value; });
+  planned.lanes.extract(b_,
+                        all(planned.lanes.starts(), planned.lanes.width(), planned.first, planned.end, load),
+                        [&](size_t, Value value) { lanes = value; });
   return lanes;
 }
 

@@ -33,8 +33,14 @@ class TileLoads {
   using Load = std::function<Value(const RowPart&)>;
   static std::vector<Value> all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,
                                 const Load& load);
-  // One tap of each lane.
-  Value tap(const Tile& tile, const TileTaps& taps, size_t tap, const Load& load);
+  // One tap of each lane: which columns it takes, and its vector.
+  struct Tap {
+    int64_t first = 0, end = 0;
+    PlacedLanes lanes;
+    bool is_as_loaded = false;
+  };
+  Tap plan(const Tile& tile, const TileTaps& taps, size_t tap) const;
+  Value tap(const Tap& planned, const Load& load);
   // x in the lanes whose windows have that tap.
   Value where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise);
 
