@@ -188,9 +188,9 @@ std::vector<CLI::Option*> add_comparison(CLI::App& command, SessionArguments& se
   CLI::Option_group& group = *command.add_option_group("beside peers");
   return {
       group
-          .add_option(
-              "--peers", session.peers,
-              "Comma-separated: onednn, torch, xnnpack, a library's path, plain (the plain loop), all")
+          .add_option("--peers", session.peers,
+                      "Comma-separated: onednn, torch, xnnpack, a library's path, plain (the plain loop), "
+                      "all; or none")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->capture_default_str(),

@@ -105,6 +105,8 @@ TEST(BenchPeers, AllAreThoseOfTheFolders) {
   ASSERT_EQ(peers->absent.size(), 1U);
   EXPECT_EQ(peers->absent[0].engine, "broken");
   EXPECT_EQ(find_peers({"TOY"}, {folder.path()})->found.size(), 1U);
+  const auto none = find_peers({"none"}, {folder.path()});
+  EXPECT_TRUE(none && none->found.empty() && !none->has_plain_loop);
 }
 
 TEST(BenchPeers, FilesAppearWholeAndAreFoundUnwritableFirst) {

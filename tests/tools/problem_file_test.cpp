@@ -34,7 +34,8 @@ TEST(ProblemFile, NothingToDoIsAnError) {
 }
 
 TEST(ProblemFile, TheRepositorysFilesAreRead) {
-  for (const auto& [file, count] : {std::pair("networks.txt", 65), std::pair("benchdnn.txt", 234)}) {
+  for (const auto& [file, count] :
+       {std::pair("networks.txt", 65), std::pair("benchdnn.txt", 234), std::pair("pairs.txt", 20)}) {
     const auto problems = read_problems(std::string(POOLJIT_SOURCE_DIR "/bench/problems/") + file);
     ASSERT_TRUE(problems) << file;
     EXPECT_EQ(problems->size(), static_cast<size_t>(count)) << file;

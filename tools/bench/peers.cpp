@@ -100,6 +100,8 @@ ir::Result<PeerCall> Peer::prepare(const EngineLayer& layer, const BenchCase::Th
 ir::Result<Peers> find_peers(const std::vector<std::string>& names, const std::vector<std::string>& folders) {
   Peers peers;
   std::vector<Candidate> candidates;
+  const bool alone = names.size() == 1 && lower(names[0]) == "none";
+  if (alone) return peers;
   for (const std::string& name : names) {
     const bool is_all = lower(name) == "all";
     if (is_all || lower(name) == plain_loop_name) peers.has_plain_loop = true;
