@@ -4,8 +4,6 @@
 
 namespace pooljit::ir {
 
-bool can_be_halved(DType dtype) { return dtype == DType::bf16 || (!is_float(dtype) && bytes(dtype) <= 2); }
-
 DType halves_dtype(DType dtype) {
   switch (dtype) {
     case DType::bf16:

@@ -12,9 +12,8 @@ struct Halves {
 };
 
 // The numbers of the lanes of twice the width: bf16 as f32, integers as integers of the same sign. x has an
-// even number of lanes, of a type that can_be_halved().
+// even number of lanes, of bf16 or of integers of 8 or 16 bits.
 Halves widened_halves(Builder& builder, Value x);
-bool can_be_halved(DType dtype);
 // The type of the lanes of its halves.
 DType halves_dtype(DType dtype);
 
