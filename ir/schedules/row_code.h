@@ -64,7 +64,7 @@ class RowCode {
   // How the taps of a row are loaded one by one: from vectors that all of them share, or each from its own.
   struct TapPlans {
     std::optional<PlacedLanes> together;
-    std::vector<TileLoads::Tap> apart = {};
+    std::vector<TileLoads::Tap> apart;
   };
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
   std::optional<TapPlans> tap_plans_;  // of the present tile, if somebody asked
