@@ -60,7 +60,7 @@ bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& 
     case RegisterKind::word:
       return state.words[name.number].is_data;
     case RegisterKind::vector:
-      return state.vectors[name.number];
+      return (state.vectors[name.number] & lanes_of(name.bits)) != 0;
     case RegisterKind::mask:
       return state.masks[name.number];
     case RegisterKind::flags:
@@ -126,7 +126,7 @@ bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
       set_word(name, word, state);
       break;
     case RegisterKind::vector:
-      state.vectors[name.number] = state.lows[name.number] = word.is_data;
+      state.vectors[name.number] = word.is_data ? lanes_of(name.bits) : Lanes{0};
       break;
     case RegisterKind::mask:
       state.masks[name.number] = word.is_data;
@@ -158,9 +158,11 @@ Word Operands::source(const ZydisDecodedOperand& operand, const State& state) co
   }
 }
 
-bool Operands::low_depends_on_data(const ZydisDecodedOperand& operand, const State& state) const {
-  if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) return depends_on_data(operand, state);
-  return state.lows[name_of(operand.reg.value).number];
+Lanes Operands::data_lanes(const ZydisDecodedOperand& operand, const State& state) const {
+  const RegisterName name =
+      operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
+  if (name.kind == RegisterKind::vector) return state.vectors[name.number] & lanes_of(name.bits);
+  return depends_on_data(operand, state) ? lanes_of(512) : Lanes{0};
 }
 
 }  // namespace pooljit::jit

@@ -26,8 +26,8 @@ class Operands {
 
   bool is_output(size_t base) const;
   bool depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
-  // Of a vector: its low 64 bits.
-  bool low_depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
+  // Of a vector register; of any other operand all lanes or none.
+  Lanes data_lanes(const ZydisDecodedOperand& operand, const State& state) const;
   // The value of a source operand of word arithmetic.
   Word source(const ZydisDecodedOperand& operand, const State& state) const;
 

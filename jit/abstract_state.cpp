@@ -45,8 +45,7 @@ Word either(const Word& a, const Word& b) {
 bool State::join(const State& other) {
   const State before = *this;
   for (size_t i = 0; i < words.size(); ++i) words[i] = either(words[i], other.words[i]);
-  for (size_t i = 0; i < vectors.size(); ++i) vectors[i] = vectors[i] || other.vectors[i];
-  for (size_t i = 0; i < lows.size(); ++i) lows[i] = lows[i] || other.lows[i];
+  for (size_t i = 0; i < vectors.size(); ++i) vectors[i] |= other.vectors[i];
   for (size_t i = 0; i < masks.size(); ++i) masks[i] = masks[i] || other.masks[i];
   flags = flags || other.flags;
   // A slot that one of the two has not written is read by nobody; if it is, it is not known.

@@ -64,11 +64,15 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+// Bit i: lane i of a vector, of 32 bits each, depends on data.
+using Lanes = uint16_t;
+// All lanes of so many bits.
+constexpr Lanes lanes_of(int bits) { return static_cast<Lanes>((1U << (bits / 32)) - 1); }
+
 struct State {
-  std::array<Word, 16> words{};    // general registers
-  std::array<bool, 32> vectors{};  // whether they depend on data
-  std::array<bool, 32> lows{};     // whether their low 64 bits do
-  std::array<bool, 8> masks{};     // k0 to k7
+  std::array<Word, 16> words{};     // general registers
+  std::array<Lanes, 32> vectors{};  // xmm, ymm and zmm registers
+  std::array<bool, 8> masks{};      // k0 to k7
   bool flags = false;
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;

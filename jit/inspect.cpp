@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "jit/abstract_lanes.h"
 #include "jit/abstract_operands.h"
 #include "jit/abstract_state.h"
 #include "jit/machine_code.h"
@@ -88,9 +89,12 @@ class Inspector {
     if (category == ZYDIS_CATEGORY_COND_BR && state.flags)
       throw Refused{at_, "a branch that depends on data"};
     if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || is_branch(i)) return;
+    if (i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+        std::ranges::any_of(i.all(), is_written_vector))
+      throw Refused{at_, "an instruction of SSE, which keeps what lies above its result"};
     for (const ZydisDecodedOperand& operand : i.all())
       if (is_memory(operand)) check_address(i, operand, state);
-    if (moves_words(i, state) || moves_halves(i, state)) return;
+    if (moves_words(i, state) || moves_lanes(i, state)) return;
     generic(i, state);
   }
 
@@ -118,6 +122,11 @@ class Inspector {
     for (const ZydisDecodedOperand& mask : i.all())
       if (guards(i, mask) && operands_.depends_on_data(mask, state))
         throw Refused{at_, "a mask that depends on data guards memory"};
+  }
+
+  static bool is_written_vector(const ZydisDecodedOperand& operand) {
+    return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && writes(operand) &&
+           name_of(operand.reg.value).kind == RegisterKind::vector;
   }
 
   // Operands that say which lanes of memory an instruction touches.
@@ -193,22 +202,12 @@ class Inspector {
     return false;
   }
 
-  // A converted word goes to the low half of a vector, whose high half is whatever lay in another register;
-  // halves of two such are joined. LLVM makes divisors so, and the other register may hold data. False: it is
-  // neither.
-  bool moves_halves(const Instruction& i, State& state) const {
-    const auto& ops = i.operands;
-    const bool converts = i.info.mnemonic == ZYDIS_MNEMONIC_VCVTSI2SD;
-    const bool joins = i.info.mnemonic == ZYDIS_MNEMONIC_VUNPCKLPD && ops[0].size == 128;
-    if (!converts && !joins) return false;
-    const bool low =
-        converts ? operands_.depends_on_data(ops[2], state) : operands_.low_depends_on_data(ops[1], state);
-    const bool high =
-        converts ? operands_.depends_on_data(ops[1], state) : operands_.low_depends_on_data(ops[2], state);
-    if (converts ? low : low || high) return false;  // the data's own way
-    const size_t to = name_of(ops[0].reg.value).number;
-    state.lows[to] = low;
-    state.vectors[to] = low || high;
+  // False: no instruction that is known lane by lane.
+  bool moves_lanes(const Instruction& i, State& state) {
+    const auto result = result_lanes(i, operands_, state);
+    if (!result) return false;
+    if (result->touches) note(i, state);
+    state.vectors[name_of(i.operands[0].reg.value).number] = result->lanes;
     return true;
   }
 
@@ -271,11 +270,10 @@ class Inspector {
     else if (factors.size() == 3)
       factors.erase(factors.begin());
     if (factors.size() != 2) throw Refused{at_, "factors that are not known"};
-    const bool is_scalar = mnemonic.ends_with("sd") || mnemonic.ends_with("ss");
+    // Of vmulss and the like the lanes that are multiplied.
+    const Lanes multiplied = mnemonic.ends_with("ss") ? 0b1 : mnemonic.ends_with("sd") ? 0b11 : lanes_of(512);
     for (const ZydisDecodedOperand* factor : factors)
-      if (!(is_scalar ? operands_.low_depends_on_data(*factor, state)
-                      : operands_.depends_on_data(*factor, state)))
-        return;
+      if ((operands_.data_lanes(*factor, state) & multiplied) == 0) return;
     const bool is_square = !is_memory(*factors[0]) && !is_memory(*factors[1]) &&
                            factors[0]->reg.value == factors[1]->reg.value && mnemonic.substr(0, 4) != "vdiv";
     (is_square ? facts_.squares : facts_.products) = true;

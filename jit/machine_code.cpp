@@ -24,7 +24,9 @@ RegisterName name_of(ZydisRegister reg) {
     case ZYDIS_REGCLASS_GPR64:
       return {RegisterKind::word, number, 64};
     case ZYDIS_REGCLASS_XMM:
+      return {RegisterKind::vector, number, 128};
     case ZYDIS_REGCLASS_YMM:
+      return {RegisterKind::vector, number, 256};
     case ZYDIS_REGCLASS_ZMM:
       return {RegisterKind::vector, number, 512};
     case ZYDIS_REGCLASS_MASK:

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/error.h"
+#include "tools/written_aside.h"
 
 namespace pooljit::tools {
 
@@ -25,18 +25,12 @@ class OutputFiles {
   // The number of the file for write(). Errors: "file.create", "file.kind", "file.same".
   ir::Result<size_t> add(const std::string& path);
   // Appends. Errors: "file.write".
-  ir::Result<void> write(size_t file, std::span<const std::byte> bytes);
+  ir::Result<void> write(size_t file, std::span<const std::byte> bytes) { return files_[file].write(bytes); }
   // Errors: "file.write", "file.rename".
   ir::Result<void> commit();
 
  private:
-  struct Pending {
-    std::string target;  // with links resolved
-    std::string aside;
-    int fd = -1;
-    bool renamed = false;
-  };
-  std::vector<Pending> files_;
+  std::vector<WrittenAside> files_;
   bool committed_ = false;
 };
 

@@ -58,6 +58,45 @@ TEST(OutputFiles, ALinkIsFollowedAndPermissionsAreUsual) {
   EXPECT_EQ(info.st_mode & 0777u, 0666u & ~mask);
 }
 
+TEST(OutputFiles, TakeTheModeOfWhatTheyReplace) {
+  const TempFolder folder;
+  write_file(folder / "secret", "old");
+  ASSERT_EQ(chmod((folder / "secret").c_str(), 0600), 0);
+  OutputFiles files;
+  ASSERT_TRUE(files.add(folder / "secret"));
+  ASSERT_TRUE(files.commit());
+  struct stat info = {};
+  ASSERT_EQ(stat((folder / "secret").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0600u);
+}
+
+TEST(OutputFiles, ALinkToWhatIsNotThereYetStaysOne) {
+  const TempFolder folder;
+  std::filesystem::create_symlink("later", folder / "link");
+  OutputFiles files;
+  const auto y = files.add(folder / "link");
+  ASSERT_TRUE(y);
+  ASSERT_TRUE(files.write(*y, bytes_of("new")));
+  ASSERT_TRUE(files.commit());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "later"), "new");
+}
+
+TEST(OutputFiles, TwoAreWrittenSideBySide) {
+  const TempFolder folder;
+  {
+    OutputFiles first, second;
+    const auto a = first.add(folder / "y"), b = second.add(folder / "y");
+    ASSERT_TRUE(a && b);
+    ASSERT_TRUE(first.write(*a, bytes_of("first")));
+    ASSERT_TRUE(second.write(*b, bytes_of("second")));
+    ASSERT_TRUE(second.commit());
+    ASSERT_TRUE(first.commit());
+  }
+  EXPECT_EQ(read_file(folder / "y"), "first");
+  EXPECT_EQ(folder.names().size(), 1u);
+}
+
 // No test here depends on permissions, which root does not feel.
 TEST(OutputFiles, UnwritablePathsAreRefusedAtOnce) {
   const TempFolder folder;

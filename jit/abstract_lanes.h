@@ -1,0 +1,19 @@
+// Instructions that treat the lanes of a vector differently: what they do to some lanes says nothing of the
+// others. A divisor that LLVM converts from a count shares its register with whatever lay there before.
+#pragma once
+
+#include <optional>
+
+#include "jit/abstract_operands.h"
+
+namespace pooljit::jit {
+
+struct LaneResult {
+  Lanes lanes = 0;       // of the register that is written, those that depend on data
+  bool touches = false;  // it does more with data than to leave it in its lane
+};
+
+// nullopt: the instruction is none of those that are known lane by lane.
+std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& operands, const State& state);
+
+}  // namespace pooljit::jit
