@@ -227,10 +227,12 @@ class Prover {
   }
 
   void check_form(TermId id, const Place& place) {
-    if (!linear_) linear_.emplace(graph_, nest_.result_dtype(), may_be_open());
+    if (!linear_) linear_.emplace(graph_, written_, nest_.result_dtype(), may_be_open());
     const Form& form = linear_->read(id);
     const std::map<int64_t, Rational> wanted = weights(place);
-    for (const auto& [element, weight] : form.weights) {
+    for (const auto& [element, weight, part] : form.weights) {
+      if (part != Form::Part::whole)
+        throw Unreadable{fmt::format("a digit of the element at byte {} weighs by itself", element)};
       const auto right = wanted.find(element);
       const Rational should = right == wanted.end() ? Rational{} : right->second;
       if (weight != should)
@@ -252,11 +254,12 @@ class Prover {
   const Program& program_;
   const PoolNest& nest_;
   const PoolNest forward_ = nest_.is_backward() ? forward_of(nest_) : nest_;
-  const StoredValue stored_value_{graph_, nest_};
   const IndexRule rule_ = index_rule(nest_);
   int64_t batch_;
   TermGraph graph_;
   Terms terms_;
+  WrittenOut written_{program_, graph_};
+  const StoredValue stored_value_{graph_, written_, nest_};
   std::optional<Provenance> provenance_;
   std::optional<Linear> linear_;
   int64_t outputs_ = 0;

@@ -28,8 +28,8 @@ struct ProgramProof {
 };
 
 // Errors: "prove.program" names the output and what is wrong with it, or what cannot be read; "interp.*";
-// unsupported: "prove.unsupported" for what has no reading: other reductions, divisions of integers by
-// integers and some conversions (docs/proof.md).
+// unsupported: "prove.unsupported" for what has no reading: other reductions, indices where a stride of 0
+// repeats elements (docs/proof.md).
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
 
 // Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the

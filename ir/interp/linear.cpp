@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace pooljit::ir {
 namespace {
@@ -22,21 +23,48 @@ double float_value(DType dtype, int64_t bits) {
   }
 }
 
+constexpr Rational digit_base = {int64_t{1} << 32, 1};
+
+std::pair<int64_t, Form::Part> key(const Form::Weight& weight) { return {weight.element, weight.part}; }
+
+// Digits that weigh what they do in their number become it.
+void join_digits(std::vector<Form::Weight>& weights) {
+  for (size_t i = 0; i + 1 < weights.size(); ++i) {
+    const Form::Weight high = weights[i], low = weights[i + 1];
+    const bool is_number = high.element == low.element && high.part == Form::Part::high &&
+                           low.part == Form::Part::low && high.weight == digit_base * low.weight;
+    if (!is_number) continue;
+    weights.erase(weights.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool has_whole = i > 0 && weights[i - 1].element == low.element;
+    if (!has_whole) {
+      weights[i] = {low.element, low.weight};
+      continue;
+    }
+    weights[i - 1].weight = weights[i - 1].weight + low.weight;
+    weights.erase(weights.begin() + static_cast<std::ptrdiff_t>(i--));
+    if (weights[i].weight.numerator == 0) weights.erase(weights.begin() + static_cast<std::ptrdiff_t>(i--));
+  }
+}
+
 // a + factor * b.
 Form sum(const Form& a, const Form& b, const Rational& factor) {
   Form result;
   result.constant = a.constant + factor * b.constant;
   size_t i = 0, j = 0;
+  bool has_digits = false;
   while (i < a.weights.size() || j < b.weights.size()) {
     const bool takes_a =
-        i < a.weights.size() && (j == b.weights.size() || a.weights[i].element <= b.weights[j].element);
+        i < a.weights.size() && (j == b.weights.size() || key(a.weights[i]) <= key(b.weights[j]));
     const bool takes_b =
-        j < b.weights.size() && (i == a.weights.size() || b.weights[j].element <= a.weights[i].element);
-    Form::Weight weight{takes_a ? a.weights[i].element : b.weights[j].element, {}};
+        j < b.weights.size() && (i == a.weights.size() || key(b.weights[j]) <= key(a.weights[i]));
+    Form::Weight weight = takes_a ? a.weights[i] : b.weights[j];
+    weight.weight = {};
     if (takes_a) weight.weight = a.weights[i++].weight;
     if (takes_b) weight.weight = weight.weight + factor * b.weights[j++].weight;
     if (weight.weight.numerator != 0) result.weights.push_back(weight);
+    has_digits = has_digits || weight.part != Form::Part::whole;
   }
+  if (has_digits) join_digits(result.weights);
   return result;
 }
 
@@ -98,11 +126,11 @@ const Form& Linear::read_as(DType dtype, TermId id) {
   const bool is_widened = dtype == DType::f32 && graph_.high_half(id) != no_term;
   // What is clamped to be no less than 0 is the same number without a sign.
   const LaneTerm& term = graph_[id];
-  const bool is_positive = dtype == DType::u32 && term.dtype == DType::i32 &&
-                           term.kind == LaneTerm::Kind::op && term.op == Op::max &&
-                           std::any_of(term.args, term.args + 2, [&](TermId arg) {
-                             return graph_.is_constant(arg) && graph_[arg].imm == 0;
-                           });
+  const bool loses_sign =
+      (dtype == DType::u32 && term.dtype == DType::i32) || (dtype == DType::u64 && term.dtype == DType::i64);
+  const auto clamped_to = loses_sign ? written_.picked_from(id, Op::max, term.dtype) : std::nullopt;
+  const auto is_zero = [&](TermId arg) { return graph_.is_constant(arg) && graph_[arg].imm == 0; };
+  const bool is_positive = clamped_to && (is_zero(clamped_to->a) || is_zero(clamped_to->b));
   // What leaves its high bytes free is the same number with a sign.
   const bool is_small = dtype == DType::i32 && term.dtype == DType::u32 && graph_.used_bytes(id) < 4;
   if (graph_[id].dtype != dtype && !is_widened && !is_positive && !is_small)
@@ -131,15 +159,42 @@ Form Linear::make(TermId id) {
       return {{{term.imm, {1, 1}}}, {}};
     case LaneTerm::Kind::pack:
       if (const TermId half = graph_.high_half(id); half != no_term) return read_as(DType::bf16, half);
+      if (auto form = digit(id)) return *form;
       throw Unreadable{"an element that is put together from bytes of others", is_open_};
     default:
       return made_by(id);
   }
 }
 
+// A digit of an element.
+std::optional<Form> Linear::digit(TermId id) {
+  const TermId low = written_.with_low_digit(id);
+  const TermId whole = low != no_term ? low : written_.with_high_digit(id);
+  if (whole == no_term || graph_[whole].kind != LaneTerm::Kind::input || graph_[whole].buffer != 0)
+    return std::nullopt;
+  return Form{{{graph_[whole].imm, {1, 1}, low != no_term ? Form::Part::low : Form::Part::high}}, {}};
+}
+
+// What takes several instructions: conversions, quotients, digits.
+std::optional<Form> Linear::written_out(TermId id) {
+  const DType dtype = graph_[id].dtype;
+  if (dtype != DType::i64 && dtype != DType::f64 && dtype != DType::f32) return std::nullopt;
+  const DType from = dtype == DType::i64 ? DType::f64 : DType::i64;
+  if (const TermId x = written_.converted_from(id, from, dtype); x != no_term) return read_as(from, x);
+  if (dtype != DType::i64) return std::nullopt;
+  if (const auto found = written_.quotient(id))
+    return times(read_as(dtype, found->dividend), {1, found->divisor});
+  if (const auto found = written_.wide_quotient(id))
+    return times(sum(read_as(dtype, found->low), read_as(dtype, found->high), digit_base),
+                 {1, found->divisor});
+  return digit(id);
+}
+
 Form Linear::made_by(TermId id) {
   const LaneTerm& term = graph_[id];
   if (const TermId x = graph_.rounded_to_bf16(id); x != no_term) return read_as(DType::f32, x);
+  if (auto form = written_out(id)) return *form;
+  if (auto form = clamped(id)) return *form;
   switch (term.op) {
     case Op::add:
       return sum(read_as(term.dtype, term.args[0]), read_as(term.dtype, term.args[1]), {1, 1});
@@ -158,13 +213,9 @@ Form Linear::made_by(TermId id) {
       return read_as(term.source(), term.args[0]);
     case Op::select:
       return chosen(term);
-    case Op::min:
-    case Op::max:
-      return clamped(term);
     default:
       break;
   }
-  // Integers are divided in steps that have no reading.
   throw Unreadable{fmt::format("{} of input elements", info(term.op).text), is_open_};
 }
 
@@ -188,11 +239,15 @@ bool Linear::is_beyond_output(TermId bound, bool above) const {
 }
 
 // Clamping to the output's range, which the conversion to it would do.
-Form Linear::clamped(const LaneTerm& term) {
-  for (int i : {0, 1})
-    if (graph_.is_constant(term.args[i]) && is_beyond_output(term.args[i], term.op == Op::min))
-      return read_as(term.dtype, term.args[1 - i]);
-  throw Unreadable{fmt::format("{} of input elements", info(term.op).text), is_open_};
+std::optional<Form> Linear::clamped(TermId id) {
+  const DType dtype = graph_[id].dtype;
+  for (const Op op : {Op::min, Op::max}) {
+    const auto pair = written_.picked_from(id, op, dtype);
+    if (!pair) continue;
+    for (const auto& [bound, x] : {std::pair(pair->a, pair->b), std::pair(pair->b, pair->a)})
+      if (graph_.is_constant(bound) && is_beyond_output(bound, op == Op::min)) return read_as(dtype, x);
+  }
+  return std::nullopt;
 }
 
 // 0 for a NaN, or the end of the output's range for what lies beyond it, of the same number.

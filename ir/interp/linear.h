@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "ir/interp/terms.h"
+#include "ir/interp/written_out.h"
 
 namespace pooljit::ir {
 
@@ -28,12 +30,15 @@ Rational operator*(const Rational& a, const Rational& b);
 Rational operator/(const Rational& a, const Rational& b);
 
 struct Form {
+  // Of an int64 perhaps one digit of base 2^32. Where both weigh what they do in the number, it is whole.
+  enum class Part : uint8_t { whole, high, low };
   struct Weight {
     int64_t element;  // offset in bytes
     Rational weight;
+    Part part = Part::whole;
     bool operator==(const Weight&) const = default;
   };
-  std::vector<Weight> weights;  // by element, none of them 0
+  std::vector<Weight> weights;  // by element and part, none of them 0
   Rational constant;
   bool operator==(const Form&) const = default;
 };
@@ -42,8 +47,8 @@ class Linear {
  public:
   // output: the type whose range a result may be clamped to; is_open: a Program that cannot be read may well
   // be right.
-  Linear(const TermGraph& graph, DType output, bool is_open)
-      : graph_(graph), output_(output), is_open_(is_open) {}
+  Linear(const TermGraph& graph, WrittenOut& written, DType output, bool is_open)
+      : graph_(graph), written_(written), output_(output), is_open_(is_open) {}
   const Form& read(TermId id);  // throws Unreadable
 
  private:
@@ -51,14 +56,17 @@ class Linear {
   const Form& read_as(DType dtype, TermId id);
   Form make(TermId id);
   Form made_by(TermId id);
+  std::optional<Form> digit(TermId id);
+  std::optional<Form> written_out(TermId id);
   Form scaled(const LaneTerm& term, bool divides);
-  Form clamped(const LaneTerm& term);
+  std::optional<Form> clamped(TermId id);
   Form chosen(const LaneTerm& term);
   bool is_beyond_output(TermId bound, bool above) const;
   Rational constant(TermId id) const;
   Rational factor(TermId id) const;
 
   const TermGraph& graph_;
+  WrittenOut& written_;
   DType output_;
   bool is_open_;
   std::unordered_map<TermId, Form> forms_;

@@ -39,8 +39,7 @@ const LaneTerm* StoredValue::op(TermId id, Op op, DType dtype) const {
 TermId StoredValue::cvt(TermId id, DType to, DType from) const {
   if (id == no_term) return no_term;
   if (to == DType::bf16 && from == DType::f32) return graph_.rounded_to_bf16(id);
-  const LaneTerm* const term = op(id, Op::cvt, to);
-  if (term) return !term->saturate && term->source() == from ? term->args[0] : no_term;
+  if (const TermId x = written_.converted_from(id, from, to); x != no_term) return x;
   return from == DType::bf16 && to == DType::f32 ? graph_.high_half(id) : no_term;
 }
 
@@ -60,10 +59,9 @@ bool StoredValue::is_nan_test(TermId mask, TermId of) const {
 
 // x of op(x, value) or op(value, x), of integers.
 TermId StoredValue::with_constant(TermId id, Op op, DType dtype, int64_t value) const {
-  const LaneTerm* const term = this->op(id, op, dtype);
-  for (const int i : {0, 1})
-    if (term && is_integer(term->args[i], value)) return term->args[1 - i];
-  return no_term;
+  const auto pair = id == no_term ? std::nullopt : written_.picked_from(id, op, dtype);
+  if (pair && is_integer(pair->a, value)) return pair->b;
+  return pair && is_integer(pair->b, value) ? pair->a : no_term;
 }
 
 TermId StoredValue::converted_from(TermId id, DType from, DType to) const {
@@ -93,7 +91,8 @@ TermId StoredValue::integer_before(TermId id, DType from, DType to) const {
 TermId StoredValue::narrowed(TermId id, DType from, DType to) const {
   const LaneTerm* const term = op(id, Op::cvt, to);
   // What is not negative may be taken as unsigned.
-  if (term && term->saturate && term->source() == DType::u32 && from == DType::i32 && !is_signed_int(to))
+  const bool is_unsigned = term && is_signed_int(from) && term->source() == unsigned_of(from);
+  if (is_unsigned && term->saturate && !is_signed_int(to))
     return with_constant(term->args[0], Op::max, from, 0);
   if (!term || term->source() != from) return no_term;
   const TermId whole = term->args[0];

@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "ir/interp/terms.h"
+#include "ir/interp/written_out.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
 
 class StoredValue {
  public:
-  StoredValue(const TermGraph& graph, const PoolNest& nest)
-      : graph_(graph), nest_(nest), operands_(operand_views(nest)) {}
+  StoredValue(const TermGraph& graph, WrittenOut& written, const PoolNest& nest)
+      : graph_(graph), written_(written), nest_(nest), operands_(operand_views(nest)) {}
 
   // The result that went through the nest's steps to be stored at the place, in its result_dtype(). Where it
   // is a constant, what the steps make of it was perhaps computed already: then no_term, if that is what they
@@ -51,6 +52,7 @@ class StoredValue {
   void expect_nothing(TermId constant, double nothing, size_t steps, bool is_stored) const;
 
   const TermGraph& graph_;
+  WrittenOut& written_;
   const PoolNest& nest_;
   const std::vector<View> operands_;
 };

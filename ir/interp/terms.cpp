@@ -63,7 +63,7 @@ int TermGraph::find_used_bytes(const LaneTerm& term) const {
   const auto used = [&](int arg) { return std::min(width, used_bytes(term.args[arg])); };
   switch (term.op) {
     case Op::cvt:
-      return widens_by_zeros(term) ? used(0) : width;
+      return widens_by_zeros(term) || (keeps_low_bytes(term) && !term.saturate) ? used(0) : width;
     case Op::and_:
       return std::min(used(0), used(1));
     case Op::or_:
@@ -229,6 +229,11 @@ void Terms::copy(Value to, Value from) {
 void Terms::splat(Value to, int64_t index) {
   numbers_.splat(to, index);
   set_constant(to);
+}
+
+void Terms::bind(Value to, TermId id) {
+  if (graph_.is_constant(id)) return splat(to, graph_[id].imm);
+  std::fill_n(lanes(to), type(to).lanes, id);
 }
 
 const uint8_t* Terms::mask(Value value) const {

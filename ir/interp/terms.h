@@ -10,6 +10,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -48,7 +49,7 @@ constexpr int buffer_of(Param::Role role, int64_t number) {
   return role == Param::Role::input ? 0 : 1 + static_cast<int>(role) * 64 + static_cast<int>(number);
 }
 
-// Terms, each once: equal terms have equal ids.
+// Terms, each once: equal terms have equal ids. References to terms stay valid while others are added.
 class TermGraph {
  public:
   const LaneTerm& operator[](TermId id) const { return terms_[static_cast<size_t>(id)]; }
@@ -89,7 +90,7 @@ class TermGraph {
   };
   int find_used_bytes(const LaneTerm& term) const;
   bool is_not_negative(TermId id) const;
-  std::vector<LaneTerm> terms_;
+  std::deque<LaneTerm> terms_;
   std::vector<int> used_bytes_;  // by TermId
   std::unordered_map<LaneTerm, TermId, Hash> ids_;
   std::vector<std::vector<Byte>> packs_;
@@ -105,6 +106,9 @@ class Terms {
   void compute(const Inst& inst);
   void splat(Value to, int64_t index);
   const uint8_t* mask(Value value) const;
+  // All lanes of a vector are this term; a constant is one of integers.
+  void bind(Value to, TermId id);
+  TermId lane(Value value, int number) const { return lanes(value)[number]; }
   void load(Value to, const Access& access, const uint8_t* mask, Value pass);
   void store(Value from, const Access& access, const uint8_t* mask);
 

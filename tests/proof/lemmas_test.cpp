@@ -1,17 +1,26 @@
 // What the symbolic proof of Programs takes for known (ir/interp/): that integer keys have the order of
-// floats, that conversions written in several operations are conversions. Here they are computed as the
-// Program would, for every number where there are few enough, else for those at which they could fail.
+// floats, that conversions and quotients written in several operations are what they are read as. Here they
+// are computed as the Program would, for every number where there are few enough, else for those at which
+// they could fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <random>
+#include <stdexcept>
 #include <vector>
 
+#include "ir/builder.h"
 #include "ir/half.h"
+#include "ir/interp/interpret.h"
+#include "ir/passes/pipeline.h"
+#include "ir/reductions/quotient.h"
 #include "ir/reference_epilogue.h"
+#include "ir/text.h"
 
 namespace pooljit::ir {
 namespace {
@@ -144,6 +153,187 @@ TEST(Lemmas, FloatsAreClampedAndRounded) {
     expect_rounded<int16_t>(x);
     expect_rounded<int32_t>(x);
     expect_rounded<int64_t>(x);
+  }
+}
+
+// --- ir/interp/written_out.h: what lowering and passes write, as it is, in the interpreter
+
+__extension__ using Int128 = __int128;
+using Words = std::vector<int64_t>;  // the bits of int64 or float64
+using Body = std::function<Value(Builder&, const std::vector<Value>&)>;
+
+// body() of each row of the operands, as passes leave it for an instruction set.
+Words computed(Isa isa, DType from, const std::vector<Words>& operands, const Body& body) {
+  Builder b("lemma", isa);
+  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+  const int lanes = info(isa).vector_bytes / 8;
+  const auto rows = std::ssize(operands[0]), vectors = (rows + lanes - 1) / lanes;
+  const int64_t plane = vectors * lanes * 8;
+  b.add_task("rows", vectors);
+  const Value row = b.begin_loop(b.param(Param::Role::count, 0)).iv;
+  std::vector<Value> loaded;
+  for (size_t i = 0; i < operands.size(); ++i)
+    loaded.push_back(
+        b.load(Type::vec(from, lanes), {in, {{row, int64_t{lanes} * 8}}, static_cast<int64_t>(i) * plane}));
+  b.store({out, {{row, int64_t{lanes} * 8}}, 0}, body(b, loaded));
+  b.end_loop();
+  b.ret();
+  const auto program = legalize(b.finish());
+  if (!program) throw std::runtime_error(to_string(program.error()));
+  Words input, output(static_cast<size_t>(vectors * lanes));
+  for (const Words& operand : operands) {
+    input.insert(input.end(), operand.begin(), operand.end());
+    input.resize(input.size() + output.size() - operand.size(), 1);  // lanes that nobody looks at
+  }
+  std::vector<uint64_t> arguments;
+  for (const Param& param : program->params)
+    arguments.push_back(param.role == Param::Role::input    ? reinterpret_cast<uintptr_t>(input.data())
+                        : param.role == Param::Role::output ? reinterpret_cast<uintptr_t>(output.data())
+                        : param.role == Param::Role::count  ? static_cast<uint64_t>(vectors)
+                                                            : 0);
+  const auto bytes_in = std::ssize(input) * 8, bytes_out = std::ssize(output) * 8;
+  if (const auto done = interpret(*program, arguments, {{bytes_in}, {bytes_out}, {}}); !done)
+    throw std::runtime_error(to_string(done.error()));
+  output.resize(static_cast<size_t>(rows));
+  return output;
+}
+
+// Either side of every power of two, of its halves and quarters, of both signs; and some in between.
+Words wide_integers() {
+  std::mt19937_64 random(1);
+  Words all = {0};
+  for (int bit = 0; bit < 63; ++bit)
+    for (const int64_t by : {-3, -2, -1, 0, 1, 2, 3})
+      for (const int64_t half : {int64_t{0}, int64_t{1} << bit >> 1, int64_t{1} << bit >> 2})
+        for (const int64_t sign : {1, -1}) all.push_back(sign * ((int64_t{1} << bit) + half + by));
+  for (const int64_t last : {INT64_MAX, INT64_MIN})
+    for (int64_t by = 0; by < 2000; by += 1 + by / 20) all.push_back(last < 0 ? last + by : last - by);
+  for (int i = 0; i < 20000; ++i) all.push_back(static_cast<int64_t>(random()) >> random() % 63);
+  return all;
+}
+
+const std::vector<Isa> isas = {Isa::avx2, Isa::avx512};
+
+TEST(Lemmas, Int64BecomesTheNearestFloat) {
+  const Words all = wide_integers();
+  for (const Isa isa : isas) {
+    const Words doubles = computed(isa, DType::i64, {all}, [](Builder& b, const std::vector<Value>& x) {
+      return b.cvt(DType::f64, x[0]);
+    });
+    // Widened again, exactly, so that all words are of 8 bytes.
+    const Words floats = computed(isa, DType::i64, {all}, [](Builder& b, const std::vector<Value>& x) {
+      return b.cvt(DType::f64, b.cvt(DType::f32, x[0]));
+    });
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<double>(doubles[i]), static_cast<double>(all[i])) << all[i];
+      EXPECT_EQ(std::bit_cast<double>(floats[i]), static_cast<double>(static_cast<float>(all[i]))) << all[i];
+    }
+  }
+}
+
+TEST(Lemmas, DoublesBecomeTheNearestInt64) {
+  Words all;
+  for (const int64_t number : wide_integers())
+    for (const double fraction : {0.0, 0.25, 0.5, 0.75}) {
+      const double x = static_cast<double>(number) + fraction;
+      for (const double near : {x, std::nextafter(x, -HUGE_VAL), std::nextafter(x, HUGE_VAL), x * 0x1p-12})
+        if (std::abs(near) < 0x1p63) all.push_back(std::bit_cast<int64_t>(near));
+    }
+  all.push_back(std::bit_cast<int64_t>(-0x1p63));
+  for (const Isa isa : isas) {
+    const Words found = computed(isa, DType::f64, {all}, [](Builder& b, const std::vector<Value>& x) {
+      return b.cvt(DType::i64, x[0]);
+    });
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto x = std::bit_cast<double>(all[i]);
+      EXPECT_EQ(found[i], static_cast<int64_t>(std::nearbyint(x))) << std::hexfloat << x;
+    }
+  }
+}
+
+// To the nearest, ties to even.
+Int128 nearest_quotient(Int128 dividend, Int128 divisor) {
+  Int128 quotient = dividend / divisor, rest = dividend % divisor;
+  if (rest < 0) --quotient, rest += divisor;
+  const bool goes_up = 2 * rest > divisor || (2 * rest == divisor && quotient % 2 != 0);
+  return quotient + (goes_up ? 1 : 0);
+}
+
+// Small ones, and those about powers of two.
+Words divisors(int64_t most) {
+  Words all;
+  for (int64_t divisor = 1; divisor < 40; ++divisor) all.push_back(divisor);
+  for (int64_t power = 64; power > 0 && power <= most; power *= 2)
+    for (const int64_t divisor : {power - 1, power, power + 1, power + power / 3})
+      if (divisor <= most) all.push_back(divisor);
+  return all;
+}
+
+// About ties and whole multiples of the divisor, and anywhere.
+Words dividends(int64_t divisor, double most) {
+  std::mt19937_64 random(static_cast<uint64_t>(divisor));
+  Words all;
+  const auto add = [&](Int128 dividend) {
+    if (std::abs(static_cast<double>(dividend)) < most) all.push_back(static_cast<int64_t>(dividend));
+  };
+  for (int bits = 1; bits < 63; ++bits) {
+    const auto multiple = static_cast<int64_t>(random() >> (64 - bits));
+    for (const int64_t sign : {1, -1})
+      for (const int by : {-1, 0, 1}) {
+        add(sign * (Int128{multiple} * divisor + divisor / 2 + by));
+        add(sign * (Int128{multiple} * divisor + by));
+        add(sign * Int128{multiple});
+      }
+  }
+  return all;
+}
+
+TEST(Lemmas, QuotientsAreTheNearestIntegers) {
+  Words all, by;
+  for (const int64_t divisor : divisors((int64_t{1} << 62) - 1))
+    for (const int64_t dividend : dividends(divisor, 0x1p62)) all.push_back(dividend), by.push_back(divisor);
+  for (const Isa isa : isas) {
+    const Words found = computed(isa, DType::i64, {all, by}, [](Builder& b, const std::vector<Value>& x) {
+      return rounded_quotient(b, x[0], x[1]);
+    });
+    for (size_t i = 0; i < all.size(); ++i)
+      EXPECT_EQ(Int128{found[i]} == nearest_quotient(all[i], by[i]), true) << all[i] << " / " << by[i];
+  }
+}
+
+// Of sums in two digits, as they are accumulated: each digit by itself, so the low one may be large, and the
+// sum beyond int64.
+TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
+  Words high, low, by;
+  for (const int64_t divisor : divisors(int64_t{1} << 31))
+    for (const int64_t dividend : dividends(divisor, 0x1p62)) {
+      const auto add = [&](Int128 number, int64_t borrowed) {
+        high.push_back(static_cast<int64_t>(number >> 32) - borrowed);
+        low.push_back(static_cast<int64_t>(number & 0xffffffff) + (borrowed << 32));
+        by.push_back(divisor);
+      };
+      add(dividend, 0), add(dividend, 12345);
+      add(Int128{dividend} * divisor + divisor / 2, 0);  // a tie, or below one, perhaps beyond int64
+    }
+  const auto expect = [&](const Words& found, bool is_divided) {
+    for (size_t i = 0; i < high.size(); ++i) {
+      const Int128 sum = Int128{high[i]} * (Int128{1} << 32) + low[i];
+      const Int128 quotient = is_divided ? nearest_quotient(sum, by[i]) : sum;
+      const Int128 clamped = std::clamp<Int128>(quotient, INT64_MIN, INT64_MAX);
+      EXPECT_EQ(Int128{found[i]} == clamped, true) << high[i] << " * 2^32 + " << low[i] << " / " << by[i];
+    }
+  };
+  for (const Isa isa : isas) {
+    expect(computed(isa, DType::i64, {high, low, by},
+                    [](Builder& b, const std::vector<Value>& x) {
+                      return rounded_quotient(b, WideSum{x[0], x[1]}, x[2]);
+                    }),
+           true);
+    expect(computed(isa, DType::i64, {high, low, by},
+                    [](Builder& b, const std::vector<Value>& x) {
+                      return rounded_quotient(b, WideSum{x[0], x[1]}, no_value);
+                    }),
+           false);
   }
 }
 
