@@ -1,13 +1,11 @@
 #include "tools/tune_store.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -18,11 +16,6 @@ namespace pooljit::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-tl::unexpected<ir::Error> refused(const char* id, const char* what, const std::string& path) {
-  return tl::unexpected(ir::Error{ir::ErrorKind::system, id,
-                                  fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)), ""});
-}
 
 bool lock(const Descriptor& file) {
   while (::flock(file.number(), LOCK_EX) != 0)
@@ -56,9 +49,10 @@ ir::Result<void> under_lock(const std::string& path, const Work& work) {
   // Before the lock: what is no database gets none beside it.
   if (const auto known = load_entries(target); !known) return tl::unexpected(known.error());
   if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0 && errno != ENOENT && errno != ENOTDIR)
-    return refused("file.write", "write", target);
+    return ir::system_error("file.write", cannot("write", target));
   const Descriptor lock_file(target + ".lock", O_RDWR | O_CREAT);
-  if (!lock_file.is_open() || !lock(lock_file)) return refused("file.create", "lock", target + ".lock");
+  if (!lock_file.is_open() || !lock(lock_file))
+    return ir::system_error("file.create", cannot("lock", target + ".lock"));
   auto aside = WrittenAside::create(target, WrittenAside::Name::one);
   if (!aside) return tl::unexpected(aside.error());
   auto database = load_entries(target);

@@ -14,11 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-tl::unexpected<ir::Error> failed(const char* id, const char* what, const std::string& target,
-                                 const char* hint = "") {
-  return ir::system_error(id, fmt::format("cannot {} {}: {}", what, target, std::strerror(errno)), hint);
-}
-
 // Those of another file. Who may not give files away keeps them.
 bool take_owner_and_mode(const Descriptor& file, const struct stat& other) {
   const bool is_given = ::fchown(file.number(), uid_t(-1), other.st_gid) == 0 &&
@@ -31,6 +26,10 @@ bool take_owner_and_mode(const Descriptor& file, const struct stat& other) {
 bool flush(const Descriptor& file) { return ::fsync(file.number()) == 0 || errno == EINVAL; }
 
 }  // namespace
+
+std::string cannot(const char* verb, const std::string& path) {
+  return fmt::format("cannot {} {}: {}", verb, path, std::strerror(errno));
+}
 
 std::string resolved(const std::string& path) {
   constexpr int most_links = 40;  // as many as the system follows
@@ -67,7 +66,8 @@ ir::Result<WrittenAside> WrittenAside::create(const std::string& target, Name na
     if (replaces && !take_owner_and_mode(made.file_, old)) break;
     return made;
   }
-  return failed("file.create", "write", target, "does the folder exist, and may you write there?");
+  return ir::system_error("file.create", cannot("write", target),
+                          "does the folder exist, and may you write there?");
 }
 
 WrittenAside::~WrittenAside() {
@@ -78,7 +78,7 @@ ir::Result<void> WrittenAside::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(file_.number(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return failed("file.write", "write", target_);
+    if (done < 0) return ir::system_error("file.write", cannot("write", target_));
     bytes = bytes.subspan(static_cast<size_t>(done));
   }
   return {};
@@ -86,12 +86,13 @@ ir::Result<void> WrittenAside::write(std::span<const std::byte> bytes) {
 
 ir::Result<void> WrittenAside::complete() {
   // A delayed error (a full or remote disk) shows here at the latest.
-  if (!flush(file_) || !file_.close()) return failed("file.write", "write", target_);
+  if (!flush(file_) || !file_.close()) return ir::system_error("file.write", cannot("write", target_));
   return {};
 }
 
 ir::Result<void> WrittenAside::put_in_place() {
-  if (::rename(path_.c_str(), target_.c_str()) != 0) return failed("file.rename", "replace", target_);
+  if (::rename(path_.c_str(), target_.c_str()) != 0)
+    return ir::system_error("file.rename", cannot("replace", target_));
   is_in_place_ = true;
   const Descriptor folder(fs::path(target_).parent_path().string(), O_RDONLY | O_DIRECTORY);
   if (folder.is_open()) (void)flush(folder);

@@ -18,6 +18,9 @@ namespace pooljit::tools {
 // The file behind links, also where it is not there yet, so that a rename replaces the file and not a link.
 std::string resolved(const std::string& path);
 
+// "cannot WRITE PATH: why", as errno says.
+std::string cannot(const char* verb, const std::string& path);
+
 // An open file; closed with the object, and a lock on it goes with it.
 class Descriptor {
  public:
