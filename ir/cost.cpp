@@ -71,6 +71,7 @@ OpClass class_of(const Inst& inst) {
     case Op::cvt:
       return OpClass::convert;
     case Op::select:
+    case Op::propagate:
       return OpClass::choose;
     case Op::loop:
       return OpClass::branch;

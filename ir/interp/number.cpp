@@ -197,6 +197,7 @@ void Numbers::compute(const Inst& inst) {
     case Op::max:
       return binary(inst);
     case Op::div:
+    case Op::propagate:
     case Op::fma:
     case Op::sqrt:
       return float_op(inst);
@@ -291,6 +292,8 @@ void Numbers::float_op(const Inst& inst) {
     for (int i = 0; i < t.lanes; ++i) {
       if (inst.op == Op::div)
         to[i] = a[i] / b[i];
+      else if (inst.op == Op::propagate)
+        to[i] = a[i] != a[i] ? a[i] : b[i];
       else
         to[i] = inst.op == Op::sqrt ? std::sqrt(a[i]) : std::fma(a[i], b[i], c[i]);
     }

@@ -333,6 +333,7 @@ void Terms::bitcast(const Inst& inst) {
 
 TermId Terms::op_lane(const Inst& inst, const LaneTerm& term) {
   if (inst.op == Op::select) return select_lane(term);
+  if (inst.op == Op::propagate) return propagate_lane(term);
   if (inst.op == Op::bitcast) return term.args[0];
   if (type(inst.results[0]).kind == Type::Kind::mask && inst.op != Op::cmp) return mask_lane(inst, term);
   if (inst.op == Op::and_ || inst.op == Op::or_ || inst.op == Op::shl || inst.op == Op::shr)
@@ -364,6 +365,18 @@ TermId Terms::mask_lane(const Inst& inst, const LaneTerm& term) {
 TermId Terms::select_lane(const LaneTerm& term) {
   if (graph_.is_constant(term.args[0])) return term.args[graph_[term.args[0]].imm != 0 ? 1 : 2];
   return term.args[1] == term.args[2] ? term.args[1] : graph_.add(term);
+}
+
+// As the choice that it is.
+TermId Terms::propagate_lane(const LaneTerm& term) {
+  const TermId x = term.args[0];
+  const TermId is_nan = graph_.add({.kind = LaneTerm::Kind::op,
+                                    .op = Op::cmp,
+                                    .dtype = term.dtype,
+                                    .pred = Predicate::un,
+                                    .args = {x, x, no_term}});
+  return select_lane(
+      {.kind = LaneTerm::Kind::op, .op = Op::select, .dtype = term.dtype, .args = {is_nan, x, term.args[1]}});
 }
 
 // What is left of a signed integer whose low bytes are shifted out, with its sign: a whole narrower one is

@@ -129,6 +129,7 @@ class Terms {
   TermId op_lane(const Inst& inst, const LaneTerm& term);
   TermId mask_lane(const Inst& inst, const LaneTerm& term);
   TermId select_lane(const LaneTerm& term);
+  TermId propagate_lane(const LaneTerm& term);
   TermId bytes_lane(const Inst& inst, const LaneTerm& term);
   TermId extended_lane(const LaneTerm& term, const std::vector<TermGraph::Byte>& left);
 

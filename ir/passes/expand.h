@@ -7,7 +7,7 @@
 
 namespace pooljit::ir {
 
-Value expand_binary(Builder& builder, Op op, Value a, Value b);  // add sub mul div min max and_ or_
+Value expand_binary(Builder& builder, Op op, Value a, Value b);  // add sub mul div min max propagate and_ or_
 Value expand_shift(Builder& builder, Op op, Value a, int64_t bits);
 Value expand_compare(Builder& builder, Predicate pred, Value a, Value b);
 Value expand_convert(Builder& builder, DType to, Value a, bool saturate);  // not to bf16

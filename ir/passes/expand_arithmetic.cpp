@@ -121,6 +121,7 @@ Value expand_binary(Builder& b, Op op, Value x, Value y) {
   const Type type = b.type(x);
   if (type.kind == Type::Kind::mask || has_op(b.isa(), op, type.dtype)) return b.binary(op, x, y);
   if (op == Op::mul) return bytes(type.dtype) == 1 ? mul_bytes(b, x, y) : mul_qwords(b, x, y);
+  if (op == Op::propagate) return b.select(expand_compare(b, Predicate::un, x, x), x, y);
   POOLJIT_CHECK(op == Op::min || op == Op::max, info(op).text);
   const Predicate pred = op == Op::min ? Predicate::lt : Predicate::gt;
   return b.select(expand_compare(b, pred, x, y), x, y);

@@ -45,6 +45,7 @@ constexpr OpRow op_rows[] = {
     {Op::div, floats, both},
     {Op::sqrt, floats, both},
     {Op::fma, floats, both},
+    {Op::propagate, floats, avx512},
     {Op::min, bytes1 | bytes2 | bytes4 | floats, both},
     {Op::max, bytes1 | bytes2 | bytes4 | floats, both},
     {Op::min, bytes8, avx512},
@@ -150,6 +151,7 @@ std::optional<std::string> why_not_legal(const Program& program, const Inst& ins
     case Op::div:
     case Op::min:
     case Op::max:
+    case Op::propagate:
     case Op::fma:
     case Op::sqrt:
     case Op::and_:

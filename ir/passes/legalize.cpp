@@ -53,6 +53,7 @@ class Legalizer {
       case Op::mul:
       case Op::min:
       case Op::max:
+      case Op::propagate:
         return replace(inst, expand_binary(b_, inst.op, inst.args[0], inst.args[1]));
       case Op::shl:
       case Op::shr:

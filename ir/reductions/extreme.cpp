@@ -1,7 +1,7 @@
-// Where a NaN wins: with indices, for few taps, or where registers are short, each tap is looked at: x is
-// selected where it is NaN, which also makes the last NaN win. Else the looking is deferred: a mask gathers
-// where a NaN was seen, one comparison serves two taps (`un` is true if either is NaN), and the NaN is put in
-// at the end. A state is then one of
+// Where a NaN wins: with indices, for few taps, where registers are short, or where `propagate` is one
+// instruction, each tap is looked at: x is taken where it is NaN, which also makes the last NaN win. Else the
+// looking is deferred: a mask gathers where a NaN was seen, one comparison serves two taps (`un` is true if
+// either is NaN), and the NaN is put in at the end. A state is then one of
 //   {x}              one tap, not looked at
 //   {best, seen}     all taps looked at
 //   {best, seen, x}  x is in best, but not looked at
@@ -59,7 +59,8 @@ class ExtremeReducer final : public Reducer {
 
   void plan(size_t states, int64_t taps) override { deferred_ = keeps_masks(states, taps); }
   bool keeps_masks(size_t states, int64_t taps) const override {
-    return nan_wins() && !nest_.indices && states <= most_deferred && taps >= least_deferred_taps;
+    return nan_wins() && b_.isa() == Isa::avx2 && !nest_.indices && states <= most_deferred &&
+           taps >= least_deferred_taps;
   }
 
   State start(const std::vector<int64_t>& first_tap) override {
@@ -152,7 +153,7 @@ class ExtremeReducer final : public Reducer {
 
   Value better(Value x, Value best) {
     const Value found = b_.binary(better_, x, best);
-    return nan_wins() ? b_.select(b_.cmp(Predicate::un, x, x), x, found) : found;
+    return nan_wins() ? b_.binary(Op::propagate, x, found) : found;
   }
 
   State accumulate_indexed(const State& state, Value x, Value loaded, const TapOffset& tap) {

@@ -262,6 +262,8 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     case Op::min:
     case Op::max:
       return extremum(build, inst.op, result, args[0], args[1]);
+    case Op::propagate:
+      return select(build, {compare(build, ir::Predicate::un, from[0], args[0], args[0]), args[0], args[1]});
     case Op::fma:
       return build.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, {args[0], args[1], args[2]});
     case Op::sqrt:

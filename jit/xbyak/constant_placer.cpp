@@ -30,6 +30,8 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
       if (const auto constant = implied_constant(program, inst, live_.rules().form(inst)))
         add_use(i, RegisterMap::implied, map.pool_.add(*constant));
     }
+    if (inst.op == Op::propagate)
+      add_use(i, RegisterMap::implied, map.pool_.add(nan_responses(program.type(inst.results[0]))));
     for (int arg = 0; arg < static_cast<int>(inst.args.size()); ++arg) {
       const Value root = live_.root(inst.args[at(arg)]);
       if (map.constant_of_[at(root)] >= 0) add_use(i, arg, map.constant_of_[at(root)]);

@@ -113,6 +113,14 @@ std::optional<Constant> implied_constant(const Program& program, const Inst& shu
   }
 }
 
+// A digit of 4 bits per class, quiet and signalling NaNs the lowest. 1: the source; 0: what was there.
+Constant nan_responses(const Type& type) {
+  Constant constant = vector_constant(type.vector_bytes());
+  for (size_t at = 0; at < constant.size; at += static_cast<size_t>(ir::bytes(type.dtype)))
+    constant.bytes[at] = 0x11;
+  return constant;
+}
+
 int ConstantPool::add(const Constant& constant) {
   const auto same = std::find(constants_.begin(), constants_.end(), constant);
   if (same != constants_.end()) return static_cast<int>(same - constants_.begin());

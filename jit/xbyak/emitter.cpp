@@ -117,6 +117,8 @@ void Emitter::emit(const Inst& inst) {
       return compare(inst);
     case Op::select:
       return map_.liveness().is_merged(at_) ? void() : select(inst);
+    case Op::propagate:
+      return propagate(inst);
     case Op::fma:
       return fma(inst);
     case Op::sqrt:

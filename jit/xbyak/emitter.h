@@ -130,6 +130,7 @@ class Emitter {
   void load(const ir::Inst& inst);
   void store(const ir::Inst& inst);
   void three_operand(const ir::Inst& inst);
+  void propagate(const ir::Inst& inst);
   void fma(const ir::Inst& inst);
   void shift(const ir::Inst& inst);
   void sqrt(const ir::Inst& inst);

@@ -242,6 +242,14 @@ void Liveness::join_carried(int end) {
   }
 }
 
+// The result of `propagate` is written over its second operand. Where that lives on, the result stands apart.
+void Liveness::join_overwritten(int inst) {
+  const Inst& here = program_.insts[at(inst)];
+  const Value result = here.results[0], overwritten = here.args[1];
+  if (is_constant(overwritten) || !join(overwritten, result, /*same_bits=*/false))
+    ranges_[at(result)].begin = 2 * inst;
+}
+
 void Liveness::join_all() {
   leader_.resize(defined_.size());
   std::iota(leader_.begin(), leader_.end(), 0);
@@ -249,6 +257,8 @@ void Liveness::join_all() {
   for (size_t value = 0; value < program_.types.size(); ++value)
     if (root_[value] != static_cast<Value>(value) && !is_constant(root_[value]))
       join(root_[value], static_cast<Value>(value), /*same_bits=*/true);
+  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i)
+    if (program_.insts[at(i)].op == Op::propagate) join_overwritten(i);
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i)
     if (program_.insts[at(i)].op == Op::end) join_carried(i);
   for (size_t i = loops_.size(); i-- > 0;) {

@@ -72,6 +72,7 @@ class Liveness {
   void extend(ir::Value value, int point);
   void join_all();
   void join_carried(int end);
+  void join_overwritten(int inst);
   int find_web(ir::Value value) const;
   bool join(ir::Value a, ir::Value b, bool same_bits);
   void make_webs();

@@ -128,6 +128,7 @@ Take OperandRules::take_constant(const Inst& inst, size_t arg) const {
 }
 
 Take OperandRules::take_implied_constant(const Inst& inst) const {
+  if (inst.op == Op::propagate) return Take::memory;
   switch (form(inst).move) {
     case Move::bytes_in_lane:
       return Take::memory;

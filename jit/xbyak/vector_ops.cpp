@@ -175,6 +175,17 @@ void Emitter::three_operand(const Inst& inst) {
   three_operand_of(inst.op, dtype)(a_, to, first.reg(), second);
 }
 
+// The result has the register of what stands where there is no NaN, or one that is neither operand's.
+void Emitter::propagate(const Inst& inst) {
+  const Xmm to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1);
+  const Source responses = implied_source(type(inst.results[0]).vector_bytes());
+  if (to.getIdx() != y.getIdx()) a_.vmovaps(to, y);
+  if (type(inst.results[0]).dtype == DType::f64)
+    a_.vfixupimmpd(to, x, responses, 0);
+  else
+    a_.vfixupimmps(to, x, responses, 0);
+}
+
 // to = a * b + c, with `to` as the operand whose register it has.
 void Emitter::fma(const Inst& inst) {
   const Xmm to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1),

@@ -26,8 +26,8 @@ inline std::vector<Case> arithmetic_cases(Isa isa, DType dtype) {
     Builder& b = bundle.builder();
     const Value x = bundle.operand(type), y = bundle.operand(type), z = bundle.operand(type);
     const bool floating = ir::is_float(dtype);
-    for (Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max, Op::and_, Op::or_}) {
-      if (op == Op::div && !floating) continue;
+    for (Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max, Op::propagate, Op::and_, Op::or_}) {
+      if ((op == Op::div || op == Op::propagate) && !floating) continue;
       const bool computes = op == Op::add || op == Op::sub || op == Op::mul || op == Op::div;
       bundle.result(std::string(ir::info(op).text), b.binary(op, x, y), floating && computes);
       bundle.result(std::string(ir::info(op).text) + " same", b.binary(op, x, x), floating && computes);
