@@ -223,7 +223,8 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
   const TapPlans& plans = tap_plans(tile, taps);
   const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
-    State state = tile.border && states[0].empty() ? fresh[0] : states[0];
+    // A lane that has no first tap has the identity in its place, but no index.
+    State state = tile.border && nest_.indices && states[0].empty() ? fresh[0] : states[0];
     const auto take = [&](size_t tap, Value x, Value indices) {
       if (tile.border && !loads_.any_lane(tile, static_cast<int64_t>(tap))) return;
       TapOffset here = row.offset;
@@ -248,7 +249,7 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
         take(tap, loads_.tap(plans.apart[tap], values), chosen);
       }
     }
-    return Lowering::States{state};
+    return Lowering::States{state.empty() ? fresh[0] : state};
   };
   return low_.reduce(at, dims, fresh, leaf, unroll_limit())[0];
 }
