@@ -103,13 +103,15 @@ TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
     std::vector<int64_t> present;  // made where some lane lacks the tap
     for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
       const Window& window = taps.windows[lane];
+      const bool counts = static_cast<int64_t>(lane) < tile.valid;
       if (tap >= window.taps) {
+        if (!counts) continue;
         present.resize(static_cast<size_t>(tile.lanes), 1);
         present[lane] = 0;
         continue;
       }
       list[lane] = window.first + tap * window.step - taps.origin;
-      if (static_cast<int64_t>(lane) < tile.valid) taps.end = std::max(taps.end, list[lane] + 1);
+      if (counts) taps.end = std::max(taps.end, list[lane] + 1);
     }
     taps.present.push_back(std::move(present));
   }
