@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "ir/passes/legal.h"
 #include "ir/schedules/row_reduction.h"
 
 namespace pooljit::ir {
@@ -36,7 +37,12 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
   if (lanes.empty()) return b_.load(type, address);
   const Value identity = b_.vconst_splat(type, reducer_.identity());
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
-  return b_.load(type, address, b_.vmask(type.mask_of(), lanes), identity);
+  // What is not wanted behind the end may be anything, and zeros are for nothing.
+  bool is_outside = false;
+  for (size_t lane = 0; lane < lanes.size(); ++lane)
+    is_outside = is_outside || (lanes[lane] == 0 && part.start + static_cast<int64_t>(lane) < part.end);
+  const Value pass = is_outside ? identity : b_.vconst_splat(type, 0);
+  return b_.load(type, address, b_.vmask(type.mask_of(), lanes), pass);
 }
 
 Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {
@@ -62,14 +68,18 @@ TileLoads::Tap TileLoads::plan(const Tile& tile, const TileTaps& taps, size_t ta
     if (static_cast<int64_t>(lane) < tile.valid) end = std::max(end, list[lane] + 1);
     list[lane] -= first;
   }
+  // Neighbours that end before their vector does are one load, masked.
+  bool is_row = has_masked_access(b_.isa(), nest_.input.dtype);
+  for (size_t lane = 0; lane < list.size(); ++lane)
+    is_row = is_row && (list[lane] == PlacedLanes::anything || list[lane] == static_cast<int64_t>(lane));
   PlacedLanes lanes({std::move(list)}, shuffle_style(bytes(nest_.input.dtype)));
-  const bool is_as_loaded = lanes.is_as_loaded();
+  const bool is_as_loaded = is_row || lanes.is_as_loaded();
   return {first, end, std::move(lanes), is_as_loaded};
 }
 
 Value TileLoads::tap(const Tap& planned, const Load& load) {
   if (planned.is_as_loaded)
-    return load({planned.first + planned.lanes.starts()[0], planned.lanes.width(), planned.end});
+    return load({planned.first, static_cast<int>(planned.lanes.lists()[0].size()), planned.end});
   Value lanes = no_value;
   planned.lanes.extract(b_,
                         all(planned.lanes.starts(), planned.lanes.width(), planned.first, planned.end, load),
