@@ -90,8 +90,7 @@ TEST(Verify, KernelsWithEpiloguesAreProved) {
            "max_pool1d(float64[1,3,20]:nwc, kernel_size=3, output_strides=[200,2,9], epilogue=[add(int8)])",
            "min_pool1d(float32[1,3,20], kernel_size=3, epilogue=[scale(-1,0), relu])",
            "avg_pool2d(float32[2,5,6,20], kernel_size=3, stride=2, padding=1, epilogue=[scale_channel,relu])",
-           "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], count_include_pad=False, "
-           "epilogue=[scale_channel, requantize(2,10)])",
+           "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], epilogue=[scale_channel, requantize(2,10)])",
            "avg_pool2d(int8[1,3,14,14], kernel_size=7, epilogue=[relu, requantize(0.25,-5)])",
            "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, output_scale=2, "
            "epilogue=[relu])",
