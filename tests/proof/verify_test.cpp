@@ -92,8 +92,7 @@ TEST(Verify, KernelsWithEpiloguesAreProved) {
            "avg_pool2d(float32[2,5,6,20], kernel_size=3, stride=2, padding=1, epilogue=[scale_channel,relu])",
            "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], epilogue=[scale_channel, requantize(2,10)])",
            "avg_pool2d(int8[1,3,14,14], kernel_size=7, epilogue=[relu, requantize(0.25,-5)])",
-           "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, output_scale=2, "
-           "epilogue=[relu])",
+           "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, epilogue=[relu])",
            "adaptive_avg_pool2d(bfloat16[1,3,20,20], output_size=1, epilogue=[add_channel, relu])",
            "sum_pool2d(int32[1,3,6,9], kernel_size=3, stride=2, padding=1, epilogue=[clamp(-100,1000000)])",
            "lp_pool2d(float32[1,3,6,9], kernel_size=3, norm_type=1, epilogue=[scale(0.1,2)])",
