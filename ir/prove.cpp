@@ -227,7 +227,7 @@ class Prover {
   }
 
   void check_form(TermId id, const Place& place) {
-    if (!linear_) linear_.emplace(graph_, written_, nest_.result_dtype(), may_be_open());
+    if (!linear_) linear_.emplace(graph_, written_, nest_.input.dtype, nest_.result_dtype(), may_be_open());
     const Form& form = linear_->read(id);
     const std::map<int64_t, Rational> wanted = weights(place);
     for (const auto& [element, weight, part] : form.weights) {

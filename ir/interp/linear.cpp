@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/reductions/stored.h"
+
 namespace pooljit::ir {
 namespace {
 
@@ -162,7 +164,7 @@ Form Linear::make(TermId id) {
       if (auto form = digit(id)) return *form;
       throw Unreadable{"an element that is put together from bytes of others", is_open_};
     default:
-      return made_by(id);
+      return computed(id);
   }
 }
 
@@ -182,12 +184,61 @@ std::optional<Form> Linear::written_out(TermId id) {
   const DType from = dtype == DType::i64 ? DType::f64 : DType::i64;
   if (const TermId x = written_.converted_from(id, from, dtype); x != no_term) return read_as(from, x);
   if (dtype != DType::i64) return std::nullopt;
-  if (const auto found = written_.quotient(id))
-    return times(read_as(dtype, found->dividend), {1, found->divisor});
-  if (const auto found = written_.wide_quotient(id))
-    return times(sum(read_as(dtype, found->low), read_as(dtype, found->high), digit_base),
-                 {1, found->divisor});
+  if (const auto found = written_.quotient(id)) {
+    const Form& dividend = read_as(dtype, found->dividend);
+    expect_below(dividend, 0x1p62L);
+    return times(dividend, {1, found->divisor});
+  }
+  if (const auto found = written_.wide_quotient(id)) {
+    const Form &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
+    expect_below(high, 0x1p62L);
+    expect_below(low, 0x1p62L);
+    if (found->divisor > int64_t{1} << 31) throw Unreadable{"a divisor beyond 2^31 of a sum in digits"};
+    return times(sum(low, high, digit_base), {1, found->divisor});
+  }
   return digit(id);
+}
+
+Linear::Range Linear::range(const Form& form) const {
+  const auto value = [](const Rational& number) {
+    return static_cast<long double>(number.numerator) / static_cast<long double>(number.denominator);
+  };
+  const auto of_part = [&](Form::Part part) {
+    if (part == Form::Part::low) return Range{0, 0x1p32L - 1};
+    if (part == Form::Part::high) return Range{-0x1p31L, 0x1p31L - 1};
+    const IntegerRange all = integer_range(input_);
+    return Range{static_cast<long double>(all.least), static_cast<long double>(all.most)};
+  };
+  Range result = {value(form.constant), value(form.constant)};
+  for (const Form::Weight& one : form.weights) {
+    const Range part = of_part(one.part);
+    const long double weight = value(one.weight), a = weight * part.low, b = weight * part.high;
+    result.low += std::min(a, b);
+    result.high += std::max(a, b);
+  }
+  return result;
+}
+
+void Linear::expect_below(const Form& form, long double most) const {
+  const Range found = range(form);
+  if (found.low <= -most || found.high >= most)
+    throw Unreadable{"a dividend that is too large for its division"};
+}
+
+// Elements of floats are far from overflowing integers that they were never converted to.
+Form Linear::computed(TermId id) {
+  Form form = made_by(id);
+  const LaneTerm& term = graph_[id];
+  const bool may_overflow =
+      term.op == Op::add || term.op == Op::sub || term.op == Op::mul || term.op == Op::shl;
+  if (!may_overflow || is_float(term.dtype) || is_float(input_)) return form;
+  const IntegerRange fits = integer_range(term.dtype);
+  const Range found = range(form);
+  if (found.low < static_cast<long double>(fits.least) || found.high > static_cast<long double>(fits.most))
+    throw Unreadable{fmt::format("{} of {} may overflow: from {} to {}", info(term.op).text,
+                                 info(term.dtype).text, static_cast<double>(found.low),
+                                 static_cast<double>(found.high))};
+  return form;
 }
 
 Form Linear::made_by(TermId id) {

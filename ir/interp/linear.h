@@ -1,5 +1,6 @@
 // Linear: terms read as sums of input elements with rational weights, in exact arithmetic. What a Program
-// rounds is ignored here: the reading proves which elements weigh how much, not how the sum is rounded.
+// rounds is ignored here: the reading proves which elements weigh how much, not how the sum is rounded. That
+// no sum or product of integers overflows, whatever the elements are, is a part of it.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,10 @@ struct Form {
 
 class Linear {
  public:
-  // output: the type whose range a result may be clamped to; is_open: a Program that cannot be read may well
-  // be right.
-  Linear(const TermGraph& graph, WrittenOut& written, DType output, bool is_open)
-      : graph_(graph), written_(written), output_(output), is_open_(is_open) {}
+  // input: the elements' type; output: the type whose range a result may be clamped to; is_open: a Program
+  // that cannot be read may well be right.
+  Linear(const TermGraph& graph, WrittenOut& written, DType input, DType output, bool is_open)
+      : graph_(graph), written_(written), input_(input), output_(output), is_open_(is_open) {}
   const Form& read(TermId id);  // throws Unreadable
 
  private:
@@ -56,6 +57,13 @@ class Linear {
   const Form& read_as(DType dtype, TermId id);
   Form make(TermId id);
   Form made_by(TermId id);
+  Form computed(TermId id);
+  // Of what a form may be.
+  struct Range {
+    long double low, high;
+  };
+  Range range(const Form& form) const;
+  void expect_below(const Form& form, long double most) const;
   std::optional<Form> digit(TermId id);
   std::optional<Form> written_out(TermId id);
   Form scaled(const LaneTerm& term, bool divides);
@@ -67,7 +75,7 @@ class Linear {
 
   const TermGraph& graph_;
   WrittenOut& written_;
-  DType output_;
+  DType input_, output_;
   bool is_open_;
   std::unordered_map<TermId, Form> forms_;
 };

@@ -104,6 +104,7 @@ const char* const quantized =
     "quantized_avg_pool1d(quint8[1,1,40], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)";
 
 const char* const even_and_odd = "avg_pool1d(bfloat16[1,4,6]:nhwc, kernel_size=2)";
+const char* const whole_sum = "sum_pool1d(int16[1,1,40], kernel_size=3, output_dtype=int32)";
 const char* const bytes_by_halves = "avg_pool1d(int8[1,8,6]:nhwc, kernel_size=3)";
 
 // The first of this operation, if another one takes its place.
@@ -231,6 +232,14 @@ const Wrong wrongs[] = {
      },
      ""},
     {"odd bytes with a part of the even ones", bytes_by_halves, shift_by(ir::Op::shr, 8, 7), "shr"},
+    {"a sum that is moved out", whole_sum,
+     [](ir::Inst& inst) {
+       if (inst.op != ir::Op::add) return false;
+       inst.op = ir::Op::shl, inst.imm = 27;
+       inst.args.resize(1);
+       return true;
+     },
+     "may overflow"},
     {"another factor than a third", bytes_by_halves, change(0x3eaaaaab, 0x3eaaaaaa), "weighs"},
     {"another ratio", quantized, change(0x3fd0000000000000, 0x3fe0000000000000), "weighs"},
     {"another low digit", wide_average, change(0xffffffff, 0xfffffffe), ""},
@@ -269,6 +278,27 @@ TEST(ProgramProofOf, WhatIsWrongFails) {
     EXPECT_NE(ir::to_string(proof.error()).find(wrong.sentence), std::string::npos)
         << wrong.name << ": " << ir::to_string(proof.error());
   }
+}
+
+// Accumulators are as narrow as their windows let them be: at the most taps of each, and beyond.
+TEST(ProgramProofOf, SumsFitTheirAccumulators) {
+  const std::vector<int> of_bytes = {128, 129, 256, 257, 258, 513}, of_others = {257};
+  for (const std::string_view dtype : {"uint8", "int8", "int16", "int32", "int64"})
+    for (const int taps : dtype.ends_with("int8") ? of_bytes : of_others)
+      for (const std::string_view layout : {"nwc", "ncw"})
+        for (const std::string_view op : {"avg", "sum"}) {
+          const std::string spec =
+              fmt::format("{}_pool1d({}[1,8,{}]:{}, kernel_size={})", op, dtype, taps, layout, taps);
+          const ir::PoolNest nest = make_nest(*frontend::parse_spec(spec));
+          for (const ir::IsaInfo& isa : ir::isa_table)
+            for (const ir::Schedule& schedule : enumerate_schedules(nest, isa.isa)) {
+              const auto program = ir::lower(nest, schedule, isa.isa);
+              ASSERT_TRUE(program) << spec;
+              const auto proof = ir::prove(*program, nest);
+              EXPECT_TRUE(proof) << spec << " " << print(schedule) << " " << isa.text << "\n"
+                                 << (proof ? "" : ir::to_string(proof.error()));
+            }
+        }
 }
 
 // Of operators without a reading too: passes leave the same terms, a tap elsewhere does not.
