@@ -67,6 +67,7 @@ constexpr std::string_view every_op = R"(program "a \"name\" with \\" affine avx
   %44 = cvt %43 saturate : u8x16
   %45 = cvt %44 : i32x16
   %46 = bitcast %44 : u32x4
+  %47 = propagate %40, %39 : f32x16
   store [%1], %40
   store [%1 + %3*4], %41, %10 non_temporal
   ret
