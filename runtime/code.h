@@ -49,6 +49,7 @@ struct CodeInfo {
 struct MachineCode {
   const jit::CodeBlob* blob;
   std::span<const ir::Param> params;
+  const std::vector<std::vector<int64_t>>* tables;
 };
 
 class Code {

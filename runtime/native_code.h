@@ -20,7 +20,7 @@ class NativeCode final : public Code {
   // Keeps what the call needs of the Program: parameters and tables.
   NativeCode(CodeInfo info, const ir::Program& program, jit::CodeBlob blob);
   void run(const Call& call, const TaskRanges& ranges) const override;
-  std::optional<MachineCode> machine() const override { return MachineCode{&blob_, params_}; }
+  std::optional<MachineCode> machine() const override { return MachineCode{&blob_, params_, &tables_}; }
 
  private:
   void enter(const Call& call, const TaskRanges& ranges) const;

@@ -11,6 +11,7 @@
 #include "ir/float_format.h"
 #include "ir/prove.h"
 #include "runtime/guarded_buffer.h"
+#include "runtime/proof/bare_call.h"
 #include "runtime/proof/expected.h"
 #include "runtime/proof/step_probes.h"
 #include "runtime/proof/tensor.h"
@@ -33,8 +34,9 @@ bool allows(const ir::ErrorBound& bound, ir::DType dtype, double found) {
 
 class Prober {
  public:
-  Prober(const Code& code, int64_t batch)
+  Prober(const Code& code, const BareCall& bare, int64_t batch)
       : code_(code),
+        bare_(bare),
         nest_(code.info.nest),
         oracle_(nest_),
         batch_(batch),
@@ -154,7 +156,9 @@ class Prober {
     if (reads_indices()) indices_->scatter(indices, place.indices.data() + place.shift);
     const Grid grid(extents, cells == 1 ? 1 : int(std::min(tasks, most_cells)));
     const Call call = place.call(batch_, nest_.indices.has_value());
-    for (int64_t cell = grid.cells(); cell-- > 0;) code_.run(call, grid.ranges(cell));
+    // All bits set, or none: a mask that was not made lets everything through, or nothing.
+    const uint8_t registers = cells == 1 ? 0xff : 0;
+    for (int64_t cell = grid.cells(); cell-- > 0;) bare_.run(call, grid.ranges(cell), registers);
     ++report_.runs;
   }
 
@@ -234,6 +238,7 @@ class Prober {
   }
 
   const Code& code_;
+  const BareCall& bare_;
   const ir::PoolNest& nest_;
   const Oracle oracle_;
   int64_t batch_;
@@ -247,6 +252,10 @@ class Prober {
 
 }  // namespace
 
-ir::Result<ProbeReport> probe(const Code& code, int64_t batch) { return Prober(code, batch).run(); }
+ir::Result<ProbeReport> probe(const Code& code, int64_t batch) {
+  const auto bare = BareCall::make(code);
+  if (!bare) return tl::unexpected(bare.error());
+  return Prober(code, *bare, batch).run();
+}
 
 }  // namespace pooljit::runtime
