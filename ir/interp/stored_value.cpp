@@ -29,12 +29,6 @@ int64_t lane_of(T value) {
 
 }  // namespace
 
-const LaneTerm* StoredValue::op(TermId id, Op op, DType dtype) const {
-  if (id == no_term) return nullptr;
-  const LaneTerm& term = graph_[id];
-  return term.kind == LaneTerm::Kind::op && term.op == op && term.dtype == dtype ? &term : nullptr;
-}
-
 // A conversion of values; of bfloat16 also what passes write for it.
 TermId StoredValue::cvt(TermId id, DType to, DType from) const {
   if (id == no_term) return no_term;
@@ -89,7 +83,7 @@ TermId StoredValue::integer_before(TermId id, DType from, DType to) const {
 
 // To fewer bits, clamped: in one, or by a minimum and a maximum.
 TermId StoredValue::narrowed(TermId id, DType from, DType to) const {
-  const LaneTerm* const term = op(id, Op::cvt, to);
+  const LaneTerm* const term = graph_.op(id, Op::cvt, to);
   // What is not negative may be taken as unsigned.
   const bool is_unsigned = term && is_signed_int(from) && term->source() == unsigned_of(from);
   if (is_unsigned && term->saturate && !is_signed_int(to))
@@ -114,9 +108,9 @@ TermId StoredValue::rounded(TermId id, DType from, DType to) const {
   const bool has_most = bytes(to) < bytes(wide) || bytes(to) < 4;
   TermId whole = id, compared = no_term;
   if (!has_most) {
-    const LaneTerm* const choice = op(id, Op::select, to);
+    const LaneTerm* const choice = graph_.op(id, Op::select, to);
     if (!choice || !is_integer(choice->args[1], most)) return no_term;
-    const LaneTerm* const beyond = op(choice->args[0], Op::cmp, wide);
+    const LaneTerm* const beyond = graph_.op(choice->args[0], Op::cmp, wide);
     if (!beyond || beyond->pred != Predicate::ge || !is_number(beyond->args[1], wide, end)) return no_term;
     compared = beyond->args[0], whole = choice->args[2];
   } else if (bytes(to) < 4) {
@@ -124,13 +118,13 @@ TermId StoredValue::rounded(TermId id, DType from, DType to) const {
   }
   const TermId clamped = cvt(whole, bytes(to) < 4 ? DType::i32 : to, wide);
   const double highest = has_most ? end - 1 : end - std::ldexp(end, wide == DType::f32 ? -24 : -53);
-  const LaneTerm* const high = op(clamped, Op::min, wide);
+  const LaneTerm* const high = graph_.op(clamped, Op::min, wide);
   if (!high || !is_number(high->args[1], wide, highest)) return no_term;
-  const LaneTerm* const low = op(high->args[0], Op::max, wide);
+  const LaneTerm* const low = graph_.op(high->args[0], Op::max, wide);
   if (!low || !is_number(low->args[1], wide, static_cast<double>(least))) return no_term;
   TermId x = low->args[0];
   if (is_signed_int(to)) {
-    const LaneTerm* const known = op(x, Op::select, wide);
+    const LaneTerm* const known = graph_.op(x, Op::select, wide);
     if (!known || !is_number(known->args[1], wide, 0) || !is_nan_test(known->args[0], known->args[2]))
       return no_term;
     x = known->args[2];
@@ -152,7 +146,7 @@ bool StoredValue::is_operand(TermId id, size_t number, const Place& place) const
 }
 
 TermId StoredValue::beside_operand(TermId id, Op op, size_t number, const Place& place) const {
-  const LaneTerm* const term = this->op(id, op, nest_.result_dtype());
+  const LaneTerm* const term = graph_.op(id, op, nest_.result_dtype());
   for (const int i : {1, 0})
     if (term && is_operand(term->args[i], number, place)) return term->args[1 - i];
   return no_term;
@@ -160,7 +154,7 @@ TermId StoredValue::beside_operand(TermId id, Op op, size_t number, const Place&
 
 TermId StoredValue::beside_number(TermId id, Op op, double number) const {
   const DType dtype = nest_.result_dtype();
-  const LaneTerm* const term = this->op(id, op, dtype);
+  const LaneTerm* const term = graph_.op(id, op, dtype);
   return term && is_number(term->args[1], dtype, number) ? term->args[0] : no_term;
 }
 
@@ -171,9 +165,9 @@ TermId StoredValue::before_step(TermId id, size_t number, const Place& place) co
   const size_t operand = operand_count({nest_.epilogue.data(), number});
   switch (step.kind) {
     case StepKind::relu: {
-      const LaneTerm* const choice = op(id, Op::select, dtype);
+      const LaneTerm* const choice = graph_.op(id, Op::select, dtype);
       if (!choice || !is_number(choice->args[1], dtype, 0)) return no_term;
-      const LaneTerm* const test = op(choice->args[0], Op::cmp, dtype);
+      const LaneTerm* const test = graph_.op(choice->args[0], Op::cmp, dtype);
       const TermId x = choice->args[2];
       if (!test) return no_term;
       const bool is_le =
@@ -183,9 +177,9 @@ TermId StoredValue::before_step(TermId id, size_t number, const Place& place) co
       return is_le || is_ge ? x : no_term;
     }
     case StepKind::clamp: {  // the second operand stands where they are equal or one is a NaN
-      const LaneTerm* const high = op(id, Op::min, dtype);
+      const LaneTerm* const high = graph_.op(id, Op::min, dtype);
       if (!high || !is_number(high->args[0], dtype, b)) return no_term;
-      const LaneTerm* const low = op(high->args[1], Op::max, dtype);
+      const LaneTerm* const low = graph_.op(high->args[1], Op::max, dtype);
       return low && is_number(low->args[0], dtype, a) ? low->args[1] : no_term;
     }
     case StepKind::scale:

@@ -34,7 +34,6 @@ class StoredValue {
     const std::vector<int64_t>& position;
   };
   // Null, no_term, false: it is something else.
-  const LaneTerm* op(TermId id, Op op, DType dtype) const;
   TermId cvt(TermId id, DType to, DType from) const;
   bool is_number(TermId id, DType dtype, double value) const;
   bool is_integer(TermId id, int64_t value) const;

@@ -54,6 +54,8 @@ class TermGraph {
  public:
   const LaneTerm& operator[](TermId id) const { return terms_[static_cast<size_t>(id)]; }
   int64_t size() const { return std::ssize(terms_); }
+  // The term, if it is such an operation; else null, as for no_term.
+  const LaneTerm* op(TermId id, Op op, DType dtype) const;
   bool is_constant(TermId id) const { return (*this)[id].kind == LaneTerm::Kind::constant; }
 
   TermId constant(DType dtype, int64_t bits) { return add({.dtype = dtype, .imm = lane_bits(dtype, bits)}); }
@@ -83,7 +85,6 @@ class TermGraph {
   TermId rounded_to_bf16(TermId id) const;
 
  private:
-  const LaneTerm* op(TermId id, Op op, DType dtype) const;
   bool is_op_with(TermId id, Op op, TermId other, int64_t constant) const;
   struct Hash {
     size_t operator()(const LaneTerm& term) const;

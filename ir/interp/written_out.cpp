@@ -21,12 +21,6 @@ bool is_lanes(const Type& type) { return type.kind == Type::Kind::vec || type.ki
 WrittenOut::WrittenOut(const Program& program, TermGraph& graph)
     : graph_(graph), isa_(program.isa), is_legal_(program.stage == Stage::legal) {}
 
-const LaneTerm* WrittenOut::op(TermId id, Op op, DType dtype) const {
-  if (id == no_term) return nullptr;
-  const LaneTerm& term = graph_[id];
-  return term.kind == LaneTerm::Kind::op && term.op == op && term.dtype == dtype ? &term : nullptr;
-}
-
 bool WrittenOut::has_bits(TermId id, int64_t bits) const {
   return graph_.is_constant(id) && graph_[id].imm == bits;
 }
@@ -81,7 +75,7 @@ std::vector<TermId> WrittenOut::candidates(std::vector<TermGraph::Byte> low_byte
 // --- conversions
 
 TermId WrittenOut::converted_from(TermId id, DType from, DType to) {
-  if (const LaneTerm* const one = op(id, Op::cvt, to))
+  if (const LaneTerm* const one = graph_.op(id, Op::cvt, to))
     if (!one->saturate && one->source() == from) return one->args[0];
   if (!is_legal_ || id == no_term) return no_term;
   if (from == DType::i64 && to == DType::f64) return from_i64_to_f64(id);
@@ -98,7 +92,7 @@ TermId WrittenOut::converts(Kind kind, TermId id, TermId operand, DType to) {
 
 // high part + bits of the low 48 bits below those of 2^52.
 TermId WrittenOut::from_i64_to_f64(TermId id) {
-  const LaneTerm* const sum = op(id, Op::add, DType::f64);
+  const LaneTerm* const sum = graph_.op(id, Op::add, DType::f64);
   if (!sum || graph_[sum->args[1]].kind != LaneTerm::Kind::pack) return no_term;
   std::vector<TermGraph::Byte> low = graph_.bytes_of(sum->args[1]);
   low.resize(6);
@@ -109,19 +103,19 @@ TermId WrittenOut::from_i64_to_f64(TermId id) {
 
 // By way of float64, of a choice between the number and one whose low bits are joined.
 TermId WrittenOut::from_i64_to_f32(TermId id) {
-  const LaneTerm* const narrowed = op(id, Op::cvt, DType::f32);
+  const LaneTerm* const narrowed = graph_.op(id, Op::cvt, DType::f32);
   if (!narrowed || narrowed->source() != DType::f64) return no_term;
-  const LaneTerm* const chosen = op(from_i64_to_f64(narrowed->args[0]), Op::select, DType::i64);
+  const LaneTerm* const chosen = graph_.op(from_i64_to_f64(narrowed->args[0]), Op::select, DType::i64);
   return chosen ? converts(Kind::i64_to_f32, id, chosen->args[1], DType::f32) : no_term;
 }
 
 // high digit << 32 + (bits of (number - high digit * 2^32 + 1.5 * 2^52) - bits of 1.5 * 2^52).
 TermId WrittenOut::from_f64_to_i64(TermId id) {
-  const LaneTerm* const sum = op(id, Op::add, DType::i64);
-  const LaneTerm* const low = sum ? op(sum->args[1], Op::sub, DType::i64) : nullptr;
+  const LaneTerm* const sum = graph_.op(id, Op::add, DType::i64);
+  const LaneTerm* const low = sum ? graph_.op(sum->args[1], Op::sub, DType::i64) : nullptr;
   if (!low || !has_bits(low->args[1], std::bit_cast<int64_t>(1.5 * two_52))) return no_term;
-  const LaneTerm* const moved = op(low->args[0], Op::add, DType::f64);
-  const LaneTerm* const rest = moved ? op(moved->args[0], Op::sub, DType::f64) : nullptr;
+  const LaneTerm* const moved = graph_.op(low->args[0], Op::add, DType::f64);
+  const LaneTerm* const rest = moved ? graph_.op(moved->args[0], Op::sub, DType::f64) : nullptr;
   return rest ? converts(Kind::f64_to_i64, id, rest->args[0], DType::i64) : no_term;
 }
 
@@ -129,9 +123,9 @@ TermId WrittenOut::from_f64_to_i64(TermId id) {
 
 // A comparison that the instruction set lacks has its operands swapped.
 std::optional<WrittenOut::Pair> WrittenOut::picked_from(TermId id, Op min_or_max, DType dtype) const {
-  if (const LaneTerm* const one = op(id, min_or_max, dtype)) return Pair{one->args[0], one->args[1]};
-  const LaneTerm* const chosen = is_legal_ && !is_float(dtype) ? op(id, Op::select, dtype) : nullptr;
-  const LaneTerm* const test = chosen ? op(chosen->args[0], Op::cmp, dtype) : nullptr;
+  if (const LaneTerm* const one = graph_.op(id, min_or_max, dtype)) return Pair{one->args[0], one->args[1]};
+  const LaneTerm* const chosen = is_legal_ && !is_float(dtype) ? graph_.op(id, Op::select, dtype) : nullptr;
+  const LaneTerm* const test = chosen ? graph_.op(chosen->args[0], Op::cmp, dtype) : nullptr;
   if (!test) return std::nullopt;
   const bool is_swapped = (test->pred == Predicate::gt) != (min_or_max == Op::max);
   if (test->pred != Predicate::gt && test->pred != Predicate::lt) return std::nullopt;
@@ -155,11 +149,11 @@ TermId WrittenOut::with_low_digit(TermId id) const {
 
 // Without a signed shift: of the high digit with half of its range added, that half.
 TermId WrittenOut::with_high_digit(TermId id) {
-  if (const LaneTerm* const shifted = op(id, Op::shr, DType::i64))
+  if (const LaneTerm* const shifted = graph_.op(id, Op::shr, DType::i64))
     return shifted->imm == 32 ? shifted->args[0] : no_term;
-  const LaneTerm* const less = is_legal_ ? op(id, Op::sub, DType::i64) : nullptr;
+  const LaneTerm* const less = is_legal_ ? graph_.op(id, Op::sub, DType::i64) : nullptr;
   const LaneTerm* const more =
-      less ? op(graph_.bytes_of(less->args[0])[0].term, Op::add, DType::i64) : nullptr;
+      less ? graph_.op(graph_.bytes_of(less->args[0])[0].term, Op::add, DType::i64) : nullptr;
   if (!more) return no_term;
   const TermGraph::Byte lowest = graph_.bytes_of(more->args[0])[0];
   if (lowest.term == no_term || lowest.number != 4 || graph_[lowest.term].dtype != DType::i64) return no_term;
@@ -171,11 +165,11 @@ TermId WrittenOut::with_high_digit(TermId id) {
 
 // first quotient + second quotient, and a last step of at most one.
 std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
-  const LaneTerm* const whole = op(id, Op::add, DType::i64);
-  const LaneTerm* const both = whole ? op(whole->args[0], Op::add, DType::i64) : nullptr;
-  if (!both || !op(whole->args[1], Op::select, DType::i64)) return std::nullopt;
+  const LaneTerm* const whole = graph_.op(id, Op::add, DType::i64);
+  const LaneTerm* const both = whole ? graph_.op(whole->args[0], Op::add, DType::i64) : nullptr;
+  if (!both || !graph_.op(whole->args[1], Op::select, DType::i64)) return std::nullopt;
   const LaneTerm* const division =
-      op(converted_from(both->args[0], DType::f64, DType::i64), Op::div, DType::f64);
+      graph_.op(converted_from(both->args[0], DType::f64, DType::i64), Op::div, DType::f64);
   if (!division || !graph_.is_constant(division->args[1])) return std::nullopt;
   const Quotient found = {converted_from(division->args[0], DType::i64, DType::f64),
                           static_cast<int64_t>(std::bit_cast<double>(graph_[division->args[1]].imm))};
@@ -189,8 +183,8 @@ std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
 // high is the quotient of the high digit, low that of what this leaves and of the low digit.
 std::optional<WrittenOut::WideQuotient> WrittenOut::divided(TermId id, TermId high, TermId low) {
   const auto of_high = quotient(high), of_rest = quotient(low);
-  const LaneTerm* const carried = of_high ? op(of_high->dividend, Op::add, DType::i64) : nullptr;
-  const LaneTerm* const rest = of_rest ? op(of_rest->dividend, Op::add, DType::i64) : nullptr;
+  const LaneTerm* const carried = of_high ? graph_.op(of_high->dividend, Op::add, DType::i64) : nullptr;
+  const LaneTerm* const rest = of_rest ? graph_.op(of_rest->dividend, Op::add, DType::i64) : nullptr;
   if (!carried || !rest) return std::nullopt;
   std::vector<TermGraph::Byte> digit = graph_.bytes_of(rest->args[1]);
   digit.resize(4);
@@ -206,12 +200,13 @@ std::optional<WrittenOut::WideQuotient> WrittenOut::divided(TermId id, TermId hi
 
 // Clamped, (high + carry) << 32 | low.
 std::optional<WrittenOut::WideQuotient> WrittenOut::wide_quotient(TermId id) {
-  const LaneTerm* const not_above = op(id, Op::select, DType::i64);
-  const LaneTerm* const not_below = not_above ? op(not_above->args[2], Op::select, DType::i64) : nullptr;
+  const LaneTerm* const not_above = graph_.op(id, Op::select, DType::i64);
+  const LaneTerm* const not_below =
+      not_above ? graph_.op(not_above->args[2], Op::select, DType::i64) : nullptr;
   if (!not_below || !has_bits(not_above->args[1], INT64_MAX) || !has_bits(not_below->args[1], INT64_MIN))
     return std::nullopt;
   const LaneTerm& is_above = graph_[not_above->args[0]];
-  const LaneTerm* const high = op(is_above.args[0], Op::add, DType::i64);
+  const LaneTerm* const high = graph_.op(is_above.args[0], Op::add, DType::i64);
   if (!high) return std::nullopt;
   const TermId high_digit = high->args[0];
   std::vector<TermGraph::Byte> joined = graph_.bytes_of(not_below->args[2]);

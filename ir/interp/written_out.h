@@ -62,7 +62,6 @@ class WrittenOut {
     wide_quotient
   };
 
-  const LaneTerm* op(TermId id, Op op, DType dtype) const;
   bool has_bits(TermId id, int64_t bits) const;
   const Program& written(Kind kind, const std::vector<DType>& inputs, const Body& body);
   // The term that the operation has of these operands.
