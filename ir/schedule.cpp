@@ -32,6 +32,15 @@ Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
   return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
 }
 
+// Lanes of the schedule's vectors that are filled: with vectors over channels the last one may be mostly
+// empty. A few idle lanes cost less than what other families do in their place.
+int filled_lanes(const PoolNest& nest, const Schedule& schedule) {
+  if (families[static_cast<size_t>(schedule.family)]->lanes == LaneUse::moved) return schedule.lanes;
+  const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
+  const int64_t filled = nest.channels / vectors;
+  return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
+}
+
 tl::unexpected<Error> parse_error(std::string_view text, std::string_view what) {
   return invalid("schedule.text", fmt::format("'{}' in the schedule '{}' is not known", what, text),
                  "write e.g. channels_last(lanes=16, unroll=2, tail=mask, taps=unroll, order=row_major)");
@@ -106,9 +115,11 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
     by_family.push_back(
         family->enumerate(nest, isa, family->lanes == LaneUse::moved ? *moved : *fixed, most));
   // More lanes first: a family that fills its vectors beats one that cannot.
-  std::stable_sort(by_family.begin(), by_family.end(), [](const auto& a, const auto& b) {
-    return (a.empty() ? 0 : a[0].lanes) > (b.empty() ? 0 : b[0].lanes);
-  });
+  const auto filled = [&](const auto& schedules) {
+    return schedules.empty() ? 0 : filled_lanes(nest, schedules[0]);
+  };
+  std::stable_sort(by_family.begin(), by_family.end(),
+                   [&](const auto& a, const auto& b) { return filled(a) > filled(b); });
   for (const auto& schedules : by_family) found.insert(found.end(), schedules.begin(), schedules.end());
   return found;
 }

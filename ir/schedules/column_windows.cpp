@@ -7,18 +7,22 @@
 
 namespace pooljit::ir {
 
-ColumnWindows::ColumnWindows(int lanes, int64_t kernel, bool idempotent)
-    : ColumnWindows(lanes, kernel, Split::one_by_one) {
+ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, bool idempotent)
+    : ColumnWindows(lanes, kernel, dilation, Split::one_by_one) {
   const auto consider = [&](Split split) {
-    const ColumnWindows other(lanes, kernel, split);
+    const ColumnWindows other(lanes, kernel, dilation, split);
     if (other.steps_ < steps_) *this = other;
   };
   consider(Split::side_by_side);
   if (idempotent) consider(Split::overlapping);
 }
 
-ColumnWindows::ColumnWindows(int lanes, int64_t kernel, Split split)
-    : lanes_(lanes), kernel_(kernel), split_(split), needed_(static_cast<size_t>(kernel + 1), -1) {
+ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split split)
+    : lanes_(lanes),
+      kernel_(kernel),
+      dilation_(dilation),
+      split_(split),
+      needed_(static_cast<size_t>(kernel + 1), -1) {
   POOLJIT_CHECK(kernel > 1, "windows of one column need no reduction");
   const auto needed = [&](int64_t length) -> int64_t& { return needed_[static_cast<size_t>(length)]; };
   needed(kernel) = lanes;
@@ -28,7 +32,7 @@ ColumnWindows::ColumnWindows(int lanes, int64_t kernel, Split split)
     if (positions < 0) continue;
     const Halves parts = halves(length, split);
     needed(parts.first) = std::max(needed(parts.first), positions);
-    needed(parts.second) = std::max(needed(parts.second), positions + parts.second_begin);
+    needed(parts.second) = std::max(needed(parts.second), positions + parts.second_begin * dilation);
     steps_ += vectors_at(length);
   }
 }
@@ -62,7 +66,7 @@ Value ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
     const std::vector<Value>& second = levels[static_cast<size_t>(parts.second)];
     std::vector<Value>& level = levels[static_cast<size_t>(length)];
     for (int64_t i = 0; i < vectors_at(length); ++i) {
-      const Value later = from(builder, second, i * lanes_ + parts.second_begin);
+      const Value later = from(builder, second, i * lanes_ + parts.second_begin * dilation_);
       const Value earlier = from(builder, first, i * lanes_);
       level.push_back(combine(earlier, later));
     }

@@ -1,6 +1,6 @@
-// ColumnWindows: the windows of neighbouring outputs (stride 1, no gaps) inside vectors of contiguous
-// columns, each reduced with those of its neighbours: the number of steps grows with the logarithm of the
-// kernel. Position i of the result is the reduction of columns i .. i + kernel - 1.
+// ColumnWindows: the windows of neighbouring outputs (stride 1) inside vectors of contiguous columns, each
+// reduced with those of the outputs a dilation further on: the number of steps grows with the logarithm of
+// the kernel. Position i of the result is the reduction of columns i + t * dilation for t = 0 .. kernel - 1.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ColumnWindows {
   using Combine = std::function<Value(Value earlier, Value later)>;
 
   // kernel: at least 2.
-  ColumnWindows(int lanes, int64_t kernel, bool idempotent);
+  ColumnWindows(int lanes, int64_t kernel, int64_t dilation, bool idempotent);
 
   // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past
   // the last column of any window: what lies there is not looked at.
@@ -28,14 +28,14 @@ class ColumnWindows {
   Value reduce(Builder& builder, const std::vector<Value>& columns, const Combine& combine) const;
 
  private:
-  ColumnWindows(int lanes, int64_t kernel, Split split);
+  ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split split);
   int64_t vectors_at(int64_t length) const;
   Value from(Builder& builder, const std::vector<Value>& level, int64_t position) const;
 
   int lanes_;
-  int64_t kernel_;
+  int64_t kernel_, dilation_;
   Split split_;
-  // By length: the positions of reductions of so many columns each that somebody looks at, from 0 on; -1:
+  // By length: the positions of reductions of so many taps each that somebody looks at, from 0 on; -1:
   // there are none.
   InlineList<int64_t, 36> needed_;
   int64_t steps_ = 0;

@@ -134,6 +134,11 @@ class Lowering {
   void split_full(const Cursor& cursor, const Body& usual, const Body& other);
   void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
 
+  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): for whole groups of
+  // rows whose windows are whole, and for the others one by one.
+  using RowBody = std::function<void(const Cursor&, bool group)>;
+  void for_each_row(size_t dims, const RowBody& body);
+
   // A window of the usual taps, for cursors that stand inside the image along it.
   WindowAt usual_window(size_t dim);
   // Adds to the index that the cursor carries: channels, as `begin` + iv * step (iv may be absent).
@@ -175,6 +180,8 @@ class Lowering {
   }
   // The same place, so many outputs further on along a dimension whose windows all move by one step.
   Cursor further(const Cursor& cursor, size_t dim, int64_t outputs) const;
+  // The same window, of which only so many taps along a dimension count.
+  Cursor taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const;
   // A cursor that stands at position 0 of a dimension, moved along its input; along its output, with the
   // window there.
   Cursor at_input(const Cursor& cursor, size_t dim, const Place& place) const;

@@ -18,6 +18,14 @@ Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) cons
   return at;
 }
 
+Cursor Lowering::taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const {
+  Cursor at = cursor;
+  const int64_t positions = first * nest_.dims[dim].tap_step();
+  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  at.windows[dim].taps = b_.iconst(count);
+  return at;
+}
+
 Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Place& place) const {
   Cursor moved = cursor;
   moved.input = at(moved.input, place, byte_stride(nest_.input, nest_.input.strides[dim]));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/schedules/rolling_outputs.h"
+#include "ir/schedules/tile_lanes.h"
 
 namespace pooljit::ir {
 
@@ -36,23 +37,8 @@ RowCode::RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules&
       backward_(nest.is_backward()) {}
 
 void RowCode::emit() {
-  Cursor cursor = low_.start();
-  int loops = low_.open_batch(cursor);
-  loops += low_.open_channels(cursor);
-  const size_t opened = schedule_.order == Order::rolling ? rows() : outer_;
-  for (size_t i = 0; i < opened; ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    const bool in_groups = is_grouped() && i == rows();
-    loops += in_groups ? low_.open_periods(cursor) : low_.open_outputs(cursor);
-  }
-  low_.split_full(
-      cursor, [&](const Cursor& at) { emit_row(at, is_grouped()); },
-      [&](Cursor at) {
-        const int phases = is_grouped() ? low_.open_phases(at) : 0;
-        emit_row(at, false);
-        low_.close(phases);
-      });
-  low_.close(loops);
+  low_.for_each_row(schedule_.order == Order::rolling ? rows() : outer_,
+                    [&](const Cursor& cursor, bool group) { emit_row(cursor, group); });
   b_.ret();
 }
 
@@ -283,22 +269,7 @@ std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& ta
 }
 
 Lanes RowCode::stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop) {
-  Lanes lanes = Lanes::channels(tile.lanes);
-  lanes.are_columns = true;
-  std::vector<int64_t> empty = no_offsets(tile);
-  const bool are_whole = dim_.kind == DimKind::pool && !tile.border;
-  Window window;
-  for (int64_t lane = 0; lane < tile.valid; ++lane) {
-    const size_t i = static_cast<size_t>(lane);
-    if (lane == 0 || !are_whole) window = dim_.window(tile.begin + lane);
-    lanes.divisor_taps[i] = divisor_taps(nest_, window);
-    empty[i] = window.taps == 0;
-  }
-  if (std::find(empty.begin(), empty.end(), 1) != empty.end()) lanes.empty = std::move(empty);
-  if (tile.valid < tile.lanes) {
-    lanes.stored = no_offsets(tile);
-    std::fill_n(lanes.stored.begin(), tile.valid, 1);
-  }
+  Lanes lanes = column_lanes(nest_, tile);
   if (nest_.indices) place_indices(lanes, tile, taps, iv, loop);
   return lanes;
 }

@@ -39,8 +39,8 @@ class RowCode {
   State reduce_row_major(const Cursor& cursor, const Tile& tile, const TileTaps& taps, size_t dims);
   State reduce_long(Cursor cursor, const Tile& tile, const TileTaps& taps);
   void store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns, const Lanes& lanes);
-  std::vector<Value> reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
-                                          const TileTaps& taps, const RowPart& part);
+  Values reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
+                              const TileTaps& taps, const RowPart& part);
 
   // What is stored of a tile.
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);

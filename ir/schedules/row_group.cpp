@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/schedules/row_code.h"
+#include "ir/schedules/shared_rows.h"
 
 namespace pooljit::ir {
 
@@ -18,7 +19,7 @@ void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps
   const RowReduction plan = rules_.reduction(tile, taps);
   Values columns;
   for (const int64_t start : plan.starts()) {
-    const std::vector<Value> more =
+    const Values more =
         reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
     columns.insert(columns.end(), more.begin(), more.end());
   }
@@ -38,38 +39,21 @@ void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const 
   }
 }
 
-// One vector of columns for each row of a group. What all windows have in common grows downwards row by row;
-// what lies above it is added upwards, from the last row of the group to the first.
-std::vector<Value> RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan,
-                                                 const Tile& tile, const TileTaps& taps,
-                                                 const RowPart& part) {
+// One vector of columns for each row of a group.
+Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
+                                     const TileTaps& taps, const RowPart& part) {
   const NestDim& down = nest_.dims[rows()];
-  const int64_t last = schedule_.unroll - 1, shared = down.kernel - last * down.stride;
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     return Lowering::States{
         reducer_.accumulate(states[0], loads_.values(tile, taps, row.input, part), row.offset)};
   };
-  const auto rows_from = [&](int64_t first, int64_t count) {
-    Cursor at = cursor;
-    at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[rows()] * first));
-    at.windows[rows()].taps = b_.iconst(count);
+  const auto reduce = [&](int64_t first, int64_t count) {
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
-    const State nothing = reducer_.start(std::vector<int64_t>(static_cast<size_t>(part.width), 0));
-    return plan.column(reducer_, low_.reduce(at, outer_, {nothing}, leaf, unroll_limit())[0]);
+    const Cursor at = low_.taps_from(cursor, rows(), first, count);
+    return plan.column(reducer_, low_.reduce(at, outer_, low_.no_taps(1, part.width), leaf, unroll_limit())[0]);
   };
-  const auto join = [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); };
-  Value below = rows_from(last * down.stride, shared);
-  std::vector<Value> above(static_cast<size_t>(last), no_value);
-  for (int64_t row = last - 1; row >= 0; --row) {
-    const Value own = rows_from(row * down.stride, down.stride);
-    above[static_cast<size_t>(row)] = row == last - 1 ? own : join(own, above[static_cast<size_t>(row + 1)]);
-  }
-  std::vector<Value> result;
-  for (int64_t row = 0; row <= last; ++row) {
-    result.push_back(row == last ? below : join(above[static_cast<size_t>(row)], below));
-    if (row < last) below = join(below, rows_from(down.kernel + row * down.stride, down.stride));
-  }
-  return result;
+  return shared_rows(down, schedule_.unroll, reduce,
+                     [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); });
 }
 
 // A group's vectors of columns move on from tile to tile, so that each is reduced once. Returns how many
@@ -93,13 +77,13 @@ int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   Values held;  // all rows of the first place, then of the next
   for (int64_t place = 0; place + 1 < places; ++place) {
     const Cursor first = at_tile(cursor, tiles, tile, taps, no_value);
-    const std::vector<Value> column = reduce_group_columns(first, plan, tile, taps, part(place));
+    const Values column = reduce_group_columns(first, plan, tile, taps, part(place));
     held.insert(held.end(), column.begin(), column.end());
   }
   const Builder::Loop loop = b_.begin_loop(b_.iconst(count), held);
   const Cursor here = at_tile(cursor, tiles, tile, taps, loop.iv);
   Values columns = loop.carried;
-  const std::vector<Value> fresh = reduce_group_columns(here, plan, tile, taps, part(places - 1));
+  const Values fresh = reduce_group_columns(here, plan, tile, taps, part(places - 1));
   columns.insert(columns.end(), fresh.begin(), fresh.end());
   store_group(here, plan, columns, stored_lanes(tile, taps, loop.iv, tiles));
   b_.end_loop({columns.begin() + schedule_.unroll, columns.end()});

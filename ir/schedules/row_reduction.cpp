@@ -6,8 +6,10 @@ namespace pooljit::ir {
 
 namespace {
 
+// Far apart, taps are loaded one by one: vectors of all columns between them would be more.
 bool shares_columns(const NestDim& dim, const Tile& tile) {
-  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 &&
+  const int64_t columns = tile.lanes + (dim.kernel - 1) * dim.dilation;
+  return dim.kind == DimKind::pool && dim.stride == 1 && columns <= dim.kernel * tile.lanes &&
          dim.kernel >= least_keyed_kernel && tile.lanes > 1;
 }
 
@@ -21,7 +23,7 @@ RowReduction::RowReduction(const NestDim& dim, const Tile& tile, const TileTaps&
                            bool overrun)
     : lanes_(tile.lanes) {
   if (overrun && shares_columns(dim, tile)) {
-    windows_.emplace(tile.lanes, dim.kernel, reducer.is_idempotent());
+    windows_.emplace(tile.lanes, dim.kernel, dim.dilation, reducer.is_idempotent());
     for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
   } else {
     placed_.emplace(taps.lists, shuffle_style(reducer.working_bytes()));

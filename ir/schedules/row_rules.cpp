@@ -6,6 +6,7 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
+#include "ir/schedules/shared_rows.h"
 
 namespace pooljit::ir {
 
@@ -126,12 +127,7 @@ bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
 
 bool RowRules::can_group() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
-  const NestDim& rows = nest_.dims[nest_.dims.size() - 2];
-  const int64_t group = schedule_.unroll;
-  if (rows.kind != DimKind::pool || rows.dilation != 1 || ir::is_long(rows) || is_long()) return false;
-  // Some rows in common, and some whole group of whole windows.
-  const Interior inside = interior(rows);
-  return (group - 1) * rows.stride < rows.kernel && inside.begin + 2 * group - 1 <= inside.end;
+  return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.unroll);
 }
 
 bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {

@@ -21,8 +21,8 @@ namespace {
 constexpr LaneUse lane_use = LaneUse::fixed;
 
 // From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
-// taps cost one instruction for 64 outputs, and by van Herk's algorithm, more.
-constexpr int64_t least_kernel = 5, least_of_bytes = 7, least_by_loops = 9;
+// taps cost one instruction for 64 outputs, more.
+constexpr int64_t least_kernel = 5, least_of_bytes = 7;
 // Fewer windows next to each other share too little.
 constexpr int64_t least_outputs = 4;
 
@@ -58,18 +58,15 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
   std::vector<Schedule> found;
   if (!can_separate(nest, **reducer)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
-  if (std::min(columns.output, rows.output) < least_outputs) return found;
-  const int64_t kernel = std::min(columns.kernel, rows.kernel);
+  if (std::min(columns.output, rows.output) < least_outputs ||
+      std::min(columns.kernel, rows.kernel) < (working_bytes == 1 ? least_of_bytes : least_kernel))
+    return found;
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   for (const Taps taps : {Taps::unroll, Taps::loop})
     for (const int unroll : {4, 2, 1}) {
-      const int64_t least = taps == Taps::loop   ? least_by_loops
-                            : working_bytes == 1 ? least_of_bytes
-                                                 : least_kernel;
-      if (kernel < least) continue;
       schedule.taps = taps;
       schedule.unroll = unroll;
       if (unroll > 1 && unroll >= 2 * vectors) continue;

@@ -7,17 +7,6 @@ namespace pooljit::ir {
 // Each is a row of a table.
 constexpr int64_t most_bands = 256;
 
-Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs) {
-  const int64_t from = begin - dim.pad_begin, to = from + outputs + dim.kernel - 1;
-  Stretch found;
-  found.first = std::clamp<int64_t>(from, 0, dim.visible_input());
-  const int64_t end = std::clamp<int64_t>(to, found.first, dim.visible_input());
-  found.inside = end - found.first;
-  found.before = std::min(std::max<int64_t>(-from, 0), to - from);
-  found.behind = to - from - found.before - found.inside;
-  return found;
-}
-
 SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes)
     : rows_dim_(nest.dims[nest.dims.size() - 2]),
       columns_dim_(nest.dims.back()),

@@ -2,18 +2,9 @@
 #pragma once
 
 #include "ir/schedule.h"
+#include "ir/schedules/stretch.h"
 
 namespace pooljit::ir {
-
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// How the positions of a stretch of windows of stride 1 lie: before the image, in it, behind it.
-struct Stretch {
-  int64_t before = 0, inside = 0, behind = 0;
-  int64_t first = 0;  // input position of the first one inside
-};
-// Of the windows of outputs begin .. begin + outputs - 1.
-Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs);
 
 // In columns: what one position stands for. The innermost dimension is that of the columns, the next that of
 // rows.

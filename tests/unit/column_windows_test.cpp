@@ -8,7 +8,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "ir/interp/interpret.h"
 #include "ir/reductions/float_keys.h"
@@ -34,8 +33,8 @@ std::vector<float> evaluate(const std::vector<float>& input, size_t outputs, con
   return output;
 }
 
-std::vector<float> windows(int64_t kernel, Op op, const std::vector<float>& columns) {
-  const ColumnWindows plan(lanes, kernel, op == Op::max);
+std::vector<float> windows(int64_t kernel, int64_t dilation, Op op, const std::vector<float>& columns) {
+  const ColumnWindows plan(lanes, kernel, dilation, op == Op::max);
   EXPECT_LE(plan.steps(), kernel - 1);
   return evaluate(columns, lanes, [&](Builder& b, Value in, Value out) {
     std::vector<Value> vectors;
@@ -48,23 +47,27 @@ std::vector<float> windows(int64_t kernel, Op op, const std::vector<float>& colu
 
 TEST(ColumnWindows, EveryWindowIsReducedFromItsColumns) {
   for (int64_t kernel = 2; kernel <= 40; ++kernel)
-    for (const Op op : {Op::max, Op::add}) {
-      const auto needed = static_cast<size_t>(lanes + kernel - 1);
-      std::vector<float> columns((needed + lanes - 1) / lanes * lanes, 1e30F);  // behind the last: anything
-      for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
-      const std::vector<float> found = windows(kernel, op, columns);
-      for (size_t lane = 0; lane < lanes; ++lane) {
-        const auto begin = columns.begin() + static_cast<std::ptrdiff_t>(lane);
-        const float expected = op == Op::max ? *std::max_element(begin, begin + kernel)
-                                             : std::accumulate(begin, begin + kernel, 0.F);
-        EXPECT_EQ(found[lane], expected) << "kernel " << kernel << ", lane " << lane;
+    for (const int64_t dilation : {1, 2, 3, 8, 11})
+      for (const Op op : {Op::max, Op::add}) {
+        const auto needed = static_cast<size_t>(lanes + (kernel - 1) * dilation);
+        std::vector<float> columns((needed + lanes - 1) / lanes * lanes, 1e30F);  // behind the last: anything
+        for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
+        const std::vector<float> found = windows(kernel, dilation, op, columns);
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          float expected = 0;
+          for (size_t tap = 0; tap < static_cast<size_t>(kernel); ++tap) {
+            const float x = columns[lane + tap * static_cast<size_t>(dilation)];
+            expected = op == Op::max ? std::max(expected, x) : expected + x;
+          }
+          EXPECT_EQ(found[lane], expected)
+              << "kernel " << kernel << ", dilation " << dilation << ", lane " << lane;
+        }
       }
-    }
 }
 
 TEST(ColumnWindows, StepsGrowWithTheLogarithm) {
-  EXPECT_EQ(ColumnWindows(16, 31, true).steps(), 12);
-  EXPECT_EQ(ColumnWindows(64, 31, true).steps(), 9);
+  EXPECT_EQ(ColumnWindows(16, 31, 1, true).steps(), 12);
+  EXPECT_EQ(ColumnWindows(64, 31, 1, true).steps(), 9);
 }
 
 TEST(FloatKeys, KeepTheOrderAndThePlaceOfNaN) {

@@ -96,6 +96,27 @@ TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
   EXPECT_EQ(enumerate_schedules(global, Isa::avx512)[0].family, Family::window_rows);
 }
 
+TEST(Schedule, FewChannelsAreDoneWithTheirPixels) {
+  const auto family = [](const char* spec) {
+    return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx512, 1)[0].family;
+  };
+  EXPECT_EQ(family("max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1)"), Family::interleaved);
+  EXPECT_EQ(family("max_pool2d(float32[1,16,24,24]:nhwc, kernel_size=7, stride=2)"), Family::channels_last);
+  // What such a row cannot do: steps between windows, indices, gaps, numbers per channel.
+  for (const char* spec :
+       {"max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=2)",
+        "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1, return_indices=True)",
+        "max_pool2d(float32[1,3,24,24], kernel_size=7, stride=1, strides=[2304,1,96,4], "
+        "output_strides=[972,1,54,3])",
+        "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1, epilogue=[mul_channel])"}) {
+    const auto nest = frontend::parse_spec(spec);
+    ASSERT_TRUE(nest) << to_string(nest.error());
+    EXPECT_EQ(lower(frontend::make_nest(*nest), {.family = Family::interleaved}, Isa::avx512).error().id,
+              "schedule.strides")
+        << spec;
+  }
+}
+
 struct DefaultRow {
   const char* spec;
   Isa isa;
