@@ -4,9 +4,10 @@
 // vector for each row, whatever the kernel, and columns move by addresses, where channels_first moves them by
 // shuffles.
 //
-// unroll=R: R rows of outputs together, which share the input rows that they have in common.
+// unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are too
+// long for scratch memory are done in strips.
 #include <algorithm>
-#include <optional>
+#include <array>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/column_passes.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr LaneUse lane_use = LaneUse::moved;
 
+// Rows that are best done together.
+constexpr int64_t high_window = 9;
 constexpr size_t most_tiles = 40;  // in the code of a row
 // Vectors that are needed at once beside one for each row.
 constexpr int spare_registers = 7;
@@ -36,22 +39,38 @@ bool can_serve(const PoolNest& rows, const Reducer& reducer) {
          !rows.is_backward() && reducer.any_order() && RowRules::columns_adjacent(rows);
 }
 
-// What a row looks like under a schedule.
-struct RowPlan {
-  Stretch columns;
+// Neighbouring outputs of a row that are done in one go, as a row of their own.
+struct Strip {
+  PoolNest nest;
+  Stretch columns;  // of the nest's row
   std::vector<TileLoop> tiles;
   ColumnPasses passes;
-  int64_t pitch;  // positions from line to line
+  int64_t pitch;  // positions from line to line in scratch memory
+  // Where it begins in the whole row, and how many like it follow each other.
+  int64_t output = 0, input = 0, count = 1;
 
+  Strip(PoolNest own, const Schedule& schedule, const Reducer& reducer)
+      : nest(std::move(own)),
+        columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
+        tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
+        passes(nest.dims.back(), end_of(tiles), schedule.lanes, reducer.is_idempotent()),
+        // What is filled beside the columns comes in whole vectors.
+        pitch(std::max(passes.positions(), columns.before + columns.inside) + schedule.lanes) {}
+
+  int64_t bytes(const Schedule& schedule, const Reducer& reducer) const {
+    const int64_t lines = schedule.unroll + static_cast<int64_t>(passes.lines()) - 1;
+    return lines * (pitch * reducer.working_bytes() + scratch_alignment);
+  }
+
+ private:
   // Averages have divisors of their own at the border; where all windows have taps, others do not care.
-  static Interior alike(const PoolNest& rows) {
-    const NestDim& row = rows.dims.back();
-    const Interior inside = interior(row);
-    if (rows.reduction == Reduction::avg && !rows.divisor_override) return inside;
+  static Interior alike(const PoolNest& nest) {
+    const NestDim& row = nest.dims.back();
     const std::vector<Run> all = runs(row);
     const bool any_empty =
         std::any_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps == 0; });
-    return any_empty ? inside : Interior{0, row.output};
+    const bool divides = nest.reduction == Reduction::avg && !nest.divisor_override;
+    return any_empty || divides ? interior(row) : Interior{0, row.output};
   }
 
   static int64_t end_of(const std::vector<TileLoop>& tiles) {
@@ -61,22 +80,56 @@ struct RowPlan {
         end = std::max(end, tile.begin + (loop.count - 1) * loop.outputs + tile.lanes);
     return end;
   }
-
-  RowPlan(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer)
-      : columns(stretch_of(rows.dims.back(), 0, rows.dims.back().output)),
-        tiles(cut_row(rows.dims.back(), {schedule.lanes, alike(rows), schedule.tail})),
-        passes(rows.dims.back(), end_of(tiles), schedule.lanes, reducer.is_idempotent()),
-        // What is filled beside the columns comes in whole vectors.
-        pitch(std::max(passes.positions(), columns.before + columns.inside) + schedule.lanes) {}
-
-  int64_t lines(const Schedule& schedule) const {
-    return schedule.unroll + static_cast<int64_t>(passes.lines()) - 1;
-  }
-  int64_t bytes(const Schedule& schedule, const Reducer& reducer) const {
-    return lines(schedule) * pitch * reducer.working_bytes();
-  }
-  bool is_short() const { return tile_count(tiles) <= most_tiles; }
 };
+
+Strip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reducer, int64_t begin,
+                int64_t outputs) {
+  NestDim& row = rows.dims.back();
+  const Stretch seen = stretch_of(row, begin, outputs);
+  const int64_t padding = row.input + row.pad_end - seen.first - seen.inside;  // behind what is seen
+  row.input = seen.inside;
+  row.output = outputs;
+  row.pad_begin -= begin - seen.first;
+  row.pad_end = std::min(padding, seen.behind);
+  Strip strip(std::move(rows), schedule, reducer);
+  strip.output = begin;
+  strip.input = seen.first;
+  return strip;
+}
+
+// The whole row, or as much at a time as scratch memory holds; none where that is not worth it.
+std::vector<Strip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer) {
+  const NestDim& row = rows.dims.back();
+  std::vector<Strip> strips = {cut_strip(rows, schedule, reducer, 0, row.output)};
+  const int64_t bytes = strips[0].bytes(schedule, reducer);
+  if (bytes <= most_scratch_bytes) return strips;
+  const int64_t shared = (row.kernel - 1) * row.dilation, lanes = schedule.lanes;
+  const int64_t room = most_scratch_bytes / ceil_div(bytes, strips[0].pitch) - shared - 4 * lanes;
+  if (room < std::max(shared, lanes)) return {};
+  const int64_t width = ceil_div(ceil_div(row.output, ceil_div(row.output, room / lanes * lanes)), lanes) * lanes;
+  const Interior inside = interior(row);
+  strips.clear();
+  for (int64_t begin = 0; begin < row.output;) {
+    // A last strip of less than a vector does some outputs again.
+    if (begin > 0) begin = std::min(begin, row.output - lanes);
+    strips.push_back(cut_strip(rows, schedule, reducer, begin, std::min(width, row.output - begin)));
+    if (begin >= inside.begin) strips.back().count = std::max<int64_t>(1, (inside.end - begin) / width);
+    begin += strips.back().count * width;
+  }
+  return strips;
+}
+
+bool are_short(const std::vector<Strip>& strips) {
+  size_t tiles = 0;
+  for (const Strip& strip : strips) tiles += tile_count(strip.tiles);
+  return tiles <= most_tiles;
+}
+
+// The vectors of a strip's columns are whole ones.
+bool hold_vectors(const std::vector<Strip>& strips, const Schedule& schedule) {
+  return std::all_of(strips.begin(), strips.end(),
+                     [&](const Strip& strip) { return strip.columns.inside >= schedule.lanes; });
+}
 
 bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   return schedule.unroll + spare_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
@@ -87,53 +140,67 @@ bool can_group(const PoolNest& rows, int group) {
          (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
 }
 
+// Where it is offered: where channels_first lacks the registers for what windows share, so that it takes tap
+// by tap. Found by measuring planes of 19 to 224 columns and windows of 5 to 31.
+bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
+  const NestDim& row = rows.dims.back();
+  const int element = bytes(rows.input.dtype);
+  if (info(isa).vector_registers < 32) return row.kernel >= 7 || (row.kernel >= 5 && row.output >= 32);
+  const bool narrow_sums = !reducer.is_idempotent() && element < 4;
+  if (row.kernel <= 16) return narrow_sums && row.kernel >= 5 && row.output >= 128;
+  // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
+  return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
+}
+
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   const PoolNest rows = as_rows(nest);
   Builder probe("", isa);
   const auto reducer = make_reducer(rows, probe, lane_use);
   std::vector<Schedule> found;
   if (!can_serve(rows, **reducer)) return found;
+  const NestDim& row = rows.dims.back();
   Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
-  const int64_t outputs = rows.dims.back().output;
-  schedule.lanes = fitting_lanes(outputs, isa, working_bytes);
-  schedule.tail = can_mask(nest, isa) ? Tail::mask : outputs >= schedule.lanes ? Tail::overlap : Tail::split;
-  for (const int group : {8, 4, 2, 1}) {
+  schedule.lanes = fitting_lanes(row.output, isa, working_bytes);
+  while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
+  schedule.tail = can_mask(nest, isa)               ? Tail::mask
+                  : row.output >= schedule.lanes ? Tail::overlap
+                                                    : Tail::split;
+  if (!pays(rows, schedule, isa, **reducer)) return found;
+  const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
+  for (const int group : high ? std::array{8, 4, 2, 1} : std::array{4, 2, 8, 1}) {
     schedule.unroll = group;
-    const RowPlan plan(rows, schedule, **reducer);
-    if (can_group(rows, group) && holds_group(rows, schedule, isa, **reducer) && plan.is_short() &&
-        plan.columns.inside >= schedule.lanes && plan.bytes(schedule, **reducer) <= most_scratch_bytes)
-      found.push_back(schedule);
+    if (!can_group(rows, group) || !holds_group(rows, schedule, isa, **reducer)) continue;
+    const std::vector<Strip> strips = cut_strips(rows, schedule, **reducer);
+    if (!strips.empty() && are_short(strips) && hold_vectors(strips, schedule)) found.push_back(schedule);
   }
   return found;
 }
 
 class RowPasses {
  public:
-  RowPasses(const PoolNest& rows, const Schedule& schedule, const RowPlan& plan, Builder& builder,
-            Reducer& reducer)
+  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<Strip>& strips,
+            Builder& builder, Reducer& reducer)
       : nest_(rows),
         schedule_(schedule),
-        plan_(plan),
-        row_(rows.dims.back()),
+        strips_(strips),
         outer_(rows.dims.size() - 1),
-        as_keys_(std::max(row_.kernel, rows.dims[outer_ == 0 ? 0 : outer_ - 1].kernel) >= least_keyed_kernel),
+        as_keys_(std::max(rows.dims[outer_].kernel, rows.dims[outer_ == 0 ? 0 : outer_ - 1].kernel) >=
+                 least_keyed_kernel),
         b_(builder),
         reducer_(reducer),
         low_(rows, builder, reducer, grouped()) {}
 
   void emit() {
     nothing_ = held(low_.no_taps(1, schedule_.lanes)[0]);
-    const int64_t line_bytes = plan_.pitch * element_bytes();
-    for (int64_t i = 0; i < schedule_.unroll; ++i) columns_.push_back(b_.add_scratch(line_bytes));
-    for (size_t i = 1; i < plan_.passes.lines(); ++i) lines_.push_back(b_.add_scratch(line_bytes));
+    int64_t pitch = 0;
+    for (const Strip& strip : strips_) pitch = std::max(pitch, strip.pitch);
+    const auto add = [&](std::vector<Address>& lines, size_t count) {
+      while (lines.size() < count) lines.push_back(b_.add_scratch(pitch * element_bytes()));
+    };
+    add(columns_, static_cast<size_t>(schedule_.unroll));
+    add(lines_, strips_[0].passes.lines() - 1);
     low_.for_each_row(outer_, [&](const Cursor& cursor, bool group) {
-      const size_t rows = group ? columns_.size() : 1;
-      reduce_rows(cursor, rows);
-      for (size_t row = 0; row < rows; ++row) {
-        reducer_.plan(1, row_.most_taps());
-        pass_over(columns_[row]);
-        store(group ? low_.further(cursor, outer_ - 1, static_cast<int64_t>(row)) : cursor, columns_[row]);
-      }
+      for (const Strip& strip : strips_) emit_strip(strip, cursor, group ? columns_.size() : 1);
     });
     b_.ret();
   }
@@ -148,34 +215,57 @@ class RowPasses {
   Value join(Value earlier, Value later) { return reducer_.join_held(earlier, later, as_keys_); }
 
   int64_t element_bytes() const { return bytes(b_.type(nothing_).dtype); }
+  int64_t input_bytes(int64_t columns) const { return byte_stride(nest_.input, columns); }
   Address position(const Address& line, int64_t number) const { return plus(line, number * element_bytes()); }
+  // The iv counts vectors.
   Address position(const Address& line, int64_t first, Value iv) const {
     return plus(position(line, first), iv, schedule_.lanes * element_bytes());
   }
 
+  void emit_strip(const Strip& strip, const Cursor& cursor, size_t rows) {
+    const Value iv = strip.count > 1 ? b_.begin_loop(b_.iconst(strip.count)).iv : no_value;
+    const int64_t width = strip.nest.dims.back().output;
+    Cursor at = cursor;
+    at.input = plus(at.input, input_bytes(strip.input));
+    if (iv != no_value) at.input = plus(at.input, iv, input_bytes(width));
+    move_outputs(at, strip.output, iv, width);
+    reduce_rows(strip, at, rows);
+    for (size_t row = 0; row < rows; ++row) {
+      reducer_.plan(1, nest_.dims.back().most_taps());
+      pass_over(strip, columns_[row]);
+      store(strip, rows == 1 ? at : low_.further(at, outer_ - 1, static_cast<int64_t>(row)), columns_[row]);
+    }
+    if (iv != no_value) b_.end_loop();
+  }
+
+  void move_outputs(Cursor& cursor, int64_t outputs, Value iv, int64_t step) {
+    low_.for_each_output(cursor, [&](Address& address, const View& view) {
+      address = plus(address, byte_stride(view, outputs * view.strides.back()));
+      if (iv != no_value) address = plus(address, iv, byte_stride(view, step * view.strides.back()));
+    });
+  }
+
   // The columns of so many rows, and nothing before and behind them.
-  void reduce_rows(const Cursor& cursor, size_t rows) {
-    const Stretch& all = plan_.columns;
+  void reduce_rows(const Strip& strip, const Cursor& cursor, size_t rows) {
+    const Stretch& all = strip.columns;
     const int64_t lanes = schedule_.lanes, behind = all.before + all.inside;
     for (size_t row = 0; row < rows; ++row) fill(columns_[row], 0, ceil_div(all.before, lanes));
     const Builder::Loop loop = b_.begin_loop(b_.iconst(all.inside / lanes));
     Cursor at = cursor;
-    at.input = plus(plus(at.input, input_bytes(all.first)), loop.iv, input_bytes(lanes));
+    at.input = plus(at.input, loop.iv, input_bytes(lanes));
     const Values vectors = columns_of(at, rows);
     for (size_t row = 0; row < rows; ++row)
       b_.store(position(columns_[row], all.before, loop.iv), vectors[row]);
     b_.end_loop();
     if (all.inside % lanes != 0) {
-      Cursor last = cursor;
-      last.input = plus(last.input, input_bytes(all.first + all.inside - lanes));
-      const Values rest = columns_of(last, rows);
-      for (size_t row = 0; row < rows; ++row) b_.store(position(columns_[row], behind - lanes), rest[row]);
+      at = cursor;
+      at.input = plus(at.input, input_bytes(all.inside - lanes));
+      const Values last = columns_of(at, rows);
+      for (size_t row = 0; row < rows; ++row) b_.store(position(columns_[row], behind - lanes), last[row]);
     }
     for (size_t row = 0; row < rows; ++row)
-      fill(columns_[row], behind, ceil_div(plan_.passes.positions() - behind, lanes));
+      fill(columns_[row], behind, ceil_div(strip.passes.positions() - behind, lanes));
   }
-
-  int64_t input_bytes(int64_t columns) const { return byte_stride(nest_.input, columns); }
 
   void fill(const Address& line, int64_t first, int64_t vectors) {
     if (vectors <= 0) return;
@@ -194,7 +284,7 @@ class RowPasses {
       reducer_.plan(1, taps);
       return held(low_.reduce(at, outer_, low_.no_taps(1, schedule_.lanes), leaf, Lowering::unroll_taps)[0]);
     };
-    const int64_t taps = nest_.full_taps() / row_.most_taps();
+    const int64_t taps = nest_.full_taps() / nest_.dims.back().most_taps();
     if (rows == 1) return {reduce(cursor, taps)};
     const NestDim& down = nest_.dims[outer_ - 1];
     return shared_rows(
@@ -209,40 +299,33 @@ class RowPasses {
     return number == 0 ? columns : lines_[number - 1];
   }
 
-  void pass_over(const Address& columns) {
-    for (const ColumnPasses::Pass& pass : plan_.passes.passes()) {
+  void pass_over(const Strip& strip, const Address& columns) {
+    for (const ColumnPasses::Pass& pass : strip.passes.passes()) {
       const Builder::Loop loop = b_.begin_loop(b_.iconst(pass.vectors));
-      const Value first = load(line(columns, pass.from), 0, loop.iv);
-      const Value second = load(line(columns, pass.from), pass.offset, loop.iv);
+      const Address& from = line(columns, pass.from);
+      const Value first = b_.load(b_.type(nothing_), position(from, 0, loop.iv));
+      const Value second = b_.load(b_.type(nothing_), position(from, pass.offset, loop.iv));
       b_.store(position(line(columns, pass.to), 0, loop.iv), join(first, second));
       b_.end_loop();
     }
   }
 
-  Value load(const Address& line, int64_t first, Value iv) {
-    return b_.load(b_.type(nothing_), position(line, first, iv));
-  }
-
-  void store(const Cursor& cursor, const Address& columns) {
-    for (const TileLoop& tiles : plan_.tiles) {
+  void store(const Strip& strip, const Cursor& cursor, const Address& columns) {
+    for (const TileLoop& tiles : strip.tiles) {
       const Value iv = tiles.count > 1 ? b_.begin_loop(b_.iconst(tiles.count)).iv : no_value;
       for (const Tile& tile : tiles.tiles) {
         Cursor at = cursor;
-        low_.for_each_output(at, [&](Address& address, const View& view) {
-          address = plus(address, byte_stride(view, tile.begin * view.strides.back()));
-          if (iv != no_value)
-            address = plus(address, iv, byte_stride(view, tiles.outputs * view.strides.back()));
-        });
-        low_.store(at, window(columns, tile, tiles.outputs, iv), column_lanes(nest_, tile));
+        move_outputs(at, tile.begin, iv, tiles.outputs);
+        low_.store(at, window(strip, columns, tile, tiles.outputs, iv), column_lanes(strip.nest, tile));
       }
       if (iv != no_value) b_.end_loop();
     }
   }
 
-  State window(const Address& columns, const Tile& tile, int64_t step, Value iv) {
+  State window(const Strip& strip, const Address& columns, const Tile& tile, int64_t step, Value iv) {
     const Type type = Type::vec(b_.type(nothing_).dtype, tile.lanes);
     Value all = no_value;
-    for (const ColumnPasses::Part& part : plan_.passes.parts()) {
+    for (const ColumnPasses::Part& part : strip.passes.parts()) {
       Address address = position(line(columns, part.line), tile.begin + part.offset);
       if (iv != no_value) address = plus(address, iv, step * element_bytes());
       const Value x = b_.load(type, address);
@@ -253,8 +336,7 @@ class RowPasses {
 
   const PoolNest& nest_;
   const Schedule& schedule_;
-  const RowPlan& plan_;
-  const NestDim& row_;
+  const std::vector<Strip>& strips_;
   const size_t outer_;
   const bool as_keys_;
   Builder& b_;
@@ -283,21 +365,21 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if (!holds_group(rows, schedule, isa, **reducer))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use a smaller unroll");
-  const RowPlan plan(rows, schedule, **reducer);
-  if (plan.columns.inside < schedule.lanes)
+  const std::vector<Strip> strips = cut_strips(rows, schedule, **reducer);
+  if (strips.empty())
+    return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
+                       "use a smaller unroll or channels_first");
+  if (!hold_vectors(strips, schedule))
     return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
                        "use fewer lanes");
   if (schedule.tail == Tail::overlap && rows.dims.back().output < schedule.lanes)
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes",
                        "use tail=mask or tail=split");
-  if (!plan.is_short())
+  if (!are_short(strips))
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_first");
-  if (plan.bytes(schedule, **reducer) > most_scratch_bytes)
-    return unsupported("schedule.scratch", "the rows do not fit into scratch memory",
-                       "use a smaller unroll or channels_first");
-  RowPasses(rows, schedule, plan, builder, **reducer).emit();
+  RowPasses(rows, schedule, strips, builder, **reducer).emit();
   return builder.finish();
 }
 

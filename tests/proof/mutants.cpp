@@ -55,6 +55,8 @@ const struct {
     {"avg_pool2d(float32[1,35,8,10]:nhwc, kernel_size=4, padding=1)", ir::Family::whole_pixels},
     {"max_pool2d(float32[1,3,9,11]:nhwc, kernel_size=5, stride=1, padding=2)", ir::Family::interleaved},
     {"avg_pool2d(float32[1,2,6,13]:nhwc, kernel_size=3, stride=1, padding=1)", ir::Family::interleaved},
+    {"max_pool2d(float32[1,2,9,21], kernel_size=7, stride=1, padding=3)", ir::Family::row_passes},
+    {"avg_pool2d(float32[1,2,8,19], kernel_size=[3,6], stride=1, padding=1)", ir::Family::row_passes},
     {"max_pool2d(float32[1,3,7,20], kernel_size=3, stride=2, padding=1, epilogue=[mul_channel, add, relu])"},
     {"avg_pool2d(float32[1,19,5,6]:nhwc, kernel_size=2, epilogue=[scale_channel, add_channel, clamp(0,6)])"},
     {"max_pool2d(uint8[1,35,5,6]:nhwc, kernel_size=3, stride=1, epilogue=[requantize(0.5,3)])"},

@@ -117,6 +117,23 @@ TEST(Schedule, FewChannelsAreDoneWithTheirPixels) {
   }
 }
 
+TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
+  const auto first = [](const char* spec, Isa isa) {
+    return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
+  };
+  const char* seven = "max_pool2d(float32[1,3,56,56], kernel_size=7, stride=1, padding=3)";
+  EXPECT_EQ(first(seven, Isa::avx2).family, Family::row_passes);
+  EXPECT_EQ(first(seven, Isa::avx512).family, Family::channels_first);
+  const char* blur = "avg_pool2d(float32[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)";
+  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+    EXPECT_EQ(first(blur, isa).family, Family::row_passes);
+    EXPECT_EQ(first(blur, isa).unroll, 8);
+  }
+  // A row that scratch memory does not hold is done in strips.
+  const char* sound = "max_pool1d(float32[1,1,1000000], kernel_size=31, stride=1, padding=15)";
+  EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
+}
+
 struct DefaultRow {
   const char* spec;
   Isa isa;
