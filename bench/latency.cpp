@@ -1,6 +1,6 @@
 // Google Benchmark of what compiling and calling cost by themselves:
 //   compile/NAME/BACKEND/ISA   text to callable, past the cache, for each spec of a problem file
-//   hit/NAME                   the same text again: what the cache costs
+//   hit/NAME                   the same text again: what the cache costs; hit_spec/NAME by a Spec object
 //   call/NAME                  a tiny kernel all in, through the public API
 //
 //   bench_latency --problems=bench/problems/networks.txt [--benchmark_filter=REGEX ...]
@@ -33,6 +33,11 @@ void hit(benchmark::State& state, const std::string& spec) {
   for (auto _ : state) benchmark::DoNotOptimize(compile(spec, {.threads = 1}));
 }
 
+void hit_by_spec(benchmark::State& state, const std::string& text) {
+  const Spec spec(text, {.threads = 1});
+  for (auto _ : state) benchmark::DoNotOptimize(compile(spec));
+}
+
 void call(benchmark::State& state, const std::string& spec) {
   const Kernel kernel = compile(spec, {.threads = 1});
   const std::vector<float> input(4096, 1);
@@ -58,6 +63,8 @@ ir::Result<tools::Exit> run(const std::string& file) {
       }
     benchmark::RegisterBenchmark(("hit/" + problem.name).c_str(),
                                  [spec = problem.spec](benchmark::State& state) { hit(state, spec); });
+    benchmark::RegisterBenchmark(("hit_spec/" + problem.name).c_str(),
+                                 [spec = problem.spec](benchmark::State& state) { hit_by_spec(state, spec); });
   }
   for (const char* spec :
        {"max_pool2d(float32[1,1,2,2], kernel_size=2)", "max_pool2d(float32[1,16,4,4]:nhwc, kernel_size=2)"})

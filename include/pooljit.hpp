@@ -37,8 +37,9 @@
 namespace pooljit {
 
 namespace runtime {
+class CheckedSpec;
 class Kernel;
-}
+}  // namespace runtime
 
 // A mistake of the caller's, something unsupported, or a refusal of the system. what() is "id: message
 // (hint)".
@@ -115,6 +116,23 @@ struct Options {
   std::string tune_db = {};
 };
 
+// A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its
+// kernel in the cache in half the time that a text takes, which has to be read and hashed.
+class POOLJIT_CXX_API Spec {
+ public:
+  // Errors: "spec.*", "runtime.options", "runtime.isa", "backend.missing", "schedule.text".
+  explicit Spec(std::string_view text, const Options& options = {});
+
+  std::string_view text() const;       // canonical
+  std::string_view signature() const;  // what the code depends on: the canonical text without the batch
+  // With the tune_db that the environment named when the Spec was made.
+  const Options& options() const;
+
+ private:
+  friend POOLJIT_CXX_API class Kernel compile(const Spec&);
+  std::shared_ptr<const runtime::CheckedSpec> impl_;
+};
+
 // How to run, where it differs from what the kernel was compiled with.
 struct RunOptions {
   // Instead of the built-in pool.
@@ -174,6 +192,7 @@ class POOLJIT_CXX_API Kernel {
 
  private:
   friend POOLJIT_CXX_API Kernel compile(std::string_view, const Options&);
+  friend POOLJIT_CXX_API Kernel compile(const Spec&);
   friend POOLJIT_CXX_API std::vector<Timing> time(std::span<const Kernel>, double);
   friend POOLJIT_CXX_API std::string prove(const Kernel&);
   explicit Kernel(std::shared_ptr<const runtime::Kernel> impl) : impl_(std::move(impl)) {}
@@ -184,6 +203,7 @@ class POOLJIT_CXX_API Kernel {
 // "backend.missing", "schedule.*", "jit.*"; with Options::verify also "prove.*"; with Options::tune_db also
 // "tune.open" and "tune.format".
 POOLJIT_CXX_API Kernel compile(std::string_view spec, const Options& options = {});
+POOLJIT_CXX_API Kernel compile(const Spec& spec);
 
 // "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
 POOLJIT_CXX_API Options parse_options(std::string_view text);

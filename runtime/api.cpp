@@ -69,9 +69,16 @@ std::string_view Kernel::proof() const { return impl_->code().info.proof; }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
 
+Spec::Spec(std::string_view text, const Options& options)
+    : impl_(value_or_raise(runtime::check_spec(text, options))) {}
+std::string_view Spec::text() const { return impl_->text(); }
+std::string_view Spec::signature() const { return impl_->signature(); }
+const Options& Spec::options() const { return impl_->options(); }
+
 Kernel compile(std::string_view spec, const Options& options) {
   return Kernel(value_or_raise(runtime::compile(spec, options)));
 }
+Kernel compile(const Spec& spec) { return Kernel(value_or_raise(runtime::compile(*spec.impl_))); }
 
 std::vector<ScheduleInfo> schedules(std::string_view spec_text, const Options& options) {
   const auto spec = value_or_raise(frontend::parse_spec(spec_text));

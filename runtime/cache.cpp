@@ -30,33 +30,32 @@ size_t after_eviction(size_t limit) { return limit - limit / 8; }
 
 }  // namespace
 
-size_t Cache::TextHash::operator()(const TextView& view) const {
+Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_(spec), options_(&options) {
   const std::hash<std::string_view> hash;
   // The options are few and short: their differences need to reach the hash, not to spread well.
-  const Options& options = view.options;
-  return hash(view.spec) + 31 * hash(options.backend) + 131 * hash(options.isa) +
-         (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
-         (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0);
+  hash_ = hash(spec) + 31 * hash(options.backend) + 131 * hash(options.isa) +
+          (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
+          (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0);
 }
 
 void Cache::touch(std::atomic<Time>& used) const {
   if (used.load(std::memory_order_relaxed) != now_) used.store(now_, std::memory_order_relaxed);
 }
 
-KernelPtr Cache::find(std::string_view spec, const Options& options) const {
+KernelPtr Cache::find(const TextView& text) const {
   const std::shared_lock lock(mutex_);
-  const auto found = texts_.find(TextView{spec, options});
+  const auto found = texts_.find(text);
   if (found == texts_.end()) return nullptr;
   touch(found->second.used);
   touch(found->second.slot->used);
   return found->second.kernel;
 }
 
-void Cache::remember(std::string_view spec, const Options& options, std::string_view key, KernelPtr kernel) {
+void Cache::remember(const TextView& view, std::string_view key, KernelPtr kernel) {
   const std::unique_lock lock(mutex_);
   const auto found = codes_.find(key);
   if (found == codes_.end() || found->second->code != &kernel->code()) return;
-  Text& text = texts_.try_emplace(TextKey{std::string(spec), options}).first->second;
+  Text& text = texts_.try_emplace(TextKey(view)).first->second;
   text.kernel = std::move(kernel);
   text.slot = found->second;
   text.used = ++now_;

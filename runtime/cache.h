@@ -39,14 +39,28 @@ class Cache {
   };
   using Made = ir::Result<CodePtr>;
 
+  // A spec's text and its options, which must outlive it. Hashed once: whoever keeps it finds faster.
+  class TextView {
+   public:
+    TextView(std::string_view spec, const Options& options);
+    std::string_view spec() const { return spec_; }
+    const Options& options() const { return *options_; }
+    size_t hash() const { return hash_; }
+
+   private:
+    std::string_view spec_;
+    const Options* options_;
+    size_t hash_;
+  };
+
   Cache() : Cache(Limits{}) {}
   explicit Cache(Limits limits) : limits_(limits) {}
 
   // The kernel that was remembered for this text; null if there is none.
-  KernelPtr find(std::string_view spec, const Options& options) const;
+  KernelPtr find(const TextView& text) const;
   // Remembers a kernel for a text. Its code is what get(key) gave; nothing is remembered if that is evicted
   // already.
-  void remember(std::string_view spec, const Options& options, std::string_view key, KernelPtr kernel);
+  void remember(const TextView& text, std::string_view key, KernelPtr kernel);
 
   // The code for the key. If it is missing, `make` is called, by one thread. If it throws, so does get(), in
   // all threads that waited.
@@ -67,13 +81,18 @@ class Cache {
     std::atomic<Time> used = 0;
   };
 
-  struct TextKey {
-    std::string spec;
-    Options options;
-  };
-  struct TextView {
-    std::string_view spec;
-    const Options& options;
+  class TextKey {
+   public:
+    explicit TextKey(const TextView& text)
+        : spec_(text.spec()), options_(text.options()), hash_(text.hash()) {}
+    std::string_view spec() const { return spec_; }
+    const Options& options() const { return options_; }
+    size_t hash() const { return hash_; }
+
+   private:
+    std::string spec_;
+    Options options_;
+    size_t hash_;
   };
   struct Text {
     KernelPtr kernel;
@@ -82,16 +101,19 @@ class Cache {
   };
   struct TextHash {
     using is_transparent = void;
-    size_t operator()(const TextKey& key) const { return (*this)(TextView{key.spec, key.options}); }
-    size_t operator()(const TextView& view) const;
+    template <typename Text>
+    size_t operator()(const Text& text) const {
+      return text.hash();
+    }
   };
   struct TextEqual {
     using is_transparent = void;
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return a.spec == b.spec && a.options.backend == b.options.backend && a.options.isa == b.options.isa &&
-             a.options.schedule == b.options.schedule && a.options.threads == b.options.threads &&
-             a.options.verify == b.options.verify && a.options.tune_db == b.options.tune_db;
+      const Options &x = a.options(), &y = b.options();
+      return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
+             x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
+             x.tune_db == y.tune_db;
     }
   };
   struct StringHash {

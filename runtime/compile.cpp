@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "runtime/cache.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
@@ -64,28 +63,55 @@ KernelPtr bind(Request request, CodePtr code) {
                                         std::move(request.schedule_origin));
 }
 
-ir::Result<KernelPtr> compile_cached(std::string_view spec_text, const Options& options,
-                                     bool needs_database) {
-  if (KernelPtr known = cache().find(spec_text, options)) return known;
+ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
+  if (KernelPtr known = cache().find(text)) return known;
   const auto start = Clock::now();
-  auto request = read_request(spec_text, options, needs_database);
+  auto request = read_request(text.spec(), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
   const std::string key = cache_key(request->spec, request->choices) + (request->verify ? " verify=1" : "");
   const auto code = cache().get(key, [&] { return make_code(*request, start); });
   if (!code) return tl::unexpected(code.error());
   KernelPtr kernel = bind(std::move(*request), *code);
-  cache().remember(spec_text, options, key, kernel);
+  cache().remember(text, key, kernel);
   return kernel;
+}
+
+// The file that the environment names; null if the options name one, or nobody does.
+const char* environment_database(const Options& options) {
+  const char* database = options.tune_db.empty() ? std::getenv("POOLJIT_TUNE_DB") : nullptr;
+  return database && *database ? database : nullptr;
 }
 
 }  // namespace
 
+CheckedSpec::CheckedSpec(std::string text, std::string signature, Options options, bool needs_database)
+    : text_(std::move(text)),
+      signature_(std::move(signature)),
+      options_(std::move(options)),
+      needs_database_(needs_database),
+      key_(text_, options_) {}
+
+ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text, const Options& options) {
+  const auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  if (const auto choices = resolve(options); !choices) return tl::unexpected(choices.error());
+  Options with = options;
+  const char* database = environment_database(options);
+  if (database) with.tune_db = database;
+  return std::make_shared<const CheckedSpec>(frontend::print(*spec), frontend::signature(*spec),
+                                             std::move(with), !database);
+}
+
+ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
+  return compile_cached(spec.key(), spec.needs_database());
+}
+
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
-  const char* database = options.tune_db.empty() ? std::getenv("POOLJIT_TUNE_DB") : nullptr;
-  if (!database || !*database) return compile_cached(spec_text, options, true);
+  const char* database = environment_database(options);
+  if (!database) return compile_cached({spec_text, options}, true);
   Options with = options;
   with.tune_db = database;
-  return compile_cached(spec_text, with, false);
+  return compile_cached({spec_text, with}, false);
 }
 
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {

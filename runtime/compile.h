@@ -7,6 +7,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
 #include "pooljit.hpp"
+#include "runtime/cache.h"
 #include "runtime/engines.h"
 #include "runtime/kernel.h"
 
@@ -14,6 +15,33 @@ namespace pooljit::runtime {
 
 // Errors: those of parse_spec, resolve and the engines.
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options);
+
+// A spec and its options, read and checked, with what the cache knows them by. Immutable.
+class CheckedSpec {
+ public:
+  CheckedSpec(std::string text, std::string signature, Options options, bool needs_database);
+  CheckedSpec(const CheckedSpec&) = delete;
+  CheckedSpec& operator=(const CheckedSpec&) = delete;
+
+  const std::string& text() const { return text_; }  // canonical
+  const std::string& signature() const { return signature_; }
+  const Options& options() const { return options_; }
+  // Whether it is an error if options().tune_db is not there: the caller named it, not the environment.
+  bool needs_database() const { return needs_database_; }
+  const Cache::TextView& key() const { return key_; }
+
+ private:
+  const std::string text_, signature_;
+  const Options options_;
+  const bool needs_database_;
+  const Cache::TextView key_;
+};
+
+// Errors: those of parse_spec and resolve.
+ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text, const Options& options);
+
+// Errors: those of the tuning database and the engines.
+ir::Result<KernelPtr> compile(const CheckedSpec& spec);
 
 // The same past the cache: always makes the code. For measuring and for tests.
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options);

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
+#include "ir/check.h"
 #include "runtime/threads.h"
 
 namespace pooljit::runtime {
 namespace {
 
-// How many tasks each dimension has for this batch; returns how many dimensions there are.
-size_t task_extents(const std::vector<ir::TaskDim>& tasks, int64_t batch,
-                    std::array<int64_t, max_task_dims>& extents) {
-  for (size_t i = 0; i < tasks.size(); ++i)
-    extents[i] = tasks[i].extent == ir::TaskDim::batch_extent ? batch : tasks[i].extent;
-  return tasks.size();
+// How many tasks a dimension has for this batch.
+int64_t extent_of(const ir::TaskDim& task, int64_t batch) {
+  return task.extent == ir::TaskDim::batch_extent ? batch : task.extent;
 }
 
 }  // namespace
@@ -27,14 +25,19 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
       output_shape_(frontend::output_shape(spec_)),
       input_strides_(frontend::input_strides(spec_)),
       output_strides_(frontend::output_strides(spec_)) {
+  POOLJIT_CHECK(code_->info.tasks.size() <= size_t(max_task_dims), "a Program has too many task dimensions");
   const ir::PoolNest& nest = code_->info.nest;
   const int64_t batch = spec_.batch.value_or(1);
   input_ = runtime::input_view(nest, batch);
   output_ = runtime::output_view(nest, batch);
   indices_ = runtime::indices_view(nest, batch);
   operands_ = operand_memory(nest, batch);
+  input_span_ = input_.span_bytes();
+  output_span_ = output_.span_bytes();
+  // In doubles: products may not fit an int64_t.
   for (const MemoryView* view : {&input_, &output_, &indices_})
-    bytes_per_batch_ += view->with_batch(1).element_count() * view->element_bytes;
+    threads_per_batch_ += double(view->with_batch(1).element_count() * view->element_bytes) /
+                          double(bytes_per_thread);
 }
 
 ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,
@@ -77,8 +80,18 @@ ir::Result<void> Kernel::check(const Call& call) const {
   return check_overlap(call);
 }
 
+// True where the ends of input and output alone say that they do not overlap, and there is nothing else: what
+// nearly every call is.
+bool Kernel::are_apart(const Call& call) const {
+  if (indices_.rank > 0 || !operands_.empty() || call.batch != spec_.batch.value_or(1)) return false;
+  const auto input = reinterpret_cast<uintptr_t>(call.input),
+             output = reinterpret_cast<uintptr_t>(call.output);
+  return input < output ? output - input >= uint64_t(input_span_) : input - output >= uint64_t(output_span_);
+}
+
 // What is written overlaps nothing else.
 ir::Result<void> Kernel::check_overlap(const Call& call) const {
+  if (are_apart(call)) return {};
   const auto overlapping = [&](const MemoryView& a, const void* a_begin, const MemoryView& b,
                                const void* b_begin) {
     return call.batch == spec_.batch.value_or(1)
@@ -104,15 +117,19 @@ ir::Result<void> Kernel::check_overlap(const Call& call) const {
 }
 
 int Kernel::useful_threads(int64_t batch, int threads) const {
-  // In doubles: the product may not fit an int64_t.
-  const double worth_waking = double(bytes_per_batch_) * double(batch) / double(bytes_per_thread);
-  return static_cast<int>(std::clamp(worth_waking, 1.0, double(threads)));
+  return static_cast<int>(std::clamp(threads_per_batch_ * double(batch), 1.0, double(threads)));
 }
 
 void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
+  const std::vector<ir::TaskDim>& tasks = code_->info.tasks;
+  if (threads == 1) {
+    TaskRanges all;
+    for (size_t i = 0; i < tasks.size(); ++i) all[i] = {0, extent_of(tasks[i], call.batch)};
+    return code_->run(call, all);
+  }
   std::array<int64_t, max_task_dims> extents;
-  const size_t dims = task_extents(code_->info.tasks, call.batch, extents);
-  const Grid grid({extents.data(), dims}, threads);
+  for (size_t i = 0; i < tasks.size(); ++i) extents[i] = extent_of(tasks[i], call.batch);
+  const Grid grid({extents.data(), tasks.size()}, threads);
   if (grid.cells() == 1) return code_->run(call, grid.ranges(0));
   ThreadPool& workers = pool ? *pool : builtin_pool(threads_);
   workers.parallel(grid.cells(), [&](int64_t cell) { code_->run(call, grid.ranges(cell)); });

@@ -41,6 +41,7 @@ class Kernel {
  private:
   ir::Result<void> check(const Call& call) const;
   ir::Result<void> check_overlap(const Call& call) const;
+  bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
   void run_split(const Call& call, int threads, ThreadPool* pool) const;
 
@@ -51,7 +52,8 @@ class Kernel {
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
   std::vector<MemoryView> operands_;  // of the epilogue
-  int64_t bytes_per_batch_ = 0;       // read and written
+  int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch
+  double threads_per_batch_ = 0;              // that what is read and written is worth waking
 };
 
 using KernelPtr = std::shared_ptr<const Kernel>;

@@ -96,6 +96,26 @@ TEST(Compile, SpellingsAndBatchesShareCode) {
   EXPECT_EQ(cache.stats().made, made + 1);
 }
 
+TEST(Compile, ASpecFindsItsKernelAgain) {
+  pooljit::runtime::Cache& cache = pooljit::runtime::cache();
+  const Options options{.backend = "reference", .threads = 1};
+  const pooljit::Spec spec("max_pool2d(float32[3,5,9,9],kernel_size=[2,2])", options);
+  EXPECT_EQ(spec.text(), "max_pool2d(float32[3,5,9,9], kernel_size=2)");
+  EXPECT_EQ(spec.signature(), compile(spec).signature());
+  EXPECT_EQ(spec.options().backend, "reference");
+  const uint64_t made = cache.stats().made;
+  const size_t texts = cache.stats().texts;
+  const pooljit::Spec copy = spec, again("max_pool2d(float32[3,5,9,9], kernel_size=2)", options);
+  for (const pooljit::Spec& same : {spec, copy, again}) EXPECT_EQ(compile(same).spec(), spec.text());
+  EXPECT_EQ(compile(spec.text(), options).spec(), spec.text());
+  EXPECT_EQ(cache.stats().made, made);
+  EXPECT_EQ(cache.stats().texts, texts);
+  cache.clear();
+  EXPECT_EQ(compile(spec).spec(), spec.text());
+  EXPECT_THROW(pooljit::Spec("max_pool2d(float32[3,5,9,9])"), Error);
+  EXPECT_THROW(pooljit::Spec(spec.text(), {.backend = "gpu"}), Error);
+}
+
 TEST(Compile, ErrorsAreExceptionsWithAnId) {
   const auto error_of = [](const std::string& spec, const Options& options) {
     try {

@@ -164,27 +164,27 @@ TEST(Cache, RemembersTextsOfKeptCodeOnly) {
   Cache cache({.entries = 1, .bytes = 1000});
   std::atomic<int> alive = 0;
   const Options options, other{.threads = 2};
-  cache.remember("text", options, "a", bind(*cache.get("a", [&] { return idle(1, &alive); })));
-  ASSERT_TRUE(cache.find("text", options));
-  EXPECT_FALSE(cache.find("text", other));
-  EXPECT_FALSE(cache.find("texts", options));
+  cache.remember({"text", options}, "a", bind(*cache.get("a", [&] { return idle(1, &alive); })));
+  ASSERT_TRUE(cache.find({"text", options}));
+  EXPECT_FALSE(cache.find({"text", other}));
+  EXPECT_FALSE(cache.find({"texts", options}));
   EXPECT_EQ(alive, 1);
 
-  const KernelPtr evicted = cache.find("text", options);
+  const KernelPtr evicted = cache.find({"text", options});
   is_missing(cache, "b");
-  EXPECT_FALSE(cache.find("text", options));
-  cache.remember("text", options, "a", evicted);  // its code is forgotten: nothing to remember
-  EXPECT_FALSE(cache.find("text", options));
+  EXPECT_FALSE(cache.find({"text", options}));
+  cache.remember({"text", options}, "a", evicted);  // its code is forgotten: nothing to remember
+  EXPECT_FALSE(cache.find({"text", options}));
   EXPECT_EQ(cache.stats().texts, 0U);
 }
 
 TEST(Cache, ATextHitCountsAsUse) {
   Cache cache({.entries = 2, .bytes = 1000});
-  cache.remember("text", {}, "a", bind(*cache.get("a", [] { return idle(1); })));
+  cache.remember({"text", {}}, "a", bind(*cache.get("a", [] { return idle(1); })));
   is_missing(cache, "b");
-  EXPECT_TRUE(cache.find("text", {}));
+  EXPECT_TRUE(cache.find({"text", {}}));
   is_missing(cache, "c");
-  EXPECT_TRUE(cache.find("text", {}));
+  EXPECT_TRUE(cache.find({"text", {}}));
   EXPECT_FALSE(is_missing(cache, "a"));
 }
 
@@ -192,8 +192,8 @@ TEST(Cache, TextsAreBounded) {
   Cache cache({.entries = 2, .bytes = 1000});
   const KernelPtr kernel = bind(*cache.get("a", [] { return idle(1); }));
   for (int i = 0; i < 100; ++i) {
-    cache.remember(std::to_string(i), {}, "a", kernel);
-    EXPECT_TRUE(cache.find(std::to_string(i), {}));
+    cache.remember({std::to_string(i), {}}, "a", kernel);
+    EXPECT_TRUE(cache.find({std::to_string(i), {}}));
     EXPECT_LE(cache.stats().texts, 2 * cache_texts_per_entry);
   }
 }
@@ -211,8 +211,8 @@ TEST(Cache, StaysConsistentWhileThreadsMakeUseAndEvict) {
         });
         if (!code) continue;
         (*code)->run({}, {});
-        if (i % 3 == 0) cache.remember(key, {}, key, bind(*code));
-        if (i % 5 == 0) cache.find(key, {});
+        if (i % 3 == 0) cache.remember({key, {}}, key, bind(*code));
+        if (i % 5 == 0) cache.find({key, {}});
         if (i % 97 == 0) cache.clear();
       }
     });

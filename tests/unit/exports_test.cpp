@@ -31,7 +31,7 @@ TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
                                        "pooljit_release",      "pooljit_last_error",   "pooljit_version",
                                        "pooljit_run_operands", "pooljit_proof"};
   const std::regex cxx_api(
-      R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::Kernel::.*|)"
+      R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec)::.*|)"
       R"(pooljit::(compile|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
   const std::set<std::string> names = exported();
   for (const std::string& name : c_api) EXPECT_TRUE(names.contains(name)) << name;
@@ -47,7 +47,7 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
   };
   for (const char* start :
        {"pooljit::Kernel::run(", "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()",
-        "pooljit::Kernel::code_bytes()", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
+        "pooljit::Kernel::code_bytes()", "pooljit::Spec::Spec(", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
         "pooljit::compile(", "pooljit::parse_options(", "pooljit::prove", "pooljit::schedules(",
         "pooljit::time(", "pooljit::version()", "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
