@@ -130,14 +130,32 @@ TermId Provenance::nan_test(TermId mask) {
   return is_test ? term.args[0] : no_term;
 }
 
+// Lanes without a sign are compared as ones with a sign, less half of their range: the term before that.
+TermId Provenance::unbiased(TermId id, DType compared) const {
+  const DType own = unsigned_of(compared);
+  const int64_t half = int64_t{1} << (info(own).bits - 1);
+  const LaneTerm& term = graph_[id];
+  if (term.kind == LaneTerm::Kind::constant) return graph_.find_constant(own, term.imm + half);
+  const bool is_biased = graph_.op(id, Op::sub, own) && graph_.is_constant(term.args[1]) &&
+                         graph_[term.args[1]].imm == lane_bits(own, half);
+  return is_biased ? term.args[0] : no_term;
+}
+
 Provenance::Wins Provenance::comparison(TermId mask) {
   const LaneTerm& term = graph_[mask];
   if (term.kind != LaneTerm::Kind::op || term.op != Op::cmp) return {};
   if (term.pred != Predicate::gt && term.pred != Predicate::lt) return {};
-  if (value(term.args[0]).dtype != term.dtype || value(term.args[1]).dtype != term.dtype)
+  TermId x = term.args[0], y = term.args[1];
+  DType compared = term.dtype;
+  if (is_signed_int(compared) && !is_signed_int(input_)) {
+    const TermId own_x = unbiased(x, compared), own_y = unbiased(y, compared);
+    const bool are_biased = own_x != no_term && own_y != no_term;
+    if (are_biased) x = own_x, y = own_y, compared = unsigned_of(compared);
+  }
+  if (value(x).dtype != compared || value(y).dtype != compared)
     throw Unreadable{"a comparison of elements as another type than theirs"};
-  if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {term.args[0], term.args[1], false};
-  if (term.pred == (is_max_ ? Predicate::lt : Predicate::gt)) return {term.args[1], term.args[0], false};
+  if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {x, y, false};
+  if (term.pred == (is_max_ ? Predicate::lt : Predicate::gt)) return {y, x, false};
   return {};
 }
 

@@ -72,6 +72,7 @@ class Provenance {
   // The elements of which a mask says that one is a NaN; throws if it says anything else.
   std::vector<int64_t> seen_nans(TermId mask);
   TermId nan_test(TermId mask);  // of what; no_term: it is none
+  TermId unbiased(TermId id, DType compared) const;
   Wins comparison(TermId mask);
   Wins wins(TermId mask);
   bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }

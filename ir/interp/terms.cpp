@@ -41,6 +41,11 @@ size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
   return hash;
 }
 
+TermId TermGraph::find_constant(DType dtype, int64_t bits) const {
+  const auto found = ids_.find({.dtype = dtype, .imm = lane_bits(dtype, bits)});
+  return found == ids_.end() ? no_term : found->second;
+}
+
 TermId TermGraph::add(const LaneTerm& term) {
   const auto [at, is_new] = ids_.try_emplace(term, static_cast<TermId>(terms_.size()));
   if (is_new) terms_.push_back(term), used_bytes_.push_back(find_used_bytes(term));

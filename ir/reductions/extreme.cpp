@@ -16,12 +16,24 @@
 namespace pooljit::ir {
 namespace {
 
+// What offsets of winners are kept as until they are stored: no narrower than what guards them, and as narrow
+// as the windows allow. (A loop may step past the last tap, but nothing looks at that.)
+DType offset_dtype_of(const PoolNest& nest) {
+  const DType input = nest.input.dtype;
+  if (is_float(input) || bytes(input) > 2) return bytes(input) == 8 ? DType::i64 : DType::i32;
+  const int64_t most = index_reach(nest);
+  if (bytes(input) == 1 && most <= std::numeric_limits<uint8_t>::max()) return DType::u8;
+  return most <= std::numeric_limits<int16_t>::max() ? DType::i16 : DType::i32;
+}
+
 // What values are compared as. A mask guards elements of one width, so with indices narrow values are widened
 // to the index's lanes; halves are compared as floats.
 DType compared_dtype(const PoolNest& nest) {
   const DType input = nest.input.dtype;
   if (is_half(input)) return DType::f32;
-  return nest.indices && bytes(input) < 4 ? DType::i32 : input;
+  if (!nest.indices) return input;
+  const DType offset = offset_dtype_of(nest);
+  return bytes(input) < bytes(offset) ? offset : input;
 }
 
 // The quiet NaN of a floating dtype, as bits.
@@ -44,7 +56,7 @@ class ExtremeReducer final : public Reducer {
         identity_(identity_bits(input_, extreme)),
         value_(compared_dtype(nest)),
         first_best_(is_half(input_) ? identity_bits(value_, extreme) : identity_),
-        offset_(bytes(value_) == 8 ? DType::i64 : DType::i32),
+        offset_(offset_dtype_of(nest)),
         keys_(builder, is_float(value_) ? value_ : DType::f32, extreme == Extreme::largest) {}
 
   int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), value_); }
