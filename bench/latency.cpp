@@ -63,8 +63,9 @@ ir::Result<tools::Exit> run(const std::string& file) {
       }
     benchmark::RegisterBenchmark(("hit/" + problem.name).c_str(),
                                  [spec = problem.spec](benchmark::State& state) { hit(state, spec); });
-    benchmark::RegisterBenchmark(("hit_spec/" + problem.name).c_str(),
-                                 [spec = problem.spec](benchmark::State& state) { hit_by_spec(state, spec); });
+    benchmark::RegisterBenchmark(
+        ("hit_spec/" + problem.name).c_str(),
+        [spec = problem.spec](benchmark::State& state) { hit_by_spec(state, spec); });
   }
   for (const char* spec :
        {"max_pool2d(float32[1,1,2,2], kernel_size=2)", "max_pool2d(float32[1,16,4,4]:nhwc, kernel_size=2)"})

@@ -19,9 +19,8 @@
  * with any library that locks, a child forked while another thread was inside pooljit_compile must not call
  * pooljit_compile.
  *
- * Scratch memory. Kernels of large windows over channels that lie next to each other may use up to 256 KiB
- * that each thread keeps from its first such run until it ends; a thread that gets none waits for a reserve
- * that all share.
+ * Scratch memory. Kernels of large windows may use up to 256 KiB that each thread keeps from its first such
+ * run until it ends; a thread that gets none waits for a reserve that all share.
  *
  * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates
  * nothing and calls nothing, so it may be left by a signal handler and entered by another; but for kernels

@@ -11,10 +11,10 @@
 // threads at once. Compiling the same spec from many threads makes its code once.
 // fork(): kernels run in the child as in the parent; a child forked while another thread was inside compile()
 // must not call compile().
-// Scratch memory: kernels of large windows over channels that lie next to each other may use up to 256 KiB
-// that each thread keeps from its first such run until it ends. Signals: no handler is installed; Kernel::run
-// on one thread takes no lock and allocates nothing but scratch memory once. Kernels have no unwind tables:
-// do not throw or longjmp across a running one from a signal handler.
+// Scratch memory: kernels of large windows may use up to 256 KiB that each thread keeps from its first such
+// run until it ends. Signals: no handler is installed; Kernel::run on one thread takes no lock and allocates
+// nothing but scratch memory once. Kernels have no unwind tables: do not throw or longjmp across a running
+// one from a signal handler.
 #pragma once
 
 #include <chrono>

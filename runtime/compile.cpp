@@ -91,7 +91,8 @@ CheckedSpec::CheckedSpec(std::string text, std::string signature, Options option
       needs_database_(needs_database),
       key_(text_, options_) {}
 
-ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text, const Options& options) {
+ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text,
+                                                          const Options& options) {
   const auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
   if (const auto choices = resolve(options); !choices) return tl::unexpected(choices.error());

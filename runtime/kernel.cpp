@@ -36,8 +36,8 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
   output_span_ = output_.span_bytes();
   // In doubles: products may not fit an int64_t.
   for (const MemoryView* view : {&input_, &output_, &indices_})
-    threads_per_batch_ += double(view->with_batch(1).element_count() * view->element_bytes) /
-                          double(bytes_per_thread);
+    threads_per_batch_ +=
+        double(view->with_batch(1).element_count() * view->element_bytes) / double(bytes_per_thread);
 }
 
 ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,

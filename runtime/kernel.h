@@ -51,7 +51,7 @@ class Kernel {
   std::string schedule_origin_, text_;
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
-  std::vector<MemoryView> operands_;  // of the epilogue
+  std::vector<MemoryView> operands_;          // of the epilogue
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch
   double threads_per_batch_ = 0;              // that what is read and written is worth waking
 };

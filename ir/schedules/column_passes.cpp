@@ -50,8 +50,7 @@ ColumnPasses::ColumnPasses(const NestDim& dim, int64_t positions, int lanes, boo
     }
   // From the windows back to the columns.
   needed.resize(lines_, 0);
-  for (const Part& part : parts_)
-    needed[part.line] = std::max(needed[part.line], positions + part.offset);
+  for (const Part& part : parts_) needed[part.line] = std::max(needed[part.line], positions + part.offset);
   for (auto pass = passes_.rbegin(); pass != passes_.rend(); ++pass) {
     pass->vectors = ceil_div(needed[pass->to], lanes);
     needed[pass->from] = std::max(needed[pass->from], pass->vectors * lanes + pass->offset);

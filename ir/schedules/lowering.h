@@ -134,8 +134,8 @@ class Lowering {
   void split_full(const Cursor& cursor, const Body& usual, const Body& other);
   void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
 
-  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): for whole groups of
-  // rows whose windows are whole, and for the others one by one.
+  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): for whole groups
+  // of rows whose windows are whole, and for the others one by one.
   using RowBody = std::function<void(const Cursor&, bool group)>;
   void for_each_row(size_t dims, const RowBody& body);
 

@@ -19,8 +19,7 @@ void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps
   const RowReduction plan = rules_.reduction(tile, taps);
   Values columns;
   for (const int64_t start : plan.starts()) {
-    const Values more =
-        reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
+    const Values more = reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
     columns.insert(columns.end(), more.begin(), more.end());
   }
   store_group(cursor, plan, columns, lanes);
@@ -50,7 +49,8 @@ Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& p
   const auto reduce = [&](int64_t first, int64_t count) {
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
     const Cursor at = low_.taps_from(cursor, rows(), first, count);
-    return plan.column(reducer_, low_.reduce(at, outer_, low_.no_taps(1, part.width), leaf, unroll_limit())[0]);
+    return plan.column(reducer_,
+                       low_.reduce(at, outer_, low_.no_taps(1, part.width), leaf, unroll_limit())[0]);
   };
   return shared_rows(down, schedule_.unroll, reduce,
                      [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); });

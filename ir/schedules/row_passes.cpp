@@ -4,8 +4,8 @@
 // vector for each row, whatever the kernel, and columns move by addresses, where channels_first moves them by
 // shuffles.
 //
-// unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are too
-// long for scratch memory are done in strips.
+// unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
+// too long for scratch memory are done in strips.
 #include <algorithm>
 #include <array>
 
@@ -106,7 +106,8 @@ std::vector<Strip> cut_strips(const PoolNest& rows, const Schedule& schedule, co
   const int64_t shared = (row.kernel - 1) * row.dilation, lanes = schedule.lanes;
   const int64_t room = most_scratch_bytes / ceil_div(bytes, strips[0].pitch) - shared - 4 * lanes;
   if (room < std::max(shared, lanes)) return {};
-  const int64_t width = ceil_div(ceil_div(row.output, ceil_div(row.output, room / lanes * lanes)), lanes) * lanes;
+  const int64_t width =
+      ceil_div(ceil_div(row.output, ceil_div(row.output, room / lanes * lanes)), lanes) * lanes;
   const Interior inside = interior(row);
   strips.clear();
   for (int64_t begin = 0; begin < row.output;) {
@@ -136,8 +137,7 @@ bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const 
 }
 
 bool can_group(const PoolNest& rows, int group) {
-  return group == 1 ||
-         (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
+  return group == 1 || (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
 }
 
 // Where it is offered: where channels_first lacks the registers for what windows share, so that it takes tap
@@ -162,9 +162,9 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
   schedule.lanes = fitting_lanes(row.output, isa, working_bytes);
   while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
-  schedule.tail = can_mask(nest, isa)               ? Tail::mask
+  schedule.tail = can_mask(nest, isa)            ? Tail::mask
                   : row.output >= schedule.lanes ? Tail::overlap
-                                                    : Tail::split;
+                                                 : Tail::split;
   if (!pays(rows, schedule, isa, **reducer)) return found;
   const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
   for (const int group : high ? std::array{8, 4, 2, 1} : std::array{4, 2, 8, 1}) {
@@ -342,7 +342,7 @@ class RowPasses {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
-  Value nothing_ = no_value;             // a vector of no taps, as it is held
+  Value nothing_ = no_value;              // a vector of no taps, as it is held
   std::vector<Address> columns_, lines_;  // in scratch memory: for each row; what else passes need
 };
 
@@ -352,10 +352,11 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   auto reducer = make_reducer(rows, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
   if (!can_serve(rows, **reducer))
-    return unsupported("schedule.windows",
-                       "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
-                       "and of several columns, no indices and no zeros=first",
-                       "use channels_first or channels_last");
+    return unsupported(
+        "schedule.windows",
+        "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
+        "and of several columns, no indices and no zeros=first",
+        "use channels_first or channels_last");
   if (schedule.order != Order::rows_first || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
                        "use order=rows_first, taps=unroll");

@@ -90,6 +90,7 @@ bool swap_operands(ir::Inst& inst) {
 const char* const max3 = "max_pool1d(float32[1,1,40], kernel_size=3)";
 const char* const ignoring = "max_pool1d(float32[1,1,40], kernel_size=3, nan=ignore)";
 const char* const indexed = "max_pool1d(float32[1,1,40], kernel_size=3, return_indices=True)";
+const char* const indexed_bytes = "max_pool1d(uint8[1,1,40], kernel_size=3, return_indices=True)";
 const char* const average = "avg_pool1d(float32[1,1,40], kernel_size=3)";
 
 const char* const halves = "max_pool1d(float16[1,1,40], kernel_size=3)";
@@ -168,6 +169,10 @@ const Wrong wrongs[] = {
        return true;
      },
      "is numbered"},
+    {"bytes are compared less a quarter of their range", indexed_bytes, change(128, 64),
+     "sub of input elements", true},
+    {"a bound for a bias", indexed_bytes, turn(ir::Op::sub, ir::Op::max),
+     "the constant 0x80 of u8 takes part in it", true},
     {"nothing is stored", max3,
      [](ir::Inst& inst) {
        if (inst.op != ir::Op::store) return false;

@@ -47,9 +47,10 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
   };
   for (const char* start :
        {"pooljit::Kernel::run(", "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()",
-        "pooljit::Kernel::code_bytes()", "pooljit::Spec::Spec(", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
-        "pooljit::compile(", "pooljit::parse_options(", "pooljit::prove", "pooljit::schedules(",
-        "pooljit::time(", "pooljit::version()", "typeinfo for pooljit::Error"})
+        "pooljit::Kernel::code_bytes()", "pooljit::Spec::Spec(", "pooljit::Error::Error(",
+        "pooljit::ThreadPool::~ThreadPool()", "pooljit::compile(", "pooljit::parse_options(",
+        "pooljit::prove", "pooljit::schedules(", "pooljit::time(", "pooljit::version()",
+        "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
 }
 
