@@ -32,7 +32,6 @@ ColumnPasses::ColumnPasses(const NestDim& dim, int64_t positions, int lanes, boo
   const int doublings = fewest_steps(dim.kernel, idempotent);
   const int64_t longest = int64_t{1} << doublings;
   size_t line = 0;
-  std::vector<int64_t> needed = {0};  // by line: positions that somebody reads
   for (int i = 0; i < doublings; ++i) {
     const int64_t taps = int64_t{1} << i;
     const bool is_part = !idempotent && (dim.kernel & taps) != 0;
@@ -48,12 +47,13 @@ ColumnPasses::ColumnPasses(const NestDim& dim, int64_t positions, int lanes, boo
       add(passes_[static_cast<size_t>(i)].from, tap);
       tap += int64_t{1} << i;
     }
-  // From the windows back to the columns.
-  needed.resize(lines_, 0);
+  // From the windows back to the columns: by line, positions that somebody reads.
+  std::vector<int64_t> needed(lines_, 0);
   for (const Part& part : parts_) needed[part.line] = std::max(needed[part.line], positions + part.offset);
-  for (auto pass = passes_.rbegin(); pass != passes_.rend(); ++pass) {
-    pass->vectors = ceil_div(needed[pass->to], lanes);
-    needed[pass->from] = std::max(needed[pass->from], pass->vectors * lanes + pass->offset);
+  for (size_t i = passes_.size(); i-- > 0;) {
+    Pass& pass = passes_[i];
+    pass.vectors = ceil_div(needed[pass.to], lanes);
+    needed[pass.from] = std::max(needed[pass.from], pass.vectors * lanes + pass.offset);
   }
   positions_ = ceil_div(*std::max_element(needed.begin(), needed.end()), lanes) * lanes;
 }

@@ -105,8 +105,8 @@ TEST(Compile, ASpecFindsItsKernelAgain) {
   EXPECT_EQ(spec.options().backend, "reference");
   const uint64_t made = cache.stats().made;
   const size_t texts = cache.stats().texts;
-  const pooljit::Spec copy = spec, again("max_pool2d(float32[3,5,9,9], kernel_size=2)", options);
-  for (const pooljit::Spec& same : {spec, copy, again}) EXPECT_EQ(compile(same).spec(), spec.text());
+  const pooljit::Spec again("max_pool2d(float32[3,5,9,9], kernel_size=2)", options);
+  for (const pooljit::Spec& same : {spec, again}) EXPECT_EQ(compile(same).spec(), spec.text());
   EXPECT_EQ(compile(spec.text(), options).spec(), spec.text());
   EXPECT_EQ(cache.stats().made, made);
   EXPECT_EQ(cache.stats().texts, texts);
