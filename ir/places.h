@@ -19,9 +19,9 @@ struct Tap {
 
 // The taps inside the image of a product of windows, row-major. Those of one position and the next differ by
 // an offset only, unless a border is near; so they are kept relative to the first one.
-class Taps {
+class WindowTaps {
  public:
-  explicit Taps(const PoolNest& nest) : nest_(nest), rule_(index_rule(nest)) {}
+  explicit WindowTaps(const PoolNest& nest) : nest_(nest), rule_(index_rule(nest)) {}
 
   void move_to(const std::vector<Window>& windows) {
     std::vector<int64_t> counts;

@@ -26,7 +26,7 @@ class Prover {
   Result<ProgramProof> run() {
     if (auto done = run_symbolically(program_, nest_, batch_, terms_); !done)
       return tl::unexpected(done.error());
-    Taps taps(nest_);
+    WindowTaps taps(nest_);
     for_each_place(nest_.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
       taps.move_to(windows);
       for (int64_t n = 0; n < batch_; ++n)
@@ -40,7 +40,7 @@ class Prover {
     int64_t n, c;
     const std::vector<int64_t>& position;
     const std::vector<Window>& windows;
-    const Taps& taps;
+    const WindowTaps& taps;
   };
 
   TermId stored(Param::Role role, const View& view, const Place& place) {

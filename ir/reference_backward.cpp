@@ -24,7 +24,7 @@ std::vector<Gradient> gradients(const PoolNest& nest, int64_t batch, const void*
   const PoolNest forward = forward_of(nest);
   const IndexRule rule = index_rule(forward);
   std::vector<Gradient> sums(static_cast<size_t>(reach(nest, nest.output, batch)));
-  Taps taps(forward);
+  WindowTaps taps(forward);
   const auto add = [&](int64_t at, long double value, long double count) {
     Gradient& gradient = sums[static_cast<size_t>(at)];
     gradient.sum += value / count;

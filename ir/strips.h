@@ -35,12 +35,12 @@ struct Strip {
 };
 
 // Outputs of a dimension, one behind the other, that have as many taps each, at equal distances.
-struct Stretch {
+struct AlikeOutputs {
   int64_t begin = 0, count = 0;
   int64_t distance = 0;
 };
-inline std::vector<Stretch> stretches(const NestDim& dim, int64_t most) {
-  std::vector<Stretch> result;
+inline std::vector<AlikeOutputs> stretches(const NestDim& dim, int64_t most) {
+  std::vector<AlikeOutputs> result;
   Window last;
   for (int64_t o = 0; o < dim.output; ++o) {
     const Window window = dim.window(o);
@@ -50,7 +50,7 @@ inline std::vector<Stretch> stretches(const NestDim& dim, int64_t most) {
     if (result.empty() || !is_alike || result.back().count == most ||
         (result.back().count > 1 && result.back().distance != distance))
       result.push_back({o, 0, 0});
-    Stretch& stretch = result.back();
+    AlikeOutputs& stretch = result.back();
     if (++stretch.count == 2) stretch.distance = distance;
     last = window;
   }
@@ -73,7 +73,7 @@ void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
   };
   strip.output_step = step(nest.output);
   strip.indices_step = step(indices);
-  Taps taps(nest);
+  WindowTaps taps(nest);
   const IndexRule rule = index_rule(nest);
 
   const auto visit_planes = [&](int64_t positions, int64_t distance) {
@@ -94,9 +94,9 @@ void for_each_strip(const PoolNest& nest, int64_t batch, const Visit& visit) {
         visit(strip, taps.from_first);
       }
   };
-  const std::vector<Stretch> row = stretches(nest.dims[last], strip.channel_step == 1 ? 1 : Strip::most);
+  const std::vector<AlikeOutputs> row = stretches(nest.dims[last], strip.channel_step == 1 ? 1 : Strip::most);
   for_each_place(std::span(nest.dims).first(last), [&](const auto& position, const auto& windows) {
-    for (const Stretch& stretch : row) {
+    for (const AlikeOutputs& stretch : row) {
       strip.position = position;
       strip.position.push_back(stretch.begin);
       strip.windows = windows;

@@ -30,7 +30,7 @@ ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split 
   for (int64_t length = kernel; length > 1; --length) {
     const int64_t positions = needed(length);
     if (positions < 0) continue;
-    const Halves parts = halves(length, split);
+    const Parts parts = halves(length, split);
     needed(parts.first) = std::max(needed(parts.first), positions);
     needed(parts.second) = std::max(needed(parts.second), positions + parts.second_begin * dilation);
     steps_ += vectors_at(length);
@@ -61,7 +61,7 @@ Value ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
   levels[1] = columns;
   for (int64_t length = 2; length <= kernel_; ++length) {
     if (needed_[static_cast<size_t>(length)] < 0) continue;
-    const Halves parts = halves(length, split_);
+    const Parts parts = halves(length, split_);
     const std::vector<Value>& first = levels[static_cast<size_t>(parts.first)];
     const std::vector<Value>& second = levels[static_cast<size_t>(parts.second)];
     std::vector<Value>& level = levels[static_cast<size_t>(length)];

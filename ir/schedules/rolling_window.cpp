@@ -20,7 +20,7 @@ RollingWindow::RollingWindow(int64_t kernel, int64_t stride, bool idempotent)
 namespace {
 
 std::pair<RollingWindow::Part, RollingWindow::Part> parts_of(RollingWindow::Part whole, Split split) {
-  const Halves parts = halves(whole.length, split);
+  const Parts parts = halves(whole.length, split);
   return {{whole.begin, parts.first}, {whole.begin + parts.second_begin, parts.second}};
 }
 

@@ -10,13 +10,12 @@
 #include <array>
 
 #include "ir/reductions/float_keys.h"
-#include "ir/schedules/column_passes.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/pixel_rows.h"
 #include "ir/schedules/row_rules.h"
+#include "ir/schedules/row_strips.h"
 #include "ir/schedules/shared_rows.h"
-#include "ir/schedules/stretch.h"
 #include "ir/schedules/tile_lanes.h"
 
 namespace pooljit::ir {
@@ -26,7 +25,6 @@ constexpr LaneUse lane_use = LaneUse::moved;
 
 // Rows that are best done together.
 constexpr int64_t high_window = 9;
-constexpr size_t most_tiles = 40;  // in the code of a row
 // Vectors that are needed at once beside one for each row.
 constexpr int spare_registers = 7;
 
@@ -37,99 +35,6 @@ bool can_serve(const PoolNest& rows, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   return row.kind == DimKind::pool && row.stride == 1 && row.kernel > 1 && !rows.indices &&
          !rows.is_backward() && reducer.any_order() && RowRules::columns_adjacent(rows);
-}
-
-// Neighbouring outputs of a row that are done in one go, as a row of their own.
-struct Strip {
-  PoolNest nest;
-  Stretch columns;  // of the nest's row
-  std::vector<TileLoop> tiles;
-  ColumnPasses passes;
-  int64_t pitch;  // positions from line to line in scratch memory
-  // Where it begins in the whole row, and how many like it follow each other.
-  int64_t output = 0, input = 0, count = 1;
-
-  Strip(PoolNest own, const Schedule& schedule, const Reducer& reducer)
-      : nest(std::move(own)),
-        columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
-        tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
-        passes(nest.dims.back(), end_of(tiles), schedule.lanes, reducer.is_idempotent()),
-        // What is filled beside the columns comes in whole vectors.
-        pitch(std::max(passes.positions(), columns.before + columns.inside) + schedule.lanes) {}
-
-  int64_t bytes(const Schedule& schedule, const Reducer& reducer) const {
-    const int64_t lines = schedule.unroll + static_cast<int64_t>(passes.lines()) - 1;
-    return lines * (pitch * reducer.working_bytes() + scratch_alignment);
-  }
-
- private:
-  // Averages have divisors of their own at the border; where all windows have taps, others do not care.
-  static Interior alike(const PoolNest& nest) {
-    const NestDim& row = nest.dims.back();
-    const std::vector<Run> all = runs(row);
-    const bool any_empty =
-        std::any_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps == 0; });
-    const bool divides = nest.reduction == Reduction::avg && !nest.divisor_override;
-    return any_empty || divides ? interior(row) : Interior{0, row.output};
-  }
-
-  static int64_t end_of(const std::vector<TileLoop>& tiles) {
-    int64_t end = 0;
-    for (const TileLoop& loop : tiles)
-      for (const Tile& tile : loop.tiles)
-        end = std::max(end, tile.begin + (loop.count - 1) * loop.outputs + tile.lanes);
-    return end;
-  }
-};
-
-Strip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reducer, int64_t begin,
-                int64_t outputs) {
-  NestDim& row = rows.dims.back();
-  const Stretch seen = stretch_of(row, begin, outputs);
-  const int64_t padding = row.input + row.pad_end - seen.first - seen.inside;  // behind what is seen
-  row.input = seen.inside;
-  row.output = outputs;
-  row.pad_begin -= begin - seen.first;
-  row.pad_end = std::min(padding, seen.behind);
-  Strip strip(std::move(rows), schedule, reducer);
-  strip.output = begin;
-  strip.input = seen.first;
-  return strip;
-}
-
-// The whole row, or as much at a time as scratch memory holds; none where that is not worth it.
-std::vector<Strip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer) {
-  const NestDim& row = rows.dims.back();
-  std::vector<Strip> strips = {cut_strip(rows, schedule, reducer, 0, row.output)};
-  const int64_t bytes = strips[0].bytes(schedule, reducer);
-  if (bytes <= most_scratch_bytes) return strips;
-  const int64_t shared = (row.kernel - 1) * row.dilation, lanes = schedule.lanes;
-  const int64_t room = most_scratch_bytes / ceil_div(bytes, strips[0].pitch) - shared - 4 * lanes;
-  if (room < std::max(shared, lanes)) return {};
-  const int64_t width =
-      ceil_div(ceil_div(row.output, ceil_div(row.output, room / lanes * lanes)), lanes) * lanes;
-  const Interior inside = interior(row);
-  strips.clear();
-  for (int64_t begin = 0; begin < row.output;) {
-    // A last strip of less than a vector does some outputs again.
-    if (begin > 0) begin = std::min(begin, row.output - lanes);
-    strips.push_back(cut_strip(rows, schedule, reducer, begin, std::min(width, row.output - begin)));
-    if (begin >= inside.begin) strips.back().count = std::max<int64_t>(1, (inside.end - begin) / width);
-    begin += strips.back().count * width;
-  }
-  return strips;
-}
-
-bool are_short(const std::vector<Strip>& strips) {
-  size_t tiles = 0;
-  for (const Strip& strip : strips) tiles += tile_count(strip.tiles);
-  return tiles <= most_tiles;
-}
-
-// The vectors of a strip's columns are whole ones.
-bool hold_vectors(const std::vector<Strip>& strips, const Schedule& schedule) {
-  return std::all_of(strips.begin(), strips.end(),
-                     [&](const Strip& strip) { return strip.columns.inside >= schedule.lanes; });
 }
 
 bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
@@ -170,7 +75,7 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   for (const int group : high ? std::array{8, 4, 2, 1} : std::array{4, 2, 8, 1}) {
     schedule.unroll = group;
     if (!can_group(rows, group) || !holds_group(rows, schedule, isa, **reducer)) continue;
-    const std::vector<Strip> strips = cut_strips(rows, schedule, **reducer);
+    const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
     if (!strips.empty() && are_short(strips) && hold_vectors(strips, schedule)) found.push_back(schedule);
   }
   return found;
@@ -178,7 +83,7 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
 
 class RowPasses {
  public:
-  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<Strip>& strips,
+  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<RowStrip>& strips,
             Builder& builder, Reducer& reducer)
       : nest_(rows),
         schedule_(schedule),
@@ -193,14 +98,14 @@ class RowPasses {
   void emit() {
     nothing_ = held(low_.no_taps(1, schedule_.lanes)[0]);
     int64_t pitch = 0;
-    for (const Strip& strip : strips_) pitch = std::max(pitch, strip.pitch);
+    for (const RowStrip& strip : strips_) pitch = std::max(pitch, strip.pitch);
     const auto add = [&](std::vector<Address>& lines, size_t count) {
       while (lines.size() < count) lines.push_back(b_.add_scratch(pitch * element_bytes()));
     };
     add(columns_, static_cast<size_t>(schedule_.unroll));
     add(lines_, strips_[0].passes.lines() - 1);
     low_.for_each_row(outer_, [&](const Cursor& cursor, bool group) {
-      for (const Strip& strip : strips_) emit_strip(strip, cursor, group ? columns_.size() : 1);
+      for (const RowStrip& strip : strips_) emit_strip(strip, cursor, group ? columns_.size() : 1);
     });
     b_.ret();
   }
@@ -222,7 +127,7 @@ class RowPasses {
     return plus(position(line, first), iv, schedule_.lanes * element_bytes());
   }
 
-  void emit_strip(const Strip& strip, const Cursor& cursor, size_t rows) {
+  void emit_strip(const RowStrip& strip, const Cursor& cursor, size_t rows) {
     const Value iv = strip.count > 1 ? b_.begin_loop(b_.iconst(strip.count)).iv : no_value;
     const int64_t width = strip.nest.dims.back().output;
     Cursor at = cursor;
@@ -246,7 +151,7 @@ class RowPasses {
   }
 
   // The columns of so many rows, and nothing before and behind them.
-  void reduce_rows(const Strip& strip, const Cursor& cursor, size_t rows) {
+  void reduce_rows(const RowStrip& strip, const Cursor& cursor, size_t rows) {
     const Stretch& all = strip.columns;
     const int64_t lanes = schedule_.lanes, behind = all.before + all.inside;
     for (size_t row = 0; row < rows; ++row) fill(columns_[row], 0, ceil_div(all.before, lanes));
@@ -299,7 +204,7 @@ class RowPasses {
     return number == 0 ? columns : lines_[number - 1];
   }
 
-  void pass_over(const Strip& strip, const Address& columns) {
+  void pass_over(const RowStrip& strip, const Address& columns) {
     for (const ColumnPasses::Pass& pass : strip.passes.passes()) {
       const Builder::Loop loop = b_.begin_loop(b_.iconst(pass.vectors));
       const Address& from = line(columns, pass.from);
@@ -310,7 +215,7 @@ class RowPasses {
     }
   }
 
-  void store(const Strip& strip, const Cursor& cursor, const Address& columns) {
+  void store(const RowStrip& strip, const Cursor& cursor, const Address& columns) {
     for (const TileLoop& tiles : strip.tiles) {
       const Value iv = tiles.count > 1 ? b_.begin_loop(b_.iconst(tiles.count)).iv : no_value;
       for (const Tile& tile : tiles.tiles) {
@@ -322,7 +227,7 @@ class RowPasses {
     }
   }
 
-  State window(const Strip& strip, const Address& columns, const Tile& tile, int64_t step, Value iv) {
+  State window(const RowStrip& strip, const Address& columns, const Tile& tile, int64_t step, Value iv) {
     const Type type = Type::vec(b_.type(nothing_).dtype, tile.lanes);
     Value all = no_value;
     for (const ColumnPasses::Part& part : strip.passes.parts()) {
@@ -336,7 +241,7 @@ class RowPasses {
 
   const PoolNest& nest_;
   const Schedule& schedule_;
-  const std::vector<Strip>& strips_;
+  const std::vector<RowStrip>& strips_;
   const size_t outer_;
   const bool as_keys_;
   Builder& b_;
@@ -366,7 +271,7 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if (!holds_group(rows, schedule, isa, **reducer))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use a smaller unroll");
-  const std::vector<Strip> strips = cut_strips(rows, schedule, **reducer);
+  const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
   if (strips.empty())
     return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
                        "use a smaller unroll or channels_first");

@@ -70,6 +70,19 @@ class IncludeRule(Tree):
         self.expect_failure("check-includes", "`examples` may not include `ir`")
 
 
+class Names(Tree):
+    def test_one_definition_each(self):
+        self.assertEqual(run("check-names", self.root), (0, "names: one definition each\n"))
+
+    def test_two_of_one_name(self):
+        self.append("ir/places.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
+        self.expect_failure("check-names", "pooljit::ir::Schedule", "ir/places.h", "ir/schedule.h")
+
+    def test_a_file_may_have_its_own(self):
+        self.append("ir/places.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")
+        self.assertEqual(run("check-names", self.root)[0], 0)
+
+
 class Documents(Tree):
     def test_agree_here(self):
         status, output = run("check-docs", self.root)

@@ -67,8 +67,7 @@ TEST(Schedule, EachOfTheSpaceLowersOrSaysWhyNot) {
            "max_pool2d(float32[1,3,40,40], kernel_size=31, stride=1, padding=15)",
            "max_pool2d(uint8[1,3,40,40], kernel_size=7, stride=2, padding=3)",
            "max_pool3d(float32[1,3,8,20,20], kernel_size=[3,5,5], stride=1, padding=[1,2,2])",
-           "max_pool2d(float32[1,3,20,20], kernel_size=3, stride=1, padding=2, dilation=2, "
-           "return_indices=True)",
+           "max_pool2d(float32[1,3,20,20], kernel_size=3, stride=1, dilation=2, return_indices=True)",
            "avg_pool2d(bfloat16[1,20,20,20]:nhwc, kernel_size=5, stride=1, padding=2)",
            "avg_pool2d(float32[1,3,20,20], kernel_size=5, stride=1, padding=2, count_include_pad=False)",
            "adaptive_avg_pool2d(float32[1,3,20,20], output_size=7)",

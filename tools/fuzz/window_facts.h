@@ -1,5 +1,4 @@
-// What explanations ask of each output's window. (Apart from them because ir/places.h and ir/schedule.h both
-// have a name Taps.)
+// What explanations ask of each output's window.
 #pragma once
 
 #include <cstddef>
