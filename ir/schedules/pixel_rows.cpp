@@ -13,8 +13,8 @@ bool is_interleaved(const View& view, int64_t channels) {
 
 bool has_pixel_rows(const PoolNest& nest) {
   const NestDim& row = nest.dims.back();
-  if (nest.channels == 1 || nest.indices || nest.is_backward()) return false;
   if (row.kind != DimKind::pool || row.stride != 1) return false;
+  if (nest.channels == 1 || nest.indices || nest.is_backward()) return false;
   // Operands with a number per channel are no row of their own.
   for (const View& operand : operand_views(nest))
     if (!is_interleaved(operand, nest.channels)) return false;

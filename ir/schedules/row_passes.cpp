@@ -25,16 +25,20 @@ constexpr LaneUse lane_use = LaneUse::moved;
 
 // Rows that are best done together.
 constexpr int64_t high_window = 9;
+constexpr int64_t least_kernel = 5;  // of those that it pays for
 // Vectors that are needed at once beside one for each row.
 constexpr int spare_registers = 7;
 
 // Rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
 
+bool have_passes(const NestDim& row) {
+  return row.kind == DimKind::pool && row.stride == 1 && row.kernel > 1;
+}
+
 bool can_serve(const PoolNest& rows, const Reducer& reducer) {
-  const NestDim& row = rows.dims.back();
-  return row.kind == DimKind::pool && row.stride == 1 && row.kernel > 1 && !rows.indices &&
-         !rows.is_backward() && reducer.any_order() && RowRules::columns_adjacent(rows);
+  return have_passes(rows.dims.back()) && !rows.indices && !rows.is_backward() && reducer.any_order() &&
+         RowRules::columns_adjacent(rows);
 }
 
 bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
@@ -50,18 +54,20 @@ bool can_group(const PoolNest& rows, int group) {
 bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
-  if (info(isa).vector_registers < 32) return row.kernel >= 7 || (row.kernel >= 5 && row.output >= 32);
+  if (row.kernel < least_kernel) return false;
+  if (info(isa).vector_registers < 32) return row.kernel >= 7 || row.output >= 32;
   const bool narrow_sums = !reducer.is_idempotent() && element < 4;
-  if (row.kernel <= 16) return narrow_sums && row.kernel >= 5 && row.output >= 128;
+  if (row.kernel <= 16) return narrow_sums && row.output >= 128;
   // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
   return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
 }
 
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+  std::vector<Schedule> found;
+  if (!have_passes(nest.dims.back()) || nest.dims.back().kernel < least_kernel) return found;
   const PoolNest rows = as_rows(nest);
   Builder probe("", isa);
   const auto reducer = make_reducer(rows, probe, lane_use);
-  std::vector<Schedule> found;
   if (!can_serve(rows, **reducer)) return found;
   const NestDim& row = rows.dims.back();
   Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
