@@ -49,12 +49,11 @@ bool can_group(const PoolNest& rows, int group) {
   return group == 1 || (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
 }
 
-// Where it is offered: where channels_first lacks the registers for what windows share, so that it takes tap
-// by tap. Found by measuring planes of 19 to 224 columns and windows of 5 to 31.
+// Where it is offered, from least_kernel on: where channels_first lacks the registers for what windows share,
+// so that it takes tap by tap. Found by measuring planes of 19 to 224 columns and windows of 5 to 31.
 bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
-  if (row.kernel < least_kernel) return false;
   if (info(isa).vector_registers < 32) return row.kernel >= 7 || row.output >= 32;
   const bool narrow_sums = !reducer.is_idempotent() && element < 4;
   if (row.kernel <= 16) return narrow_sums && row.output >= 128;
