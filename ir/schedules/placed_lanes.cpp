@@ -78,51 +78,18 @@ bool PlacedLanes::is_as_loaded() const {
   return true;
 }
 
-PlacedLanes::Source PlacedLanes::find(int64_t position, size_t not_before) const {
-  if (position == anything) return {nowhere, 0};
+LaneSource PlacedLanes::find(int64_t position, size_t not_before) const {
+  if (position == anything) return {};
   for (size_t i = not_before; i < starts_.size(); ++i)
     if (starts_[i] <= position && position < starts_[i] + width_) return {i, position - starts_[i]};
   POOLJIT_CHECK(false, "a placed position is not covered by any vector");
 }
 
-std::vector<PlacedLanes::Source> PlacedLanes::sources(size_t list) const {
-  std::vector<Source> found;
+std::vector<LaneSource> PlacedLanes::sources(size_t list) const {
+  std::vector<LaneSource> found;
   found.reserve(lists_[list].size());
   for (int64_t position : lists_[list]) found.push_back(find(position, first_vector_[list]));
   return found;
-}
-
-// One shuffle for each vector after the first; lanes that are not placed yet keep their place. (Where the
-// vectors are shorter than the result there are two at most, which cover the span.)
-Value PlacedLanes::gather(Builder& builder, const std::vector<Value>& vectors,
-                          const std::vector<Source>& wanted) const {
-  InlineList<size_t, 8> used;
-  for (const Source& source : wanted)
-    if (source.vector != nowhere && std::find(used.begin(), used.end(), source.vector) == used.end())
-      used.push_back(source.vector);
-  // Lanes of the vectors' own count from the sides on, others keep their place.
-  const auto lanes_from = [&](size_t first, int64_t side, size_t second, int64_t second_side) {
-    std::vector<int64_t> list(wanted.size());
-    for (size_t lane = 0; lane < wanted.size(); ++lane) {
-      const Source& source = wanted[lane];
-      list[lane] = source.vector == first    ? side + source.lane
-                   : source.vector == second ? second_side + source.lane
-                                             : static_cast<int64_t>(lane) % width_;
-    }
-    return list;
-  };
-  constexpr size_t no_vector = nowhere - 1;
-  if (used.size() == 1) {
-    bool identity = width_ == lanes_;
-    for (size_t lane = 0; identity && lane < wanted.size(); ++lane)
-      identity = wanted[lane].vector == nowhere || wanted[lane].lane == static_cast<int64_t>(lane);
-    if (identity) return vectors[used[0]];
-    return builder.shuffle(vectors[used[0]], no_value, lanes_from(used[0], 0, no_vector, 0));
-  }
-  Value result = builder.shuffle(vectors[used[0]], vectors[used[1]], lanes_from(used[0], 0, used[1], width_));
-  for (size_t i = 2; i < used.size(); ++i)
-    result = builder.shuffle(result, vectors[used[i]], lanes_from(used[i], lanes_, no_vector, 0));
-  return result;
 }
 
 // An earlier list whose lanes 1, 2, ... are the lanes 0, 1, ... of this one; `nowhere` if there is none.
@@ -137,7 +104,7 @@ size_t PlacedLanes::one_lane_before(size_t list) const {
 void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const {
   std::vector<Value> extracted;
   for (size_t i = 0; i < lists_.size(); ++i) {
-    const std::vector<Source> wanted = sources(i);
+    const std::vector<LaneSource> wanted = sources(i);
     size_t stretches = 1;
     for (size_t lane = 1; lane < wanted.size(); ++lane)
       stretches += wanted[lane].vector != wanted[lane - 1].vector;
@@ -149,7 +116,7 @@ void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, c
       list.push_back(lanes_ + wanted.back().lane);
       extracted.push_back(builder.shuffle(extracted[before], vectors[wanted.back().vector], list));
     } else {
-      extracted.push_back(gather(builder, vectors, wanted));
+      extracted.push_back(gather_lanes(builder, vectors, width_, wanted));
     }
     take(i, extracted.back());
   }

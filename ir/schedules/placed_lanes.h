@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "ir/builder.h"
+#include "ir/schedules/lane_gather.h"
 
 namespace pooljit::ir {
 
@@ -42,18 +42,13 @@ class PlacedLanes {
   void extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const;
 
  private:
-  struct Source {
-    size_t vector;
-    int64_t lane;
-  };
   static constexpr size_t nowhere = std::numeric_limits<size_t>::max();
   int64_t stride_of(const List& list) const;
   int64_t common_stride() const;
   void cover();
   void group(int64_t stride);
-  Source find(int64_t position, size_t not_before) const;
-  std::vector<Source> sources(size_t list) const;
-  Value gather(Builder& builder, const std::vector<Value>& vectors, const std::vector<Source>& lanes) const;
+  LaneSource find(int64_t position, size_t not_before) const;
+  std::vector<LaneSource> sources(size_t list) const;
   size_t one_lane_before(size_t list) const;
 
   std::vector<List> lists_;

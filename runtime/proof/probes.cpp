@@ -137,6 +137,7 @@ class Maker {
            lattices(Part::value, values_.most, values_.least) &&
            lattices(Part::value, values_.middle, values_.least) &&
            lattices(Part::value, values_.most, values_.middle) &&
+           (!has_nans || lattices(Part::value, bits_of(nest_.input.dtype, -1), values_.least)) &&
            (!nest_.indices || cuts(Part::index, values_.least, values_.middle, values_.middle)) &&
            (!ordered || !has_nans ||
             (cuts(Part::index, values_.least, values_.zero, values_.minus_zero) &&

@@ -45,7 +45,7 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   const bool is_extremum = argument_of(nest) == Argument::extremum;
   double probes = separating;
   if (is_extremum)
-    probes += (has_nans ? 5 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
+    probes += (has_nans ? 6 : 3) * points + (nest.indices ? (has_nans ? 5 : 1) * cuts : 0);
   else
     probes += points * (argument_of(nest) == Argument::norm ? 8 : 2);
   if (!nest.epilogue.empty()) probes += step_probes;

@@ -16,7 +16,7 @@ TEST(Mutations, TheProofCatchesMoreThanRandomTests) {
   uint64_t seed = 0;
   for (const MutantKind& kind : mutant_kinds()) {
     int64_t of_kind = 0;
-    for (uint64_t tries = subject_count(); tries > 0 && of_kind < 1; --tries) {
+    for (uint64_t tries = subject_count(); tries > 0 && of_kind < 2; --tries) {
       const MutantResult result = try_mutant(kind, seed++);
       if (result.proof == Verdict::no_mutant) continue;
       ++of_kind;

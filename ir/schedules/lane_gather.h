@@ -1,0 +1,24 @@
+// Lane gather: a vector put together from lanes of others, by shuffles.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ir/builder.h"
+
+namespace pooljit::ir {
+
+// Where a lane of the result comes from.
+struct LaneSource {
+  static constexpr size_t nowhere = std::numeric_limits<size_t>::max();  // it is not looked at
+  size_t vector = nowhere;
+  int64_t lane = 0;
+};
+
+// The vectors have `width` lanes each; the result as many as are wanted, one at least from somewhere. Where
+// it has more than `width`, its lanes come from two vectors at most.
+Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int width,
+                   const std::vector<LaneSource>& wanted);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,146 @@
+#include "ir/schedules/plane_code.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/schedules/family.h"
+
+namespace pooljit::ir {
+
+PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles,
+                     Builder& builder, Reducer& reducer)
+    : nest_(nest),
+      schedule_(schedule),
+      tiles_(tiles),
+      rows_(nest.dims[0]),
+      columns_(nest.dims[1]),
+      b_(builder),
+      reducer_(reducer),
+      low_(nest, builder, reducer) {}
+
+void PlaneCode::emit() {
+  plane_ = low_.start();
+  int loops = low_.open_batch(plane_);
+  loops += low_.open_channels(plane_);
+  for (const PlaneTile& tile : tiles_.tiles()) emit_tile(tile);
+  low_.close(loops);
+  b_.ret();
+}
+
+void PlaneCode::emit_tile(const PlaneTile& tile) {
+  Cursor at = plane_;
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    address = plus(address, byte_stride(view, view.strides.back() * tile.begin));
+  });
+  low_.store(at, reduce(tile), stored(tile));
+}
+
+std::vector<int64_t> PlaneCode::present(const PlaneTile& tile, int64_t column) const {
+  std::vector<int64_t> lanes(static_cast<size_t>(schedule_.lanes), 1);
+  bool any = false;
+  for (int64_t lane = 0; lane < tile.valid; ++lane) {
+    const Window window = columns_.window((tile.begin + lane) % columns_.output);
+    const bool is_inside = column >= window.first_tap && column < window.first_tap + window.taps;
+    lanes[static_cast<size_t>(lane)] = is_inside;
+    any = any || is_inside;
+  }
+  return any ? lanes : std::vector<int64_t>();
+}
+
+Value PlaneCode::where(const std::vector<int64_t>& present, Value x) {
+  if (std::find(present.begin(), present.end(), 0) == present.end()) return x;
+  const Value nothing = reducer_.value(reducer_.start(std::vector<int64_t>(present.size(), 0)));
+  return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, nothing);
+}
+
+// Along the line a lane takes its taps from strips. Where a tap may count twice, one that lies outside is
+// another of the same window.
+State PlaneCode::reduce(const PlaneTile& tile) {
+  State result;
+  std::vector<PlaneStrip> strips;
+  std::vector<Value> vectors;
+  for (int64_t column = 0; column < columns_.kernel; ++column) {
+    const std::vector<int64_t> inside = present(tile, column);
+    if (inside.empty()) continue;
+    std::vector<LaneSource> wanted(inside.size());
+    for (int64_t lane = 0; lane < tile.valid; ++lane) {
+      const int64_t output = tile.begin + lane;
+      const Window window = columns_.window(output % columns_.output);
+      const int64_t tap = std::clamp(column - window.first_tap, int64_t{0}, window.taps - 1);
+      const PlaneTiles::Place place = tiles_.place(tile, output, window.first + tap * window.step);
+      if (inside[static_cast<size_t>(lane)] == 0 && !reducer_.is_idempotent()) continue;
+      const auto known = std::find(strips.begin(), strips.end(), place.strip);
+      wanted[static_cast<size_t>(lane)] = {static_cast<size_t>(known - strips.begin()), place.lane};
+      if (known != strips.end()) continue;
+      strips.push_back(place.strip);
+      vectors.push_back(strip(place.strip, rows_.kernel));
+    }
+    Value taps = gather_lanes(b_, vectors, schedule_.lanes, wanted);
+    if (!reducer_.is_idempotent()) taps = where(inside, taps);
+    result = reducer_.combine(result, {taps});
+  }
+  return result;
+}
+
+// Pairs begin at even rows, fours at every fourth, and so on.
+Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
+  const auto known = strips_.find({from.start, taps});
+  if (known != strips_.end()) return known->second;
+  if (taps == 1) return load(from);
+  const int64_t step = tiles_.tap_step();
+  const int64_t number = from.start >= 0 ? from.start / step : -((step - 1 - from.start) / step);
+  int64_t first = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(taps)));
+  while (first > 1 && (first == taps || number % first != 0)) first /= 2;
+  const Value earlier = strip(from, first);
+  const Value later = strip({from.start + first * step, from.lanes}, taps - first);
+  known->second = earlier == no_value ? later
+                  : later == no_value ? earlier
+                                      : reducer_.join_values(earlier, later);
+  return known->second;
+}
+
+// Loading an element again costs little; what is made of it, keys of halves, is kept.
+Value PlaneCode::load(const PlaneStrip& strip) {
+  const int lanes = schedule_.lanes;
+  const Type type = Type::vec(nest_.input.dtype, lanes);
+  const int64_t visible = rows_.visible_input() * columns_.input;
+  std::vector<int64_t> inside(static_cast<size_t>(lanes), 0);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    inside[static_cast<size_t>(lane)] = strip.start + lane >= 0 && strip.start + lane < visible;
+  const auto looked_at = inside.begin() + strip.lanes;
+  if (std::find(inside.begin(), looked_at, 1) == looked_at) return no_value;
+  const bool all_inside = std::find(inside.begin(), looked_at, 0) == looked_at;
+  const auto from = [&](int64_t element) { return plus(plane_.input, element * bytes(type.dtype)); };
+  const auto taken = [&](Value x) {
+    const Value value = reducer_.value(reducer_.accumulate({}, x, {}));
+    if (value != x) strips_[{strip.start, 1}] = value;
+    return value;
+  };
+  if (all_inside && strip.start + lanes <= tiles_.inputs()) return taken(b_.load(type, from(strip.start)));
+  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  if (can_mask(nest_, b_.isa()))
+    return taken(b_.load(type, from(strip.start), b_.vmask(type.mask_of(), inside), identity));
+  const int64_t start = std::clamp<int64_t>(strip.start, 0, tiles_.inputs() - lanes);
+  std::vector<int64_t> moved;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    moved.push_back(inside[static_cast<size_t>(lane)] ? strip.start + lane - start : lanes + lane);
+  return taken(b_.shuffle(b_.load(type, from(start)), identity, moved));
+}
+
+Lanes PlaneCode::stored(const PlaneTile& tile) const {
+  Lanes lanes;
+  lanes.count = schedule_.lanes;
+  lanes.are_columns = true;
+  lanes.divisor_taps.assign(static_cast<size_t>(lanes.count), 1);
+  if (tile.valid < lanes.count) lanes.stored.assign(static_cast<size_t>(lanes.count), 0);
+  for (int64_t lane = 0; lane < tile.valid; ++lane) {
+    const int64_t output = tile.begin + lane;
+    const auto at = static_cast<size_t>(lane);
+    lanes.divisor_taps[at] = divisor_taps(nest_, rows_.window(output / columns_.output)) *
+                             divisor_taps(nest_, columns_.window(output % columns_.output));
+    if (!lanes.stored.empty()) lanes.stored[at] = 1;
+  }
+  return lanes;
+}
+
+}  // namespace pooljit::ir

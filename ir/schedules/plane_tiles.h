@@ -1,0 +1,63 @@
+// Plane tiles: how the outputs of a plane are cut into vectors, row after row without regard to where rows
+// end, and where the taps of each lane lie. The columns of an output row are reduced along the other
+// dimension first; what that makes of a row of the input is a line, and strips are vectors of lines.
+//
+// Where windows move by one row, lines follow each other as the rows of the input do, and a strip may have
+// the end of one and the beginning of the next. Else each line has its own strips.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/nest.h"
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+
+// Outputs begin .. begin + valid - 1 of a plane; its other lanes are not stored.
+struct PlaneTile {
+  int64_t begin = 0;
+  int64_t valid = 0;
+};
+
+// So many elements of the input from `start` on: what a strip's first tap reads. Some may lie outside.
+struct PlaneStrip {
+  int64_t start = 0;
+  int64_t lanes = 0;  // that anybody looks at
+  bool operator==(const PlaneStrip&) const = default;
+};
+
+class PlaneTiles {
+ public:
+  // A nest of two ordinary dimensions; of the schedule, lanes and tail count.
+  PlaneTiles(const PoolNest& nest, const Schedule& schedule);
+
+  const std::vector<PlaneTile>& tiles() const { return tiles_; }
+
+  // Where tap `column` of an output's line lies, for columns inside the image.
+  struct Place {
+    PlaneStrip strip;
+    int64_t lane = 0;
+  };
+  Place place(const PlaneTile& tile, int64_t output, int64_t position) const;
+  // That a tile's taps lie in, at most.
+  int64_t most_strips() const { return strips(columns_.kernel); }
+  // Elements from tap to tap of a line.
+  int64_t tap_step() const { return rows_.dilation * columns_.input; }
+
+  int64_t outputs() const { return rows_.output * columns_.output; }
+  int64_t inputs() const { return rows_.input * columns_.input; }
+
+ private:
+  void cut(Tail tail);
+  int64_t cost(int64_t tiles) const;
+  int64_t rows_per_tile() const;       // that outputs of a tile are of, at most
+  int64_t strips(int64_t taps) const;  // that so many taps of each lane lie in, at most
+
+  const NestDim &rows_, &columns_;
+  const int64_t lanes_;
+  bool whole_rows_ = false;  // each tile has some rows of outputs
+  std::vector<PlaneTile> tiles_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,130 @@
+// whole_planes: small planes, where rows fill no vector and what begins and ends with each row costs more
+// than its outputs. A vector holds neighbouring outputs of a plane whatever row they are of
+// (ir/schedules/plane_tiles.h), and the code of a plane has no loops.
+// Windows are reduced along their columns first, on contiguous vectors; the taps of the lines that this gives
+// are taken by shuffles. (Each tap of a line loaded by itself, masked where rows end, was 1.3 to 2 times as
+// slow.)
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ir/schedules/family.h"
+#include "ir/schedules/plane_code.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr LaneUse lane_use = LaneUse::moved;
+
+// In the code of a plane.
+constexpr int64_t most_tiles = 64;
+constexpr int64_t most_joins = 320;
+// Beyond that neighbours have so many columns in common that other families, which share them, do less.
+constexpr int64_t most_shared_columns = 5;
+// Wide elements from so many vectors take as many shuffles as they take joins where they lie.
+constexpr int64_t many_strips = 8;
+
+bool is_dense(const View& view, int64_t columns, bool may_repeat) {
+  const bool repeats = may_repeat && view.strides[0] == 0 && view.strides[1] == 0;
+  return view.channel_block == 1 && (repeats || (view.strides[0] == columns && view.strides[1] == 1));
+}
+
+bool has_dense_planes(const PoolNest& nest) {
+  const auto serves = [](const NestDim& dim) {
+    if (dim.kind != DimKind::pool) return false;
+    const std::vector<Run> all = runs(dim);
+    return std::all_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps > 0; });
+  };
+  if (nest.dims.size() != 2 || nest.is_backward() || nest.indices) return false;
+  const int64_t outputs = nest.dims[1].output;
+  const std::vector<View> operands = operand_views(nest);
+  return is_dense(nest.input, nest.dims[1].input, false) && is_dense(nest.output, outputs, false) &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](const View& operand) { return is_dense(operand, outputs, true); }) &&
+         serves(nest.dims[0]) && serves(nest.dims[1]);
+}
+
+// What stands against the schedule.
+std::optional<Error> refusal(const PoolNest& nest, const Schedule& schedule, Isa isa,
+                             const Reducer& reducer) {
+  const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
+  const int64_t outputs = rows.output * columns.output;
+  if (!reducer.any_order())
+    return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
+                       "use channels_first")
+        .value();
+  if (schedule.unroll != 1 || schedule.taps != Taps::unroll || schedule.order != Order::rows_first)
+    return unsupported("schedule.unroll", "whole_planes has one vector at a time, rows first, without loops",
+                       "use unroll=1, taps=unroll, order=rows_first")
+        .value();
+  if (schedule.tail == Tail::split || (schedule.tail == Tail::overlap && outputs < schedule.lanes) ||
+      (!can_mask(nest, isa) && rows.input * columns.input < schedule.lanes))
+    return unsupported(
+               "schedule.tail",
+               "whole_planes masks the last vector, or it overlaps the one before, for which the plane "
+               "must be as large as a vector",
+               "use tail=mask, tail=overlap or fewer lanes")
+        .value();
+  const int64_t tiles = (outputs + schedule.lanes - 1) / schedule.lanes;
+  if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins)
+    return unsupported("schedule.code_size", "the plane is too large for straight-line code",
+                       "use channels_first")
+        .value();
+  return std::nullopt;
+}
+
+bool holds(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
+  return static_cast<int>(tiles.most_strips()) + 6 + extra_registers(nest, reducer) <=
+         info(isa).vector_registers;
+}
+
+std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+  std::vector<Schedule> found;
+  if (!has_dense_planes(nest)) return found;
+  Builder probe("", isa);
+  const auto reducer = make_reducer(nest, probe, lane_use);
+  const NestDim& columns = nest.dims[1];
+  Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
+  schedule.lanes = fitting_lanes(nest.dims[0].output * columns.output, isa, working_bytes);
+  // Bytes shuffle well only in regular patterns.
+  if (working_bytes < 2 && columns.stride > 1) return found;
+  if (columns.stride == 1 && columns.kernel > most_shared_columns) return found;
+  // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
+  // shuffles of more vectors.
+  std::array tails = {Tail::mask, Tail::overlap};
+  if (working_bytes >= 4 && nest.dims[0].stride == 1) std::swap(tails[0], tails[1]);
+  for (const Tail tail : tails) {
+    if (tail == Tail::mask && !can_mask(nest, isa)) continue;
+    schedule.tail = tail;
+    if (refusal(nest, schedule, isa, **reducer)) continue;
+    const PlaneTiles tiles(nest, schedule);
+    if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
+    if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
+  }
+  return found;
+}
+
+Result<Program> lower_whole_planes(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (!has_dense_planes(nest))
+    return unsupported("schedule.strides",
+                       "whole_planes needs two dimensions of ordinary windows, none of them empty, planes "
+                       "without gaps, and no indices",
+                       "use channels_first");
+  Builder builder(print(schedule), isa);
+  auto reducer = make_reducer(nest, builder, lane_use);
+  if (!reducer) return tl::unexpected(reducer.error());
+  if (const auto refused = refusal(nest, schedule, isa, **reducer)) return tl::unexpected(*refused);
+  const PlaneTiles tiles(nest, schedule);
+  if (!holds(nest, tiles, **reducer, isa))
+    return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
+                       "use fewer lanes");
+  PlaneCode(nest, schedule, tiles, builder, **reducer).emit();
+  return builder.finish();
+}
+
+}  // namespace
+
+const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes", lane_use,
+                                        enumerate_whole_planes, lower_whole_planes};
+
+}  // namespace pooljit::ir
