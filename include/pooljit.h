@@ -54,6 +54,7 @@ enum {
 #define POOLJIT_MAX_RANK 8
 
 typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
+typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
 
 /* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure.
  *
@@ -75,6 +76,20 @@ typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
  * "prove.*" with verify=1 where the code is not proved, "tune.open" and
  * "tune.format" for the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
+
+/* Reads and checks a spec and options once, for callers that ask for its kernel again and again:
+ * pooljit_spec_compile then finds it in the cache without reading a text. Nothing is compiled here. *object
+ * is immutable and may be used by many threads at once; NULL there on failure.
+ *
+ * options and errors: those of pooljit_compile that show before anything is compiled. The environment
+ * variable POOLJIT_TUNE_DB is read here. */
+POOLJIT_API int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object);
+
+/* What pooljit_compile does, for a spec object. Errors: the rest of those. */
+POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
+
+/* Gives the spec object back; NULL is allowed. Kernels made of it stay as they are. */
+POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 
 /* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -
  * 1]. dims has room for POOLJIT_MAX_RANK. */

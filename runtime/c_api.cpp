@@ -10,6 +10,10 @@ struct pooljit_kernel {
   pooljit::runtime::KernelPtr kernel;
 };
 
+struct pooljit_spec {
+  std::shared_ptr<const pooljit::runtime::CheckedSpec> spec;
+};
+
 namespace {
 
 using pooljit::ir::Error;
@@ -59,6 +63,14 @@ int guarded(Body body) noexcept {
   return POOLJIT_SYSTEM;
 }
 
+// The caller's handle of what was made.
+template <typename Made, typename Handle>
+int give(pooljit::ir::Result<Made> made, Handle** handle) {
+  if (!made) return fail(made.error());
+  *handle = new Handle{std::move(*made)};
+  return POOLJIT_OK;
+}
+
 }  // namespace
 
 int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel) {
@@ -68,12 +80,31 @@ int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kern
     if (!spec) return fail_null("spec");
     const auto words = pooljit::runtime::parse_option_words(options ? options : "");
     if (!words) return fail(words.error());
-    auto compiled = pooljit::runtime::compile(spec, *words);
-    if (!compiled) return fail(compiled.error());
-    *kernel = new pooljit_kernel{std::move(*compiled)};
-    return int{POOLJIT_OK};
+    return give(pooljit::runtime::compile(spec, *words), kernel);
   });
 }
+
+int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object) {
+  return guarded([&] {
+    if (!object) return fail_null("object");
+    *object = nullptr;
+    if (!spec) return fail_null("spec");
+    const auto words = pooljit::runtime::parse_option_words(options ? options : "");
+    if (!words) return fail(words.error());
+    return give(pooljit::runtime::check_spec(spec, *words), object);
+  });
+}
+
+int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    *kernel = nullptr;
+    if (!object) return fail_null("object");
+    return give(pooljit::runtime::compile(*object->spec), kernel);
+  });
+}
+
+void pooljit_spec_release(pooljit_spec* object) { delete object; }
 
 int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank) {
   return guarded([&] {

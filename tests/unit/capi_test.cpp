@@ -76,6 +76,41 @@ INSTANTIATE_TEST_SUITE_P(Reasons, CompileFails,
                                          Failure{spec, "threads=-1", POOLJIT_INVALID, "runtime.options"},
                                          Failure{spec, "backend=gpu", POOLJIT_INVALID, "runtime.options"}));
 
+TEST_P(CompileFails, SoDoesASpecObject) {
+  const Failure& failure = GetParam();
+  auto* object = reinterpret_cast<pooljit_spec*>(1);
+  EXPECT_EQ(pooljit_spec_read(failure.spec, failure.options, &object), failure.code);
+  EXPECT_EQ(object, nullptr);
+  EXPECT_EQ(last_id(), failure.id) << pooljit_last_error();
+}
+
+TEST(CApi, ASpecObjectFindsItsKernel) {
+  pooljit_spec* object = nullptr;
+  ASSERT_EQ(pooljit_spec_read(spec, plain, &object), POOLJIT_OK) << pooljit_last_error();
+  pooljit_kernel *first = nullptr, *again = nullptr;
+  ASSERT_EQ(pooljit_spec_compile(object, &first), POOLJIT_OK) << pooljit_last_error();
+  ASSERT_EQ(pooljit_spec_compile(object, &again), POOLJIT_OK) << pooljit_last_error();
+  pooljit_spec_release(object);
+  const float input[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2};
+  for (pooljit_kernel* kernel : {first, again}) {
+    float output[4] = {};
+    ASSERT_EQ(pooljit_run(kernel, input, output, nullptr), POOLJIT_OK) << pooljit_last_error();
+    EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{6, 8, 9, 7}));
+    pooljit_release(kernel);
+  }
+}
+
+// What only compiling shows.
+TEST(CApi, ASpecObjectSaysWhatCompilingRefuses) {
+  pooljit_spec* object = nullptr;
+  ASSERT_EQ(pooljit_spec_read(spec, "schedule=channels_first(lanes=3)", &object), POOLJIT_OK);
+  auto* kernel = reinterpret_cast<pooljit_kernel*>(1);
+  EXPECT_EQ(pooljit_spec_compile(object, &kernel), POOLJIT_INVALID);
+  EXPECT_EQ(kernel, nullptr);
+  EXPECT_EQ(last_id(), "schedule.lanes");
+  pooljit_spec_release(object);
+}
+
 TEST(CApi, NullArgumentsAreErrors) {
   const Kernel kernel(spec);
   int64_t dims[POOLJIT_MAX_RANK];
@@ -83,6 +118,12 @@ TEST(CApi, NullArgumentsAreErrors) {
   float value = 0;
   EXPECT_EQ(pooljit_compile(spec, nullptr, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(pooljit_spec_read(spec, nullptr, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  pooljit_kernel* none = nullptr;
+  EXPECT_EQ(pooljit_spec_compile(nullptr, &none), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  pooljit_spec_release(nullptr);
   EXPECT_EQ(pooljit_output_shape(nullptr, dims, &rank), POOLJIT_INVALID);
   EXPECT_EQ(pooljit_output_shape(kernel.kernel, nullptr, &rank), POOLJIT_INVALID);
   EXPECT_EQ(pooljit_output_shape(kernel.kernel, dims, nullptr), POOLJIT_INVALID);

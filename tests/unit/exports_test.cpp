@@ -29,7 +29,8 @@ std::set<std::string> exported() {
 TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
   const std::set<std::string> c_api = {"pooljit_compile",      "pooljit_output_shape", "pooljit_run",
                                        "pooljit_release",      "pooljit_last_error",   "pooljit_version",
-                                       "pooljit_run_operands", "pooljit_proof"};
+                                       "pooljit_run_operands", "pooljit_proof",        "pooljit_spec_read",
+                                       "pooljit_spec_compile", "pooljit_spec_release"};
   const std::regex cxx_api(
       R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec)::.*|)"
       R"(pooljit::(compile|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");

@@ -77,11 +77,23 @@ class Session {
     const bool is_spoilt = draw_.one_in(4);
     if (is_spoilt) text[draw_.below(text.size())] = static_cast<char>(draw_.between(1, 127));
     const char* const options = option_texts[draw_.below(std::size(option_texts))];
-    const int code = pooljit_compile(draw_.one_in(30) ? nullptr : text.c_str(), options, &held.kernel);
+    const char* const given = draw_.one_in(30) ? nullptr : text.c_str();
+    const int code = text.size() % 3 == 0 ? by_spec_object(given, options, held)
+                                          : pooljit_compile(given, options, &held.kernel);
     expect(code, text.c_str());
     fuzz::demand((code == POOLJIT_OK) == (held.kernel != nullptr), "kernel and code do not go together",
                  text);
     if (code == POOLJIT_OK && is_spoilt) held.spec = *frontend::parse_spec(text);
+  }
+
+  static int by_spec_object(const char* text, const char* options, Held& held) {
+    pooljit_spec* object = nullptr;
+    const int code = pooljit_spec_read(text, options, &object);
+    fuzz::demand((code == POOLJIT_OK) == (object != nullptr), "object and code do not go together");
+    if (code != POOLJIT_OK) return code;
+    const int compiled = pooljit_spec_compile(object, &held.kernel);
+    pooljit_spec_release(object);
+    return compiled;
   }
 
   void shape(const Held& held) {
