@@ -22,17 +22,23 @@ void PlaneCode::emit() {
   plane_ = low_.start();
   int loops = low_.open_batch(plane_);
   loops += low_.open_channels(plane_);
-  for (const PlaneTile& tile : tiles_.tiles()) emit_tile(tile);
+  const std::vector<PlaneTile>& tiles = tiles_.tiles();
+  const size_t behind = std::min(tiles_.stores_behind(), tiles.size());
+  std::vector<State> states;
+  for (size_t i = 0; i < tiles.size() + behind; ++i) {
+    if (i < tiles.size()) states.push_back(reduce(tiles[i]));
+    if (i >= behind) store(tiles[i - behind], states[i - behind]);
+  }
   low_.close(loops);
   b_.ret();
 }
 
-void PlaneCode::emit_tile(const PlaneTile& tile) {
+void PlaneCode::store(const PlaneTile& tile, const State& state) {
   Cursor at = plane_;
   low_.for_each_output(at, [&](Address& address, const View& view) {
     address = plus(address, byte_stride(view, view.strides.back() * tile.begin));
   });
-  low_.store(at, reduce(tile), stored(tile));
+  low_.store(at, state, stored(tile));
 }
 
 std::vector<int64_t> PlaneCode::present(const PlaneTile& tile, int64_t column) const {
@@ -93,10 +99,11 @@ Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
   while (first > 1 && (first == taps || number % first != 0)) first /= 2;
   const Value earlier = strip(from, first);
   const Value later = strip({from.start + first * step, from.lanes}, taps - first);
-  known->second = earlier == no_value ? later
-                  : later == no_value ? earlier
-                                      : reducer_.join_values(earlier, later);
-  return known->second;
+  const Value joined = earlier == no_value ? later
+                       : later == no_value ? earlier
+                                           : reducer_.join_values(earlier, later);
+  strips_[{from.start, taps}] = joined;
+  return joined;
 }
 
 // Loading an element again costs little; what is made of it, keys of halves, is kept.

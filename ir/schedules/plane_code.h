@@ -18,8 +18,8 @@ class PlaneCode {
   void emit();
 
  private:
-  void emit_tile(const PlaneTile& tile);
   State reduce(const PlaneTile& tile);
+  void store(const PlaneTile& tile, const State& state);
   // 0 for lanes whose windows lack that tap of their line; empty if all do.
   std::vector<int64_t> present(const PlaneTile& tile, int64_t column) const;
   Value where(const std::vector<int64_t>& present, Value x);

@@ -50,6 +50,13 @@ int64_t PlaneTiles::strips(int64_t taps) const {
   return std::min(2 * of_row, count(span, lanes_) + 3);
 }
 
+// Where planes keep their size.
+size_t PlaneTiles::stores_behind() const {
+  if (rows_.stride > 1 || columns_.stride > 1) return 0;
+  const int64_t above = rows_.pad_begin * columns_.input + columns_.pad_begin;
+  return static_cast<size_t>(count(above, lanes_));
+}
+
 PlaneTiles::Place PlaneTiles::place(const PlaneTile& tile, int64_t output, int64_t position) const {
   const int64_t row = output / columns_.output, width = columns_.input;
   if (rows_.stride == 1) {

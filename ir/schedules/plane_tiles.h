@@ -45,6 +45,11 @@ class PlaneTiles {
   // Elements from tap to tap of a line.
   int64_t tap_step() const { return rows_.dilation * columns_.input; }
 
+  // How many tiles a store waits, so that the loads of the rows around the next ones are before it.
+  // Allocators like to give input and output the same place within a page of 4 KiB, and then a core takes a
+  // load for one of what was just stored there, and waits.
+  size_t stores_behind() const;
+
   int64_t outputs() const { return rows_.output * columns_.output; }
   int64_t inputs() const { return rows_.input * columns_.input; }
 

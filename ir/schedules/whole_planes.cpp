@@ -74,7 +74,8 @@ std::optional<Error> refusal(const PoolNest& nest, const Schedule& schedule, Isa
 }
 
 bool holds(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
-  return static_cast<int>(tiles.most_strips()) + 6 + extra_registers(nest, reducer) <=
+  const auto strips = static_cast<size_t>(tiles.most_strips());
+  return static_cast<int>(strips + tiles.stores_behind()) + 6 + extra_registers(nest, reducer) <=
          info(isa).vector_registers;
 }
 
