@@ -16,7 +16,10 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
       columns_(nest.dims[1]),
       b_(builder),
       reducer_(reducer),
-      low_(nest, builder, reducer) {}
+      low_(nest, builder, reducer) {
+  for (int64_t row = 0; row < rows_.output; ++row) row_windows_.push_back(rows_.window(row));
+  for (int64_t column = 0; column < columns_.output; ++column) windows_.push_back(columns_.window(column));
+}
 
 void PlaneCode::emit() {
   plane_ = low_.start();
@@ -41,14 +44,13 @@ void PlaneCode::store(const PlaneTile& tile, const State& state) {
   low_.store(at, state, stored(tile));
 }
 
-std::vector<int64_t> PlaneCode::present(const PlaneTile& tile, int64_t column) const {
+std::vector<int64_t> PlaneCode::present(const Outputs& outputs, int64_t tap) const {
   std::vector<int64_t> lanes(static_cast<size_t>(schedule_.lanes), 1);
   bool any = false;
-  for (int64_t lane = 0; lane < tile.valid; ++lane) {
-    const Window window = columns_.window((tile.begin + lane) % columns_.output);
-    const bool is_inside = column >= window.first_tap && column < window.first_tap + window.taps;
-    lanes[static_cast<size_t>(lane)] = is_inside;
-    any = any || is_inside;
+  for (size_t lane = 0; lane < outputs.size(); ++lane) {
+    const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
+    lanes[lane] = tap >= window.first_tap && tap < window.first_tap + window.taps;
+    any = any || lanes[lane] != 0;
   }
   return any ? lanes : std::vector<int64_t>();
 }
@@ -65,18 +67,18 @@ State PlaneCode::reduce(const PlaneTile& tile) {
   State result;
   std::vector<PlaneStrip> strips;
   std::vector<Value> vectors;
-  for (int64_t column = 0; column < columns_.kernel; ++column) {
-    const std::vector<int64_t> inside = present(tile, column);
+  const Outputs outputs = tiles_.outputs_of(tile);
+  for (int64_t number = 0; number < columns_.kernel; ++number) {
+    const std::vector<int64_t> inside = present(outputs, number);
     if (inside.empty()) continue;
     std::vector<LaneSource> wanted(inside.size());
-    for (int64_t lane = 0; lane < tile.valid; ++lane) {
-      const int64_t output = tile.begin + lane;
-      const Window window = columns_.window(output % columns_.output);
-      const int64_t tap = std::clamp(column - window.first_tap, int64_t{0}, window.taps - 1);
-      const PlaneTiles::Place place = tiles_.place(tile, output, window.first + tap * window.step);
-      if (inside[static_cast<size_t>(lane)] == 0 && !reducer_.is_idempotent()) continue;
+    for (size_t lane = 0; lane < outputs.size(); ++lane) {
+      if (inside[lane] == 0 && !reducer_.is_idempotent()) continue;
+      const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
+      const int64_t tap = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
+      const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + tap * window.step);
       const auto known = std::find(strips.begin(), strips.end(), place.strip);
-      wanted[static_cast<size_t>(lane)] = {static_cast<size_t>(known - strips.begin()), place.lane};
+      wanted[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
       if (known != strips.end()) continue;
       strips.push_back(place.strip);
       vectors.push_back(strip(place.strip, rows_.kernel));
@@ -139,14 +141,14 @@ Lanes PlaneCode::stored(const PlaneTile& tile) const {
   lanes.count = schedule_.lanes;
   lanes.are_columns = true;
   lanes.divisor_taps.assign(static_cast<size_t>(lanes.count), 1);
-  if (tile.valid < lanes.count) lanes.stored.assign(static_cast<size_t>(lanes.count), 0);
-  for (int64_t lane = 0; lane < tile.valid; ++lane) {
-    const int64_t output = tile.begin + lane;
-    const auto at = static_cast<size_t>(lane);
-    lanes.divisor_taps[at] = divisor_taps(nest_, rows_.window(output / columns_.output)) *
-                             divisor_taps(nest_, columns_.window(output % columns_.output));
-    if (!lanes.stored.empty()) lanes.stored[at] = 1;
+  const Outputs outputs = tiles_.outputs_of(tile);
+  if (outputs.size() < lanes.divisor_taps.size()) {
+    lanes.stored.assign(lanes.divisor_taps.size(), 0);
+    std::fill_n(lanes.stored.begin(), outputs.size(), 1);
   }
+  for (size_t lane = 0; lane < outputs.size(); ++lane)
+    lanes.divisor_taps[lane] = divisor_taps(nest_, row_windows_[static_cast<size_t>(outputs[lane].row)]) *
+                               divisor_taps(nest_, windows_[static_cast<size_t>(outputs[lane].column)]);
   return lanes;
 }
 

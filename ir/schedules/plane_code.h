@@ -21,7 +21,8 @@ class PlaneCode {
   State reduce(const PlaneTile& tile);
   void store(const PlaneTile& tile, const State& state);
   // 0 for lanes whose windows lack that tap of their line; empty if all do.
-  std::vector<int64_t> present(const PlaneTile& tile, int64_t column) const;
+  using Outputs = std::vector<PlaneTiles::Output>;
+  std::vector<int64_t> present(const Outputs& outputs, int64_t tap) const;
   Value where(const std::vector<int64_t>& present, Value x);
 
   // A strip over so many of its taps, joined in pairs that strips have in common; no_value: all of them lie
@@ -38,6 +39,7 @@ class PlaneCode {
   Reducer& reducer_;
   Lowering low_;
   Cursor plane_;
+  std::vector<Window> row_windows_, windows_;            // by output row, and by column
   std::map<std::pair<int64_t, int64_t>, Value> strips_;  // by start and taps
 };
 

@@ -50,6 +50,11 @@ int64_t PlaneTiles::strips(int64_t taps) const {
   return std::min(2 * of_row, count(span, lanes_) + 3);
 }
 
+int64_t PlaneTiles::work() const {
+  const int64_t strips_of_tap = strips(1), lines = rows_.stride == 1 ? 1 : strips_of_tap;
+  return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * strips_of_tap);
+}
+
 // Where planes keep their size.
 size_t PlaneTiles::stores_behind() const {
   if (rows_.stride > 1 || columns_.stride > 1) return 0;
@@ -57,16 +62,28 @@ size_t PlaneTiles::stores_behind() const {
   return static_cast<size_t>(count(above, lanes_));
 }
 
-PlaneTiles::Place PlaneTiles::place(const PlaneTile& tile, int64_t output, int64_t position) const {
-  const int64_t row = output / columns_.output, width = columns_.input;
+std::vector<PlaneTiles::Output> PlaneTiles::outputs_of(const PlaneTile& tile) const {
+  std::vector<Output> outputs;
+  outputs.reserve(static_cast<size_t>(tile.valid));
+  Output output{tile.begin / columns_.output, tile.begin % columns_.output};
+  for (int64_t lane = 0; lane < tile.valid; ++lane) {
+    outputs.push_back(output);
+    if (++output.column == columns_.output) output = {output.row + 1, 0};
+  }
+  return outputs;
+}
+
+// Lanes are a power of two.
+PlaneTiles::Place PlaneTiles::place(const PlaneTile& tile, const Output& output, int64_t position) const {
+  const int64_t width = columns_.input;
   if (rows_.stride == 1) {
     const int64_t origin = whole_rows_ ? tile.begin / columns_.output * width : 0;
-    const int64_t from_origin = row * width + position - origin;
-    const int64_t lane = from_origin % lanes_;
+    const int64_t from_origin = output.row * width + position - origin;
+    const int64_t lane = from_origin & (lanes_ - 1);
     return {{origin + from_origin - lane - rows_.pad_begin * width, lanes_}, lane};
   }
-  const int64_t first = width < lanes_ ? 0 : std::min(position / lanes_ * lanes_, width - lanes_);
-  return {{(row * rows_.stride - rows_.pad_begin) * width + first, std::min(lanes_, width - first)},
+  const int64_t first = width < lanes_ ? 0 : std::min(position & -lanes_, width - lanes_);
+  return {{(output.row * rows_.stride - rows_.pad_begin) * width + first, std::min(lanes_, width - first)},
           position - first};
 }
 

@@ -34,17 +34,24 @@ class PlaneTiles {
 
   const std::vector<PlaneTile>& tiles() const { return tiles_; }
 
-  // Where tap `column` of an output's line lies, for columns inside the image.
+  struct Output {
+    int64_t row = 0, column = 0;
+  };
+  std::vector<Output> outputs_of(const PlaneTile& tile) const;
+
+  // Where the element of an output's line at a column of the input lies.
   struct Place {
     PlaneStrip strip;
     int64_t lane = 0;
   };
-  Place place(const PlaneTile& tile, int64_t output, int64_t position) const;
+  Place place(const PlaneTile& tile, const Output& output, int64_t position) const;
   // That a tile's taps lie in, at most.
   int64_t most_strips() const { return strips(columns_.kernel); }
   // Elements from tap to tap of a line.
   int64_t tap_step() const { return rows_.dilation * columns_.input; }
 
+  // Joins and shuffles in the code of a plane, about.
+  int64_t work() const;
   // How many tiles a store waits, so that the loads of the rows around the next ones are before it.
   // Allocators like to give input and output the same place within a page of 4 KiB, and then a core takes a
   // load for one of what was just stored there, and waits.

@@ -19,6 +19,8 @@ constexpr LaneUse lane_use = LaneUse::moved;
 // In the code of a plane.
 constexpr int64_t most_tiles = 64;
 constexpr int64_t most_joins = 320;
+// Of its own accord: beyond that, code that takes long to make gains little.
+constexpr int64_t most_work = 400;
 // Beyond that neighbours have so many columns in common that other families, which share them, do less.
 constexpr int64_t most_shared_columns = 5;
 // Wide elements from so many vectors take as many shuffles as they take joins where they lie.
@@ -99,6 +101,7 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
     schedule.tail = tail;
     if (refusal(nest, schedule, isa, **reducer)) continue;
     const PlaneTiles tiles(nest, schedule);
+    if (tiles.work() > most_work) continue;
     if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
     if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
   }
