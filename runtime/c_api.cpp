@@ -71,28 +71,29 @@ int give(pooljit::ir::Result<Made> made, Handle** handle) {
   return POOLJIT_OK;
 }
 
-}  // namespace
-
-int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel) {
+// What make(spec, options) makes of two texts of the caller's.
+template <typename Handle, typename Make>
+int give_of_texts(const char* spec, const char* options, Handle** handle, const char* name, Make make) {
   return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    *kernel = nullptr;
+    if (!handle) return fail_null(name);
+    *handle = nullptr;
     if (!spec) return fail_null("spec");
     const auto words = pooljit::runtime::parse_option_words(options ? options : "");
-    if (!words) return fail(words.error());
-    return give(pooljit::runtime::compile(spec, *words), kernel);
+    return words ? give(make(spec, *words), handle) : fail(words.error());
   });
 }
 
+}  // namespace
+
+int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel) {
+  return give_of_texts(spec, options, kernel, "kernel",
+                       [](std::string_view text, const pooljit::Options& words) {
+                         return pooljit::runtime::compile(text, words);
+                       });
+}
+
 int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object) {
-  return guarded([&] {
-    if (!object) return fail_null("object");
-    *object = nullptr;
-    if (!spec) return fail_null("spec");
-    const auto words = pooljit::runtime::parse_option_words(options ? options : "");
-    if (!words) return fail(words.error());
-    return give(pooljit::runtime::check_spec(spec, *words), object);
-  });
+  return give_of_texts(spec, options, object, "object", pooljit::runtime::check_spec);
 }
 
 int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {

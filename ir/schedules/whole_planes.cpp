@@ -81,7 +81,7 @@ bool holds(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer
          info(isa).vector_registers;
 }
 
-std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   std::vector<Schedule> found;
   if (!has_dense_planes(nest)) return found;
   Builder probe("", isa);
@@ -97,7 +97,7 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
   std::array tails = {Tail::mask, Tail::overlap};
   if (working_bytes >= 4 && nest.dims[0].stride == 1) std::swap(tails[0], tails[1]);
   for (const Tail tail : tails) {
-    if (tail == Tail::mask && !can_mask(nest, isa)) continue;
+    if (found.size() >= most || (tail == Tail::mask && !can_mask(nest, isa))) continue;
     schedule.tail = tail;
     if (refusal(nest, schedule, isa, **reducer)) continue;
     const PlaneTiles tiles(nest, schedule);
