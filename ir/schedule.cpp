@@ -35,7 +35,7 @@ Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
 // Lanes of the schedule's vectors that are filled: with vectors over channels the last one may be mostly
 // empty. A few idle lanes cost less than what other families do in their place.
 int filled_lanes(const PoolNest& nest, const Schedule& schedule) {
-  if (families[static_cast<size_t>(schedule.family)]->lanes == LaneUse::moved) return schedule.lanes;
+  if (families[static_cast<size_t>(schedule.family)]->lanes != LaneUse::fixed) return schedule.lanes;
   const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
   const int64_t filled = nest.channels / vectors;
   return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
@@ -106,14 +106,16 @@ Result<Schedule> parse_schedule(std::string_view text) {
 }
 
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most) {
-  const Result<int> moved = working_bytes(nest, isa, LaneUse::moved);
-  if (!moved) return {Schedule{}};  // lower() will say why
-  const Result<int> fixed = working_bytes(nest, isa, LaneUse::fixed);
+  std::array<int, 3> widest = {};
+  for (const LaneUse lanes : {LaneUse::moved, LaneUse::fixed, LaneUse::joined}) {
+    const Result<int> needed = working_bytes(nest, isa, lanes);
+    if (!needed) return {Schedule{}};  // lower() will say why
+    widest[static_cast<size_t>(lanes)] = *needed;
+  }
   std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
   for (const FamilyInfo* family : families)
-    by_family.push_back(
-        family->enumerate(nest, isa, family->lanes == LaneUse::moved ? *moved : *fixed, most));
+    by_family.push_back(family->enumerate(nest, isa, widest[static_cast<size_t>(family->lanes)], most));
   // More lanes first: a family that fills its vectors beats one that cannot.
   const auto filled = [&](const auto& schedules) {
     return schedules.empty() ? 0 : filled_lanes(nest, schedules[0]);

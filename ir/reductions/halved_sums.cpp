@@ -79,6 +79,40 @@ class HalvedSums final : public Reducer {
   const std::unique_ptr<Reducer> ordinary_;
 };
 
+class PairedSums final : public Reducer {
+ public:
+  PairedSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
+      : b_(builder), input_(nest.input.dtype), sum_(halves_dtype(input_)), ordinary_(std::move(ordinary)) {}
+
+  int working_bytes() const override { return bytes(input_); }
+  int extra_registers() const override { return ordinary_->extra_registers() + 1; }
+  int64_t identity() const override { return ordinary_->identity(); }
+  bool is_split() const override { return ordinary_->is_split(); }
+  bool any_order() const override { return true; }
+
+  State start(const std::vector<int64_t>& first_tap) override {
+    const auto lanes = static_cast<int>(first_tap.size());
+    return {b_.vconst_splat(Type::vec(sum_, lanes > 1 ? lanes / 2 : 1), 0)};
+  }
+
+  State accumulate(const State& state, Value x, const TapOffset&) override {
+    if (b_.type(x).lanes == 1) return combine(state, {b_.cvt(sum_, x)});
+    const Halves halves = widened_halves(b_, x);
+    return combine(state, combine({halves.even}, {halves.odd}));
+  }
+
+  State combine(const State& a, const State& b) override { return ordinary_->combine(a, b); }
+
+  Value finish(const State& state, const Divisor& divisor) override {
+    return ordinary_->finish({is_float(sum_) ? state[0] : b_.cvt(DType::i32, state[0])}, divisor);
+  }
+
+ private:
+  Builder& b_;
+  const DType input_, sum_;
+  const std::unique_ptr<Reducer> ordinary_;
+};
+
 }  // namespace
 
 bool can_halve_sums(const PoolNest& nest) {
@@ -95,6 +129,11 @@ bool can_halve_sums(const PoolNest& nest) {
 std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
                                           std::unique_ptr<Reducer> ordinary) {
   return std::make_unique<HalvedSums>(nest, builder, std::move(ordinary));
+}
+
+std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder,
+                                          std::unique_ptr<Reducer> ordinary) {
+  return std::make_unique<PairedSums>(nest, builder, std::move(ordinary));
 }
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
 // Sums and averages of 8-bit integers and bfloat16 by their even and odd lanes (ir/reductions/halves.h), in
-// sums of twice the width: for lanes that stay where they are.
+// sums of twice the width: for lanes that stay where they are, or are all joined in the end.
 #pragma once
 
 #include "ir/reductions/reducer.h"
@@ -11,6 +11,11 @@ bool can_halve_sums(const PoolNest& nest);
 
 // ordinary: the nest's reducer, which ends each sum. Vectors of few lanes are not halved.
 std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
+                                          std::unique_ptr<Reducer> ordinary);
+
+// The same for lanes that are joined: neighbours are added first, so that a sum is one vector of half as many
+// lanes.
+std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder,
                                           std::unique_ptr<Reducer> ordinary);
 
 }  // namespace pooljit::ir

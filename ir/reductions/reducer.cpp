@@ -17,7 +17,8 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
   };
   auto reducer = makers[static_cast<int>(nest.reduction)](nest, builder);
   if (!reducer || lanes == LaneUse::moved || !can_halve_sums(nest)) return reducer;
-  return make_halved_sums(nest, builder, std::move(*reducer));
+  return lanes == LaneUse::joined ? make_paired_sums(nest, builder, std::move(*reducer))
+                                  : make_halved_sums(nest, builder, std::move(*reducer));
 }
 
 }  // namespace pooljit::ir

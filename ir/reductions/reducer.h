@@ -35,9 +35,9 @@ struct TapOffset {
   Divisor divisor = {};
 };
 
-// What a schedule does with the lanes of a state: it moves them among each other (outputs or taps of a row),
-// or leaves each where it is (channels).
-enum class LaneUse : uint8_t { moved, fixed };
+// What a schedule does with the lanes of a state: it moves them among each other (outputs of a row), leaves
+// each where it is (channels), or joins them all in the end (taps of a row).
+enum class LaneUse : uint8_t { moved, fixed, joined };
 
 class Reducer {
  public:
@@ -60,8 +60,8 @@ class Reducer {
   virtual State combine(const State& a, const State& b) = 0;
   // The same state in the form that start() has, for loops to carry.
   virtual State settle(const State& state) { return state; }
-  // LaneUse::moved: the state as one vector, whose lanes may be moved; {value(state)} is a state again. Not
-  // where indices are asked for.
+  // LaneUse::moved and joined: the state as one vector, whose lanes may be moved; {value(state)} is a state
+  // again. Not where indices are asked for.
   virtual Value value(const State& state) { return state[0]; }
   // The same of two such vectors.
   Value join_values(Value earlier, Value later) { return value(combine({earlier}, {later})); }

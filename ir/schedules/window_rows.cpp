@@ -3,17 +3,21 @@
 // adaptive pooling of channels-first planes. The taps of a row must lie next to each other, and be as many in
 // all windows. Planes without gaps that a window covers whole are one row.
 //
-// unroll=R: all R outputs of a row side by side, so that the input is read row by row.
+// unroll=R: R windows together, whose lanes are joined in the end with those of each other
+// (ir/schedules/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where each
+// channel is one window, R neighbouring channels.
 #include <algorithm>
+#include <bit>
 #include <map>
 
-#include "ir/schedules/family.h"
-#include "ir/schedules/lowering.h"
+#include "ir/schedules/channel_blocks.h"
+#include "ir/schedules/channel_tasks.h"
+#include "ir/schedules/lane_fold.h"
 
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::moved;
+constexpr LaneUse lane_use = LaneUse::joined;
 
 // Vectors of a row that have a state of their own, so that one need not wait for another.
 constexpr size_t most_states = 4;
@@ -27,11 +31,18 @@ constexpr int64_t taps_per_output = 2;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_together = 8;
+// Channels are done together up to so many vectors of each, all in straight-line code.
+constexpr int64_t channel_vectors_together = 16;
 
 bool covers_all(const NestDim& dim) {
   const Window window = dim.window(0);
   return dim.kind != DimKind::gather && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
          window.padded_taps == window.taps;
+}
+
+// Every channel is one window.
+bool is_one_window(const PoolNest& nest) {
+  return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
 }
 
 // The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
@@ -64,11 +75,29 @@ struct Row {
 
 int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
 
+// The last vector of a row, which ends with so many taps that the ones before do not have.
+void end(Slice& last, int64_t taps, const Schedule& schedule) {
+  if (schedule.tail == Tail::overlap) {
+    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
+    std::fill_n(last.stored.rbegin(), taps, 1);
+  } else if (schedule.tail == Tail::mask && schedule.unroll > 1) {  // as long as all others
+    last.lanes = schedule.lanes;
+    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
+    std::fill_n(last.stored.begin(), taps, 1);
+  }
+}
+
 Row cut(const PoolNest& nest, const Schedule& schedule) {
   Row row;
   const int64_t taps = row_taps(nest), group = schedule.lanes * static_cast<int64_t>(most_states);
   if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
   row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
+  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, schedule);
+  if (schedule.unroll > 1 && is_one_window(nest)) {  // there are enough others that need not wait
+    row.state_lanes = {schedule.lanes};
+    row.state_of.assign(row.slices.size(), 0);
+    return row;
+  }
   if (row.groups > 0) row.state_lanes.assign(most_states, schedule.lanes);
   for (size_t i = 0; i < row.slices.size(); ++i) {
     const int lanes = row.slices[i].lanes;
@@ -90,11 +119,20 @@ bool can_serve(const PoolNest& nest, const Reducer& reducer, int lanes) {
          all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
 }
 
-// Windows side by side at constant distances: `outputs` must be all of the row. A state is a value and its
-// mask, or a part and the whole.
+// What unroll=R does together: all windows of a row, at constant distances, or neighbouring channels.
 bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, const Schedule& schedule) {
+  const Row row = cut(nest, schedule);
+  if (std::any_of(row.slices.begin(), row.slices.end(),
+                  [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
+    return false;
   const NestDim& dim = nest.dims.back();
-  const auto states = static_cast<int64_t>(cut(nest, schedule).state_lanes.size());
+  if (is_one_window(nest)) {
+    const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
+    return nest.output.channel_stride == 1 && schedule.unroll <= most_together && row.groups == 0 &&
+           vectors <= channel_vectors_together && std::has_single_bit(static_cast<unsigned>(schedule.unroll));
+  }
+  // A state is a value and its mask, or a part and the whole.
+  const auto states = static_cast<int64_t>(row.state_lanes.size());
   return nest.dims.size() > 1 && dim.output == schedule.unroll && runs(dim)[0].phases == 1 &&
          2 * schedule.unroll * states + spare_registers + extra_registers(nest, reducer) <=
              info(isa).vector_registers;
@@ -110,15 +148,24 @@ std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int 
   if (!are_few || !can_serve(nest, **reducer, schedule.lanes)) return {};
   std::vector<Schedule> found;
   const int64_t outputs = nest.dims.back().output;
-  if (outputs > 1 && outputs <= most_together) {
-    schedule.unroll = static_cast<int>(outputs);
+  const int64_t together = outputs > 1 ? outputs : std::min<int64_t>(nest.channels, most_together);
+  if (together > 1 && together <= most_together) {
+    schedule.unroll =
+        static_cast<int>(outputs > 1 ? outputs : std::bit_floor(static_cast<uint64_t>(together)));
     add_tails(found, schedule, nest, isa, row_taps(nest));
     std::erase_if(found, [&](const Schedule& one) { return !can_do_together(nest, **reducer, isa, one); });
+    if (!(*reducer)->is_idempotent())  // a blend more than a mask
+      std::stable_partition(found.begin(), found.end(),
+                            [](const Schedule& one) { return one.tail == Tail::mask; });
     schedule.unroll = 1;
   }
+  const size_t all_together = found.size();
   add_tails(found, schedule, nest, isa, row_taps(nest));
+  // Of windows done one by one, what a vector has twice costs more than shorter vectors.
   if (!(*reducer)->is_idempotent())
-    std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
+    found.erase(std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(all_together), found.end(),
+                               [](const Schedule& one) { return one.tail == Tail::overlap; }),
+                found.end());
   return found;
 }
 
@@ -126,6 +173,7 @@ class WindowRows {
  public:
   WindowRows(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
       : nest_(nest),
+        schedule_(schedule),
         row_(cut(nest, schedule)),
         lanes_(schedule.lanes),
         outputs_(static_cast<size_t>(schedule.unroll)),
@@ -134,6 +182,53 @@ class WindowRows {
         low_(nest, builder, reducer) {}
 
   void emit() {
+    outputs_ > 1 && is_one_window(nest_) ? emit_channels() : emit_rows();
+    b_.ret();
+  }
+
+ private:
+  void emit_channels() {
+    Cursor cursor = low_.start();
+    int loops = low_.open_batch(cursor);
+    for (size_t i = 0; i < nest_.dims.size(); ++i) {
+      loops += low_.open_runs(cursor, /*task=*/i == 0);
+      loops += low_.open_outputs(cursor);
+    }
+    const Schedule stored{.lanes = schedule_.unroll,
+                          .tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split};
+    ChannelTasks channels(nest_, stored, b_, low_);
+    low_.split_full(cursor, [&](const Cursor& at) {
+      channels.for_each(channels.origin(at), [&](const ChannelTasks::Block& block) {
+        Lowering::States folded;
+        for (const Slice& slice : block.side) folded.push_back(channels_of(block.cursor, slice));
+        channels.store(block.cursor, folded, block.side);
+      });
+    });
+    low_.close(loops);
+  }
+
+  // Each lane the window of a channel.
+  State channels_of(const Cursor& cursor, const Slice& slice) {
+    const Lowering::States fresh = fresh_states();
+    reducer_.plan(fresh.size(), nest_.full_taps() / lanes_ + 1);
+    LaneFold fold = lane_fold();
+    const int64_t count =
+        slice.stored.empty() ? slice.lanes : std::count(slice.stored.begin(), slice.stored.end(), 1);
+    for (int64_t i = 0; i < count; ++i) {
+      Cursor at = cursor;
+      at.input = plus(at.input, channel_bytes(nest_.input, slice.begin + i));
+      const Lowering::States states = low_.reduce(
+          at, nest_.dims.size() - 1, fresh,
+          [&](const Lowering::States& before, const TapAt& tap) {
+            return take_row(before, tap.input, fresh);
+          },
+          unroll_rows);
+      fold.add(reducer_.value(states[0]));
+    }
+    return {fold.finish()};
+  }
+
+  void emit_rows() {
     Cursor cursor = low_.start();
     int loops = low_.open_batch(cursor);
     loops += low_.open_channels(cursor);
@@ -149,17 +244,24 @@ class WindowRows {
       low_.close(outputs);
     });
     low_.close(loops);
-    b_.ret();
   }
 
- private:
+  Lowering::States fresh_states() {
+    Lowering::States fresh;
+    for (const int own : row_.state_lanes)
+      fresh.push_back(reducer_.start(std::vector<int64_t>(static_cast<size_t>(own), 0)));
+    return fresh;
+  }
+
+  LaneFold lane_fold() {
+    return {b_, [this](Value a, Value b) { return reducer_.join_values(a, b); }};
+  }
+
   // Each output has states of its own.
   void emit_windows(const Cursor& cursor) {
     const size_t states_each = row_.state_lanes.size();
     reducer_.plan(outputs_ * states_each, nest_.full_taps() / lanes_ + 1);
-    Lowering::States fresh;
-    for (const int own : row_.state_lanes)
-      fresh.push_back(reducer_.start(std::vector<int64_t>(static_cast<size_t>(own), 0)));
+    const Lowering::States fresh = fresh_states();
     const auto of_output = [&](const Lowering::States& all, size_t output) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(output * states_each);
       return Lowering::States(begin, begin + static_cast<std::ptrdiff_t>(states_each));
@@ -179,9 +281,33 @@ class WindowRows {
     const int64_t straight_rows = std::max<int64_t>(1, unroll_rows / static_cast<int64_t>(outputs_));
     const Lowering::States states =
         low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows);
-    for (size_t output = 0; output < outputs_; ++output)
-      low_.store(low_.further(cursor, nest_.dims.size() - 1, static_cast<int64_t>(output)),
-                 {join_lanes(of_output(states, output))}, Lanes::channels(1));
+    if (outputs_ == 1) return low_.store(cursor, join_lanes(states), Lanes::channels(1));
+    LaneFold fold = lane_fold();
+    for (size_t output = 0; output < outputs_; ++output) fold.add(joined(of_output(states, output)));
+    store_row(cursor, fold.finish());
+  }
+
+  // States of the same lanes as one vector.
+  Value joined(const Lowering::States& states) {
+    Value all = no_value;
+    for (const State& state : states)
+      if (!state.empty())
+        all = all == no_value ? reducer_.value(state) : reducer_.join_values(all, reducer_.value(state));
+    return all;
+  }
+
+  // The outputs of a row, one in each lane.
+  void store_row(const Cursor& cursor, Value row) {
+    const bool lie_together = nest_.output.strides.back() == 1;
+    const auto count = static_cast<int64_t>(outputs_);
+    const int lanes = lie_together ? b_.type(row).lanes : 1;
+    const Tail tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split;
+    for (const Slice& slice : slices(0, count, lanes, tail)) {
+      Lanes stored = Lanes::channels(slice.lanes, slice.stored);
+      stored.are_columns = true;
+      low_.store(low_.further(cursor, nest_.dims.size() - 1, slice.begin),
+                 {lanes_of(row, slice.begin, slice.lanes)}, stored);
+    }
   }
 
   // From the first output's window to another's.
@@ -240,9 +366,13 @@ class WindowRows {
   Value load(const Address& row, const Slice& slice) {
     const Type type = Type::vec(nest_.input.dtype, slice.lanes);
     const Address address = plus(row, slice.begin * bytes(nest_.input.dtype));
-    if (slice.stored.empty()) return b_.load(type, address);
+    const bool overlaps = schedule_.tail == Tail::overlap;
+    if (slice.stored.empty() || (overlaps && reducer_.is_idempotent())) return b_.load(type, address);
     const Value mask = b_.vmask(type.mask_of(), slice.stored);
-    return b_.load(type, address, mask, b_.vconst_splat(type, reducer_.identity()));
+    const Value nothing = b_.vconst_splat(type, reducer_.identity());
+    if (!overlaps) return b_.load(type, address, mask, nothing);
+    const Value loaded = b_.load(type, address);
+    return b_.select(mask, loaded, nothing);
   }
 
   // All lanes of all states in one, by halves.
@@ -260,17 +390,19 @@ class WindowRows {
       if (all.empty()) continue;
       const Value value = reducer_.value(all);
       for (const int64_t begin : {0, lanes / 2})
-        by_lanes[lanes / 2].push_back({half(value, begin, lanes / 2)});
+        by_lanes[lanes / 2].push_back({lanes_of(value, begin, lanes / 2)});
     }
   }
 
-  Value half(Value value, int64_t begin, int lanes) {
+  Value lanes_of(Value value, int64_t begin, int lanes) {
+    if (lanes == b_.type(value).lanes) return value;
     std::vector<int64_t> list;
     for (int64_t lane = 0; lane < lanes; ++lane) list.push_back(begin + lane);
     return b_.shuffle(value, no_value, std::move(list));
   }
 
   const PoolNest& nest_;
+  const Schedule& schedule_;
   const Row row_;
   const int lanes_;
   const size_t outputs_;  // side by side
@@ -293,12 +425,11 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
   if (schedule.unroll > 1 && !can_do_together(nest, **reducer, isa, schedule))
     return unsupported(
         "schedule.unroll",
-        "window_rows does one output at a time, or side by side all of a row whose windows are "
-        "held in registers",
+        "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
+        "whose windows are held in registers, or 2, 4 or 8 neighbouring channels of one short window each",
         "use unroll=1, or as many as a row has outputs");
-  if (schedule.tail == Tail::overlap && (!(*reducer)->is_idempotent() || row_taps(nest) < schedule.lanes))
-    return unsupported("schedule.tail",
-                       "an overlapping tail takes taps twice, and needs a whole vector before it",
+  if (schedule.tail == Tail::overlap && row_taps(nest) < schedule.lanes)
+    return unsupported("schedule.tail", "an overlapping tail needs a whole vector before it",
                        "use tail=mask or tail=split");
   WindowRows(nest, schedule, builder, **reducer).emit();
   return builder.finish();

@@ -211,6 +211,31 @@ TEST(Schedule, WindowsOfARowAreDoneTogetherWhereRegistersHoldThem) {
             "schedule.unroll");
 }
 
+TEST(Schedule, NeighbouringChannelsOfOneWindowAreDoneTogether) {
+  const auto best = [](const char* spec, Isa isa) {
+    return print(enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1).front());
+  };
+  const struct {
+    const char* spec;
+    Isa isa;
+    const char* schedule;
+  } table[] = {
+      {"avg_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=8, tail=mask"},
+      {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2, "lanes=16, unroll=8, tail=overlap"},
+      {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=8, tail=overlap"},
+      {"max_pool2d(uint8[1,6,7,7], kernel_size=7)", Isa::avx512, "lanes=64, unroll=4, tail=mask"},
+      {"max_pool2d(float32[1,1,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=1, tail=overlap"},
+      // Long windows gain nothing, and outputs that do not lie together cannot be stored together.
+      {"avg_pool2d(float32[1,64,60,60], kernel_size=60)", Isa::avx512, "lanes=16, unroll=1, tail=mask"},
+      {"avg_pool2d(float32[1,64,7,7], kernel_size=7, output_strides=[128,2,1,1])", Isa::avx512,
+       "lanes=16, unroll=1, tail=mask"},
+  };
+  for (const auto& row : table)
+    EXPECT_EQ(best(row.spec, row.isa),
+              "window_rows(" + std::string(row.schedule) + ", taps=unroll, order=row_major)")
+        << row.spec;
+}
+
 TEST(Schedule, CodeDoesNotGrowWithTheTensor) {
   PoolNest small = stem(64, false);
   PoolNest large = stem(64, false);

@@ -1,0 +1,36 @@
+// Lane fold: several vectors become one, whose lane i is all lanes of vector i joined. Two at a time: half of
+// the lanes of both beside the other half of both, so that one join serves two vectors.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/builder.h"
+
+namespace pooljit::ir {
+
+class LaneFold {
+ public:
+  // Joins two vectors lane by lane; in which order does not matter.
+  using Join = std::function<Value(Value, Value)>;
+  LaneFold(Builder& builder, Join join) : b_(builder), join_(std::move(join)) {}
+
+  // All of one type, whose lanes are a power of two.
+  void add(Value vector);
+  // As many lanes as the next power of two from the number of vectors on; those beyond it are anything.
+  Value finish();
+
+ private:
+  // Lane p * vectors + v of it is part p of what vector v has come to.
+  struct Folded {
+    Value value;
+    int vectors;
+  };
+  Folded merge(const Folded& a, const Folded& b);
+
+  Builder& b_;
+  const Join join_;
+  std::vector<Folded> folded_;  // of ever fewer vectors
+};
+
+}  // namespace pooljit::ir
