@@ -22,6 +22,7 @@ class HalfExtremeReducer final : public Reducer {
   int64_t identity() const override { return identity_; }
   bool is_split() const override { return false; }
   bool any_order() const override { return true; }
+  bool is_idempotent() const override { return true; }
 
   State start(const std::vector<int64_t>& first_tap) override {
     return {keys_.constant(identity_, static_cast<int>(first_tap.size()))};

@@ -37,6 +37,13 @@ int64_t image_bytes(const PoolNest& nest) {
   return image;
 }
 
+int64_t row_bytes_ahead(const PoolNest& nest) {
+  constexpr int64_t page = 4096;
+  const bool in_order =
+      nest.direction == Direction::forward && nest.input.channel_block == 1 && nest.input.strides.back() == 1;
+  return in_order && image_bytes(nest) > far_bytes ? page : 0;
+}
+
 int64_t channel_bytes(const View& view, int64_t channels) {
   return view.channel_offset(channels) * bytes(view.dtype);
 }

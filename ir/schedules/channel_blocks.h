@@ -19,6 +19,12 @@ int64_t image_bytes(const PoolNest& nest);
 
 // Images of more bytes outgrow a core's own caches.
 constexpr int64_t near_bytes = int64_t{1} << 20;
+// Of more, most of what cores share.
+constexpr int64_t far_bytes = int64_t{8} << 20;
+
+// Bytes from a vector of a row to the one that is asked for early, where all rows are read one after the
+// other; 0: none is. Only images that come from memory gain: what fetches lines by itself stops at each page.
+int64_t row_bytes_ahead(const PoolNest& nest);
 
 // From a channel that begins a block to the one so many channels further on.
 int64_t channel_bytes(const View& view, int64_t channels);

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/row_code.h"
 #include "ir/schedules/row_cost.h"
@@ -28,8 +29,11 @@ constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
 constexpr int64_t high_window = 9;
 constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
-// Rolling walks down a plane, one vector wide; planes larger than this are walked row by row.
+// Rolling walks down a plane, one vector wide; planes larger than this are walked row by row. So are those of
+// images that no near cache holds, where windows have too few rows to make up for lines that come one by one.
 constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
+constexpr int64_t rolling_image_bytes = 2 * near_bytes;
+constexpr int64_t few_rows = 3;
 
 int64_t plane_bytes(const PoolNest& nest) {
   int64_t elements = 1;
@@ -66,7 +70,9 @@ class Enumeration {
   }
 
   void add_dense() {
-    const bool large = plane_bytes(nest_) > rolling_plane_bytes;
+    const bool has_few_rows = nest_.dims.size() < 2 || nest_.dims[nest_.dims.size() - 2].kernel <= few_rows;
+    const bool large = plane_bytes(nest_) > rolling_plane_bytes ||
+                       (has_few_rows && image_bytes(nest_) > rolling_image_bytes);
     if (large) add_groups();
     add(Order::rolling);
     add(Order::rows_first);

@@ -55,8 +55,8 @@ bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
   if (info(isa).vector_registers < 32) return row.kernel >= 7 || row.output >= 32;
-  const bool narrow_sums = !reducer.is_idempotent() && element < 4;
-  if (row.kernel <= 16) return narrow_sums && row.output >= 128;
+  const bool narrow = element == 2 || (element == 1 && !reducer.is_idempotent());
+  if (row.kernel <= 16) return narrow && row.output >= 128;
   // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
   return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
 }

@@ -5,9 +5,18 @@
 #include <utility>
 
 #include "ir/passes/legal.h"
+#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/row_reduction.h"
 
 namespace pooljit::ir {
+
+TileLoads::TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering)
+    : nest_(nest),
+      dim_(nest.dims.back()),
+      ahead_(row_bytes_ahead(nest)),
+      b_(builder),
+      reducer_(reducer),
+      low_(lowering) {}
 
 bool TileLoads::any_lane(const Tile& tile, int64_t tap) const {
   for (int64_t lane = 0; lane < tile.valid; ++lane) {
@@ -34,6 +43,9 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
   const Type type = Type::vec(nest_.input.dtype, part.width);
   const Address address = plus(row, part.start * bytes(type.dtype));
   const std::vector<int64_t> lanes = wanted(tile, taps, part);
+  constexpr int64_t line_bytes = 64;
+  const bool begins_line = part.start * bytes(type.dtype) % line_bytes < type.vector_bytes();
+  if (ahead_ > 0 && begins_line) b_.prefetch(plus(address, ahead_));
   if (lanes.empty()) return b_.load(type, address);
   const Value identity = b_.vconst_splat(type, reducer_.identity());
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;

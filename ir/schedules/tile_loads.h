@@ -19,8 +19,7 @@ struct RowPart {
 
 class TileLoads {
  public:
-  TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering)
-      : nest_(nest), dim_(nest.dims.back()), b_(builder), reducer_(reducer), low_(lowering) {}
+  TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering);
 
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
   // True if some valid lane has the tap inside the image.
@@ -54,6 +53,7 @@ class TileLoads {
 
   const PoolNest& nest_;
   const NestDim& dim_;  // along the row
+  const int64_t ahead_;
   Builder& b_;
   const Reducer& reducer_;
   Lowering& low_;

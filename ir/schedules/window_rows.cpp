@@ -177,6 +177,7 @@ class WindowRows {
         row_(cut(nest, schedule)),
         lanes_(schedule.lanes),
         outputs_(static_cast<size_t>(schedule.unroll)),
+        ahead_(row_bytes_ahead(nest)),
         b_(builder),
         reducer_(reducer),
         low_(nest, builder, reducer) {}
@@ -328,7 +329,9 @@ class WindowRows {
     }
     for (size_t i = 0; i < row_.slices.size(); ++i) {
       State& state = taken[row_.state_of[i]];
-      state = reducer_.accumulate(state, load(row, row_.slices[i]), {});
+      const Slice& slice = row_.slices[i];
+      if (ahead_ > 0) b_.prefetch(plus(row, slice.begin * bytes(nest_.input.dtype) + ahead_));
+      state = reducer_.accumulate(state, load(row, slice), {});
     }
     for (size_t i = 0; joins && i < states.size(); ++i) taken[i] = reducer_.combine(states[i], taken[i]);
     return taken;
@@ -406,6 +409,7 @@ class WindowRows {
   const Row row_;
   const int lanes_;
   const size_t outputs_;  // side by side
+  const int64_t ahead_;
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
