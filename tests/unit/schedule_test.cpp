@@ -142,8 +142,9 @@ TEST(Schedule, SmallPlanesAreDoneWhole) {
   for (const Isa isa : {Isa::avx2, Isa::avx512}) EXPECT_EQ(first(small, isa).family, Family::whole_planes);
   EXPECT_EQ(first("max_pool2d(float32[1,3,128,128], kernel_size=3)", Isa::avx512).family,
             Family::channels_first);
-  // Bytes that lie apart, and windows that share many columns, have families that do less.
-  EXPECT_EQ(first("max_pool2d(uint8[1,3,14,14], kernel_size=2)", Isa::avx512).family, Family::channels_first);
+  // Windows that share many columns, and bytes of larger planes, have families that do less.
+  EXPECT_EQ(first("max_pool2d(uint8[1,3,112,112], kernel_size=3, stride=2, padding=1)", Isa::avx512).family,
+            Family::channels_first);
   EXPECT_EQ(first("max_pool2d(float32[1,3,19,19], kernel_size=9, stride=1, padding=4)", Isa::avx512).family,
             Family::channels_first);
   // What it cannot do: indices, windows without a tap, gaps.
@@ -157,6 +158,30 @@ TEST(Schedule, SmallPlanesAreDoneWhole) {
         .family = Family::whole_planes, .lanes = 4, .tail = Tail::overlap, .order = Order::rows_first};
     EXPECT_EQ(lower(frontend::make_nest(*nest), schedule, Isa::avx512).error().id, "schedule.strides")
         << spec;
+  }
+}
+
+// Lanes of strided windows: a row of the input is one vector, but for bytes on AVX2.
+TEST(Schedule, RowsOfSmallPlanesAreVectors) {
+  const struct {
+    const char* spec;
+    Isa isa;
+    int lanes;
+  } table[] = {
+      {"max_pool2d(uint8[1,3,14,14], kernel_size=3, stride=2)", Isa::avx512, 16},
+      {"max_pool2d(uint8[1,3,17,17], kernel_size=3, stride=2)", Isa::avx512, 16},
+      {"max_pool2d(uint8[1,3,27,27], kernel_size=3, stride=2)", Isa::avx512, 32},
+      {"max_pool2d(uint8[1,3,56,56], kernel_size=2)", Isa::avx512, 64},
+      {"max_pool2d(uint8[1,3,14,14], kernel_size=3, stride=2)", Isa::avx2, 8},
+      {"max_pool2d(bfloat16[1,3,14,14], kernel_size=3, stride=2)", Isa::avx512, 16},
+      {"max_pool2d(bfloat16[1,3,17,17], kernel_size=3, stride=2)", Isa::avx512, 32},
+      {"max_pool2d(float32[1,3,14,14], kernel_size=3, stride=2)", Isa::avx512, 16},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, Family::whole_planes) << row.spec;
+    EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
   }
 }
 
