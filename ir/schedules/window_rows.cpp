@@ -10,6 +10,7 @@
 #include <bit>
 #include <map>
 
+#include "ir/reductions/epilogue.h"
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/lane_fold.h"
@@ -119,12 +120,18 @@ bool can_serve(const PoolNest& nest, const Reducer& reducer, int lanes) {
          all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
 }
 
+// Windows whose results fit into one vector.
+int64_t results_per_vector(const PoolNest& nest, const Reducer& reducer, Isa isa) {
+  return info(isa).vector_bytes / std::max(reducer.working_bytes(), epilogue_bytes(nest));
+}
+
 // What unroll=R does together: all windows of a row, at constant distances, or neighbouring channels.
 bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, const Schedule& schedule) {
   const Row row = cut(nest, schedule);
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
     return false;
+  if (schedule.unroll > results_per_vector(nest, reducer, isa)) return false;
   const NestDim& dim = nest.dims.back();
   if (is_one_window(nest)) {
     const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
@@ -148,7 +155,8 @@ std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int 
   if (!are_few || !can_serve(nest, **reducer, schedule.lanes)) return {};
   std::vector<Schedule> found;
   const int64_t outputs = nest.dims.back().output;
-  const int64_t together = outputs > 1 ? outputs : std::min<int64_t>(nest.channels, most_together);
+  const int64_t most_channels = std::min(most_together, results_per_vector(nest, **reducer, isa));
+  const int64_t together = outputs > 1 ? outputs : std::min(nest.channels, most_channels);
   if (together > 1 && together <= most_together) {
     schedule.unroll =
         static_cast<int>(outputs > 1 ? outputs : std::bit_floor(static_cast<uint64_t>(together)));

@@ -249,6 +249,7 @@ TEST(Schedule, NeighbouringChannelsOfOneWindowAreDoneTogether) {
       {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2, "lanes=16, unroll=8, tail=overlap"},
       {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=8, tail=overlap"},
       {"max_pool2d(uint8[1,6,7,7], kernel_size=7)", Isa::avx512, "lanes=64, unroll=4, tail=mask"},
+      {"max_pool2d(int64[1,64,7,8], kernel_size=[7,8])", Isa::avx2, "lanes=4, unroll=4, tail=mask"},
       {"max_pool2d(float32[1,1,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=1, tail=overlap"},
       // Long windows gain nothing, and outputs that do not lie together cannot be stored together.
       {"avg_pool2d(float32[1,64,60,60], kernel_size=60)", Isa::avx512, "lanes=16, unroll=1, tail=mask"},
