@@ -218,8 +218,8 @@ class WindowRows {
 
   // Each lane the window of a channel.
   State channels_of(const Cursor& cursor, const Slice& slice) {
+    reducer_.plan(1, nest_.full_taps() / lanes_ + 1);
     const Lowering::States fresh = fresh_states();
-    reducer_.plan(fresh.size(), nest_.full_taps() / lanes_ + 1);
     LaneFold fold = lane_fold();
     const int64_t count =
         slice.stored.empty() ? slice.lanes : std::count(slice.stored.begin(), slice.stored.end(), 1);

@@ -124,6 +124,54 @@ bool is_lane_instruction(const Decoded& d) {
          d.info.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
 }
 
+// Those of the immediate's bits that a vector instruction reads: another value of the rest is no fault. The
+// fifth bit of vcmp, and all that vfixupimm has, are which exceptions these report.
+unsigned immediate_bits_read(const Decoded& d) {
+  const bool is_512 = d.info.avx.vector_length == 512;
+  switch (d.info.mnemonic) {
+    case ZYDIS_MNEMONIC_VINSERTF128:
+    case ZYDIS_MNEMONIC_VINSERTI128:
+    case ZYDIS_MNEMONIC_VEXTRACTF128:
+    case ZYDIS_MNEMONIC_VEXTRACTI128:
+    case ZYDIS_MNEMONIC_VINSERTI64X4:
+    case ZYDIS_MNEMONIC_VEXTRACTI64X4:
+    case ZYDIS_MNEMONIC_VPEXTRQ:
+    case ZYDIS_MNEMONIC_VPINSRQ:
+      return 0x1;
+    case ZYDIS_MNEMONIC_VINSERTI32X4:
+    case ZYDIS_MNEMONIC_VEXTRACTI32X4:
+      return is_512 ? 0x3 : 0x1;
+    case ZYDIS_MNEMONIC_VPEXTRD:
+    case ZYDIS_MNEMONIC_VPINSRD:
+      return 0x3;
+    case ZYDIS_MNEMONIC_VPEXTRW:
+    case ZYDIS_MNEMONIC_VPINSRW:
+    case ZYDIS_MNEMONIC_VPCMPB:
+    case ZYDIS_MNEMONIC_VPCMPW:
+    case ZYDIS_MNEMONIC_VPCMPD:
+    case ZYDIS_MNEMONIC_VPCMPQ:
+      return 0x7;
+    case ZYDIS_MNEMONIC_VALIGNQ:
+      return is_512 ? 0x7 : 0x3;
+    case ZYDIS_MNEMONIC_VALIGND:
+      return is_512 ? 0xf : 0x7;
+    case ZYDIS_MNEMONIC_VPEXTRB:
+    case ZYDIS_MNEMONIC_VPINSRB:
+    case ZYDIS_MNEMONIC_VCMPPS:
+    case ZYDIS_MNEMONIC_VCMPPD:
+      return 0xf;
+    case ZYDIS_MNEMONIC_VBLENDVPS:
+    case ZYDIS_MNEMONIC_VBLENDVPD:
+    case ZYDIS_MNEMONIC_VPBLENDVB:
+      return 0xf0;
+    case ZYDIS_MNEMONIC_VFIXUPIMMPS:
+    case ZYDIS_MNEMONIC_VFIXUPIMMPD:
+      return 0;
+    default:
+      return 0xff;
+  }
+}
+
 const ByteFault byte_fault_table[] = {
     {"bytes: wrong displacement",
      [](const Decoded& d, uint8_t* bytes, Random& r) {
@@ -135,8 +183,11 @@ const ByteFault byte_fault_table[] = {
     {"bytes: wrong immediate of a vector instruction",
      [](const Decoded& d, uint8_t* bytes, Random& r) {
        if (!is_lane_instruction(d) || d.info.raw.imm[0].size == 0) return false;
-       bytes[d.info.raw.imm[0].offset] ^= static_cast<uint8_t>(1U << r() % 8);
-       return true;
+       const unsigned read = immediate_bits_read(d);
+       unsigned flipped = 0;
+       while (read != 0 && flipped == 0) flipped = read & 1U << r() % 8;
+       bytes[d.info.raw.imm[0].offset] ^= static_cast<uint8_t>(flipped);
+       return read != 0;
      }},
     {"bytes: wrong immediate of a scalar instruction",
      [](const Decoded& d, uint8_t* bytes, Random& r) {
