@@ -18,6 +18,7 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/row_code.h"
 #include "ir/schedules/row_cost.h"
+#include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
 namespace {
@@ -142,7 +143,7 @@ class Enumeration {
 
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes,
                                                size_t most) {
-  if (!RowRules::columns_adjacent(nest)) return {};
+  if (!RowRules::columns_adjacent(nest) || are_windows_far_apart(nest, isa)) return {};
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
   return Enumeration(nest, isa, working_bytes, most, **reducer).run();

@@ -10,6 +10,7 @@
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/plane_code.h"
+#include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
 namespace {
@@ -96,7 +97,7 @@ int best_lanes(const PoolNest& nest, Isa isa, int working_bytes) {
 
 std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   std::vector<Schedule> found;
-  if (!has_dense_planes(nest)) return found;
+  if (!has_dense_planes(nest) || are_windows_far_apart(nest, isa)) return found;
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
   const NestDim& columns = nest.dims[1];

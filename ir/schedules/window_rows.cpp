@@ -14,6 +14,7 @@
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/lane_fold.h"
+#include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
 namespace {
@@ -29,6 +30,8 @@ constexpr int64_t unroll_rows = 8;
 constexpr int64_t shortest_row = 4;
 // Offered where a row of a window has so many times more taps than there are outputs in a row.
 constexpr int64_t taps_per_output = 2;
+// Taps and steps of windows that are far apart: measured at 2, 4, 8 and 16, of 1 and 4 bytes.
+constexpr int64_t far_apart = 16, far_apart_with_few_registers = 8;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_together = 8;
@@ -152,7 +155,8 @@ std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int 
   Schedule schedule{.family = Family::window_rows};
   schedule.lanes = fitting_lanes(row_taps(nest), isa, working_bytes);
   const bool are_few = row_taps(nest) >= taps_per_output * nest.dims.back().output;
-  if (!are_few || !can_serve(nest, **reducer, schedule.lanes)) return {};
+  if (!(are_few || are_windows_far_apart(given, isa)) || !can_serve(nest, **reducer, schedule.lanes))
+    return {};
   std::vector<Schedule> found;
   const int64_t outputs = nest.dims.back().output;
   const int64_t most_channels = std::min(most_together, results_per_vector(nest, **reducer, isa));
@@ -448,6 +452,16 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
 }
 
 }  // namespace
+
+bool are_windows_far_apart(const PoolNest& nest, Isa isa) {
+  const NestDim& dim = nest.dims.back();
+  const int64_t least = info(isa).vector_registers < 32 ? far_apart_with_few_registers : far_apart;
+  if (dim.output < 2 || row_taps(nest) < least || dim.period().output != 1 || dim.period().input < least)
+    return false;
+  Builder probe("", isa);
+  const auto reducer = make_reducer(nest, probe, lane_use);
+  return reducer && can_serve(nest, **reducer, 1);
+}
 
 const FamilyInfo window_rows_family = {Family::window_rows, "window_rows", lane_use, enumerate_window_rows,
                                        lower_window_rows};

@@ -262,6 +262,31 @@ TEST(Schedule, NeighbouringChannelsOfOneWindowAreDoneTogether) {
         << row.spec;
 }
 
+// Vectors over outputs would gather each tap from as many vectors as the windows' step.
+TEST(Schedule, WindowsFarApartAreDoneOneByOne) {
+  const auto best = [](const char* spec, Isa isa) {
+    return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1).front();
+  };
+  const struct {
+    const char* spec;
+    Isa isa;
+    Family family;
+  } table[] = {
+      {"max_pool2d(uint8[1,64,224,224], kernel_size=16)", Isa::avx512, Family::window_rows},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16)", Isa::avx512, Family::window_rows},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=8)", Isa::avx512, Family::channels_first},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=8)", Isa::avx2, Family::window_rows},
+      {"adaptive_max_pool2d(uint8[1,64,56,56], output_size=7)", Isa::avx2, Family::window_rows},
+      // Neighbours share their columns, or end where the image does, or say which tap won.
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16, stride=1)", Isa::avx512, Family::channels_first},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16, padding=8)", Isa::avx512, Family::channels_first},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16, return_indices=True)", Isa::avx512,
+       Family::channels_first},
+  };
+  for (const auto& row : table)
+    EXPECT_EQ(best(row.spec, row.isa).family, row.family) << row.spec << ' ' << info(row.isa).text;
+}
+
 TEST(Schedule, CodeDoesNotGrowWithTheTensor) {
   PoolNest small = stem(64, false);
   PoolNest large = stem(64, false);
