@@ -7,16 +7,36 @@
 namespace pooljit::ir {
 namespace {
 
-class HalvedSums final : public Reducer {
+// Sums of twice the width, which the ordinary reducer adds and ends.
+class WideSums : public Reducer {
  public:
-  HalvedSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
+  WideSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
       : b_(builder), input_(nest.input.dtype), sum_(halves_dtype(input_)), ordinary_(std::move(ordinary)) {}
 
   int working_bytes() const override { return bytes(input_); }
-  int extra_registers() const override { return ordinary_->extra_registers() + (is_float(sum_) ? 0 : 4); }
   int64_t identity() const override { return ordinary_->identity(); }
   bool is_split() const override { return ordinary_->is_split(); }
   bool any_order() const override { return true; }
+
+  // Vector by vector, as the digits of a wide sum are added.
+  State combine(const State& a, const State& b) override { return ordinary_->combine(a, b); }
+
+ protected:
+  // Of a sum that is one vector.
+  Value finish_one(Value sum, const Divisor& divisor) {
+    return ordinary_->finish({is_float(sum_) ? sum : b_.cvt(DType::i32, sum)}, divisor);
+  }
+
+  Builder& b_;
+  const DType input_, sum_;
+  const std::unique_ptr<Reducer> ordinary_;
+};
+
+class HalvedSums final : public WideSums {
+ public:
+  using WideSums::WideSums;
+
+  int extra_registers() const override { return ordinary_->extra_registers() + (is_float(sum_) ? 0 : 4); }
 
   State start(const std::vector<int64_t>& first_tap) override {
     const bool halved = has_halves(first_tap.size());
@@ -30,17 +50,13 @@ class HalvedSums final : public Reducer {
     return combine(state, {halves.even, halves.odd});
   }
 
-  // Vector by vector, as the digits of a wide sum are added.
-  State combine(const State& a, const State& b) override { return ordinary_->combine(a, b); }
-
   State held(const State& state, bool) override { return state; }
   State from_held(const State& held, bool) override { return held; }
   size_t held_vectors() const override { return 2; }
   int held_bytes() const override { return bytes(sum_); }
 
   Value finish(const State& state, const Divisor& divisor) override {
-    if (state.size() == 1)
-      return ordinary_->finish({is_float(sum_) ? state[0] : b_.cvt(DType::i32, state[0])}, divisor);
+    if (state.size() == 1) return finish_one(state[0], divisor);
     const Halves ended{ended_lanes(state[0], every_other(divisor, 0)),
                        ended_lanes(state[1], every_other(divisor, 1))};
     const Value bits = interleaved(b_, unsigned_of(input_), ended);
@@ -73,22 +89,13 @@ class HalvedSums final : public Reducer {
     const Value result = ordinary_->finish({sum}, divisor);
     return b_.cvt(DType::u32, b_.bitcast(Type::vec(unsigned_of(input_), b_.type(result).lanes), result));
   }
-
-  Builder& b_;
-  const DType input_, sum_;
-  const std::unique_ptr<Reducer> ordinary_;
 };
 
-class PairedSums final : public Reducer {
+class PairedSums final : public WideSums {
  public:
-  PairedSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
-      : b_(builder), input_(nest.input.dtype), sum_(halves_dtype(input_)), ordinary_(std::move(ordinary)) {}
+  using WideSums::WideSums;
 
-  int working_bytes() const override { return bytes(input_); }
   int extra_registers() const override { return ordinary_->extra_registers() + 1; }
-  int64_t identity() const override { return ordinary_->identity(); }
-  bool is_split() const override { return ordinary_->is_split(); }
-  bool any_order() const override { return true; }
 
   State start(const std::vector<int64_t>& first_tap) override {
     const auto lanes = static_cast<int>(first_tap.size());
@@ -101,16 +108,7 @@ class PairedSums final : public Reducer {
     return combine(state, combine({halves.even}, {halves.odd}));
   }
 
-  State combine(const State& a, const State& b) override { return ordinary_->combine(a, b); }
-
-  Value finish(const State& state, const Divisor& divisor) override {
-    return ordinary_->finish({is_float(sum_) ? state[0] : b_.cvt(DType::i32, state[0])}, divisor);
-  }
-
- private:
-  Builder& b_;
-  const DType input_, sum_;
-  const std::unique_ptr<Reducer> ordinary_;
+  Value finish(const State& state, const Divisor& divisor) override { return finish_one(state[0], divisor); }
 };
 
 }  // namespace
