@@ -165,6 +165,7 @@ class ChannelsLast {
     const StateColumns columns(reducer_, nest_.dims[last].kernel >= least_keyed_kernel);
     RollingOutputs rolling(nest_.dims[last], b_, reducer_,
                            [&](Value earlier, Value later) { return columns.join(earlier, later); });
+    rolling.divide_alike(nest_);
     const Divisors divisors(nest_, nest_.dims[last], rolling.looped(), b_);
     const auto load = [&](const Place& place) {
       return columns.column(reduce(low_.at_input(cursor, last, place), last, side));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/schedules/lowering.h"
+
 namespace pooljit::ir {
 
 namespace {
@@ -11,6 +13,8 @@ namespace {
 constexpr int64_t outputs_per_iteration = 2;
 // Outputs at both ends together, and columns before the first one, that may have code of their own.
 constexpr int64_t most_single = 24;
+// So few of them at each end are worth a loop with one divisor.
+constexpr int64_t most_divided_otherwise = 2;
 // The divisors of an average may need a table of so many.
 constexpr int64_t most_outputs = int64_t{1} << 16;
 
@@ -32,11 +36,20 @@ Interior inside(const NestDim& dim) {
 RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const Reducer& reducer,
                                RollingWindow::Combine join)
     : dim_(dim),
+      looped_(inside(dim)),
       b_(builder),
       window_(dim.kernel, dim.stride, reducer.is_idempotent()),
       join_(std::move(join)) {}
 
-Interior RollingOutputs::looped() const { return inside(dim_); }
+void RollingOutputs::divide_alike(const PoolNest& nest) {
+  const auto divisor = [&](int64_t output) { return divisor_taps(nest, dim_.window(output)); };
+  const int64_t usual = divisor(dim_.output / 2);
+  Interior alike = looped_;
+  while (alike.begin < alike.end && divisor(alike.begin) != usual) ++alike.begin;
+  while (alike.begin < alike.end && divisor(alike.end - 1) != usual) --alike.end;
+  if (alike.begin - looped_.begin <= most_divided_otherwise && looped_.end - alike.end <= most_divided_otherwise)
+    looped_ = alike;
+}
 
 bool RollingOutputs::can_serve(const NestDim& rolled) {
   if (rolled.kind != DimKind::pool || rolled.dilation != 1 || rolled.kernel <= rolled.stride) return false;
@@ -67,10 +80,9 @@ int64_t RollingOutputs::newest(int64_t output) const {
 void RollingOutputs::emit(const Column& nothing, const Load& load, const Store& store) {
   Walk walk{nothing, load, store};
   fill(walk);
-  const Interior middle = inside(dim_);
   int64_t output = 0;
-  for (; output < middle.begin; ++output) one(walk, {output});
-  output = loop(walk, output, middle.end);
+  for (; output < looped_.begin; ++output) one(walk, {output});
+  output = loop(walk, output, looped_.end);
   for (; output < dim_.output; ++output) one(walk, {output});
 }
 

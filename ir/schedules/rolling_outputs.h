@@ -29,7 +29,9 @@ class RollingOutputs {
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
   void emit(const Column& nothing, const Load& load, const Store& store);
   // The outputs that are stored in a loop.
-  Interior looped() const;
+  Interior looped() const { return looped_; }
+  // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a constant.
+  void divide_alike(const PoolNest& nest);
 
  private:
   struct Walk {
@@ -46,6 +48,7 @@ class RollingOutputs {
   Column advance(Walk& walk, const std::vector<Column>& fresh);
 
   const NestDim& dim_;
+  Interior looped_;
   Builder& b_;
   const RollingWindow window_;
   const RollingWindow::Combine join_;

@@ -143,6 +143,7 @@ void RowCode::roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
                         const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
                         const std::function<State(Value)>& state_of) {
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, join);
+  rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
   const auto load = [&](const Place& place) { return Column{row(low_.at_input(cursor, rows(), place))}; };
   const auto store = [&](const Place& place, const Column& column) {

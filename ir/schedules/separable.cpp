@@ -142,6 +142,7 @@ class Separable {
     b_.end_loop();
 
     const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    along_rows.divide_alike(nest_);
     const Divisors divisors(nest_, rows(), along_rows.looped(), b_);
     const Cursor output = at_column(cursor, column);
     const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
