@@ -10,7 +10,7 @@
 // once per tile; with unroll=R it does so for R rows of outputs together, which share the input rows that
 // they have in common. row_major takes every tap in its place, which indices and `zeros=first` need.
 // order=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
-// share that.
+// share that; with unroll=U a tile is U vectors side by side, which share columns.
 #include <algorithm>
 #include <array>
 
@@ -58,8 +58,11 @@ class Enumeration {
   }
 
   std::vector<Schedule> run() {
+    if (const int beside = best_side_by_side(nest_, isa_, reducer_, fitting_); beside > 1 && !is_large())
+      add_side_by_side(beside);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
+    for (const int beside : {2, 3, 4}) add_side_by_side(beside);
     return std::move(found_);
   }
 
@@ -70,14 +73,25 @@ class Enumeration {
     add(Order::row_major);
   }
 
-  void add_dense() {
+  bool is_large() const {
     const bool has_few_rows = nest_.dims.size() < 2 || nest_.dims[nest_.dims.size() - 2].kernel <= few_rows;
-    const bool large = plane_bytes(nest_) > rolling_plane_bytes ||
-                       (has_few_rows && image_bytes(nest_) > rolling_image_bytes);
-    if (large) add_groups();
+    return plane_bytes(nest_) > rolling_plane_bytes ||
+           (has_few_rows && image_bytes(nest_) > rolling_image_bytes);
+  }
+
+  void add_dense() {
+    if (is_large()) add_groups();
     add(Order::rolling);
     add(Order::rows_first);
-    if (!large) add_groups();
+    if (!is_large()) add_groups();
+  }
+
+  void add_side_by_side(int vectors) {
+    if (dim_.stride != 1 || !can_mask(nest_, isa_)) return;
+    schedule_.lanes = fitting_;
+    schedule_.order = Order::rolling;
+    schedule_.unroll = vectors;
+    add_tail(Tail::mask);
   }
 
   // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
@@ -123,10 +137,10 @@ class Enumeration {
     schedule_.tail = tail;
     const RowRules rules(nest_, schedule_, isa_, reducer_);
     if (!rules.is_short()) return;
-    if (schedule_.unroll > 1 ? !(rules.can_group() && rules.holds_groups())
-                             : schedule_.order == Order::rows_first && !rules.holds_whole_tiles())
-      return;
     if (schedule_.order == Order::rolling && !rules.can_roll()) return;
+    if (schedule_.order == Order::rows_first &&
+        !(schedule_.unroll > 1 ? rules.can_group() && rules.holds_groups() : rules.holds_whole_tiles()))
+      return;
     if (std::find(found_.begin(), found_.end(), schedule_) == found_.end()) found_.push_back(schedule_);
   }
 
@@ -177,15 +191,15 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
                          "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");
   }
-  if (schedule.unroll > 1 && !is_grouped)
+  if (schedule.unroll > 1 && !is_grouped && schedule.order != Order::rolling)
     return unsupported(
         "schedule.unroll",
         "rows of outputs are done together rows_first, where dense windows have rows in common and "
         "the registers hold them",
         "use unroll=1");
-  if (schedule.tail == Tail::overlap && rules.overlappable() < schedule.lanes)
+  if (schedule.tail == Tail::overlap && rules.overlappable() < rules.tile_lanes())
     return unsupported("schedule.tail",
-                       "an overlapping tail needs at least as many outputs in a row as lanes",
+                       "an overlapping tail needs at least as many outputs in a row as lanes of a tile",
                        "use tail=mask or tail=split");
   RowCode(nest, schedule, rules, builder, **reducer).emit();
   return builder.finish();

@@ -7,17 +7,17 @@
 
 namespace pooljit::ir {
 
-ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, bool idempotent)
-    : ColumnWindows(lanes, kernel, dilation, Split::one_by_one) {
+ColumnWindows::ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent)
+    : ColumnWindows(lanes, outputs, kernel, dilation, Split::one_by_one) {
   const auto consider = [&](Split split) {
-    const ColumnWindows other(lanes, kernel, dilation, split);
+    const ColumnWindows other(lanes, outputs, kernel, dilation, split);
     if (other.steps_ < steps_) *this = other;
   };
   consider(Split::side_by_side);
   if (idempotent) consider(Split::overlapping);
 }
 
-ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split split)
+ColumnWindows::ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, Split split)
     : lanes_(lanes),
       kernel_(kernel),
       dilation_(dilation),
@@ -25,7 +25,7 @@ ColumnWindows::ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split 
       needed_(static_cast<size_t>(kernel + 1), -1) {
   POOLJIT_CHECK(kernel > 1, "windows of one column need no reduction");
   const auto needed = [&](int64_t length) -> int64_t& { return needed_[static_cast<size_t>(length)]; };
-  needed(kernel) = lanes;
+  needed(kernel) = outputs;
   // From the longest down: what a length needs of the two shorter ones that it is made of.
   for (int64_t length = kernel; length > 1; --length) {
     const int64_t positions = needed(length);
@@ -55,8 +55,8 @@ Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int
   return builder.shuffle(level[first], second, list);
 }
 
-Value ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
-                            const Combine& combine) const {
+std::vector<Value> ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
+                                         const Combine& combine) const {
   std::vector<std::vector<Value>> levels(static_cast<size_t>(kernel_ + 1));  // by length
   levels[1] = columns;
   for (int64_t length = 2; length <= kernel_; ++length) {
@@ -71,7 +71,7 @@ Value ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
       level.push_back(combine(earlier, later));
     }
   }
-  return levels[static_cast<size_t>(kernel_)][0];
+  return levels[static_cast<size_t>(kernel_)];
 }
 
 }  // namespace pooljit::ir

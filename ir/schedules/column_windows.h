@@ -16,8 +16,8 @@ class ColumnWindows {
  public:
   using Combine = std::function<Value(Value earlier, Value later)>;
 
-  // kernel: at least 2.
-  ColumnWindows(int lanes, int64_t kernel, int64_t dilation, bool idempotent);
+  // outputs: how many windows are looked at; kernel: at least 2.
+  ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent);
 
   // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past
   // the last column of any window: what lies there is not looked at.
@@ -25,10 +25,12 @@ class ColumnWindows {
   // Combinations, each with a shuffle at most.
   int64_t steps() const { return steps_; }
 
-  Value reduce(Builder& builder, const std::vector<Value>& columns, const Combine& combine) const;
+  // The outputs' windows, in as many vectors as they fill.
+  std::vector<Value> reduce(Builder& builder, const std::vector<Value>& columns,
+                            const Combine& combine) const;
 
  private:
-  ColumnWindows(int lanes, int64_t kernel, int64_t dilation, Split split);
+  ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, Split split);
   int64_t vectors_at(int64_t length) const;
   Value from(Builder& builder, const std::vector<Value>& level, int64_t position) const;
 

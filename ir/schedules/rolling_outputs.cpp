@@ -47,7 +47,8 @@ void RollingOutputs::divide_alike(const PoolNest& nest) {
   Interior alike = looped_;
   while (alike.begin < alike.end && divisor(alike.begin) != usual) ++alike.begin;
   while (alike.begin < alike.end && divisor(alike.end - 1) != usual) --alike.end;
-  if (alike.begin - looped_.begin <= most_divided_otherwise && looped_.end - alike.end <= most_divided_otherwise)
+  if (alike.begin - looped_.begin <= most_divided_otherwise &&
+      looped_.end - alike.end <= most_divided_otherwise)
     looped_ = alike;
 }
 
@@ -56,6 +57,10 @@ bool RollingOutputs::can_serve(const NestDim& rolled) {
   if (rolled.kernel > most_single || rolled.output > most_outputs) return false;
   const Interior middle = inside(rolled);
   return middle.begin + rolled.output - middle.end <= most_single;
+}
+
+size_t RollingOutputs::held(const NestDim& rolled, bool idempotent) {
+  return RollingWindow(rolled.kernel, rolled.stride, idempotent).held().size();
 }
 
 size_t RollingOutputs::vectors(const NestDim& rolled, bool idempotent) {

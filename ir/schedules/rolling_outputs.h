@@ -25,12 +25,14 @@ class RollingOutputs {
   // Vectors that an output needs at once, for each that is done side by side: what is held from output to
   // output, the new columns, and what is made of them.
   static size_t vectors(const NestDim& dim, bool idempotent);
+  static size_t held(const NestDim& dim, bool idempotent);  // of those, from output to output
 
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
   void emit(const Column& nothing, const Load& load, const Store& store);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
-  // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a constant.
+  // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
+  // constant.
   void divide_alike(const PoolNest& nest);
 
  private:

@@ -17,7 +17,7 @@ std::vector<int64_t> no_offsets(const Tile& tile) {
 }
 
 Grouped grouped_rows(const PoolNest& nest, const Schedule& schedule) {
-  if (schedule.unroll == 1) return {};
+  if (schedule.unroll == 1 || schedule.order == Order::rolling) return {};
   return {nest.dims.size() - 2, schedule.unroll};
 }
 
@@ -85,12 +85,14 @@ void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_gr
   for (const Tile& tile : tiles.tiles) {
     const TileTaps taps = tile_taps(dim_, tile);
     const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
-    const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
     tap_plans_.reset();
+    if (schedule_.order == Order::rolling) {
+      roll(here, tile, taps);
+      continue;
+    }
+    const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
     own_ = low_.chooses() ? low_.own_index(here, lanes) : no_value;
-    if (schedule_.order == Order::rolling)
-      roll(here, tile, taps, lanes);
-    else if (in_group)
+    if (in_group)
       group(here, tile, taps, lanes);
     else
       low_.store(here, reduce_tile(here, tile, taps), lanes);
@@ -120,36 +122,81 @@ TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
   return tiles;
 }
 
-void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
+void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps) {
+  const std::vector<Tile> vectors = vectors_of(tile);
   reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
-  const State none = reducer_.start(no_offsets(tile));
+  const State none = reducer_.start(no_offsets(vectors[0]));
   if (!rules_.rolls_by_keys(tile, taps)) {
-    const auto row = [&](const Cursor& at) {
-      return reducer_.value(reduce_row_major(at, tile, taps, rows()));
-    };
     const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
-    return roll_rows(cursor, lanes, reducer_.value(none), row, join, [](Value x) { return State{x}; });
+    return roll_rows(cursor, vectors, {reducer_.value(none), join, [](Value x) { return State{x}; }},
+                     [&](const Place& row) {
+                       const Cursor at = low_.at_input(cursor, rows(), row);
+                       return Column{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
+                     });
   }
   const RowReduction plan = rules_.reduction(tile, taps);
-  const auto row = [&](const Cursor& at) {
-    return plan.windows(b_, reducer_, reduce_columns(at, tile, taps, plan, rows()));
-  };
   const auto join = [&](Value earlier, Value later) { return reducer_.join_keys(earlier, later); };
-  roll_rows(cursor, lanes, reducer_.key(none), row, join, [&](Value key) { return reducer_.from_key(key); });
+  const Rolling how = {reducer_.key(none), join, [&](Value key) { return reducer_.from_key(key); }};
+  const auto load = [&](const Place& row) {
+    const Cursor at = low_.at_input(cursor, rows(), row);
+    const std::vector<Value> all = plan.windows(b_, reducer_, reduce_columns(at, tile, taps, plan, rows()));
+    return Column(all.begin(), all.end());
+  };
+  if (rules_.rolls_at_once(tile, plan)) return roll_rows(cursor, vectors, how, load);
+  roll_by_scratch(cursor, vectors, how, load);
 }
 
-// row: the windows of one input row; nothing: those of a row outside the image.
-void RowCode::roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
-                        const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
-                        const std::function<State(Value)>& state_of) {
-  RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, join);
+// What a tile stores, vector by vector.
+std::vector<Tile> RowCode::vectors_of(const Tile& tile) const {
+  const int lanes = std::min(tile.lanes, schedule_.lanes);
+  std::vector<Tile> vectors;
+  for (int64_t done = 0; done < tile.valid; done += lanes)
+    vectors.push_back({tile.begin + done, lanes, std::min<int64_t>(lanes, tile.valid - done), tile.border});
+  return vectors;
+}
+
+void RowCode::move_outputs(Cursor& cursor, int64_t columns) {
+  low_.for_each_output(cursor, [&](Address& address, const View& view) {
+    address = plus(address, byte_stride(view, columns * view.strides.back()));
+  });
+}
+
+void RowCode::roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+                        const LoadRow& load) {
+  RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
-  const auto load = [&](const Place& place) { return Column{row(low_.at_input(cursor, rows(), place))}; };
+  std::vector<Lanes> lanes;
+  for (const Tile& vector : vectors) lanes.push_back(column_lanes(nest_, vector));
   const auto store = [&](const Place& place, const Column& column) {
-    low_.store(low_.at_output(cursor, rows(), place, divisors), state_of(column[0]), lanes);
+    Cursor at = low_.at_output(cursor, rows(), place, divisors);
+    for (size_t i = 0; i < vectors.size(); ++i) {
+      low_.store(at, how.state_of(column[i]), lanes[i]);
+      move_outputs(at, vectors[i].lanes);
+    }
   };
-  rolling.emit({nothing}, load, store);
+  rolling.emit(Column(vectors.size(), how.nothing), load, store);
+}
+
+// All rows of the image first; then one vector of outputs walks down after the other.
+void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+                              const LoadRow& load) {
+  const int64_t height = nest_.dims[rows()].visible_input();
+  const Type type = b_.type(how.nothing);
+  const int64_t row_bytes = std::ssize(vectors) * type.vector_bytes();
+  // The first tile is the widest.
+  if (!plane_) plane_ = b_.add_scratch(height * row_bytes);
+  const ScratchLine plane(b_, type, vectors.size(), *plane_);
+  const Place row = Place{}.further(b_.begin_loop(b_.iconst(height)).iv, 1);
+  plane.store(row, load(row));
+  b_.end_loop();
+  Cursor at = cursor;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const int64_t place = static_cast<int64_t>(i) * type.vector_bytes();
+    const ScratchLine down(b_, type, 1, plus(*plane_, place));
+    roll_rows(at, {vectors[i]}, how, [&](const Place& from) { return down.load(from, row_bytes); });
+    move_outputs(at, vectors[i].lanes);
+  }
 }
 
 State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {

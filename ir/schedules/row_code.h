@@ -1,6 +1,7 @@
 // RowCode: what channels_first emits for the rows of outputs of one batch and channel.
 #pragma once
 
+#include "ir/schedules/columns.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_window.h"
 #include "ir/schedules/row_rules.h"
@@ -28,10 +29,20 @@ class RowCode {
 
   // One tile.
   void group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
-  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
-  void roll_rows(const Cursor& cursor, const Lanes& lanes, Value nothing,
-                 const std::function<Value(const Cursor&)>& row, const RollingWindow::Combine& join,
-                 const std::function<State(Value)>& state_of);
+  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  // How windows come from rows: `nothing` is one outside the image.
+  struct Rolling {
+    Value nothing;
+    RollingWindow::Combine join;
+    std::function<State(Value)> state_of;
+  };
+  using LoadRow = std::function<Column(const Place& row)>;
+  void roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+                 const LoadRow& load);
+  void roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+                       const LoadRow& load);
+  void move_outputs(Cursor& cursor, int64_t columns);
+  std::vector<Tile> vectors_of(const Tile& tile) const;
   State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
   State reduce_rows_first(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
   std::vector<Value> reduce_columns(const Cursor& at, const Tile& tile, const TileTaps& taps,
@@ -47,7 +58,7 @@ class RowCode {
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
-  bool is_grouped() const { return schedule_.unroll > 1; }
+  bool is_grouped() const { return schedule_.unroll > 1 && schedule_.order != Order::rolling; }
   size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
   int64_t unroll_limit() const;
 
@@ -68,6 +79,7 @@ class RowCode {
   };
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
   std::optional<TapPlans> tap_plans_;  // of the present tile, if somebody asked
+  std::optional<Address> plane_;       // scratch memory for the rows of a tile of several vectors
   Value own_ = no_value;               // backward of a maximum: the indices that the tile's lanes look for
 };
 

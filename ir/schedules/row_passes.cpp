@@ -54,7 +54,9 @@ bool can_group(const PoolNest& rows, int group) {
 bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
-  if (info(isa).vector_registers < 32) return row.kernel >= 7 || row.output >= 32;
+  if (info(isa).vector_registers < 32)
+    return (row.kernel >= 7 || row.output >= 32) &&
+           best_side_by_side(rows, isa, reducer, schedule.lanes) == 1;
   const bool narrow = element == 2 || (element == 1 && !reducer.is_idempotent());
   if (row.kernel <= 16) return narrow && row.output >= 128;
   // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.

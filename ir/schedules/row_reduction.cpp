@@ -1,5 +1,7 @@
 #include "ir/schedules/row_reduction.h"
 
+#include <algorithm>
+
 #include "ir/reductions/float_keys.h"
 
 namespace pooljit::ir {
@@ -19,11 +21,12 @@ PlacedLanes::Style shuffle_style(int shuffled_bytes) {
   return shuffled_bytes < 2 ? PlacedLanes::Style::group : PlacedLanes::Style::cover;
 }
 
-RowReduction::RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer,
-                           bool overrun)
-    : lanes_(tile.lanes) {
+RowReduction::RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
+                           const Reducer& reducer, bool overrun)
+    : lanes_(std::min(lanes, tile.lanes)) {
   if (overrun && shares_columns(dim, tile)) {
-    windows_.emplace(tile.lanes, dim.kernel, dim.dilation, reducer.is_idempotent());
+    const int64_t outputs = tile.lanes > lanes_ ? tile.valid : lanes_;
+    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, reducer.is_idempotent());
     for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
   } else {
     placed_.emplace(taps.lists, shuffle_style(reducer.working_bytes()));
@@ -38,14 +41,15 @@ Value RowReduction::join(Reducer& reducer, Value earlier, Value later) const {
   return windows_ ? reducer.join_keys(earlier, later) : reducer.join_values(earlier, later);
 }
 
-Value RowReduction::windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const {
+std::vector<Value> RowReduction::windows(Builder& builder, Reducer& reducer,
+                                         const std::vector<Value>& vectors) const {
   return windows_->reduce(builder, vectors,
                           [&](Value earlier, Value later) { return reducer.join_keys(earlier, later); });
 }
 
 State RowReduction::reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
                            const Present& present) const {
-  if (windows_) return reducer.from_key(windows(builder, reducer, vectors));
+  if (windows_) return reducer.from_key(windows(builder, reducer, vectors)[0]);
   State result;
   placed_->extract(builder, vectors, [&](size_t tap, Value column) {
     result = reducer.combine(result, {present(tap, column)});

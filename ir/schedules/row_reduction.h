@@ -19,8 +19,9 @@ PlacedLanes::Style shuffle_style(int shuffled_bytes);
 
 class RowReduction {
  public:
-  // taps: some tap of some lane. overrun: vectors may stretch past the last column that is needed.
-  RowReduction(const NestDim& dim, const Tile& tile, const TileTaps& taps, const Reducer& reducer,
+  // lanes: of a vector; a tile of more has several side by side. taps: some tap of some lane. overrun:
+  // vectors may stretch past the last column that is needed.
+  RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps, const Reducer& reducer,
                bool overrun);
 
   // Vectors of `width` columns; where each begins, from the tile's origin on.
@@ -34,8 +35,8 @@ class RowReduction {
   Value column(Reducer& reducer, const State& state) const;
   Value join(Reducer& reducer, Value earlier, Value later) const;
 
-  // Where they slide: the windows in that form.
-  Value windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const;
+  // Where they slide: the windows in that form, in as many vectors as the tile has.
+  std::vector<Value> windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const;
 
   // present: x in the lanes whose windows have that tap.
   using Present = std::function<Value(size_t tap, Value x)>;

@@ -17,7 +17,7 @@ RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, cons
       isa_(isa),
       reducer_(reducer),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
-      row_(cut_row(dim_, {schedule.lanes, uniform(), schedule.tail, masks_, borders_from_table()})) {}
+      row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_, borders_from_table()})) {}
 
 bool RowRules::columns_adjacent(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
@@ -26,6 +26,10 @@ bool RowRules::columns_adjacent(const PoolNest& nest) {
   };
   return adjacent(nest.input, dim.input) && adjacent(nest.output, dim.output) &&
          (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
+}
+
+int RowRules::tile_lanes() const {
+  return schedule_.lanes * (schedule_.order == Order::rolling ? schedule_.unroll : 1);
 }
 
 bool RowRules::is_short() const {
@@ -78,7 +82,7 @@ bool RowRules::has_short_rows() const {
 }
 
 RowReduction RowRules::reduction(const Tile& tile, const TileTaps& taps) const {
-  return {dim_, tile, taps, reducer_, masks_};
+  return {dim_, tile, schedule_.lanes, taps, reducer_, masks_};
 }
 
 bool RowRules::holds(const Tile& tile, const TileTaps& taps) const {
@@ -105,15 +109,25 @@ bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group)
 
 bool RowRules::can_roll() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
-  const size_t rolled = nest_.dims.size() - 2;
-  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(nest_.dims[rolled]))
+  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(rolled()))
     return false;
+  if (schedule_.unroll > 1) return rolls_side_by_side();
   const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
   return rolling_vectors() + row_vectors + 5 <= static_cast<size_t>(registers());
 }
 
+bool RowRules::rolls_side_by_side() const {
+  bool is_wide = false;
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles) {
+      if (!rolls_by_keys(tile, tile_taps(dim_, tile))) return false;
+      is_wide = is_wide || tile.valid > schedule_.lanes;
+    }
+  return is_wide;
+}
+
 size_t RowRules::rolling_vectors() const {
-  return RollingOutputs::vectors(nest_.dims[nest_.dims.size() - 2], reducer_.is_idempotent());
+  return RollingOutputs::vectors(rolled(), reducer_.is_idempotent());
 }
 
 bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
@@ -121,8 +135,21 @@ bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
   const int64_t least = least_keyed_kernel + (reducer_.working_bytes() == 1 ? 2 : 0);
   if (dim_.kernel < least || taps.lists.empty() || !has_short_rows()) return false;
   const RowReduction plan = reduction(tile, taps);
-  return plan.slides() &&
-         rolling_vectors() + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
+  return plan.slides() && (rolls_at_once(tile, plan) || rolls_by_scratch(tile, plan));
+}
+
+// Vectors side by side hold each its own; what else they need, they need one after the other.
+bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
+  const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
+  const size_t held = beside * RollingOutputs::held(rolled(), reducer_.is_idempotent());
+  return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) const {
+  const int64_t vectors = (tile.valid + schedule_.lanes - 1) / schedule_.lanes;
+  const int64_t row_bytes = vectors * schedule_.lanes * reducer_.working_bytes();
+  return vectors > 1 && rolled().visible_input() * row_bytes <= most_scratch_bytes &&
+         std::max(rolling_vectors(), 2 * plan.starts().size()) + 5 <= static_cast<size_t>(registers());
 }
 
 bool RowRules::can_group() const {
@@ -134,6 +161,25 @@ bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {
   if (!holds(tile, taps) || taps.lists.empty()) return false;
   const size_t vectors = reduction(tile, taps).starts().size() * static_cast<size_t>(schedule_.unroll);
   return vectors + 7 <= static_cast<size_t>(registers());
+}
+
+// Found by measuring planes of 14 to 112 columns and windows of 5 to 13, of 1 to 8 bytes.
+int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes) {
+  const NestDim& row = nest.dims.back();
+  const int64_t vectors = (row.output + lanes - 1) / lanes;
+  if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
+      !can_mask(nest, isa))
+    return 1;
+  const bool wide_file = info(isa).vector_registers >= 32;
+  const auto can_roll = [&](int beside) {
+    const Schedule schedule{
+        .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
+    return RowRules(nest, schedule, isa, reducer).can_roll();
+  };
+  if (!reducer.is_idempotent() && !wide_file && can_roll(1)) return 1;
+  const int64_t most = !wide_file ? 4 : reducer.is_idempotent() ? 3 : 1;
+  const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
+  return can_roll(beside) ? beside : 1;
 }
 
 }  // namespace pooljit::ir

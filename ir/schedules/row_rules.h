@@ -20,6 +20,7 @@ class RowRules {
 
   // Lanes outside the image can be masked off.
   bool masks() const { return masks_; }
+  int tile_lanes() const;  // of whole tiles
   const std::vector<TileLoop>& row() const { return row_; }
   // True if the straight-line code of a row has its bounds.
   bool is_short() const;
@@ -35,10 +36,13 @@ class RowRules {
   bool holds(const Tile& tile, const TileTaps& taps) const;
   bool holds_as_loaded(const Tile& tile, const TileTaps& taps) const;
   bool holds_whole_tiles() const;
-  // order=rolling: a tile also holds the vectors of a row, its masks and some constants.
+  // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
+  // side by side are one tile.
   bool can_roll() const;
   // ... in the form whose reduction costs least.
   bool rolls_by_keys(const Tile& tile, const TileTaps& taps) const;
+  // ... with what all its vectors hold in registers. Else the rows of the image go through scratch memory.
+  bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
   // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
   bool can_group() const;
   bool holds_group(const Tile& tile, const TileTaps& taps) const;
@@ -54,6 +58,9 @@ class RowRules {
   bool has_short_rows() const;
   Interior uniform() const;
   int registers() const;
+  const NestDim& rolled() const { return nest_.dims[nest_.dims.size() - 2]; }
+  bool rolls_side_by_side() const;
+  bool rolls_by_scratch(const Tile& tile, const RowReduction& plan) const;
   size_t rolling_vectors() const;
   size_t most_vectors() const;
 
@@ -65,5 +72,8 @@ class RowRules {
   bool masks_;
   std::vector<TileLoop> row_;
 };
+
+// order=rolling: how many vectors of so many lanes are best done side by side, by default; 1: one by one.
+int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes);
 
 }  // namespace pooljit::ir

@@ -10,6 +10,7 @@
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/plane_code.h"
+#include "ir/schedules/row_rules.h"
 #include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
@@ -103,7 +104,9 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
   const NestDim& columns = nest.dims[1];
   Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
   schedule.lanes = best_lanes(nest, isa, working_bytes);
-  if (columns.stride == 1 && columns.kernel > most_shared_columns) return found;
+  const bool rolls = isa == Isa::avx2 && (*reducer)->is_idempotent() && is_float(nest.input.dtype) &&
+                     best_side_by_side(nest, isa, **reducer, schedule.lanes) > 1;
+  if (columns.stride == 1 && (columns.kernel > most_shared_columns || rolls)) return found;
   // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
   // shuffles of more vectors.
   std::array tails = {Tail::mask, Tail::overlap};

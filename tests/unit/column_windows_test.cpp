@@ -33,41 +33,49 @@ std::vector<float> evaluate(const std::vector<float>& input, size_t outputs, con
   return output;
 }
 
-std::vector<float> windows(int64_t kernel, int64_t dilation, Op op, const std::vector<float>& columns) {
-  const ColumnWindows plan(lanes, kernel, dilation, op == Op::max);
-  EXPECT_LE(plan.steps(), kernel - 1);
-  return evaluate(columns, lanes, [&](Builder& b, Value in, Value out) {
+std::vector<float> windows(int64_t outputs, int64_t kernel, int64_t dilation, Op op,
+                           const std::vector<float>& columns) {
+  const ColumnWindows plan(lanes, outputs, kernel, dilation, op == Op::max);
+  const int64_t side_by_side = (outputs + lanes - 1) / lanes;
+  EXPECT_LE(plan.steps(), side_by_side * (kernel - 1));
+  return evaluate(columns, static_cast<size_t>(side_by_side * lanes), [&](Builder& b, Value in, Value out) {
     std::vector<Value> vectors;
     for (int64_t i = 0; i < plan.vectors(); ++i)
       vectors.push_back(b.load(Type::vec(DType::f32, lanes), {in, {}, i * lanes * 4}));
     const auto join = [&](Value earlier, Value later) { return b.binary(op, earlier, later); };
-    b.store({out, {}, 0}, plan.reduce(b, vectors, join));
+    const std::vector<Value> found = plan.reduce(b, vectors, join);
+    EXPECT_EQ(std::ssize(found), side_by_side);
+    for (size_t i = 0; i < found.size(); ++i)
+      b.store({out, {}, static_cast<int64_t>(i) * lanes * 4}, found[i]);
   });
 }
 
 TEST(ColumnWindows, EveryWindowIsReducedFromItsColumns) {
   for (int64_t kernel = 2; kernel <= 40; ++kernel)
     for (const int64_t dilation : {1, 2, 3, 8, 11})
-      for (const Op op : {Op::max, Op::add}) {
-        const auto needed = static_cast<size_t>(lanes + (kernel - 1) * dilation);
-        std::vector<float> columns((needed + lanes - 1) / lanes * lanes, 1e30F);  // behind the last: anything
-        for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
-        const std::vector<float> found = windows(kernel, dilation, op, columns);
-        for (size_t lane = 0; lane < lanes; ++lane) {
-          float expected = 0;
-          for (size_t tap = 0; tap < static_cast<size_t>(kernel); ++tap) {
-            const float x = columns[lane + tap * static_cast<size_t>(dilation)];
-            expected = op == Op::max ? std::max(expected, x) : expected + x;
+      for (const int outputs : {lanes, lanes + 3, 2 * lanes, 2 * lanes + 1})
+        for (const Op op : {Op::max, Op::add}) {
+          const auto needed = static_cast<size_t>(outputs + (kernel - 1) * dilation);
+          std::vector<float> columns((needed + lanes - 1) / lanes * lanes,
+                                     1e30F);  // behind the last: anything
+          for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
+          const std::vector<float> found = windows(outputs, kernel, dilation, op, columns);
+          for (size_t output = 0; output < static_cast<size_t>(outputs); ++output) {
+            float expected = 0;
+            for (size_t tap = 0; tap < static_cast<size_t>(kernel); ++tap) {
+              const float x = columns[output + tap * static_cast<size_t>(dilation)];
+              expected = op == Op::max ? std::max(expected, x) : expected + x;
+            }
+            EXPECT_EQ(found[output], expected) << "kernel " << kernel << ", dilation " << dilation
+                                               << ", output " << output << " of " << outputs;
           }
-          EXPECT_EQ(found[lane], expected)
-              << "kernel " << kernel << ", dilation " << dilation << ", lane " << lane;
         }
-      }
 }
 
 TEST(ColumnWindows, StepsGrowWithTheLogarithm) {
-  EXPECT_EQ(ColumnWindows(16, 31, 1, true).steps(), 12);
-  EXPECT_EQ(ColumnWindows(64, 31, 1, true).steps(), 9);
+  EXPECT_EQ(ColumnWindows(16, 16, 31, 1, true).steps(), 12);
+  EXPECT_EQ(ColumnWindows(16, 19, 13, 1, true).steps(), 8);  // one vector of 16 alone takes 7
+  EXPECT_EQ(ColumnWindows(64, 64, 31, 1, true).steps(), 9);
 }
 
 TEST(FloatKeys, KeepTheOrderAndThePlaceOfNaN) {
