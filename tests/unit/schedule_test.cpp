@@ -134,6 +134,61 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
   EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
 }
 
+// The columns that windows of a row share are reduced once for several vectors of outputs.
+TEST(Schedule, VectorsOfARowRollSideBySide) {
+  const struct {
+    const char* spec;
+    Isa isa;
+    int lanes, unroll;
+  } table[] = {
+      {"max_pool2d(float32[1,3,19,19], kernel_size=9, stride=1, padding=4)", Isa::avx512, 16, 2},
+      {"max_pool2d(float32[1,3,19,19], kernel_size=13, stride=1, padding=6)", Isa::avx512, 16, 2},
+      {"max_pool2d(float32[1,3,35,35], kernel_size=7, stride=1, padding=3)", Isa::avx512, 16, 3},
+      {"max_pool2d(float32[1,3,56,56], kernel_size=5, stride=1, padding=2)", Isa::avx512, 16, 2},
+      {"max_pool2d(bfloat16[1,3,40,40], kernel_size=9, stride=1, padding=4)", Isa::avx512, 32, 2},
+      {"avg_pool2d(float32[1,3,35,35], kernel_size=7, stride=1, padding=3)", Isa::avx512, 16, 2},
+      {"max_pool2d(float32[1,3,14,14], kernel_size=5, stride=1, padding=2)", Isa::avx2, 8, 2},
+      {"max_pool2d(float32[1,3,19,19], kernel_size=7, stride=1, padding=3)", Isa::avx2, 8, 3},
+      {"max_pool2d(float32[1,3,16,16], kernel_size=9, stride=1, padding=4)", Isa::avx512, 16, 1},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, Family::channels_first) << row.spec;
+    EXPECT_EQ(schedule.order, Order::rolling) << row.spec;
+    EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
+    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+  }
+  // An overlapping tail needs as many outputs as a whole tile has.
+  const auto nest = frontend::make_nest(
+      *frontend::parse_spec("max_pool2d(float32[1,3,19,19], kernel_size=5, stride=1, padding=2)"));
+  Schedule wide{.family = Family::channels_first,
+                .lanes = 16,
+                .unroll = 2,
+                .tail = Tail::overlap,
+                .order = Order::rolling};
+  EXPECT_EQ(lower(nest, wide, Isa::avx512).error().id, "schedule.tail");
+  wide.lanes = 8;
+  EXPECT_TRUE(lower(nest, wide, Isa::avx512));
+}
+
+TEST(Schedule, AveragesThatRollDivideByAConstant) {
+  const auto tables = [](const char* spec) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(spec));
+    return lower(nest, enumerate_schedules(nest, Isa::avx512, 1)[0], Isa::avx512)->tables.size();
+  };
+  // One table for the rows, none for the divisors along them.
+  EXPECT_EQ(
+      tables(
+          "avg_pool2d(uint8[1,64,56,56]:nhwc, kernel_size=3, stride=1, padding=1, count_include_pad=False)"),
+      1);
+  // Many outputs at the ends with divisors of their own are not worth code of their own.
+  EXPECT_EQ(
+      tables(
+          "avg_pool2d(uint8[1,64,56,56]:nhwc, kernel_size=9, stride=1, padding=4, count_include_pad=False)"),
+      2);
+}
+
 TEST(Schedule, SmallPlanesAreDoneWhole) {
   const auto first = [](const char* spec, Isa isa) {
     return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
