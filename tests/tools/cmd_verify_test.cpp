@@ -1,6 +1,9 @@
 // `pooljit verify`: what it prints, counts and exits with.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <string>
+
 #include "tools/shell.h"
 
 namespace pooljit::tools {
@@ -10,6 +13,19 @@ using test::Outcome;
 using test::shell;
 using test::TempFolder;
 using test::write_file;
+
+// Kernels are probed in child processes, which several threads make at once. Where another thread allocates
+// at the moment of a fork, the allocator of GCC's AddressSanitizer leaves the child a lock that nobody holds;
+// glibc's does not.
+int threads(int wanted) {
+#ifdef __SANITIZE_ADDRESS__
+  std::printf("one thread for %d: this AddressSanitizer's allocator does not outlive a fork beside others\n",
+              wanted);
+  return 1;
+#else
+  return wanted;
+#endif
+}
 
 constexpr const char* good = "max_pool1d(float32[1,3,9], kernel_size=2)";
 
@@ -57,14 +73,14 @@ TEST(Verify, LimitSaysWhatIsProbedSmaller) {
   EXPECT_NE(none.err.find("prove.size"), std::string::npos) << none.err;
 }
 
-// Kernels are probed in child processes, which several threads make at once.
 TEST(Verify, AFileIsProvedByThreads) {
   const TempFolder folder;
   std::string many;
   for (int i = 0; i < 12; ++i) many += "max_pool1d(float32[1,3,9], kernel_size=2)\n";
   write_file(folder / "specs.txt", many);
-  const Outcome outcome =
-      shell("$P verify --file $T/specs.txt --isa auto --backend xbyak --threads 3", folder);
+  const Outcome outcome = shell(
+      "$P verify --file $T/specs.txt --isa auto --backend xbyak --threads " + std::to_string(threads(3)),
+      folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("12 of 12 specs: 12 kernels proved, 0 not, 0 specs unsupported, 0 invalid"),
             std::string::npos)
@@ -76,7 +92,8 @@ TEST(Verify, CtrlCEndsWithTheSummarySoFar) {
   std::string many;
   for (int i = 0; i < 10000; ++i) many += "max_pool2d(float32[1,16,40,40], kernel_size=5)\n";
   write_file(folder / "specs.txt", many);
-  const Outcome outcome = test::interrupted("$P verify --file $T/specs.txt --threads 2", folder);
+  const Outcome outcome =
+      test::interrupted("$P verify --file $T/specs.txt --threads " + std::to_string(threads(2)), folder);
   EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" of 10000 specs: "), std::string::npos) << outcome.out;
 }
