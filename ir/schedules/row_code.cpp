@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/schedules/rolling_outputs.h"
+#include "ir/schedules/running_window.h"
+#include "ir/schedules/stretch.h"
 #include "ir/schedules/tile_lanes.h"
 
 namespace pooljit::ir {
@@ -161,40 +163,69 @@ void RowCode::move_outputs(Cursor& cursor, int64_t columns) {
   });
 }
 
+void RowCode::store_rows(Cursor at, const std::vector<Tile>& vectors, const Rolling& how,
+                         const Column& windows) {
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    low_.store(at, how.state_of(windows[i]), column_lanes(nest_, vectors[i]));
+    move_outputs(at, vectors[i].lanes);
+  }
+}
+
 void RowCode::roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
                         const LoadRow& load) {
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
-  std::vector<Lanes> lanes;
-  for (const Tile& vector : vectors) lanes.push_back(column_lanes(nest_, vector));
-  const auto store = [&](const Place& place, const Column& column) {
-    Cursor at = low_.at_output(cursor, rows(), place, divisors);
-    for (size_t i = 0; i < vectors.size(); ++i) {
-      low_.store(at, how.state_of(column[i]), lanes[i]);
-      move_outputs(at, vectors[i].lanes);
-    }
-  };
-  rolling.emit(Column(vectors.size(), how.nothing), load, store);
+  rolling.emit(Column(vectors.size(), how.nothing), load, [&](const Place& place, const Column& windows) {
+    store_rows(low_.at_output(cursor, rows(), place, divisors), vectors, how, windows);
+  });
+}
+
+// Where registers do not hold what windows share. load is asked for the rows of all windows.
+void RowCode::run_rows(const Cursor& cursor, const Tile& vector, const Rolling& how, const LoadRow& load) {
+  const NestDim& down = nest_.dims[rows()];
+  const Type type = b_.type(how.nothing);
+  if (!ends_) ends_ = b_.add_scratch(down.kernel * type.vector_bytes());
+  const Divisors divisors(nest_, down, {0, down.output}, b_);
+  RunningWindow(down.kernel, b_, how.join, ScratchLine(b_, type, 1, *ends_))
+      .emit(b_.iconst(down.output), b_.iconst(ceil_div(down.output, down.kernel)), {how.nothing}, load,
+            [&](const Place& place, const Column& window) {
+              store_rows(low_.at_output(cursor, rows(), place, divisors), {vector}, how, window);
+            });
 }
 
 // All rows of the image first; then one vector of outputs walks down after the other.
 void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
                               const LoadRow& load) {
-  const int64_t height = nest_.dims[rows()].visible_input();
+  const NestDim& down = nest_.dims[rows()];
+  const bool rolls = rules_.rolls_in_registers();
+  // Rolling leaves out what lies outside the image.
+  const Stretch all = rolls ? Stretch{0, down.visible_input(), 0, 0} : stretch_of(down, 0, down.output);
   const Type type = b_.type(how.nothing);
   const int64_t row_bytes = std::ssize(vectors) * type.vector_bytes();
   // The first tile is the widest.
-  if (!plane_) plane_ = b_.add_scratch(height * row_bytes);
+  if (!plane_) plane_ = b_.add_scratch((all.before + all.inside + all.behind) * row_bytes);
   const ScratchLine plane(b_, type, vectors.size(), *plane_);
-  const Place row = Place{}.further(b_.begin_loop(b_.iconst(height)).iv, 1);
-  plane.store(row, load(row));
+  const auto fill = [&](int64_t first, int64_t count) {
+    if (count == 0) return;
+    plane.store(Place{first}.further(b_.begin_loop(b_.iconst(count)).iv, 1),
+                Column(vectors.size(), how.nothing));
+    b_.end_loop();
+  };
+  fill(0, all.before);
+  const Place row = Place{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
+  plane.store(row.further(all.before), load(row.further(all.first)));
   b_.end_loop();
+  fill(all.before + all.inside, all.behind);
   Cursor at = cursor;
   for (size_t i = 0; i < vectors.size(); ++i) {
     const int64_t place = static_cast<int64_t>(i) * type.vector_bytes();
-    const ScratchLine down(b_, type, 1, plus(*plane_, place));
-    roll_rows(at, {vectors[i]}, how, [&](const Place& from) { return down.load(from, row_bytes); });
+    const ScratchLine down_from(b_, type, 1, plus(*plane_, place));
+    const auto load_one = [&](const Place& from) { return down_from.load(from, row_bytes); };
+    if (rolls)
+      roll_rows(at, {vectors[i]}, how, load_one);
+    else
+      run_rows(at, vectors[i], how, load_one);
     move_outputs(at, vectors[i].lanes);
   }
 }

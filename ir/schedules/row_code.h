@@ -41,6 +41,8 @@ class RowCode {
                  const LoadRow& load);
   void roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
                        const LoadRow& load);
+  void run_rows(const Cursor& cursor, const Tile& vector, const Rolling& how, const LoadRow& load);
+  void store_rows(Cursor at, const std::vector<Tile>& vectors, const Rolling& how, const Column& windows);
   void move_outputs(Cursor& cursor, int64_t columns);
   std::vector<Tile> vectors_of(const Tile& tile) const;
   State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
@@ -78,9 +80,9 @@ class RowCode {
     std::vector<TileLoads::Tap> apart;
   };
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
-  std::optional<TapPlans> tap_plans_;  // of the present tile, if somebody asked
-  std::optional<Address> plane_;       // scratch memory for the rows of a tile of several vectors
-  Value own_ = no_value;               // backward of a maximum: the indices that the tile's lanes look for
+  std::optional<TapPlans> tap_plans_;    // of the present tile, if somebody asked
+  std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
+  Value own_ = no_value;                 // backward of a maximum: the indices that the tile's lanes look for
 };
 
 }  // namespace pooljit::ir

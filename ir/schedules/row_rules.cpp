@@ -145,11 +145,18 @@ bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
   return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
+bool RowRules::rolls_in_registers() const {
+  return rolling_vectors() + 5 <= static_cast<size_t>(registers());
+}
+
 bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) const {
+  const NestDim& down = rolled();
   const int64_t vectors = (tile.valid + schedule_.lanes - 1) / schedule_.lanes;
-  const int64_t row_bytes = vectors * schedule_.lanes * reducer_.working_bytes();
-  return vectors > 1 && rolled().visible_input() * row_bytes <= most_scratch_bytes &&
-         std::max(rolling_vectors(), 2 * plan.starts().size()) + 5 <= static_cast<size_t>(registers());
+  if (schedule_.unroll == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
+  // Of the image, or of all windows and of the ends of a block of them.
+  const int64_t rows = rolls_in_registers() ? down.visible_input() : down.output + 2 * down.kernel;
+  return rows * vectors * schedule_.lanes * reducer_.working_bytes() <= most_scratch_bytes &&
+         2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
 bool RowRules::can_group() const {
@@ -176,9 +183,13 @@ int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int
         .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
     return RowRules(nest, schedule, isa, reducer).can_roll();
   };
-  if (!reducer.is_idempotent() && !wide_file && can_roll(1)) return 1;
+  if (!wide_file) {
+    // Longer rows: row_passes.
+    const int64_t most_vectors = reducer.is_idempotent() && row.kernel >= 9 ? 8 : 5;
+    if (vectors > most_vectors || (!reducer.is_idempotent() && can_roll(1))) return 1;
+  }
   const int64_t most = !wide_file ? 4 : reducer.is_idempotent() ? 3 : 1;
-  const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
+  const int beside = vectors <= most ? static_cast<int>(vectors) : wide_file ? 2 : 3;
   return can_roll(beside) ? beside : 1;
 }
 

@@ -43,6 +43,8 @@ class RowRules {
   bool rolls_by_keys(const Tile& tile, const TileTaps& taps) const;
   // ... with what all its vectors hold in registers. Else the rows of the image go through scratch memory.
   bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
+  // ... with what one vector holds in registers. Else it moves on by van Herk's algorithm.
+  bool rolls_in_registers() const;
   // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
   bool can_group() const;
   bool holds_group(const Tile& tile, const TileTaps& taps) const;

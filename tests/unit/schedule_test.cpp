@@ -149,6 +149,8 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
       {"avg_pool2d(float32[1,3,35,35], kernel_size=7, stride=1, padding=3)", Isa::avx512, 16, 2},
       {"max_pool2d(float32[1,3,14,14], kernel_size=5, stride=1, padding=2)", Isa::avx2, 8, 2},
       {"max_pool2d(float32[1,3,19,19], kernel_size=7, stride=1, padding=3)", Isa::avx2, 8, 3},
+      {"max_pool2d(float32[1,3,20,20], kernel_size=13, stride=1, padding=6)", Isa::avx2, 8, 3},
+      {"max_pool2d(float32[1,3,56,56], kernel_size=9, stride=1, padding=4)", Isa::avx2, 8, 3},
       {"max_pool2d(float32[1,3,16,16], kernel_size=9, stride=1, padding=4)", Isa::avx512, 16, 1},
   };
   for (const auto& row : table) {
@@ -159,6 +161,11 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
     EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
     EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
   }
+  EXPECT_EQ(enumerate_schedules(frontend::make_nest(*frontend::parse_spec(
+                                    "max_pool2d(float32[1,3,56,56], kernel_size=7, stride=1, padding=3)")),
+                                Isa::avx2, 1)[0]
+                .family,
+            Family::row_passes);
   // An overlapping tail needs as many outputs as a whole tile has.
   const auto nest = frontend::make_nest(
       *frontend::parse_spec("max_pool2d(float32[1,3,19,19], kernel_size=5, stride=1, padding=2)"));
