@@ -19,9 +19,20 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
       low_(nest, builder, reducer) {
   for (int64_t row = 0; row < rows_.output; ++row) row_windows_.push_back(rows_.window(row));
   for (int64_t column = 0; column < columns_.output; ++column) windows_.push_back(columns_.window(column));
+  most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer, builder.isa())));
+}
+
+// Beside them: a window and what is joined to it, a shuffle, constants; the first halves of a strip, each of
+// half as many taps as the one before. Keys of halves are made in more steps.
+int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
+  const auto taps = static_cast<uint64_t>(nest.dims[0].kernel);
+  const int steps = is_half(nest.input.dtype) && taps > 4 ? 1 : 0;
+  const int others = 4 + std::bit_width(taps) + steps + static_cast<int>(tiles.stores_behind());
+  return info(isa).vector_registers - extra_registers(nest, reducer) - others;
 }
 
 void PlaneCode::emit() {
+  count_uses();
   plane_ = low_.start();
   int loops = low_.open_batch(plane_);
   loops += low_.open_channels(plane_);
@@ -68,44 +79,97 @@ State PlaneCode::reduce(const PlaneTile& tile) {
   std::vector<PlaneStrip> strips;
   std::vector<Value> vectors;
   const Outputs outputs = tiles_.outputs_of(tile);
+  in_use_ = 0;
   for (int64_t number = 0; number < columns_.kernel; ++number) {
     const std::vector<int64_t> inside = present(outputs, number);
     if (inside.empty()) continue;
-    std::vector<LaneSource> wanted(inside.size());
-    for (size_t lane = 0; lane < outputs.size(); ++lane) {
-      if (inside[lane] == 0 && !reducer_.is_idempotent()) continue;
-      const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
-      const int64_t tap = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
-      const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + tap * window.step);
-      const auto known = std::find(strips.begin(), strips.end(), place.strip);
-      wanted[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
-      if (known != strips.end()) continue;
-      strips.push_back(place.strip);
-      vectors.push_back(strip(place.strip, rows_.kernel));
+    const Sources from = sources(tile, outputs, number, inside, strips);
+    for (const PlaneStrip& fresh : from.fresh) {
+      vectors.push_back(strip(fresh, rows_.kernel));
+      in_use_ += kept_.count({fresh.start, rows_.kernel}) == 0;
     }
-    Value taps = gather_lanes(b_, vectors, schedule_.lanes, wanted);
+    Value taps = gather_lanes(b_, vectors, schedule_.lanes, from.lanes);
     if (!reducer_.is_idempotent()) taps = where(inside, taps);
     result = reducer_.combine(result, {taps});
   }
   return result;
 }
 
+PlaneCode::Sources PlaneCode::sources(const PlaneTile& tile, const Outputs& outputs, int64_t number,
+                                      const std::vector<int64_t>& inside,
+                                      std::vector<PlaneStrip>& strips) const {
+  Sources from;
+  from.lanes.resize(inside.size());
+  for (size_t lane = 0; lane < outputs.size(); ++lane) {
+    if (inside[lane] == 0 && !reducer_.is_idempotent()) continue;
+    const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
+    const int64_t tap = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
+    const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + tap * window.step);
+    const auto known = std::find(strips.begin(), strips.end(), place.strip);
+    from.lanes[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
+    if (known != strips.end()) continue;
+    strips.push_back(place.strip);
+    from.fresh.push_back(place.strip);
+  }
+  return from;
+}
+
 // Pairs begin at even rows, fours at every fourth, and so on.
-Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
-  const auto known = strips_.find({from.start, taps});
-  if (known != strips_.end()) return known->second;
-  if (taps == 1) return load(from);
+int64_t PlaneCode::first_half(const PlaneStrip& from, int64_t taps) const {
   const int64_t step = tiles_.tap_step();
   const int64_t number = from.start >= 0 ? from.start / step : -((step - 1 - from.start) / step);
-  int64_t first = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(taps)));
+  auto first = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(taps)));
   while (first > 1 && (first == taps || number % first != 0)) first /= 2;
+  return first;
+}
+
+Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
+  const Key key = {from.start, taps};
+  --uses_[key];
+  if (const auto known = kept_.find(key); known != kept_.end()) {
+    const Value value = known->second.value;
+    known->second.last_used = ++clock_;
+    if (uses_[key] <= 0) kept_.erase(known);
+    return value;
+  }
+  if (taps == 1) return load(from);
+  const int64_t first = first_half(from, taps);
   const Value earlier = strip(from, first);
-  const Value later = strip({from.start + first * step, from.lanes}, taps - first);
+  const Value later = strip({from.start + first * tiles_.tap_step(), from.lanes}, taps - first);
   const Value joined = earlier == no_value ? later
                        : later == no_value ? earlier
                                            : reducer_.join_values(earlier, later);
-  strips_[{from.start, taps}] = joined;
+  keep(from, taps, joined);
   return joined;
+}
+
+// What makes room is made again when it is needed.
+void PlaneCode::keep(const PlaneStrip& strip, int64_t taps, Value value) {
+  if (uses_[{strip.start, taps}] <= 0) return;
+  while (!kept_.empty() && kept_.size() + in_use_ >= most_kept_)
+    kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
+      return a.second.last_used < b.second.last_used;
+    }));
+  kept_[{strip.start, taps}] = {value, ++clock_};
+}
+
+void PlaneCode::count_uses() {
+  for (const PlaneTile& tile : tiles_.tiles()) {
+    std::vector<PlaneStrip> strips;
+    const Outputs outputs = tiles_.outputs_of(tile);
+    for (int64_t number = 0; number < columns_.kernel; ++number)
+      if (const std::vector<int64_t> inside = present(outputs, number); !inside.empty())
+        sources(tile, outputs, number, inside, strips);
+    for (const PlaneStrip& strip : strips) count_uses(strip, rows_.kernel);
+  }
+}
+
+// As strip() asks, if all is kept.
+void PlaneCode::count_uses(const PlaneStrip& strip, int64_t taps) {
+  if (uses_[{strip.start, taps}]++ > 0 || taps == 1) return;
+  const int64_t first = first_half(strip, taps);
+  count_uses(strip, first);
+  count_uses({strip.start + first * tiles_.tap_step(), strip.lanes}, taps - first);
 }
 
 // Loading an element again costs little; what is made of it, keys of halves, is kept.
@@ -122,7 +186,7 @@ Value PlaneCode::load(const PlaneStrip& strip) {
   const auto from = [&](int64_t element) { return plus(plane_.input, element * bytes(type.dtype)); };
   const auto taken = [&](Value x) {
     const Value value = reducer_.value(reducer_.accumulate({}, x, {}));
-    if (value != x) strips_[{strip.start, 1}] = value;
+    if (value != x) keep(strip, 1, value);
     return value;
   };
   if (all_inside && strip.start + lanes <= tiles_.inputs()) return taken(b_.load(type, from(strip.start)));

@@ -78,9 +78,7 @@ std::optional<Error> refusal(const PoolNest& nest, const Schedule& schedule, Isa
 }
 
 bool holds(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
-  const auto strips = static_cast<size_t>(tiles.most_strips());
-  return static_cast<int>(strips + tiles.stores_behind()) + 6 + extra_registers(nest, reducer) <=
-         info(isa).vector_registers;
+  return tiles.most_strips() <= PlaneCode::most_kept(nest, tiles, reducer, isa);
 }
 
 // Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes

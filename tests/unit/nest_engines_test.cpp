@@ -2,6 +2,7 @@
 // kind along every dimension, small enough to be run exhaustively.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -188,6 +189,40 @@ void check(const PoolNest& nest) {
       }
     }
   }
+}
+
+TEST(NestEngines, TallWindows) {
+  for (const PoolNest& nest : nests_of({window(14, 9, 1, 1), window(20, 3, 1, 1)}, 2)) check(nest);
+  for (const PoolNest& nest : nests_of({window(13, 7, 2, 3), window(19, 5, 1, 2)}, 2)) check(nest);
+}
+
+void expect_default_compiles(const PoolNest& nest) {
+  for (const ir::IsaInfo& isa : ir::isa_table) {
+    if (!runtime::can_run(isa.isa)) continue;
+    const ir::Schedule schedule = ir::enumerate_schedules(nest, isa.isa, 1).front();
+    const auto code =
+        runtime::info(runtime::Engine::xbyak).make(nest, {runtime::Engine::xbyak, isa.isa, schedule});
+    EXPECT_TRUE(code) << nest.print() << isa.text << ' ' << print(schedule) << ' ' << to_string(code.error());
+  }
+}
+
+// What a schedule holds is an estimate until registers are given out; a default must never be wrong by it.
+TEST(NestEngines, DefaultsFitTheRegisters) {
+  for (const auto& [height, width] : {std::pair{14, 20}, {30, 7}, {9, 33}})
+    for (int rows = 2; rows <= std::min(height, 13); ++rows)
+      for (const int columns : {1, 2, 3, 5, 7})
+        for (const int stride : {1, 2})
+          for (PoolNest nest :
+               nests_of({window(height, rows, stride, 1), window(width, columns, stride, columns / 2)}, 2)) {
+            expect_default_compiles(nest);
+            if (nest.indices) continue;
+            nest.count_include_pad = false;
+            nest.input.dtype = nest.output.dtype =
+                nest.input.dtype == ir::DType::u8 ? ir::DType::bf16 : ir::DType::f64;
+            expect_default_compiles(nest);
+            nest.reduction = ir::Reduction::lp, nest.norm_type = 2;
+            expect_default_compiles(nest);
+          }
 }
 
 TEST(NestEngines, AdaptiveColumns) {
