@@ -30,8 +30,9 @@ constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
 constexpr int64_t high_window = 9;
 constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
-// Rolling walks down a plane, one vector wide; planes larger than this are walked row by row. So are those of
-// images that no near cache holds, where windows have too few rows to make up for lines that come one by one.
+// Rolling walks down a plane, few vectors wide; planes larger than this are walked row by row. So are those
+// of images that no near cache holds, where windows have too few rows to make up for lines that come one by
+// one.
 constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
 constexpr int64_t rolling_image_bytes = 2 * near_bytes;
 constexpr int64_t few_rows = 3;
@@ -58,8 +59,8 @@ class Enumeration {
   }
 
   std::vector<Schedule> run() {
-    if (const int beside = best_side_by_side(nest_, isa_, reducer_, fitting_); beside > 1 && !is_large())
-      add_side_by_side(beside);
+    const int beside_first = is_large() ? 1 : best_side_by_side(nest_, isa_, reducer_, fitting_);
+    if (beside_first > 1) add_side_by_side(beside_first);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
     for (const int beside : {2, 3, 4}) add_side_by_side(beside);

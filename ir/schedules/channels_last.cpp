@@ -57,7 +57,7 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
   if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
       !RollingOutputs::can_serve(nest.dims[last]))
     return false;
-  const size_t vectors = RollingOutputs::vectors(nest.dims[last], reducer.is_idempotent());
+  const size_t vectors = RollingOutputs::needs(nest.dims[last], reducer.is_idempotent()).vectors;
   const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
   const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
   const size_t held = reducer.held_vectors() * vectors +

@@ -59,23 +59,22 @@ bool RollingOutputs::can_serve(const NestDim& rolled) {
   return middle.begin + rolled.output - middle.end <= most_single;
 }
 
-size_t RollingOutputs::held(const NestDim& rolled, bool idempotent) {
-  return RollingWindow(rolled.kernel, rolled.stride, idempotent).held().size();
-}
-
-size_t RollingOutputs::vectors(const NestDim& rolled, bool idempotent) {
-  // Enumeration and lowering ask about the same window again and again.
+// Enumeration and lowering ask about the same window again and again.
+RollingOutputs::Needs RollingOutputs::needs(const NestDim& rolled, bool idempotent) {
   thread_local struct {
     int64_t kernel = 0, stride = 0;
     bool idempotent = false;
-    size_t vectors = 0;
+    Needs needs = {};
   } last;
   if (last.kernel != rolled.kernel || last.stride != rolled.stride || last.idempotent != idempotent) {
     const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
-    last = {rolled.kernel, rolled.stride, idempotent,
-            window.held().size() + static_cast<size_t>(rolled.stride + window.combinations())};
+    const size_t held = window.held().size();
+    last = {rolled.kernel,
+            rolled.stride,
+            idempotent,
+            {held + static_cast<size_t>(rolled.stride + window.combinations()), held}};
   }
-  return last.vectors;
+  return last.needs;
 }
 
 int64_t RollingOutputs::newest(int64_t output) const {

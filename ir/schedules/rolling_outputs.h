@@ -24,8 +24,11 @@ class RollingOutputs {
   static bool can_serve(const NestDim& dim);
   // Vectors that an output needs at once, for each that is done side by side: what is held from output to
   // output, the new columns, and what is made of them.
-  static size_t vectors(const NestDim& dim, bool idempotent);
-  static size_t held(const NestDim& dim, bool idempotent);  // of those, from output to output
+  struct Needs {
+    size_t vectors = 0;
+    size_t held = 0;  // of those, from output to output
+  };
+  static Needs needs(const NestDim& dim, bool idempotent);
 
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
   void emit(const Column& nothing, const Load& load, const Store& store);

@@ -125,9 +125,9 @@ TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
 }
 
 void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps) {
-  const std::vector<Tile> vectors = vectors_of(tile);
+  const std::vector<Lanes> vectors = vectors_of(tile);
   reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
-  const State none = reducer_.start(no_offsets(vectors[0]));
+  const State none = reducer_.start(std::vector<int64_t>(static_cast<size_t>(vectors[0].count), 0));
   if (!rules_.rolls_by_keys(tile, taps)) {
     const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
     return roll_rows(cursor, vectors, {reducer_.value(none), join, [](Value x) { return State{x}; }},
@@ -149,11 +149,13 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps)
 }
 
 // What a tile stores, vector by vector.
-std::vector<Tile> RowCode::vectors_of(const Tile& tile) const {
+std::vector<Lanes> RowCode::vectors_of(const Tile& tile) const {
   const int lanes = std::min(tile.lanes, schedule_.lanes);
-  std::vector<Tile> vectors;
-  for (int64_t done = 0; done < tile.valid; done += lanes)
-    vectors.push_back({tile.begin + done, lanes, std::min<int64_t>(lanes, tile.valid - done), tile.border});
+  std::vector<Lanes> vectors;
+  for (int64_t done = 0; done < tile.valid; done += lanes) {
+    const int64_t valid = std::min<int64_t>(lanes, tile.valid - done);
+    vectors.push_back(column_lanes(nest_, {tile.begin + done, lanes, valid, tile.border}));
+  }
   return vectors;
 }
 
@@ -163,15 +165,15 @@ void RowCode::move_outputs(Cursor& cursor, int64_t columns) {
   });
 }
 
-void RowCode::store_rows(Cursor at, const std::vector<Tile>& vectors, const Rolling& how,
+void RowCode::store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how,
                          const Column& windows) {
   for (size_t i = 0; i < vectors.size(); ++i) {
-    low_.store(at, how.state_of(windows[i]), column_lanes(nest_, vectors[i]));
-    move_outputs(at, vectors[i].lanes);
+    low_.store(at, how.state_of(windows[i]), vectors[i]);
+    move_outputs(at, vectors[i].count);
   }
 }
 
-void RowCode::roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                         const LoadRow& load) {
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, how.join);
   rolling.divide_alike(nest_);
@@ -182,7 +184,7 @@ void RowCode::roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, 
 }
 
 // Where registers do not hold what windows share. load is asked for the rows of all windows.
-void RowCode::run_rows(const Cursor& cursor, const Tile& vector, const Rolling& how, const LoadRow& load) {
+void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load) {
   const NestDim& down = nest_.dims[rows()];
   const Type type = b_.type(how.nothing);
   if (!ends_) ends_ = b_.add_scratch(down.kernel * type.vector_bytes());
@@ -195,7 +197,7 @@ void RowCode::run_rows(const Cursor& cursor, const Tile& vector, const Rolling& 
 }
 
 // All rows of the image first; then one vector of outputs walks down after the other.
-void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                               const LoadRow& load) {
   const NestDim& down = nest_.dims[rows()];
   const bool rolls = rules_.rolls_in_registers();
@@ -226,7 +228,7 @@ void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vec
       roll_rows(at, {vectors[i]}, how, load_one);
     else
       run_rows(at, vectors[i], how, load_one);
-    move_outputs(at, vectors[i].lanes);
+    move_outputs(at, vectors[i].count);
   }
 }
 

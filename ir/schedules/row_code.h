@@ -37,14 +37,14 @@ class RowCode {
     std::function<State(Value)> state_of;
   };
   using LoadRow = std::function<Column(const Place& row)>;
-  void roll_rows(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+  void roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                  const LoadRow& load);
-  void roll_by_scratch(const Cursor& cursor, const std::vector<Tile>& vectors, const Rolling& how,
+  void roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                        const LoadRow& load);
-  void run_rows(const Cursor& cursor, const Tile& vector, const Rolling& how, const LoadRow& load);
-  void store_rows(Cursor at, const std::vector<Tile>& vectors, const Rolling& how, const Column& windows);
+  void run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load);
+  void store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how, const Column& windows);
   void move_outputs(Cursor& cursor, int64_t columns);
-  std::vector<Tile> vectors_of(const Tile& tile) const;
+  std::vector<Lanes> vectors_of(const Tile& tile) const;
   State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
   State reduce_rows_first(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
   std::vector<Value> reduce_columns(const Cursor& at, const Tile& tile, const TileTaps& taps,

@@ -7,6 +7,7 @@
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
 #include "ir/schedules/shared_rows.h"
+#include "ir/schedules/stretch.h"
 
 namespace pooljit::ir {
 
@@ -127,7 +128,7 @@ bool RowRules::rolls_side_by_side() const {
 }
 
 size_t RowRules::rolling_vectors() const {
-  return RollingOutputs::vectors(rolled(), reducer_.is_idempotent());
+  return RollingOutputs::needs(rolled(), reducer_.is_idempotent()).vectors;
 }
 
 bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
@@ -141,7 +142,7 @@ bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
 // Vectors side by side hold each its own; what else they need, they need one after the other.
 bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
   const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
-  const size_t held = beside * RollingOutputs::held(rolled(), reducer_.is_idempotent());
+  const size_t held = beside * RollingOutputs::needs(rolled(), reducer_.is_idempotent()).held;
   return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
@@ -151,7 +152,7 @@ bool RowRules::rolls_in_registers() const {
 
 bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) const {
   const NestDim& down = rolled();
-  const int64_t vectors = (tile.valid + schedule_.lanes - 1) / schedule_.lanes;
+  const int64_t vectors = ceil_div(tile.valid, schedule_.lanes);
   if (schedule_.unroll == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
   // Of the image, or of all windows and of the ends of a block of them.
   const int64_t rows = rolls_in_registers() ? down.visible_input() : down.output + 2 * down.kernel;
@@ -173,7 +174,7 @@ bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {
 // Found by measuring planes of 14 to 112 columns and windows of 5 to 13, of 1 to 8 bytes.
 int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes) {
   const NestDim& row = nest.dims.back();
-  const int64_t vectors = (row.output + lanes - 1) / lanes;
+  const int64_t vectors = ceil_div(row.output, lanes);
   if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
       !can_mask(nest, isa))
     return 1;

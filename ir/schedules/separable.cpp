@@ -43,7 +43,7 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
   if (schedule.taps == Taps::unroll)
     for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
       if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
-      each = std::max(each, RollingOutputs::vectors(nest.dims[dim], reducer.is_idempotent()));
+      each = std::max(each, RollingOutputs::needs(nest.dims[dim], reducer.is_idempotent()).vectors);
     }
   const bool masks = info(isa).mask == MaskEncoding::vector &&
                      reducer.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
