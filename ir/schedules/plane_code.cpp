@@ -32,7 +32,12 @@ int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Re
 }
 
 void PlaneCode::emit() {
-  count_uses();
+  std::vector<TilePlan> plans;
+  for (const PlaneTile& tile : tiles_.tiles()) {
+    plans.push_back(plan(tile));
+    for (const TapPlan& tap : plans.back())
+      for (const PlaneStrip& strip : tap.fresh) count_uses(strip, rows_.kernel);
+  }
   plane_ = low_.start();
   int loops = low_.open_batch(plane_);
   loops += low_.open_channels(plane_);
@@ -40,7 +45,7 @@ void PlaneCode::emit() {
   const size_t behind = std::min(tiles_.stores_behind(), tiles.size());
   std::vector<State> states;
   for (size_t i = 0; i < tiles.size() + behind; ++i) {
-    if (i < tiles.size()) states.push_back(reduce(tiles[i]));
+    if (i < tiles.size()) states.push_back(reduce(plans[i]));
     if (i >= behind) store(tiles[i - behind], states[i - behind]);
   }
   low_.close(loops);
@@ -72,46 +77,46 @@ Value PlaneCode::where(const std::vector<int64_t>& present, Value x) {
   return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, nothing);
 }
 
-// Along the line a lane takes its taps from strips. Where a tap may count twice, one that lies outside is
-// another of the same window.
-State PlaneCode::reduce(const PlaneTile& tile) {
+State PlaneCode::reduce(const TilePlan& plan) {
   State result;
-  std::vector<PlaneStrip> strips;
   std::vector<Value> vectors;
-  const Outputs outputs = tiles_.outputs_of(tile);
   in_use_ = 0;
-  for (int64_t number = 0; number < columns_.kernel; ++number) {
-    const std::vector<int64_t> inside = present(outputs, number);
-    if (inside.empty()) continue;
-    const Sources from = sources(tile, outputs, number, inside, strips);
-    for (const PlaneStrip& fresh : from.fresh) {
+  for (const TapPlan& tap : plan) {
+    for (const PlaneStrip& fresh : tap.fresh) {
       vectors.push_back(strip(fresh, rows_.kernel));
       in_use_ += kept_.count({fresh.start, rows_.kernel}) == 0;
     }
-    Value taps = gather_lanes(b_, vectors, schedule_.lanes, from.lanes);
-    if (!reducer_.is_idempotent()) taps = where(inside, taps);
+    Value taps = gather_lanes(b_, vectors, schedule_.lanes, tap.lanes);
+    if (!reducer_.is_idempotent()) taps = where(tap.inside, taps);
     result = reducer_.combine(result, {taps});
   }
   return result;
 }
 
-PlaneCode::Sources PlaneCode::sources(const PlaneTile& tile, const Outputs& outputs, int64_t number,
-                                      const std::vector<int64_t>& inside,
-                                      std::vector<PlaneStrip>& strips) const {
-  Sources from;
-  from.lanes.resize(inside.size());
-  for (size_t lane = 0; lane < outputs.size(); ++lane) {
-    if (inside[lane] == 0 && !reducer_.is_idempotent()) continue;
-    const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
-    const int64_t tap = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
-    const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + tap * window.step);
-    const auto known = std::find(strips.begin(), strips.end(), place.strip);
-    from.lanes[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
-    if (known != strips.end()) continue;
-    strips.push_back(place.strip);
-    from.fresh.push_back(place.strip);
+// Along the line a lane takes its taps from strips. Where a tap may count twice, one that lies outside is
+// another of the same window.
+PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
+  TilePlan plan;
+  std::vector<PlaneStrip> strips;
+  const Outputs outputs = tiles_.outputs_of(tile);
+  for (int64_t number = 0; number < columns_.kernel; ++number) {
+    TapPlan tap{present(outputs, number)};
+    if (tap.inside.empty()) continue;
+    tap.lanes.resize(tap.inside.size());
+    for (size_t lane = 0; lane < outputs.size(); ++lane) {
+      if (tap.inside[lane] == 0 && !reducer_.is_idempotent()) continue;
+      const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
+      const int64_t taken = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
+      const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + taken * window.step);
+      const auto known = std::find(strips.begin(), strips.end(), place.strip);
+      tap.lanes[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
+      if (known != strips.end()) continue;
+      strips.push_back(place.strip);
+      tap.fresh.push_back(place.strip);
+    }
+    plan.push_back(std::move(tap));
   }
-  return from;
+  return plan;
 }
 
 // Pairs begin at even rows, fours at every fourth, and so on.
@@ -151,17 +156,6 @@ void PlaneCode::keep(const PlaneStrip& strip, int64_t taps, Value value) {
       return a.second.last_used < b.second.last_used;
     }));
   kept_[{strip.start, taps}] = {value, ++clock_};
-}
-
-void PlaneCode::count_uses() {
-  for (const PlaneTile& tile : tiles_.tiles()) {
-    std::vector<PlaneStrip> strips;
-    const Outputs outputs = tiles_.outputs_of(tile);
-    for (int64_t number = 0; number < columns_.kernel; ++number)
-      if (const std::vector<int64_t> inside = present(outputs, number); !inside.empty())
-        sources(tile, outputs, number, inside, strips);
-    for (const PlaneStrip& strip : strips) count_uses(strip, rows_.kernel);
-  }
 }
 
 // As strip() asks, if all is kept.

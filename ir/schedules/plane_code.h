@@ -20,20 +20,22 @@ class PlaneCode {
   void emit();
 
  private:
-  State reduce(const PlaneTile& tile);
   void store(const PlaneTile& tile, const State& state);
   // 0 for lanes whose windows lack that tap of their line; empty if all do.
   using Outputs = std::vector<PlaneTiles::Output>;
   std::vector<int64_t> present(const Outputs& outputs, int64_t tap) const;
   Value where(const std::vector<int64_t>& present, Value x);
 
-  // Where a tile takes a tap of its lines from: the strips that no tap before it took, and of each lane.
-  struct Sources {
-    std::vector<PlaneStrip> fresh;
-    std::vector<LaneSource> lanes;  // among `strips`
+  // Where a tile takes a tap of its lines from: which lanes have it, the strips that no tap before it took,
+  // and of each lane which of the tile's.
+  struct TapPlan {
+    std::vector<int64_t> inside;
+    std::vector<PlaneStrip> fresh = {};
+    std::vector<LaneSource> lanes = {};
   };
-  Sources sources(const PlaneTile& tile, const Outputs& outputs, int64_t tap,
-                  const std::vector<int64_t>& inside, std::vector<PlaneStrip>& strips) const;
+  using TilePlan = std::vector<TapPlan>;
+  TilePlan plan(const PlaneTile& tile) const;
+  State reduce(const TilePlan& plan);
 
   // A strip over so many of its taps, joined in pairs that strips have in common; no_value: all of them lie
   // outside the image.
@@ -43,7 +45,6 @@ class PlaneCode {
   Lanes stored(const PlaneTile& tile) const;
 
   // What strips have in common is kept until it was used for the last time, or the registers are full.
-  void count_uses();
   void count_uses(const PlaneStrip& strip, int64_t taps);
   void keep(const PlaneStrip& strip, int64_t taps, Value value);
 
