@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/row_code.h"
 #include "ir/schedules/row_cost.h"
@@ -30,18 +29,6 @@ constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
 constexpr int64_t high_window = 9;
 constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
-// Rolling walks down a plane, few vectors wide; planes larger than this are walked row by row. So are those
-// of images that no near cache holds, where windows have too few rows to make up for lines that come one by
-// one.
-constexpr int64_t rolling_plane_bytes = int64_t{1} << 18;
-constexpr int64_t rolling_image_bytes = 2 * near_bytes;
-constexpr int64_t few_rows = 3;
-
-int64_t plane_bytes(const PoolNest& nest) {
-  int64_t elements = 1;
-  for (const NestDim& dim : nest.dims) elements *= dim.input;
-  return elements * bytes(nest.input.dtype);
-}
 
 // The schedules of one nest, best first, until there are `most`.
 class Enumeration {
@@ -59,8 +46,8 @@ class Enumeration {
   }
 
   std::vector<Schedule> run() {
-    const int beside_first = is_large() ? 1 : best_side_by_side(nest_, isa_, reducer_, fitting_);
-    if (beside_first > 1) add_side_by_side(beside_first);
+    if (const int beside = best_side_by_side(nest_, isa_, reducer_, fitting_); beside > 1)
+      add_side_by_side(beside);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
     for (const int beside : {2, 3, 4}) add_side_by_side(beside);
@@ -74,17 +61,12 @@ class Enumeration {
     add(Order::row_major);
   }
 
-  bool is_large() const {
-    const bool has_few_rows = nest_.dims.size() < 2 || nest_.dims[nest_.dims.size() - 2].kernel <= few_rows;
-    return plane_bytes(nest_) > rolling_plane_bytes ||
-           (has_few_rows && image_bytes(nest_) > rolling_image_bytes);
-  }
-
   void add_dense() {
-    if (is_large()) add_groups();
+    const bool by_row = is_walked_by_row(nest_);
+    if (by_row) add_groups();
     add(Order::rolling);
     add(Order::rows_first);
-    if (!is_large()) add_groups();
+    if (!by_row) add_groups();
   }
 
   void add_side_by_side(int vectors) {

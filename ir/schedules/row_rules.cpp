@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/reductions/float_keys.h"
+#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/rolling_outputs.h"
@@ -171,12 +172,21 @@ bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {
   return vectors + 7 <= static_cast<size_t>(registers());
 }
 
+bool is_walked_by_row(const PoolNest& nest) {
+  constexpr int64_t most_plane_bytes = int64_t{1} << 18, most_image_bytes = 2 * near_bytes;
+  constexpr int64_t few_rows = 3;
+  int64_t plane_bytes = bytes(nest.input.dtype);
+  for (const NestDim& dim : nest.dims) plane_bytes *= dim.input;
+  const bool has_few_rows = nest.dims.size() < 2 || nest.dims[nest.dims.size() - 2].kernel <= few_rows;
+  return plane_bytes > most_plane_bytes || (has_few_rows && image_bytes(nest) > most_image_bytes);
+}
+
 // Found by measuring planes of 14 to 112 columns and windows of 5 to 13, of 1 to 8 bytes.
 int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes) {
   const NestDim& row = nest.dims.back();
   const int64_t vectors = ceil_div(row.output, lanes);
   if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
-      !can_mask(nest, isa))
+      !can_mask(nest, isa) || is_walked_by_row(nest))
     return 1;
   const bool wide_file = info(isa).vector_registers >= 32;
   const auto can_roll = [&](int beside) {

@@ -75,6 +75,11 @@ class RowRules {
   std::vector<TileLoop> row_;
 };
 
+// Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,
+// and those of images that no near cache holds, where windows have too few rows to make up for lines that
+// come one by one.
+bool is_walked_by_row(const PoolNest& nest);
+
 // order=rolling: how many vectors of so many lanes are best done side by side, by default; 1: one by one.
 int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes);
 

@@ -178,6 +178,10 @@ Axis forms() {
                    }};
   };
   Axis axis = {"form", {{"window", [](PoolSpec&) {}, 12}}};
+  // Planes that whole_planes takes, whose windows have more rows than the registers hold of partial lines.
+  axis.settings.push_back(each_dim("tall windows", [](SpecDim& dim, int64_t i) {
+    dim = {.input = i == 0 ? dim.input : 14, .kernel = i == 0 ? 3 : i == 1 ? 8 : 1};
+  }));
   axis.settings.push_back(adaptive("adaptive 1", [](int64_t, int64_t) { return 1; }));
   axis.settings.push_back(adaptive("adaptive 3", [](int64_t, int64_t) { return 3; }));
   axis.settings.push_back(adaptive("adaptive mixed", [](int64_t, int64_t i) { return i == 0 ? 12 : 2; }));
