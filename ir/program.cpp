@@ -1,5 +1,7 @@
 #include "ir/program.h"
 
+#include <algorithm>
+
 namespace pooljit::ir {
 namespace {
 
@@ -19,5 +21,13 @@ constexpr OpInfo op_table[] = {
 const OpInfo& info(Op op) { return op_table[static_cast<size_t>(op)]; }
 
 std::span<const OpInfo> ops() { return op_table; }
+
+int64_t output_alignment(const Program& program) {
+  int64_t alignment = 1;
+  for (const Inst& inst : program.insts)
+    if (inst.non_temporal)
+      alignment = std::max(alignment, int64_t{program.type(inst.args[0]).vector_bytes()});
+  return alignment;
+}
 
 }  // namespace pooljit::ir

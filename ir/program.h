@@ -86,7 +86,7 @@ struct Inst {
   std::vector<int64_t> data = {};  // vconst: each lane's bits; shuffle: lanes; vmask: 0/1 per lane
   Predicate pred = Predicate::eq;  // cmp
   bool saturate = false;           // cvt
-  bool non_temporal = false;       // store
+  bool non_temporal = false;       // store, to the output: past the caches, at a multiple of its size
   bool operator==(const Inst&) const = default;
 };
 
@@ -136,5 +136,8 @@ struct Program {
 
   const Type& type(Value value) const { return types[static_cast<size_t>(value)]; }
 };
+
+// Bytes that the output has to be aligned to, for the non-temporal stores of the Program; 1 if it has none.
+int64_t output_alignment(const Program& program);
 
 }  // namespace pooljit::ir

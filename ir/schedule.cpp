@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "ir/builder.h"
+#include "ir/passes/pipeline.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/family.h"
@@ -24,6 +25,7 @@ const FamilyInfo* const families[] = {
 constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overlap"};
 constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
 constexpr std::array<std::string_view, 3> order_names = {"row_major", "rows_first", "rolling"};
+constexpr std::array<std::string_view, 2> stores_names = {"cached", "streamed"};
 
 Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
   Builder probe("", isa);
@@ -39,6 +41,43 @@ int filled_lanes(const PoolNest& nest, const Schedule& schedule) {
   const int64_t vectors = (nest.channels + schedule.lanes - 1) / schedule.lanes;
   const int64_t filled = nest.channels / vectors;
   return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
+}
+
+// Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from
+// 2 MiB on, but below this it costs whoever reads the output next more than that (docs/performance.md).
+bool leaves_caches(const PoolNest& nest) {
+  constexpr int64_t least_bytes = 8'000'000;
+  const View& output = nest.output;
+  int64_t elements = nest.channels, last = output.channel_offset(nest.channels - 1);
+  for (size_t d = 0; d < nest.dims.size(); ++d) {
+    elements *= nest.dims[d].output;
+    last += (nest.dims[d].output - 1) * output.strides[d];
+  }
+  return last + 1 == elements && elements * bytes(output.dtype) >= least_bytes;
+}
+
+// Whole lines, in few places at once; row_passes ends one row before it begins the next.
+bool streams_well(const PoolNest& nest, const Schedule& streamed, Isa isa) {
+  constexpr int64_t line = 64;
+  constexpr int most_rows = 4;
+  const bool has_rows = families[static_cast<size_t>(streamed.family)]->lanes != LaneUse::fixed &&
+                        streamed.family != Family::row_passes;
+  if (info(isa).vector_bytes < line || (has_rows && streamed.unroll > most_rows)) return false;
+  const Result<Program> program = lower(nest, streamed, isa);
+  return program && output_alignment(*program) == line;
+}
+
+// Each schedule that is better streamed so before itself; of `most` = 1, for the first one only.
+std::vector<Schedule> with_streamed(const PoolNest& nest, const std::vector<Schedule>& found, Isa isa,
+                                    size_t most) {
+  std::vector<Schedule> all;
+  for (size_t i = 0; i < found.size(); ++i) {
+    Schedule streamed = found[i];
+    streamed.stores = Stores::streamed;
+    if (i < most && streams_well(nest, streamed, isa)) all.push_back(streamed);
+    all.push_back(found[i]);
+  }
+  return all;
 }
 
 tl::unexpected<Error> parse_error(std::string_view text, std::string_view what) {
@@ -65,6 +104,7 @@ bool parse_field(std::string_view name, std::string_view value, Schedule& schedu
   if (name == "tail") return parse_name(value, tail_names, schedule.tail);
   if (name == "taps") return parse_name(value, taps_names, schedule.taps);
   if (name == "order") return parse_name(value, order_names, schedule.order);
+  if (name == "stores") return parse_name(value, stores_names, schedule.stores);
   return false;
 }
 
@@ -77,11 +117,12 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 std::string print(const Schedule& schedule) {
-  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={})",
+  const bool streams = schedule.stores == Stores::streamed;
+  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={}{})",
                      families[static_cast<size_t>(schedule.family)]->text, schedule.lanes, schedule.unroll,
                      tail_names[static_cast<size_t>(schedule.tail)],
                      taps_names[static_cast<size_t>(schedule.taps)],
-                     order_names[static_cast<size_t>(schedule.order)]);
+                     order_names[static_cast<size_t>(schedule.order)], streams ? ", stores=streamed" : "");
 }
 
 Result<Schedule> parse_schedule(std::string_view text) {
@@ -123,7 +164,7 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   std::stable_sort(by_family.begin(), by_family.end(),
                    [&](const auto& a, const auto& b) { return filled(a) > filled(b); });
   for (const auto& schedules : by_family) found.insert(found.end(), schedules.begin(), schedules.end());
-  return found;
+  return leaves_caches(nest) ? with_streamed(nest, found, isa, most) : found;
 }
 
 std::vector<Schedule> schedule_space(Isa isa) {
@@ -134,7 +175,7 @@ std::vector<Schedule> schedule_space(Isa isa) {
         for (const Order order : {Order::rolling, Order::rows_first, Order::row_major})
           for (const Taps taps : {Taps::unroll, Taps::loop})
             for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split})
-              space.push_back({family->family, lanes, unroll, tail, taps, order});
+              space.push_back({family->family, lanes, unroll, tail, taps, order, Stores::cached});
   return space;
 }
 
@@ -156,7 +197,14 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
                        fmt::format("{} cannot mask loads and stores of {}", info(isa).text,
                                    info(nest.input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  return family.lower(nest, schedule, isa);
+  auto program = family.lower(nest, schedule, isa);
+  if (!program || schedule.stores == Stores::cached) return program;
+  Program streamed = stream_stores(std::move(*program));
+  if (output_alignment(streamed) == 1)
+    return unsupported("schedule.stores",
+                       "not all whole vectors of the output lie at multiples of their size",
+                       "use stores=cached");
+  return streamed;
 }
 
 int extra_registers(const PoolNest& nest, const Reducer& reducer) {

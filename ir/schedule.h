@@ -28,6 +28,11 @@ enum class Order : uint8_t {
   rolling      // neighbouring windows share what they have in common
 };             // in which the taps of a window are reduced
 
+enum class Stores : uint8_t {
+  cached,
+  streamed  // whole vectors of the output go past the caches, where they lie at multiples of their size
+};
+
 struct Schedule {
   Family family = Family::channels_last;
   int lanes = 1;   // outputs per vector
@@ -35,10 +40,12 @@ struct Schedule {
   Tail tail = Tail::mask;
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
+  Stores stores = Stores::cached;
   bool operator==(const Schedule&) const = default;
 };
 
-// "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"
+// "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
+// streamed.
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 
@@ -48,7 +55,8 @@ Result<Schedule> parse_schedule(std::string_view text);
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX);
 
 // Every combination of what the fields of a schedule may be for vectors of the ISA; lower() refuses those
-// that do not suit the nest. What enumerate_schedules gives is part of it.
+// that do not suit the nest. What enumerate_schedules gives is part of it, but for streamed stores: whether
+// these pay is no question of the kernel alone.
 std::vector<Schedule> schedule_space(Isa isa);
 
 // The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a

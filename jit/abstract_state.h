@@ -74,6 +74,7 @@ struct State {
   std::array<Lanes, 32> vectors{};  // xmm, ymm and zmm registers
   std::array<bool, 8> masks{};      // k0 to k7
   bool flags = false;
+  bool is_fenced = true;  // nothing was stored past the caches since the last fence
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;
 

@@ -88,12 +88,18 @@ class Inspector {
     if (category == ZYDIS_CATEGORY_RET) return check_return(state);
     if (category == ZYDIS_CATEGORY_COND_BR && state.flags)
       throw Refused{at_, "a branch that depends on data"};
+    if (i.info.mnemonic == ZYDIS_MNEMONIC_SFENCE) {
+      state.is_fenced = true;
+      return;
+    }
     if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || is_branch(i)) return;
     if (i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
         std::ranges::any_of(i.all(), is_written_vector))
       throw Refused{at_, "an instruction of SSE, which keeps what lies above its result"};
     for (const ZydisDecodedOperand& operand : i.all())
       if (is_memory(operand)) check_address(i, operand, state);
+    if (std::string_view(ZydisMnemonicGetString(i.info.mnemonic)).find("movnt") != std::string_view::npos)
+      state.is_fenced = false;
     if (moves_words(i, state) || moves_lanes(i, state)) return;
     generic(i, state);
   }
@@ -101,6 +107,8 @@ class Inspector {
   void check_return(const State& state) const {
     if (state.words[rsp] != Word::pointer(base_stack))
       throw Refused{at_, "it returns with another stack pointer"};
+    if (!state.is_fenced)
+      throw Refused{at_, "it returns before others have to see what it stored past the caches"};
     for (size_t i = 0; i < kept_registers.size(); ++i)
       if (state.words[kept_registers[i]] != Word::pointer(base_saved + i))
         throw Refused{at_, "it returns with a register changed that it has to keep"};

@@ -137,6 +137,7 @@ class Checker {
     if (options_.schedule) return {*options_.schedule};
     std::vector<ir::Schedule> all = ir::enumerate_schedules(nest_, isa);
     add_forced(all, isa);
+    add_streamed(all, isa);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
@@ -152,6 +153,13 @@ class Checker {
           ir::lower(nest_, one, isa))
         schedules.push_back(one);
     }
+  }
+
+  // Where none is offered, the first one with streamed stores.
+  void add_streamed(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
+    ir::Schedule streamed = schedules[0];
+    streamed.stores = ir::Stores::streamed;
+    if (streamed != schedules[0] && ir::lower(nest_, streamed, isa)) schedules.push_back(streamed);
   }
 
   // One that was given may not suit the nest, which is no failure.

@@ -41,7 +41,9 @@ struct CodeInfo {
   std::vector<ir::TaskDim> tasks;
   size_t code_bytes = 0;      // of machine code
   int64_t scratch_bytes = 0;  // of memory that each run needs to itself
-  size_t held_bytes = 0;      // of memory in all: what the cache counts
+  int64_t output_alignment =
+      1;                  // of Call::output, that run() asks for; more only for one of several versions
+  size_t held_bytes = 0;  // of memory in all: what the cache counts
   std::chrono::nanoseconds compile_time{};
 };
 
@@ -64,6 +66,8 @@ class Code {
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
+  // What run() chooses from by where the output lies; most code is its only one. What proofs take one by one.
+  virtual std::vector<const Code*> versions() const { return {this}; }
   // Absent: it runs none.
   virtual std::optional<MachineCode> machine() const { return std::nullopt; }
 

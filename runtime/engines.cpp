@@ -31,16 +31,47 @@ CodeInfo program_info(ir::PoolNest nest, const Choices& exact, const ir::Program
   return code;
 }
 
-MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
-  const jit::BackendInfo& backend = *find_backend(info(choices.engine).text);
-  Choices exact = choices;
-  exact.schedule = chosen_schedule(nest, choices);
+// Callers need not align the output, so code that asks for it comes with code that does not.
+class StreamedCode final : public Code {
+ public:
+  StreamedCode(std::shared_ptr<Code> streamed, std::shared_ptr<Code> cached)
+      : Code(streamed->info), streamed_(std::move(streamed)), cached_(std::move(cached)) {
+    info.output_alignment = 1;
+    info.code_bytes += cached_->info.code_bytes;
+    info.held_bytes += sizeof *this + cached_->info.held_bytes;
+  }
+
+  void run(const Call& call, const TaskRanges& ranges) const override {
+    const auto output = reinterpret_cast<uintptr_t>(call.output);
+    const bool is_aligned = output % static_cast<uintptr_t>(streamed_->info.output_alignment) == 0;
+    (is_aligned ? *streamed_ : *cached_).run(call, ranges);
+  }
+
+  std::vector<const Code*> versions() const override { return {streamed_.get(), cached_.get()}; }
+
+ private:
+  const std::shared_ptr<Code> streamed_, cached_;
+};
+
+MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
+  const jit::BackendInfo& backend = *find_backend(info(exact.engine).text);
   const auto program = make_program(nest, exact, backend.consumes);
   if (!program) return tl::unexpected(program.error());
   auto blob = jit::emit(backend.id, *program);
   if (!blob) return tl::unexpected(blob.error());
   return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
                                       std::move(*blob));
+}
+
+MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
+  Choices exact = choices;
+  exact.schedule = chosen_schedule(nest, choices);
+  auto code = make_version(nest, exact);
+  if (!code || exact.schedule->stores == ir::Stores::cached) return code;
+  exact.schedule->stores = ir::Stores::cached;
+  auto cached = make_version(std::move(nest), exact);
+  if (!cached) return cached;
+  return std::make_shared<StreamedCode>(std::move(*code), std::move(*cached));
 }
 
 // Interprets the Program as lowered, on the caller's memory.

@@ -55,6 +55,7 @@ NativeCode::NativeCode(CodeInfo code_info, const ir::Program& program, jit::Code
     : Code(std::move(code_info)), params_(program.params), tables_(program.tables), blob_(std::move(blob)) {
   POOLJIT_CHECK(params_.size() <= size_t(max_params), "a Program has too many parameters");
   info.scratch_bytes = program.scratch_bytes;
+  info.output_alignment = output_alignment(program);
   info.code_bytes = blob_.code.size();
   info.held_bytes = sizeof *this + blob_.bytes + table_bytes(tables_) + info.signature.size() +
                     blob_.lines.size() * sizeof(jit::CodeBlob::Line);

@@ -7,6 +7,10 @@
 
 namespace pooljit::ir {
 
+// affine -> affine: stores of whole vectors to the output become non-temporal, if the output's alignment to
+// such a vector means that of them all. What lowering does for stores=streamed.
+Program stream_stores(Program program);
+
 // affine -> addressed: no address has loop terms; pointers are carried through the loops instead.
 Program address(Program program);
 
@@ -17,7 +21,7 @@ Result<Program> legalize_isa(Program program);
 // Removes what nothing depends on: pure instructions, carried values, loops that never run.
 Program cleanup(Program program);
 
-// All of them, in order.
+// From addressing on, in order.
 Result<Program> legalize(Program affine);
 
 }  // namespace pooljit::ir

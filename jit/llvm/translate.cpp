@@ -2,6 +2,7 @@
 
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
@@ -121,6 +122,8 @@ class Translator {
       case Op::end:
         return end_loop(inst);
       case Op::ret:
+        // What was stored past the caches is seen by whom the caller tells that it is done.
+        if (output_alignment(program_) > 1) build_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
         build_.CreateRetVoid();
         return;
       case Op::store:

@@ -61,6 +61,7 @@ void Emitter::epilogue() {
   if (map_.stack_slots() > 0) a_.add(a_.rsp, 8 * map_.stack_slots());
   for (size_t i = std::size(saved_registers); i-- > 0;)
     if (map_.used_gprs() >> saved_registers[i] & 1) a_.pop(Reg64(saved_registers[i]));
+  if (output_alignment(program_) > 1) a_.sfence();
   a_.vzeroupper();
   a_.ret();
 }

@@ -241,7 +241,6 @@ void Emitter::load(const Inst& inst) {
   }
 }
 
-// Non-temporal stores need an alignment that no Program promises, so the hint is not taken.
 void Emitter::store(const Inst& inst) {
   const int bytes = type(inst.args[0]).vector_bytes();
   const Xbyak::Address to = address_of(inst.addr, bytes);
@@ -257,7 +256,7 @@ void Emitter::store(const Inst& inst) {
     case 8:
       return a_.vmovq(to, from);
     default:
-      return a_.vmovups(to, from);
+      return inst.non_temporal ? a_.vmovntps(to, from) : a_.vmovups(to, from);
   }
 }
 

@@ -73,10 +73,11 @@ class Prober {
   struct Place {
     GuardedBuffer input, output, indices, scratch;
     std::vector<GuardedBuffer> operands;
-    int64_t shift;  // bytes from where the buffers begin to the first elements
+    int64_t shift;         // bytes from where the buffers begin to the first elements
+    int64_t output_shift;  // of the output: 0 where the code asks for alignment
 
     Call call(int64_t batch, bool has_indices) const {
-      Call call = {input.data() + shift, output.data() + shift,
+      Call call = {input.data() + shift, output.data() + output_shift,
                    has_indices ? indices.data() + shift : nullptr, batch};
       for (size_t i = 0; i < operands.size(); ++i) call.operands[i] = operands[i].data() + shift;
       call.scratch = scratch.data();  // aligned, as kernels may expect
@@ -97,17 +98,22 @@ class Prober {
 
   ir::Result<Place> make_place(GuardedBuffer::Flush flush, int64_t shift) {
     std::vector<GuardedBuffer> made;
-    std::vector<int64_t> sizes = {input_.span() * input_.width(), output_.span() * output_.width(),
-                                  indices_ ? indices_->span() * indices_->width() : 0};
-    for (const Lattice& operand : operands_) sizes.push_back(operand.span() * operand.width());
+    const auto size_of = [](const Lattice& lattice) { return lattice.span() * lattice.width(); };
+    const int64_t alignment = code_.info.output_alignment, output_shift = alignment == 1 ? shift : 0;
+    // Against the page behind, a whole number of vectors: what the last one does not fill holds the canary.
+    const int64_t output_size = (size_of(output_) + output_shift + alignment - 1) / alignment * alignment;
+    std::vector<int64_t> sizes = {size_of(input_) + shift, output_size,
+                                  (indices_ ? size_of(*indices_) : 0) + shift};
+    for (const Lattice& operand : operands_) sizes.push_back(size_of(operand) + shift);
     for (int64_t size : sizes) {
-      auto buffer = GuardedBuffer::make(size_t(size + shift), flush);
+      auto buffer = GuardedBuffer::make(size_t(size), flush);
       if (!buffer) return tl::unexpected(buffer.error());
       made.push_back(std::move(*buffer));
     }
     auto scratch = GuardedBuffer::make(size_t(code_.info.scratch_bytes), flush);
     if (!scratch) return tl::unexpected(scratch.error());
-    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(*scratch), {}, shift};
+    Place place{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(*scratch), {}, shift,
+                output_shift};
     for (size_t i = 3; i < made.size(); ++i) place.operands.push_back(std::move(made[i]));
     return place;
   }
@@ -177,7 +183,7 @@ class Prober {
              allows(expected.bounds[chosen(d.plane)][d.position], dtype, number_of(dtype, d.found));
     };
     if (const auto difference =
-            output_.compare({expected.outputs, chosen}, agrees, place.output.data() + place.shift))
+            output_.compare({expected.outputs, chosen}, agrees, place.output.data() + place.output_shift))
       return describe("the output", &ir::NestDim::output, *difference);
     if (!indices_) return;
     const auto never = [](const Lattice::Difference&) { return false; };
@@ -221,7 +227,7 @@ class Prober {
   }
 
   void check_canaries(const Place& place) {
-    check_canaries(output_, place.output, place.shift, "output");
+    check_canaries(output_, place.output, place.output_shift, "output");
     if (indices_) check_canaries(*indices_, place.indices, place.shift, "indices");
   }
 

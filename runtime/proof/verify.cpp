@@ -158,8 +158,15 @@ ir::Result<std::shared_ptr<Code>> make_code(const frontend::PoolSpec& spec, cons
   return code;
 }
 
+// The version that is made like another: for outputs that are aligned, or for all.
+const Code& same_version(const Code& code, const Code& like) {
+  for (const Code* version : code.versions())
+    if ((version->info.output_alignment > 1) == (like.info.output_alignment > 1)) return *version;
+  return code;
+}
+
 // The same layer, smaller: made by the same schedule where that suits it.
-ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& choices,
+ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec, const Choices& choices,
                                const ProofLimits& limits, Proof& proof) {
   const auto small = shrunk(spec, limits.work);
   if (!small)
@@ -168,14 +175,52 @@ ir::Result<void> probe_smaller(const frontend::PoolSpec& spec, const Choices& ch
                            "pooljit verify --limit raises what probing may cost");
   Choices same = choices;
   same.schedule = chosen_schedule(frontend::make_nest(spec), choices);
-  auto code = make_code(*small, same);
-  if (!code) code = make_code(*small, choices);
-  if (!code) return tl::unexpected(code.error());
+  auto made = make_code(*small, same);
+  if (!made) made = make_code(*small, choices);
+  if (!made) return tl::unexpected(made.error());
+  const Code& code = same_version(**made, whole);
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
-                                   frontend::print(*small), (*code)->info.schedule));
-  proof.probes.batch = probed_batch(*small, (*code)->info.nest);
-  inspect(**code, compares_keys(**code, choices.isa), proof);
-  return probe_all(**code, choices, limits, proof);
+                                   frontend::print(*small), code.info.schedule));
+  proof.probes.batch = probed_batch(*small, code.info.nest);
+  inspect(code, compares_keys(code, choices.isa), proof);
+  return probe_all(code, choices, limits, proof);
+}
+
+// One of the versions that code has.
+ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec, Choices choices,
+                                int64_t batch, const ProofLimits& limits) {
+  if (!code.info.schedule.empty()) choices.schedule = *ir::parse_schedule(code.info.schedule);
+  Proof proof;
+  proof.probes.batch = batch;
+  const bool by_keys = compares_keys(code, choices.isa);
+  inspect(code, by_keys, proof);
+  const auto facts = proof.code;
+  if (proof.ok()) {
+    const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
+    const auto done = is_large ? probe_smaller(code, spec, choices, limits, proof)
+                               : probe_all(code, choices, limits, proof);
+    if (!done) return tl::unexpected(done.error());
+  }
+  proof.code = facts;
+  if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
+  return proof;
+}
+
+// All versions have to be right.
+Proof joined(Proof a, const Proof& b) {
+  if (a.code && b.code) {
+    a.code->instructions += b.code->instructions;
+    a.code->branches += b.code->branches;
+    a.code->addresses += b.code->addresses;
+  }
+  a.program_outputs = std::min(a.program_outputs, b.program_outputs);
+  for (size_t i = 0; i < part_count; ++i) a.probes.probes[i] += b.probes.probes[i];
+  a.probes.runs += b.probes.runs;
+  for (const std::string& sentence : b.left)
+    if (std::ranges::find(a.left, sentence) == a.left.end()) a.left.push_back(sentence);
+  ++a.versions;
+  if (a.failure.empty() && !b.failure.empty()) a.failure = "where the output is not aligned: " + b.failure;
+  return a;
 }
 
 }  // namespace
@@ -194,25 +239,19 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
     return ir::unsupported("prove.unsupported",
                            "elements of the input lie in one place, which no probe tells apart",
                            "prove the same layer with other strides: the windows are the same");
-  Proof proof;
-  proof.spec = frontend::print(spec);
-  proof.backend = code.info.backend;
-  proof.isa = code.info.isa;
-  proof.schedule = code.info.schedule;
-  proof.probes.batch = batch;
-  const bool by_keys = compares_keys(code, choices.isa);
-  inspect(code, by_keys, proof);
-  const auto facts = proof.code;
-  if (proof.ok()) {
-    const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
-    const auto done =
-        is_large ? probe_smaller(spec, choices, limits, proof) : probe_all(code, choices, limits, proof);
-    if (!done) return tl::unexpected(done.error());
+  std::optional<Proof> proof;
+  for (const Code* version : code.versions()) {
+    auto one = prove_version(*version, spec, choices, batch, limits);
+    if (!one) return one;
+    proof = proof ? joined(std::move(*proof), *one) : std::move(*one);
+    if (!proof->ok()) break;
   }
-  proof.code = facts;
-  if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
-  proof.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  return proof;
+  proof->spec = frontend::print(spec);
+  proof->backend = code.info.backend;
+  proof->isa = code.info.isa;
+  proof->schedule = code.info.schedule;
+  proof->seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return std::move(*proof);
 }
 
 ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits) {
@@ -228,8 +267,9 @@ std::string print(const Proof& proof) {
                                  proof.backend, proof.isa, proof.schedule);
   if (!proof.ok()) return text + "    " + proof.failure + "\n";
   if (proof.code)
-    text += fmt::format("    code     {} instructions: {} branches, {} addresses, none depends on data\n",
-                        proof.code->instructions, proof.code->branches, proof.code->addresses);
+    text += fmt::format("    code     {} instructions{}: {} branches, {} addresses, none depends on data\n",
+                        proof.code->instructions, proof.versions > 1 ? " in two versions" : "",
+                        proof.code->branches, proof.code->addresses);
   if (proof.program_outputs > 0)
     text += fmt::format("    program  {} elements, each made of exactly its window\n", proof.program_outputs);
   for (size_t i = 0; i < part_count; ++i)

@@ -26,6 +26,7 @@ struct ProofLimits {
 
 struct Proof {
   std::string spec, backend, isa, schedule;
+  int versions = 1;                    // of the code, proved one by one: what follows is of all together
   std::optional<jit::CodeFacts> code;  // absent: the engine runs no machine code
   int64_t program_outputs = 0;         // proved in the Program; 0: too large
   ProbeReport probes;

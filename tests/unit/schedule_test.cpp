@@ -377,6 +377,7 @@ TEST(Schedule, RefusesWithASentence) {
       {"channels_first(lanes=32, tail=mask)", false, DType::u8, "schedule.tail"},
       {"channels_first(lanes=32, tail=overlap)", false, DType::u8, "schedule.tail"},
       {"channels_last(lanes=32, tail=overlap)", true, DType::u8, "schedule.tail"},
+      {"channels_last(lanes=8, stores=streamed)", true, DType::f32, "schedule.stores"},
   };
   for (const Refused& row : table) {
     const Result<Schedule> schedule = parse_schedule(row.schedule);
@@ -397,8 +398,9 @@ TEST(Schedule, RowsFirstNeedsAnyOrder) {
 }
 
 TEST(Schedule, WrongTextNamesThePart) {
-  for (const char* text : {"", "channels_last", "channels_middle(lanes=1)", "channels_last(lanes=x)",
-                           "channels_last(tail=none)", "channels_last(colour=red)", "channels_last(lanes)"}) {
+  for (const char* text :
+       {"", "channels_last", "channels_middle(lanes=1)", "channels_last(lanes=x)", "channels_last(tail=none)",
+        "channels_last(colour=red)", "channels_last(stores=streaming)", "channels_last(lanes)"}) {
     const Result<Schedule> schedule = parse_schedule(text);
     ASSERT_FALSE(schedule) << text;
     EXPECT_EQ(schedule.error().id, "schedule.text") << text;

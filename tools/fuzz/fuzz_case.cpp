@@ -22,6 +22,7 @@ constexpr void (*schedule_fields[])(ir::Schedule&, Draw&) = {
     [](ir::Schedule& s, Draw& draw) { s.tail = static_cast<ir::Tail>(draw.below(3)); },
     [](ir::Schedule& s, Draw& draw) { s.taps = static_cast<ir::Taps>(draw.below(2)); },
     [](ir::Schedule& s, Draw& draw) { s.order = static_cast<ir::Order>(draw.below(3)); },
+    [](ir::Schedule& s, Draw& draw) { s.stores = static_cast<ir::Stores>(draw.below(2)); },
 };
 
 runtime::Engine random_backend(Draw& draw) {
