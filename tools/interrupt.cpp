@@ -1,22 +1,25 @@
 #include "tools/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace pooljit::tools {
 namespace {
 
-volatile std::sig_atomic_t interrupt_seen = 0;
+// Read by all threads that work. A handler may only touch what takes no lock.
+std::atomic<bool> interrupt_seen = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
 
 void catch_interrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupt_seen = 1; };
+  action.sa_handler = [](int) { interrupt_seen = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return interrupt_seen != 0; }
+bool interrupted() { return interrupt_seen; }
 
 }  // namespace pooljit::tools

@@ -5,20 +5,11 @@
 #include <algorithm>
 
 #include "pooljit.hpp"
-#include "runtime/cpu_features.h"
 #include "runtime/proof/verify.h"
+#include "tests/native_choices.h"
 
 namespace pooljit::runtime {
 namespace {
-
-std::vector<Choices> native_choices() {
-  std::vector<Choices> all;
-  for (const EngineInfo& engine : engines())
-    for (const ir::IsaInfo& isa : ir::isa_table)
-      if (engine.is_native && is_built(engine.engine) && can_run(isa.isa))
-        all.push_back({engine.engine, isa.isa, std::nullopt});
-  return all;
-}
 
 void expect_proved(const char* spec, bool is_read) {
   for (const Choices& choices : native_choices()) {

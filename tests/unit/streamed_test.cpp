@@ -8,10 +8,9 @@
 
 #include "ir/agreement.h"
 #include "ir/reference.h"
-#include "runtime/cpu_features.h"
-#include "runtime/engines.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/verify.h"
+#include "tests/native_choices.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -24,15 +23,6 @@ ir::Schedule streamed(const ir::PoolNest& nest, ir::Isa isa) {
   ir::Schedule schedule = ir::enumerate_schedules(nest, isa, 1).front();
   schedule.stores = ir::Stores::streamed;
   return schedule;
-}
-
-std::vector<Choices> native_choices() {
-  std::vector<Choices> all;
-  for (const EngineInfo& engine : engines())
-    for (const ir::IsaInfo& isa : ir::isa_table)
-      if (engine.is_native && is_built(engine.engine) && can_run(isa.isa))
-        all.push_back({engine.engine, isa.isa, std::nullopt});
-  return all;
 }
 
 TEST(Streamed, IsSaidOnlyWhereItIsChosen) {
@@ -63,7 +53,6 @@ TEST(Streamed, IsTheDefaultWhereNoNearCacheKeepsTheOutput) {
       {"max_pool2d(float32[1,40,320,320]:nhwc, kernel_size=3, stride=1, padding=1)", false},
       // Half a line each.
       {"max_pool2d(float32[1,256,96,96]:nhwc, kernel_size=3, stride=1, padding=1)", false, ir::Isa::avx2},
-      {"avg_pool2d(uint8[1,64,512,512]:nhwc, kernel_size=3, stride=1)", false},
       // Eight rows at once.
       {"max_pool2d(uint8[1,1,2160,3840], kernel_size=31, stride=1, padding=15)", false},
       // Lines of which other channels have a part.
