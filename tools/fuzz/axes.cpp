@@ -26,8 +26,8 @@ Axis values(std::string name, const std::vector<T>& choices, const Put& put) {
 // A setting of every spatial dimension, by its number from the innermost one.
 Setting each_dim(std::string label, const std::function<void(SpecDim&, int64_t)>& put) {
   return {std::move(label), [=](PoolSpec& spec) {
-            int64_t number = 0;
-            for (auto dim = spec.dims.rbegin(); dim != spec.dims.rend(); ++dim) put(*dim, number++);
+            for (size_t d = 0; d < spec.dims.size(); ++d)
+              put(spec.dims[d], std::ssize(spec.dims) - 1 - static_cast<int64_t>(d));
           }};
 }
 
@@ -168,10 +168,11 @@ Axis divisors() {
 // Adaptive windows take the place of all that was chosen of the windows.
 Axis forms() {
   const auto adaptive = [](std::string label, const std::function<int64_t(int64_t, int64_t)>& output) {
+    const Setting dims = each_dim("", [=](SpecDim& dim, int64_t i) {
+      dim = {.input = dim.input, .adaptive_output = output(dim.input, i)};
+    });
     return Setting{std::move(label), [=](PoolSpec& spec) {
-                     int64_t number = 0;
-                     for (auto dim = spec.dims.rbegin(); dim != spec.dims.rend(); ++dim)
-                       *dim = {.input = dim->input, .adaptive_output = output(dim->input, number++)};
+                     dims.apply(spec);
                      spec.ceil_mode = frontend::CeilMode::floor;
                      spec.count_include_pad = true;
                      spec.divisor_override.reset();
@@ -223,7 +224,7 @@ Axis indices() {
 // integers to requantize to.
 Axis epilogues() {
   using ir::StepKind;
-  const auto steps = [](std::vector<ir::EpilogueStep> all) {
+  const auto steps = [](const std::vector<ir::EpilogueStep>& all) {
     return [=](PoolSpec& s) {
       s.epilogue = all;
       const auto makes_integers = [](const ir::EpilogueStep& step) {
