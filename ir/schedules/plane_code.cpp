@@ -27,7 +27,8 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
 int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
   const auto taps = static_cast<uint64_t>(nest.dims[0].kernel);
   const int steps = is_half(nest.input.dtype) && taps > 4 ? 1 : 0;
-  const int others = 4 + std::bit_width(taps) + steps + static_cast<int>(tiles.stores_behind());
+  const int others =
+      4 + static_cast<int>(std::bit_width(taps)) + steps + static_cast<int>(tiles.stores_behind());
   return info(isa).vector_registers - extra_registers(nest, reducer) - others;
 }
 
