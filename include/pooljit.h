@@ -96,7 +96,8 @@ POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank);
 
 /* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype,
- * which lie in memory as the spec's layout or strides say; any alignment of the element will do. `indices`
+ * which lie in memory as the spec's layout or strides say; any alignment of the element will do
+ * (outputs of 8 MB and more are written faster where they begin at a multiple of 64). `indices`
  * is needed if the spec has return_indices=True (written, laid out like the output: of index_dtype, int64 by
  * default, counted in index_scope, the plane of one n and c by default, -1 for an empty window) and by
  * max_pool_backward and max_unpool (read, laid out like the input); it is NULL otherwise. Nothing but the
