@@ -83,6 +83,7 @@ nlohmann::json to_json(const runtime::Proof& proof) {
                          {"proved", proof.ok()},
                          {"failure", proof.failure},
                          {"left", proof.left},
+                         {"versions", proof.versions},
                          {"program_outputs", proof.program_outputs},
                          {"probes", probes},
                          {"runs", proof.probes.runs},

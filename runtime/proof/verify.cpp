@@ -165,7 +165,25 @@ const Code& same_version(const Code& code, const Code& like) {
   return code;
 }
 
-// The same layer, smaller: made by the same schedule where that suits it.
+// The choices that make just this code.
+Choices choices_of(const Code& code, Choices choices) {
+  if (!code.info.schedule.empty()) choices.schedule = *ir::parse_schedule(code.info.schedule);
+  return choices;
+}
+
+// Code for a smaller tensor by the same schedule; where that does not suit it with stores into the caches,
+// or else as the caller chose.
+ir::Result<std::shared_ptr<Code>> make_smaller(const frontend::PoolSpec& small, const Code& whole,
+                                               const Choices& choices) {
+  Choices same = choices_of(whole, choices);
+  auto made = make_code(small, same);
+  if (made || !same.schedule) return made;
+  same.schedule->stores = ir::Stores::cached;
+  made = make_code(small, same);
+  return made ? made : make_code(small, choices);
+}
+
+// The same layer, smaller.
 ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec, const Choices& choices,
                                const ProofLimits& limits, Proof& proof) {
   const auto small = shrunk(spec, limits.work);
@@ -173,23 +191,22 @@ ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec
     return ir::unsupported("prove.size",
                            "the tensor is too large to be probed, and so are smaller ones like it",
                            "pooljit verify --limit raises what probing may cost");
-  Choices same = choices;
-  same.schedule = chosen_schedule(frontend::make_nest(spec), choices);
-  auto made = make_code(*small, same);
-  if (!made) made = make_code(*small, choices);
+  const auto made = make_smaller(*small, whole, choices);
   if (!made) return tl::unexpected(made.error());
   const Code& code = same_version(**made, whole);
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
                                    frontend::print(*small), code.info.schedule));
+  if (whole.info.output_alignment > 1 && code.info.output_alignment == 1)
+    proof.left.emplace_back(
+        "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch(*small, code.info.nest);
   inspect(code, compares_keys(code, choices.isa), proof);
-  return probe_all(code, choices, limits, proof);
+  return probe_all(code, choices_of(code, choices), limits, proof);
 }
 
 // One of the versions that code has.
-ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec, Choices choices,
+ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                                 int64_t batch, const ProofLimits& limits) {
-  if (!code.info.schedule.empty()) choices.schedule = *ir::parse_schedule(code.info.schedule);
   Proof proof;
   proof.probes.batch = batch;
   const bool by_keys = compares_keys(code, choices.isa);
@@ -198,7 +215,7 @@ ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec
   if (proof.ok()) {
     const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
     const auto done = is_large ? probe_smaller(code, spec, choices, limits, proof)
-                               : probe_all(code, choices, limits, proof);
+                               : probe_all(code, choices_of(code, choices), limits, proof);
     if (!done) return tl::unexpected(done.error());
   }
   proof.code = facts;
@@ -212,6 +229,7 @@ Proof joined(Proof a, const Proof& b) {
     a.code->instructions += b.code->instructions;
     a.code->branches += b.code->branches;
     a.code->addresses += b.code->addresses;
+    a.code->data_ops |= b.code->data_ops;
   }
   a.program_outputs = std::min(a.program_outputs, b.program_outputs);
   for (size_t i = 0; i < part_count; ++i) a.probes.probes[i] += b.probes.probes[i];
@@ -219,7 +237,7 @@ Proof joined(Proof a, const Proof& b) {
   for (const std::string& sentence : b.left)
     if (std::ranges::find(a.left, sentence) == a.left.end()) a.left.push_back(sentence);
   ++a.versions;
-  if (a.failure.empty() && !b.failure.empty()) a.failure = "where the output is not aligned: " + b.failure;
+  if (!b.failure.empty()) a.failure = "where the output is not aligned: " + b.failure;
   return a;
 }
 

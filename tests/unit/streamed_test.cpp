@@ -162,6 +162,21 @@ TEST(Streamed, LargeLayersAreProvedOnSmallerOnes) {
   EXPECT_EQ(std::ranges::count_if(proof->left, streams), 1) << print(*proof);
 }
 
+// Planes of 16x17 hold whole vectors, the smaller tensor's do not: its code is another, and the report says
+// so.
+TEST(Streamed, WhatASmallerLayerCannotShowIsSaid) {
+  const char* spec = "max_pool2d(float32[1,8192,17,18], kernel_size=2, stride=1)";
+  Choices choices{Engine::xbyak, ir::Isa::avx2, std::nullopt};
+  choices.schedule = streamed(nest_of(spec), choices.isa);
+  const auto proof = verify(spec, choices, {.work = 2e7});
+  ASSERT_TRUE(proof) << ir::to_string(proof.error());
+  EXPECT_TRUE(proof->ok()) << print(*proof);
+  const auto says = [](const std::string& sentence) {
+    return sentence.find("read, not probed") != std::string::npos;
+  };
+  EXPECT_EQ(std::ranges::count_if(proof->left, says), 1) << print(*proof);
+}
+
 class TwoVersions final : public Code {
  public:
   TwoVersions(std::shared_ptr<const Code> first, std::shared_ptr<const Code> second)
