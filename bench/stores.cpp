@@ -7,12 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <pooljit.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "frontend/pool_spec.h"
 #include "ir/schedule.h"
 #include "runtime/measure.h"
 #include "tools/buffer.h"
@@ -31,24 +31,24 @@ struct Arguments {
 
 volatile uint64_t seen;
 
-// One word of each line.
+// One byte of each line.
 void read(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
   for (size_t i = 0; i < bytes.size(); i += 64) sum += static_cast<uint64_t>(bytes[i]);
   seen = sum;
 }
 
-Options with_stores(const Kernel& kernel, const Arguments& arguments, ir::Stores stores) {
-  ir::Schedule schedule = *ir::parse_schedule(kernel.schedule());
+Options with_stores(ir::Schedule schedule, const Arguments& arguments, ir::Stores stores) {
   schedule.stores = stores;
   return {.isa = arguments.isa, .schedule = ir::print(schedule), .threads = 1};
 }
 
 ir::Result<void> run_problem(const tools::Problem& problem, const Arguments& arguments) {
   const Kernel kernel = compile(problem.spec, {.isa = arguments.isa, .threads = 1});
-  const bool is_default = kernel.schedule().find("stores=streamed") != std::string_view::npos;
-  const Kernel cached = compile(problem.spec, with_stores(kernel, arguments, ir::Stores::cached)),
-               streamed = compile(problem.spec, with_stores(kernel, arguments, ir::Stores::streamed));
+  const ir::Schedule schedule = *ir::parse_schedule(kernel.schedule());
+  const bool is_default = schedule.stores == ir::Stores::streamed;
+  const Kernel cached = compile(problem.spec, with_stores(schedule, arguments, ir::Stores::cached)),
+               streamed = compile(problem.spec, with_stores(schedule, arguments, ir::Stores::streamed));
   const auto input = tools::Buffer::allocate(kernel.input_bytes()),
              output = tools::Buffer::allocate(kernel.output_bytes());
   if (!input) return tl::unexpected(input.error());
