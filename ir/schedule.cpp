@@ -155,12 +155,18 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   }
   std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
-  for (const FamilyInfo* family : families)
-    by_family.push_back(family->enumerate(nest, isa, widest[static_cast<size_t>(family->lanes)], most));
   // More lanes first: a family that fills its vectors beats one that cannot.
   const auto filled = [&](const auto& schedules) {
     return schedules.empty() ? 0 : filled_lanes(nest, schedules[0]);
   };
+  int fullest = 0;
+  for (const FamilyInfo* family : families) {
+    const int family_bytes = widest[static_cast<size_t>(family->lanes)];
+    // One that cannot fill more lanes than what is found will not be the first.
+    if (most == 1 && fullest >= info(isa).vector_bytes / family_bytes) continue;
+    by_family.push_back(family->enumerate(nest, isa, family_bytes, most));
+    fullest = std::max(fullest, filled(by_family.back()));
+  }
   std::stable_sort(by_family.begin(), by_family.end(),
                    [&](const auto& a, const auto& b) { return filled(a) > filled(b); });
   for (const auto& schedules : by_family) found.insert(found.end(), schedules.begin(), schedules.end());

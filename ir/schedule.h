@@ -51,7 +51,8 @@ Result<Schedule> parse_schedule(std::string_view text);
 
 // Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid
 // nest.
-// The first one costs least to find: with most = 1 only that of each family is sought.
+// The first one costs least to find: with most = 1 only that of each family is sought, and families that
+// cannot come first are left out.
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX);
 
 // Every combination of what the fields of a schedule may be for vectors of the ISA; lower() refuses those

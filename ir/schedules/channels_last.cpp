@@ -3,14 +3,16 @@
 // output; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
 // order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
-// windows of neighbouring outputs share that.
+// windows of neighbouring outputs share that; large images in strips (ir/schedules/pixel_strips.h).
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
+#include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/rolling_outputs.h"
 
 namespace pooljit::ir {
@@ -51,21 +53,6 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, 
   return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
-// Rolling: results need some constants too.
-bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
-  const size_t last = nest.dims.size() - 1;
-  if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
-      !RollingOutputs::can_serve(nest.dims[last]))
-    return false;
-  const size_t vectors = RollingOutputs::needs(nest.dims[last], reducer.is_idempotent()).vectors;
-  const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
-  const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
-  const size_t held = reducer.held_vectors() * vectors +
-                      (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
-  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
-         static_cast<size_t>(info(isa).vector_registers);
-}
-
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
@@ -75,7 +62,9 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
   std::vector<Schedule> found;
-  for (Order order : {Order::rolling, Order::row_major})
+  std::array orders = {Order::rolling, Order::row_major};
+  if (prefers_whole_pixels(nest)) std::reverse(orders.begin(), orders.end());
+  for (Order order : orders)
     for (int unroll : {8, 4, 2, 1}) {
       if (unroll == 8 && (order == Order::rolling || !pays_wide(nest))) continue;
       if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
@@ -110,14 +99,16 @@ class ChannelsLast {
       loops += low_.open_outputs(cursor);
     }
     if (schedule_.order == Order::rolling) {
-      low_.split_full(cursor, [&](const Cursor& at) { emit_channels(at); });
+      low_.split_full(cursor, [&](const Cursor& at) {
+        for (const RollingStrip& strip : rolling_strips(nest_, block())) emit_strips(at, strip);
+      });
       low_.close(loops);
       return b_.ret();
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
     low_.split_full(cursor, [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
-      emit_channels(at);
+      emit_channels(at, nest_.dims[last]);
       low_.close(outputs);
     });
     low_.close(loops);
@@ -125,8 +116,26 @@ class ChannelsLast {
   }
 
  private:
-  void emit_channels(const Cursor& cursor) {
-    const int64_t block = std::max(int64_t{schedule_.lanes} * schedule_.unroll, largest_block(nest_));
+  // Channels that one turn of the loop over them takes.
+  int64_t block() const {
+    return std::max(int64_t{schedule_.lanes} * schedule_.unroll, largest_block(nest_));
+  }
+
+  void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
+    const size_t last = nest_.dims.size() - 1;
+    Cursor at = low_.further_outputs(cursor, last, Place{strip.first});
+    if (strip.count > 1) {
+      const Value iv = b_.begin_loop(b_.iconst(strip.count)).iv;
+      at = low_.at_input(at, last, Place{}.further(iv, strip.dim.output * strip.dim.stride));
+      at = low_.further_outputs(at, last, Place{}.further(iv, strip.dim.output));
+    }
+    emit_channels(at, strip.dim);
+    if (strip.count > 1) low_.close(1);
+  }
+
+  // rolled: the innermost dimension, as far as the cursor stands at its beginning.
+  void emit_channels(const Cursor& cursor, const NestDim& rolled) {
+    const int64_t block = this->block();
     const int64_t blocks = nest_.channels / block;
     if (blocks > 0) {
       Cursor at = cursor;
@@ -141,7 +150,7 @@ class ChannelsLast {
       }
       const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
       for (auto side = all.begin(); side != all.end(); side += schedule_.unroll)
-        emit_slices(at, {side, side + schedule_.unroll});
+        emit_slices(at, rolled, {side, side + schedule_.unroll});
       if (blocks > 1) low_.close(1);
     }
     const int64_t done = blocks * block;
@@ -149,24 +158,24 @@ class ChannelsLast {
     for (auto side = rest.begin(); side != rest.end();) {
       const auto most = rest.end() - side > schedule_.unroll ? side + schedule_.unroll : rest.end();
       const auto other = std::find_if(side, most, [&](const Slice& s) { return s.lanes != side->lanes; });
-      emit_slices(cursor, {side, other});
+      emit_slices(cursor, rolled, {side, other});
       side = other;
     }
   }
 
   // Slices of equal lanes, done side by side.
-  void emit_slices(const Cursor& cursor, const std::vector<Slice>& side) {
+  void emit_slices(const Cursor& cursor, const NestDim& rolled, const std::vector<Slice>& side) {
     if (schedule_.order != Order::rolling) {
       reducer_.plan(side.size(), nest_.full_taps());
       return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
     }
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
-    const StateColumns columns(reducer_, nest_.dims[last].kernel >= least_keyed_kernel);
-    RollingOutputs rolling(nest_.dims[last], b_, reducer_,
+    const StateColumns columns(reducer_, rolled.kernel >= least_keyed_kernel);
+    RollingOutputs rolling(rolled, b_, reducer_,
                            [&](Value earlier, Value later) { return columns.join(earlier, later); });
     rolling.divide_alike(nest_);
-    const Divisors divisors(nest_, nest_.dims[last], rolling.looped(), b_);
+    const Divisors divisors(nest_, rolled, rolling.looped(), b_);
     const auto load = [&](const Place& place) {
       return columns.column(reduce(low_.at_input(cursor, last, place), last, side));
     };

@@ -186,6 +186,8 @@ class Lowering {
   // window there.
   Cursor at_input(const Cursor& cursor, size_t dim, const Place& place) const;
   Cursor at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors);
+  // A cursor moved along its output alone.
+  Cursor further_outputs(const Cursor& cursor, size_t dim, const Place& place) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }

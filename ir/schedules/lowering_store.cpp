@@ -32,11 +32,16 @@ Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Place& place) 
   return moved;
 }
 
-Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors) {
+Cursor Lowering::further_outputs(const Cursor& cursor, size_t dim, const Place& place) const {
   Cursor moved = cursor;
   for_each_output(moved, [&](Address& address, const View& view) {
     address = at(address, place, byte_stride(view, view.strides[dim]));
   });
+  return moved;
+}
+
+Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors) {
+  Cursor moved = further_outputs(cursor, dim, place);
   WindowAt window = usual_window(dim);
   window.divisor_taps = divisors(place);
   moved.windows.push_back(window);

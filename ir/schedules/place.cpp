@@ -22,8 +22,8 @@ Address at(Address address, const Place& place, int64_t bytes) {
   return address;
 }
 
-Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder)
-    : nest_(nest), dim_(dim), b_(builder) {
+Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder, Value origin)
+    : nest_(nest), dim_(dim), b_(builder), origin_(origin) {
   bool differ = false, found = false;
   for (const Run& run : runs(dim)) {
     if (run.end <= asked.begin || run.begin >= asked.end) continue;
@@ -40,9 +40,13 @@ Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Bui
 }
 
 Value Divisors::operator()(const Place& output) const {
-  if (output.steps.empty()) return b_.iconst(divisor_taps(nest_, dim_.window(output.first)));
+  if (output.steps.empty() && origin_ == no_value)
+    return b_.iconst(divisor_taps(nest_, dim_.window(output.first)));
   if (table_ < 0) return b_.iconst(common_);
-  return b_.iload(at({b_.param(Param::Role::table, table_), {}, 0}, output, int64_t{sizeof(int64_t)}));
+  constexpr int64_t entry = sizeof(int64_t);
+  Address first{b_.param(Param::Role::table, table_), {}, 0};
+  if (origin_ != no_value) first.base = b_.ptradd(first, b_.imul(origin_, b_.iconst(entry)));
+  return b_.iload(at(first, output, entry));
 }
 
 }  // namespace pooljit::ir

@@ -26,8 +26,10 @@ Address at(Address address, const Place& place, int64_t bytes);
 // What the windows of a dimension add to the divisor, as a factor.
 class Divisors {
  public:
-  // dim: an ordinary pooling's. asked: the outputs that places with steps may be.
-  Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder);
+  // dim: an ordinary pooling's. asked: the outputs that places with steps may be. origin: places count from
+  // this output, an index value.
+  Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder,
+           Value origin = no_value);
   Value operator()(const Place& output) const;
 
  private:
@@ -35,6 +37,7 @@ class Divisors {
   const NestDim& dim_;
   Builder& b_;
   int64_t common_ = 1;
+  Value origin_;
   int table_ = -1;  // where they differ
 };
 

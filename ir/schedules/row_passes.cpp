@@ -13,6 +13,7 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/pixel_rows.h"
+#include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/row_rules.h"
 #include "ir/schedules/row_strips.h"
 #include "ir/schedules/shared_rows.h"
@@ -25,7 +26,8 @@ constexpr LaneUse lane_use = LaneUse::moved;
 
 // Rows that are best done together.
 constexpr int64_t high_window = 9;
-constexpr int64_t least_kernel = 5;  // of those that it pays for
+constexpr int64_t least_kernel = 5;   // of those that it pays for
+constexpr int64_t most_reach = 2048;  // elements of a row of pixels that a window may reach over
 // Vectors that are needed at once beside one for each row.
 constexpr int spare_registers = 7;
 
@@ -51,9 +53,14 @@ bool can_group(const PoolNest& rows, int group) {
 
 // Where it is offered, from least_kernel on: where channels_first lacks the registers for what windows share,
 // so that it takes tap by tap. Found by measuring planes of 19 to 224 columns and windows of 5 to 31.
-bool pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
+// Also where channels lie next to each other in images that outgrow a core's own caches: rows are read whole.
+bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, Isa isa,
+          const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
+  if (nest.channels > rows.channels && prefers_whole_rows(nest))
+    return element > 1 && row.kernel * nest.channels <= most_reach &&
+           (reducer.is_idempotent() || row.kernel >= 7);
   if (info(isa).vector_registers < 32)
     return (row.kernel >= 7 || row.output >= 32) &&
            best_side_by_side(rows, isa, reducer, schedule.lanes) == 1;
@@ -77,7 +84,7 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   schedule.tail = can_mask(nest, isa)            ? Tail::mask
                   : row.output >= schedule.lanes ? Tail::overlap
                                                  : Tail::split;
-  if (!pays(rows, schedule, isa, **reducer)) return found;
+  if (!pays(nest, rows, schedule, isa, **reducer)) return found;
   const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
   for (const int group : high ? std::array{8, 4, 2, 1} : std::array{4, 2, 8, 1}) {
     schedule.unroll = group;

@@ -11,6 +11,7 @@
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
+#include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/rolling_outputs.h"
 #include "ir/schedules/running_window.h"
 #include "ir/schedules/separable_layout.h"
@@ -23,6 +24,9 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 // From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
 // taps cost one instruction for 64 outputs, more.
 constexpr int64_t least_kernel = 5, least_of_bytes = 7;
+// The same where channels_last can roll two vectors side by side, which shares the columns: of sums and
+// bytes, of maxima in long rows.
+constexpr int64_t least_beside_rolling = 8, least_of_long_rows = 6, long_row = 24;
 // Fewer windows next to each other share too little.
 constexpr int64_t least_outputs = 4;
 
@@ -52,11 +56,27 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
          static_cast<size_t>(info(isa).vector_registers);
 }
 
+// What other families do better: windows of few columns, and images that outgrow a core's own caches, of
+// which this family reads a part of each pixel at a time.
+bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer) {
+  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
+  const int64_t kernel = std::min(columns.kernel, rows.kernel);
+  const int64_t vectors = channel_vectors(nest, fitting_lanes(adjacent_channels(nest), isa, working_bytes));
+  const bool sums_or_bytes = !reducer.is_idempotent() || working_bytes == 1;
+  const int64_t least = sums_or_bytes                ? least_beside_rolling
+                        : columns.output >= long_row ? least_of_long_rows
+                                                     : least_kernel;
+  if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
+  if (!prefers_whole_rows(nest)) return false;
+  return (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) ||
+         !row_passes_family.enumerate(nest, isa, working_bytes, 1).empty();
+}
+
 std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
   std::vector<Schedule> found;
-  if (!can_separate(nest, **reducer)) return found;
+  if (!can_separate(nest, **reducer) || is_served_better(nest, isa, working_bytes, **reducer)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   if (std::min(columns.output, rows.output) < least_outputs ||
       std::min(columns.kernel, rows.kernel) < (working_bytes == 1 ? least_of_bytes : least_kernel))
@@ -159,6 +179,7 @@ class Separable {
   // Bands are a dimension of tasks. What is known of each is a row of a table, if there is more than one.
   struct Band {
     Value outputs, blocks, before, inside, behind, first;
+    Value output = no_value;  // the first; none if there is one band
     Cursor cursor;
   };
 
@@ -169,15 +190,17 @@ class Separable {
       const int64_t outputs = std::min(band_, rows().output - begin);
       const Stretch all = stretch_of(rows(), begin, outputs);
       table.insert(table.end(), {outputs, ceil_div(outputs, rows().kernel), all.before * columns().output,
-                                 all.inside, all.behind * columns().output, all.first});
+                                 all.inside, all.behind * columns().output, all.first, begin});
     }
     const auto columns_of_table = static_cast<int64_t>(table.size()) / bands;
     Band band;
     band.cursor = cursor;
-    const auto fields = {&band.outputs, &band.blocks, &band.before, &band.inside, &band.behind, &band.first};
+    const auto fields = {&band.outputs, &band.blocks, &band.before, &band.inside,
+                         &band.behind,  &band.first,  &band.output};
     if (bands == 1) {
       auto number = table.begin();
       for (Value* field : fields) *field = b_.iconst(*number++);
+      band.output = no_value;
     } else {
       if (bands_ < 0) bands_ = b_.add_task("rows", bands);
       const Value begin = b_.param(Param::Role::begin, bands_);
@@ -217,7 +240,7 @@ class Separable {
     const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
     const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
     const Cursor output = at_column(band.cursor, column);
-    const Divisors divisors(nest_, rows(), {0, rows().output}, b_);
+    const Divisors divisors(nest_, rows(), {0, rows().output}, b_, band.output);
     RunningWindow(rows().kernel, b_, join_, plane.from(ends_))
         .emit(
             band.outputs, band.blocks, nothing,

@@ -9,6 +9,7 @@
 
 #include "ir/agreement.h"
 #include "ir/reference.h"
+#include "ir/schedules/pixel_strips.h"
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
 #include "runtime/memory_view.h"
@@ -163,12 +164,15 @@ Result run(const runtime::Code& code, const std::vector<std::byte>& input,
   return result;
 }
 
-void check(const PoolNest& nest) {
+bool is_any(const ir::Schedule&) { return true; }
+
+void check(const PoolNest& nest, bool (*is_wanted)(const ir::Schedule&) = is_any) {
   const std::vector<std::byte> input = random_input(nest), indices = forward_indices(nest);
   for (const ir::IsaInfo& isa : ir::isa_table) {
     static int number = 0;  // LLVM takes milliseconds: one schedule of every third nest and ISA
     bool first = ++number % 3 == 0;
     for (const ir::Schedule& schedule : ir::enumerate_schedules(nest, isa.isa)) {
+      if (!is_wanted(schedule)) continue;
       SCOPED_TRACE(nest.print() + std::string(isa.text) + " " + print(schedule));
       std::optional<Result> expected;
       for (const auto engine :
@@ -238,6 +242,48 @@ TEST(NestEngines, AdaptiveChannelsLast) {
 
 TEST(NestEngines, AdaptiveMixesWithWindows) {
   for (const PoolNest& nest : nests_of({adaptive(3, 6), window(5, 3, 2, 1), adaptive(10, 4)}, 5)) check(nest);
+}
+
+// A maximum, and an average whose divisors differ at every border; channels last.
+std::vector<PoolNest> extreme_and_average(const std::vector<NestDim>& dims, int64_t channels,
+                                          ir::DType dtype) {
+  PoolNest nest;
+  nest.channels = channels;
+  nest.dims = dims;
+  nest.input = packed(nest, &NestDim::input, true, dtype);
+  nest.output = packed(nest, &NestDim::output, true, dtype);
+  nest.count_include_pad = false;
+  PoolNest average = nest;
+  average.reduction = ir::Reduction::avg;
+  return {nest, average};
+}
+
+// Images of more than 3.5 MiB are walked in strips of a few outputs, all channels of each: strips that leave
+// outputs over, a tail of channels, windows that step.
+TEST(NestEngines, StripsOfLargeImages) {
+  const auto is_in_strips = [](const PoolNest& nest) {
+    const std::vector<ir::RollingStrip> strips = ir::rolling_strips(nest, 16);
+    return std::any_of(strips.begin(), strips.end(), [](const auto& strip) { return strip.count > 1; });
+  };
+  const auto rolls = [](const ir::Schedule& schedule) {
+    return schedule.family == ir::Family::channels_last && schedule.order == ir::Order::rolling &&
+           schedule.unroll == 2;
+  };
+  for (const NestDim& columns : {window(853, 3, 1, 1), window(1203, 5, 2, 3), window(860, 7, 1, 0)})
+    for (const PoolNest& nest : extreme_and_average({window(4, 3, 1, 1), columns}, 70, ir::DType::f64)) {
+      EXPECT_TRUE(is_in_strips(nest)) << nest.print();
+      check(nest, rolls);
+    }
+  EXPECT_FALSE(
+      is_in_strips(extreme_and_average({window(4, 3, 1, 1), window(85, 3, 1, 1)}, 70, ir::DType::f64)[0]));
+}
+
+// Rows that scratch memory does not hold at once are done in bands; a band's windows count from its own first
+// row, its divisors from the image's.
+TEST(NestEngines, BandsOfRows) {
+  for (const PoolNest& nest :
+       extreme_and_average({window(26, 9, 1, 4), window(200, 9, 1, 4)}, 16, ir::DType::f32))
+    check(nest);
 }
 
 TEST(NestEngines, IndicesOfEveryKind) {

@@ -134,6 +134,56 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
   EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
 }
 
+// Images that outgrow a core's own caches are read pixel by pixel, whole ones: windows that share little tap
+// by tap, others in strips, large ones by row_passes.
+TEST(Schedule, LargeImagesAreReadByWholePixels) {
+  const struct {
+    const char* spec;
+    Isa isa;
+    Family family;
+    Order order;
+  } table[] = {
+      {"max_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+      {"avg_pool2d(float32[1,192,35,35]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"avg_pool2d(float32[1,192,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+      {"avg_pool2d(bfloat16[1,192,80,80]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx512,
+       Family::channels_last, Order::rolling},
+      {"max_pool2d(float32[1,192,62,62]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+      {"max_pool2d(float32[1,64,108,108]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
+       Family::row_passes, Order::rows_first},
+      {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
+       Family::separable, Order::rolling},
+      {"avg_pool2d(float32[1,64,108,108]:nhwc, kernel_size=5, stride=1, padding=2)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, row.family) << row.spec;
+    EXPECT_EQ(schedule.order, row.order) << row.spec;
+  }
+}
+
+// Asked for one schedule, families that cannot be the first are passed over.
+TEST(Schedule, TheFirstIsTheSameByItself) {
+  for (const char* spec :
+       {"max_pool2d(float32[1,512,38,38]:nhwc, kernel_size=3, stride=1)",
+        "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1)",
+        "max_pool2d(float32[1,8,14,14], kernel_size=3)", "avg_pool2d(uint8[1,8,7,7], kernel_size=7)",
+        "max_pool2d(bfloat16[1,20,30,30], kernel_size=2, return_indices=True)",
+        "max_pool2d(float32[1,256,100,100]:nhwc, kernel_size=2, stride=1)"}) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(spec));
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+      EXPECT_EQ(enumerate_schedules(nest, isa, 1)[0], enumerate_schedules(nest, isa)[0]) << spec;
+  }
+}
+
 // The columns that windows of a row share are reduced once for several vectors of outputs.
 TEST(Schedule, VectorsOfARowRollSideBySide) {
   const struct {
@@ -274,7 +324,7 @@ TEST(Schedule, RowsAreCutAtTheLeastCost) {
   };
   for (const DefaultRow& row : table) {
     const std::vector<Schedule> all =
-        enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa, 1);
+        enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa);
     const auto found = std::find_if(all.begin(), all.end(), [](const Schedule& schedule) {
       return schedule.family == Family::channels_first;
     });

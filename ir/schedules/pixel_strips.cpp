@@ -1,0 +1,95 @@
+#include "ir/schedules/pixel_strips.h"
+
+#include <algorithm>
+
+#include "ir/schedules/channel_blocks.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/rolling_outputs.h"
+#include "ir/schedules/stretch.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Measured with 2 MiB of L2, images of 0.4 to 24 MB, 64 to 512 channels (docs/performance.md): from so many
+// bytes of input and output on.
+constexpr int64_t least_bytes_by_window = 7 * near_bytes / 4;
+constexpr int64_t least_bytes_by_row = 5 * near_bytes / 2;
+constexpr int64_t least_bytes_in_strips = 7 * near_bytes / 2;
+// Input columns of a strip beside those that it shares with the one before. More of these ask for longer
+// strips.
+constexpr int64_t strip_columns = 8, columns_per_shared = 2;
+// Taps of a sum that cost no more than memory does.
+constexpr int64_t few_summed = 9;
+
+bool reads_whole_pixels(const PoolNest& nest) {
+  return nest.direction == Direction::forward && adjacent_channels(nest) == nest.channels;
+}
+
+int64_t moved_bytes(const PoolNest& nest) {
+  int64_t outputs = nest.channels * bytes(nest.output.dtype);
+  for (const NestDim& dim : nest.dims) outputs *= dim.output;
+  return image_bytes(nest) + outputs;
+}
+
+RollingStrip strip_of(const NestDim& dim, int64_t first, int64_t outputs, int64_t count) {
+  RollingStrip strip{dim, first, count};
+  strip.dim.output = outputs;
+  strip.dim.pad_begin -= first * dim.stride;
+  return strip;
+}
+
+// Of so many outputs. Even, because outputs come in pairs, and so that few are left over.
+int64_t strip_outputs(const NestDim& dim, int64_t outputs) {
+  const int64_t columns = std::max(strip_columns, columns_per_shared * (dim.kernel - dim.stride));
+  const int64_t least = 2 * ceil_div(columns, 2 * dim.stride);
+  int64_t best = least;
+  for (int64_t strip = least; strip < 2 * least; strip += 2)
+    if (outputs % strip < outputs % best) best = strip;
+  return best;
+}
+
+}  // namespace
+
+bool prefers_whole_rows(const PoolNest& nest) {
+  return reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_by_row;
+}
+
+std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels) {
+  const NestDim& dim = nest.dims.back();
+  const Interior whole = interior(dim);
+  const int64_t outputs = strip_outputs(dim, whole.end - whole.begin);
+  const int64_t count = (whole.end - whole.begin) / outputs;
+  const bool is_large = reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_in_strips;
+  if (!is_large || nest.channels <= channels || count < 2) return {{dim, 0, 1}};
+  std::vector<RollingStrip> strips;
+  if (whole.begin > 0) strips.push_back(strip_of(dim, 0, whole.begin, 1));
+  strips.push_back(strip_of(dim, whole.begin, outputs, count));
+  const int64_t done = whole.begin + outputs * count;
+  if (done < dim.output) strips.push_back(strip_of(dim, done, dim.output - done, 1));
+  return strips;
+}
+
+bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
+  const size_t last = nest.dims.size() - 1;
+  if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
+      !RollingOutputs::can_serve(nest.dims[last]))
+    return false;
+  const size_t vectors = RollingOutputs::needs(nest.dims[last], reducer.is_idempotent()).vectors;
+  const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
+  const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
+  const size_t held = reducer.held_vectors() * vectors +
+                      (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
+  // Results need some constants too.
+  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
+         static_cast<size_t>(info(isa).vector_registers);
+}
+
+bool prefers_whole_pixels(const PoolNest& nest) {
+  const NestDim& row = nest.dims.back();
+  const bool is_cheap =
+      nest.is_extreme() ? row.kernel < 2 * row.stride || row.kernel == 2 : nest.full_taps() <= few_summed;
+  return reads_whole_pixels(nest) && is_cheap && bytes(nest.input.dtype) >= 4 &&
+         moved_bytes(nest) > least_bytes_by_window;
+}
+
+}  // namespace pooljit::ir
