@@ -24,7 +24,7 @@ const FamilyInfo* const families[] = {
 
 constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overlap"};
 constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
-constexpr std::array<std::string_view, 3> order_names = {"row_major", "rows_first", "rolling"};
+constexpr std::array<std::string_view, 4> order_names = {"row_major", "rows_first", "rolling", "strips"};
 constexpr std::array<std::string_view, 2> stores_names = {"cached", "streamed"};
 
 Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
@@ -178,7 +178,7 @@ std::vector<Schedule> schedule_space(Isa isa) {
   for (const FamilyInfo* family : families)
     for (int lanes = info(isa).vector_bytes; lanes >= 1; lanes /= 2)
       for (const int unroll : {1, 2, 3, 4, 8})
-        for (const Order order : {Order::rolling, Order::rows_first, Order::row_major})
+        for (const Order order : {Order::rolling, Order::rows_first, Order::row_major, Order::strips})
           for (const Taps taps : {Taps::unroll, Taps::loop})
             for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split})
               space.push_back({family->family, lanes, unroll, tail, taps, order, Stores::cached});
@@ -203,6 +203,8 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
                        fmt::format("{} cannot mask loads and stores of {}", info(isa).text,
                                    info(nest.input.dtype).spec_name),
                        "use tail=split or tail=overlap");
+  if (schedule.order == Order::strips && schedule.family != Family::channels_last)
+    return unsupported("schedule.order", "only channels_last walks in strips", "use another order");
   auto program = family.lower(nest, schedule, isa);
   if (!program || schedule.stores == Stores::cached) return program;
   Program streamed = stream_stores(std::move(*program));

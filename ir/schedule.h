@@ -25,7 +25,8 @@ enum class Taps : uint8_t { unroll, loop };          // full windows: straight-l
 enum class Order : uint8_t {
   row_major,
   rows_first,  // the outer dimensions of a window before the innermost
-  rolling      // neighbouring windows share what they have in common
+  rolling,     // neighbouring windows share what they have in common
+  strips       // rolling over a few outputs, for all channels of these before the next few
 };             // in which the taps of a window are reduced
 
 enum class Stores : uint8_t {

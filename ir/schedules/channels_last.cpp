@@ -3,9 +3,8 @@
 // output; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
 // order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
-// windows of neighbouring outputs share that; large images in strips (ir/schedules/pixel_strips.h).
+// windows of neighbouring outputs share that; order=strips does so in strips (ir/schedules/pixel_strips.h).
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
@@ -53,6 +52,15 @@ bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, 
   return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
 }
 
+bool is_rolling(const Schedule& schedule) {
+  return schedule.order == Order::rolling || schedule.order == Order::strips;
+}
+
+// Channels that one turn of the loop over them takes, `side_by_side` of them at once.
+int64_t block_of(const PoolNest& nest, int64_t side_by_side) {
+  return std::max(side_by_side, largest_block(nest));
+}
+
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
@@ -62,13 +70,16 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
   std::vector<Schedule> found;
-  std::array orders = {Order::rolling, Order::row_major};
-  if (prefers_whole_pixels(nest)) std::reverse(orders.begin(), orders.end());
+  std::vector orders = {Order::rolling, Order::row_major};
+  if (prefers_strips(nest)) orders.insert(orders.begin(), Order::strips);
+  if (prefers_whole_pixels(nest)) std::swap(orders.front(), orders.back());
   for (Order order : orders)
     for (int unroll : {8, 4, 2, 1}) {
-      if (unroll == 8 && (order == Order::rolling || !pays_wide(nest))) continue;
+      if (unroll == 8 && (order != Order::row_major || !pays_wide(nest))) continue;
       if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
-      if (order == Order::rolling && !can_roll(nest, **reducer, isa, unroll)) continue;
+      if (order != Order::row_major && !can_roll(nest, **reducer, isa, unroll)) continue;
+      if (order == Order::strips && rolling_strips(nest, block_of(nest, schedule.lanes * unroll)).empty())
+        continue;
       schedule.order = order;
       schedule.unroll = unroll;
       add_tails(found, schedule, nest, isa, nest.channels);
@@ -98,9 +109,11 @@ class ChannelsLast {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    if (schedule_.order == Order::rolling) {
+    if (rolls()) {
+      std::vector<RollingStrip> strips = {{nest_.dims[last], 0, 1}};
+      if (schedule_.order == Order::strips) strips = rolling_strips(nest_, block());
       low_.split_full(cursor, [&](const Cursor& at) {
-        for (const RollingStrip& strip : rolling_strips(nest_, block())) emit_strips(at, strip);
+        for (const RollingStrip& strip : strips) emit_strips(at, strip);
       });
       low_.close(loops);
       return b_.ret();
@@ -116,10 +129,8 @@ class ChannelsLast {
   }
 
  private:
-  // Channels that one turn of the loop over them takes.
-  int64_t block() const {
-    return std::max(int64_t{schedule_.lanes} * schedule_.unroll, largest_block(nest_));
-  }
+  bool rolls() const { return is_rolling(schedule_); }
+  int64_t block() const { return block_of(nest_, int64_t{schedule_.lanes} * schedule_.unroll); }
 
   void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
@@ -165,7 +176,7 @@ class ChannelsLast {
 
   // Slices of equal lanes, done side by side.
   void emit_slices(const Cursor& cursor, const NestDim& rolled, const std::vector<Slice>& side) {
-    if (schedule_.order != Order::rolling) {
+    if (!rolls()) {
       reducer_.plan(side.size(), nest_.full_taps());
       return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
     }
@@ -248,9 +259,7 @@ class ChannelsLast {
   int64_t bytes_ahead() const {
     const NestDim& dim = nest_.dims.back();
     const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
-    if (schedule_.order == Order::rolling || !in_pieces || dim.most_taps() < taps_ahead ||
-        image_bytes(nest_) <= near_bytes)
-      return 0;
+    if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= near_bytes) return 0;
     return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
   }
 
@@ -270,12 +279,18 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
-  if (schedule.order == Order::rolling && !can_roll(nest, **reducer, isa, schedule.unroll))
+  if (is_rolling(schedule) && !can_roll(nest, **reducer, isa, schedule.unroll))
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use order=row_major or a smaller unroll");
+  const int64_t block = block_of(nest, int64_t{schedule.lanes} * schedule.unroll);
+  if (schedule.order == Order::strips && rolling_strips(nest, block).empty())
+    return unsupported("schedule.order",
+                       "strips are for rows of many outputs and for pixels of more channels, next to each "
+                       "other, than are done side by side",
+                       "use order=rolling");
   if (schedule.tail == Tail::overlap && (nest.channels < schedule.lanes || largest_block(nest) > 1))
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many channels as lanes, and no blocks of them",

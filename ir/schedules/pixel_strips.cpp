@@ -54,13 +54,16 @@ bool prefers_whole_rows(const PoolNest& nest) {
   return reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_by_row;
 }
 
+bool prefers_strips(const PoolNest& nest) {
+  return reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_in_strips;
+}
+
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels) {
   const NestDim& dim = nest.dims.back();
   const Interior whole = interior(dim);
   const int64_t outputs = strip_outputs(dim, whole.end - whole.begin);
   const int64_t count = (whole.end - whole.begin) / outputs;
-  const bool is_large = reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_in_strips;
-  if (!is_large || nest.channels <= channels || count < 2) return {{dim, 0, 1}};
+  if (!reads_whole_pixels(nest) || nest.channels <= channels || count < 2) return {};
   std::vector<RollingStrip> strips;
   if (whole.begin > 0) strips.push_back(strip_of(dim, 0, whole.begin, 1));
   strips.push_back(strip_of(dim, whole.begin, outputs, count));

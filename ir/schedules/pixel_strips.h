@@ -20,8 +20,8 @@ struct RollingStrip {
   int64_t count = 1;
 };
 
-// The strips of the innermost dimension, for vectors that take `channels` of each pixel; one, if that serves
-// as well. Where strips repeat, their windows are whole.
+// The strips of the innermost dimension, for vectors that take `channels` of each pixel; none if there are
+// not several of both. Where strips repeat, their windows are whole.
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels);
 
 // True if neighbouring windows can share their columns in registers, `unroll` vectors side by side.
@@ -32,7 +32,8 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
 bool prefers_whole_pixels(const PoolNest& nest);
 
 // True if images outgrow a core's own caches, so that whoever takes a piece of every pixel before the next
-// piece of any falls behind.
+// piece of any falls behind; so far that what rolls had better do so in strips.
 bool prefers_whole_rows(const PoolNest& nest);
+bool prefers_strips(const PoolNest& nest);
 
 }  // namespace pooljit::ir

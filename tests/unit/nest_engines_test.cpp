@@ -9,7 +9,6 @@
 
 #include "ir/agreement.h"
 #include "ir/reference.h"
-#include "ir/schedules/pixel_strips.h"
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
 #include "runtime/memory_view.h"
@@ -258,24 +257,28 @@ std::vector<PoolNest> extreme_and_average(const std::vector<NestDim>& dims, int6
   return {nest, average};
 }
 
-// Images of more than 3.5 MiB are walked in strips of a few outputs, all channels of each: strips that leave
-// outputs over, a tail of channels, windows that step.
-TEST(NestEngines, StripsOfLargeImages) {
-  const auto is_in_strips = [](const PoolNest& nest) {
-    const std::vector<ir::RollingStrip> strips = ir::rolling_strips(nest, 16);
-    return std::any_of(strips.begin(), strips.end(), [](const auto& strip) { return strip.count > 1; });
-  };
-  const auto rolls = [](const ir::Schedule& schedule) {
-    return schedule.family == ir::Family::channels_last && schedule.order == ir::Order::rolling &&
-           schedule.unroll == 2;
-  };
+// Strips that leave outputs over, a tail of channels, windows that step; large images offer them, smaller
+// ones can have them.
+TEST(NestEngines, Strips) {
+  const auto in_strips = [](const ir::Schedule& schedule) { return schedule.order == ir::Order::strips; };
   for (const NestDim& columns : {window(853, 3, 1, 1), window(1203, 5, 2, 3), window(860, 7, 1, 0)})
     for (const PoolNest& nest : extreme_and_average({window(4, 3, 1, 1), columns}, 70, ir::DType::f64)) {
-      EXPECT_TRUE(is_in_strips(nest)) << nest.print();
-      check(nest, rolls);
+      const auto offered = ir::enumerate_schedules(nest, ir::Isa::avx512);
+      EXPECT_TRUE(std::any_of(offered.begin(), offered.end(), in_strips)) << nest.print();
+      check(nest, in_strips);
     }
-  EXPECT_FALSE(
-      is_in_strips(extreme_and_average({window(4, 3, 1, 1), window(85, 3, 1, 1)}, 70, ir::DType::f64)[0]));
+  const PoolNest small =
+      extreme_and_average({window(4, 3, 1, 1), window(35, 3, 1, 1)}, 70, ir::DType::f32)[0];
+  const auto offered = ir::enumerate_schedules(small, ir::Isa::avx2);
+  EXPECT_TRUE(std::none_of(offered.begin(), offered.end(), in_strips));
+  ir::Schedule strips{.family = ir::Family::channels_last, .lanes = 8, .order = ir::Order::strips};
+  EXPECT_TRUE(ir::lower(small, strips, ir::Isa::avx2));
+  strips.family = ir::Family::channels_first;
+  EXPECT_EQ(ir::lower(small, strips, ir::Isa::avx2).error().id, "schedule.order");
+  const PoolNest short_rows =
+      extreme_and_average({window(4, 3, 1, 1), window(15, 3, 1, 1)}, 70, ir::DType::f32)[0];
+  strips.family = ir::Family::channels_last;
+  EXPECT_EQ(ir::lower(short_rows, strips, ir::Isa::avx2).error().id, "schedule.order");
 }
 
 // Rows that scratch memory does not hold at once are done in bands; a band's windows count from its own first

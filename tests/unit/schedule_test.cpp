@@ -152,15 +152,15 @@ TEST(Schedule, LargeImagesAreReadByWholePixels) {
       {"avg_pool2d(float32[1,192,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
        Family::channels_last, Order::rolling},
       {"avg_pool2d(bfloat16[1,192,80,80]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx512,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, Order::strips},
       {"max_pool2d(float32[1,192,62,62]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, Order::strips},
       {"max_pool2d(float32[1,64,108,108]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
        Family::row_passes, Order::rows_first},
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
        Family::separable, Order::rolling},
       {"avg_pool2d(float32[1,64,108,108]:nhwc, kernel_size=5, stride=1, padding=2)", Isa::avx2,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, Order::strips},
   };
   for (const auto& row : table) {
     const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
