@@ -183,6 +183,17 @@ ir::Result<std::shared_ptr<Code>> make_smaller(const frontend::PoolSpec& small, 
   return made ? made : make_code(small, choices);
 }
 
+// Where a smaller tensor is done by other loops (bands of rows, say), the whole one is probed, if that costs
+// no more than so many times the limit.
+constexpr double whole_factor = 100;
+
+// What says of two pieces of code that their loops are the same: there are as many, and as many can be split.
+bool have_same_loops(const Code& a, const Code& b, const std::optional<jit::CodeFacts>& facts_a,
+                     const std::optional<jit::CodeFacts>& facts_b) {
+  return a.info.tasks.size() == b.info.tasks.size() &&
+         (!facts_a || !facts_b || facts_a->branches == facts_b->branches);
+}
+
 // The same layer, smaller.
 ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec, const Choices& choices,
                                const ProofLimits& limits, Proof& proof) {
@@ -194,13 +205,21 @@ ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec
   const auto made = make_smaller(*small, whole, choices);
   if (!made) return tl::unexpected(made.error());
   const Code& code = same_version(**made, whole);
+  const auto facts = proof.code;
+  inspect(code, compares_keys(code, choices.isa), proof);
+  if (!have_same_loops(whole, code, facts, proof.code)) {
+    if (probing_work(whole.info.nest, proof.probes.batch) > whole_factor * limits.work)
+      return ir::unsupported("prove.size",
+                             "the tensor is too large to be probed, and a smaller one is done by other loops",
+                             "pooljit verify --limit raises what probing may cost");
+    return probe_all(whole, choices_of(whole, choices), limits, proof);
+  }
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
                                    frontend::print(*small), code.info.schedule));
   if (whole.info.output_alignment > 1 && code.info.output_alignment == 1)
     proof.left.emplace_back(
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch(*small, code.info.nest);
-  inspect(code, compares_keys(code, choices.isa), proof);
   return probe_all(code, choices_of(code, choices), limits, proof);
 }
 

@@ -156,6 +156,19 @@ TEST(Verify, ALargeTensorIsProbedSmaller) {
   EXPECT_EQ(none.error().id, "prove.size");
 }
 
+// Rows in bands: a smaller tensor has one band, and says nothing of the others.
+TEST(Verify, OneOfOtherLoopsIsProbedWhole) {
+  Choices choices{Engine::xbyak, ir::Isa::avx2, {}};
+  if (!is_built(choices.engine) || !can_run(choices.isa)) GTEST_SKIP() << "this machine runs no AVX2";
+  choices.schedule = *ir::parse_schedule("separable(lanes=8, unroll=2, tail=mask, taps=loop, order=rolling)");
+  const auto proof = verify(
+      "avg_pool2d(float32[1,16,70,90]:nhwc, kernel_size=9, stride=1, padding=4, count_include_pad=False)",
+      choices);
+  ASSERT_TRUE(proof) << ir::to_string(proof.error());
+  EXPECT_TRUE(proof->ok()) << print(*proof);
+  for (const std::string& left : proof->left) EXPECT_EQ(left.find("too large"), std::string::npos) << left;
+}
+
 TEST(Verify, ElementsInOnePlaceAreNotToldApart) {
   for (const char* strides : {"[10,0]", "[0,1]", "[5,1]"}) {
     const auto proof =
