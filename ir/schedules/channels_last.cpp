@@ -56,9 +56,15 @@ bool is_rolling(const Schedule& schedule) {
   return schedule.order == Order::rolling || schedule.order == Order::strips;
 }
 
-// Channels that one turn of the loop over them takes, `side_by_side` of them at once.
-int64_t block_of(const PoolNest& nest, int64_t side_by_side) {
-  return std::max(side_by_side, largest_block(nest));
+// Channels that one turn of the loop over them takes.
+int64_t block_of(const PoolNest& nest, const Schedule& schedule) {
+  return std::max(int64_t{schedule.lanes} * schedule.unroll, largest_block(nest));
+}
+
+// What a row is walked in: one piece, or strips; none if it has no strips.
+std::vector<RollingStrip> strips_of(const PoolNest& nest, const Schedule& schedule) {
+  if (schedule.order != Order::strips) return {{nest.dims.back(), 0, 1}};
+  return rolling_strips(nest, block_of(nest, schedule));
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
@@ -78,10 +84,9 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
       if (unroll == 8 && (order != Order::row_major || !pays_wide(nest))) continue;
       if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
       if (order != Order::row_major && !can_roll(nest, **reducer, isa, unroll)) continue;
-      if (order == Order::strips && rolling_strips(nest, block_of(nest, schedule.lanes * unroll)).empty())
-        continue;
       schedule.order = order;
       schedule.unroll = unroll;
+      if (strips_of(nest, schedule).empty()) continue;
       add_tails(found, schedule, nest, isa, nest.channels);
       // The last vector of an overlapping tail begins anywhere.
       if (largest_block(nest) > 1)
@@ -93,9 +98,11 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
 
 class ChannelsLast {
  public:
-  ChannelsLast(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
+  ChannelsLast(const PoolNest& nest, const Schedule& schedule, const std::vector<RollingStrip>& strips,
+               Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
+        strips_(strips),
         ahead_(bytes_ahead()),
         b_(builder),
         reducer_(reducer),
@@ -110,10 +117,8 @@ class ChannelsLast {
       loops += low_.open_outputs(cursor);
     }
     if (rolls()) {
-      std::vector<RollingStrip> strips = {{nest_.dims[last], 0, 1}};
-      if (schedule_.order == Order::strips) strips = rolling_strips(nest_, block());
       low_.split_full(cursor, [&](const Cursor& at) {
-        for (const RollingStrip& strip : strips) emit_strips(at, strip);
+        for (const RollingStrip& strip : strips_) emit_strips(at, strip);
       });
       low_.close(loops);
       return b_.ret();
@@ -130,7 +135,6 @@ class ChannelsLast {
 
  private:
   bool rolls() const { return is_rolling(schedule_); }
-  int64_t block() const { return block_of(nest_, int64_t{schedule_.lanes} * schedule_.unroll); }
 
   void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
@@ -146,7 +150,7 @@ class ChannelsLast {
 
   // rolled: the innermost dimension, as far as the cursor stands at its beginning.
   void emit_channels(const Cursor& cursor, const NestDim& rolled) {
-    const int64_t block = this->block();
+    const int64_t block = block_of(nest_, schedule_);
     const int64_t blocks = nest_.channels / block;
     if (blocks > 0) {
       Cursor at = cursor;
@@ -265,6 +269,7 @@ class ChannelsLast {
 
   const PoolNest& nest_;
   const Schedule& schedule_;
+  const std::vector<RollingStrip>& strips_;  // of a row; rolling
   const int64_t ahead_;
   Builder& b_;
   Reducer& reducer_;
@@ -285,8 +290,8 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use order=row_major or a smaller unroll");
-  const int64_t block = block_of(nest, int64_t{schedule.lanes} * schedule.unroll);
-  if (schedule.order == Order::strips && rolling_strips(nest, block).empty())
+  const std::vector<RollingStrip> strips = strips_of(nest, schedule);
+  if (strips.empty())
     return unsupported("schedule.order",
                        "strips are for rows of many outputs and for pixels of more channels, next to each "
                        "other, than are done side by side",
@@ -298,7 +303,7 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
   if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.unroll)))
     return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
                        "use unroll=1, 2 or 4");
-  ChannelsLast(nest, schedule, builder, **reducer).emit();
+  ChannelsLast(nest, schedule, strips, builder, **reducer).emit();
   return builder.finish();
 }
 

@@ -205,9 +205,9 @@ ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec
   const auto made = make_smaller(*small, whole, choices);
   if (!made) return tl::unexpected(made.error());
   const Code& code = same_version(**made, whole);
-  const auto facts = proof.code;
-  inspect(code, compares_keys(code, choices.isa), proof);
-  if (!have_same_loops(whole, code, facts, proof.code)) {
+  Proof of_small;
+  inspect(code, compares_keys(code, choices.isa), of_small);
+  if (!have_same_loops(whole, code, proof.code, of_small.code)) {
     if (probing_work(whole.info.nest, proof.probes.batch) > whole_factor * limits.work)
       return ir::unsupported("prove.size",
                              "the tensor is too large to be probed, and a smaller one is done by other loops",
@@ -220,6 +220,7 @@ ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec
     proof.left.emplace_back(
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch(*small, code.info.nest);
+  proof.failure = of_small.failure;
   return probe_all(code, choices_of(code, choices), limits, proof);
 }
 
@@ -230,14 +231,12 @@ ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec
   proof.probes.batch = batch;
   const bool by_keys = compares_keys(code, choices.isa);
   inspect(code, by_keys, proof);
-  const auto facts = proof.code;
   if (proof.ok()) {
     const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
     const auto done = is_large ? probe_smaller(code, spec, choices, limits, proof)
                                : probe_all(code, choices_of(code, choices), limits, proof);
     if (!done) return tl::unexpected(done.error());
   }
-  proof.code = facts;
   if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
   return proof;
 }

@@ -37,7 +37,8 @@ struct Proof {
 };
 
 // Proves code that was made for the spec by these choices. Where its tensors are too large to be probed, its
-// bytes are read, and code made the same way for a smaller tensor is probed; `left` says for which.
+// bytes are read, and code made the same way for a smaller tensor is probed, if it has the same loops; `left`
+// says for which.
 // Errors: "prove.size", "system.memory", "system.process".
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                              const ProofLimits& limits = {});
