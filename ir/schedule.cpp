@@ -157,7 +157,11 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   std::vector<std::vector<Schedule>> by_family;
   // More lanes first: a family that fills its vectors beats one that cannot.
   const auto filled = [&](const auto& schedules) {
-    return schedules.empty() ? 0 : filled_lanes(nest, schedules[0]);
+    if (schedules.empty()) return 0;
+    // It takes shorter vectors where rows of bytes are short, but others take such windows tap by tap.
+    if (schedules[0].family == Family::row_passes && bytes(nest.input.dtype) == 1)
+      return info(isa).vector_bytes / widest[static_cast<size_t>(LaneUse::moved)];
+    return filled_lanes(nest, schedules[0]);
   };
   int fullest = 0;
   for (const FamilyInfo* family : families) {
@@ -177,7 +181,7 @@ std::vector<Schedule> schedule_space(Isa isa) {
   std::vector<Schedule> space;
   for (const FamilyInfo* family : families)
     for (int lanes = info(isa).vector_bytes; lanes >= 1; lanes /= 2)
-      for (const int unroll : {1, 2, 3, 4, 8})
+      for (const int unroll : {1, 2, 3, 4, 8, 16})
         for (const Order order : {Order::rolling, Order::rows_first, Order::row_major, Order::strips})
           for (const Taps taps : {Taps::unroll, Taps::loop})
             for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split})

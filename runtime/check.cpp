@@ -143,15 +143,15 @@ class Checker {
   }
 
   // Of each family that offers none for the nest but can do it, one that the seed picks; likewise one that
-  // walks in strips.
+  // rolls, and one that walks in strips.
   void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
     std::vector<ir::Schedule> space = ir::schedule_space(isa);
     std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()),
                 space.end());
     for (const ir::Schedule& one : space) {
-      const auto in_strips = [](const ir::Schedule& any) { return any.order == ir::Order::strips; };
+      const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
       const auto is_same = [&](const ir::Schedule& other) {
-        return other.family == one.family && in_strips(other) == in_strips(one);
+        return other.family == one.family && walk(other) == walk(one);
       };
       if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
           ir::lower(nest_, one, isa))

@@ -4,10 +4,13 @@
 // vector for each row, whatever the kernel, and columns move by addresses, where channels_first moves them by
 // shuffles.
 //
+// order=rolling: windows come from one vector of columns after the other (TrailingWindows), in registers.
+// order=rows_first: by passes.
 // unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
 // too long for scratch memory are done in strips.
 #include <algorithm>
-#include <array>
+#include <numeric>
+#include <utility>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
@@ -30,6 +33,8 @@ constexpr int64_t least_kernel = 5;   // of those that it pays for
 constexpr int64_t most_reach = 2048;  // elements of a row of pixels that a window may reach over
 // Vectors that are needed at once beside one for each row.
 constexpr int spare_registers = 7;
+// The same beside what is held, before and after a vector.
+constexpr int rolling_registers = 4;
 
 // Rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
@@ -45,6 +50,12 @@ bool can_serve(const PoolNest& rows, const Reducer& reducer) {
 
 bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   return schedule.unroll + spare_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
+}
+
+bool can_roll_on(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
+  const auto held = static_cast<int>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
+  return reducer.is_idempotent() &&
+         2 * held + rolling_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
 }
 
 bool can_group(const PoolNest& rows, int group) {
@@ -70,6 +81,28 @@ bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, 
   return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
 }
 
+// Where windows had better come from one vector of columns after the other than from passes, or from what
+// channels_first shares: found by measuring planes of 19 to 1920 columns and windows of 5 to 31. On AVX2
+// shuffles of floats across halves of vectors cost what passes do.
+bool rolling_pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
+  const NestDim& row = rows.dims.back();
+  if (!can_roll_on(rows, schedule, isa, reducer)) return false;
+  if (info(isa).vector_registers < 32) return row.kernel >= 13 && bytes(rows.input.dtype) <= 2;
+  return row.kernel > 16 || (row.kernel >= 13 && row.output >= 192) ||
+         (row.kernel >= 9 && row.output >= 14 * schedule.lanes);
+}
+
+// Best first: groups that are few would leave many rows to be done one by one.
+std::vector<int> rolling_groups(const PoolNest& rows) {
+  if (rows.dims.size() == 1) return {1};
+  const Interior whole = interior(rows.dims[rows.dims.size() - 2]);
+  const int64_t whole_rows = whole.end - whole.begin;
+  if (whole_rows >= 13 * 16) return {16, 8, 4, 2, 1};
+  if (whole_rows >= 10 * 8) return {8, 16, 4, 2, 1};
+  if (whole_rows >= 8 * 4) return {4, 8, 2, 16, 1};
+  return {2, 4, 8, 1};
+}
+
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
   std::vector<Schedule> found;
   if (!have_passes(nest.dims.back()) || nest.dims.back().kernel < least_kernel) return found;
@@ -84,14 +117,25 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   schedule.tail = can_mask(nest, isa)            ? Tail::mask
                   : row.output >= schedule.lanes ? Tail::overlap
                                                  : Tail::split;
+  const auto add = [&](Order order, const std::vector<int>& groups) {
+    schedule.order = order;
+    for (const int group : groups) {
+      schedule.unroll = group;
+      if (!can_group(rows, group) || !holds_group(rows, schedule, isa, **reducer)) continue;
+      const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
+      const bool suits = !strips.empty() && are_short(strips) && hold_vectors(strips, schedule) &&
+                         (order != Order::rolling || follow_each_other(strips, schedule));
+      if (suits) found.push_back(schedule);
+    }
+  };
+  if (rolling_pays(rows, schedule, isa, **reducer)) {
+    const Tail tail = std::exchange(schedule.tail, can_mask(nest, isa) ? Tail::mask : Tail::split);
+    add(Order::rolling, rolling_groups(rows));
+    schedule.tail = tail;
+  }
   if (!pays(nest, rows, schedule, isa, **reducer)) return found;
   const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
-  for (const int group : high ? std::array{8, 4, 2, 1} : std::array{4, 2, 8, 1}) {
-    schedule.unroll = group;
-    if (!can_group(rows, group) || !holds_group(rows, schedule, isa, **reducer)) continue;
-    const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
-    if (!strips.empty() && are_short(strips) && hold_vectors(strips, schedule)) found.push_back(schedule);
-  }
+  add(Order::rows_first, high ? std::vector{8, 4, 2, 1} : std::vector{4, 2, 8, 1});
   return found;
 }
 
@@ -113,13 +157,18 @@ class RowPasses {
     nothing_ = held(low_.no_taps(1, schedule_.lanes)[0]);
     int64_t pitch = 0;
     for (const RowStrip& strip : strips_) pitch = std::max(pitch, strip.pitch);
-    const auto add = [&](std::vector<Address>& lines, size_t count) {
-      while (lines.size() < count) lines.push_back(b_.add_scratch(pitch * element_bytes()));
-    };
-    add(columns_, static_cast<size_t>(schedule_.unroll));
-    add(lines_, strips_[0].passes.lines() - 1);
+    line_bytes_ = ceil_div(pitch * element_bytes(), scratch_alignment) * scratch_alignment;
+    columns_ = b_.add_scratch(schedule_.unroll * line_bytes_);
+    if (!strips_[0].trailing) {
+      for (size_t line = 1; line < strips_[0].passes.lines(); ++line)
+        lines_.push_back(b_.add_scratch(line_bytes_));
+    } else if (strips_.size() > 1) {
+      held_bytes_ = static_cast<int64_t>(strips_[0].trailing->held()) * schedule_.lanes * element_bytes();
+      held_ = b_.add_scratch(schedule_.unroll * held_bytes_);
+    }
+    const auto group_rows = static_cast<size_t>(schedule_.unroll);
     low_.for_each_row(outer_, [&](const Cursor& cursor, bool group) {
-      for (const RowStrip& strip : strips_) emit_strip(strip, cursor, group ? columns_.size() : 1);
+      for (const RowStrip& strip : strips_) emit_strip(strip, cursor, group ? group_rows : 1);
     });
     b_.ret();
   }
@@ -149,13 +198,32 @@ class RowPasses {
     if (iv != no_value) at.input = plus(at.input, iv, input_bytes(width));
     move_outputs(at, strip.output, iv, width);
     reduce_rows(strip, at, rows);
-    for (size_t row = 0; row < rows; ++row) {
+    for_each_line(rows, [&](const Line& line) {
       reducer_.plan(1, nest_.dims.back().most_taps());
-      pass_over(strip, columns_[row]);
-      store(strip, rows == 1 ? at : low_.further(at, outer_ - 1, static_cast<int64_t>(row)), columns_[row]);
-    }
+      if (!strip.trailing) pass_over(strip, line.columns);
+      const bool is_one = line.row == no_value;
+      store(strip, is_one ? at : low_.further_outputs(at, outer_ - 1, Place{}.further(line.row, 1)), line);
+    });
     if (iv != no_value) b_.end_loop();
   }
+
+  // What a row of the group has in scratch memory.
+  struct Line {
+    Value row = no_value;  // a loop's counter; no_value: the only one
+    Address columns, held;
+  };
+  template <typename Body>
+  void for_each_line(size_t rows, const Body& body) {
+    Line line{no_value, columns_, held_};
+    if (rows > 1) {
+      line.row = b_.begin_loop(b_.iconst(static_cast<int64_t>(rows))).iv;
+      line.columns = plus(line.columns, line.row, line_bytes_);
+      if (held_bytes_ > 0) line.held = plus(line.held, line.row, held_bytes_);
+    }
+    body(line);
+    if (rows > 1) b_.end_loop();
+  }
+  Address columns(size_t row) const { return plus(columns_, static_cast<int64_t>(row) * line_bytes_); }
 
   void move_outputs(Cursor& cursor, int64_t outputs, Value iv, int64_t step) {
     low_.for_each_output(cursor, [&](Address& address, const View& view) {
@@ -167,30 +235,31 @@ class RowPasses {
   // The columns of so many rows, and nothing before and behind them.
   void reduce_rows(const RowStrip& strip, const Cursor& cursor, size_t rows) {
     const Stretch& all = strip.columns;
-    const int64_t lanes = schedule_.lanes, behind = all.before + all.inside;
-    for (size_t row = 0; row < rows; ++row) fill(columns_[row], 0, ceil_div(all.before, lanes));
+    const int64_t lanes = schedule_.lanes, behind = strip.before + all.inside;
+    fill(rows, 0, ceil_div(strip.before, lanes));
     const Builder::Loop loop = b_.begin_loop(b_.iconst(all.inside / lanes));
     Cursor at = cursor;
     at.input = plus(at.input, loop.iv, input_bytes(lanes));
     const Values vectors = columns_of(at, rows);
     for (size_t row = 0; row < rows; ++row)
-      b_.store(position(columns_[row], all.before, loop.iv), vectors[row]);
+      b_.store(position(columns(row), strip.before, loop.iv), vectors[row]);
     b_.end_loop();
     if (all.inside % lanes != 0) {
       at = cursor;
       at.input = plus(at.input, input_bytes(all.inside - lanes));
       const Values last = columns_of(at, rows);
-      for (size_t row = 0; row < rows; ++row) b_.store(position(columns_[row], behind - lanes), last[row]);
+      for (size_t row = 0; row < rows; ++row) b_.store(position(columns(row), behind - lanes), last[row]);
     }
-    for (size_t row = 0; row < rows; ++row)
-      fill(columns_[row], behind, ceil_div(strip.passes.positions() - behind, lanes));
+    fill(rows, behind, ceil_div(strip.positions - behind, lanes));
   }
 
-  void fill(const Address& line, int64_t first, int64_t vectors) {
+  void fill(size_t rows, int64_t first, int64_t vectors) {
     if (vectors <= 0) return;
-    const Builder::Loop loop = b_.begin_loop(b_.iconst(vectors));
-    b_.store(position(line, first, loop.iv), nothing_);
-    b_.end_loop();
+    for_each_line(rows, [&](const Line& line) {
+      const Builder::Loop loop = b_.begin_loop(b_.iconst(vectors));
+      b_.store(position(line.columns, first, loop.iv), nothing_);
+      b_.end_loop();
+    });
   }
 
   // One vector of columns for each row.
@@ -229,28 +298,80 @@ class RowPasses {
     }
   }
 
-  void store(const RowStrip& strip, const Cursor& cursor, const Address& columns) {
+  void store(const RowStrip& strip, const Cursor& cursor, const Line& line) {
+    Values held = held_before(strip, line);
+    Value windows = no_value;  // of the last vector, which ends at output
+    int64_t end = 0;
     for (const TileLoop& tiles : strip.tiles) {
-      const Value iv = tiles.count > 1 ? b_.begin_loop(b_.iconst(tiles.count)).iv : no_value;
+      Value iv = no_value;
+      if (tiles.count > 1) {
+        Builder::Loop loop = b_.begin_loop(b_.iconst(tiles.count), held);
+        iv = loop.iv;
+        held = std::move(loop.carried);
+      }
       for (const Tile& tile : tiles.tiles) {
         Cursor at = cursor;
         move_outputs(at, tile.begin, iv, tiles.outputs);
-        low_.store(at, window(strip, columns, tile, tiles.outputs, iv), column_lanes(strip.nest, tile));
+        const auto load = [&](const Address& from, int64_t first, int lanes) {
+          Address address = position(from, first);
+          if (iv != no_value) address = plus(address, iv, tiles.outputs * element_bytes());
+          return b_.load(Type::vec(b_.type(nothing_).dtype, lanes), address);
+        };
+        if (strip.trailing && tile.begin >= end) {
+          windows = next_windows(strip, load(line.columns, ahead(strip) + tile.begin, schedule_.lanes), held);
+          end = tile.begin + schedule_.lanes;
+        }
+        const Value all = strip.trailing ? part(windows, tile.begin - end + schedule_.lanes, tile.lanes)
+                                         : joined_parts(strip, line.columns, tile, load);
+        low_.store(at, as_keys_ ? reducer_.from_key(all) : State{all}, column_lanes(strip.nest, tile));
       }
-      if (iv != no_value) b_.end_loop();
+      if (iv != no_value) held = b_.end_loop(held);
+      end += (tiles.count - 1) * tiles.outputs;
     }
+    if (&strip != &strips_.back() && strip.trailing)
+      for (size_t i = 0; i < held.size(); ++i) b_.store(held_at(line, i), held[i]);
   }
 
-  State window(const RowStrip& strip, const Address& columns, const Tile& tile, int64_t step, Value iv) {
-    const Type type = Type::vec(b_.type(nothing_).dtype, tile.lanes);
+  template <typename Load>
+  Value joined_parts(const RowStrip& strip, const Address& columns, const Tile& tile, const Load& load) {
     Value all = no_value;
     for (const ColumnPasses::Part& part : strip.passes.parts()) {
-      Address address = position(line(columns, part.line), tile.begin + part.offset);
-      if (iv != no_value) address = plus(address, iv, step * element_bytes());
-      const Value x = b_.load(type, address);
+      const Value x = load(line(columns, part.line), tile.begin + part.offset, tile.lanes);
       all = all == no_value ? x : join(all, x);
     }
-    return as_keys_ ? reducer_.from_key(all) : State{all};
+    return all;
+  }
+
+  // So many lanes of a vector.
+  Value part(Value vector, int64_t first, int count) {
+    if (count == b_.type(vector).lanes) return vector;
+    std::vector<int64_t> lanes(static_cast<size_t>(count));
+    std::iota(lanes.begin(), lanes.end(), first);
+    return b_.shuffle(vector, no_value, std::move(lanes));
+  }
+
+  int64_t ahead(const RowStrip& strip) const {
+    return strip.goes_on ? 0 : strip.trailing->vectors_ahead() * schedule_.lanes;
+  }
+
+  Value next_windows(const RowStrip& strip, Value columns, Values& held) {
+    return strip.trailing->next(b_, held, columns,
+                                [&](Value earlier, Value later) { return join(earlier, later); });
+  }
+
+  // What is held where the first windows end.
+  Values held_before(const RowStrip& strip, const Line& line) {
+    if (!strip.trailing) return {};
+    Values held(strip.trailing->held(), nothing_);
+    for (size_t i = 0; strip.goes_on && i < held.size(); ++i)
+      held[i] = b_.load(b_.type(nothing_), held_at(line, i));
+    for (int64_t first = 0; first < ahead(strip); first += schedule_.lanes)
+      next_windows(strip, b_.load(b_.type(nothing_), position(line.columns, first)), held);
+    return held;
+  }
+
+  Address held_at(const Line& line, size_t number) const {
+    return position(line.held, static_cast<int64_t>(number) * schedule_.lanes);
   }
 
   const PoolNest& nest_;
@@ -261,8 +382,12 @@ class RowPasses {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
-  Value nothing_ = no_value;              // a vector of no taps, as it is held
-  std::vector<Address> columns_, lines_;  // in scratch memory: for each row; what else passes need
+  Value nothing_ = no_value;  // a vector of no taps, as it is held
+  // In scratch memory: a line for each row; what else passes need; for each row what strips hold for the next
+  // one.
+  Address columns_, held_;
+  std::vector<Address> lines_;
+  int64_t line_bytes_ = 0, held_bytes_ = 0;
 };
 
 Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule, Isa isa) {
@@ -276,9 +401,15 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
         "and of several columns, no indices and no zeros=first",
         "use channels_first or channels_last");
-  if (schedule.order != Order::rows_first || schedule.taps != Taps::unroll)
+  const bool rolls = schedule.order == Order::rolling;
+  if ((schedule.order != Order::rows_first && !rolls) || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
-                       "use order=rows_first, taps=unroll");
+                       "use order=rows_first or order=rolling, taps=unroll");
+  if (rolls && !can_roll_on(rows, schedule, isa, **reducer))
+    return unsupported("schedule.order",
+                       "windows share their columns where taps may be taken twice, and what they share fits "
+                       "into the registers",
+                       "use order=rows_first");
   if (!can_group(rows, schedule.unroll))
     return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
                        "use a smaller unroll");
@@ -296,6 +427,9 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes",
                        "use tail=mask or tail=split");
+  if (rolls && !follow_each_other(strips, schedule))
+    return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
+                       "use tail=mask or order=rows_first");
   if (!are_short(strips))
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_first");

@@ -8,6 +8,8 @@ namespace pooljit::ir {
 namespace {
 
 constexpr size_t most_tiles = 40;  // in the code of a row
+// In scratch memory, so that it stays in L1 while the rows of the image pass through.
+constexpr int64_t rolling_bytes = int64_t{12} << 10;
 
 // Averages have divisors of their own at the border; where all windows have taps, others do not care.
 Interior alike(const PoolNest& nest) {
@@ -42,6 +44,29 @@ RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reduc
   return strip;
 }
 
+// The first begins with what lies ahead of all windows; in the middle they are alike; the last one takes what
+// is left, where that is not enough for a vector of columns also what the one before would.
+std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& schedule,
+                                         const Reducer& reducer, int64_t width) {
+  const NestDim& row = rows.dims.back();
+  const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
+  if (width < shared) return {};
+  std::vector<RowStrip> strips;
+  const auto add = [&](int64_t begin, int64_t outputs) -> RowStrip& {
+    strips.push_back(cut_strip(rows, schedule, reducer, begin, outputs));
+    if (begin > 0) strips.back().go_on(shared);
+    return strips.back();
+  };
+  // Whole vectors: the next strip reads on in the same rows.
+  RowStrip& first = add(0, width);
+  first.columns.inside = std::min(ceil_div(first.columns.inside, lanes) * lanes, row.visible_input());
+  const int64_t alike = (interior(row).end - width - lanes) / width;
+  if (alike > 0) add(width, width).count = alike;
+  const int64_t rest = width * (1 + std::max<int64_t>(0, alike));
+  add(rest, row.output - rest);
+  return strips;
+}
+
 }  // namespace
 
 RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const Reducer& reducer)
@@ -49,22 +74,33 @@ RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const Reducer& reduce
       columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
       tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
       passes(nest.dims.back(), end_of(tiles), schedule.lanes, reducer.is_idempotent()),
-      // What is filled beside the columns comes in whole vectors.
-      pitch(std::max(passes.positions(), columns.before + columns.inside) + schedule.lanes) {}
+      before(columns.before),
+      positions(passes.positions()) {
+  if (schedule.order == Order::rolling) {
+    trailing.emplace(nest.dims.back(), schedule.lanes);
+    before += trailing->positions_ahead();
+    positions = (trailing->vectors_ahead() + ceil_div(end_of(tiles), schedule.lanes)) * schedule.lanes;
+  }
+  // What is filled beside the columns comes in whole vectors.
+  pitch = std::max(positions, before + columns.inside) + schedule.lanes;
+}
 
 std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
+  const bool rolls = schedule.order == Order::rolling;
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
   const ColumnPasses passes(row, lanes, schedule.lanes, reducer.is_idempotent());
-  const int64_t lines = schedule.unroll + static_cast<int64_t>(passes.lines()) - 1;
+  const int64_t lines = schedule.unroll + (rolls ? 0 : static_cast<int64_t>(passes.lines()) - 1);
   // Outputs of a strip: what windows share takes room, too, and so does what whole vectors stretch beyond.
-  const int64_t positions = (most_scratch_bytes / lines - scratch_alignment) / reducer.working_bytes();
+  const int64_t bytes = rolls ? rolling_bytes : most_scratch_bytes;
+  const int64_t positions = (bytes / lines - scratch_alignment) / reducer.working_bytes();
   const int64_t room = (positions - 4 * lanes - shared) / lanes * lanes;
   if (room < lanes || (row.output > room && room < shared)) return {};
   const Interior inside = alike(rows);
   if (inside.begin + row.output - inside.end > static_cast<int64_t>(most_tiles) * lanes) return {};
   const int64_t count = ceil_div(row.output, room);
   const int64_t width = count == 1 ? row.output : ceil_div(ceil_div(row.output, count), lanes) * lanes;
+  if (rolls && count > 1) return cut_rolling_strips(rows, schedule, reducer, width);
   const Interior whole = interior(row);
   std::vector<RowStrip> strips;
   for (int64_t begin = 0; begin < row.output;) {
@@ -77,6 +113,15 @@ std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule,
   return strips;
 }
 
+void RowStrip::go_on(int64_t shared) {
+  goes_on = true;
+  input += shared;
+  columns.first += shared;
+  columns.inside -= shared;
+  before = 0;
+  positions -= trailing->vectors_ahead() * trailing->lanes();
+}
+
 bool are_short(const std::vector<RowStrip>& strips) {
   size_t tiles = 0;
   for (const RowStrip& strip : strips) tiles += tile_count(strip.tiles);
@@ -86,6 +131,24 @@ bool are_short(const std::vector<RowStrip>& strips) {
 bool hold_vectors(const std::vector<RowStrip>& strips, const Schedule& schedule) {
   return std::all_of(strips.begin(), strips.end(),
                      [&](const RowStrip& strip) { return strip.columns.inside >= schedule.lanes; });
+}
+
+bool follow_each_other(const std::vector<RowStrip>& strips, const Schedule& schedule) {
+  const int64_t lanes = schedule.lanes;
+  return std::all_of(strips.begin(), strips.end(), [&](const RowStrip& strip) {
+    int64_t next = 0;  // vector
+    for (const TileLoop& loop : strip.tiles) {
+      for (const Tile& tile : loop.tiles) {
+        const int64_t vector = tile.begin / lanes;
+        const bool is_next = vector == next, is_again = vector == next - 1 && loop.count == 1;
+        if ((!is_next && !is_again) || (tile.begin + tile.lanes - 1) / lanes != vector) return false;
+        next = vector + 1;
+      }
+      if (loop.count > 1 && loop.outputs != static_cast<int64_t>(loop.tiles.size()) * lanes) return false;
+      next += (loop.count - 1) * static_cast<int64_t>(loop.tiles.size());
+    }
+    return true;
+  });
 }
 
 }  // namespace pooljit::ir

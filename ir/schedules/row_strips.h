@@ -2,6 +2,7 @@
 // rows of their own.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ir/reductions/reducer.h"
@@ -9,24 +10,32 @@
 #include "ir/schedules/column_passes.h"
 #include "ir/schedules/row_tiles.h"
 #include "ir/schedules/stretch.h"
+#include "ir/schedules/trailing_windows.h"
 
 namespace pooljit::ir {
 
 struct RowStrip {
   // nest: the strip's outputs, and the columns that they see.
   RowStrip(PoolNest nest, const Schedule& schedule, const Reducer& reducer);
+  void go_on(int64_t shared);
 
   PoolNest nest;
   Stretch columns;  // of the nest's row
   std::vector<TileLoop> tiles;
+  // How windows come from columns: by passes, or order=rolling.
   ColumnPasses passes;
-  int64_t pitch;  // positions from line to line in scratch memory
+  std::optional<TrailingWindows> trailing;
+  // A line in scratch memory: positions before the first column, all that are read, and from line to line.
+  int64_t before, positions, pitch;
   // Where it begins in the whole row, and how many like it follow each other.
   int64_t output = 0, input = 0, count = 1;
+  // order=rolling: its windows go on from those of the strip before, of which they hold the columns that they
+  // share.
+  bool goes_on = false;
 };
 
-// The whole row, or as much at a time as scratch memory holds for schedule.unroll rows; none where that is
-// not worth it.
+// The whole row, or as much at a time as scratch memory holds for schedule.unroll rows (order=rolling: as
+// stays in L1); none where that is not worth it.
 std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer);
 
 // True if the straight-line code of a row has its bounds.
@@ -34,5 +43,8 @@ bool are_short(const std::vector<RowStrip>& strips);
 
 // True if the vectors of each strip's columns are whole ones.
 bool hold_vectors(const std::vector<RowStrip>& strips, const Schedule& schedule);
+
+// True if the outputs of each strip come from one whole vector after the other, none of them from two.
+bool follow_each_other(const std::vector<RowStrip>& strips, const Schedule& schedule);
 
 }  // namespace pooljit::ir

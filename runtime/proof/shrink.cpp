@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t channel_step = 64, inner_step = 64, outer_step = 4;
 
 // What a smaller tensor may cost more than a whole one.
-constexpr double large_window_factor = 100;
+constexpr double large_window_factor = 200;
 
 // The smallest extent with the remainder of `extent` by `step` that is at least `least`.
 int64_t smaller(int64_t extent, int64_t step, int64_t least) {
@@ -59,7 +59,7 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   return probes * (visits + oracle) + random * (visits + std::min(planes, random_planes) * oracle);
 }
 
-std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work) {
+std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work, int64_t wider) {
   if (!spec.strides.empty() || !spec.output_strides.empty()) return std::nullopt;
   frontend::PoolSpec small = spec;
   const auto fits = [&]() -> bool {
@@ -75,7 +75,8 @@ std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double 
     // Where windows follow from the extent, another extent has other windows.
     if (dim.adaptive_output != 0 || dim.kernel >= dim.input) continue;
     const int64_t step = (is_inner ? inner_step : outer_step) * dim.stride;
-    small.dims[d].input = smaller(dim.input, step, 2 * reach + dim.pad_begin + 2 * step);
+    const int64_t least = 2 * reach + dim.pad_begin + 2 * step;
+    small.dims[d].input = smaller(dim.input, step, is_inner ? wider * least : least);
   }
   // Large windows take many probes, however small the tensor.
   most_work *= large_window_factor;

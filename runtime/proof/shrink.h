@@ -11,7 +11,8 @@ namespace pooljit::runtime {
 double probing_work(const ir::PoolNest& nest, int64_t batch);
 
 // The same pooling of a smaller tensor, if it is possible to make one that costs at most `most_work`: each
-// extent keeps its remainder by what loops step by and room for every border, the inside twice and the tail.
-std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work);
+// extent keeps its remainder by what loops step by and room for every border, the inside twice and the tail;
+// the innermost so many times that, for code that walks it in pieces.
+std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work, int64_t wider = 1);
 
 }  // namespace pooljit::runtime

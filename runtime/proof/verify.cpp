@@ -194,33 +194,57 @@ bool have_same_loops(const Code& a, const Code& b, const std::optional<jit::Code
          (!facts_a || !facts_b || facts_a->branches == facts_b->branches);
 }
 
-// The same layer, smaller.
+// Rows that are walked in pieces take several of these; so many times the least that windows need.
+constexpr int64_t wider_rows[] = {1, 2, 3, 4, 6, 8};
+
+// The same layer, smaller, its code, and what is wrong with the bytes of that.
+struct Smaller {
+  frontend::PoolSpec spec;
+  std::shared_ptr<Code> code;
+  std::string failure;
+};
+
+// None: those that are small enough are done by other loops.
+ir::Result<std::optional<Smaller>> with_same_loops(const Code& whole, const frontend::PoolSpec& spec,
+                                                   const Choices& choices, const ProofLimits& limits,
+                                                   const Proof& proof) {
+  for (const int64_t wider : wider_rows) {
+    const auto small = shrunk(spec, limits.work, wider);
+    if (!small && wider == 1)
+      return ir::unsupported("prove.size",
+                             "the tensor is too large to be probed, and so are smaller ones like it",
+                             "pooljit verify --limit raises what probing may cost");
+    if (!small) break;
+    auto made = make_smaller(*small, whole, choices);
+    if (!made) return tl::unexpected(made.error());
+    const Code& code = same_version(**made, whole);
+    Proof of_small;
+    inspect(code, compares_keys(code, choices.isa), of_small);
+    if (have_same_loops(whole, code, proof.code, of_small.code))
+      return Smaller{*small, std::move(*made), of_small.failure};
+  }
+  return std::nullopt;
+}
+
 ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec, const Choices& choices,
                                const ProofLimits& limits, Proof& proof) {
-  const auto small = shrunk(spec, limits.work);
-  if (!small)
-    return ir::unsupported("prove.size",
-                           "the tensor is too large to be probed, and so are smaller ones like it",
-                           "pooljit verify --limit raises what probing may cost");
-  const auto made = make_smaller(*small, whole, choices);
-  if (!made) return tl::unexpected(made.error());
-  const Code& code = same_version(**made, whole);
-  Proof of_small;
-  inspect(code, compares_keys(code, choices.isa), of_small);
-  if (!have_same_loops(whole, code, proof.code, of_small.code)) {
+  const auto small = with_same_loops(whole, spec, choices, limits, proof);
+  if (!small) return tl::unexpected(small.error());
+  if (!*small) {
     if (probing_work(whole.info.nest, proof.probes.batch) > whole_factor * limits.work)
       return ir::unsupported("prove.size",
                              "the tensor is too large to be probed, and a smaller one is done by other loops",
                              "pooljit verify --limit raises what probing may cost");
     return probe_all(whole, choices_of(whole, choices), limits, proof);
   }
+  const Code& code = same_version(*(*small)->code, whole);
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
-                                   frontend::print(*small), code.info.schedule));
+                                   frontend::print((*small)->spec), code.info.schedule));
   if (whole.info.output_alignment > 1 && code.info.output_alignment == 1)
     proof.left.emplace_back(
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
-  proof.probes.batch = probed_batch(*small, code.info.nest);
-  proof.failure = of_small.failure;
+  proof.probes.batch = probed_batch((*small)->spec, code.info.nest);
+  proof.failure = (*small)->failure;
   return probe_all(code, choices_of(code, choices), limits, proof);
 }
 

@@ -289,6 +289,12 @@ TEST(NestEngines, BandsOfRows) {
     check(nest);
 }
 
+// Rows that roll on in strips, which hold what they share with the one before.
+TEST(NestEngines, RowsThatRollOn) {
+  for (const PoolNest& nest : nests_of({window(23, 20, 1, 1), window(1300, 18, 1, 9)}, 1))
+    if (!nest.indices && nest.reduction == ir::Reduction::max) check(nest);
+}
+
 TEST(NestEngines, IndicesOfEveryKind) {
   NestDim dilated = window(9, 3, 1, 3);
   dilated.dilation = 2, dilated.output = 11;

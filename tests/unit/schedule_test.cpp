@@ -134,6 +134,42 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
   EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
 }
 
+// Windows larger than what channels_first shares come from one vector of columns after the other, rows in
+// groups of which there are several. Rows of bytes that are shorter than a vector, too.
+TEST(Schedule, LargeWindowsRoll) {
+  const struct {
+    const char* spec;
+    Isa isa;
+    int lanes, unroll;
+    Tail tail;
+  } table[] = {
+      {"max_pool2d(float32[1,1,1080,1920], kernel_size=31, stride=1, padding=15)", Isa::avx512, 16, 16,
+       Tail::mask},
+      {"max_pool2d(uint8[1,1,2160,3840], kernel_size=31, stride=1, padding=15)", Isa::avx512, 64, 16,
+       Tail::mask},
+      {"max_pool2d(float32[1,16,112,112], kernel_size=21, stride=1, padding=10)", Isa::avx512, 16, 8,
+       Tail::mask},
+      {"max_pool2d(bfloat16[1,64,56,56], kernel_size=21, stride=1, padding=10)", Isa::avx512, 32, 4,
+       Tail::mask},
+      {"max_pool2d(float32[1,8,224,224], kernel_size=13, stride=1, padding=6)", Isa::avx512, 16, 8,
+       Tail::mask},
+      {"min_pool2d(uint8[1,256,28,28], kernel_size=21, stride=1, padding=10)", Isa::avx512, 16, 2,
+       Tail::mask},
+      {"max_pool2d(int8[1,512,19,19], kernel_size=13, stride=1, padding=6)", Isa::avx2, 16, 2, Tail::split},
+      {"max_pool2d(float32[1,3,224,224]:nhwc, kernel_size=31, stride=1, padding=15)", Isa::avx512, 16, 8,
+       Tail::mask},
+  };
+  for (const auto& row : table) {
+    const Schedule schedule =
+        enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, Family::row_passes) << row.spec;
+    EXPECT_EQ(schedule.order, Order::rolling) << row.spec;
+    EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
+    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+    EXPECT_EQ(schedule.tail, row.tail) << row.spec;
+  }
+}
+
 // Images that outgrow a core's own caches are read pixel by pixel, whole ones: windows that share little tap
 // by tap, others in strips, large ones by row_passes.
 TEST(Schedule, LargeImagesAreReadByWholePixels) {
@@ -390,7 +426,7 @@ TEST(Schedule, WindowsFarApartAreDoneOneByOne) {
       {"max_pool2d(float32[1,64,224,224], kernel_size=8)", Isa::avx2, Family::window_rows},
       {"adaptive_max_pool2d(uint8[1,64,56,56], output_size=7)", Isa::avx2, Family::window_rows},
       // Neighbours share their columns, or end where the image does, or say which tap won.
-      {"max_pool2d(float32[1,64,224,224], kernel_size=16, stride=1)", Isa::avx512, Family::channels_first},
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16, stride=1)", Isa::avx512, Family::row_passes},
       {"max_pool2d(float32[1,64,224,224], kernel_size=16, padding=8)", Isa::avx512, Family::channels_first},
       {"max_pool2d(float32[1,64,224,224], kernel_size=16, return_indices=True)", Isa::avx512,
        Family::channels_first},
