@@ -1,11 +1,12 @@
 // row_passes: for large windows of stride 1 along the row. A vector holds neighbouring outputs of a row. The
-// rows of the windows are reduced first, one vector of columns after the other, into scratch memory; then
-// each row of outputs comes from passes over that (ColumnPasses). So the registers hold no more than one
-// vector for each row, whatever the kernel, and columns move by addresses, where channels_first moves them by
-// shuffles.
+// rows of the windows are reduced first, one vector of columns after the other, into scratch memory, so the
+// registers hold no more than one vector for each row, whatever the kernel. Then each row of outputs comes
+// from that line of columns:
 //
-// order=rolling: windows come from one vector of columns after the other (TrailingWindows), in registers.
-// order=rows_first: by passes.
+// order=rows_first: by passes over it (ColumnPasses). Columns move by addresses.
+// order=rolling: from one vector of it after the other (TrailingWindows), which hold in registers what they
+// share. Long rows are done in strips that L1 holds, each of which goes on where the one before ended.
+//
 // unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
 // too long for scratch memory are done in strips.
 #include <algorithm>
@@ -87,7 +88,9 @@ bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, 
 bool rolling_pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   if (!can_roll_on(rows, schedule, isa, reducer)) return false;
-  if (info(isa).vector_registers < 32) return row.kernel >= 13 && bytes(rows.input.dtype) <= 2;
+  const int element = bytes(rows.input.dtype);
+  if (info(isa).vector_registers < 32) return row.kernel >= 13 && element <= 2;
+  if (element == 2 && row.kernel >= 7 && row.output >= 128) return true;
   return row.kernel > 16 || (row.kernel >= 13 && row.output >= 192) ||
          (row.kernel >= 9 && row.output >= 14 * schedule.lanes);
 }
@@ -103,7 +106,7 @@ std::vector<int> rolling_groups(const PoolNest& rows) {
   return {2, 4, 8, 1};
 }
 
-std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   std::vector<Schedule> found;
   if (!have_passes(nest.dims.back()) || nest.dims.back().kernel < least_kernel) return found;
   const PoolNest rows = as_rows(nest);
@@ -126,6 +129,7 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
       const bool suits = !strips.empty() && are_short(strips) && hold_vectors(strips, schedule) &&
                          (order != Order::rolling || follow_each_other(strips, schedule));
       if (suits) found.push_back(schedule);
+      if (found.size() >= most) return;
     }
   };
   if (rolling_pays(rows, schedule, isa, **reducer)) {
@@ -133,7 +137,7 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
     add(Order::rolling, rolling_groups(rows));
     schedule.tail = tail;
   }
-  if (!pays(nest, rows, schedule, isa, **reducer)) return found;
+  if (found.size() >= most || !pays(nest, rows, schedule, isa, **reducer)) return found;
   const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
   add(Order::rows_first, high ? std::vector{8, 4, 2, 1} : std::vector{4, 2, 8, 1});
   return found;
