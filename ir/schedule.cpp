@@ -12,6 +12,7 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/pixel_strips.h"
 
 namespace pooljit::ir {
 namespace {
@@ -158,9 +159,11 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   // More lanes first: a family that fills its vectors beats one that cannot.
   const auto filled = [&](const auto& schedules) {
     if (schedules.empty()) return 0;
-    // It takes shorter vectors where rows of bytes are short, but others take such windows tap by tap.
+    // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap
+    // by tap.
     if (schedules[0].family == Family::row_passes && bytes(nest.input.dtype) == 1)
-      return info(isa).vector_bytes / widest[static_cast<size_t>(LaneUse::moved)];
+      return prefers_whole_rows(nest) ? info(isa).vector_bytes
+                                      : info(isa).vector_bytes / widest[static_cast<size_t>(LaneUse::moved)];
     return filled_lanes(nest, schedules[0]);
   };
   int fullest = 0;

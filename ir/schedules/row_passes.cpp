@@ -70,14 +70,15 @@ bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, 
           const Reducer& reducer) {
   const NestDim& row = rows.dims.back();
   const int element = bytes(rows.input.dtype);
-  if (nest.channels > rows.channels && prefers_whole_rows(nest))
-    return element > 1 && row.kernel * nest.channels <= most_reach &&
-           (reducer.is_idempotent() || row.kernel >= 7);
+  const bool sums_bytes = element == 1 && !reducer.is_idempotent();
+  const bool whole_rows = nest.channels > rows.channels && prefers_whole_rows(nest);
+  if (whole_rows && (element > 1 || 2 * nest.channels >= schedule.lanes))
+    return row.kernel * nest.channels <= most_reach &&
+           (sums_bytes ? row.kernel >= 9 : element > 1 && (reducer.is_idempotent() || row.kernel >= 7));
   if (info(isa).vector_registers < 32)
     return (row.kernel >= 7 || row.output >= 32) &&
            best_side_by_side(rows, isa, reducer, schedule.lanes) == 1;
-  const bool narrow = element == 2 || (element == 1 && !reducer.is_idempotent());
-  if (row.kernel <= 16) return narrow && row.output >= 128;
+  if (row.kernel <= 16) return (element == 2 || (sums_bytes && !whole_rows)) && row.output >= 128;
   // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
   return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
 }

@@ -124,11 +124,12 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
   const char* seven = "max_pool2d(float32[1,3,56,56], kernel_size=7, stride=1, padding=3)";
   EXPECT_EQ(first(seven, Isa::avx2).family, Family::row_passes);
   EXPECT_EQ(first(seven, Isa::avx512).family, Family::channels_first);
-  const char* blur = "avg_pool2d(float32[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)";
-  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    EXPECT_EQ(first(blur, isa).family, Family::row_passes);
-    EXPECT_EQ(first(blur, isa).unroll, 8);
-  }
+  for (const char* blur : {"avg_pool2d(float32[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)",
+                           "avg_pool2d(uint8[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)"})
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      EXPECT_EQ(first(blur, isa).family, Family::row_passes) << blur;
+      EXPECT_EQ(first(blur, isa).unroll, 8) << blur;
+    }
   // A row that scratch memory does not hold is done in strips.
   const char* sound = "max_pool1d(float32[1,1,1000000], kernel_size=31, stride=1, padding=15)";
   EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
