@@ -57,12 +57,13 @@ bool leaves_caches(const PoolNest& nest) {
   return last + 1 == elements && elements * bytes(output.dtype) >= least_bytes;
 }
 
-// Whole lines, in few places at once; row_passes ends one row before it begins the next.
+// Whole lines, in few places at once: by passes, row_passes ends one row before it begins the next; rolling,
+// it ends a strip of one.
 bool streams_well(const PoolNest& nest, const Schedule& streamed, Isa isa) {
   constexpr int64_t line = 64;
   constexpr int most_rows = 4;
   const bool has_rows = families[static_cast<size_t>(streamed.family)]->lanes != LaneUse::fixed &&
-                        streamed.family != Family::row_passes;
+                        (streamed.family != Family::row_passes || streamed.order == Order::rolling);
   if (info(isa).vector_bytes < line || (has_rows && streamed.unroll > most_rows)) return false;
   const Result<Program> program = lower(nest, streamed, isa);
   return program && output_alignment(*program) == line;
