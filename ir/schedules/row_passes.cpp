@@ -74,7 +74,7 @@ bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, 
   const bool whole_rows = nest.channels > rows.channels && prefers_whole_rows(nest);
   if (whole_rows && (element > 1 || 2 * nest.channels >= schedule.lanes))
     return row.kernel * nest.channels <= most_reach &&
-           (sums_bytes ? row.kernel >= 9 : element > 1 && (reducer.is_idempotent() || row.kernel >= 7));
+           (element == 1 ? row.kernel >= 9 : reducer.is_idempotent() || row.kernel >= 7);
   if (info(isa).vector_registers < 32)
     return (row.kernel >= 7 || row.output >= 32) &&
            best_side_by_side(rows, isa, reducer, schedule.lanes) == 1;

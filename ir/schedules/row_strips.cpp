@@ -57,9 +57,9 @@ std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& s
     if (begin > 0) strips.back().go_on(shared);
     return strips.back();
   };
-  // Whole vectors: the next strip reads on in the same rows.
+  // Whole vectors: the next strip has at least one more of columns.
   RowStrip& first = add(0, width);
-  first.columns.inside = std::min(ceil_div(first.columns.inside, lanes) * lanes, row.visible_input());
+  first.columns.inside = ceil_div(first.columns.inside, lanes) * lanes;
   const int64_t alike = (interior(row).end - width - lanes) / width;
   if (alike > 0) add(width, width).count = alike;
   const int64_t rest = width * (1 + std::max<int64_t>(0, alike));

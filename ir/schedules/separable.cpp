@@ -69,8 +69,8 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
   if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
   if (!prefers_whole_rows(nest)) return false;
   if (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) return true;
-  const bool sums_bytes = !reducer.is_idempotent() && bytes(nest.input.dtype) == 1;
-  return !sums_bytes && !row_passes_family.enumerate(nest, isa, working_bytes, 1).empty();
+  const auto by_rows = row_passes_family.enumerate(nest, isa, working_bytes, 1);
+  return !by_rows.empty() && (bytes(nest.input.dtype) > 1 || by_rows[0].order == Order::rolling);
 }
 
 std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
