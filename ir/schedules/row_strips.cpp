@@ -50,7 +50,8 @@ std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& s
                                          const Reducer& reducer, int64_t width) {
   const NestDim& row = rows.dims.back();
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
-  if (width < shared) return {};
+  // The first strip has to see what the second one takes to be held, and reach beyond the padding.
+  if (width < std::max(shared, row.pad_begin)) return {};
   std::vector<RowStrip> strips;
   const auto add = [&](int64_t begin, int64_t outputs) -> RowStrip& {
     strips.push_back(cut_strip(rows, schedule, reducer, begin, outputs));
