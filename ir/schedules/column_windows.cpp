@@ -1,9 +1,9 @@
 #include "ir/schedules/column_windows.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/check.h"
+#include "ir/schedules/lane_gather.h"
 
 namespace pooljit::ir {
 
@@ -50,9 +50,7 @@ Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int
   const int64_t shift = position % lanes_;
   if (shift == 0) return level[first];
   const Value second = first + 1 < level.size() ? level[first + 1] : level.front();
-  std::vector<int64_t> list(static_cast<size_t>(lanes_));
-  std::iota(list.begin(), list.end(), shift);
-  return builder.shuffle(level[first], second, list);
+  return following_lanes(builder, level[first], second, shift, lanes_);
 }
 
 std::vector<Value> ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,

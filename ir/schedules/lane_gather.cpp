@@ -1,6 +1,7 @@
 #include "ir/schedules/lane_gather.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace pooljit::ir {
 
@@ -37,6 +38,12 @@ Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int widt
   for (size_t i = 2; i < used.size(); ++i)
     result = builder.shuffle(result, vectors[used[i]], lanes_from(used[i], lanes, no_vector, 0));
   return result;
+}
+
+Value following_lanes(Builder& builder, Value a, Value b, int64_t first, int count) {
+  std::vector<int64_t> lanes(static_cast<size_t>(count));
+  std::iota(lanes.begin(), lanes.end(), first);
+  return builder.shuffle(a, b, std::move(lanes));
 }
 
 }  // namespace pooljit::ir

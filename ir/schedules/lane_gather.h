@@ -21,4 +21,8 @@ struct LaneSource {
 Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int width,
                    const std::vector<LaneSource>& wanted);
 
+// So many lanes that follow each other, from lane `first` of a on, those of b behind those of a (no_value: a
+// has them all).
+Value following_lanes(Builder& builder, Value a, Value b, int64_t first, int count);
+
 }  // namespace pooljit::ir

@@ -10,11 +10,11 @@
 // unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
 // too long for scratch memory are done in strips.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/lowering.h"
 #include "ir/schedules/pixel_rows.h"
 #include "ir/schedules/pixel_strips.h"
@@ -305,8 +305,8 @@ class RowPasses {
 
   void store(const RowStrip& strip, const Cursor& cursor, const Line& line) {
     Values held = held_before(strip, line);
-    Value windows = no_value;  // of the last vector, which ends at output
-    int64_t end = 0;
+    Value windows = no_value;  // of the last vector,
+    int64_t end = 0;           // which ends at this output
     for (const TileLoop& tiles : strip.tiles) {
       Value iv = no_value;
       if (tiles.count > 1) {
@@ -350,9 +350,7 @@ class RowPasses {
   // So many lanes of a vector.
   Value part(Value vector, int64_t first, int count) {
     if (count == b_.type(vector).lanes) return vector;
-    std::vector<int64_t> lanes(static_cast<size_t>(count));
-    std::iota(lanes.begin(), lanes.end(), first);
-    return b_.shuffle(vector, no_value, std::move(lanes));
+    return following_lanes(b_, vector, no_value, first, count);
   }
 
   int64_t ahead(const RowStrip& strip) const {

@@ -1,8 +1,8 @@
 #include "ir/schedules/trailing_windows.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/stretch.h"
 
 namespace pooljit::ir {
@@ -26,11 +26,7 @@ Value TrailingWindows::next(Builder& builder, Values& held, Value columns, const
     const int64_t rest = shift % lanes_;
     const auto before = [&](size_t vectors) { return vectors == 0 ? now : held[begin + vectors - 1]; };
     Value earlier = before(whole);
-    if (rest != 0) {
-      std::vector<int64_t> lanes(static_cast<size_t>(lanes_));
-      std::iota(lanes.begin(), lanes.end(), lanes_ - rest);
-      earlier = builder.shuffle(before(whole + 1), earlier, std::move(lanes));
-    }
+    if (rest != 0) earlier = following_lanes(builder, before(whole + 1), earlier, lanes_ - rest, lanes_);
     const size_t end = begin + whole + (rest != 0);
     std::rotate(held.begin() + begin, held.begin() + (end - 1), held.begin() + end);
     held[begin] = now;
