@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/check.h"
+#include "ir/inst_lists.h"
 
 namespace pooljit::ir {
 
@@ -13,8 +14,8 @@ Builder::Builder(std::string name, Isa isa) {
   program_.isa = isa;
 }
 
-Builder::Builder(Program&& source) : program_(std::move(source)) {
-  program_.insts.clear();
+Builder::Builder(Program&& source) : program_(std::move(source)), is_pass_(true) {
+  program_.insts = spare_insts();
   program_.insts.reserve(program_.types.size() + program_.types.size() / 2);
   program_.types.reserve(2 * program_.types.size());
   params_.assign(program_.params.size(), no_value);
@@ -52,6 +53,7 @@ void Builder::keep(Inst&& inst) {
 // Room for most Programs, once there is something: who only asks a question of a Reducer makes nothing.
 Value Builder::define(Type type) {
   if (program_.types.empty()) {
+    program_.insts = spare_insts();
     program_.insts.reserve(256);
     program_.types.reserve(512);
     constants_.reserve(32);
@@ -341,7 +343,7 @@ Program Builder::finish() {
   std::vector<Inst>& insts = program_.insts;
   insts.insert(insts.begin() + static_cast<std::ptrdiff_t>(leading_), std::move_iterator(constants_.begin()),
                std::move_iterator(constants_.end()));
-  renumber(program_);
+  if (!is_pass_) renumber(program_);
   return std::move(program_);
 }
 

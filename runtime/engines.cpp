@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/builder.h"
 #include "ir/check.h"
+#include "ir/inst_lists.h"
 #include "ir/interp/interpret.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
@@ -55,12 +57,14 @@ class StreamedCode final : public Code {
 
 MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   const jit::BackendInfo& backend = *find_backend(info(exact.engine).text);
-  const auto program = make_program(nest, exact, backend.consumes);
+  auto program = make_program(nest, exact, backend.consumes);
   if (!program) return tl::unexpected(program.error());
   auto blob = jit::emit(backend.id, *program);
   if (!blob) return tl::unexpected(blob.error());
-  return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
-                                      std::move(*blob));
+  auto code = std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
+                                           std::move(*blob));
+  ir::give_back(std::move(program->insts));
+  return code;
 }
 
 MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
@@ -163,7 +167,9 @@ ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& ch
     case ir::Stage::affine:
       return program;
     case ir::Stage::addressed:
-      return ir::address(std::move(*program));
+      *program = ir::address(std::move(*program));
+      ir::renumber(*program);
+      return program;
     case ir::Stage::legal:
       break;
   }

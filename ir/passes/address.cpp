@@ -7,6 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/check.h"
+#include "ir/inst_lists.h"
 #include "ir/passes/names.h"
 #include "ir/passes/pipeline.h"
 
@@ -34,6 +35,7 @@ class StrengthReduction {
       names_.rename_args(inst);
       rewrite(inst);
     }
+    give_back(std::move(insts_));
     Program program = b_.finish();
     program.stage = Stage::addressed;
     return program;

@@ -5,6 +5,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "ir/inst_lists.h"
 #include "ir/passes/expand.h"
 #include "ir/passes/legal.h"
 #include "ir/passes/names.h"
@@ -27,6 +28,7 @@ class Legalizer {
       names_.rename_operands(inst);
       if (auto refused = rewrite(inst)) return tl::unexpected(*refused);
     }
+    give_back(std::move(insts_));
     Program program = b_.finish();
     program.stage = Stage::legal;
     return program;

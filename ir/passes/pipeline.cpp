@@ -1,5 +1,6 @@
 #include "ir/passes/pipeline.h"
 
+#include "ir/builder.h"
 #include "ir/check.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -11,6 +12,7 @@ namespace {
 // Debug builds verify what each pass leaves.
 Program checked([[maybe_unused]] const char* pass, Program program) {
 #ifndef NDEBUG
+  renumber(program);
   if (const auto valid = verify(program); !valid)
     POOLJIT_CHECK(false, std::string(pass) + ": " + to_string(valid.error()) + "\n" + print(program));
 #endif

@@ -1,5 +1,6 @@
 // The passes from a lowered Program to one that an ISA's own back end takes, as one flat list. Each pass is a
-// file with one function Program -> Program.
+// file with one function Program -> Program. Values whose instruction went leave gaps in the names; cleanup,
+// the last one, renumbers (ir/builder.h).
 #pragma once
 
 #include "ir/error.h"

@@ -1,6 +1,7 @@
 #include "ir/passes/shuffle_forms.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "ir/passes/shuffle_units.h"
 
@@ -15,20 +16,24 @@ class View {
  public:
   View(const Units& widest, int to_width)
       : width(to_width),
-        per_source(widest.per_source * (widest.width / to_width)),
-        count(widest.count * (widest.width / to_width)),
+        per_source(widest.per_source * widest.width / to_width),
+        count(widest.count * widest.width / to_width),
         widest_(widest),
-        parts_(widest.width / to_width) {}
+        part_bits_(std::countr_zero(static_cast<unsigned>(widest.width / to_width))),
+        per_lane_(lane_bytes / to_width) {}
 
   const int width, per_source, count;
-  int at(int i) const { return widest_.at[static_cast<size_t>(i / parts_)] * parts_ + i % parts_; }
-  int operand(int i) const { return at(i) / per_source; }
-  int unit(int i) const { return at(i) % per_source; }
-  int per_lane() const { return lane_bytes / width; }
+  int at(int i) const {
+    const int of_widest = i >> part_bits_;
+    return (widest_.at[static_cast<size_t>(of_widest)] << part_bits_) + i - (of_widest << part_bits_);
+  }
+  int operand(int i) const { return at(i) >= per_source ? 1 : 0; }
+  int unit(int i) const { return at(i) & (per_source - 1); }
+  int per_lane() const { return per_lane_; }
 
  private:
   const Units& widest_;
-  const int parts_;
+  const int part_bits_, per_lane_;
 };
 
 // Each pattern gets the list with its widest units and whether b is among the operands.
@@ -136,8 +141,8 @@ Form unpack(const List& list) {
     for (int half : {0, 1}) {
       bool fits = true;
       for (int i = 0; i < units.count && fits; ++i) {
-        const int lane = i / units.per_lane(), place = i % units.per_lane();
-        const int unit = lane * units.per_lane() + half * units.per_lane() / 2 + place / 2;
+        const int place = i & (units.per_lane() - 1);
+        const int unit = i - place + half * units.per_lane() / 2 + place / 2;
         fits = units.operand(i) == place % 2 && units.unit(i) == unit;
       }
       if (fits) return ShuffleForm{half ? Move::unpack_high : Move::unpack_low, width, 0};

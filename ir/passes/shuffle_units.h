@@ -13,6 +13,7 @@ namespace pooljit::ir {
 inline constexpr int lane_bytes = 16;  // what x86 calls a lane: a 128-bit part of a register
 inline constexpr int most_units = 64;
 
+// All counts are powers of two, and widths.
 struct Units {
   int width = 1;       // bytes
   int per_source = 0;  // units of one operand
@@ -20,8 +21,8 @@ struct Units {
   std::array<int16_t, most_units> at{};
 
   // Operand 0 or 1, and the unit in it, of result unit i.
-  int operand(int i) const { return at[static_cast<size_t>(i)] / per_source; }
-  int unit(int i) const { return at[static_cast<size_t>(i)] % per_source; }
+  int operand(int i) const { return at[static_cast<size_t>(i)] >= per_source ? 1 : 0; }
+  int unit(int i) const { return at[static_cast<size_t>(i)] & (per_source - 1); }
   int per_lane() const { return lane_bytes / width; }
   int source_bytes() const { return per_source * width; }
   int result_bytes() const { return count * width; }

@@ -85,7 +85,7 @@ void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_gr
   if (tiles.count == 0) return;
   const Value iv = tiles.count > 1 ? b_.begin_loop(b_.iconst(tiles.count)).iv : no_value;
   for (const Tile& tile : tiles.tiles) {
-    const TileTaps taps = tile_taps(dim_, tile);
+    const TileTaps& taps = rules_.taps(tile);
     const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
     tap_plans_.reset();
     if (schedule_.order == Order::rolling) {
@@ -128,7 +128,7 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps)
   const std::vector<Lanes> vectors = vectors_of(tile);
   reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
   const State none = reducer_.start(std::vector<int64_t>(static_cast<size_t>(vectors[0].count), 0));
-  if (!rules_.rolls_by_keys(tile, taps)) {
+  if (!rules_.rolls_by_keys(tile)) {
     const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
     return roll_rows(cursor, vectors, {reducer_.value(none), join, [](Value x) { return State{x}; }},
                      [&](const Place& row) {
@@ -136,7 +136,7 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps)
                        return Column{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
                      });
   }
-  const RowReduction plan = rules_.reduction(tile, taps);
+  const RowReduction& plan = rules_.reduction(tile);
   const auto join = [&](Value earlier, Value later) { return reducer_.join_keys(earlier, later); };
   const Rolling how = {reducer_.key(none), join, [&](Value key) { return reducer_.from_key(key); }};
   const auto load = [&](const Place& row) {
@@ -235,14 +235,13 @@ void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& ve
 State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
   if (rules_.is_long()) return reduce_long(at, tile, taps);
   if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
-  if (schedule_.order == Order::rows_first && rules_.holds(tile, taps))
-    return reduce_rows_first(at, tile, taps);
+  if (schedule_.order == Order::rows_first && rules_.holds(tile)) return reduce_rows_first(at, tile, taps);
   reducer_.plan(1, nest_.full_taps());
   return reduce_row_major(at, tile, taps, outer_);
 }
 
 State RowCode::reduce_rows_first(const Cursor& at, const Tile& tile, const TileTaps& taps) {
-  const RowReduction plan = rules_.reduction(tile, taps);
+  const RowReduction& plan = rules_.reduction(tile);
   const std::vector<Value> vectors = reduce_columns(at, tile, taps, plan, outer_);
   const Value nothing = reducer_.start(no_offsets(tile))[0];
   return plan.reduce(b_, reducer_, vectors,
@@ -277,7 +276,7 @@ const RowCode::TapPlans& RowCode::tap_plans(const Tile& tile, const TileTaps& ta
   if (tap_plans_) return *tap_plans_;
   TapPlans& plans = tap_plans_.emplace();
   const bool apart = dim_.kind != DimKind::pool || dim_.stride > 1;
-  if (apart && rules_.holds_as_loaded(tile, taps))
+  if (apart && rules_.holds_as_loaded(tile))
     plans.together.emplace(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
   else
     for (size_t tap = 0; tap < taps.lists.size(); ++tap) plans.apart.push_back(loads_.plan(tile, taps, tap));

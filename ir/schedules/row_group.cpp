@@ -9,14 +9,14 @@ namespace pooljit::ir {
 // All rows of a group: input rows that several windows have in common are reduced once.
 void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
   const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
-  if (!rules_.holds_group(tile, taps)) {
+  if (!rules_.holds_group(tile)) {
     for (size_t row = 0; row < number_of_rows; ++row) {
       const Cursor at = low_.further(cursor, rows(), static_cast<int64_t>(row));
       low_.store(at, reduce_tile(at, tile, taps), lanes);
     }
     return;
   }
-  const RowReduction plan = rules_.reduction(tile, taps);
+  const RowReduction& plan = rules_.reduction(tile);
   Values columns;
   for (const int64_t start : plan.starts()) {
     const Values more = reduce_group_columns(cursor, plan, tile, taps, {start, plan.width(), taps.end});
@@ -61,9 +61,9 @@ Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& p
 int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   if (tiles.tiles.size() != 1 || tiles.count < 2) return 0;
   const Tile& tile = tiles.tiles[0];
-  const TileTaps taps = tile_taps(dim_, tile);
-  if (!rules_.holds_group(tile, taps)) return 0;
-  const RowReduction plan = rules_.reduction(tile, taps);
+  const TileTaps& taps = rules_.taps(tile);
+  if (!rules_.holds_group(tile)) return 0;
+  const RowReduction& plan = rules_.reduction(tile);
   const auto places = static_cast<int64_t>(plan.starts().size());
   if (!plan.slides() || places < 2) return 0;
   const int64_t room = dim_.visible_input() - taps.origin - places * tile.lanes;

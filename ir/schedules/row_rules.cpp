@@ -83,17 +83,26 @@ bool RowRules::has_short_rows() const {
   return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns;
 }
 
-RowReduction RowRules::reduction(const Tile& tile, const TileTaps& taps) const {
-  return {dim_, tile, schedule_.lanes, taps, reducer_, masks_};
+RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
+  const auto known = std::ranges::find(plans_, tile, &TilePlan::tile);
+  if (known != plans_.end()) return *known;
+  plans_.push_back({tile, tile_taps(dim_, tile), std::nullopt});
+  return plans_.back();
 }
 
-bool RowRules::holds(const Tile& tile, const TileTaps& taps) const {
-  return has_short_rows() && (taps.lists.empty() || reduction(tile, taps).starts().size() <= most_vectors());
+const RowReduction& RowRules::reduction(const Tile& tile) const {
+  TilePlan& known = plan(tile);
+  if (!known.reduction) known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, reducer_, masks_);
+  return *known.reduction;
 }
 
-bool RowRules::holds_as_loaded(const Tile& tile, const TileTaps& taps) const {
+bool RowRules::holds(const Tile& tile) const {
+  return has_short_rows() && (taps(tile).lists.empty() || reduction(tile).starts().size() <= most_vectors());
+}
+
+bool RowRules::holds_as_loaded(const Tile& tile) const {
   if (!has_short_rows() || tile.lanes == 1) return false;
-  const PlacedLanes plan(taps.lists, shuffle_style(bytes(nest_.input.dtype)));
+  const PlacedLanes plan(taps(tile).lists, shuffle_style(bytes(nest_.input.dtype)));
   return plan.starts().size() <= most_vectors();
 }
 
@@ -101,8 +110,7 @@ bool RowRules::holds_as_loaded(const Tile& tile, const TileTaps& taps) const {
 bool RowRules::whole_tiles(Holds holds) const {
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles)
-      if (tile.lanes == schedule_.lanes && !(has_short_rows() && (this->*holds)(tile, tile_taps(dim_, tile))))
-        return false;
+      if (tile.lanes == schedule_.lanes && !(has_short_rows() && (this->*holds)(tile))) return false;
   return true;
 }
 
@@ -122,7 +130,7 @@ bool RowRules::rolls_side_by_side() const {
   bool is_wide = false;
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles) {
-      if (!rolls_by_keys(tile, tile_taps(dim_, tile))) return false;
+      if (!rolls_by_keys(tile)) return false;
       is_wide = is_wide || tile.valid > schedule_.lanes;
     }
   return is_wide;
@@ -132,11 +140,11 @@ size_t RowRules::rolling_vectors() const {
   return RollingOutputs::needs(rolled(), reducer_.is_idempotent()).vectors;
 }
 
-bool RowRules::rolls_by_keys(const Tile& tile, const TileTaps& taps) const {
+bool RowRules::rolls_by_keys(const Tile& tile) const {
   // Bytes move in more steps.
   const int64_t least = least_keyed_kernel + (reducer_.working_bytes() == 1 ? 2 : 0);
-  if (dim_.kernel < least || taps.lists.empty() || !has_short_rows()) return false;
-  const RowReduction plan = reduction(tile, taps);
+  if (dim_.kernel < least || taps(tile).lists.empty() || !has_short_rows()) return false;
+  const RowReduction& plan = reduction(tile);
   return plan.slides() && (rolls_at_once(tile, plan) || rolls_by_scratch(tile, plan));
 }
 
@@ -166,9 +174,9 @@ bool RowRules::can_group() const {
   return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.unroll);
 }
 
-bool RowRules::holds_group(const Tile& tile, const TileTaps& taps) const {
-  if (!holds(tile, taps) || taps.lists.empty()) return false;
-  const size_t vectors = reduction(tile, taps).starts().size() * static_cast<size_t>(schedule_.unroll);
+bool RowRules::holds_group(const Tile& tile) const {
+  if (!holds(tile) || taps(tile).lists.empty()) return false;
+  const size_t vectors = reduction(tile).starts().size() * static_cast<size_t>(schedule_.unroll);
   return vectors + 7 <= static_cast<size_t>(registers());
 }
 

@@ -2,6 +2,8 @@
 // ask the same questions.
 #pragma once
 
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "ir/reductions/reducer.h"
@@ -31,23 +33,26 @@ class RowRules {
   // Outputs of a row that vectors may cover; the others are done one by one.
   int64_t overlappable() const;
 
-  RowReduction reduction(const Tile& tile, const TileTaps& taps) const;
+  // Where the taps of a tile lie, and how its windows come from vectors of the row; each found once. A tile
+  // with taps only.
+  const TileTaps& taps(const Tile& tile) const { return plan(tile).taps; }
+  const RowReduction& reduction(const Tile& tile) const;
   // True if the vectors of one row's tile can be held at once; as elements of so many bytes.
-  bool holds(const Tile& tile, const TileTaps& taps) const;
-  bool holds_as_loaded(const Tile& tile, const TileTaps& taps) const;
+  bool holds(const Tile& tile) const;
+  bool holds_as_loaded(const Tile& tile) const;
   bool holds_whole_tiles() const;
   // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
   // side by side are one tile.
   bool can_roll() const;
   // ... in the form whose reduction costs least.
-  bool rolls_by_keys(const Tile& tile, const TileTaps& taps) const;
+  bool rolls_by_keys(const Tile& tile) const;
   // ... with what all its vectors hold in registers. Else the rows of the image go through scratch memory.
   bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
   // ... with what one vector holds in registers. Else it moves on by van Herk's algorithm.
   bool rolls_in_registers() const;
   // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
   bool can_group() const;
-  bool holds_group(const Tile& tile, const TileTaps& taps) const;
+  bool holds_group(const Tile& tile) const;
   bool holds_groups() const;
 
  private:
@@ -55,7 +60,7 @@ class RowRules {
   static constexpr size_t most_tiles = 40;       // in the code of a row
   static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
 
-  using Holds = bool (RowRules::*)(const Tile& tile, const TileTaps& taps) const;
+  using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
   bool has_short_rows() const;
   Interior uniform() const;
@@ -65,6 +70,12 @@ class RowRules {
   bool rolls_by_scratch(const Tile& tile, const RowReduction& plan) const;
   size_t rolling_vectors() const;
   size_t most_vectors() const;
+  struct TilePlan {
+    Tile tile;
+    TileTaps taps;
+    std::optional<RowReduction> reduction;  // once somebody asks
+  };
+  TilePlan& plan(const Tile& tile) const;
 
   const PoolNest& nest_;
   const Schedule& schedule_;
@@ -73,6 +84,7 @@ class RowRules {
   const Reducer& reducer_;
   bool masks_;
   std::vector<TileLoop> row_;
+  mutable std::deque<TilePlan> plans_;
 };
 
 // Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,

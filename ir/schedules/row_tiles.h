@@ -17,6 +17,7 @@ struct Tile {
   int lanes = 1;
   int64_t valid = 1;    // lanes that are stored: the first ones
   bool border = false;  // some tap of some valid lane lies outside the image
+  bool operator==(const Tile&) const = default;
 };
 
 // Tiles side by side, and again `count` times, each time `outputs` further on, where windows lie `inputs`

@@ -34,6 +34,7 @@ std::string after(const test::GoldenKeys& keys, std::initializer_list<Pass> pass
     if (!program) break;
     program = pass(std::move(*program));
     if (!program) break;
+    renumber(*program);
     if (auto valid = verify(*program); !valid) return to_string(valid.error()) + "\n" + print(*program);
   }
   return program ? print(*program) : to_string(program.error()) + "\n";

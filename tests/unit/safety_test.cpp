@@ -117,6 +117,24 @@ TEST(Safety, SixtyFourThreadsCompileRunAndEvict) {
   EXPECT_LE(cache().stats().entries, cache_entries);
 }
 
+// What a thread keeps for its next compile has gone by then.
+TEST(Safety, CompilesWhileItsThreadEnds) {
+  static std::atomic<int> compiled = 0;
+  struct AtTheEnd {
+    ~AtTheEnd() {
+      for (int i = 0; i < 3; ++i)
+        if (const auto kernel = compile_uncached(spec_number(i), {.threads = 1}); kernel && runs(*kernel))
+          ++compiled;
+    }
+  };
+  std::thread([] {
+    thread_local const AtTheEnd at_the_end;
+    (void)&at_the_end;
+    (void)compile_uncached(spec_number(3), {.threads = 1});
+  }).join();
+  EXPECT_EQ(compiled, 3);
+}
+
 // mprotect to executable is refused, as SELinux or a sandbox would.
 bool forbid_executable_memory() {
   constexpr auto argument = [](int number) {
