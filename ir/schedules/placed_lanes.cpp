@@ -101,25 +101,30 @@ size_t PlacedLanes::one_lane_before(size_t list) const {
   return nowhere;
 }
 
-void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const {
-  std::vector<Value> extracted;
-  for (size_t i = 0; i < lists_.size(); ++i) {
-    const std::vector<LaneSource> wanted = sources(i);
-    size_t stretches = 1;
-    for (size_t lane = 1; lane < wanted.size(); ++lane)
-      stretches += wanted[lane].vector != wanted[lane - 1].vector;
-    // The vector of one stride before, moved by a lane, has all but the last element.
-    const size_t before = stretches > 2 && !grouped_ && width_ == lanes_ ? one_lane_before(i) : nowhere;
-    if (before != nowhere) {
-      std::vector<int64_t> list;
-      for (int lane = 1; lane < lanes_; ++lane) list.push_back(lane);
-      list.push_back(lanes_ + wanted.back().lane);
-      extracted.push_back(builder.shuffle(extracted[before], vectors[wanted.back().vector], list));
-    } else {
-      extracted.push_back(gather_lanes(builder, vectors, width_, wanted));
-    }
-    take(i, extracted.back());
+Value PlacedLanes::Extraction::next() {
+  const size_t i = extracted_.size();
+  const std::vector<LaneSource> wanted = lanes_.sources(i);
+  size_t stretches = 1;
+  for (size_t lane = 1; lane < wanted.size(); ++lane)
+    stretches += wanted[lane].vector != wanted[lane - 1].vector;
+  // The vector of one stride before, moved by a lane, has all but the last element.
+  const bool may_move = stretches > 2 && !lanes_.grouped_ && lanes_.width_ == lanes_.lanes_;
+  const size_t before = may_move ? lanes_.one_lane_before(i) : nowhere;
+  if (before == nowhere) {
+    extracted_.push_back(gather_lanes(builder_, vectors_, lanes_.width_, wanted));
+  } else {
+    std::vector<int64_t> list;
+    for (int lane = 1; lane < lanes_.lanes_; ++lane) list.push_back(lane);
+    list.push_back(lanes_.lanes_ + wanted.back().lane);
+    extracted_.push_back(
+        builder_.shuffle(extracted_[before], vectors_[wanted.back().vector], std::move(list)));
   }
+  return extracted_.back();
+}
+
+void PlacedLanes::extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const {
+  Extraction extraction(*this, builder, vectors);
+  for (size_t i = 0; i < lists_.size(); ++i) take(i, extraction.next());
 }
 
 }  // namespace pooljit::ir

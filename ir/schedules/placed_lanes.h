@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "ir/schedules/lane_gather.h"
@@ -40,6 +41,20 @@ class PlacedLanes {
   // Calls take(i, the vector of lists()[i]) in order, from the loaded (or already reduced) vectors.
   using Take = std::function<void(size_t, Value)>;
   void extract(Builder& builder, const std::vector<Value>& vectors, const Take& take) const;
+
+  // The same, one list at a time.
+  class Extraction {
+   public:
+    Extraction(const PlacedLanes& lanes, Builder& builder, std::vector<Value> vectors)
+        : lanes_(lanes), builder_(builder), vectors_(std::move(vectors)) {}
+    Value next();
+
+   private:
+    const PlacedLanes& lanes_;
+    Builder& builder_;
+    const std::vector<Value> vectors_;
+    std::vector<Value> extracted_;
+  };
 
  private:
   static constexpr size_t nowhere = std::numeric_limits<size_t>::max();

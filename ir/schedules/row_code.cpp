@@ -302,13 +302,16 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
     const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, row.input, part); };
     const auto indices = [&](const RowPart& part) { return loads_.indices(tile, taps, row.indices, part); };
     if (const std::optional<PlacedLanes>& together = plans.together) {
-      const auto extract = [&](const TileLoads::Load& load, const PlacedLanes::Take& found) {
-        together->extract(b_, TileLoads::all(together->starts(), together->width(), 0, taps.end, load),
-                          found);
+      const auto loaded = [&](const TileLoads::Load& load) {
+        return TileLoads::all(together->starts(), together->width(), 0, taps.end, load);
       };
-      Values columns(taps.lists.size(), no_value);
-      if (low_.chooses()) extract(indices, [&](size_t tap, Value column) { columns[tap] = column; });
-      extract(values, [&](size_t tap, Value column) { take(tap, column, columns[tap]); });
+      std::optional<PlacedLanes::Extraction> chosen;
+      if (low_.chooses()) chosen.emplace(*together, b_, loaded(indices));
+      PlacedLanes::Extraction found(*together, b_, loaded(values));
+      for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
+        const Value index = chosen ? chosen->next() : no_value;
+        take(tap, found.next(), index);
+      }
     } else {
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
         const Value chosen = low_.chooses() ? loads_.tap(plans.apart[tap], indices) : no_value;

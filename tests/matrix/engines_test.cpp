@@ -20,7 +20,11 @@ constexpr size_t step = 1;
 #endif
 
 const std::vector<std::string>& specs() {
-  static const std::vector<std::string> texts = tests::matrix_specs();
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> all = tests::matrix_specs();
+    for (std::string& text : tests::long_row_specs()) all.push_back(std::move(text));
+    return all;
+  }();
   return texts;
 }
 

@@ -24,4 +24,15 @@ std::vector<std::string> matrix_specs(size_t count) {
   return texts;
 }
 
+std::vector<std::string> long_row_specs(size_t count) {
+  fuzz::Draw draw(5);
+  std::vector<std::string> texts;
+  while (texts.size() < count) {
+    const auto spec = fuzz::combine(fuzz::random_combination(draw));
+    if (!spec || spec->dims.back().adaptive_output != 0) continue;  // which has no window
+    if (const auto with_long_rows = fuzz::lengthened(*spec, draw)) texts.push_back(print(*with_long_rows));
+  }
+  return texts;
+}
+
 }  // namespace pooljit::tests

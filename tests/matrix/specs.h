@@ -23,4 +23,8 @@ std::vector<MatrixSpec> matrix(size_t count = 6000);
 // Their canonical texts.
 std::vector<std::string> matrix_specs(size_t count = 6000);
 
+// The matrix has small tensors only; these have rows of up to 3000 columns, windows of up to 31x40 and
+// padding of any length.
+std::vector<std::string> long_row_specs(size_t count = 240);
+
 }  // namespace pooljit::tests

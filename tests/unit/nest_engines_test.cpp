@@ -309,7 +309,7 @@ TEST(NestEngines, BackwardOfWindows) {
   NestDim cropped = window(20, 3, 2, 1);
   cropped.pad_end = -2, cropped.output = 9;
   for (const NestDim& columns : {window(37, 3, 2, 1), window(20, 2, 2, 0), window(19, 3, 1, 1), dilated,
-                                 cropped, window(40, 4, 3, 0), window(24, 2, 5, 1)})
+                                 cropped, window(40, 4, 3, 0), window(24, 2, 5, 1), window(60, 29, 1, 0)})
     for (const PoolNest& nest : backward_nests({window(5, 3, 2, 1), columns}, 3)) check(nest);
 }
 

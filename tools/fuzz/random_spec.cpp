@@ -80,6 +80,38 @@ void make_plain(Combination& combination, Draw& draw) {
 }
 
 constexpr SpecLimits random_limits = {.elements = 20000, .work = 120000};
+constexpr SpecLimits long_row_limits = {.elements = 40000, .work = 8000000};
+
+// Room for one more window than the kernel needs, at least; padding that no framework would take, too.
+void draw_window(SpecDim& dim, Draw& draw, int64_t most_kernel, int64_t most_padding) {
+  if (!has_window(dim)) return;
+  const auto up_to = [&](int64_t most) { return draw.one_in(4) ? most : draw.between(0, most); };
+  dim.kernel = std::max<int64_t>(1, up_to(most_kernel));
+  dim.pad_begin = dim.pad_end = dim.kernel / 2;
+  if (draw.one_in(2)) dim.pad_begin = up_to(most_padding);
+  if (draw.one_in(2)) dim.pad_end = up_to(most_padding);
+  if (!draw.one_in(4)) dim.stride = 1;
+}
+
+void lengthen_rows(PoolSpec& spec, Draw& draw) {
+  if (spec.batch) spec.batch = 1;
+  spec.channels = draw.between(1, 3);
+  spec.strides.clear();
+  spec.output_strides.clear();
+  if (!draw.one_in(4)) {  // columns that lie next to each other
+    spec.layout = draw.one_in(3) ? frontend::Layout::nhwc : frontend::Layout::nchw;
+    spec.output_layout.reset();
+  }
+  for (size_t d = 0; d + 2 < spec.dims.size(); ++d) spec.dims[d] = {.input = 1, .kernel = 1};
+  if (spec.dims.size() > 1) {
+    SpecDim& down = spec.dims[spec.dims.size() - 2];
+    down.input = draw.between(1, draw.one_in(2) ? 40 : 8);
+    draw_window(down, draw, draw.one_in(2) ? 31 : 6, 40);
+  }
+  SpecDim& along = spec.dims.back();
+  along.input = draw.between(60, draw.one_in(3) ? 3000 : 600);
+  draw_window(along, draw, draw.one_in(2) ? 40 : 8, 200);
+}
 
 // The spec of a combination; if that is none, without the settings that do not suit those before them.
 PoolSpec nearest(const Combination& combination) {
@@ -97,6 +129,13 @@ PoolSpec nearest(const Combination& combination) {
 }
 
 }  // namespace
+
+std::optional<PoolSpec> lengthened(PoolSpec spec, Draw& draw) {
+  lengthen_rows(spec, draw);
+  auto checked = check_spec(std::move(spec));
+  if (!checked || !is_small(*checked, long_row_limits)) return std::nullopt;
+  return std::move(*checked);
+}
 
 bool is_small(const PoolSpec& spec, const SpecLimits& limits) {
   int64_t elements = 1, work = 1;
@@ -132,6 +171,8 @@ PoolSpec random_spec(Draw& draw, Style style) {
   Combination combination = random_combination(draw);
   if (style == Style::plain) make_plain(combination, draw);
   const PoolSpec spec = nearest(combination);
+  if (draw.below(8) == 7)
+    if (const auto with_long_rows = lengthened(spec, draw)) return *with_long_rows;
   PoolSpec changed = spec;
   for (uint64_t changes = draw.below(5); changes > 0; --changes) change_number(changed, draw);
   auto checked = check_spec(std::move(changed));

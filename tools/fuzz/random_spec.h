@@ -25,8 +25,12 @@ bool is_small(const frontend::PoolSpec& spec, const SpecLimits& limits = {});
 // The spec of a combination, if there is a valid and small one.
 std::optional<frontend::PoolSpec> combine(const Combination& combination);
 
+// The spec with a few images of long rows and large windows in place of its own: what is walked in strips,
+// through lines of scratch memory, by windows that roll. If that is valid, and not too much.
+std::optional<frontend::PoolSpec> lengthened(frontend::PoolSpec spec, Draw& draw);
+
 // A valid and small spec: a combination, as far as its settings go together, mostly with some of its numbers
-// changed.
+// changed, or lengthened.
 frontend::PoolSpec random_spec(Draw& draw, Style style = Style::any);
 
 }  // namespace pooljit::fuzz
