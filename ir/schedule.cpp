@@ -157,14 +157,20 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   }
   std::vector<Schedule> found;
   std::vector<std::vector<Schedule>> by_family;
+  const bool masks = can_mask(nest, isa);
+  constexpr int few_lanes = 4;
   // More lanes first: a family that fills its vectors beats one that cannot.
   const auto filled = [&](const auto& schedules) {
     if (schedules.empty()) return 0;
+    const int full = info(isa).vector_bytes / widest[static_cast<size_t>(LaneUse::moved)];
     // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap
     // by tap.
     if (schedules[0].family == Family::row_passes && bytes(nest.input.dtype) == 1)
-      return prefers_whole_rows(nest) ? info(isa).vector_bytes
-                                      : info(isa).vector_bytes / widest[static_cast<size_t>(LaneUse::moved)];
+      return prefers_whole_rows(nest) ? info(isa).vector_bytes : full;
+    // Where elements cannot be masked, others take borders and the ends of rows output by output.
+    const bool takes_borders =
+        schedules[0].family == Family::row_passes || schedules[0].family == Family::whole_planes;
+    if (!masks && takes_borders && schedules[0].lanes >= few_lanes) return full;
     return filled_lanes(nest, schedules[0]);
   };
   int fullest = 0;

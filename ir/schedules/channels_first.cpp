@@ -79,7 +79,7 @@ class Enumeration {
 
   // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
   void add_strided() {
-    const bool wide_file = info(isa_).vector_registers >= 32;
+    const bool wide_file = !has_few_registers(isa_);
     const bool padded = dim_.pad_begin + dim_.pad_end > 0, narrow = bytes(nest_.output.dtype) < 4;
     const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
                        2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
@@ -87,9 +87,18 @@ class Enumeration {
         wide_file && dim_.output % 2 == 0 && (!padded || (narrow && dim_.output >= least_paired));
     if (rolls) add(Order::rolling);
     if (in_pairs) add(Order::rows_first, 2);
+    if (!wide_file && dim_.output >= 2 * schedule_.lanes) add_few();
     add(Order::rows_first);
     add_groups();
     if (!rolls) add(Order::rolling);
+  }
+
+  // Rows of outputs whose windows have rows enough in common, where registers are few.
+  void add_few() {
+    const bool sums = !reducer_.is_idempotent(), narrow = bytes(nest_.output.dtype) < 4;
+    const int64_t kernel = nest_.dims.size() > 1 ? nest_.dims[nest_.dims.size() - 2].kernel : 1;
+    if (kernel >= 5 && sums) add(Order::rows_first, 3);
+    if (kernel >= 5 ? !narrow : sums && narrow) add(Order::rows_first, 2);
   }
 
   void add_groups() {

@@ -28,6 +28,9 @@ struct FamilyInfo {
 // Vector registers that the schedule must leave free beside the values of its outputs.
 int extra_registers(const PoolNest& nest, const Reducer& reducer);
 
+// True of ISAs whose registers do not hold what several vectors of windows share: AVX2's sixteen.
+inline bool has_few_registers(Isa isa) { return info(isa).vector_registers < 32; }
+
 // True if the ISA can mask the loads and stores of the nest's elements.
 bool can_mask(const PoolNest& nest, Isa isa);
 

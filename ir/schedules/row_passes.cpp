@@ -10,139 +10,18 @@
 // unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
 // too long for scratch memory are done in strips.
 #include <algorithm>
-#include <utility>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lane_gather.h"
 #include "ir/schedules/lowering.h"
-#include "ir/schedules/pixel_rows.h"
-#include "ir/schedules/pixel_strips.h"
-#include "ir/schedules/row_rules.h"
+#include "ir/schedules/row_passes_rules.h"
 #include "ir/schedules/row_strips.h"
 #include "ir/schedules/shared_rows.h"
 #include "ir/schedules/tile_lanes.h"
 
 namespace pooljit::ir {
 namespace {
-
-constexpr LaneUse lane_use = LaneUse::moved;
-
-// Rows that are best done together.
-constexpr int64_t high_window = 9;
-constexpr int64_t least_kernel = 5;   // of those that it pays for
-constexpr int64_t most_reach = 2048;  // elements of a row of pixels that a window may reach over
-// Vectors that are needed at once beside one for each row.
-constexpr int spare_registers = 7;
-// The same beside what is held, before and after a vector.
-constexpr int rolling_registers = 4;
-
-// Rows of pixels are rows of one channel.
-PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
-
-bool have_passes(const NestDim& row) {
-  return row.kind == DimKind::pool && row.stride == 1 && row.kernel > 1;
-}
-
-bool can_serve(const PoolNest& rows, const Reducer& reducer) {
-  return have_passes(rows.dims.back()) && !rows.indices && !rows.is_backward() && reducer.any_order() &&
-         RowRules::columns_adjacent(rows);
-}
-
-bool holds_group(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
-  return schedule.unroll + spare_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
-}
-
-bool can_roll_on(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
-  const auto held = static_cast<int>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
-  return reducer.is_idempotent() &&
-         2 * held + rolling_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
-}
-
-bool can_group(const PoolNest& rows, int group) {
-  return group == 1 || (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
-}
-
-// Where it is offered, from least_kernel on: where channels_first lacks the registers for what windows share,
-// so that it takes tap by tap. Found by measuring planes of 19 to 224 columns and windows of 5 to 31.
-// Also where channels lie next to each other in images that outgrow a core's own caches: rows are read whole.
-bool pays(const PoolNest& nest, const PoolNest& rows, const Schedule& schedule, Isa isa,
-          const Reducer& reducer) {
-  const NestDim& row = rows.dims.back();
-  const int element = bytes(rows.input.dtype);
-  const bool sums_bytes = element == 1 && !reducer.is_idempotent();
-  const bool whole_rows = nest.channels > rows.channels && prefers_whole_rows(nest);
-  if (whole_rows && (element > 1 || 2 * nest.channels >= schedule.lanes))
-    return row.kernel * nest.channels <= most_reach &&
-           (element == 1 ? row.kernel >= 9 : reducer.is_idempotent() || row.kernel >= 7);
-  if (info(isa).vector_registers < 32)
-    return (row.kernel >= 7 || row.output >= 32) &&
-           best_side_by_side(rows, isa, reducer, schedule.lanes) == 1;
-  if (row.kernel <= 16) return (element == 2 || (sums_bytes && !whole_rows)) && row.output >= 128;
-  // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
-  return !reducer.is_idempotent() || element > 1 || row.output < 16 * schedule.lanes;
-}
-
-// Where windows had better come from one vector of columns after the other than from passes, or from what
-// channels_first shares: found by measuring planes of 19 to 1920 columns and windows of 5 to 31. On AVX2
-// shuffles of floats across halves of vectors cost what passes do.
-bool rolling_pays(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
-  const NestDim& row = rows.dims.back();
-  if (!can_roll_on(rows, schedule, isa, reducer)) return false;
-  const int element = bytes(rows.input.dtype);
-  if (info(isa).vector_registers < 32) return row.kernel >= 13 && element <= 2;
-  if (element == 2 && row.kernel >= 7 && row.output >= 128) return true;
-  return row.kernel > 16 || (row.kernel >= 13 && row.output >= 192) ||
-         (row.kernel >= 9 && row.output >= 14 * schedule.lanes);
-}
-
-// Best first: groups that are few would leave many rows to be done one by one.
-std::vector<int> rolling_groups(const PoolNest& rows) {
-  if (rows.dims.size() == 1) return {1};
-  const Interior whole = interior(rows.dims[rows.dims.size() - 2]);
-  const int64_t whole_rows = whole.end - whole.begin;
-  if (whole_rows >= 13 * 16) return {16, 8, 4, 2, 1};
-  if (whole_rows >= 10 * 8) return {8, 16, 4, 2, 1};
-  if (whole_rows >= 8 * 4) return {4, 8, 2, 16, 1};
-  return {2, 4, 8, 1};
-}
-
-std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
-  std::vector<Schedule> found;
-  if (!have_passes(nest.dims.back()) || nest.dims.back().kernel < least_kernel) return found;
-  const PoolNest rows = as_rows(nest);
-  Builder probe("", isa);
-  const auto reducer = make_reducer(rows, probe, lane_use);
-  if (!can_serve(rows, **reducer)) return found;
-  const NestDim& row = rows.dims.back();
-  Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
-  schedule.lanes = fitting_lanes(row.output, isa, working_bytes);
-  while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
-  schedule.tail = can_mask(nest, isa)            ? Tail::mask
-                  : row.output >= schedule.lanes ? Tail::overlap
-                                                 : Tail::split;
-  const auto add = [&](Order order, const std::vector<int>& groups) {
-    schedule.order = order;
-    for (const int group : groups) {
-      schedule.unroll = group;
-      if (!can_group(rows, group) || !holds_group(rows, schedule, isa, **reducer)) continue;
-      const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
-      const bool suits = !strips.empty() && are_short(strips) && hold_vectors(strips, schedule) &&
-                         (order != Order::rolling || follow_each_other(strips, schedule));
-      if (suits) found.push_back(schedule);
-      if (found.size() >= most) return;
-    }
-  };
-  if (rolling_pays(rows, schedule, isa, **reducer)) {
-    const Tail tail = std::exchange(schedule.tail, can_mask(nest, isa) ? Tail::mask : Tail::split);
-    add(Order::rolling, rolling_groups(rows));
-    schedule.tail = tail;
-  }
-  if (found.size() >= most || !pays(nest, rows, schedule, isa, **reducer)) return found;
-  const bool high = rows.dims.size() > 1 && rows.dims[rows.dims.size() - 2].kernel >= high_window;
-  add(Order::rows_first, high ? std::vector{8, 4, 2, 1} : std::vector{4, 2, 8, 1});
-  return found;
-}
 
 class RowPasses {
  public:
@@ -396,9 +275,9 @@ class RowPasses {
 Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   const PoolNest rows = as_rows(nest);
   Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(rows, builder, lane_use);
+  auto reducer = make_reducer(rows, builder, row_passes_lanes);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_serve(rows, **reducer))
+  if (!can_take_rows(rows, **reducer))
     return unsupported(
         "schedule.windows",
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
@@ -408,15 +287,15 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if ((schedule.order != Order::rows_first && !rolls) || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
                        "use order=rows_first or order=rolling, taps=unroll");
-  if (rolls && !can_roll_on(rows, schedule, isa, **reducer))
+  if (rolls && !can_roll_along(rows, schedule, isa, **reducer))
     return unsupported("schedule.order",
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
                        "use order=rows_first");
-  if (!can_group(rows, schedule.unroll))
+  if (!can_group_rows(rows, schedule.unroll))
     return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
                        "use a smaller unroll");
-  if (!holds_group(rows, schedule, isa, **reducer))
+  if (!holds_rows(rows, schedule, isa, **reducer))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use a smaller unroll");
   const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
@@ -442,7 +321,7 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
 
 }  // namespace
 
-const FamilyInfo row_passes_family = {Family::row_passes, "row_passes", lane_use, enumerate_row_passes,
-                                      lower_row_passes};
+const FamilyInfo row_passes_family = {Family::row_passes, "row_passes", row_passes_lanes,
+                                      enumerate_row_passes, lower_row_passes};
 
 }  // namespace pooljit::ir

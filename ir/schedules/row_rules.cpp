@@ -189,27 +189,29 @@ bool is_walked_by_row(const PoolNest& nest) {
   return plane_bytes > most_plane_bytes || (has_few_rows && image_bytes(nest) > most_image_bytes);
 }
 
-// Found by measuring planes of 14 to 112 columns and windows of 5 to 13, of 1 to 8 bytes.
+// Found by measuring planes of 7 to 112 columns and windows of 5 to 21, of 1 to 8 bytes.
 int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes) {
   const NestDim& row = nest.dims.back();
   const int64_t vectors = ceil_div(row.output, lanes);
   if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
       !can_mask(nest, isa) || is_walked_by_row(nest))
     return 1;
-  const bool wide_file = info(isa).vector_registers >= 32;
   const auto can_roll = [&](int beside) {
     const Schedule schedule{
         .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
     return RowRules(nest, schedule, isa, reducer).can_roll();
   };
-  if (!wide_file) {
-    // Longer rows: row_passes.
-    const int64_t most_vectors = reducer.is_idempotent() && row.kernel >= 9 ? 8 : 5;
-    if (vectors > most_vectors || (!reducer.is_idempotent() && can_roll(1))) return 1;
+  if (!has_few_registers(isa)) {
+    const int64_t most = reducer.is_idempotent() ? 3 : 1;
+    const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
+    return can_roll(beside) ? beside : 1;
   }
-  const int64_t most = !wide_file ? 4 : reducer.is_idempotent() ? 3 : 1;
-  const int beside = vectors <= most ? static_cast<int>(vectors) : wide_file ? 2 : 3;
-  return can_roll(beside) ? beside : 1;
+  // Longer rows: row_passes.
+  const int64_t most_vectors = row.kernel >= 9 ? 8 : 5;
+  if (vectors > most_vectors || (!reducer.is_idempotent() && can_roll(1))) return 1;
+  for (int beside = vectors <= 4 ? static_cast<int>(vectors) : 3; beside > 1; --beside)
+    if (can_roll(beside)) return beside;
+  return 1;
 }
 
 }  // namespace pooljit::ir

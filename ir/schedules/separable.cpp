@@ -6,6 +6,7 @@
 // taps=loop: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for every
 // kernel; rows are done in bands that fit into scratch memory.
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "ir/reductions/float_keys.h"
@@ -13,6 +14,7 @@
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/rolling_outputs.h"
+#include "ir/schedules/row_passes_rules.h"
 #include "ir/schedules/running_window.h"
 #include "ir/schedules/separable_layout.h"
 
@@ -56,6 +58,20 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
          static_cast<size_t>(info(isa).vector_registers);
 }
 
+// Where registers do not hold two vectors' windows. Found by measuring images of 7 to 224 columns and 8 to
+// 1024 channels on AVX2.
+bool rows_are_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer) {
+  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
+  const int64_t kernel = std::min(columns.kernel, rows.kernel);
+  const bool are_bytes = bytes(nest.input.dtype) == 1, has_long_rows = columns.output >= 40;
+  if (are_bytes && reducer.is_idempotent()) return has_long_rows && rolls_over_bytes(nest, isa, reducer);
+  const bool few_taps = kernel < 7 && bytes(nest.input.dtype) >= 4;
+  const bool maxima = reducer.is_idempotent();
+  const bool pays = has_few_channels(nest, isa) ||
+                    (maxima ? (has_long_rows && kernel < 10) || few_taps : has_long_rows && few_taps);
+  return pays && !row_passes_family.enumerate(nest, isa, working_bytes, 1).empty();
+}
+
 // What other families do better: windows of few columns, and images that outgrow a core's own caches, of
 // which this family reads a part of each pixel at a time.
 bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer) {
@@ -67,6 +83,7 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
                         : columns.output >= long_row ? least_of_long_rows
                                                      : least_kernel;
   if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
+  if (has_few_registers(isa) && rows_are_better(nest, isa, working_bytes, reducer)) return true;
   if (!prefers_whole_rows(nest)) return false;
   if (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) return true;
   const auto by_rows = row_passes_family.enumerate(nest, isa, working_bytes, 1);
@@ -79,16 +96,17 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
   std::vector<Schedule> found;
   if (!can_separate(nest, **reducer) || is_served_better(nest, isa, working_bytes, **reducer)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
+  const bool takes_bytes = working_bytes == 1 && !(has_few_registers(isa) && !(*reducer)->is_idempotent());
   if (std::min(columns.output, rows.output) < least_outputs ||
-      std::min(columns.kernel, rows.kernel) < (working_bytes == 1 ? least_of_bytes : least_kernel))
+      std::min(columns.kernel, rows.kernel) < (takes_bytes ? least_of_bytes : least_kernel))
     return found;
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
-  for (const Taps taps : {Taps::unroll, Taps::loop})
-    for (const int unroll : {4, 2, 1}) {
-      schedule.taps = taps;
+  const auto add = [&](Taps taps, std::initializer_list<int> unrolls) {
+    schedule.taps = taps;
+    for (const int unroll : unrolls) {
       schedule.unroll = unroll;
       if (unroll > 1 && unroll >= 2 * vectors) continue;
       if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
@@ -96,6 +114,20 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
         continue;
       found.push_back(schedule);
     }
+  };
+  // Several vectors at once hide what one waits for its own results.
+  const DType dtype = nest.input.dtype;
+  const bool waits =
+      dtype == DType::f32 || dtype == DType::bf16 || (dtype == DType::f16 && (*reducer)->is_idempotent());
+  if (has_few_registers(isa) && waits) {
+    add(Taps::unroll, {4, 2});
+    add(Taps::loop, {4, 2});
+    add(Taps::unroll, {1});
+    add(Taps::loop, {1});
+  } else {
+    add(Taps::unroll, {4, 2, 1});
+    add(Taps::loop, {4, 2, 1});
+  }
   return found;
 }
 

@@ -23,6 +23,8 @@ constexpr int64_t most_tiles = 64;
 constexpr int64_t most_joins = 320;
 // Of its own accord: beyond that, code that takes long to make gains little.
 constexpr int64_t most_work = 400;
+// ... where others take the borders of each row output by output.
+constexpr int64_t most_work_for_borders = 800;
 // Beyond that neighbours have so many columns in common that other families, which share them, do less.
 constexpr int64_t most_shared_columns = 5;
 // Wide elements from so many vectors take as many shuffles as they take joins where they lie.
@@ -94,6 +96,23 @@ int best_lanes(const PoolNest& nest, Isa isa, int working_bytes) {
   return are_bytes && isa == Isa::avx2 ? std::min(lanes, 8) : lanes;
 }
 
+// Whether another family does less for what neighbouring windows have in common.
+bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer, int lanes,
+                      bool spares_borders) {
+  const NestDim& columns = nest.dims[1];
+  const bool maxima = reducer.is_idempotent();
+  if (columns.stride > 1) return false;
+  if (isa == Isa::avx2 && maxima && is_float(nest.input.dtype) &&
+      best_side_by_side(nest, isa, reducer, lanes) > 1)
+    return true;
+  // Rows of bytes that fill vectors are better off with row_passes.
+  if (spares_borders)
+    return maxima && working_bytes == 1 && columns.kernel >= 5 && columns.output >= info(isa).vector_bytes;
+  // Sums in rows of one vector: what they share costs more shuffles than it spares.
+  const bool few = isa == Isa::avx2 && !maxima && columns.kernel >= 7 && columns.output <= lanes;
+  return columns.kernel > most_shared_columns && !few;
+}
+
 std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   std::vector<Schedule> found;
   if (!has_dense_planes(nest) || are_windows_far_apart(nest, isa)) return found;
@@ -101,23 +120,28 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
   const auto reducer = make_reducer(nest, probe, lane_use);
   const NestDim& columns = nest.dims[1];
   Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
+  const bool masks = can_mask(nest, isa);
+  const bool spares_borders = !masks && interior(columns).end - interior(columns).begin < columns.output;
+  const int fitting = fitting_lanes(nest.dims[0].output * columns.output, isa, working_bytes);
   schedule.lanes = best_lanes(nest, isa, working_bytes);
-  const bool rolls = isa == Isa::avx2 && (*reducer)->is_idempotent() && is_float(nest.input.dtype) &&
-                     best_side_by_side(nest, isa, **reducer, schedule.lanes) > 1;
-  if (columns.stride == 1 && (columns.kernel > most_shared_columns || rolls)) return found;
+  if (is_served_better(nest, isa, working_bytes, **reducer, schedule.lanes, spares_borders)) return found;
   // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
   // shuffles of more vectors.
   std::array tails = {Tail::mask, Tail::overlap};
   if (working_bytes >= 4 && nest.dims[0].stride == 1) std::swap(tails[0], tails[1]);
-  for (const Tail tail : tails) {
-    if (found.size() >= most || (tail == Tail::mask && !can_mask(nest, isa))) continue;
-    schedule.tail = tail;
-    if (refusal(nest, schedule, isa, **reducer)) continue;
-    const PlaneTiles tiles(nest, schedule);
-    if (tiles.work() > most_work) continue;
-    if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
-    if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
-  }
+  std::vector<int> widths = {schedule.lanes};
+  if (spares_borders && fitting > schedule.lanes) widths.push_back(fitting);
+  for (const int lanes : widths)
+    for (const Tail tail : tails) {
+      if (found.size() >= most || (tail == Tail::mask && !masks)) continue;
+      schedule.lanes = lanes;
+      schedule.tail = tail;
+      if (refusal(nest, schedule, isa, **reducer)) continue;
+      const PlaneTiles tiles(nest, schedule);
+      if (tiles.work() > (spares_borders ? most_work_for_borders : most_work)) continue;
+      if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
+      if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
+    }
   return found;
 }
 

@@ -455,7 +455,7 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
 
 bool are_windows_far_apart(const PoolNest& nest, Isa isa) {
   const NestDim& dim = nest.dims.back();
-  const int64_t least = info(isa).vector_registers < 32 ? far_apart_with_few_registers : far_apart;
+  const int64_t least = has_few_registers(isa) ? far_apart_with_few_registers : far_apart;
   if (dim.output < 2 || row_taps(nest) < least || dim.period().output != 1 || dim.period().input < least)
     return false;
   Builder probe("", isa);

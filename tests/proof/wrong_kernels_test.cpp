@@ -27,9 +27,15 @@ class Meddled final : public Code {
   Meddle meddle_;
 };
 
+// Of the last line of its scratch memory the kernel uses the first half.
+const char* const separated = "max_pool2d(float32[1,8,5,5]:nhwc, kernel_size=5, stride=1, padding=2)";
+const char* const by_separable = "separable(lanes=8, unroll=1, tail=mask, taps=unroll, order=rolling)";
+constexpr int separated_words = 5 * 5 * 8 + 8;
+
 std::string failure(const char* text, const Meddled::Meddle& meddle) {
   const auto spec = frontend::parse_spec(text);
-  const Choices choices = {Engine::xbyak, ir::Isa::avx2, std::nullopt};
+  Choices choices = {Engine::xbyak, ir::Isa::avx2, std::nullopt};
+  if (text == separated) choices.schedule = *ir::parse_schedule(by_separable);
   const auto code = info(choices.engine).make(frontend::make_nest(*spec), choices);
   const auto proof = prove_code(Meddled(*code, meddle), *spec, choices);
   return proof ? proof->failure : ir::to_string(proof.error());
@@ -43,10 +49,6 @@ const char* const biased = "max_pool1d(float32[3,10], kernel_size=3, stride=1, e
 const char* const added = "avg_pool1d(float32[2,10], kernel_size=3, stride=1, epilogue=[add, relu])";
 const char* const scaled = "max_pool1d(uint8[2,10], kernel_size=3, stride=1, epilogue=[requantize(2,3)])";
 const char* const averaged = "avg_pool1d(float32[2,10], kernel_size=3, stride=1)";
-
-// Of the last line of its scratch memory the kernel uses the first half.
-const char* const separated = "max_pool2d(float32[1,8,5,5]:nhwc, kernel_size=5, stride=1, padding=2)";
-constexpr int separated_words = 5 * 5 * 8 + 8;
 
 struct Wrong {
   const char* spec;

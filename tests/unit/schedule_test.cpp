@@ -156,7 +156,9 @@ TEST(Schedule, LargeWindowsRoll) {
        Tail::mask},
       {"min_pool2d(uint8[1,256,28,28], kernel_size=21, stride=1, padding=10)", Isa::avx512, 16, 2,
        Tail::mask},
-      {"max_pool2d(int8[1,512,19,19], kernel_size=13, stride=1, padding=6)", Isa::avx2, 16, 2, Tail::split},
+      {"max_pool2d(int8[1,512,24,24], kernel_size=13, stride=1, padding=6)", Isa::avx2, 16, 4, Tail::split},
+      {"max_pool2d(bfloat16[1,512,14,14], kernel_size=11, stride=1, padding=5)", Isa::avx2, 8, 2,
+       Tail::split},
       {"max_pool2d(float32[1,3,224,224]:nhwc, kernel_size=31, stride=1, padding=15)", Isa::avx512, 16, 8,
        Tail::mask},
   };
@@ -207,6 +209,30 @@ TEST(Schedule, LargeImagesAreReadByWholePixels) {
   }
 }
 
+// On AVX2, elements that cannot be masked: borders and the ends of rows are not left to be done output by
+// output.
+TEST(Schedule, NarrowElementsOfAvx2HaveNoBorders) {
+  const struct {
+    const char* spec;
+    Family family;
+  } table[] = {
+      {"max_pool2d(uint8[1,256,19,19], kernel_size=7, stride=2, padding=3)", Family::whole_planes},
+      {"max_pool2d(bfloat16[1,512,14,14], kernel_size=7, stride=1, padding=3)", Family::whole_planes},
+      {"avg_pool2d(bfloat16[1,512,7,7], kernel_size=7, stride=1, padding=3)", Family::whole_planes},
+      {"max_pool2d(uint8[1,512,14,14], kernel_size=11, stride=1, padding=5)", Family::whole_planes},
+      {"max_pool2d(bfloat16[1,512,14,14], kernel_size=13, stride=1, padding=6)", Family::row_passes},
+      {"avg_pool2d(bfloat16[1,256,24,24], kernel_size=5, stride=1, padding=2)", Family::row_passes},
+      {"max_pool2d(float16[1,16,224,224], kernel_size=3, stride=1, padding=1)", Family::row_passes},
+      {"max_pool2d(uint8[1,1,2160,3840], kernel_size=3, stride=1, padding=1)", Family::channels_first},
+      {"max_pool1d(uint8[1,332,625], kernel_size=2, stride=1, padding=1)", Family::channels_first},
+      {"max_pool1d(float16[1,6931,13], kernel_size=13, stride=1)", Family::window_rows},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    EXPECT_EQ(enumerate_schedules(nest, Isa::avx2, 1)[0].family, row.family) << row.spec;
+  }
+}
+
 // Asked for one schedule, families that cannot be the first are passed over.
 TEST(Schedule, TheFirstIsTheSameByItself) {
   for (const char* spec :
@@ -236,6 +262,7 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
       {"avg_pool2d(float32[1,3,35,35], kernel_size=7, stride=1, padding=3)", Isa::avx512, 16, 2},
       {"max_pool2d(float32[1,3,14,14], kernel_size=5, stride=1, padding=2)", Isa::avx2, 8, 2},
       {"max_pool2d(float32[1,3,19,19], kernel_size=7, stride=1, padding=3)", Isa::avx2, 8, 3},
+      {"max_pool2d(float32[1,3,28,28], kernel_size=17, stride=1, padding=8)", Isa::avx2, 8, 3},
       {"max_pool2d(float32[1,3,20,20], kernel_size=13, stride=1, padding=6)", Isa::avx2, 8, 3},
       {"max_pool2d(float32[1,3,56,56], kernel_size=9, stride=1, padding=4)", Isa::avx2, 8, 3},
       {"max_pool2d(float32[1,3,16,16], kernel_size=9, stride=1, padding=4)", Isa::avx512, 16, 1},

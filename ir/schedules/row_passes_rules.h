@@ -1,0 +1,33 @@
+// What row_passes can do, and where it pays (ir/schedules/row_passes.cpp is the code itself).
+#pragma once
+
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedule.h"
+#include "ir/schedules/family.h"
+
+namespace pooljit::ir {
+
+inline constexpr LaneUse row_passes_lanes = LaneUse::moved;
+
+// What the family walks over: rows of pixels are rows of one channel.
+PoolNest as_rows(const PoolNest& nest);
+
+// Each of `rows`, as above: whether the layer suits the family, its windows can share what they have in
+// common (order=rolling), so many rows can be done together, and the registers hold these.
+bool can_take_rows(const PoolNest& rows, const Reducer& reducer);
+bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer);
+bool can_group_rows(const PoolNest& rows, int group);
+bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer);
+
+// On instruction sets of few registers: pixels of so few channels, of elements that cannot be masked, that
+// other families fill no vectors with; and maxima of bytes for which channels_last has the registers, so that
+// one vector rolls along a row of an image that is near.
+bool has_few_channels(const PoolNest& nest, Isa isa);
+bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer);
+
+// The family's schedules, best first (FamilyInfo::enumerate).
+std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most);
+
+}  // namespace pooljit::ir
