@@ -79,13 +79,12 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   std::vector orders = {Order::rolling, Order::row_major};
   if (prefers_strips(nest)) orders.insert(orders.begin(), Order::strips);
   if (prefers_whole_pixels(nest)) std::swap(orders.front(), orders.back());
-  // One vector that rolls over a stride waits for its own results; several side by side do not.
+  // Windows with a stride share few columns, and what rolls waits for its own results.
   const NestDim& row = nest.dims.back();
-  const bool maxima = (*reducer)->is_idempotent();
-  const bool rolls_alone = has_few_registers(isa) && row.stride > 1 && vectors > 1 &&
-                           nest.input.dtype == DType::f32 && row.kernel <= (maxima ? 5 : 7) &&
-                           nest.channels % schedule.lanes == 0 && !can_roll(nest, **reducer, isa, 2);
-  if (rolls_alone && orders.front() == Order::rolling) std::swap(orders.front(), orders.back());
+  const bool shares_little = has_few_registers(isa) && row.stride > 1 && vectors > 1 &&
+                             nest.input.dtype == DType::f32 && nest.channels % schedule.lanes == 0 &&
+                             row.kernel <= ((*reducer)->is_idempotent() ? 5 : 7);
+  if (shares_little && orders.front() == Order::rolling) std::swap(orders.front(), orders.back());
   for (Order order : orders)
     for (int unroll : {8, 4, 2, 1}) {
       if (unroll == 8 && (order != Order::row_major || !pays_wide(nest))) continue;

@@ -68,7 +68,7 @@ bool rows_are_better(const PoolNest& nest, Isa isa, int working_bytes, const Red
   const bool few_taps = kernel < 7 && bytes(nest.input.dtype) >= 4;
   const bool maxima = reducer.is_idempotent();
   const bool pays = has_few_channels(nest, isa) ||
-                    (maxima ? (has_long_rows && kernel < 10) || few_taps : has_long_rows && few_taps);
+                    (maxima ? (has_long_rows && kernel < 9) || few_taps : has_long_rows && few_taps);
   return pays && !row_passes_family.enumerate(nest, isa, working_bytes, 1).empty();
 }
 
@@ -116,10 +116,7 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
     }
   };
   // Several vectors at once hide what one waits for its own results.
-  const DType dtype = nest.input.dtype;
-  const bool waits =
-      dtype == DType::f32 || dtype == DType::bf16 || (dtype == DType::f16 && (*reducer)->is_idempotent());
-  if (has_few_registers(isa) && waits) {
+  if (has_few_registers(isa) && nest.input.dtype == DType::f32) {
     add(Taps::unroll, {4, 2});
     add(Taps::loop, {4, 2});
     add(Taps::unroll, {1});
