@@ -179,7 +179,10 @@ class Legalizer {
     if (!has_masked_access(b_.isa(), type.dtype)) return refuse(type);
     const int first = first_lanes(inst.args[1]);
     const bool reaches = inst.addr.offset <= std::numeric_limits<int32_t>::max() - type.vector_bytes();
-    if (first > 0 && reaches && info(b_.isa()).mask == MaskEncoding::vector) return store_parts(inst, first);
+    if (first > 0 && reaches && info(b_.isa()).mask == MaskEncoding::vector) {
+      store_first(inst.addr, inst.args[0], first);
+      return std::nullopt;
+    }
     inst.args[1] = within_vector(inst.args[1]);
     return keep(inst);
   }
@@ -194,27 +197,14 @@ class Legalizer {
 
   // Zen 3 takes more than ten cycles for a masked store of AVX2; whole ones of half the lanes, a quarter and
   // so on cost little everywhere.
-  std::optional<Error> store_parts(const Inst& inst, int count) {
-    Value rest = inst.args[0];
-    Address at = inst.addr;
-    while (count > 0) {
-      const Type type = b_.type(rest);
-      if (count == type.lanes) {
-        b_.store(at, rest);
-        return std::nullopt;
-      }
-      const int half = type.lanes / 2;
-      const Value low = lower_half(b_, rest);
-      if (count >= half) {
-        b_.store(at, low);
-        at.offset += int64_t{half} * bytes(type.dtype);
-        count -= half;
-        rest = count > 0 ? upper_half(b_, rest) : rest;
-      } else {
-        rest = low;
-      }
-    }
-    return std::nullopt;
+  void store_first(const Address& at, Value value, int count) {
+    const Type type = b_.type(value);
+    const int half = type.lanes / 2;
+    if (count == type.lanes) return b_.store(at, value);
+    store_first(at, lower_half(b_, value), std::min(count, half));
+    if (count <= half) return;
+    const Address behind{at.base, at.terms, at.offset + int64_t{half} * bytes(type.dtype)};
+    store_first(behind, upper_half(b_, value), count - half);
   }
 
   std::optional<Error> keep(Inst& inst) {

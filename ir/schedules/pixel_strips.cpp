@@ -87,6 +87,17 @@ bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll)
          static_cast<size_t>(info(isa).vector_registers);
 }
 
+bool has_few_channels(const PoolNest& nest, Isa isa) { return nest.channels <= 8 && !can_mask(nest, isa); }
+
+bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+  constexpr int64_t most_columns = 8;
+  // An image is walked once for each vector of channels.
+  const int64_t walks = ceil_div(nest.channels, int64_t{info(isa).vector_bytes});
+  return bytes(nest.input.dtype) == 1 && reducer.is_idempotent() && nest.dims.back().kernel <= most_columns &&
+         nest.channels % 16 == 0 && walks * image_bytes(nest) <= near_bytes &&
+         can_roll(nest, reducer, isa, 1);
+}
+
 bool prefers_whole_pixels(const PoolNest& nest) {
   const NestDim& row = nest.dims.back();
   const bool is_cheap =

@@ -36,4 +36,12 @@ bool prefers_whole_pixels(const PoolNest& nest);
 bool prefers_whole_rows(const PoolNest& nest);
 bool prefers_strips(const PoolNest& nest);
 
+// Where registers are few. True of pixels of so few channels, of elements that cannot be masked, that only
+// rows of pixels fill vectors.
+bool has_few_channels(const PoolNest& nest, Isa isa);
+
+// True of maxima of bytes that one vector of channels had best roll along the row for: the registers hold
+// what windows share, and the image is near.
+bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer);
+
 }  // namespace pooljit::ir

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/pixel_rows.h"
 #include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/row_rules.h"
@@ -52,7 +51,8 @@ class Choice {
   bool rolling_pays() const {
     if (has_few_registers(isa_)) {
       const bool is_short = is_plane() && row_.output < 10 * lanes_;
-      const int64_t least = !is_short ? 13 : lanes_ * element_ == 32 && element_ == 1 ? 11 : 9;
+      const bool fill_vectors = element_ == 1 && lanes_ == info(isa_).vector_bytes;
+      const int64_t least = !is_short ? 13 : fill_vectors ? 11 : 9;
       return row_.kernel >= least && element_ <= 2;
     }
     if (element_ == 2 && row_.kernel >= 7 && row_.output >= 128) return true;
@@ -156,17 +156,6 @@ class Choice {
 };
 
 }  // namespace
-
-bool has_few_channels(const PoolNest& nest, Isa isa) { return nest.channels <= 8 && !can_mask(nest, isa); }
-
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer) {
-  constexpr int64_t most_columns = 8;
-  // An image is walked once for each vector of channels.
-  const int64_t walks = ceil_div(nest.channels, int64_t{info(isa).vector_bytes});
-  return bytes(nest.input.dtype) == 1 && reducer.is_idempotent() && nest.dims.back().kernel <= most_columns &&
-         nest.channels % 16 == 0 && walks * image_bytes(nest) <= near_bytes &&
-         can_roll(nest, reducer, isa, 1);
-}
 
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
 

@@ -21,12 +21,6 @@ bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, con
 bool can_group_rows(const PoolNest& rows, int group);
 bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer);
 
-// On instruction sets of few registers: pixels of so few channels, of elements that cannot be masked, that
-// other families fill no vectors with; and maxima of bytes for which channels_last has the registers, so that
-// one vector rolls along a row of an image that is near.
-bool has_few_channels(const PoolNest& nest, Isa isa);
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer);
-
 // The family's schedules, best first (FamilyInfo::enumerate).
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most);
 

@@ -14,7 +14,6 @@
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/pixel_strips.h"
 #include "ir/schedules/rolling_outputs.h"
-#include "ir/schedules/row_passes_rules.h"
 #include "ir/schedules/running_window.h"
 #include "ir/schedules/separable_layout.h"
 
@@ -58,9 +57,10 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
          static_cast<size_t>(info(isa).vector_registers);
 }
 
-// Where registers do not hold two vectors' windows. Found by measuring images of 7 to 224 columns and 8 to
-// 1024 channels on AVX2.
-bool rows_are_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer) {
+// The same where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7
+// to 224 columns and 8 to 1024 channels on AVX2.
+bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, int working_bytes,
+                                         const Reducer& reducer) {
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   const int64_t kernel = std::min(columns.kernel, rows.kernel);
   const bool are_bytes = bytes(nest.input.dtype) == 1, has_long_rows = columns.output >= 40;
@@ -83,7 +83,8 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
                         : columns.output >= long_row ? least_of_long_rows
                                                      : least_kernel;
   if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
-  if (has_few_registers(isa) && rows_are_better(nest, isa, working_bytes, reducer)) return true;
+  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, working_bytes, reducer))
+    return true;
   if (!prefers_whole_rows(nest)) return false;
   if (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) return true;
   const auto by_rows = row_passes_family.enumerate(nest, isa, working_bytes, 1);
@@ -96,9 +97,10 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
   std::vector<Schedule> found;
   if (!can_separate(nest, **reducer) || is_served_better(nest, isa, working_bytes, **reducer)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
-  const bool takes_bytes = working_bytes == 1 && !(has_few_registers(isa) && !(*reducer)->is_idempotent());
+  // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
+  const bool has_cheap_taps = working_bytes == 1 && ((*reducer)->is_idempotent() || !has_few_registers(isa));
   if (std::min(columns.output, rows.output) < least_outputs ||
-      std::min(columns.kernel, rows.kernel) < (takes_bytes ? least_of_bytes : least_kernel))
+      std::min(columns.kernel, rows.kernel) < (has_cheap_taps ? least_of_bytes : least_kernel))
     return found;
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);

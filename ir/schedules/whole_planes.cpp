@@ -102,14 +102,14 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
   const NestDim& columns = nest.dims[1];
   const bool maxima = reducer.is_idempotent();
   if (columns.stride > 1) return false;
-  if (isa == Isa::avx2 && maxima && is_float(nest.input.dtype) &&
+  if (has_few_registers(isa) && maxima && is_float(nest.input.dtype) &&
       best_side_by_side(nest, isa, reducer, lanes) > 1)
     return true;
   // Rows of bytes that fill vectors are better off with row_passes.
   if (spares_borders)
     return maxima && working_bytes == 1 && columns.kernel >= 5 && columns.output >= info(isa).vector_bytes;
   // Sums in rows of one vector: what they share costs more shuffles than it spares.
-  const bool few = isa == Isa::avx2 && !maxima && columns.kernel >= 7 && columns.output <= lanes;
+  const bool few = has_few_registers(isa) && !maxima && columns.kernel >= 7 && columns.output <= lanes;
   return columns.kernel > most_shared_columns && !few;
 }
 
