@@ -52,7 +52,9 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   const auto rounds = rounds_needed(nest);
   const double random = rounds ? double(rounds->rounds) : 0, planes = double(batch * nest.channels);
   const double taps = double(nest.full_taps());
-  const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + taps / 8));
+  // Kernels take some eight taps at once; of large windows rows and columns one after the other.
+  const double kernel = std::min(taps, 4 * widths) / 8;
+  const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + kernel));
   // Extrema are evaluated dimension by dimension.
   const double oracle =
       product(nest, outputs) / double(nest.channels) * (is_extremum && !nest.indices ? widths : taps) / 4;
@@ -74,6 +76,7 @@ std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double 
     const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
     // Where windows follow from the extent, another extent has other windows.
     if (dim.adaptive_output != 0 || dim.kernel >= dim.input) continue;
+    if (is_inner && wider == whole_rows) continue;
     const int64_t step = (is_inner ? inner_step : outer_step) * dim.stride;
     const int64_t least = 2 * reach + dim.pad_begin + 2 * step;
     small.dims[d].input = smaller(dim.input, step, is_inner ? wider * least : least);

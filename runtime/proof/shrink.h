@@ -10,6 +10,9 @@ namespace pooljit::runtime {
 // Elements that all probes together visit, about; some nanoseconds each.
 double probing_work(const ir::PoolNest& nest, int64_t batch);
 
+// As `wider` below: the innermost extent stays as it is.
+constexpr int64_t whole_rows = 0;
+
 // The same pooling of a smaller tensor, if it is possible to make one that costs at most `most_work`: each
 // extent keeps its remainder by what loops step by and room for every border, the inside twice and the tail;
 // the innermost so many times that, for code that walks it in pieces.

@@ -194,8 +194,8 @@ bool have_same_loops(const Code& a, const Code& b, const std::optional<jit::Code
          (!facts_a || !facts_b || facts_a->branches == facts_b->branches);
 }
 
-// Rows that are walked in pieces take several of these; so many times the least that windows need.
-constexpr int64_t wider_rows[] = {1, 2, 3, 4, 6, 8};
+// Rows that are walked in pieces take several of these: so many times the least that windows need, or all.
+constexpr int64_t wider_rows[] = {1, 2, 3, 4, 6, 8, whole_rows};
 
 // The same layer, smaller, its code, and what is wrong with the bytes of that.
 struct Smaller {

@@ -156,6 +156,20 @@ TEST(Verify, ALargeTensorIsProbedSmaller) {
   EXPECT_EQ(none.error().id, "prove.size");
 }
 
+// Rows walked in pieces, so many that only a tensor of few whole rows is done by the same loops.
+TEST(Verify, OneOfLongRowsIsProbedWithFewerOfThem) {
+  Choices choices{Engine::xbyak, ir::Isa::avx2, {}};
+  if (!is_built(choices.engine) || !can_run(choices.isa)) GTEST_SKIP() << "this machine runs no AVX2";
+  choices.schedule =
+      *ir::parse_schedule("row_passes(lanes=32, unroll=8, tail=split, taps=unroll, order=rolling)");
+  const auto proof = verify("max_pool2d(uint8[1,1,400,3840], kernel_size=[9,3], stride=1, padding=[4,1])",
+                            choices, {.work = 3e7});
+  ASSERT_TRUE(proof) << ir::to_string(proof.error());
+  EXPECT_TRUE(proof->ok()) << print(*proof);
+  ASSERT_FALSE(proof->left.empty());
+  EXPECT_NE(proof->left[0].find("max_pool2d(uint8[1,1,32,3840]"), std::string::npos) << proof->left[0];
+}
+
 // Rows in bands: a smaller tensor has one band, and says nothing of the others.
 TEST(Verify, OneOfOtherLoopsIsProbedWhole) {
   Choices choices{Engine::xbyak, ir::Isa::avx2, {}};
