@@ -1,12 +1,15 @@
 // whole_pixels: large windows that do not overlap, over channels that lie next to each other. The pixels of a
-// window are read whole, a few neighbours at a time, as they lie in memory; what all channels have come to is
-// kept in scratch memory. So memory is read in long stretches, which the hardware foresees, where registers
-// would hold a part of the channels and read each pixel in pieces. A vector holds neighbouring channels.
+// window are read whole, a few at a time, as they lie in memory; what all channels have come to is kept in
+// scratch memory. So memory is read in long stretches, which the hardware foresees, where registers would
+// hold a part of the channels and read each pixel in pieces. A vector holds neighbouring channels.
+// order=rows_first takes pixels below each other, so that several rows are read at once, each in one long
+// stretch; order=row_major takes neighbours in a row.
 #include <algorithm>
 #include <optional>
 
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
+#include "ir/schedules/stretch.h"
 
 namespace pooljit::ir {
 namespace {
@@ -15,9 +18,6 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_together = 8;
-// Where it is worth it: windows of so many taps, pixels that registers hold in many pieces, images that
-// outgrow the caches of a core.
-constexpr int64_t least_taps = 32, least_vectors = 16;
 
 int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer) {
   return (channel_vectors(nest, schedule.lanes) + schedule.unroll) * schedule.lanes * reducer.held_bytes();
@@ -37,7 +37,50 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
          info(isa).vector_registers;
 }
 
-std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
+int64_t rows_of(const PoolNest& nest) {
+  return nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2].most_taps() : 1;
+}
+
+// The share of windows that have the usual taps; the others are taken pixel by pixel.
+double usual_share(const PoolNest& nest) {
+  double share = 1;
+  for (const NestDim& dim : nest.dims) {
+    const std::vector<Run> all = runs(dim);
+    const int64_t usual = usual_taps(dim, all);
+    int64_t outputs = 0;
+    for (const Run& run : all) outputs += run.window.taps == usual ? run.outputs() : 0;
+    share *= double(outputs) / double(dim.output);
+  }
+  return share;
+}
+
+// Where it is worth it: windows of many taps, pixels that registers hold in many pieces, images that outgrow
+// the caches of a core. AVX-512 was measured on a Sapphire Rapids (2 MiB of L2) by row_major, AVX2 on a Zen 3
+// (512 KiB) by rows_first (docs/performance.md).
+bool is_worth_it(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  const int64_t image = image_bytes(nest), taps = nest.full_taps();
+  if (!has_few_registers(isa))
+    return image >= near_bytes && taps >= 32 && nest.channels >= 16 * schedule.lanes;
+  constexpr int64_t least_pixel_bytes = 256, least_bytes = near_bytes / 4;
+  const int element = bytes(nest.input.dtype);
+  if (nest.channels * element < least_pixel_bytes) return false;
+  if (image >= near_bytes && taps >= 32) return true;
+  const double usual = usual_share(nest);
+  if (std::max(rows_of(nest), nest.dims.back().most_taps()) < 4 || usual < 0.5) return false;
+  if (image >= near_bytes) return taps >= 16;
+  return image >= least_bytes && usual == 1 && taps >= (element == 1 ? 25 : 16);
+}
+
+// The better one first, measured as above.
+std::vector<Order> orders(const PoolNest& nest, Isa isa) {
+  if (nest.dims.size() == 1) return {Order::row_major};
+  const int64_t rows = rows_of(nest);
+  if (has_few_registers(isa) && (rows >= 4 || rows > nest.dims.back().most_taps()))
+    return {Order::rows_first, Order::row_major};
+  return {Order::row_major, Order::rows_first};
+}
+
+std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   Builder probe("", isa);
   const auto reducer = make_reducer(nest, probe, lane_use);
   Schedule schedule{.family = Family::whole_pixels};
@@ -47,16 +90,17 @@ std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int 
     return dim.kind == DimKind::pool && dim.stride < dim.kernel;
   });
   std::vector<Schedule> found;
-  if (!can_serve(nest, **reducer) || overlaps || nest.full_taps() < least_taps ||
-      image_bytes(nest) < near_bytes || nest.channels < schedule.lanes * least_vectors)
-    return found;
-  for (const int unroll : {2, 4, 1}) {
-    schedule.unroll = unroll;
-    if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-        levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
-      continue;
-    found.push_back(schedule);
-  }
+  if (!can_serve(nest, **reducer) || overlaps || !is_worth_it(nest, schedule, isa)) return found;
+  for (const Order order : orders(nest, isa))
+    for (const int unroll : {2, 4, 1}) {
+      schedule.order = order;
+      schedule.unroll = unroll;
+      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
+          levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
+        continue;
+      found.push_back(schedule);
+      if (found.size() == most) return found;
+    }
   return found;
 }
 
@@ -66,6 +110,7 @@ class WholePixels {
       : nest_(nest),
         schedule_(schedule),
         last_(nest.dims.size() - 1),
+        along_(schedule.order == Order::rows_first ? last_ - 1 : last_),
         b_(builder),
         reducer_(reducer),
         held_(reducer, false),
@@ -95,44 +140,77 @@ class WholePixels {
   void emit_window(const Cursor& cursor) {
     const Origin window = channels_->origin(cursor);
     clear(window, window_);
-    Origin row = window;
-    for (size_t i = 0; i < last_; ++i) step(row, i, b_.begin_loop(cursor.windows[i].taps).iv, 1);
-    emit_row(row);
-    low_.close(static_cast<int>(last_));
+    Origin taps = window;
+    for (size_t i = 0; i < along_; ++i) step(taps, i, b_.begin_loop(cursor.windows[i].taps).iv, 1);
+    emit_taps(taps);
+    low_.close(static_cast<int>(along_));
     channels_->for_each(window, [&](const Block& block) {
       const Column states = line(block, window_).load({});
       channels_->store(block.cursor, held_.states(states, block.side.size()), block.side);
     });
   }
 
-  // The taps of a row, some at a time. Sums of a row join the window's when they are done.
-  void emit_row(const Origin& row) {
-    const Value taps = row.first.windows[last_].taps;
-    const int64_t* constant = b_.constant(taps);
-    const int64_t together = constant ? parts_of(*constant) : 1;
-    const bool is_split = reducer_.is_split() && !(constant && together == *constant);
-    const Address to = is_split ? row_ : window_;
-    if (is_split) clear(row, to);
-    Origin pixels = row;
-    const Value trip = constant ? b_.iconst(*constant / together) : taps;
-    step(pixels, last_, b_.begin_loop(trip).iv, together);
-    channels_->for_each(pixels, [&](const Block& block) {
-      const ScratchLine states = line(block, to);
-      states.store({}, take(block, together, states.load({})));
+  void emit_taps(const Origin& origin) {
+    if (along_ == last_)
+      return sweep(origin, has_one_part(origin), [&](const Address& to) {
+        for_each_part(origin, [&](const Origin& at, int64_t pixels) { take_into(to, at, pixels); });
+      });
+    for_each_part(origin, [&](Origin at, int64_t rows) {
+      sweep(at, along_ == 0 && has_one_part(origin), [&](const Address& to) {
+        step(at, last_, b_.begin_loop(at.first.windows[last_].taps).iv, 1);
+        take_into(to, at, rows);
+        low_.close(1);
+      });
     });
-    b_.end_loop();
-    if (!is_split) return;
-    channels_->for_each(row, [&](const Block& block) {
+  }
+
+  // Sums of one sweep join the window's when they are done, unless they are few.
+  template <typename Emit>
+  void sweep(const Origin& origin, bool is_short, const Emit& emit) {
+    if (!reducer_.is_split() || is_short) return emit(window_);
+    clear(origin, row_);
+    emit(row_);
+    channels_->for_each(origin, [&](const Block& block) {
       const ScratchLine all = line(block, window_);
       all.store({}, join(all.load({}), line(block, row_).load({})));
     });
   }
 
-  // The most that divide a row.
-  static int64_t parts_of(int64_t taps) {
-    int64_t together = std::min(taps, most_together);
-    while (taps % together != 0) --together;
-    return together;
+  // Taps that are taken at a time: parts that differ by the last one at most. One by one where their number
+  // is not known.
+  int64_t part_of(const Origin& origin) const {
+    const int64_t* taps = b_.constant(origin.first.windows[along_].taps);
+    return taps ? ceil_div(*taps, ceil_div(*taps, most_together)) : 1;
+  }
+
+  bool has_one_part(const Origin& origin) const {
+    const int64_t* taps = b_.constant(origin.first.windows[along_].taps);
+    return taps && *taps == part_of(origin);
+  }
+
+  // Calls emit(origin, taps) for each part of the taps along a dimension.
+  template <typename Emit>
+  void for_each_part(const Origin& origin, const Emit& emit) {
+    const Value taps = origin.first.windows[along_].taps;
+    const int64_t* constant = b_.constant(taps);
+    const int64_t together = part_of(origin);
+    if (constant && *constant == together) return emit(origin, together);
+    Origin part = origin;
+    step(part, along_, b_.begin_loop(constant ? b_.iconst(*constant / together) : taps).iv, together);
+    emit(part, together);
+    b_.end_loop();
+    const int64_t rest = constant ? *constant % together : 0;
+    if (rest == 0) return;
+    Origin last = origin;
+    move(last, along_, {(*constant - rest) * nest_.dims[along_].tap_step()});
+    emit(last, rest);
+  }
+
+  void take_into(const Address& states, const Origin& origin, int64_t pixels) {
+    channels_->for_each(origin, [&](const Block& block) {
+      const ScratchLine held = line(block, states);
+      held.store({}, take(block, pixels, held.load({})));
+    });
   }
 
   // What the pixels add to the states of a block.
@@ -140,7 +218,7 @@ class WholePixels {
     reducer_.plan(block.side.size(), pixels);
     const Type type = Type::vec(nest_.input.dtype, block.side[0].lanes);
     const int64_t pixel_bytes =
-        byte_stride(nest_.input, nest_.input.strides[last_] * nest_.dims[last_].tap_step());
+        byte_stride(nest_.input, nest_.input.strides[along_] * nest_.dims[along_].tap_step());
     Lowering::States states(block.side.size());
     if (!reducer_.is_split()) states = held_.states(before, block.side.size());
     for (int64_t pixel = 0; pixel < pixels; ++pixel)
@@ -176,7 +254,10 @@ class WholePixels {
 
   // Moves by taps of a dimension.
   void step(Origin& origin, size_t dim, Value iv, int64_t taps) {
-    const Place place = Place{}.further(iv, taps * nest_.dims[dim].tap_step());
+    move(origin, dim, Place{}.further(iv, taps * nest_.dims[dim].tap_step()));
+  }
+
+  void move(Origin& origin, size_t dim, const Place& place) {
     origin.whole = low_.at_input(origin.whole, dim, place);
     origin.first = low_.at_input(origin.first, dim, place);
   }
@@ -184,6 +265,7 @@ class WholePixels {
   const PoolNest& nest_;
   const Schedule& schedule_;
   const size_t last_;
+  const size_t along_;  // the dimension whose taps are taken together
   Builder& b_;
   Reducer& reducer_;
   const StateColumns held_;
@@ -201,9 +283,12 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
         "schedule.windows",
         "whole_pixels does not do indices, zeros=first, rows of more than 256 taps or 2^18 channels",
         "use channels_last");
-  if (schedule.order != Order::row_major || schedule.taps != Taps::unroll)
-    return unsupported("schedule.order", "whole_pixels takes the taps as they lie in memory",
-                       "use order=row_major, taps=unroll");
+  const bool has_rows = nest.dims.size() > 1;
+  if (schedule.taps != Taps::unroll ||
+      (schedule.order != Order::row_major && !(has_rows && schedule.order == Order::rows_first)))
+    return unsupported("schedule.order",
+                       "whole_pixels takes neighbours in a row or, where there are rows, in a column",
+                       "use order=row_major or order=rows_first, taps=unroll");
   if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
   if (!fits(nest, schedule, **reducer, isa))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",

@@ -213,6 +213,46 @@ TEST(Schedule, LargeImagesAreReadByWholePixels) {
   }
 }
 
+// Large windows that do not overlap. With AVX-512 only where no near cache holds the image.
+TEST(Schedule, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
+  const struct {
+    const char* spec;
+    Isa isa;
+    Family family;
+    Order order;
+  } table[] = {
+      {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
+       Order::row_major},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx512, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(float32[1,512,28,28]:nhwc, kernel_size=4)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"max_pool2d(float32[1,512,64,48]:nhwc, kernel_size=[1,24])", Isa::avx2, Family::whole_pixels,
+       Order::row_major},
+      {"max_pool1d(float32[1,512,3000]:nwc, kernel_size=40)", Isa::avx2, Family::whole_pixels,
+       Order::row_major},
+      // Little memory, small windows, short pixels, windows of different sizes.
+      {"max_pool2d(float32[1,512,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(float32[1,512,27,27]:nhwc, kernel_size=3)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(uint8[1,128,56,56]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"adaptive_max_pool2d(float32[1,256,28,28]:nhwc, output_size=5)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, row.family) << row.spec;
+    EXPECT_EQ(schedule.order, row.order) << row.spec;
+  }
+}
+
 // On AVX2, elements that cannot be masked: borders and the ends of rows are not left to be done output by
 // output.
 TEST(Schedule, NarrowElementsOfAvx2HaveNoBorders) {
