@@ -1,6 +1,7 @@
 // Channels that lie next to each other: what families whose vectors run along the channels ask of the views.
 #pragma once
 
+#include "ir/isa.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -24,7 +25,7 @@ constexpr int64_t far_bytes = int64_t{8} << 20;
 
 // Bytes from a vector of a row to the one that is asked for early, where all rows are read one after the
 // other; 0: none is. Only images that come from memory gain: what fetches lines by itself stops at each page.
-int64_t row_bytes_ahead(const PoolNest& nest);
+int64_t row_bytes_ahead(const PoolNest& nest, Isa isa);
 
 // From a channel that begins a block to the one so many channels further on.
 int64_t channel_bytes(const View& view, int64_t channels);

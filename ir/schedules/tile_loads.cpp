@@ -13,7 +13,7 @@ namespace pooljit::ir {
 TileLoads::TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering)
     : nest_(nest),
       dim_(nest.dims.back()),
-      ahead_(row_bytes_ahead(nest)),
+      ahead_(row_bytes_ahead(nest, builder.isa())),
       b_(builder),
       reducer_(reducer),
       low_(lowering) {}

@@ -189,7 +189,7 @@ class WindowRows {
         row_(cut(nest, schedule)),
         lanes_(schedule.lanes),
         outputs_(static_cast<size_t>(schedule.unroll)),
-        ahead_(row_bytes_ahead(nest)),
+        ahead_(row_bytes_ahead(nest, builder.isa())),
         b_(builder),
         reducer_(reducer),
         low_(nest, builder, reducer) {}
