@@ -24,8 +24,9 @@ int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const Reduce
 }
 
 bool can_serve(const PoolNest& nest, const Reducer& reducer) {
+  const bool sums_long_rows = reducer.is_split() && std::any_of(nest.dims.begin(), nest.dims.end(), is_long);
   return nest.channels <= most_scratch_bytes && !nest.indices && !nest.is_backward() && reducer.any_order() &&
-         std::none_of(nest.dims.begin(), nest.dims.end(), is_long);
+         !sums_long_rows;
 }
 
 // States of one window at two levels, if sums are split.
@@ -61,14 +62,19 @@ bool is_worth_it(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   const int64_t image = image_bytes(nest), taps = nest.full_taps();
   if (!has_few_registers(isa))
     return image >= near_bytes && taps >= 32 && nest.channels >= 16 * schedule.lanes;
-  constexpr int64_t least_pixel_bytes = 256, least_bytes = near_bytes / 4;
-  const int element = bytes(nest.input.dtype);
-  if (nest.channels * element < least_pixel_bytes) return false;
+  constexpr int64_t least_pixel_bytes = 256;
+  const int64_t pixel = nest.channels * bytes(nest.input.dtype);
+  if (pixel < least_pixel_bytes) return false;
   if (image >= near_bytes && taps >= 32) return true;
   const double usual = usual_share(nest);
   if (std::max(rows_of(nest), nest.dims.back().most_taps()) < 4 || usual < 0.5) return false;
   if (image >= near_bytes) return taps >= 16;
-  return image >= least_bytes && usual == 1 && taps >= (element == 1 ? 25 : 16);
+  if (usual < 1 || taps < (bytes(nest.input.dtype) == 1 ? 25 : 16)) return false;
+  const bool is_one_window =
+      std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
+  // Where registers hold a part of each pixel, those of a long column share a few sets of L1.
+  const int64_t least_window = (pixel % 1024 == 0 ? 48 : 96) << 10;
+  return image >= near_bytes / 4 || (is_one_window && taps * pixel >= least_window);
 }
 
 // The better one first, measured as above.
@@ -281,7 +287,7 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
   if (!can_serve(nest, **reducer))
     return unsupported(
         "schedule.windows",
-        "whole_pixels does not do indices, zeros=first, rows of more than 256 taps or 2^18 channels",
+        "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
         "use channels_last");
   const bool has_rows = nest.dims.size() > 1;
   if (schedule.taps != Taps::unroll ||
