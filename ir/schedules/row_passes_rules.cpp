@@ -123,9 +123,17 @@ class Choice {
   // no vector of another family.
   bool pay_for_few_columns() const {
     if (!is_plane() || least_vectors() == 0) return false;
-    if (!are_pixels_) return row_.output >= least_vectors() * lanes_ && !is_walked_by_row(rows_);
+    if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
+    if (!are_pixels_)
+      return row_.output >= least_vectors() * lanes_ && (element_ == 2 || !is_walked_by_row(rows_));
     const bool suits = element_ == 1 ? !reducer_.is_idempotent() : element_ == 2 && reducer_.is_idempotent();
     return suits && has_few_channels(nest_, isa_) && row_.output >= 20 * lanes_;
+  }
+  // Taps that are far apart: neighbouring windows share nothing that shuffles could move.
+  bool pay_for_dilated_columns() const {
+    if (!reducer_.is_idempotent()) return false;
+    if (are_pixels_) return element_ == 2 && nest_.dims.back().output >= 6 * nest_.dims.back().dilation;
+    return row_.output >= (element_ == 2 ? 40 : 56);
   }
   // Of a row from which on windows of few columns pay; 0: they never do.
   int64_t least_vectors() const {
@@ -135,7 +143,7 @@ class Choice {
       case DType::i8:
         return 6;
       case DType::bf16:
-        return maxima ? 5 : 3;
+        return !maxima ? 3 : is_walked_by_row(rows_) ? 4 : 5;
       case DType::f16:
         return maxima ? 5 : 0;
       case DType::f32:

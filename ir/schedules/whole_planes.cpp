@@ -23,8 +23,8 @@ constexpr int64_t most_tiles = 64;
 constexpr int64_t most_joins = 320;
 // Of its own accord: beyond that, code that takes long to make gains little.
 constexpr int64_t most_work = 400;
-// ... where others take the borders of each row output by output.
-constexpr int64_t most_work_for_borders = 800;
+// ... where others take the borders of each row output by output; in vectors as wide as they can be.
+constexpr int64_t most_work_for_borders = 800, most_wide_work_for_borders = 1500;
 // Beyond that neighbours have so many columns in common that other families, which share them, do less.
 constexpr int64_t most_shared_columns = 5;
 // Wide elements from so many vectors take as many shuffles as they take joins where they lie.
@@ -130,7 +130,8 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
   std::array tails = {Tail::mask, Tail::overlap};
   if (working_bytes >= 4 && nest.dims[0].stride == 1) std::swap(tails[0], tails[1]);
   std::vector<int> widths = {schedule.lanes};
-  if (spares_borders && fitting > schedule.lanes) widths.push_back(fitting);
+  const bool are_few_bytes = !masks && working_bytes == 1 && columns.kernel >= 3;
+  if ((spares_borders || are_few_bytes) && fitting > schedule.lanes) widths.push_back(fitting);
   for (const int lanes : widths)
     for (const Tail tail : tails) {
       if (found.size() >= most || (tail == Tail::mask && !masks)) continue;
@@ -138,7 +139,9 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
       schedule.tail = tail;
       if (refusal(nest, schedule, isa, **reducer)) continue;
       const PlaneTiles tiles(nest, schedule);
-      if (tiles.work() > (spares_borders ? most_work_for_borders : most_work)) continue;
+      const bool is_wide = lanes == fitting && nest.input.dtype != DType::i16;
+      const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
+      if (tiles.work() > (spares_borders ? most_for_borders : most_work)) continue;
       if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
       if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
     }

@@ -276,6 +276,24 @@ TEST(Schedule, NarrowElementsOfAvx2HaveNoBorders) {
       {"max_pool2d(uint8[1,1,2160,3840], kernel_size=3, stride=1, padding=1)", Family::channels_first},
       {"max_pool1d(uint8[1,332,625], kernel_size=2, stride=1, padding=1)", Family::channels_first},
       {"max_pool1d(float16[1,6931,13], kernel_size=13, stride=1)", Family::window_rows},
+      // Straight-line code of more work in the widest vectors only, and not where nothing is padded.
+      {"max_pool2d(uint8[1,192,56,56], kernel_size=3, stride=2, padding=1)", Family::whole_planes},
+      {"max_pool2d(uint8[1,192,56,56], kernel_size=3, stride=2)", Family::channels_first},
+      {"max_pool2d(uint8[1,192,80,80], kernel_size=5, stride=2, padding=2)", Family::channels_first},
+      {"max_pool2d(uint8[1,256,27,27], kernel_size=3, stride=2)", Family::whole_planes},
+      {"max_pool2d(bfloat16[1,256,65,65], kernel_size=3, stride=1, padding=1)", Family::row_passes},
+      {"max_pool2d(uint8[1,256,65,65], kernel_size=3, stride=1, padding=1)", Family::channels_first},
+      // Dilated taps share nothing along a row.
+      {"max_pool2d(bfloat16[1,128,64,64], kernel_size=3, stride=1, padding=1, dilation=2)",
+       Family::row_passes},
+      {"max_pool2d(float32[1,128,64,64], kernel_size=3, stride=1, padding=1, dilation=2)",
+       Family::row_passes},
+      {"max_pool2d(float32[1,128,40,40], kernel_size=3, stride=1, padding=1, dilation=2)",
+       Family::channels_first},
+      {"max_pool2d(bfloat16[1,128,28,28]:nhwc, kernel_size=3, stride=1, padding=1, dilation=3)",
+       Family::row_passes},
+      {"max_pool2d(bfloat16[1,128,14,14]:nhwc, kernel_size=3, stride=1, padding=1, dilation=6)",
+       Family::channels_last},
   };
   for (const auto& row : table) {
     const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));

@@ -241,10 +241,12 @@ std::string refusal(Restrict restrict_process) {
   EXPECT_EQ(pipe(pipes), 0);
   const pid_t child = fork();
   if (child == 0) {
+    constexpr int most = 100;  // some memory may have been mapped before
     std::string said = "skipped";
+    std::vector<ir::Result<jit::CodeMemory>> made;
+    made.reserve(most);
     if (restrict_process()) {
-      std::vector<ir::Result<jit::CodeMemory>> made;  // some memory may have been mapped before
-      for (int i = 0; i < 100 && (made.empty() || made.back()); ++i)
+      for (int i = 0; i < most && (made.empty() || made.back()); ++i)
         made.push_back(jit::make_executable(one_ret));
       said = made.back() ? "executable" : ir::to_string(made.back().error());
     }
