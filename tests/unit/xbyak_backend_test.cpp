@@ -16,7 +16,6 @@
 namespace pooljit::test {
 namespace {
 
-using ir::Address;
 using ir::Param;
 using ir::Program;
 using ir::Values;
