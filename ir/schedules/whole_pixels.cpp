@@ -93,7 +93,7 @@ std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int 
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
   const bool overlaps = std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
-    return dim.kind == DimKind::pool && dim.stride < dim.kernel;
+    return dim.kind == DimKind::pool && dim.stride < dim.kernel && dim.output > 1;
   });
   std::vector<Schedule> found;
   if (!can_serve(nest, **reducer) || overlaps || !is_worth_it(nest, schedule, isa)) return found;

@@ -241,6 +241,8 @@ TEST(Schedule, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
        Order::row_major},
       {"avg_pool2d(bfloat16[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
        Order::rows_first},
+      {"avg_pool2d(float32[1,1024,7,7]:nhwc, kernel_size=7, stride=1)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
       // Little memory, small windows, short pixels, windows of different sizes.
       {"max_pool2d(float32[1,320,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
        Order::row_major},
