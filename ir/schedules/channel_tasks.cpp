@@ -33,7 +33,8 @@ ChannelTasks::ChannelTasks(const PoolNest& nest, const Schedule& schedule, Build
   count_ = b_.param(Param::Role::count, task);
   if (!has_rest) return;
   const Value end = b_.iadd(begin_, count_);
-  rest_ = b_.imax(b_.iconst(0), b_.iadd(end, b_.iconst(-whole_)));
+  const Value zero = b_.iconst(0);
+  rest_ = b_.imax(zero, b_.iadd(end, b_.iconst(-whole_)));
   count_ = b_.iadd(count_, b_.imul(rest_, b_.iconst(-1)));
 }
 

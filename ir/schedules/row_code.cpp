@@ -189,11 +189,12 @@ void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling&
   const Type type = b_.type(how.nothing);
   if (!ends_) ends_ = b_.add_scratch(down.kernel * type.vector_bytes());
   const Divisors divisors(nest_, down, {0, down.output}, b_);
+  const Value outputs = b_.iconst(down.output);
+  const Value blocks = b_.iconst(ceil_div(down.output, down.kernel));
   RunningWindow(down.kernel, b_, how.join, ScratchLine(b_, type, 1, *ends_))
-      .emit(b_.iconst(down.output), b_.iconst(ceil_div(down.output, down.kernel)), {how.nothing}, load,
-            [&](const Place& place, const Column& window) {
-              store_rows(low_.at_output(cursor, rows(), place, divisors), {vector}, how, window);
-            });
+      .emit(outputs, blocks, {how.nothing}, load, [&](const Place& place, const Column& window) {
+        store_rows(low_.at_output(cursor, rows(), place, divisors), {vector}, how, window);
+      });
 }
 
 // All rows of the image first; then one vector of outputs walks down after the other.

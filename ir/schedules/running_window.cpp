@@ -7,7 +7,8 @@ void RunningWindow::emit(Value outputs, Value blocks, const Column& nothing, con
   const Value number = b_.begin_loop(blocks).iv;
   const Place block = Place{}.further(number, kernel_);
   store(block, find_ends(block, load));
-  const Value left = b_.iadd(b_.iadd(outputs, b_.iconst(-1)), b_.imul(number, b_.iconst(-kernel_)));
+  const Value last = b_.iadd(outputs, b_.iconst(-1));
+  const Value left = b_.iadd(last, b_.imul(number, b_.iconst(-kernel_)));
   const Builder::Loop others =
       b_.begin_loop(b_.imin(b_.iconst(kernel_ - 1), left), Values(nothing.begin(), nothing.end()));
   Column beginning(others.carried.begin(), others.carried.end());
