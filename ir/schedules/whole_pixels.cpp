@@ -178,7 +178,8 @@ class WholePixels {
     emit(row_);
     channels_->for_each(origin, [&](const Block& block) {
       const ScratchLine all = line(block, window_);
-      all.store({}, join(all.load({}), line(block, row_).load({})));
+      const Column before = all.load({});
+      all.store({}, join(before, line(block, row_).load({})));
     });
   }
 
