@@ -24,7 +24,8 @@ bool is_refused() {
 }
 }  // namespace
 
-// operator new, of all libraries, and LLVM's own containers come to these.
+// operator new, of all libraries, and LLVM's own containers come to these, if libraries may see them.
+#pragma GCC visibility push(default)
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): glibc's names
 void* __libc_malloc(size_t);
@@ -39,6 +40,7 @@ void* aligned_alloc(size_t alignment, size_t size) {
   return is_refused() ? nullptr : __libc_memalign(alignment, size);
 }
 }
+#pragma GCC visibility pop
 
 namespace pooljit {
 namespace {
