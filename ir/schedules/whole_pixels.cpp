@@ -10,6 +10,7 @@
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/stretch.h"
+#include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
 namespace {
@@ -70,11 +71,9 @@ bool is_worth_it(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   if (std::max(rows_of(nest), nest.dims.back().most_taps()) < 4 || usual < 0.5) return false;
   if (image >= near_bytes) return taps >= 16;
   if (usual < 1 || taps < (bytes(nest.input.dtype) == 1 ? 25 : 16)) return false;
-  const bool is_one_window =
-      std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
   // Where registers hold a part of each pixel, those of a long column share a few sets of L1.
   const int64_t least_window = (pixel % 1024 == 0 ? 48 : 96) << 10;
-  return image >= near_bytes / 4 || (is_one_window && taps * pixel >= least_window);
+  return image >= near_bytes / 4 || (is_one_window(nest) && taps * pixel >= least_window);
 }
 
 // The better one first, measured as above.

@@ -44,11 +44,6 @@ bool covers_all(const NestDim& dim) {
          window.padded_taps == window.taps;
 }
 
-// Every channel is one window.
-bool is_one_window(const PoolNest& nest) {
-  return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
-}
-
 // The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
 // gaps.
 PoolNest joined(PoolNest nest) {
@@ -452,6 +447,10 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
 }
 
 }  // namespace
+
+bool is_one_window(const PoolNest& nest) {
+  return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
+}
 
 bool are_windows_far_apart(const PoolNest& nest, Isa isa) {
   const NestDim& dim = nest.dims.back();

@@ -10,4 +10,7 @@ namespace pooljit::ir {
 // vectors of their own: window_rows then does less than families whose vectors are outputs.
 bool are_windows_far_apart(const PoolNest& nest, Isa isa);
 
+// True if every channel is one window.
+bool is_one_window(const PoolNest& nest);
+
 }  // namespace pooljit::ir

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
+#include <initializer_list>
 #include <string>
 
 #include "frontend/pool_spec.h"
@@ -173,15 +173,26 @@ TEST(Schedule, LargeWindowsRoll) {
   }
 }
 
+struct Chosen {
+  const char* spec;
+  Isa isa;
+  Family family;
+  Order order;
+};
+
+void expect_chosen(std::initializer_list<Chosen> table) {
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, row.family) << row.spec;
+    EXPECT_EQ(schedule.order, row.order) << row.spec;
+  }
+}
+
 // Images that outgrow a core's own caches are read pixel by pixel, whole ones: windows that share little tap
 // by tap, others in strips, large ones by row_passes.
 TEST(Schedule, LargeImagesAreReadByWholePixels) {
-  const struct {
-    const char* spec;
-    Isa isa;
-    Family family;
-    Order order;
-  } table[] = {
+  expect_chosen({
       {"max_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
        Family::channels_last, Order::row_major},
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
@@ -204,23 +215,12 @@ TEST(Schedule, LargeImagesAreReadByWholePixels) {
        Family::separable, Order::rolling},
       {"avg_pool2d(float32[1,64,108,108]:nhwc, kernel_size=5, stride=1, padding=2)", Isa::avx2,
        Family::channels_last, Order::strips},
-  };
-  for (const auto& row : table) {
-    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
-    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
-    EXPECT_EQ(schedule.family, row.family) << row.spec;
-    EXPECT_EQ(schedule.order, row.order) << row.spec;
-  }
+  });
 }
 
 // Large windows that do not overlap. With AVX-512 only where no near cache holds the image.
 TEST(Schedule, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
-  const struct {
-    const char* spec;
-    Isa isa;
-    Family family;
-    Order order;
-  } table[] = {
+  expect_chosen({
       {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx2, Family::whole_pixels,
        Order::rows_first},
       {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
@@ -252,13 +252,7 @@ TEST(Schedule, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
        Order::row_major},
       {"adaptive_max_pool2d(float32[1,256,28,28]:nhwc, output_size=5)", Isa::avx2, Family::channels_last,
        Order::row_major},
-  };
-  for (const auto& row : table) {
-    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
-    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
-    EXPECT_EQ(schedule.family, row.family) << row.spec;
-    EXPECT_EQ(schedule.order, row.order) << row.spec;
-  }
+  });
 }
 
 // On AVX2, elements that cannot be masked: borders and the ends of rows are not left to be done output by
