@@ -1,11 +1,9 @@
 #include "ir/builder.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "ir/check.h"
-#include "ir/inst_lists.h"
 
 namespace pooljit::ir {
 
@@ -15,16 +13,16 @@ Builder::Builder(std::string name, Isa isa) {
 }
 
 Builder::Builder(Program&& source) : program_(std::move(source)), is_pass_(true) {
-  program_.insts = spare_insts();
+  program_.insts.clear();
   program_.insts.reserve(program_.types.size() + program_.types.size() / 2);
   program_.types.reserve(2 * program_.types.size());
   params_.assign(program_.params.size(), no_value);
 }
 
-void Builder::keep(Inst&& inst) {
-  switch (inst.op) {
+void Builder::keep(InstPtr inst) {
+  switch (inst->op) {
     case Op::param:
-      params_[static_cast<size_t>(inst.imm)] = inst.results[0];
+      params_[static_cast<size_t>(inst->imm)] = inst->results[0];
       break;
     case Op::iconst:
     case Op::vconst:
@@ -32,15 +30,13 @@ void Builder::keep(Inst&& inst) {
       break;
     case Op::loop:
       open_loops_.emplace_back();
-      for (size_t i = 1; i < inst.results.size(); ++i) open_loops_.back().push_back(type(inst.results[i]));
-      program_.insts.push_back(std::move(inst));
-      return;
+      for (size_t i = 1; i < inst->results.size(); ++i) open_loops_.back().push_back(type(inst->results[i]));
+      return program_.insts.push_back(std::move(inst));
     case Op::end:
       open_loops_.pop_back();
       [[fallthrough]];
     default:
-      program_.insts.push_back(std::move(inst));
-      return;
+      return program_.insts.push_back(std::move(inst));
   }
   if (program_.insts.size() == leading_) {
     program_.insts.push_back(std::move(inst));
@@ -53,7 +49,6 @@ void Builder::keep(Inst&& inst) {
 // Room for most Programs, once there is something: who only asks a question of a Reducer makes nothing.
 Value Builder::define(Type type) {
   if (program_.types.empty()) {
-    program_.insts = spare_insts();
     program_.insts.reserve(256);
     program_.types.reserve(512);
     constants_.reserve(32);
@@ -62,11 +57,7 @@ Value Builder::define(Type type) {
   return static_cast<Value>(program_.types.size() - 1);
 }
 
-Inst& Builder::append(Op op) {
-  Inst& inst = program_.insts.emplace_back();
-  inst.op = op;
-  return inst;
-}
+Inst& Builder::append(Op op) { return program_.insts.append(op); }
 
 Value Builder::compute(Op op, Type type, std::initializer_list<Value> args) {
   Inst& inst = append(op);
@@ -89,27 +80,26 @@ Value Builder::find_constant(const IsIt& is_it) const {
   return no_value;
 }
 
-Value Builder::share(Inst inst, Type type) {
+Value Builder::share(Op op, Type type, std::span<const int64_t> data) {
   const Value known = find_constant([&](const Inst& one) {
-    return one.op == inst.op && one.imm == inst.imm && program_.type(one.results[0]) == type &&
-           one.data == inst.data;
+    return one.op == op && program_.type(one.results[0]) == type &&
+           std::equal(one.data.begin(), one.data.end(), data.begin(), data.end());
   });
   if (known != no_value) return known;
-  const Value value = define(type);
-  inst.results = {value};
-  constants_.push_back(std::move(inst));
-  return value;
+  Inst& inst = constants_.append(op);
+  inst.data.assign(data.begin(), data.end());
+  return give(inst, type);
 }
 
 Value Builder::param(Param::Role role, int number) {
   const Param wanted{role, number};
   for (size_t slot = 0; slot < program_.params.size(); ++slot)
     if (program_.params[slot] == wanted) return params_[slot];
-  Inst inst{.op = Op::param};
+  Inst& inst = constants_.append(Op::param);
   inst.imm = static_cast<int64_t>(program_.params.size());
   program_.params.push_back(wanted);
   const bool is_index = role == Param::Role::begin || role == Param::Role::count;
-  params_.push_back(share(std::move(inst), is_index ? Type::index() : Type::ptr()));
+  params_.push_back(give(inst, is_index ? Type::index() : Type::ptr()));
   return params_.back();
 }
 
@@ -160,23 +150,24 @@ Values Builder::end_loop(const Values& next) {
 void Builder::ret() { append(Op::ret); }
 
 Value Builder::iconst(int64_t value) {
-  const auto [known, is_new] = index_constants_.try_emplace(value, no_value);
+  const auto [known, is_new] = names_of_constants_.try_emplace(value, no_value);
   if (!is_new) return known->second;
-  known->second = find_constant([&](const Inst& one) { return one.op == Op::iconst && one.imm == value; });
-  if (known->second != no_value) return known->second;
-  Inst inst{.op = Op::iconst};
+  Value& name = known->second;
+  name = find_constant([&](const Inst& one) { return one.op == Op::iconst && one.imm == value; });
+  if (name != no_value) return name;
+  Inst& inst = constants_.append(Op::iconst);
   inst.imm = value;
-  known->second = define(Type::index());
-  inst.results = {known->second};
-  constants_.push_back(std::move(inst));
-  constant_of_.resize(program_.types.size(), nullptr);
-  constant_of_[static_cast<size_t>(known->second)] = &known->first;
-  return known->second;
+  name = give(inst, Type::index());
+  constant_of_.resize(program_.types.size(), -1);
+  constant_of_.back() = static_cast<int>(index_constants_.size());
+  index_constants_.push_back(value);
+  return name;
 }
 
-const int64_t* Builder::constant(Value value) const {
+std::optional<int64_t> Builder::constant(Value value) const {
   const size_t at = static_cast<size_t>(value);
-  return at < constant_of_.size() ? constant_of_[at] : nullptr;
+  if (at >= constant_of_.size() || constant_of_[at] < 0) return std::nullopt;
+  return index_constants_[static_cast<size_t>(constant_of_[at])];
 }
 
 namespace {
@@ -197,8 +188,7 @@ int64_t fold(Op op, int64_t a, int64_t b) {
 }  // namespace
 
 Value Builder::index_op(Op op, Value a, Value b) {
-  const int64_t* left = constant(a);
-  const int64_t* right = constant(b);
+  const std::optional<int64_t> left = constant(a), right = constant(b);
   if (left && right) return iconst(fold(op, *left, *right));
   if (op == Op::iadd && left && *left == 0) return b;
   if (op == Op::iadd && right && *right == 0) return a;
@@ -246,10 +236,8 @@ void Builder::prefetch(const Address& address) { append(Op::prefetch).addr = add
 
 Value Builder::vconst(Type type, std::vector<int64_t> bits) {
   POOLJIT_CHECK(static_cast<int>(bits.size()) == type.lanes, "vconst needs a value for each lane");
-  Inst inst{.op = Op::vconst};
   for (int64_t& lane : bits) lane = lane_bits(type.dtype, lane);
-  inst.data = std::move(bits);
-  return share(std::move(inst), type);
+  return share(Op::vconst, type, bits);
 }
 
 Value Builder::vconst_splat(Type type, int64_t bits) {
@@ -261,23 +249,21 @@ Value Builder::vconst_splat(Type type, int64_t bits) {
 }
 
 Value Builder::splat(Type type, Value index) {
-  if (const int64_t* value = constant(index)) return vconst_splat(type, *value);
+  if (const std::optional<int64_t> value = constant(index)) return vconst_splat(type, *value);
   return compute(Op::splat, type, {index});
 }
 
-Value Builder::shuffle(Value a, Value b, std::vector<int64_t> lanes) {
+Value Builder::shuffle(Value a, Value b, std::span<const int64_t> lanes) {
   const Type result = Type::vec(type(a).dtype, static_cast<int>(lanes.size()));
   Inst& inst = append(Op::shuffle);
   inst.args.push_back(a);
   if (b != no_value) inst.args.push_back(b);
-  inst.data = std::move(lanes);
+  inst.data.assign(lanes.begin(), lanes.end());
   return give(inst, result);
 }
 
 Value Builder::vmask(Type mask_type, std::vector<int64_t> lanes) {
-  Inst inst{.op = Op::vmask};
-  inst.data = std::move(lanes);
-  return share(std::move(inst), mask_type);
+  return share(Op::vmask, mask_type, lanes);
 }
 
 Value Builder::cmp(Predicate pred, Value a, Value b) {
@@ -340,9 +326,7 @@ void renumber(Program& program) {
 
 Program Builder::finish() {
   POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");
-  std::vector<Inst>& insts = program_.insts;
-  insts.insert(insts.begin() + static_cast<std::ptrdiff_t>(leading_), std::move_iterator(constants_.begin()),
-               std::move_iterator(constants_.end()));
+  program_.insts.insert(leading_, std::move(constants_));
   if (!is_pass_) renumber(program_);
   return std::move(program_);
 }

@@ -6,8 +6,10 @@
 // the same Program with every compiler.
 #pragma once
 
+#include <boost/container/flat_map.hpp>
 #include <initializer_list>
-#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,7 @@ class Builder {
   // For passes: goes on from a Program's parameters, tasks, tables and values. Its instructions come back in
   // order, through keep() or as new ones.
   explicit Builder(Program&& source);
-  void keep(Inst&& inst);
+  void keep(InstPtr inst);
   Value define(Type type);
   size_t values() const { return program_.types.size(); }
 
@@ -59,7 +61,7 @@ class Builder {
   Value vconst(Type type, std::vector<int64_t> bits);
   Value vconst_splat(Type type, int64_t bits);
   Value splat(Type type, Value index);
-  Value shuffle(Value a, Value b, std::vector<int64_t> lanes);
+  Value shuffle(Value a, Value b, std::span<const int64_t> lanes);
   Value vmask(Type mask_type, std::vector<int64_t> lanes);
   Value cmp(Predicate pred, Value a, Value b);
   Value select(Value mask, Value a, Value b);
@@ -73,7 +75,7 @@ class Builder {
   const Type& type(Value value) const { return program_.type(value); }
   Isa isa() const { return program_.isa; }
   // The value as a constant index, if it is one.
-  const int64_t* constant(Value value) const;
+  std::optional<int64_t> constant(Value value) const;
 
   // Ends the Program: constants first, then the instructions in the order of the calls. A lowering's values
   // are named in order, those of a pass are for `renumber`. The Builder is spent.
@@ -84,24 +86,25 @@ class Builder {
   Inst& append(Op op);
   Value give(Inst& inst, Type type);  // one more result
   Value compute(Op op, Type type, std::initializer_list<Value> args);
-  Value share(Inst inst, Type type);
+  Value share(Op op, Type type, std::span<const int64_t> data);
   template <typename IsIt>
   Value find_constant(const IsIt& is_it) const;  // no_value: there is none
   Value index_op(Op op, Value a, Value b);
 
   Program program_;
   bool is_pass_ = false;
-  std::vector<Inst> constants_;  // params, iconst, vconst, vmask
-  size_t leading_ = 0;           // more of them, where the Program has them: they were kept
+  InstList constants_;  // params, iconst, vconst, vmask
+  size_t leading_ = 0;  // more of them, where the Program has them: they were kept
   struct Splat {
     Type type;
     int64_t bits;
     Value value;
   };
-  std::vector<Splat> splats_;                 // vconsts that were asked for as such
-  std::vector<const int64_t*> constant_of_;   // by Value
-  std::vector<Value> params_;                 // by slot
-  std::map<int64_t, Value> index_constants_;  // by value
+  std::vector<Splat> splats_;             // vconsts that were asked for as such
+  std::vector<int64_t> index_constants_;  // in the order of their first use
+  std::vector<int> constant_of_;          // by Value: its place among them; -1: it is none of them
+  std::vector<Value> params_;             // by slot
+  boost::container::flat_map<int64_t, Value> names_of_constants_;
   std::vector<InlineList<Type, 4>> open_loops_;
 };
 

@@ -175,7 +175,7 @@ class Parser {
       if (i != inst.results.size()) fail("one type per result before");
     }
     if (inst.op == Op::vconst || inst.op == Op::shuffle) inst.data = lanes(inst);
-    program_.insts.push_back(std::move(inst));
+    program_.insts.push_back(inst);
   }
 
   void define(Value name, Type type) {

@@ -4,7 +4,6 @@
 
 #include "ir/builder.h"
 #include "ir/check.h"
-#include "ir/inst_lists.h"
 #include "ir/interp/interpret.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
@@ -61,10 +60,8 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   if (!program) return tl::unexpected(program.error());
   auto blob = jit::emit(backend.id, *program);
   if (!blob) return tl::unexpected(blob.error());
-  auto code = std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
-                                           std::move(*blob));
-  ir::give_back(std::move(program->insts));
-  return code;
+  return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
+                                      std::move(*blob));
 }
 
 MadeCode make_native(ir::PoolNest nest, const Choices& choices) {

@@ -30,24 +30,24 @@ class Cleanup {
 
  private:
   struct Definition {
-    size_t inst = 0;
+    const Inst* inst = nullptr;
+    size_t at = 0;
     size_t result = 0;
   };
 
   bool never_runs(const Inst& loop) const {
-    const Definition& trip = defined_[static_cast<size_t>(loop.args[0])];
-    const Inst& inst = program_.insts[trip.inst];
+    const Inst& inst = *defined_[static_cast<size_t>(loop.args[0])].inst;
     return inst.op == Op::iconst && inst.imm == 0;
   }
 
   void find_definitions() {
-    const std::vector<Inst>& insts = program_.insts;
+    const InstList& insts = program_.insts;
     defined_.assign(program_.types.size(), {});
     partner_.assign(insts.size(), 0);
     std::vector<size_t> open;
     for (size_t i = 0; i < insts.size(); ++i) {
       for (size_t k = 0; k < insts[i].results.size(); ++k)
-        defined_[static_cast<size_t>(insts[i].results[k])] = {i, k};
+        defined_[static_cast<size_t>(insts[i].results[k])] = {&insts[i], i, k};
       if (insts[i].op == Op::loop) open.push_back(i);
       if (insts[i].op != Op::end) continue;
       partner_[i] = open.back();
@@ -58,7 +58,7 @@ class Cleanup {
 
   void drop_empty_loops() {
     Names names(program_);
-    std::vector<Inst> kept;
+    InstList kept;
     kept.reserve(program_.insts.size());
     for (size_t i = 0; i < program_.insts.size(); ++i) {
       Inst& inst = program_.insts[i];
@@ -68,7 +68,7 @@ class Cleanup {
         for (size_t k = 0; k < end.results.size(); ++k) names.replace(end.results[k], inst.args[k + 1]);
         i = partner_[i];
       } else {
-        kept.push_back(std::move(inst));
+        kept.push_back(program_.insts.take(i));
       }
     }
     program_.insts = std::move(kept);
@@ -105,11 +105,11 @@ class Cleanup {
   }
 
   void visit(const Definition& definition) {
-    const Inst& inst = program_.insts[definition.inst];
+    const Inst& inst = *definition.inst;
     if (inst.op == Op::loop && definition.result > 0)
-      need_carried(definition.inst, definition.result - 1);
+      need_carried(definition.at, definition.result - 1);
     else if (inst.op == Op::end)
-      need_carried(partner_[definition.inst], definition.result);
+      need_carried(partner_[definition.at], definition.result);
     else if (inst.op != Op::loop)
       need_operands(inst);
   }
@@ -143,8 +143,7 @@ class Cleanup {
       if (inst.op == Op::loop) drop_dead_slots(inst, 1);
       if (inst.op == Op::end) drop_dead_slots(inst, 0);
     }
-    std::erase_if(program_.insts,
-                  [&](const Inst& inst) { return !has_effect(inst) && !lives(inst.results[0]); });
+    program_.insts.drop_if([&](const Inst& inst) { return !has_effect(inst) && !lives(inst.results[0]); });
   }
 
   Program& program_;

@@ -44,7 +44,7 @@ Value clamp(Builder& b, DType to, Value a) {
 Value truncate(Builder& b, DType to, Value a) {
   const Type type = b.type(a);
   const int parts = bytes(type.dtype) / bytes(to);
-  std::vector<int64_t> first;
+  LaneList first;
   for (int lane = 0; lane < type.lanes; ++lane) first.push_back(int64_t{lane} * parts);
   return cut_shuffle(b, b.bitcast(Type::vec(to, type.lanes * parts), a), no_value, first);
 }

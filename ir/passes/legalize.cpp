@@ -1,15 +1,15 @@
-// legalize: one file for every ISA; what differs between them is in ir/passes/legal.h. Instructions that the
-// ISA has go through unchanged, others are expanded (ir/passes/expand.h, ir/passes/shuffle_cut.h).
+// legalize: addresses without terms (ir/passes/address.h), then one file for every ISA; what differs between
+// them is in ir/passes/legal.h. Instructions that the ISA has go through unchanged, others are expanded
+// (ir/passes/expand.h, ir/passes/shuffle_cut.h).
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
-#include "ir/inst_lists.h"
+#include "ir/passes/address.h"
 #include "ir/passes/expand.h"
 #include "ir/passes/legal.h"
-#include "ir/passes/names.h"
 #include "ir/passes/pipeline.h"
 #include "ir/passes/shuffle_cut.h"
 
@@ -22,14 +22,15 @@ class Legalizer {
       : names_(program),
         insts_(std::move(program.insts)),
         masks_(program.types.size()),
-        b_(std::move(program)) {}
+        b_(std::move(program)),
+        addresses_(insts_, b_, names_) {}
 
   Result<Program> run() {
-    for (Inst& inst : insts_) {
-      names_.rename_operands(inst);
+    for (; at_ < insts_.size(); ++at_) {
+      Inst& inst = insts_[at_];
+      if (!addresses_.rewrite(inst)) continue;
       if (auto refused = rewrite(inst)) return tl::unexpected(*refused);
     }
-    give_back(std::move(insts_));
     Program program = b_.finish();
     program.stage = Stage::legal;
     return program;
@@ -43,10 +44,10 @@ class Legalizer {
       case Op::store:
         return store(inst);
       case Op::vmask:
-        masks_[static_cast<size_t>(inst.results[0])] = inst.data;  // which moves along with its owner
-        return keep(inst);
+        masks_[static_cast<size_t>(inst.results[0])] = inst.data;
+        return keep();
       case Op::shuffle:
-        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), std::move(inst.data)));
+        return replace(inst, cut_shuffle(b_, inst.args[0], second(inst), inst.data));
       case Op::cmp:
         return replace(inst, expand_compare(b_, inst.pred, inst.args[0], inst.args[1]));
       case Op::cvt:
@@ -62,7 +63,7 @@ class Legalizer {
       case Op::shr:
         return replace(inst, expand_shift(b_, inst.op, inst.args[0], inst.imm));
       default:
-        return keep(inst);
+        return keep();
     }
   }
 
@@ -106,7 +107,7 @@ class Legalizer {
     const auto known = narrowed_.find(inst.args[0]);
     if (known != narrowed_.end() && b_.type(inst.args[0]).lanes == b_.type(inst.results[0]).lanes)
       narrowed_.emplace(inst.results[0], known->second);
-    return keep(inst);
+    return keep();
   }
 
   static Value second(const Inst& inst) { return inst.args.size() > 1 ? inst.args[1] : no_value; }
@@ -144,13 +145,13 @@ class Legalizer {
   }
 
   std::optional<Error> load(Inst& inst) {
-    if (inst.args.empty()) return keep(inst);
+    if (inst.args.empty()) return keep();
     const Value mask = inst.args[0], pass = inst.args[1];
     const Type type = b_.type(pass);
     switch (lanes(mask)) {
       case Lanes::all:
         inst.args.clear();
-        return keep(inst);
+        return keep();
       case Lanes::none:
         return replace(inst, pass);
       case Lanes::some:
@@ -159,18 +160,18 @@ class Legalizer {
     if (!has_masked_access(b_.isa(), type.dtype)) return refuse(type);
     inst.args[0] = within_vector(mask);
     const Value zero = b_.vconst_splat(type, 0);
-    if (!masks_to_zero_only(b_.isa()) || pass == zero) return keep(inst);
+    if (!masks_to_zero_only(b_.isa()) || pass == zero) return keep();
     const Value loaded = b_.load(type, inst.addr, inst.args[0], zero);
     return replace(inst, b_.select(mask, loaded, pass));
   }
 
   std::optional<Error> store(Inst& inst) {
-    if (inst.args.size() < 2) return keep(inst);
+    if (inst.args.size() < 2) return keep();
     const Type type = b_.type(inst.args[0]);
     switch (lanes(inst.args[1])) {
       case Lanes::all:
         inst.args.resize(1);
-        return keep(inst);
+        return keep();
       case Lanes::none:
         return std::nullopt;
       case Lanes::some:
@@ -184,7 +185,7 @@ class Legalizer {
       return std::nullopt;
     }
     inst.args[1] = within_vector(inst.args[1]);
-    return keep(inst);
+    return keep();
   }
 
   // How many lanes a constant mask has set, if these are the first ones; else 0.
@@ -207,16 +208,18 @@ class Legalizer {
     store_first(behind, upper_half(b_, value), count - half);
   }
 
-  std::optional<Error> keep(Inst& inst) {
-    b_.keep(std::move(inst));
+  std::optional<Error> keep() {
+    b_.keep(insts_.take(at_));
     return std::nullopt;
   }
 
   Names names_;
-  std::vector<Inst> insts_;
+  InstList insts_;
+  size_t at_ = 0;                                // the instruction that is being rewritten
   std::vector<std::span<const int64_t>> masks_;  // lanes of the source's constant masks, by value
   std::unordered_map<Value, Narrowed> narrowed_;
   Builder b_;
+  StrengthReduction addresses_;
 };
 
 }  // namespace

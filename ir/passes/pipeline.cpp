@@ -22,8 +22,7 @@ Program checked([[maybe_unused]] const char* pass, Program program) {
 }  // namespace
 
 Result<Program> legalize(Program affine) {
-  Program addressed = checked("address", address(std::move(affine)));
-  Result<Program> legal = legalize_isa(std::move(addressed));
+  Result<Program> legal = legalize_isa(std::move(affine));
   if (!legal) return legal;
   return checked("cleanup", cleanup(checked("legalize", std::move(*legal))));
 }

@@ -15,14 +15,15 @@ Program stream_stores(Program program);
 // affine -> addressed: no address has loop terms; pointers are carried through the loops instead.
 Program address(Program program);
 
-// addressed -> legal: each instruction is one that program.isa has (ir/passes/legal.h). Refused with
+// affine or addressed -> legal: each instruction is one that program.isa has (ir/passes/legal.h), and no
+// address has loop terms; the work of `address` is done in the same walk. Refused with
 // "legal.mask": the ISA cannot mask accesses of such narrow elements.
 Result<Program> legalize_isa(Program program);
 
 // Removes what nothing depends on: pure instructions, carried values, loops that never run.
 Program cleanup(Program program);
 
-// From addressing on, in order.
+// From affine to legal and clean.
 Result<Program> legalize(Program affine);
 
 }  // namespace pooljit::ir

@@ -1,7 +1,6 @@
 #include "ir/passes/shuffle_cut.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -12,13 +11,7 @@
 namespace pooljit::ir {
 namespace {
 
-using List = std::vector<int64_t>;
-
-List range(int64_t begin, int64_t end) {
-  List list(static_cast<size_t>(end - begin));
-  std::iota(list.begin(), list.end(), begin);
-  return list;
-}
+using List = LaneList;
 
 bool is_identity(const List& list, int64_t lanes) {
   for (size_t i = 0; i < list.size(); ++i)
@@ -29,12 +22,12 @@ bool is_identity(const List& list, int64_t lanes) {
 // One shuffle to cut: `elements` of each operand, all positions in elements.
 class Cut {
  public:
-  Cut(Builder& builder, Value a, Value b, List list)
-      : b_(builder), a_(a), second_(b), list_(std::move(list)), type_(builder.type(a)) {}
+  Cut(Builder& builder, Value a, Value b, std::span<const int64_t> list)
+      : b_(builder), a_(a), second_(b), list_(list.begin(), list.end()), type_(builder.type(a)) {}
 
   Value run() {
     if (const auto same = without_unread()) return *same;
-    if (shuffle_form(b_.isa(), type_, two(), list_)) return b_.shuffle(a_, second_, std::move(list_));
+    if (shuffle_form(b_.isa(), type_, two(), list_)) return b_.shuffle(a_, second_, list_);
     if (two() && 2 * type_.vector_bytes() <= vector_bytes())
       return cut_shuffle(b_, concat(b_, a_, second_), no_value, list_);
     if (result_bytes() > type_.vector_bytes() && !two()) return by_halves();
@@ -85,7 +78,7 @@ class Cut {
   Value padded() {
     List more = list_;
     more.resize(static_cast<size_t>(per(4)), list_.back());
-    return b_.shuffle(cut_shuffle(b_, a_, second_, more), no_value, range(0, size()));
+    return b_.shuffle(cut_shuffle(b_, a_, second_, more), no_value, lanes_from(0, size()));
   }
 
   // The concatenation of two operands from some place on: two moves of whole lanes at most, then one
@@ -97,7 +90,7 @@ class Cut {
       if (at(i) != at(0) + i) return std::nullopt;
     const int64_t lane = at(0) / per_lane * per_lane;
     const auto from = [&](int64_t begin) {
-      return cut_shuffle(b_, a_, second_, range(begin, begin + elements()));
+      return cut_shuffle(b_, a_, second_, lanes_from(begin, elements()));
     };
     const Value low = from(lane), high = from(lane + per_lane);
     List in_lane;
@@ -123,7 +116,7 @@ class Cut {
     const auto qword = [&](int64_t number) { return list_.begin() + number * per(8); };
     for (int64_t number : {0, 2, 1, 3}) in_lane.insert(in_lane.end(), qword(number), qword(number) + per(8));
     if (!shuffle_form(b_.isa(), type_, true, in_lane)) return std::nullopt;
-    const List all = range(0, size());
+    const List all = lanes_from(0, size());
     swapped.clear();
     for (int64_t number : {0, 2, 1, 3})
       swapped.insert(swapped.end(), all.begin() + number * per(8), all.begin() + (number + 1) * per(8));
@@ -132,7 +125,7 @@ class Cut {
 
   // Where no place is wanted from both operands, they fit into one.
   std::optional<Value> blend_then_permute() {
-    List both = range(0, elements());
+    List both = lanes_from(0, elements());
     std::vector<bool> from_a(both.size(), false);
     for (int64_t lane : list_)
       if (lane < elements()) from_a[static_cast<size_t>(lane)] = true;
@@ -164,7 +157,7 @@ class Cut {
   std::optional<Value> by_quads() {
     const int64_t per_quad = per(4), per_lane = per(lane_bytes);
     if (size() % per_quad != 0) return std::nullopt;
-    List arranged[2] = {range(0, elements()), range(0, elements())};
+    List arranged[2] = {lanes_from(0, elements()), lanes_from(0, elements())};
     std::vector<int64_t> used(static_cast<size_t>(2 * elements() / per_lane + 2), 0);
     List permuted;
     for (int64_t quad = 0; quad < size(); quad += per_quad) {
@@ -212,7 +205,7 @@ class Cut {
   // One operand of two lanes: what stays in its lane, what changes it, and one of the two for each byte.
   Value across_lanes() {
     const int64_t per_lane = per(lane_bytes);
-    List swap = range(per_lane, 2 * per_lane), stays, changes, blend;
+    List swap = lanes_from(per_lane, per_lane), stays, changes, blend;
     for (int64_t i = 0; i < per_lane; ++i) swap.push_back(i);
     for (int64_t i = 0; i < size(); ++i) {
       const bool changed = at(i) / per_lane != i / per_lane;
@@ -233,21 +226,21 @@ class Cut {
 
 }  // namespace
 
-Value cut_shuffle(Builder& builder, Value a, Value b, List lanes) {
-  return Cut(builder, a, b, std::move(lanes)).run();
+Value cut_shuffle(Builder& builder, Value a, Value b, std::span<const int64_t> lanes) {
+  return Cut(builder, a, b, lanes).run();
 }
 
 Value lower_half(Builder& builder, Value a) {
-  return builder.shuffle(a, no_value, range(0, builder.type(a).lanes / 2));
+  return builder.shuffle(a, no_value, lanes_from(0, builder.type(a).lanes / 2));
 }
 
 Value upper_half(Builder& builder, Value a) {
   const int lanes = builder.type(a).lanes;
-  return cut_shuffle(builder, a, no_value, range(lanes / 2, lanes));
+  return cut_shuffle(builder, a, no_value, lanes_from(lanes / 2, lanes / 2));
 }
 
 Value concat(Builder& builder, Value low, Value high) {
-  return builder.shuffle(low, high, range(0, 2 * builder.type(low).lanes));
+  return builder.shuffle(low, high, lanes_from(0, 2 * builder.type(low).lanes));
 }
 
 }  // namespace pooljit::ir

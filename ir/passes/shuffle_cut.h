@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "ir/builder.h"
+#include "ir/lane_list.h"
 
 namespace pooljit::ir {
 
 // b may be no_value. The result has lanes.size() lanes.
-Value cut_shuffle(Builder& builder, Value a, Value b, std::vector<int64_t> lanes);
+Value cut_shuffle(Builder& builder, Value a, Value b, std::span<const int64_t> lanes);
 
 // The parts of a vector, and two vectors as one.
 Value lower_half(Builder& builder, Value a);

@@ -1,6 +1,7 @@
 #include "ir/passes/shuffle_forms.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ir/passes/shuffle_units.h"
@@ -243,16 +244,43 @@ constexpr Pattern one_source[] = {low,    part,          splat,  shift_down, dwo
 constexpr Pattern two_sources[] = {unpack, insert, blend,         shuffle_two,
                                    lanes,  align,  align_in_lane, permute_two};
 
-}  // namespace
-
-Form shuffle_form(Isa isa, const Type& source, bool two, const std::vector<int64_t>& lane_list) {
-  const List list{isa, two, widest_units(source, lane_list)};
-  const auto match = [&](const auto& patterns) -> Form {
+Form match(const List& list) {
+  const auto first_of = [&](const auto& patterns) -> Form {
     for (const Pattern pattern : patterns)
       if (Form form = pattern(list)) return form;
     return {};
   };
-  return two ? match(two_sources) : match(one_source);
+  return list.two ? first_of(two_sources) : first_of(one_source);
+}
+
+// A Program has few different shuffles, and both the legaliser and the back end ask about each.
+struct Known {
+  Isa isa = Isa::avx2;
+  bool two = false;
+  Type source;
+  size_t count = 0;  // 0: nothing is known yet
+  std::array<uint8_t, most_units> lanes{};
+  Form form;
+};
+constinit thread_local std::array<Known, 32> known{};
+
+}  // namespace
+
+Form shuffle_form(Isa isa, const Type& source, bool two, std::span<const int64_t> lane_list) {
+  if (lane_list.size() > most_units) return {};
+  std::array<uint8_t, most_units> lanes;
+  size_t hash = lane_list.size();
+  for (size_t i = 0; i < lane_list.size(); ++i) {
+    lanes[i] = static_cast<uint8_t>(lane_list[i]);
+    hash = hash * 31 + lanes[i];
+  }
+  Known& one = known[(hash ^ hash >> 5) % known.size()];
+  const bool is_known = one.count == lane_list.size() && one.isa == isa && one.two == two &&
+                        one.source == source &&
+                        std::equal(lanes.begin(), lanes.begin() + lane_list.size(), one.lanes.begin());
+  if (!is_known)
+    one = {isa, two, source, lane_list.size(), lanes, match({isa, two, widest_units(source, lane_list)})};
+  return one.form;
 }
 
 }  // namespace pooljit::ir

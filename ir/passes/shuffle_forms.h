@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include "ir/program.h"
 
@@ -40,7 +40,8 @@ struct ShuffleForm {
 };
 
 // The shuffle's operands are of type `source`; `lanes` numbers the elements of a, then those of b.
+// A thread remembers what it asked for last.
 std::optional<ShuffleForm> shuffle_form(Isa isa, const Type& source, bool two,
-                                        const std::vector<int64_t>& lanes);
+                                        std::span<const int64_t> lanes);
 
 }  // namespace pooljit::ir

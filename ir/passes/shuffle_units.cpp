@@ -33,13 +33,13 @@ bool Units::reads(int which) const {
   return false;
 }
 
-Units units_of(const Type& source, const std::vector<int64_t>& lanes) {
+Units units_of(const Type& source, std::span<const int64_t> lanes) {
   Units units{bytes(source.dtype), source.lanes, static_cast<int>(lanes.size()), {}};
   for (size_t i = 0; i < lanes.size(); ++i) units.at[i] = static_cast<int16_t>(lanes[i]);
   return units;
 }
 
-Units widest_units(const Type& source, const std::vector<int64_t>& lanes) {
+Units widest_units(const Type& source, std::span<const int64_t> lanes) {
   Units units = units_of(source, lanes);
   while (units.widen()) {
   }

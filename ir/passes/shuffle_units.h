@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "ir/program.h"
 
@@ -34,7 +34,7 @@ struct Units {
   bool reads(int which) const;
 };
 
-Units units_of(const Type& source, const std::vector<int64_t>& lanes);
-Units widest_units(const Type& source, const std::vector<int64_t>& lanes);
+Units units_of(const Type& source, std::span<const int64_t> lanes);
+Units widest_units(const Type& source, std::span<const int64_t> lanes);
 
 }  // namespace pooljit::ir

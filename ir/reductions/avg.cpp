@@ -86,7 +86,7 @@ class AvgReducer final : public SumReducer {
   // The divisor of each lane, where all are known.
   std::vector<int64_t> known_counts(const Divisor& divisor) const {
     std::vector<int64_t> counts = divisor.lane_taps;
-    const int64_t* const rows = b_.constant(divisor.rows);
+    const std::optional<int64_t> rows = b_.constant(divisor.rows);
     if (nest_.divisor_override)
       std::fill(counts.begin(), counts.end(), *nest_.divisor_override);
     else if (rows)

@@ -49,7 +49,7 @@ class GradientReducer final : public Reducer {
     const Type type = b_.type(gradient);
     const auto is_one = [](int64_t count) { return count == 1; };
     const bool alike = std::all_of(divisor.lane_taps.begin(), divisor.lane_taps.end(), is_one);
-    if (const int64_t* rows = b_.constant(divisor.rows)) {
+    if (const std::optional<int64_t> rows = b_.constant(divisor.rows)) {
       if (alike && *rows == 1) return gradient;
       return b_.binary(Op::div, gradient, counts(type, divisor.lane_taps, *rows));
     }

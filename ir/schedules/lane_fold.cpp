@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "ir/lane_list.h"
+
 namespace pooljit::ir {
 namespace {
 
 // Shuffles within parts of so many bytes take one instruction and no constant.
 constexpr int part_bytes = 16;
-
-std::vector<int64_t> lanes_from(int64_t begin, int count) {
-  std::vector<int64_t> list;
-  for (int64_t lane = begin; lane < begin + count; ++lane) list.push_back(lane);
-  return list;
-}
 
 }  // namespace
 
@@ -32,13 +28,13 @@ LaneFold::Folded LaneFold::merge(const Folded& a, const Folded& b) {
   const int near = std::max(part_bytes / bytes(b_.type(a.value).dtype) / vectors, 1);
   const int group = near == 1 ? parts : std::min(near, parts);
   const auto half = [&](int which) {
-    std::vector<int64_t> list;
+    LaneList list;
     for (int part = 0; part < parts; ++part) {
       if (part % group / (group / 2) != which) continue;
       for (const int operand : {0, lanes})
         for (int vector = 0; vector < vectors; ++vector) list.push_back(operand + part * vectors + vector);
     }
-    return b_.shuffle(a.value, b.value, std::move(list));
+    return b_.shuffle(a.value, b.value, list);
   };
   const Value first = half(0);
   const Value second = half(1);

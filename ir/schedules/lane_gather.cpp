@@ -1,13 +1,12 @@
 #include "ir/schedules/lane_gather.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace pooljit::ir {
 
 // One shuffle for each vector after the first; lanes that are not placed yet keep their place.
 Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int width,
-                   const std::vector<LaneSource>& wanted) {
+                   std::span<const LaneSource> wanted) {
   InlineList<size_t, 8> used;
   for (const LaneSource& source : wanted)
     if (source.vector != LaneSource::nowhere &&
@@ -16,7 +15,7 @@ Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int widt
   const auto lanes = static_cast<int64_t>(wanted.size());
   // Lanes of the vectors' own count from the sides on, others keep their place.
   const auto lanes_from = [&](size_t first, int64_t side, size_t second, int64_t second_side) {
-    std::vector<int64_t> list(wanted.size());
+    LaneList list(wanted.size(), boost::container::default_init);
     for (size_t lane = 0; lane < wanted.size(); ++lane) {
       const LaneSource& source = wanted[lane];
       list[lane] = source.vector == first    ? side + source.lane
@@ -41,9 +40,7 @@ Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int widt
 }
 
 Value following_lanes(Builder& builder, Value a, Value b, int64_t first, int count) {
-  std::vector<int64_t> lanes(static_cast<size_t>(count));
-  std::iota(lanes.begin(), lanes.end(), first);
-  return builder.shuffle(a, b, std::move(lanes));
+  return builder.shuffle(a, b, lanes_from(first, count));
 }
 
 }  // namespace pooljit::ir

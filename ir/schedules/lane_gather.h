@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/lane_list.h"
 
 namespace pooljit::ir {
 
@@ -19,7 +21,7 @@ struct LaneSource {
 // The vectors have `width` lanes each; the result as many as are wanted, one at least from somewhere. Where
 // it has more than `width`, its lanes come from two vectors at most.
 Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int width,
-                   const std::vector<LaneSource>& wanted);
+                   std::span<const LaneSource> wanted);
 
 // So many lanes that follow each other, from lane `first` of a on, those of b behind those of a (no_value: a
 // has them all).

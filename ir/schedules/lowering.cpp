@@ -160,7 +160,7 @@ Cursor Lowering::start() {
 
 void Lowering::move(Address& address, Value count, int64_t step) {
   const Value bytes = b_.imul(count, b_.iconst(step));
-  if (const int64_t* constant = b_.constant(bytes))
+  if (const std::optional<int64_t> constant = b_.constant(bytes))
     address.offset += *constant;
   else
     address = Address{b_.ptradd(address, bytes), {}, 0};
@@ -348,7 +348,7 @@ int Lowering::open_periods(Cursor& cursor) {
 int Lowering::open_phases(Cursor& cursor) {
   const size_t i = cursor.windows.size() - 1;
   WindowAt& window = cursor.windows[i];
-  if (const int64_t* phases = b_.constant(window.phases); phases && *phases == 1) return 0;
+  if (const std::optional<int64_t> phases = b_.constant(window.phases); phases && *phases == 1) return 0;
   const Value phase = b_.begin_loop(window.phases).iv;
   iterate_input(cursor, i, phase, plans_[i].phase_input);
   iterate_output(cursor, i, phase, 1);
@@ -363,7 +363,7 @@ void Lowering::close(int loops) {
 }
 
 void Lowering::split_full(const Cursor& cursor, const Body& usual_code, const Body& other) {
-  const int64_t* always = b_.constant(cursor.full);
+  const std::optional<int64_t> always = b_.constant(cursor.full);
   Cursor full = cursor;
   for (size_t i = 0; i < full.windows.size(); ++i) {
     const WindowAt usual = usual_window(i);

@@ -1,6 +1,7 @@
 // Lowering of the backward pass: which taps an output chooses, and what they are divided by.
 #include <algorithm>
 
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/lowering.h"
 
 namespace pooljit::ir {
@@ -62,9 +63,7 @@ Value Lowering::load_indices(const Address& address, int lanes, const std::vecto
   while (parts.size() > 1) {
     std::vector<Value> joined;
     for (size_t i = 0; i < parts.size(); i += 2) {
-      std::vector<int64_t> both(static_cast<size_t>(2 * b_.type(parts[i]).lanes));
-      for (size_t lane = 0; lane < both.size(); ++lane) both[lane] = static_cast<int64_t>(lane);
-      joined.push_back(b_.shuffle(parts[i], parts[i + 1], both));
+      joined.push_back(following_lanes(b_, parts[i], parts[i + 1], 0, 2 * b_.type(parts[i]).lanes));
     }
     parts = joined;
   }

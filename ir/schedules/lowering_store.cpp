@@ -3,6 +3,7 @@
 
 #include "ir/check.h"
 #include "ir/reductions/epilogue.h"
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/lowering.h"
 
 namespace pooljit::ir {
@@ -65,7 +66,7 @@ Value Lowering::load_operand(const Address& address, const View& view, const Lan
   const Type type = Type::vec(view.dtype, lanes.count);
   if (lanes.are_columns && lanes.count > 1 && view.strides.back() == 0)
     return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
-                      std::vector<int64_t>(static_cast<size_t>(lanes.count), 0));
+                      LaneList(static_cast<size_t>(lanes.count), 0));
   if (lanes.stored.empty()) return b_.load(type, address);
   const Value mask = b_.vmask(type.mask_of(), lanes.stored);
   return b_.load(type, address, mask, b_.vconst_splat(type, 0));
@@ -102,9 +103,7 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
     return std::vector<int64_t>(all.begin() + begin, all.begin() + begin + chunk);
   };
   for (int begin = 0; begin < lanes.count; begin += chunk) {
-    std::vector<int64_t> wanted;
-    for (int lane = begin; lane < begin + chunk; ++lane) wanted.push_back(lane);
-    const Value half = chunk == lanes.count ? winner : b_.shuffle(winner, no_value, wanted);
+    const Value half = chunk == lanes.count ? winner : following_lanes(b_, winner, no_value, begin, chunk);
     Value index = b_.binary(Op::add, b_.cvt(dtype, half), origin);
     if (!lanes.ramp.empty()) index = b_.binary(Op::add, index, b_.vconst(type, part_of(lanes.ramp, begin)));
     if (!b_.constant(any)) {  // all ones where the window is empty: -1

@@ -45,7 +45,7 @@ Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) 
   if (divides()) level.at.divisors = walk.divisors[level.dim];
   int64_t straight = 1;  // taps from here inwards, if all are constants
   for (size_t i = level.dim; i < walk.dims; ++i) {
-    const int64_t* taps = b_.constant(walk.cursor.windows[i].taps);
+    const std::optional<int64_t> taps = b_.constant(walk.cursor.windows[i].taps);
     straight = taps && straight <= walk.unroll_limit ? straight * *taps : walk.unroll_limit + 1;
   }
   if (straight <= walk.unroll_limit) return reduce_straight(walk, level);
@@ -81,7 +81,7 @@ Value Lowering::carried_offset(const TapOffset& offset, int lanes) {
 // Goes over trip * part^depth taps. Pointers and the offset are carried, so that the next loop goes on from
 // there.
 Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip, int depth) {
-  if (const int64_t* constant = b_.constant(trip); constant && *constant == 0) return level;
+  if (const std::optional<int64_t> constant = b_.constant(trip); constant && *constant == 0) return level;
   const bool joins = reducer_.is_split() && !level.states[0].empty();
   const States& begin = level.states[0].empty() || reducer_.is_split() ? walk.fresh : level.states;
   const bool reads_divisors = !plans_[level.dim].divisors.empty();

@@ -85,9 +85,8 @@ LaneSource PlacedLanes::find(int64_t position, size_t not_before) const {
   POOLJIT_CHECK(false, "a placed position is not covered by any vector");
 }
 
-std::vector<LaneSource> PlacedLanes::sources(size_t list) const {
-  std::vector<LaneSource> found;
-  found.reserve(lists_[list].size());
+PlacedLanes::Sources PlacedLanes::sources(size_t list) const {
+  Sources found;
   for (int64_t position : lists_[list]) found.push_back(find(position, first_vector_[list]));
   return found;
 }
@@ -103,7 +102,7 @@ size_t PlacedLanes::one_lane_before(size_t list) const {
 
 Value PlacedLanes::Extraction::next() {
   const size_t i = extracted_.size();
-  const std::vector<LaneSource> wanted = lanes_.sources(i);
+  const Sources wanted = lanes_.sources(i);
   size_t stretches = 1;
   for (size_t lane = 1; lane < wanted.size(); ++lane)
     stretches += wanted[lane].vector != wanted[lane - 1].vector;
@@ -111,13 +110,11 @@ Value PlacedLanes::Extraction::next() {
   const bool may_move = stretches > 2 && !lanes_.grouped_ && lanes_.width_ == lanes_.lanes_;
   const size_t before = may_move ? lanes_.one_lane_before(i) : nowhere;
   if (before == nowhere) {
-    extracted_.push_back(gather_lanes(builder_, vectors_, lanes_.width_, wanted));
+    extracted_.push_back(gather_lanes(builder_, vectors_, lanes_.width_, {wanted.data(), wanted.size()}));
   } else {
-    std::vector<int64_t> list;
-    for (int lane = 1; lane < lanes_.lanes_; ++lane) list.push_back(lane);
+    LaneList list = lanes_from(1, lanes_.lanes_ - 1);
     list.push_back(lanes_.lanes_ + wanted.back().lane);
-    extracted_.push_back(
-        builder_.shuffle(extracted_[before], vectors_[wanted.back().vector], std::move(list)));
+    extracted_.push_back(builder_.shuffle(extracted_[before], vectors_[wanted.back().vector], list));
   }
   return extracted_.back();
 }

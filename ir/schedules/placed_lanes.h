@@ -63,7 +63,8 @@ class PlacedLanes {
   void cover();
   void group(int64_t stride);
   LaneSource find(int64_t position, size_t not_before) const;
-  std::vector<LaneSource> sources(size_t list) const;
+  using Sources = boost::container::small_vector<LaneSource, 64>;
+  Sources sources(size_t list) const;
   size_t one_lane_before(size_t list) const;
 
   std::vector<List> lists_;

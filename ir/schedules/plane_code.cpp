@@ -189,7 +189,7 @@ Value PlaneCode::load(const PlaneStrip& strip) {
   if (can_mask(nest_, b_.isa()))
     return taken(b_.load(type, from(strip.start), b_.vmask(type.mask_of(), inside), identity));
   const int64_t start = std::clamp<int64_t>(strip.start, 0, tiles_.inputs() - lanes);
-  std::vector<int64_t> moved;
+  LaneList moved;
   for (int64_t lane = 0; lane < lanes; ++lane)
     moved.push_back(inside[static_cast<size_t>(lane)] ? strip.start + lane - start : lanes + lane);
   return taken(b_.shuffle(b_.load(type, from(start)), identity, moved));

@@ -308,7 +308,7 @@ class Separable {
   }
 
   void fill(const ScratchLine& line, Value count, const Column& nothing) {
-    if (const int64_t* constant = b_.constant(count); constant && *constant == 0) return;
+    if (const std::optional<int64_t> constant = b_.constant(count); constant && *constant == 0) return;
     line.store(Place{}.further(b_.begin_loop(count).iv, 1), nothing);
     b_.end_loop();
   }

@@ -185,12 +185,12 @@ class WholePixels {
   // Taps that are taken at a time: parts that differ by the last one at most. One by one where their number
   // is not known.
   int64_t part_of(const Origin& origin) const {
-    const int64_t* taps = b_.constant(origin.first.windows[along_].taps);
+    const std::optional<int64_t> taps = b_.constant(origin.first.windows[along_].taps);
     return taps ? ceil_div(*taps, ceil_div(*taps, most_together)) : 1;
   }
 
   bool has_one_part(const Origin& origin) const {
-    const int64_t* taps = b_.constant(origin.first.windows[along_].taps);
+    const std::optional<int64_t> taps = b_.constant(origin.first.windows[along_].taps);
     return taps && *taps == part_of(origin);
   }
 
@@ -198,7 +198,7 @@ class WholePixels {
   template <typename Emit>
   void for_each_part(const Origin& origin, const Emit& emit) {
     const Value taps = origin.first.windows[along_].taps;
-    const int64_t* constant = b_.constant(taps);
+    const std::optional<int64_t> constant = b_.constant(taps);
     const int64_t together = part_of(origin);
     if (constant && *constant == together) return emit(origin, together);
     Origin part = origin;

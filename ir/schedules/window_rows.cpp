@@ -14,6 +14,7 @@
 #include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/channel_tasks.h"
 #include "ir/schedules/lane_fold.h"
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/window_rows.h"
 
 namespace pooljit::ir {
@@ -406,9 +407,7 @@ class WindowRows {
 
   Value lanes_of(Value value, int64_t begin, int lanes) {
     if (lanes == b_.type(value).lanes) return value;
-    std::vector<int64_t> list;
-    for (int64_t lane = 0; lane < lanes; ++lane) list.push_back(begin + lane);
-    return b_.shuffle(value, no_value, std::move(list));
+    return following_lanes(b_, value, no_value, begin, lanes);
   }
 
   const PoolNest& nest_;

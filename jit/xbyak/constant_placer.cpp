@@ -18,6 +18,8 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
   const ir::Program& program = map.program_;
   map.constant_of_.assign(program.types.size(), -1);
   map.first_use_.reserve(program.insts.size() + 1);
+  map.constant_uses_.reserve(program.insts.size() / 2);
+  constants_.reserve(32);
   for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) {
     const Inst& inst = program.insts[at(i)];
     map.first_use_.push_back(map.constant_uses_.size());
@@ -79,8 +81,7 @@ void ConstantPlacer::place(RegClass cls, int registers) {
 
 // One register for all of these uses, which lie in the same loop of depth - 1; else one for those in each
 // loop of this depth; and so on inwards.
-void ConstantPlacer::place_group(const Constant& constant, const std::vector<size_t>& uses, int depth,
-                                 int registers) {
+void ConstantPlacer::place_group(const Constant& constant, const Uses& uses, int depth, int registers) {
   const auto in_loop = [&](size_t use) { return live_.depth(inst_of(use)) > depth; };
   const auto begin = [&](size_t use) {
     return in_loop(use) ? live_.loop_at(inst_of(use), depth) : inst_of(use);
@@ -94,8 +95,8 @@ void ConstantPlacer::place_group(const Constant& constant, const std::vector<siz
   for (size_t i = 0; i < uses.size();) {
     size_t last = i + 1;
     while (last < uses.size() && begin(uses[last]) == begin(uses[i])) ++last;
-    const std::vector<size_t> group(uses.begin() + static_cast<std::ptrdiff_t>(i),
-                                    uses.begin() + static_cast<std::ptrdiff_t>(last));
+    const Uses group(uses.begin() + static_cast<std::ptrdiff_t>(i),
+                     uses.begin() + static_cast<std::ptrdiff_t>(last));
     if (!in_loop(uses[i])) {
       i = last;
       continue;
@@ -108,7 +109,7 @@ void ConstantPlacer::place_group(const Constant& constant, const std::vector<siz
 }
 
 // The uses' own temporary registers are free for it.
-bool ConstantPlacer::place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
+bool ConstantPlacer::place_span(const Constant& constant, const Uses& uses, const Range& span,
                                 int registers) {
   BusyRegisters& busy = map_.busy(constant.cls);
   const auto each_temporary = [&](const auto& act) {

@@ -1,6 +1,7 @@
 // Which constants of a Program have a register, and for how long: a part of the register map.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "jit/xbyak/register_map.h"
@@ -20,16 +21,16 @@ class ConstantPlacer {
   void finish();
 
  private:
+  using Uses = boost::container::small_vector<size_t, 8>;
   struct Constant {
     RegClass cls = RegClass::vec;
-    std::vector<size_t> uses;  // in map_.constant_uses_
+    Uses uses;  // in map_.constant_uses_
     float weight = 0;
   };
 
   void add_use(int inst, int arg, int constant);
-  void place_group(const Constant& constant, const std::vector<size_t>& uses, int depth, int registers);
-  bool place_span(const Constant& constant, const std::vector<size_t>& uses, const Range& span,
-                  int registers);
+  void place_group(const Constant& constant, const Uses& uses, int depth, int registers);
+  bool place_span(const Constant& constant, const Uses& uses, const Range& span, int registers);
   int inst_of(size_t use) const { return map_.constant_uses_[use].inst; }
 
   RegisterMap& map_;

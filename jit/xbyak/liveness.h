@@ -34,35 +34,42 @@ class Liveness {
   int points() const { return 2 * static_cast<int>(program_.insts.size()); }
   const std::vector<Web>& webs() const { return webs_; }
   // The web of a value; -1 if it has none (constants, loads that became memory operands, unused counters).
-  int web(ir::Value value) const { return web_of_[static_cast<size_t>(value)]; }
+  int web(ir::Value value) const { return of(value).web; }
   // The web of the register that counts down in the loop that begins at instruction `begin`; -1 if the loop
   // needs none: it runs once, or its own counter is used.
   int countdown_web(int begin) const;
 
   // The end of the loop that begins at `inst`, and the other way round.
-  int partner(int inst) const { return partner_[static_cast<size_t>(inst)]; }
+  int partner(int inst) const { return at(inst).partner; }
   // Loops around an instruction, and the first instruction of the one at that depth.
-  int depth(int inst) const { return depth_[static_cast<size_t>(inst)]; }
+  int depth(int inst) const { return at(inst).depth; }
   int loop_at(int inst, int depth) const;
-  float weight(int inst) const { return weight_[static_cast<size_t>(inst)]; }
-  bool is_innermost(int loop) const { return !has_inner_[static_cast<size_t>(loop)]; }
+  float weight(int inst) const { return at(inst).weight; }
+  bool is_innermost(int loop) const { return !at(loop).has_inner; }
 
   // Instruction that defines a value.
-  int definition(ir::Value value) const { return defined_[static_cast<size_t>(value)]; }
-  const ir::Inst& defining(ir::Value value) const {
-    return program_.insts[static_cast<size_t>(definition(value))];
-  }
+  int definition(ir::Value value) const { return of(value).defined; }
+  const ir::Inst& defining(ir::Value value) const { return code(definition(value)); }
   // Through bitcasts and the like, to what has the same bits.
-  ir::Value root(ir::Value value) const { return root_[static_cast<size_t>(value)]; }
+  ir::Value root(ir::Value value) const { return of(value).root; }
   // True for a load whose only reader takes it as a memory operand: no code at its own place.
-  bool is_folded(ir::Value load) const { return folded_[static_cast<size_t>(load)]; }
+  bool is_folded(ir::Value load) const { return of(load).is_folded; }
   // True for an operation and the select behind it that are one masked instruction, which works in the
   // register of what the select keeps elsewhere: code at the operation's place, none at the select's.
-  bool is_merged(int inst) const { return merged_[static_cast<size_t>(inst)]; }
-  bool is_used(ir::Value value) const { return uses_[static_cast<size_t>(value)] > 0; }
-  bool is_constant(ir::Value value) const { return constant_[static_cast<size_t>(root(value))] != 0; }
+  bool is_merged(int inst) const { return at(inst).is_merged; }
+  bool is_used(ir::Value value) const { return of(value).uses > 0; }
+  bool is_constant(ir::Value value) const { return of(root(value)).is_constant; }
 
  private:
+  struct OfInst;
+  struct OfValue;
+  OfInst& at(int inst) { return insts_[static_cast<size_t>(inst)]; }
+  const OfInst& at(int inst) const { return insts_[static_cast<size_t>(inst)]; }
+  OfValue& of(ir::Value value) { return values_[static_cast<size_t>(value)]; }
+  const OfValue& of(ir::Value value) const { return values_[static_cast<size_t>(value)]; }
+  const ir::Inst& code(int inst) const { return program_.insts[static_cast<size_t>(inst)]; }
+  bool is_countdown(ir::Value value) const { return static_cast<size_t>(value) >= program_.types.size(); }
+
   void find_structure();
   void find_merges();
   bool dies_in_merge(ir::Value value, int select, int line) const;
@@ -80,17 +87,24 @@ class Liveness {
 
   const ir::Program& program_;
   OperandRules rules_;
-  std::vector<float> weight_;                 // by instruction: how often it runs
-  std::vector<int> partner_, depth_, outer_;  // by instruction; outer_: the loop around it
-  std::vector<int> defined_, uses_, web_of_;  // by value; after the Program's values, one countdown per loop
-  std::vector<ir::Value> root_;
-  std::vector<uint8_t> folded_, constant_;   // by value
-  std::vector<uint8_t> has_inner_, merged_;  // by instruction
-  std::vector<Range> ranges_;
-  std::vector<float> weights_;
-  std::vector<int> leader_, next_in_web_;  // union-find, and the members as a ring
-  std::vector<int> loops_;                 // instructions that begin one
-  std::vector<int> countdown_;             // by instruction: its pseudo-value
+  struct OfInst {
+    int partner = -1, depth = 0;
+    int outer = -1;      // the loop around it
+    int countdown = -1;  // its pseudo-value, of a loop
+    float weight = 0;    // how often it runs
+    bool has_inner = false, is_merged = false;
+  };
+  struct OfValue {
+    Range range;
+    float weight = 0;
+    int defined = -1, uses = 0, web = -1;
+    ir::Value root;
+    int leader, next_in_web;  // union-find, and the members as a ring
+    bool is_folded = false, is_constant = false;
+  };
+  std::vector<OfInst> insts_;
+  std::vector<OfValue> values_;                   // after the Program's, one countdown per loop
+  std::vector<int> loops_, ends_, propagations_;  // instructions, in order
   std::vector<Web> webs_;
 };
 

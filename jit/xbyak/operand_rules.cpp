@@ -21,13 +21,12 @@ bool masks_are_bits(const Program& program) { return ir::info(program.isa).mask 
 }  // namespace
 
 OperandRules::OperandRules(const Program& program)
-    : program_(program), masks_are_bits_(masks_are_bits(program)), forms_(program.insts.size()) {
-  for (size_t i = 0; i < program.insts.size(); ++i) {
-    const Inst& inst = program.insts[i];
+    : program_(program), masks_are_bits_(masks_are_bits(program)), forms_(program.types.size()) {
+  for (const Inst& inst : program.insts) {
     if (inst.op != Op::shuffle) continue;
     const auto form = ir::shuffle_form(program.isa, arg_type(inst, 0), inst.args.size() == 2, inst.data);
     POOLJIT_CHECK(form, "a shuffle that is not legal");
-    forms_[i] = *form;
+    forms_[static_cast<size_t>(inst.results[0])] = *form;
   }
 }
 

@@ -28,7 +28,7 @@ class OperandRules {
   explicit OperandRules(const ir::Program& program);
 
   const ir::ShuffleForm& form(const ir::Inst& shuffle) const {
-    return forms_[static_cast<size_t>(&shuffle - program_.insts.data())];
+    return forms_[static_cast<size_t>(shuffle.results[0])];
   }
   // Bytes of the registers that a shuffle works on.
   int register_bytes(const ir::Inst& shuffle) const;
@@ -55,7 +55,7 @@ class OperandRules {
 
   const ir::Program& program_;
   const bool masks_are_bits_;
-  std::vector<ir::ShuffleForm> forms_;  // by instruction
+  std::vector<ir::ShuffleForm> forms_;  // by result
 };
 
 }  // namespace pooljit::jit

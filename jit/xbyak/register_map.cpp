@@ -58,6 +58,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
     ConstantUse* constant;
   };
   std::vector<Interval> intervals;
+  intervals.reserve(live_.webs().size() + constant_uses_.size());
   for (size_t web = 0; web < live_.webs().size(); ++web)
     if (live_.webs()[web].cls == cls) intervals.push_back({live_.webs()[web].range, &places_[web], nullptr});
   for (size_t use : constants.temporaries(cls)) {
@@ -69,6 +70,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
   BusyRegisters& busy = this->busy(cls);
   busy.reset(live_.points(), registers);
   std::vector<int> free_after;  // by register, as many as it takes
+  free_after.reserve(32);
   for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
     free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
   for (const Interval& here : intervals) {
@@ -100,6 +102,7 @@ bool RegisterMap::place_gprs(bool with_stack) {
   BusyRegisters& busy = this->busy(RegClass::gpr);
   busy.reset(live_.points(), gpr_count);
   std::vector<int> order;
+  order.reserve(live_.webs().size());
   for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web)
     if (live_.webs()[at(web)].cls == RegClass::gpr) order.push_back(web);
   const auto weight = [&](int web) { return live_.webs()[at(web)].weight; };

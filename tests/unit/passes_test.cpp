@@ -64,9 +64,9 @@ TEST(Passes, KeptIndexConstants) {
   source.iconst(int64_t{seven} + 100);
   source.ret();
   Program program = source.finish();
-  std::vector<Inst> insts = program.insts;
+  InstList insts = program.insts;
   Builder pass(std::move(program));
-  for (Inst& inst : insts) pass.keep(std::move(inst));
+  for (size_t i = 0; i < insts.size(); ++i) pass.keep(insts.take(i));
   const std::vector<int64_t> wanted = {7, int64_t{seven} + 100, seven, int64_t{seven} + 1};
   std::map<int64_t, Value> given;
   for (const int64_t number : wanted) given[number] = pass.iconst(number);
