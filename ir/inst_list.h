@@ -13,7 +13,7 @@
 
 namespace pooljit::ir {
 
-struct InstRecycler {
+struct InstRecycler {  // of what make_inst made
   void operator()(Inst* inst) const noexcept;
 };
 using InstPtr = std::unique_ptr<Inst, InstRecycler>;
