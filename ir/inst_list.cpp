@@ -22,12 +22,6 @@ struct AtThreadEnd {
   }
 };
 
-Node* new_node() {
-  static thread_local AtThreadEnd at_end;
-  static_cast<void>(&at_end);
-  return new Node;
-}
-
 // Lists keep the memory that they have.
 Node* used_again(Node* node) {
   spare = node->next;
@@ -48,7 +42,7 @@ Node* used_again(Node* node) {
 }  // namespace
 
 InstPtr make_inst(Op op) {
-  Node* const node = spare ? used_again(spare) : new_node();
+  Node* const node = spare ? used_again(spare) : new Node;
   node->op = op;
   return InstPtr(node);
 }
@@ -58,6 +52,10 @@ void InstRecycler::operator()(Inst* inst) const noexcept {
   if (spare_count >= most_spare) {
     delete node;
     return;
+  }
+  if (!spare) {  // from now on there is something to end
+    static thread_local AtThreadEnd at_end;
+    static_cast<void>(&at_end);
   }
   ++spare_count;
   node->next = std::exchange(spare, node);
