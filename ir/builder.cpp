@@ -150,7 +150,7 @@ Values Builder::end_loop(const Values& next) {
 void Builder::ret() { append(Op::ret); }
 
 Value Builder::iconst(int64_t value) {
-  const auto [known, is_new] = names_of_constants_.try_emplace(value, no_value);
+  const auto [known, is_new] = index_constants_.try_emplace(value, no_value);
   if (!is_new) return known->second;
   Value& name = known->second;
   name = find_constant([&](const Inst& one) { return one.op == Op::iconst && one.imm == value; });
@@ -158,16 +158,14 @@ Value Builder::iconst(int64_t value) {
   Inst& inst = constants_.append(Op::iconst);
   inst.imm = value;
   name = give(inst, Type::index());
-  constant_of_.resize(program_.types.size(), -1);
-  constant_of_.back() = static_cast<int>(index_constants_.size());
-  index_constants_.push_back(value);
+  constant_of_.resize(program_.types.size());
+  constant_of_.back() = value;
   return name;
 }
 
 std::optional<int64_t> Builder::constant(Value value) const {
   const size_t at = static_cast<size_t>(value);
-  if (at >= constant_of_.size() || constant_of_[at] < 0) return std::nullopt;
-  return index_constants_[static_cast<size_t>(constant_of_[at])];
+  return at < constant_of_.size() ? constant_of_[at] : std::nullopt;
 }
 
 namespace {
@@ -262,7 +260,7 @@ Value Builder::shuffle(Value a, Value b, std::span<const int64_t> lanes) {
   return give(inst, result);
 }
 
-Value Builder::vmask(Type mask_type, std::vector<int64_t> lanes) {
+Value Builder::vmask(Type mask_type, const std::vector<int64_t>& lanes) {
   return share(Op::vmask, mask_type, lanes);
 }
 

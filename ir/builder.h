@@ -62,7 +62,7 @@ class Builder {
   Value vconst_splat(Type type, int64_t bits);
   Value splat(Type type, Value index);
   Value shuffle(Value a, Value b, std::span<const int64_t> lanes);
-  Value vmask(Type mask_type, std::vector<int64_t> lanes);
+  Value vmask(Type mask_type, const std::vector<int64_t>& lanes);
   Value cmp(Predicate pred, Value a, Value b);
   Value select(Value mask, Value a, Value b);
   Value binary(Op op, Value a, Value b);  // add sub mul div min max and_ or_
@@ -100,11 +100,10 @@ class Builder {
     int64_t bits;
     Value value;
   };
-  std::vector<Splat> splats_;             // vconsts that were asked for as such
-  std::vector<int64_t> index_constants_;  // in the order of their first use
-  std::vector<int> constant_of_;          // by Value: its place among them; -1: it is none of them
-  std::vector<Value> params_;             // by slot
-  boost::container::flat_map<int64_t, Value> names_of_constants_;
+  std::vector<Splat> splats_;                                   // vconsts that were asked for as such
+  std::vector<std::optional<int64_t>> constant_of_;             // by Value
+  std::vector<Value> params_;                                   // by slot
+  boost::container::flat_map<int64_t, Value> index_constants_;  // by value
   std::vector<InlineList<Type, 4>> open_loops_;
 };
 

@@ -30,7 +30,7 @@ class Cleanup {
 
  private:
   struct Definition {
-    const Inst* inst = nullptr;
+    const Inst* inst = nullptr;  // also when its list has handed it over
     size_t at = 0;
     size_t result = 0;
   };
