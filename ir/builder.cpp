@@ -52,6 +52,9 @@ Value Builder::define(Type type) {
     program_.insts.reserve(256);
     program_.types.reserve(512);
     constants_.reserve(32);
+    constant_of_.reserve(128);
+    params_.reserve(16);
+    open_loops_.reserve(8);
   }
   program_.types.push_back(type);
   return static_cast<Value>(program_.types.size() - 1);

@@ -131,6 +131,7 @@ std::vector<Run> runs_of_phase(const NestDim& dim, int64_t phase) {
   const Series series = series_of(dim, phase);
   const Limits limit = limits(dim);
   std::vector<Run> result;
+  result.reserve(3);  // a border, the middle, a border
   for (int64_t period = 0; period < series.periods;) {
     int64_t end =
         std::min({series.periods, next_change(series, period, limit.begin),
@@ -270,9 +271,9 @@ NestDim forward_of(const NestDim& gather) {
 
 std::vector<Run> runs(const NestDim& dim) {
   if (is_irregular(dim)) return irregular_runs(dim);
-  std::vector<Run> all;
+  std::vector<Run> all = runs_of_phase(dim, 0);
   const int64_t tap_step = tap_of_phase(dim);
-  for (int64_t phase = 0; phase < std::min(dim.period().output, dim.output); ++phase)
+  for (int64_t phase = 1; phase < std::min(dim.period().output, dim.output); ++phase)
     join(all, runs_of_phase(dim, phase), tap_step);
   return all;
 }
@@ -280,9 +281,10 @@ std::vector<Run> runs(const NestDim& dim) {
 int64_t tap_of_phase(const NestDim& dim) { return dim.kind == DimKind::gather && dim.dilation == 1 ? 1 : 0; }
 
 int64_t usual_taps(const NestDim& dim, const std::vector<Run>& runs) {
+  const auto is_whole = [&](const Run& run) { return run.window.taps == dim.kernel; };
+  if (dim.kind == DimKind::pool && std::any_of(runs.begin(), runs.end(), is_whole)) return dim.kernel;
   std::map<int64_t, int64_t> outputs;  // by taps
   for (const Run& run : runs) outputs[run.window.taps] += run.outputs();
-  if (dim.kind == DimKind::pool && outputs.contains(dim.kernel)) return dim.kernel;
   outputs.erase(0);
   if (outputs.empty()) return 1;
   return std::max_element(outputs.begin(), outputs.end(),

@@ -262,7 +262,11 @@ struct Known {
   std::array<uint8_t, most_units> lanes{};
   Form form;
 };
-constinit thread_local std::array<Known, 32> known{};
+constinit thread_local std::array<Known, 64> known{};
+
+// Lists differ in few low bits; the places that they get do not.
+size_t place_of(size_t hash) { return (hash * 0x9E3779B97F4A7C15) >> 58; }
+static_assert(known.size() == size_t{1} << (64 - 58));
 
 }  // namespace
 
@@ -274,7 +278,7 @@ Form shuffle_form(Isa isa, const Type& source, bool two, std::span<const int64_t
     lanes[i] = static_cast<uint8_t>(lane_list[i]);
     hash = hash * 31 + lanes[i];
   }
-  Known& one = known[(hash ^ hash >> 5) % known.size()];
+  Known& one = known[place_of(hash + static_cast<size_t>(two) + 2 * static_cast<size_t>(source.dtype))];
   const bool is_known = one.count == lane_list.size() && one.isa == isa && one.two == two &&
                         one.source == source &&
                         std::equal(lanes.begin(), lanes.begin() + lane_list.size(), one.lanes.begin());

@@ -5,6 +5,7 @@
 // Points: at 2 i instruction i reads its operands, at 2 i + 1 it writes its results.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -103,8 +104,8 @@ class Liveness {
     bool is_folded = false, is_constant = false;
   };
   std::vector<OfInst> insts_;
-  std::vector<OfValue> values_;                   // after the Program's, one countdown per loop
-  std::vector<int> loops_, ends_, propagations_;  // instructions, in order
+  std::vector<OfValue> values_;  // after the Program's, one countdown per loop
+  boost::container::small_vector<int, 16> loops_, ends_, propagations_;  // instructions, in order
   std::vector<Web> webs_;
 };
 

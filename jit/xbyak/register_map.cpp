@@ -44,7 +44,8 @@ ir::Result<RegisterMap> RegisterMap::make(const Program& program) {
     if (auto done = map.place_vectors(RegClass::mask, mask_registers, not_free_masks, constants); !done)
       return tl::unexpected(done.error());
   constants.finish();
-  if (!map.place_gprs(/*with_stack=*/false)) map.place_gprs(/*with_stack=*/true);
+  const bool all_fit = !map.needs_stack() && map.place_gprs(/*with_stack=*/false);
+  if (!all_fit) map.place_gprs(/*with_stack=*/true);
   return map;
 }
 
@@ -97,6 +98,28 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
   return {};
 }
 
+// Where more values live at once than there are registers, no order of placing them helps; and a constant
+// too long for an operand takes the second scratch register, which the stack brings.
+bool RegisterMap::needs_stack() const {
+  std::vector<int> change(at(live_.points()) + 1, 0);  // of how many live, by point
+  const auto lives = [&](const Range& range) {
+    ++change[at(range.begin)];
+    --change[at(range.end + 1)];
+  };
+  for (const Web& web : live_.webs())
+    if (web.cls == RegClass::gpr) lives(web.range);
+  int last_param = -1;
+  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
+    const Inst& inst = program_.insts[at(i)];
+    if (inst.op == Op::param) last_param = i;
+    if (inst.op == Op::iconst && !fits_immediate(inst.imm)) return true;
+  }
+  if (last_param >= 0) lives({0, 2 * last_param});  // the argument register
+  int alive = 0, most = 0;
+  for (const int one : change) most = std::max(most, alive += one);
+  return most > std::ssize(gpr_order);
+}
+
 // The most used first; what finds no register lies on the stack.
 bool RegisterMap::place_gprs(bool with_stack) {
   BusyRegisters& busy = this->busy(RegClass::gpr);
@@ -109,9 +132,7 @@ bool RegisterMap::place_gprs(bool with_stack) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
 
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    const Inst& inst = program_.insts[at(i)];
-    if (inst.op == Op::param) busy.take({0, 2 * i}, argument_register);
-    if (inst.op == Op::iconst && !fits_immediate(inst.imm) && !with_stack) return false;
+    if (program_.insts[at(i)].op == Op::param) busy.take({0, 2 * i}, argument_register);
   }
   stack_slots_ = 0;
   used_gprs_ = 0;

@@ -79,6 +79,7 @@ class RegisterMap {
   RegisterMap(const ir::Program& program) : program_(program), live_(program) {}
 
   ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
+  bool needs_stack() const;
   bool place_gprs(bool with_stack);
   BusyRegisters& busy(RegClass cls) { return busy_[static_cast<size_t>(cls)]; }
 
