@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/lane_list.h"
 #include "ir/reductions/float_keys.h"
+#include "ir/schedules/lane_gather.h"
 
 namespace pooljit::ir {
 
@@ -13,6 +15,16 @@ bool shares_columns(const NestDim& dim, const Tile& tile) {
   const int64_t columns = tile.lanes + (dim.kernel - 1) * dim.dilation;
   return dim.kind == DimKind::pool && dim.stride == 1 && columns <= dim.kernel * tile.lanes &&
          dim.kernel >= least_keyed_kernel && tile.lanes > 1;
+}
+
+// Bytes of dense windows that lie two columns apart: all taps by themselves are more vectors than registers
+// hold, and the windows in between, which nobody stores, cost less. Fewer columns do not pay.
+bool passes_over(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
+                 const Reducer& reducer) {
+  constexpr int64_t least_kernel = 7;
+  return dim.kind == DimKind::pool && dim.stride == 2 && dim.dilation == 1 && dim.kernel >= least_kernel &&
+         reducer.is_idempotent() && reducer.working_bytes() == 1 && tile.lanes > 1 && tile.lanes == lanes &&
+         std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
 }
 
 }  // namespace
@@ -28,6 +40,15 @@ RowReduction::RowReduction(const NestDim& dim, const Tile& tile, int lanes, cons
     const int64_t outputs = tile.lanes > lanes_ ? tile.valid : lanes_;
     windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, reducer.is_idempotent());
     for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
+  } else if (!overrun && passes_over(dim, tile, lanes_, taps, reducer)) {
+    stride_ = dim.stride;
+    const int64_t outputs = (lanes_ - 1) * stride_ + 1;
+    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, reducer.is_idempotent());
+    for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
+    // The last vector ends with the last column.
+    const int64_t columns = outputs + dim.kernel - 1;
+    behind_ = starts_.back() + lanes_ - columns;
+    starts_.back() -= behind_;
   } else {
     placed_.emplace(taps.lists, shuffle_style(reducer.working_bytes()));
   }
@@ -47,9 +68,19 @@ std::vector<Value> RowReduction::windows(Builder& builder, Reducer& reducer,
                           [&](Value earlier, Value later) { return reducer.join_keys(earlier, later); });
 }
 
+Value RowReduction::every_second(Builder& builder, Reducer& reducer, std::vector<Value> vectors) const {
+  if (behind_ > 0)
+    vectors.back() = following_lanes(builder, vectors.back(), vectors.front(), behind_, lanes_);
+  const std::vector<Value> all = windows(builder, reducer, vectors);
+  LaneList second;
+  for (int64_t lane = 0; lane < lanes_; ++lane) second.push_back(lane * stride_);
+  return builder.shuffle(all[0], all[1], second);
+}
+
 State RowReduction::reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
                            const Present& present) const {
-  if (windows_) return reducer.from_key(windows(builder, reducer, vectors)[0]);
+  if (windows_ && stride_ == 1) return reducer.from_key(windows(builder, reducer, vectors)[0]);
+  if (windows_) return reducer.from_key(every_second(builder, reducer, vectors));
   State result;
   placed_->extract(builder, vectors, [&](size_t tap, Value column) {
     result = reducer.combine(result, {present(tap, column)});

@@ -29,7 +29,7 @@ class RowReduction {
   int width() const { return windows_ ? lanes_ : placed_->width(); }
 
   // True if the next tile's vectors are this one's, but for the first.
-  bool slides() const { return windows_.has_value(); }
+  bool slides() const { return windows_.has_value() && stride_ == 1; }
 
   // The form of vectors that reduce() takes, and the reduction of two of them.
   Value column(Reducer& reducer, const State& state) const;
@@ -44,7 +44,12 @@ class RowReduction {
                const Present& present) const;
 
  private:
+  // The windows of every second column, of vectors as starts() has them.
+  Value every_second(Builder& builder, Reducer& reducer, std::vector<Value> vectors) const;
+
   int lanes_;
+  int64_t stride_ = 1;  // of the outputs among the windows
+  int64_t behind_ = 0;  // columns that the last vector lies before its place, to end where the image may
   std::vector<int64_t> starts_;
   std::optional<ColumnWindows> windows_;
   std::optional<PlacedLanes> placed_;
