@@ -21,7 +21,7 @@ bool shares_columns(const NestDim& dim, const Tile& tile) {
 // hold, and the windows in between, which nobody stores, cost less. Fewer columns do not pay.
 bool passes_over(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
                  const Reducer& reducer) {
-  constexpr int64_t least_kernel = 7;
+  constexpr int64_t least_kernel = 4;
   return dim.kind == DimKind::pool && dim.stride == 2 && dim.dilation == 1 && dim.kernel >= least_kernel &&
          reducer.is_idempotent() && reducer.working_bytes() == 1 && tile.lanes > 1 && tile.lanes == lanes &&
          std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });

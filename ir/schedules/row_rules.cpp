@@ -19,7 +19,8 @@ RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, cons
       isa_(isa),
       reducer_(reducer),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
-      row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_, borders_from_table()})) {}
+      fills_(schedule.tail == Tail::overlap && can_fill()),
+      row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
 
 bool RowRules::columns_adjacent(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
@@ -40,13 +41,18 @@ bool RowRules::is_short() const {
 
 bool RowRules::borders_from_table() const {
   return dim_.kind == DimKind::pool &&
-         (dim_.kernel > unroll_columns || (!masks_ && dim_.kernel > static_border));
+         (dim_.kernel > unroll_columns || (!masks_ && !fills_ && dim_.kernel > static_border));
+}
+
+bool RowRules::can_fill() const {
+  return !can_mask(nest_, isa_) && dim_.kind == DimKind::pool && dim_.kernel <= unroll_columns &&
+         dim_.visible_input() >= schedule_.lanes;
 }
 
 int64_t RowRules::overlappable() const {
   const Interior inside = interior(dim_);
-  return can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns ? dim_.output
-                                                                     : inside.end - inside.begin;
+  const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) || can_fill();
+  return are_all ? dim_.output : inside.end - inside.begin;
 }
 
 // The outputs of a row with whole windows whose taps, backward of an average, all have the usual divisor.

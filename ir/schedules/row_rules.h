@@ -63,6 +63,9 @@ class RowRules {
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
   bool has_short_rows() const;
+  // True if a vector at a border may be loaded from inside the row and moved to its place: lanes that cannot
+  // be masked off.
+  bool can_fill() const;
   Interior uniform() const;
   int registers() const;
   const NestDim& rolled() const { return nest_.dims[nest_.dims.size() - 2]; }
@@ -82,7 +85,7 @@ class RowRules {
   const NestDim& dim_;  // along the row
   Isa isa_;
   const Reducer& reducer_;
-  bool masks_;
+  bool masks_, fills_;
   std::vector<TileLoop> row_;
   mutable std::deque<TilePlan> plans_;
 };

@@ -6,6 +6,7 @@
 
 #include "ir/passes/legal.h"
 #include "ir/schedules/channel_blocks.h"
+#include "ir/schedules/lane_gather.h"
 #include "ir/schedules/row_reduction.h"
 
 namespace pooljit::ir {
@@ -49,12 +50,24 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
   if (lanes.empty()) return b_.load(type, address);
   const Value identity = b_.vconst_splat(type, reducer_.identity());
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
+  if (!has_masked_access(b_.isa(), type.dtype)) return moved_inside(address, type, taps.origin + part.start);
   // What is not wanted behind the end may be anything, and zeros are for nothing.
   bool is_outside = false;
   for (size_t lane = 0; lane < lanes.size(); ++lane)
     is_outside = is_outside || (lanes[lane] == 0 && part.start + static_cast<int64_t>(lane) < part.end);
   const Value pass = is_outside ? identity : b_.vconst_splat(type, 0);
   return b_.load(type, address, b_.vmask(type.mask_of(), lanes), pass);
+}
+
+// The row's elements from a column on that lies before its begin, or so near its end that they go beyond: as
+// many from inside, moved to where they belong.
+Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t column) {
+  const int64_t before = std::max<int64_t>(0, -column);
+  const int64_t behind = std::max<int64_t>(0, column + type.lanes - dim_.visible_input());
+  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  const Value inside = b_.load(type, plus(address, (before - behind) * bytes(type.dtype)));
+  if (before > 0) return following_lanes(b_, identity, inside, type.lanes - before, type.lanes);
+  return behind > 0 ? following_lanes(b_, inside, identity, behind, type.lanes) : inside;
 }
 
 Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {

@@ -49,6 +49,7 @@ class TileLoads {
 
  private:
   std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const;
+  Value moved_inside(const Address& address, const Type& type, int64_t column);
   int64_t divisor_at(int64_t position) const;
 
   const PoolNest& nest_;
