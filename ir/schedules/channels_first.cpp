@@ -2,8 +2,9 @@
 //
 // A row is cut into tiles of `lanes` outputs. Inside the image tiles repeat: one loop, of as many tiles as it
 // takes until windows lie alike again (one for ordinary pooling). At the borders and at the end a tile has
-// constant masks: lanes outside the image load the identity. Where the ISA cannot mask (tail=split), border
-// outputs are done one by one and the rest of the row in smaller and smaller vectors. Lanes that lie apart
+// constant masks: lanes outside the image load the identity. Where the ISA cannot mask, a vector at a border
+// is loaded from inside the row and its lanes moved to their place (tail=overlap), or border outputs are done
+// one by one and the rest of the row in smaller and smaller vectors (tail=split). Lanes that lie apart
 // come from contiguous loads and shuffles.
 //
 // order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
@@ -115,7 +116,8 @@ class Enumeration {
     const bool overlap_first = cut_.tail == Tail::overlap;
     if (overlap_first) add_overlap();
     if (can_mask(nest_, isa_)) add_tail(Tail::mask);
-    if (!overlap_first && dim_.output % schedule_.lanes != 0) add_overlap();
+    const bool fills = can_fill_borders(nest_, isa_, schedule_.lanes);
+    if (!overlap_first && (fills || dim_.output % schedule_.lanes != 0)) add_overlap();
     add_tail(Tail::split);
   }
 

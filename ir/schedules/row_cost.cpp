@@ -5,6 +5,7 @@
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lowering.h"
+#include "ir/schedules/row_rules.h"
 
 namespace pooljit::ir {
 
@@ -52,12 +53,19 @@ RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const Reducer& reducer, in
   const NestDim& dim = nest.dims.back();
   const Interior inside = interior(dim);
   const bool masks = can_mask(nest, isa);
-  const int64_t outputs = masks ? dim.output : inside.end - inside.begin;
+  const int64_t borders = masks ? 0 : dim.output - (inside.end - inside.begin);
   const auto tile = [&](int64_t lanes) { return lanes * working_bytes > 32 ? costs.wide : costs.narrow; };
+  const auto outputs_of = [&](const RowChoice& cut) {
+    const bool fills = cut.tail == Tail::overlap && can_fill_borders(nest, isa, cut.lanes);
+    return fills ? dim.output : dim.output - borders;
+  };
   const auto row = [&](const RowChoice& cut) {
+    const int64_t outputs = outputs_of(cut);
     const int64_t whole = outputs / cut.lanes;
     const auto rest = static_cast<uint64_t>(outputs % cut.lanes);
-    const double cost = static_cast<double>(whole) * tile(cut.lanes);
+    // One by one, what no vector takes.
+    const double alone = static_cast<double>(dim.output - outputs) * costs.narrow;
+    const double cost = alone + static_cast<double>(whole) * tile(cut.lanes);
     if (rest == 0) return cost;
     if (cut.tail == Tail::overlap) return cost + tile(cut.lanes);
     if (cut.tail == Tail::split) return cost + std::popcount(rest) * costs.narrow;
@@ -69,7 +77,9 @@ RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const Reducer& reducer, in
   RowChoice best{fitting, exact};
   for (int lanes = fitting; lanes > 1 && lanes >= fitting / (masks ? 2 : 4); lanes /= 2)
     for (const Tail tail : {exact, Tail::overlap}) {
-      if (tail == Tail::overlap && (outputs < lanes || outputs % lanes == 0)) continue;
+      const int64_t outputs = outputs_of({lanes, tail});
+      const bool ends_whole = outputs % lanes == 0 && outputs == dim.output - borders;
+      if (tail == Tail::overlap && (outputs < lanes || ends_whole)) continue;
       if (row({lanes, tail}) < row(best)) best = {lanes, tail};
     }
   return best;

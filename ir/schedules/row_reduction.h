@@ -22,7 +22,7 @@ class RowReduction {
   // lanes: of a vector; a tile of more has several side by side. taps: some tap of some lane. overrun:
   // vectors may stretch past the last column that is needed.
   RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps, const Reducer& reducer,
-               bool overrun);
+               Isa isa, bool overrun);
 
   // Vectors of `width` columns; where each begins, from the tile's origin on.
   const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }

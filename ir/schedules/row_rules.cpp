@@ -19,7 +19,7 @@ RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, cons
       isa_(isa),
       reducer_(reducer),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
-      fills_(schedule.tail == Tail::overlap && can_fill()),
+      fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
       row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
 
 bool RowRules::columns_adjacent(const PoolNest& nest) {
@@ -44,14 +44,10 @@ bool RowRules::borders_from_table() const {
          (dim_.kernel > unroll_columns || (!masks_ && !fills_ && dim_.kernel > static_border));
 }
 
-bool RowRules::can_fill() const {
-  return !can_mask(nest_, isa_) && dim_.kind == DimKind::pool && dim_.kernel <= unroll_columns &&
-         dim_.visible_input() >= schedule_.lanes;
-}
-
 int64_t RowRules::overlappable() const {
   const Interior inside = interior(dim_);
-  const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) || can_fill();
+  const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) ||
+                       can_fill_borders(nest_, isa_, schedule_.lanes);
   return are_all ? dim_.output : inside.end - inside.begin;
 }
 
@@ -98,7 +94,8 @@ RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
 
 const RowReduction& RowRules::reduction(const Tile& tile) const {
   TilePlan& known = plan(tile);
-  if (!known.reduction) known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, reducer_, masks_);
+  if (!known.reduction)
+    known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, reducer_, isa_, masks_);
   return *known.reduction;
 }
 
@@ -184,6 +181,14 @@ bool RowRules::holds_group(const Tile& tile) const {
   if (!holds(tile) || taps(tile).lists.empty()) return false;
   const size_t vectors = reduction(tile).starts().size() * static_cast<size_t>(schedule_.unroll);
   return vectors + 7 <= static_cast<size_t>(registers());
+}
+
+bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes) {
+  const NestDim& row = nest.dims.back();
+  const Interior inside = interior(row);
+  const bool has_borders = inside.begin > 0 || inside.end < row.output;
+  return has_borders && !can_mask(nest, isa) && row.kind == DimKind::pool &&
+         row.kernel <= RowRules::unroll_columns && row.visible_input() >= lanes;
 }
 
 bool is_walked_by_row(const PoolNest& nest) {

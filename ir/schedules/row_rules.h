@@ -55,17 +55,15 @@ class RowRules {
   bool holds_group(const Tile& tile) const;
   bool holds_groups() const;
 
- private:
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
-  static constexpr size_t most_tiles = 40;       // in the code of a row
+
+ private:
+  static constexpr size_t most_tiles = 40;     // in the code of a row
   static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
   bool has_short_rows() const;
-  // True if a vector at a border may be loaded from inside the row and moved to its place: lanes that cannot
-  // be masked off.
-  bool can_fill() const;
   Interior uniform() const;
   int registers() const;
   const NestDim& rolled() const { return nest_.dims[nest_.dims.size() - 2]; }
@@ -89,6 +87,10 @@ class RowRules {
   std::vector<TileLoop> row_;
   mutable std::deque<TilePlan> plans_;
 };
+
+// True if a row has borders that tail=overlap covers though lanes cannot be masked off: so many lanes are
+// loaded from inside the row and moved to their place.
+bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
 
 // Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,
 // and those of images that no near cache holds, where windows have too few rows to make up for lines that
