@@ -112,6 +112,7 @@ class Choice {
     if (row_.kernel < least_kernel) return pay_for_few_columns();
     if (are_far_pixels()) return far_pixels_pay();
     if (are_pixels_ && rolls_over_bytes(nest_, isa_, reducer_)) return false;
+    if (is_plane() && !are_pixels_ && shares_filled_rows(nest_, isa_, reducer_)) return false;
     const Interior inside = interior(row_);
     const bool spares_borders = is_plane() && !can_mask(nest_, isa_) && nest_.input.dtype != DType::i16 &&
                                 inside.end - inside.begin < row_.output;

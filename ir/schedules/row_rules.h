@@ -92,6 +92,9 @@ class RowRules {
 // loaded from inside the row and moved to their place.
 bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
 
+// True if maxima of such rows are best done by channels_first, as it fills the borders.
+bool shares_filled_rows(const PoolNest& nest, Isa isa, const Reducer& reducer);
+
 // Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,
 // and those of images that no near cache holds, where windows have too few rows to make up for lines that
 // come one by one.

@@ -105,6 +105,7 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
   if (has_few_registers(isa) && maxima && is_float(nest.input.dtype) &&
       best_side_by_side(nest, isa, reducer, lanes) > 1)
     return true;
+  if (shares_filled_rows(nest, isa, reducer)) return true;
   // Rows of bytes that fill vectors are better off with row_passes.
   if (spares_borders)
     return maxima && working_bytes == 1 && columns.kernel >= 5 && columns.output >= info(isa).vector_bytes;
