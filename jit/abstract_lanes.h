@@ -1,5 +1,6 @@
 // Instructions that treat the lanes of a vector differently: what they do to some lanes says nothing of the
-// others. A divisor that LLVM converts from a count shares its register with whatever lay there before.
+// others. A divisor that LLVM converts from a count shares its register with whatever lay there before, also
+// when it waits on the stack.
 #pragma once
 
 #include <optional>
@@ -15,5 +16,8 @@ struct LaneResult {
 
 // nullopt: the instruction is none of those that are known lane by lane.
 std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& operands, const State& state);
+
+// The lanes that a move of a vector, or of its lowest lanes, stores. nullopt: it is no such move.
+std::optional<Lanes> stored_lanes(const Instruction& i, const Operands& operands, const State& state);
 
 }  // namespace pooljit::jit

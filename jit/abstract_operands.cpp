@@ -113,6 +113,18 @@ void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, Stat
   }
 }
 
+void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& state) {
+  const auto is_data = [&](int64_t lane) { return ((lanes >> lane) & 1) != 0; };
+  // What lies in a vector of several words may be a pointer; what is only a number is so by itself.
+  const Word known = bits == 64 ? Word::number() : Word::mixed();
+  for (int64_t lane = 0; lane < bits / 32;) {
+    const bool is_whole =
+        (offset + lane * 4) % 8 == 0 && (lane + 1) * 32 < bits && is_data(lane) == is_data(lane + 1);
+    to_stack(base, offset + lane * 4, is_whole ? 8 : 4, is_data(lane) ? Word::data() : known, state);
+    lane += is_whole ? 2 : 1;
+  }
+}
+
 bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
     const Word at = address(operand, state);
@@ -162,6 +174,16 @@ Lanes Operands::data_lanes(const ZydisDecodedOperand& operand, const State& stat
   const RegisterName name =
       operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
   if (name.kind == RegisterKind::vector) return state.vectors[name.number] & lanes_of(name.bits);
+  if (is_memory(operand)) {
+    const Word at = address(operand, state);
+    if (!is_constant_pool(operand) && is_stack(at.base()) && at.is_exact) {
+      Lanes lanes = 0;
+      for (int64_t lane = 0; lane < operand.size / 32; ++lane)
+        if (from_stack(at.base(), at.offset + lane * 4, 4, state).is_data)
+          lanes |= static_cast<Lanes>(1U << lane);
+      return lanes;
+    }
+  }
   return depends_on_data(operand, state) ? lanes_of(512) : Lanes{0};
 }
 

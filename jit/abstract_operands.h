@@ -14,6 +14,8 @@ bool is_stack(size_t base);
 // `bytes` of the stack, where they are known.
 Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state);
 void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, State& state);
+// A vector of so many bits, of which these lanes depend on data.
+void to_stack(size_t base, int64_t offset, int64_t bits, Lanes lanes, State& state);
 // Of an operand of memory.
 Word address(const ZydisDecodedOperand& operand, const State& state);
 
@@ -26,7 +28,7 @@ class Operands {
 
   bool is_output(size_t base) const;
   bool depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
-  // Of a vector register; of any other operand all lanes or none.
+  // Of a vector register or of a vector on the stack; of any other operand all lanes or none.
   Lanes data_lanes(const ZydisDecodedOperand& operand, const State& state) const;
   // The value of a source operand of word arithmetic.
   Word source(const ZydisDecodedOperand& operand, const State& state) const;

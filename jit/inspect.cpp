@@ -100,7 +100,7 @@ class Inspector {
       if (is_memory(operand)) check_address(i, operand, state);
     if (std::string_view(ZydisMnemonicGetString(i.info.mnemonic)).find("movnt") != std::string_view::npos)
       state.is_fenced = false;
-    if (moves_words(i, state) || moves_lanes(i, state)) return;
+    if (moves_words(i, state) || moves_lanes(i, state) || spills_lanes(i, state)) return;
     generic(i, state);
   }
 
@@ -216,6 +216,17 @@ class Inspector {
     if (!result) return false;
     if (result->touches) note(i, state);
     state.vectors[name_of(i.operands[0].reg.value).number] = result->lanes;
+    return true;
+  }
+
+  // A vector that is stored to the stack, to be read again. False: it is no such instruction.
+  bool spills_lanes(const Instruction& i, State& state) {
+    const auto lanes = stored_lanes(i, operands_, state);
+    if (!lanes) return false;
+    const Word at = address(i.operands[0], state);
+    if (!is_stack(at.base())) return false;
+    if (*lanes != 0) note(i, state);
+    to_stack(at.base(), at.offset, i.operands[0].size, *lanes, state);
     return true;
   }
 
