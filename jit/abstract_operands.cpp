@@ -18,8 +18,14 @@ void set_word(const RegisterName& name, const Word& word, State& state) {
     to = word;
   else if (name.bits == 32)
     to = word.is_data ? Word::data() : word.has_base() ? Word::mixed() : word;
-  else
-    to = word.is_data || to.is_data ? Word::data() : Word::mixed();
+  else if (word.is_data || to.is_data) {
+    // What lies above stays as it is.
+    const int clean = word.is_data ? 0 : std::max(int{to.clean_bits}, name.is_low ? name.bits : 0);
+    to = Word::data();
+    to.clean_bits = static_cast<uint8_t>(clean);
+  } else {
+    to = Word::mixed();
+  }
 }
 
 // Bit i: byte i of the slot at `slot` is one of those.
@@ -62,12 +68,18 @@ bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& 
     case RegisterKind::vector:
       return (state.vectors[name.number] & lanes_of(name.bits)) != 0;
     case RegisterKind::mask:
-      return state.masks[name.number];
+      return state.masks[name.number] < State::mask_bits;
     case RegisterKind::flags:
       return state.flags;
     default:
       return false;
   }
+}
+
+bool Operands::guards_by_data(const ZydisDecodedOperand& operand, int lanes, const State& state) const {
+  const RegisterName name = name_of(operand.reg.value);
+  return depends_on_data(operand, state) &&
+         (name.kind != RegisterKind::mask || state.masks[name.number] < lanes);
 }
 
 // What a word of memory holds.
@@ -141,7 +153,7 @@ bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
       state.vectors[name.number] = word.is_data ? lanes_of(name.bits) : Lanes{0};
       break;
     case RegisterKind::mask:
-      state.masks[name.number] = word.is_data;
+      state.masks[name.number] = word.is_data ? 0 : State::mask_bits;
       break;
     case RegisterKind::flags:
       state.flags = word.is_data;

@@ -28,6 +28,8 @@ class Operands {
 
   bool is_output(size_t base) const;
   bool depends_on_data(const ZydisDecodedOperand& operand, const State& state) const;
+  // Of what guards the first `lanes` lanes of memory: a mask, or a vector of masks.
+  bool guards_by_data(const ZydisDecodedOperand& operand, int lanes, const State& state) const;
   // Of a vector register or of a vector on the stack; of any other operand all lanes or none.
   Lanes data_lanes(const ZydisDecodedOperand& operand, const State& state) const;
   // The value of a source operand of word arithmetic.

@@ -34,7 +34,14 @@ Word plus(const Word& a, const Word& b, int64_t factor) {
 
 Word either(const Word& a, const Word& b) {
   if (a == b) return a;
-  if (a.is_data || b.is_data) return Word::data();
+  if (a.is_data || b.is_data) {
+    Word word = Word::data();
+    if (a.is_data && b.is_data)
+      word.clean_bits = std::min(a.clean_bits, b.clean_bits);
+    else
+      word.clean_bits = a.is_data ? a.clean_bits : b.clean_bits;
+    return word;
+  }
   if (a.is_mixed || b.is_mixed || a.times != b.times) return Word::mixed();
   Word word = a;
   word.is_exact = false;
@@ -46,7 +53,7 @@ bool State::join(const State& other) {
   const State before = *this;
   for (size_t i = 0; i < words.size(); ++i) words[i] = either(words[i], other.words[i]);
   for (size_t i = 0; i < vectors.size(); ++i) vectors[i] |= other.vectors[i];
-  for (size_t i = 0; i < masks.size(); ++i) masks[i] = masks[i] || other.masks[i];
+  for (size_t i = 0; i < masks.size(); ++i) masks[i] = std::min(masks[i], other.masks[i]);
   flags = flags || other.flags;
   is_fenced = is_fenced && other.is_fenced;
   // A slot that one of the two has not written is read by nobody; if it is, it is not known.

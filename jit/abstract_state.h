@@ -19,9 +19,10 @@ inline constexpr size_t bases = base_param + most_params;
 // A word: a sum of bases, each times a small number, and a number.
 struct Word {
   std::array<int8_t, bases> times{};
-  bool is_data = false;   // depends on tensor elements
-  bool is_mixed = false;  // independent of data, but of which bases is not known
-  bool is_exact = false;  // the number is `offset`
+  bool is_data = false;    // depends on tensor elements, but for its lowest
+  uint8_t clean_bits = 0;  // bits
+  bool is_mixed = false;   // independent of data, but of which bases is not known
+  bool is_exact = false;   // the number is `offset`
   int64_t offset = 0;
   bool operator==(const Word&) const = default;
 
@@ -70,13 +71,20 @@ using Lanes = uint16_t;
 constexpr Lanes lanes_of(int bits) { return static_cast<Lanes>((1U << (bits / 32)) - 1); }
 
 struct State {
-  std::array<Word, 16> words{};     // general registers
-  std::array<Lanes, 32> vectors{};  // xmm, ymm and zmm registers
-  std::array<bool, 8> masks{};      // k0 to k7
+  std::array<Word, 16> words{};                // general registers
+  std::array<Lanes, 32> vectors{};             // xmm, ymm and zmm registers
+  std::array<uint8_t, 8> masks = all_clean();  // k0 to k7: so many of the lowest bits do not depend on data
   bool flags = false;
   bool is_fenced = true;  // nothing was stored past the caches since the last fence
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;
+
+  static constexpr uint8_t mask_bits = 64;
+  static constexpr std::array<uint8_t, 8> all_clean() {
+    std::array<uint8_t, 8> clean{};
+    clean.fill(mask_bits);
+    return clean;
+  }
 
   // Takes in what else may be true here; true if that changed anything.
   bool join(const State& other);

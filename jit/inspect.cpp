@@ -128,7 +128,7 @@ class Inspector {
     if (is_stack(base) && !at.is_exact)
       throw Refused{at_, "a write to a place of the stack that is not known"};
     for (const ZydisDecodedOperand& mask : i.all())
-      if (guards(i, mask) && operands_.depends_on_data(mask, state))
+      if (guards(i, mask) && operands_.guards_by_data(mask, operand.element_count, state))
         throw Refused{at_, "a mask that depends on data guards memory"};
   }
 
@@ -200,6 +200,16 @@ class Inspector {
         return false;
       default:
         break;
+    }
+    if (i.info.mnemonic == ZYDIS_MNEMONIC_KMOVW || i.info.mnemonic == ZYDIS_MNEMONIC_KMOVD) {
+      if (is_memory(ops[0]) || is_memory(ops[1])) return false;
+      const RegisterName from = name_of(ops[1].reg.value), to = name_of(ops[0].reg.value);
+      if (from.kind != RegisterKind::word || to.kind != RegisterKind::mask) return false;
+      const Word& word = state.words[from.number];
+      const int read = i.info.mnemonic == ZYDIS_MNEMONIC_KMOVW ? 16 : 32;
+      const bool is_clean = !word.is_data || word.clean_bits >= read;
+      state.masks[to.number] = is_clean ? State::mask_bits : word.clean_bits;
+      return true;
     }
     if (i.info.meta.category == ZYDIS_CATEGORY_CMOV) {
       Word result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));

@@ -12,7 +12,7 @@ RegisterName name_of(ZydisRegister reg) {
     case ZYDIS_REGCLASS_GPR8:
       // ah to bh are parts of rax to rbx.
       if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH)
-        return {RegisterKind::word, static_cast<size_t>(reg - ZYDIS_REGISTER_AH), 8};
+        return {RegisterKind::word, static_cast<size_t>(reg - ZYDIS_REGISTER_AH), 8, false};
       return {RegisterKind::word,
               static_cast<size_t>(
                   ZydisRegisterGetId(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg))),

@@ -37,6 +37,7 @@ struct RegisterName {
   RegisterKind kind = RegisterKind::none;
   size_t number = 0;
   int bits = 0;
+  bool is_low = true;  // its bits are the lowest of the register
 };
 
 RegisterName name_of(ZydisRegister reg);
