@@ -10,8 +10,9 @@ namespace {
 constexpr Lanes low_single = 0b1, low_double = 0b11;  // 32 and 64 bits
 constexpr int xmm_bits = 128;
 
-bool is_register(const ZydisDecodedOperand& operand, RegisterKind kind) {
-  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && name_of(operand.reg.value).kind == kind;
+bool is_vector(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         name_of(operand.reg.value).kind == RegisterKind::vector;
 }
 
 // No mask, or one that lets everything through.
@@ -83,8 +84,7 @@ LaneResult scalar(const Sources& sources, std::string_view mnemonic, const Opera
 
 std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& operands, const State& state) {
   const ZydisDecodedOperand& result = i.operands[0];
-  if (i.info.operand_count_visible < 2 || !is_unmasked(i) || !is_register(result, RegisterKind::vector))
-    return std::nullopt;
+  if (i.info.operand_count_visible < 2 || !is_unmasked(i) || !is_vector(result)) return std::nullopt;
   const Sources sources = sources_of(i);
   if (sources.count == 0 || sources.count > 2) return std::nullopt;
   const std::string_view mnemonic = ZydisMnemonicGetString(i.info.mnemonic);
@@ -94,7 +94,7 @@ std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& ope
     const auto lanes = static_cast<Lanes>(first & lanes_of(sources.of[0]->size));
     return LaneResult{lanes, lanes != 0};
   }
-  if (!is_register(*sources.of[0], RegisterKind::vector)) return std::nullopt;
+  if (!is_vector(*sources.of[0])) return std::nullopt;
   if (sources.count == 1) {
     const Lanes copied = copied_lanes(mnemonic, name_of(result.reg.value).bits);
     if (copied == 0) return std::nullopt;
@@ -114,7 +114,7 @@ std::optional<LaneResult> result_lanes(const Instruction& i, const Operands& ope
 std::optional<Lanes> stored_lanes(const Instruction& i, const Operands& operands, const State& state) {
   if (i.info.operand_count_visible < 2 || !is_unmasked(i) || !is_memory(i.operands[0])) return std::nullopt;
   const Sources sources = sources_of(i);
-  if (sources.count != 1 || !is_register(*sources.of[0], RegisterKind::vector) ||
+  if (sources.count != 1 || !is_vector(*sources.of[0]) ||
       !is_plain_move(ZydisMnemonicGetString(i.info.mnemonic)))
     return std::nullopt;
   return static_cast<Lanes>(operands.data_lanes(*sources.of[0], state) & lanes_of(i.operands[0].size));

@@ -19,8 +19,8 @@ inline constexpr size_t bases = base_param + most_params;
 // A word: a sum of bases, each times a small number, and a number.
 struct Word {
   std::array<int8_t, bases> times{};
-  bool is_data = false;    // depends on tensor elements, but for its lowest
-  uint8_t clean_bits = 0;  // bits
+  bool is_data = false;    // depends on tensor elements
+  uint8_t clean_bits = 0;  // so many of the lowest bits do not, even then
   bool is_mixed = false;   // independent of data, but of which bases is not known
   bool is_exact = false;   // the number is `offset`
   int64_t offset = 0;
