@@ -12,6 +12,9 @@ namespace pooljit::tools {
 namespace {
 
 constexpr int64_t least_bytes = 8 << 10, most_bytes = int64_t{1} << 29;
+// Taken for the last cache's where nothing says how large it is (some virtual machines hide all caches), so
+// that the line still ends in memory.
+constexpr int64_t assumed_last_cache = int64_t{32} << 20;
 
 RooflinePoint measure_point(const Buffer& from, const Buffer& to, int64_t bytes, int threads,
                             double seconds) {
@@ -30,18 +33,27 @@ RooflinePoint measure_point(const Buffer& from, const Buffer& to, int64_t bytes,
 
 }  // namespace
 
+std::vector<int64_t> roofline_sizes(int64_t last_cache_bytes) {
+  const int64_t last = last_cache_bytes > 0 ? last_cache_bytes : assumed_last_cache;
+  const int64_t most = std::clamp(4 * last, 4 * least_bytes, most_bytes);
+  std::vector<int64_t> sizes;
+  for (int64_t bytes = least_bytes; bytes <= most; bytes *= 2) sizes.push_back(bytes);
+  return sizes;
+}
+
 ir::Result<std::vector<RooflinePoint>> measure_roofline(int threads, double seconds_per_point) {
   const auto& caches = runtime::machine().caches.bytes;
-  const int64_t last = *std::max_element(caches.begin(), caches.end());
-  const int64_t most = std::clamp(4 * last, 4 * least_bytes, most_bytes);
-  const auto from = Buffer::allocate(size_t(most)), to = Buffer::allocate(size_t(most) / 5);
+  const std::vector<int64_t> sizes = roofline_sizes(*std::max_element(caches.begin(), caches.end()));
+  const auto from = Buffer::allocate(size_t(sizes.back())), to = Buffer::allocate(size_t(sizes.back()) / 5);
   for (const auto* buffer : {&from, &to}) {
     if (!*buffer) return tl::unexpected(buffer->error());
     std::memset((*buffer)->data(), 1, (*buffer)->size());  // the pages are there before anything is timed
   }
   std::vector<RooflinePoint> points;
-  for (int64_t bytes = least_bytes; bytes <= most && !interrupted(); bytes *= 2)
+  for (const int64_t bytes : sizes) {
+    if (interrupted()) break;
     points.push_back(measure_point(*from, *to, bytes, threads, seconds_per_point));
+  }
   return points;
 }
 
