@@ -33,12 +33,9 @@ if(POOLJIT_LLVM)
   target_compile_definitions(pooljit_deps_jit INTERFACE POOLJIT_WITH_LLVM=1)
 endif()
 
-# --- runtime: the default thread pool (its package has no CMake files)
-find_path(PTHREADPOOL_INCLUDE_DIR pthreadpool.h REQUIRED)
-find_library(PTHREADPOOL_LIBRARY pthreadpool REQUIRED)
+# --- runtime: threads
 add_library(pooljit_deps_runtime INTERFACE)
-target_include_directories(pooljit_deps_runtime SYSTEM INTERFACE ${PTHREADPOOL_INCLUDE_DIR})
-target_link_libraries(pooljit_deps_runtime INTERFACE ${PTHREADPOOL_LIBRARY} Threads::Threads)
+target_link_libraries(pooljit_deps_runtime INTERFACE Threads::Threads)
 
 # --- tools: the command line, JSON reports
 find_package(CLI11 REQUIRED)

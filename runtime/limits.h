@@ -1,6 +1,7 @@
 // Bounds of the runtime, each with its reason.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,12 @@ inline constexpr int max_task_dims = 8;
 // A thread is worth waking for so many bytes read and written: about 5 us of work against 1 to 5 us to wake
 // it.
 inline constexpr int64_t bytes_per_thread = 64 * 1024;
+
+// How long an idle worker of the built-in pool looks for tasks before it sleeps: about twice what waking it
+// costs where that is dear (a virtual machine). The caller looks less long for the end of what a worker has
+// begun: where it does not come soon, the worker may need the caller's processor.
+inline constexpr std::chrono::microseconds idle_spin{100};
+inline constexpr std::chrono::microseconds caller_spin{20};
 
 // The cache, unless told otherwise.
 inline constexpr size_t cache_entries = 1024;

@@ -69,6 +69,18 @@ std::vector<Samples> measure_samples(std::span<const std::function<void()>> cont
   return samples;
 }
 
+double call_quantile(const std::function<void()>& call, double share, double budget_seconds) {
+  constexpr size_t fewest = 100, most = 1 << 20;
+  std::vector<double> seconds;
+  const Clock::time_point start = Clock::now();
+  while (seconds.size() < most &&
+         (seconds.size() < fewest ||
+          std::chrono::duration<double>(Clock::now() - start).count() < budget_seconds))
+    seconds.push_back(seconds_of(call, 1));
+  std::sort(seconds.begin(), seconds.end());
+  return at(seconds, share);
+}
+
 std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
                             const MeasureOptions& options) {
   std::vector<Timing> timings;

@@ -42,4 +42,8 @@ std::vector<Samples> measure_samples(std::span<const std::function<void()>> cont
 std::vector<Timing> measure(std::span<const std::function<void()>> contenders,
                             const MeasureOptions& options = {});
 
+// The time that so large a share of single calls does not exceed, of calls one after the other for so many
+// seconds; at least 100. What a median hides: threads that wait for each other on a busy machine.
+double call_quantile(const std::function<void()>& call, double share, double budget_seconds);
+
 }  // namespace pooljit::runtime

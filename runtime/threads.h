@@ -1,5 +1,4 @@
-// The built-in thread pools, on libpthreadpool: one per number of threads, made when first used, kept for
-// good.
+// The built-in thread pools: one per number of threads, made when first used, kept for good.
 #pragma once
 
 #include "pooljit.hpp"

@@ -28,6 +28,7 @@ struct BenchReport {
   int threads = 1;
   size_t code_bytes = 0;
   Timing compile, cache_hit, call, plain, copy, streaming_copy;
+  double call_slow = 0, copy_slow = 0;  // the 99th percentiles of single calls, in seconds
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t differences = 0;
 
@@ -53,6 +54,9 @@ void time_calls(const BenchCase& bench, BenchReport& report) {
   report.plain = timings[1];
   report.copy = timings[2];
   report.streaming_copy = measure({&stream, 1}, {.budget_seconds = 0.5})[0];
+  constexpr double share = 0.99, seconds = 0.3;
+  report.call_slow = call_quantile(contenders[0], share, seconds);
+  report.copy_slow = call_quantile(contenders[2], share, seconds);
 }
 
 ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
@@ -110,10 +114,12 @@ nlohmann::ordered_json as_json(const BenchReport& report) {
           {"compile", as_json(report.compile)},
           {"cache_hit", as_json(report.cache_hit)},
           {"call", as_json(report.call)},
+          {"call_99th_percentile_seconds", report.call_slow},
           {"bytes_read", report.bytes_read},
           {"bytes_written", report.bytes_written},
           {"bytes_per_second", report.bandwidth() * 1e9},
           {"copy", as_json(report.copy)},
+          {"copy_99th_percentile_seconds", report.copy_slow},
           {"streaming_copy", as_json(report.streaming_copy)},
           {"copy_bytes_per_second", report.copy_bandwidth() * 1e9},
           {"share_of_copy_bandwidth", report.share()},
@@ -157,6 +163,8 @@ void print_report(const BenchReport& report) {
   fmt::print("  plain loop  {}   the call is {:.3g} times as fast; {}\n", text(report.plain),
              report.speedup(),
              report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
+  fmt::print("  99 of 100   {:>9}   single calls take no longer; of ordinary copies {}\n",
+             text(report.call_slow), text(report.copy_slow));
   fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
 }
 
@@ -245,7 +253,8 @@ void add_bench(CLI::App& app, Action& action) {
       "reads\n"
       "and writes as many bytes; and other libraries, if asked for. All in one process, on the same data "
       "and\n"
-      "threads, in turns. An option from --peers on asks for the comparison (docs/benchmarking.md).\n\n"
+      "as many threads (the loops on plain ones, not on pooljit's pool), in turns. An option from --peers on "
+      "asks for the comparison (docs/benchmarking.md).\n\n"
       "  pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' --threads 1\n"
       "  pooljit bench --file bench/problems/networks.txt --peers onednn,torch,xnnpack --layout nhwc "
       "--threads 1 "

@@ -5,6 +5,7 @@
 
 namespace pooljit::tools {
 
+using runtime::call_quantile;
 using runtime::measure;
 using runtime::measure_samples;
 using runtime::MeasureOptions;

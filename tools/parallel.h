@@ -1,11 +1,12 @@
-// The built-in pool, for what kernels are measured against.
+// The threads of what kernels are measured against: plain ones, none of the library's, so that what goes
+// wrong in its pool shows.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "pooljit.hpp"
 #include "runtime/limits.h"
-#include "runtime/threads.h"
 
 namespace pooljit::tools {
 
@@ -14,10 +15,8 @@ inline int useful_threads(int threads, int64_t bytes) {
   return static_cast<int>(std::clamp<int64_t>(bytes / runtime::bytes_per_thread, 1, threads));
 }
 
-inline void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int64_t end)> work) {
-  if (threads == 1) return work(0, tasks);
-  runtime::builtin_pool(threads).parallel(
-      threads, [&](int64_t part) { work(tasks * part / threads, tasks * (part + 1) / threads); });
-}
+// Cuts the tasks into `threads` equal ranges, one for each of so many threads, and returns when all are done.
+// Called by one thread at a time.
+void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int64_t end)> work);
 
 }  // namespace pooljit::tools

@@ -31,6 +31,8 @@ TEST(Bench, JsonHoldsEveryNumber) {
     EXPECT_LE(report[timing]["first_quartile_seconds"], report[timing]["median_seconds"]) << timing;
     EXPECT_GE(report[timing]["samples"], 5) << timing;
   }
+  for (const char* slow : {"call_99th_percentile_seconds", "copy_99th_percentile_seconds"})
+    EXPECT_GT(report[slow], 0) << slow;
   const double call = report["call"]["median_seconds"], plain = report["plain_loop"]["median_seconds"];
   EXPECT_DOUBLE_EQ(report["speedup_over_plain_loop"], plain / call);
   EXPECT_DOUBLE_EQ(report["bytes_per_second"].get<double>() * call, 2 * 16 * (400 * 4 + 100 * 12));
@@ -60,7 +62,7 @@ TEST(Bench, TextNamesWhatWasMeasured) {
       folder);
   ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   for (const char* line :
-       {"engine", "schedule", "code", "compile", "cache hit", "call", "copy", "plain loop"})
+       {"engine", "schedule", "code", "compile", "cache hit", "call", "copy", "plain loop", "99 of 100"})
     EXPECT_NE(outcome.out.find(std::string("\n  ") + line), std::string::npos) << line << "\n" << outcome.out;
   EXPECT_NE(outcome.out.find(backend + " avx2, 1 thread\n"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("same results"), std::string::npos) << outcome.out;

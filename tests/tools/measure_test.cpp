@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <regex>
+#include <vector>
 
 #include "tools/bandwidth.h"
 #include "tools/buffer.h"
+#include "tools/parallel.h"
 
 namespace pooljit::tools {
 namespace {
@@ -49,6 +52,24 @@ TEST(Measure, UntimedCallsComeBeforeEachSample) {
                                                     .settle_seconds = 1e-9});
   EXPECT_EQ(samples[0].seconds.size(), 3U);
   EXPECT_TRUE(std::regex_search(order, std::regex("((aa+bb+)|(bb+aa+)){3}$"))) << order;
+}
+
+TEST(Measure, AQuantileIsOfSingleCalls) {
+  int calls = 0;
+  EXPECT_GT(call_quantile([&] { ++calls; }, 1, 0), 0);
+  EXPECT_EQ(calls, 100);
+}
+
+TEST(Parallel, PlainThreadsShareTheTasksOut) {
+  for (const int threads : {1, 2, 5})
+    for (const int64_t tasks : {int64_t{0}, int64_t{3}, int64_t{64}})
+      for (int round = 0; round < 20; ++round) {
+        std::vector<std::atomic<int>> counts(static_cast<size_t>(tasks));
+        in_parallel(threads, tasks, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) ++counts[size_t(i)];
+        });
+        EXPECT_EQ(std::vector<int>(counts.begin(), counts.end()), std::vector<int>(size_t(tasks), 1));
+      }
 }
 
 TEST(Bandwidth, AllOfTheOutputIsWrittenAndNothingElse) {
