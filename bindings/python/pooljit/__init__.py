@@ -1,0 +1,86 @@
+"""pooljit: one line of text describes a pooling layer, a kernel made for exactly that layer comes back.
+
+    import numpy, pooljit
+    k = pooljit.compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)")
+    y = k(x)                                             # x: numpy, PyTorch or anything with __dlpack__; no copy
+    y = pooljit.max_pool2d(x, 3, stride=2, padding=1)    # PyTorch's signature; the kernel is found by what x is
+
+What there is:
+
+    compile, Kernel, Spec            a layer as a text and as a kernel
+    max_pool2d, avg_pool2d, ...      every operator, in one to three dimensions (pooljit.layers())
+    random_specs, reference, compare what fuzzers need: layers, the oracle, a judge
+    schedules, evaluate, tune        what tuners need
+    Error, InvalidError, ...         every error has .id and .hint
+    pooljit.torch                    autograd; whole models and PyTorch's own operators on our kernels
+    pooljit.onnx                     a backend for ONNX
+
+Threads: every function may be called from any thread; the GIL is released while a kernel runs or compiles. Of
+PyTorch's tensors a kernel uses PyTorch's threads, else those of a pool of its own (set_num_threads, threads=).
+fork: a child runs and compiles kernels as its parent does.
+
+docs/python.md is the manual, docs/specs.md says what a spec can say, docs/semantics.md what the results are.
+"""
+import os as _os
+
+from . import _core, _functional
+from ._core import Kernel, get_num_threads, set_num_threads
+from ._errors import *  # noqa: F401,F403
+from ._errors import __all__ as _error_names
+from ._functional import *  # noqa: F401,F403
+from ._functional import __all__ as _function_names
+from ._lab import (Comparison, Reference, ScheduleInfo, Timing, TuneResult, compare, evaluate, random_specs, reference,
+                   schedules, tune)
+from ._spec import Spec
+from ._texts import describe as _describe
+
+__version__ = _core.version
+differences = _core.differences
+__all__ = [
+    "Comparison", "Kernel", "Reference", "ScheduleInfo", "Spec", "Timing", "TuneResult", "compare", "compile",
+    "differences", "evaluate", "get_num_threads", "layers", "random_specs", "reference", "schedules", "set_num_threads",
+    "tune", *_error_names, *_function_names
+]
+
+
+def compile(spec, **options):  # noqa: A001: the library's own name for it
+    """Compiles a layer, or finds its kernel in the cache.
+
+    Args:
+        spec: a text or Spec.
+        backend: "auto", "xbyak", "llvm", "interpreter" or "reference".
+        isa: "auto", "avx2" or "avx512".
+        schedule: as schedules() lists them; "": the best one.
+        threads: 0: as many as the process may use, of PyTorch's tensors as many as PyTorch uses.
+        verify: True: the code is proved right for every input first (fractions of a second to minutes).
+        tune_db: a file of tune().
+
+    Returns:
+        Kernel: takes arrays, see there. Any batch will do, with the same code.
+
+    Raises:
+        InvalidError, UnsupportedError, SystemError: docs/errors.md.
+
+    >>> import numpy, pooljit
+    >>> k = pooljit.compile("max_pool2d(float32[1,2,4,4], kernel_size=2, return_indices=True)")
+    >>> y, i = k(numpy.arange(96, dtype=numpy.float32).reshape(3, 2, 4, 4))
+    >>> y.shape, i[0, 0].tolist()
+    ((3, 2, 2, 2), [[5, 7], [13, 15]])
+    """
+    return _core.compile(str(spec), options)
+
+
+def layers():
+    """The names of the operators, each a function here: ["adaptive_avg_pool1d", ...].
+
+    >>> import pooljit
+    >>> "max_pool2d" in pooljit.layers()
+    True
+    """
+    return sorted(_function_names)
+
+
+_describe(_core)
+# A child that is forked while another thread compiles would wait for ever for that thread's locks.
+_os.register_at_fork(before=_core.hold_compiles, after_in_parent=_core.release_compiles_in_parent,
+                     after_in_child=_core.release_compiles_in_child)

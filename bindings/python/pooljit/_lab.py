@@ -1,0 +1,155 @@
+"""What fuzzers and tuners need: random layers, the oracle, comparing results, schedules and their times."""
+import collections
+
+from . import _core
+from ._spec import Spec
+
+Reference = collections.namedtuple("Reference", "output indices bound")
+Reference.__doc__ = """What the oracle makes of an input. Packed numpy arrays in the logical shape.
+
+    output: the exact result, rounded once.
+    indices: None of a layer that gives none.
+    bound: float64, how far each output of a right engine may be from it; 0 of maxima and integers.
+"""
+ScheduleInfo = collections.namedtuple("ScheduleInfo", "schedule predicted_seconds is_default")
+ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted time, good for an order and no more."
+Timing = collections.namedtuple("Timing", "seconds spread samples")
+Timing.__doc__ = "The median of a call in seconds; half the distance of the quartiles, as a share of it; how many times."
+TuneResult = collections.namedtuple("TuneResult", "schedule best default legal measured proof notes")
+TuneResult.__doc__ = """What tune() found.
+
+    schedule: the winner; best, default: Timings of it and of the default schedule.
+    legal, measured: how many schedules there are, and how many were measured.
+    proof: "verify" proved for every input, "check" all engines agreed, "default" nothing was replaced.
+    notes: what was faster and not taken, and why.
+"""
+
+
+class Comparison(collections.namedtuple("Comparison", "verdict differences where")):
+    """What is wrong with a result. True if nothing is.
+
+    verdict: "right", "known" (a known difference explains it) or "wrong".
+    differences: the names of the known differences, keys of pooljit.differences.
+    where: the first element that no engine may give, with both values; "" if right.
+    """
+
+    __slots__ = ()
+
+    def __bool__(self):
+        return self.verdict == "right"
+
+
+def random_specs(seed, plain=False):
+    """Random valid layers, small enough for the oracle: the same for the same seed, without end.
+
+    Args:
+        seed: 0 to 2**32-1.
+        plain: most options as usual, which is all that many engines do.
+
+    >>> import itertools, pooljit
+    >>> specs = list(itertools.islice(pooljit.random_specs(7), 3))
+    >>> specs == list(itertools.islice(pooljit.random_specs(7), 3))
+    True
+    """
+    for text in _core.RandomSpecs(seed, plain):
+        yield Spec(text)
+
+
+def reference(spec, input, indices=None, operands=()):
+    """What the layer means for an input, tap by tap, and how far a right result may be from that.
+
+    Args:
+        spec: a text or Spec. Not an unpool.
+        input: in the spec's logical shape and dtype, of any strides.
+        indices: what a max_pool_backward reads.
+        operands: of the epilogue.
+
+    Returns:
+        Reference(output, indices, bound).
+
+    >>> import numpy, pooljit
+    >>> x = numpy.array([[[[0.1, 0.2], [0.3, 0.4]]]], numpy.float32)
+    >>> r = pooljit.reference("avg_pool2d(float32[1,1,2,2], kernel_size=2)", x)
+    >>> bool(abs(r.output - x.mean()) <= r.bound)
+    True
+    """
+    return Reference(*_core.reference(str(spec), input, indices, list(operands)))
+
+
+def compare(spec, input, output, indices=None, operands=()):
+    """Judges what an engine made of an input, by the oracle.
+
+    Args:
+        spec, input, operands: as of reference().
+        output: the engine's result, in the logical shape.
+        indices: its indices; of a max_pool_backward those that it read.
+
+    Returns:
+        Comparison(verdict, differences, where); true if the result is right.
+
+    >>> import numpy, pooljit
+    >>> x = numpy.array([[[1, float("nan"), 3, 2]]], numpy.float32)
+    >>> found = pooljit.compare("max_pool1d(float32[1,1,4], kernel_size=2)", x, numpy.float32([[[1, 3]]]))
+    >>> found.verdict, found.differences
+    ('known', ['nan_ignored'])
+    >>> pooljit.compare("max_pool1d(float32[1,1,4], kernel_size=2)", x, numpy.float32([[[1, 2]]])).verdict
+    'wrong'
+    """
+    where, names = _core.compare(str(spec), input, output, indices, list(operands))
+    return Comparison("right" if not where else "known" if names else "wrong", names, where)
+
+
+def schedules(spec, **options):
+    """Every schedule of a layer that makes another kernel, the cheapest prediction first.
+
+    Args:
+        options: backend and isa, of pooljit.compile.
+
+    >>> import pooljit
+    >>> rows = pooljit.schedules("max_pool2d(float32[1,8,32,32], kernel_size=2)")
+    >>> sum(row.is_default for row in rows)
+    1
+    """
+    return [ScheduleInfo(*row) for row in _core.schedules(str(spec), options)]
+
+
+def evaluate(spec, schedule="", seconds=0.05, **options):
+    """Compiles a layer with a schedule and times it on data of its own, without Python between the calls.
+
+    Args:
+        schedule: as schedules() lists them; "": the default.
+        seconds: to measure for.
+        options: of pooljit.compile; by default one thread.
+
+    Raises:
+        InvalidError, UnsupportedError: "schedule.*", one that does not suit the layer. A tuner takes it for
+            infinitely slow.
+
+    >>> import pooljit
+    >>> spec = "max_pool2d(float32[1,8,32,32], kernel_size=2)"
+    >>> best = min(pooljit.schedules(spec)[:3], key=lambda row: pooljit.evaluate(spec, row.schedule, 0.01))
+    """
+    options.setdefault("threads", 1)
+    return Timing(*_core.compile(str(spec), {**options, "schedule": schedule}).time(seconds))
+
+
+def tune(spec, seconds=3.0, db=None, progress=None, **options):
+    """Searches the fastest schedule of a layer on this machine. Ctrl-C stops it.
+
+    A schedule replaces the default only if it is faster by more than the noise of both, and proved right.
+
+    Args:
+        seconds: for measuring.
+        db: a file that the result is added to, as `pooljit tune` does (docs/tuning.md); compile(..., tune_db=) and
+            POOLJIT_TUNE_DB use it.
+        progress: called with a text before each step.
+        options: backend, isa and threads, of pooljit.compile.
+
+    >>> import pooljit
+    >>> found = pooljit.tune("max_pool2d(float32[1,8,8,8], kernel_size=2)", seconds=0.05, threads=1)
+    >>> kernel = pooljit.compile("max_pool2d(float32[1,8,8,8], kernel_size=2)", schedule=found.schedule)
+    """
+    path = None if db is None else str(db)
+    found = _core.tune(str(spec), options, seconds, path, progress)
+    found["best"], found["default"] = Timing(*found["best"]), Timing(*found["default"])
+    return TuneResult(**found)

@@ -1,0 +1,102 @@
+"""Specs: one line of text says which pooling layer is wanted (docs/specs.md)."""
+import re
+
+from . import _core
+
+_TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
+
+
+def _split(text, separator=","):
+    """The pieces between separators that stand in no bracket."""
+    depth, begin, pieces = 0, 0, []
+    for at, letter in enumerate(text):
+        depth += (letter in "[(") - (letter in "])")
+        if letter == separator and depth == 0:
+            pieces.append(text[begin:at])
+            begin = at + 1
+    return [piece.strip() for piece in [*pieces, text[begin:]] if piece.strip()]
+
+
+def _value(text):
+    """What a value of a canonical text is in Python."""
+    if text.startswith("["):
+        return [_value(item) for item in _split(text[1:-1])]
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+class Spec:
+    """A pooling layer as a checked value, from any spelling of it. Immutable; equal if the layers are.
+
+    Args:
+        text: the layer in pooljit's words, or in those of PyTorch, ONNX, MLX, Keras or benchdnn.
+
+    Raises:
+        InvalidError, UnsupportedError: "spec.*".
+
+    >>> import pooljit
+    >>> spec = pooljit.Spec("nn.MaxPool2d(3, stride=2, padding=1)(float32[8,64,112,112])")
+    >>> spec
+    Spec('max_pool2d(float32[8,64,112,112], kernel_size=3, stride=2, padding=1)')
+    >>> spec.output_shape, spec.arguments["stride"]
+    ((8, 64, 56, 56), 2)
+    >>> spec.dialect("onnx")
+    'onnx.MaxPool(float32[8,64,112,112], kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1])'
+    """
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, text):
+        self._facts = text._facts if isinstance(text, Spec) else _core.spec_facts(text)
+
+    text = property(lambda self: self._facts["text"], doc="The canonical text.")
+    signature = property(lambda self: self._facts["signature"],
+                         doc="The canonical text with N for the batch: what a kernel's code depends on.")
+    input_shape = property(lambda self: self._facts["input_shape"],
+                           doc="N (if batched), C and spatial, of what the layer reads.")
+    output_shape = property(lambda self: self._facts["output_shape"], doc="The same of what it writes.")
+    input_strides = property(lambda self: self._facts["input_strides"],
+                             doc="Distances in elements; of a blocked layout, that of C is of blocks.")
+    output_strides = property(lambda self: self._facts["output_strides"], doc="The same of output and indices.")
+    input_dtype = property(lambda self: self._facts["input_dtype"], doc='"float32".')
+    output_dtype = property(lambda self: self._facts["output_dtype"], doc='"float32".')
+    index_dtype = property(lambda self: self._facts["index_dtype"], doc="None of a layer without indices.")
+    batch = property(lambda self: self._facts["batch"], doc="N; None of an unbatched layer.")
+    direction = property(lambda self: self._facts["direction"], doc='"forward", "backward" or "unpool".')
+    operator = property(lambda self: _TEXT.fullmatch(self.text)["operator"], doc='"max_pool2d".')
+    layout = property(lambda self: _TEXT.fullmatch(self.text)["layout"] or "nchw", doc='"nhwc".')
+
+    @property
+    def arguments(self):
+        """What the canonical text says by keyword: numbers, booleans, words and lists of them."""
+        pairs = (piece.split("=", 1) for piece in _split(_TEXT.fullmatch(self.text)["arguments"]))
+        return {name: _value(value) for name, value in pairs}
+
+    def dialect(self, name):
+        """The layer in another system's words: "torch", "nn", "onnx", "mlx", "keras" or "benchdnn".
+
+        Raises:
+            InvalidError: "spec.dialect", it has no words for it; "python.dialect", there is no such dialect.
+        """
+        return _core.spec_as(self.text, name)
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return f"Spec({self.text!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, Spec) and self.text == other.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+    def __reduce__(self):
+        return Spec, (self.text,)

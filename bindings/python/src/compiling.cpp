@@ -1,0 +1,69 @@
+#include "bindings/python/src/compiling.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "bindings/python/src/errors.h"
+#include "runtime/compile.h"
+
+namespace pooljit::python {
+namespace {
+
+alignas(std::shared_mutex) std::byte gate_memory[sizeof(std::shared_mutex)];
+std::shared_mutex* gate = new (gate_memory) std::shared_mutex;
+
+std::string text_of(const py::handle& value, const std::string& name) {
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  if (PyObject_HasAttrString(value.ptr(), "__fspath__"))
+    return py::module_::import("os").attr("fspath")(value).cast<std::string>();
+  raise(ir::invalid("python.option",
+                    fmt::format("{}={} is no text", name, py::repr(value).cast<std::string>()),
+                    fmt::format("{}=\"auto\"", name)));
+}
+
+}  // namespace
+
+Options options_of(const py::dict& words) {
+  Options options;
+  for (const auto& [key, value] : words) {
+    const auto name = key.cast<std::string>();
+    if (name == "backend") {
+      options.backend = text_of(value, name);
+    } else if (name == "isa") {
+      options.isa = text_of(value, name);
+    } else if (name == "schedule") {
+      options.schedule = text_of(value, name);
+    } else if (name == "tune_db") {
+      options.tune_db = text_of(value, name);
+    } else if (name == "verify") {
+      options.verify = py::bool_(py::reinterpret_borrow<py::object>(value));
+    } else if (name == "threads" && PyLong_Check(value.ptr())) {
+      const long threads = PyLong_AsLong(value.ptr());
+      if (threads < 0 || threads > 65536) {
+        PyErr_Clear();
+        raise(ir::invalid("python.option", fmt::format("threads={}", py::repr(value).cast<std::string>()),
+                          "0, as many as the process may use, or how many"));
+      }
+      options.threads = static_cast<int>(threads);
+    } else {
+      raise(ir::invalid("python.option", fmt::format("{}={}", name, py::repr(value).cast<std::string>()),
+                        "options are backend, isa, schedule, threads, verify and tune_db"));
+    }
+  }
+  return options;
+}
+
+std::shared_mutex& fork_gate() { return *gate; }
+void hold_compiles() {
+  unlocked([] { gate->lock(); });
+}
+void release_compiles_in_parent() { gate->unlock(); }
+// Its owner was a thread of the parent's.
+void release_compiles_in_child() { gate = new (gate_memory) std::shared_mutex; }
+
+runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options) {
+  return value_or_raise(compiling([&] { return runtime::compile(spec, options); }));
+}
+
+}  // namespace pooljit::python

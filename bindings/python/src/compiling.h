@@ -1,0 +1,40 @@
+// Compiling for Python: without the GIL, and never halfway when the process is forked.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <shared_mutex>
+#include <string_view>
+
+#include "bindings/python/src/unlocked.h"
+#include "pooljit.hpp"
+#include "runtime/kernel.h"
+
+namespace pooljit::python {
+
+namespace py = pybind11;
+
+// The library's Options, from a dict of their names: backend, isa, schedule, threads, verify, tune_db.
+// Errors: "python.option".
+Options options_of(const py::dict& words);
+
+// A child that is forked while another thread compiles would wait for ever for the library's locks. So a fork
+// of Python's (multiprocessing) waits for those that compile: os.register_at_fork calls these.
+std::shared_mutex& fork_gate();
+void hold_compiles();
+void release_compiles_in_parent();
+void release_compiles_in_child();
+
+// Work of the library's that compiles, without the GIL.
+template <typename Work>
+auto compiling(Work&& work) {
+  return unlocked([&] {
+    const std::shared_lock<std::shared_mutex> lock(fork_gate());
+    return work();
+  });
+}
+
+// Throws Raised with the errors of pooljit::compile().
+runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options);
+
+}  // namespace pooljit::python

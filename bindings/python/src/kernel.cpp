@@ -1,0 +1,213 @@
+#include "bindings/python/src/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/openmp.h"
+#include "bindings/python/src/unlocked.h"
+
+namespace pooljit::python {
+namespace {
+
+// A view in memory as arrays show it.
+Form form_of(const frontend::PoolSpec& spec, const std::vector<int64_t>& shape,
+             const std::vector<int64_t>& strides, frontend::Layout layout) {
+  Form form;
+  form.rank = shape.size();
+  std::copy(shape.begin(), shape.end(), form.shape.begin());
+  std::copy(strides.begin(), strides.end(), form.strides.begin());
+  const int64_t block = frontend::channel_block(layout);
+  if (block == 1) return form;
+  int64_t& channels = form.shape[spec.batch ? 1 : 0];
+  channels = (channels + block - 1) / block;
+  form.shape[form.rank] = block;
+  form.strides[form.rank++] = 1;
+  return form;
+}
+
+bool is_packed(const Form& form) {
+  Form packed = form;
+  set_packed_strides(packed);
+  for (size_t i = 0; i < form.rank; ++i)
+    if (form.shape[i] > 1 && form.strides[i] != packed.strides[i]) return false;
+  return true;
+}
+
+// The first dimension of a batched form may have any extent.
+bool has_shape(const Form& form, const Form& wanted, bool is_batched) {
+  if (form.rank != wanted.rank) return false;
+  for (size_t i = is_batched ? 1 : 0; i < form.rank; ++i)
+    if (form.shape[i] != wanted.shape[i]) return false;
+  return true;
+}
+
+bool has_strides(const Form& form, const Form& wanted) {
+  for (size_t i = 0; i < form.rank; ++i)
+    if (form.shape[i] > 1 && form.strides[i] != wanted.strides[i]) return false;
+  return true;
+}
+
+// What a buffer has to be.
+struct Wanted {
+  const char* name;
+  const Form& form;
+  ir::DType dtype;
+  bool is_batched;
+  bool is_packed;  // the form is, whatever the batch
+};
+
+std::string shape_text(const Wanted& wanted) {
+  std::string text = print_dims(wanted.form.dims());
+  if (wanted.is_batched) text.replace(1, std::to_string(wanted.form.shape[0]).size(), "N");
+  return text;
+}
+
+void check(const Array& array, const Wanted& wanted) {
+  if (array.dtype != wanted.dtype)
+    raise(ir::invalid("python.dtype",
+                      fmt::format("{} is {}, the kernel's is {}", wanted.name,
+                                  ir::info(array.dtype).spec_name, ir::info(wanted.dtype).spec_name),
+                      "x.astype(...) copies; or compile a spec of that dtype"));
+  if (!has_shape(array.form, wanted.form, wanted.is_batched))
+    raise(ir::invalid("python.shape",
+                      fmt::format("{} has the shape {}, the kernel's is {}", wanted.name,
+                                  print_dims(array.form.dims()), shape_text(wanted)),
+                      "only N may differ; pooljit.max_pool2d(x, ...) finds the kernel of each shape"));
+  if (array.is_packed && wanted.is_packed) return;
+  if (!has_strides(array.form, wanted.form))
+    raise(ir::invalid(
+        "python.strides",
+        fmt::format("{} has the strides {} (in elements), the kernel's are {}", wanted.name,
+                    print_dims({array.form.strides.data(), array.form.rank}),
+                    print_dims({wanted.form.strides.data(), wanted.form.rank})),
+        "say them in the spec, strides=[...] or :nhwc; pooljit.max_pool2d(x, ...) finds the kernel of each"));
+}
+
+Array read_written(PyObject* object, const Wanted& wanted) {
+  Array array = read_array(object, wanted.name);
+  if (array.library == Library::other)
+    raise(ir::invalid("python.out",
+                      fmt::format("{} is a {}, of which nobody says whether it may be written", wanted.name,
+                                  Py_TYPE(object)->tp_name),
+                      "a numpy array or a PyTorch tensor"));
+  if (!array.is_writable)
+    raise(ir::invalid("python.readonly", fmt::format("{} may not be written", wanted.name),
+                      "a numpy array with flags.writeable"));
+  check(array, wanted);
+  return array;
+}
+
+Array read_given(PyObject* object, const Wanted& wanted) {
+  Array array = read_array(object, wanted.name);
+  check(array, wanted);
+  return array;
+}
+
+// A buffer that is written: the caller's, or a new one.
+struct Written {
+  py::object object;
+  std::byte* data = nullptr;
+  int64_t batch = 0;
+};
+
+Written take_or_make(PyObject* given, const Wanted& wanted, Library library, int64_t batch, PyObject* like) {
+  if (given) {
+    const Array array = read_written(given, wanted);
+    return {py::reinterpret_borrow<py::object>(given), array.data,
+            wanted.is_batched ? array.form.shape[0] : 1};
+  }
+  Form form = wanted.form;
+  if (wanted.is_batched) form.shape[0] = batch;
+  Written made{make_array(library, wanted.dtype, form, like), nullptr, batch};
+  made.data = data_of(made.object.ptr(), library);
+  return made;
+}
+
+void check_batch(int64_t batch, int64_t input, const char* name) {
+  if (batch != input)
+    raise(ir::invalid("python.shape",
+                      fmt::format("{} has a batch of {}, the input of {}", name, batch, input),
+                      "the same N"));
+}
+
+const char* const operand_names[] = {"operand 0", "operand 1", "operand 2", "operand 3",
+                                     "operand 4", "operand 5", "operand 6", "operand 7"};
+static_assert(ir::most_operands <= std::size(operand_names));
+
+}  // namespace
+
+Kernel::Kernel(runtime::KernelPtr impl, Options options)
+    : impl_(std::move(impl)), options_(std::move(options)) {
+  const frontend::PoolSpec& spec = impl_->spec();
+  input_ = form_of(spec, impl_->input_shape(), impl_->input_strides(), spec.layout);
+  output_ = form_of(spec, impl_->output_shape(), impl_->output_strides(), frontend::output_layout(spec));
+  is_output_packed_ = is_packed(output_);
+  Form channels;
+  channels.rank = 1;
+  channels.shape[0] = nest().channels;
+  channels.strides[0] = 1;
+  for (const ir::EpilogueStep& step : nest().epilogue)
+    for (const char form : info(step.kind).operands) operands_.push_back(form == 'T' ? output_ : channels);
+  for (const ir::View& view : ir::operand_views(nest())) operand_dtypes_.push_back(view.dtype);
+}
+
+py::object Kernel::call(const CallArguments& arguments) const {
+  return call(read_array(arguments.input, "input"), arguments);
+}
+
+py::object Kernel::call(const Array& input, const CallArguments& arguments) const {
+  const bool is_batched = impl_->spec().batch.has_value();
+  check(input, {"input", input_, input_dtype(), is_batched, is_packed(input_)});
+  const int64_t batch = is_batched ? input.form.shape[0] : 1;
+  const Library library = input.library == Library::torch ? Library::torch : Library::numpy;
+  const Wanted wanted_output{"out", output_, output_dtype(), is_batched, is_output_packed_};
+  const Written output = take_or_make(arguments.out, wanted_output, library, batch, arguments.input);
+  check_batch(output.batch, batch, "out");
+
+  Written indices;
+  Array read_indices;
+  if (reads_indices()) {
+    if (!arguments.indices)
+      raise(ir::invalid("run.indices", "the kernel reads indices, and was given none",
+                        "kernel(gradient, indices)"));
+    read_indices =
+        read_given(arguments.indices, {"indices", input_, index_dtype(), is_batched, is_packed(input_)});
+    indices.data = read_indices.data;
+    check_batch(is_batched ? read_indices.form.shape[0] : 1, batch, "indices");
+  } else if (has_indices()) {
+    const Wanted wanted{"indices", output_, index_dtype(), is_batched, is_output_packed_};
+    indices = take_or_make(arguments.indices, wanted, library, batch, nullptr);
+    check_batch(indices.batch, batch, "indices");
+  } else if (arguments.indices) {
+    raise(ir::invalid("run.indices", "indices were given to a kernel that has none",
+                      "add return_indices=True to the spec"));
+  }
+
+  if (arguments.operands.size() != operands_.size())
+    raise(ir::invalid("run.operands",
+                      fmt::format("the epilogue takes {} operands, {} were given", operands_.size(),
+                                  arguments.operands.size()),
+                      "operands=[...], in the order of the epilogue's steps"));
+  std::array<Array, ir::most_operands> held;
+  std::array<const void*, ir::most_operands> operands{};
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const bool is_tensor = operands_[i].rank == output_.rank;
+    held[i] = read_given(arguments.operands[i], {operand_names[i], operands_[i], operand_dtypes_[i],
+                                                 is_tensor && is_batched, is_packed(operands_[i])});
+    if (is_tensor && is_batched) check_batch(held[i].form.shape[0], batch, operand_names[i]);
+    operands[i] = held[i].data;
+  }
+
+  ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
+  auto done = unlocked([&] {
+    return impl_->run(input.data, output.data, indices.data, pool, batch,
+                      {operands.data(), operands_.size()});
+  });
+  if (!done) raise(std::move(done.error()));
+  if (!has_indices() || reads_indices()) return output.object;
+  return py::reinterpret_steal<py::object>(PyTuple_Pack(2, output.object.ptr(), indices.object.ptr()));
+}
+
+}  // namespace pooljit::python

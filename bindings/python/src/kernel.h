@@ -1,0 +1,68 @@
+// pooljit.Kernel: a compiled layer that takes arrays.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bindings/python/src/arrays.h"
+#include "runtime/kernel.h"
+
+namespace pooljit::python {
+
+// What a call takes besides the input; null where it was not given.
+struct CallArguments {
+  PyObject* input = nullptr;
+  PyObject* indices = nullptr;
+  PyObject* out = nullptr;
+  std::span<PyObject* const> operands;  // of the epilogue
+};
+
+class Kernel {
+ public:
+  Kernel(runtime::KernelPtr impl, Options options);
+
+  const runtime::Kernel& impl() const { return *impl_; }
+  const runtime::KernelPtr& pointer() const { return impl_; }
+  const Options& options() const { return options_; }
+
+  // Runs it without the GIL. Gives the output, or (output, indices) of a kernel that writes both. The arrays
+  // may hold another batch than the spec's. Tensors of PyTorch's are pooled on its threads, unless the
+  // options say how many.
+  py::object call(const CallArguments& arguments) const;
+  // The same for an input that has been read.
+  py::object call(const Array& input, const CallArguments& arguments) const;
+
+  // What arrays of the spec's batch look like. Those of a blocked layout have their blocks as a last
+  // dimension.
+  const Form& input_form() const { return input_; }
+  const Form& output_form() const { return output_; }
+  ir::DType input_dtype() const { return nest().input.dtype; }
+  ir::DType output_dtype() const { return nest().output.dtype; }
+  ir::DType index_dtype() const { return nest().indices->dtype; }
+  bool has_indices() const { return nest().indices.has_value(); }
+  bool reads_indices() const { return has_indices() && nest().direction != ir::Direction::forward; }
+  const Form& operand_form(size_t number) const { return operands_[number]; }
+  ir::DType operand_dtype(size_t number) const { return operand_dtypes_[number]; }
+  size_t operand_count() const { return operands_.size(); }
+
+ private:
+  const ir::PoolNest& nest() const { return impl_->code().info.nest; }
+
+  runtime::KernelPtr impl_;
+  Options options_;
+  Form input_, output_;
+  bool is_output_packed_;
+  std::vector<Form> operands_;  // those with rank 1 are arrays, one number per channel
+  std::vector<ir::DType> operand_dtypes_;
+};
+
+// Python's own call protocol for Kernel(input, indices=None, *, out=None, operands=()).
+PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords);
+
+void register_kernel(py::module_& module);
+
+}  // namespace pooljit::python

@@ -1,0 +1,186 @@
+// The Python type pooljit.Kernel: its call, its properties, and its texts.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "bindings/python/src/compiling.h"
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/kernel.h"
+#include "ir/text.h"
+#include "jit/backend.h"
+#include "runtime/compile.h"
+#include "runtime/tuning/workload.h"
+
+namespace pooljit::python {
+namespace {
+
+// What the kernel's code was made from.
+runtime::Choices choices_of(const runtime::CodeInfo& made) {
+  runtime::Choices choices;
+  choices.engine = *runtime::find_engine(made.backend);
+  if (const auto isa = ir::find_isa(made.isa)) choices.isa = *isa;
+  if (!made.schedule.empty()) choices.schedule = *ir::parse_schedule(made.schedule);
+  return choices;
+}
+
+ir::Result<ir::Program> program_of(const Kernel& kernel, ir::Stage stage) {
+  const runtime::CodeInfo& made = kernel.impl().code().info;
+  if (made.schedule.empty())
+    return ir::unsupported("python.program",
+                           fmt::format("{} on {} has no Program", made.signature, made.backend),
+                           "unpooling and the reference are routines of the library");
+  return runtime::make_program(made.nest, choices_of(made), stage);
+}
+
+std::string program(const Kernel& kernel, bool legal) {
+  const ir::Stage stage = legal ? ir::Stage::legal : ir::Stage::affine;
+  return value_or_raise(compiling([&]() -> ir::Result<std::string> {
+    auto made = program_of(kernel, stage);
+    if (!made) return tl::unexpected(made.error());
+    return ir::print(*made);
+  }));
+}
+
+std::string assembly(const Kernel& kernel) {
+  const runtime::CodeInfo& made = kernel.impl().code().info;
+  const auto machine = kernel.impl().code().machine();
+  if (!machine)
+    raise(ir::unsupported("python.asm",
+                          fmt::format("{} on {} is no machine code", made.signature, made.backend),
+                          "backend=xbyak or llvm"));
+  return value_or_raise(compiling([&]() -> ir::Result<std::string> {
+    auto consumed = program_of(kernel, runtime::consumed_stage(*runtime::find_engine(made.backend)));
+    if (!consumed) return tl::unexpected(consumed.error());
+    return jit::listing(*machine->blob, *consumed);
+  }));
+}
+
+std::string prove(const Kernel& kernel) {
+  return value_or_raise(compiling([&] { return runtime::prove_kernel(kernel.impl()); }));
+}
+
+py::tuple time_kernel(const Kernel& kernel, double seconds) {
+  const std::vector<runtime::KernelPtr> kernels = {kernel.pointer()};
+  const auto times =
+      value_or_raise(unlocked([&] { return runtime::time_kernels(kernels, {.budget_seconds = seconds}); }));
+  return py::make_tuple(times[0].median, times[0].spread(), times[0].samples);
+}
+
+py::dict words_of(const Options& options) {
+  py::dict words;
+  const Options usual;
+  if (options.backend != usual.backend) words["backend"] = options.backend;
+  if (options.isa != usual.isa) words["isa"] = options.isa;
+  if (options.schedule != usual.schedule) words["schedule"] = options.schedule;
+  if (options.threads != usual.threads) words["threads"] = options.threads;
+  if (options.verify != usual.verify) words["verify"] = options.verify;
+  if (options.tune_db != usual.tune_db) words["tune_db"] = options.tune_db;
+  return words;
+}
+
+py::list operands_of(const Kernel& kernel) {
+  py::list operands;
+  for (size_t i = 0; i < kernel.operand_count(); ++i) {
+    operands.append(py::make_tuple(std::string(ir::info(kernel.operand_dtype(i)).spec_name),
+                                   tuple_of(kernel.operand_form(i).dims())));
+  }
+  return operands;
+}
+
+const Kernel& kernel_of(PyObject* self) {
+  const auto* const instance = reinterpret_cast<py::detail::instance*>(self);
+  return *static_cast<const Kernel*>(instance->simple_value_holder[0]);
+}
+
+[[noreturn]] void refuse_call(const std::string& what) {
+  raise(ir::invalid("python.call", what, "kernel(input, indices=None, *, out=None, operands=())"));
+}
+
+}  // namespace
+
+PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  return guarded([&] {
+    CallArguments call;
+    py::object operands;
+    const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
+    if (count < 1 || count > 2)
+      refuse_call(fmt::format("a kernel takes input and indices, {} were given", count));
+    call.input = PyTuple_GET_ITEM(arguments, 0);
+    if (count == 2) call.indices = PyTuple_GET_ITEM(arguments, 1);
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; keywords && PyDict_Next(keywords, &at, &key, &value);) {
+      if (PyUnicode_CompareWithASCIIString(key, "out") == 0) {
+        call.out = value;
+      } else if (PyUnicode_CompareWithASCIIString(key, "indices") == 0 && count == 1) {
+        call.indices = value;
+      } else if (PyUnicode_CompareWithASCIIString(key, "operands") == 0) {
+        operands = py::reinterpret_steal<py::object>(PySequence_Fast(value, "operands= is a list of arrays"));
+        if (!operands) throw py::error_already_set();
+        call.operands = {PySequence_Fast_ITEMS(operands.ptr()),
+                         static_cast<size_t>(PySequence_Fast_GET_SIZE(operands.ptr()))};
+      } else {
+        refuse_call(fmt::format("unknown argument {}", py::str(key).cast<std::string>()));
+      }
+    }
+    if (call.out == Py_None) call.out = nullptr;
+    if (call.indices == Py_None) call.indices = nullptr;
+    return kernel_of(self).call(call).release().ptr();
+  });
+}
+
+void register_kernel(py::module_& module) {
+  py::options texts;
+  texts.disable_function_signatures();
+  const auto set_call = [](PyHeapTypeObject* type) { type->ht_type.tp_call = call_kernel; };
+  py::class_<Kernel>(module, "Kernel", py::custom_type_setup(set_call), py::is_final())
+      .def_property_readonly("spec", [](const Kernel& k) { return k.impl().text(); })
+      .def_property_readonly("signature", [](const Kernel& k) { return k.impl().code().info.signature; })
+      .def_property_readonly("backend",
+                             [](const Kernel& k) { return std::string(k.impl().code().info.backend); })
+      .def_property_readonly("isa", [](const Kernel& k) { return std::string(k.impl().code().info.isa); })
+      .def_property_readonly("schedule", [](const Kernel& k) { return k.impl().code().info.schedule; })
+      .def_property_readonly("schedule_origin", [](const Kernel& k) { return k.impl().schedule_origin(); })
+      .def_property_readonly("proof", [](const Kernel& k) { return k.impl().code().info.proof; })
+      .def_property_readonly("code_bytes", [](const Kernel& k) { return k.impl().code().info.code_bytes; })
+      .def_property_readonly(
+          "compile_seconds",
+          [](const Kernel& k) {
+            return std::chrono::duration<double>(k.impl().code().info.compile_time).count();
+          })
+      .def_property_readonly("dtype",
+                             [](const Kernel& k) { return std::string(ir::info(k.input_dtype()).spec_name); })
+      .def_property_readonly(
+          "output_dtype", [](const Kernel& k) { return std::string(ir::info(k.output_dtype()).spec_name); })
+      .def_property_readonly("index_dtype",
+                             [](const Kernel& k) -> py::object {
+                               if (!k.has_indices()) return py::none();
+                               return py::str(std::string(ir::info(k.index_dtype()).spec_name));
+                             })
+      .def_property_readonly("input_shape", [](const Kernel& k) { return tuple_of(k.impl().input_shape()); })
+      .def_property_readonly("output_shape",
+                             [](const Kernel& k) { return tuple_of(k.impl().output_shape()); })
+      .def_property_readonly("input_strides",
+                             [](const Kernel& k) { return tuple_of(k.impl().input_strides()); })
+      .def_property_readonly("output_strides",
+                             [](const Kernel& k) { return tuple_of(k.impl().output_strides()); })
+      .def_property_readonly("operands", operands_of)
+      .def_property_readonly("options", [](const Kernel& k) { return words_of(k.options()); })
+      .def("asm", assembly,
+           "asm() -> str\n\nThe disassembly of the kernel's own code, with the Program line of each "
+           "instruction beside it.")
+      .def("program", program, py::arg("legal") = false,
+           "program(legal=False) -> str\n\nThe vector IR as lowered; legal: with the ISA's own instructions "
+           "only.")
+      .def("prove", prove,
+           "prove() -> str\n\nProves the machine code right for every input, and says what was proved "
+           "(docs/proof.md). Takes a\nfraction of a second to minutes. Raises: \"prove.*\".")
+      .def("time", time_kernel, py::arg("seconds") = 0.2,
+           "time(seconds=0.2) -> (seconds, spread, samples)\n\nThe median of a call on data of its own, "
+           "without "
+           "Python between the calls.");
+  module.def("compile", [](const std::string& spec, const py::dict& words) {
+    Options options = options_of(words);
+    return Kernel(compile_kernel(spec, options), options);
+  });
+}
+
+}  // namespace pooljit::python

@@ -1,0 +1,257 @@
+// The oracle for Python: what a layer makes of an input, how far anybody's result may be from that, and what
+// is wrong with a result.
+#include "bindings/python/src/lab.h"
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "bindings/python/src/arrays.h"
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/unlocked.h"
+#include "frontend/pool_spec.h"
+#include "ir/agreement.h"
+#include "ir/reference.h"
+#include "runtime/check_data.h"
+#include "runtime/elements.h"
+#include "tools/fuzz/explain.h"
+
+namespace pooljit::python {
+namespace {
+
+// Elements in logical order, whatever the array's strides, or back.
+template <typename Visit>
+void walk(const Form& form, const Visit& visit) {
+  std::array<int64_t, most_dims> at{};
+  const int64_t count = form.elements();
+  int64_t offset = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    visit(i, offset);
+    for (size_t d = form.rank; d-- > 0;) {
+      offset += form.strides[d];
+      if (++at[d] < form.shape[d]) break;
+      offset -= form.strides[d] * form.shape[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// The memory that a view of the spec's needs, with an array's elements at their places; the rest is 0.
+std::vector<std::byte> placed(const Array& array, const runtime::MemoryView& view) {
+  std::vector<std::byte> memory(static_cast<size_t>(view.span_bytes()));
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(view.element_count()));
+  runtime::for_each_element(view, [&](int64_t offset) { offsets.push_back(offset); });
+  const auto size = static_cast<size_t>(ir::bytes(array.dtype));
+  walk(array.form, [&](int64_t i, int64_t from) {
+    std::memcpy(&memory[static_cast<size_t>(offsets[static_cast<size_t>(i)])],
+                array.data + from * static_cast<int64_t>(size), size);
+  });
+  return memory;
+}
+
+// A packed array of the view's elements, in the logical shape.
+py::object unplaced(const std::vector<std::byte>& memory, const runtime::MemoryView& view, ir::DType dtype,
+                    const std::vector<int64_t>& shape) {
+  Form form;
+  form.rank = shape.size();
+  std::copy(shape.begin(), shape.end(), form.shape.begin());
+  set_packed_strides(form);
+  py::object array = make_array(Library::numpy, dtype, form, nullptr);
+  std::byte* to = data_of(array.ptr(), Library::numpy);
+  const auto size = static_cast<size_t>(ir::bytes(dtype));
+  runtime::for_each_element(view, [&](int64_t offset) {
+    std::memcpy(to, &memory[static_cast<size_t>(offset)], size);
+    to += size;
+  });
+  return array;
+}
+
+Array read_logical(const py::handle& object, const char* name, ir::DType dtype,
+                   const std::vector<int64_t>& shape) {
+  Array array = read_array(object.ptr(), name);
+  if (array.dtype != dtype)
+    raise(ir::invalid("python.dtype",
+                      fmt::format("{} is {}, the spec's is {}", name, ir::info(array.dtype).spec_name,
+                                  ir::info(dtype).spec_name),
+                      "x.astype(...) copies"));
+  if (!std::ranges::equal(array.form.dims(), shape))
+    raise(ir::invalid("python.shape",
+                      fmt::format("{} has the shape {}, the spec's is {}", name,
+                                  print_dims(array.form.dims()), print_dims(shape)),
+                      "the logical shape, N, C and spatial, also in other layouts"));
+  return array;
+}
+
+// A layer with an input in memory.
+class Subject {
+ public:
+  Subject(const std::string& text, const py::handle& input, const py::handle& read_indices,
+          const py::list& operands)
+      : spec_(value_or_raise(frontend::parse_spec(text))) {
+    if (spec_.direction == ir::Direction::unpool)
+      raise(ir::unsupported("python.unpool", "an unpool has no oracle: it is a routine of the runtime",
+                            "numpy.put_along_axis does the same"));
+    nest_ = frontend::make_nest(spec_);
+    batch_ = spec_.batch.value_or(1);
+    input_ = placed(read_logical(input, "input", nest_.input.dtype, frontend::input_shape(spec_)),
+                    runtime::input_view(nest_, batch_));
+    if (reads_indices()) {
+      if (read_indices.is_none())
+        raise(ir::invalid("run.indices", "the layer reads indices, and was given none", "indices=..."));
+      indices_ =
+          placed(read_logical(read_indices, "indices", nest_.indices->dtype, frontend::input_shape(spec_)),
+                 runtime::indices_view(nest_, batch_));
+    }
+    place_operands(operands);
+  }
+
+  const frontend::PoolSpec& spec() const { return spec_; }
+  const ir::PoolNest& nest() const { return nest_; }
+  int64_t batch() const { return batch_; }
+  bool reads_indices() const { return nest_.indices && nest_.is_backward(); }
+  bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
+  const std::byte* input() const { return input_.data(); }
+  const std::byte* indices() const { return reads_indices() ? indices_.data() : nullptr; }
+  ir::Operands operands() const { return operand_pointers_; }
+  runtime::MemoryView output_view() const { return runtime::output_view(nest_, batch_); }
+  runtime::MemoryView indices_view() const { return runtime::indices_view(nest_, batch_); }
+
+ private:
+  void place_operands(const py::list& given) {
+    const auto views = runtime::operand_memory(nest_, batch_);
+    const auto types = ir::operand_views(nest_);
+    if (given.size() != views.size())
+      raise(ir::invalid(
+          "run.operands",
+          fmt::format("the epilogue takes {} operands, {} were given", views.size(), given.size()),
+          "operands=[...], in the order of the epilogue's steps"));
+    size_t i = 0;
+    for (const ir::EpilogueStep& step : nest_.epilogue)
+      for (const char form : info(step.kind).operands) {
+        const std::vector<int64_t> shape =
+            form == 'T' ? frontend::output_shape(spec_) : std::vector<int64_t>{nest_.channels};
+        const Array array = read_logical(given[i], "operand", types[i].dtype, shape);
+        operands_.push_back(form == 'T' ? placed(array, views[i]) : packed(array));
+        ++i;
+      }
+    for (const auto& memory : operands_) operand_pointers_.push_back(memory.data());
+  }
+
+  static std::vector<std::byte> packed(const Array& array) {
+    const auto size = static_cast<size_t>(ir::bytes(array.dtype));
+    std::vector<std::byte> memory(size * static_cast<size_t>(array.form.elements()));
+    walk(array.form, [&](int64_t i, int64_t from) {
+      std::memcpy(&memory[static_cast<size_t>(i) * size], array.data + from * static_cast<int64_t>(size),
+                  size);
+    });
+    return memory;
+  }
+
+  frontend::PoolSpec spec_;
+  ir::PoolNest nest_;
+  int64_t batch_ = 1;
+  std::vector<std::byte> input_, indices_;
+  std::vector<std::vector<std::byte>> operands_;
+  std::vector<const void*> operand_pointers_;
+};
+
+// (output, indices or None, error bound of each output)
+py::tuple reference(const std::string& text, const py::object& input, const py::object& indices,
+                    const py::list& operands) {
+  const Subject subject(text, input, indices, operands);
+  const runtime::MemoryView output_view = subject.output_view(), indices_view = subject.indices_view();
+  std::vector<std::byte> output(static_cast<size_t>(output_view.span_bytes())),
+      made(static_cast<size_t>(subject.writes_indices() ? indices_view.span_bytes() : 0));
+  const auto bounds = unlocked([&] {
+    // A backward pass reads the indices, which evaluate() does not change.
+    void* const either = subject.reads_indices()    ? const_cast<std::byte*>(subject.indices())
+                         : subject.writes_indices() ? made.data()
+                                                    : nullptr;
+    ir::evaluate(subject.nest(), subject.batch(), subject.input(), output.data(), either, subject.operands());
+    return ir::error_bounds(subject.nest(), subject.batch(), subject.input(), subject.operands());
+  });
+  const std::vector<int64_t> shape = frontend::output_shape(subject.spec());
+  Form form;
+  form.rank = shape.size();
+  std::copy(shape.begin(), shape.end(), form.shape.begin());
+  set_packed_strides(form);
+  const py::object errors = make_array(Library::numpy, ir::DType::f64, form, nullptr);
+  std::byte* to = data_of(errors.ptr(), Library::numpy);
+  runtime::for_each_element(output_view, [&](int64_t offset) {
+    const size_t at = static_cast<size_t>(offset / output_view.element_bytes);
+    const double error = at < bounds.size() ? bounds[at].error : 0;
+    std::memcpy(to, &error, sizeof error);
+    to += sizeof error;
+  });
+  const ir::PoolNest& nest = subject.nest();
+  return py::make_tuple(unplaced(output, output_view, nest.output.dtype, shape),
+                        subject.writes_indices() ? unplaced(made, indices_view, nest.indices->dtype, shape)
+                                                 : py::object(py::none()),
+                        errors);
+}
+
+// The bits of an array's elements, in logical order, as check() takes them.
+std::vector<uint64_t> elements_of(const Array& array) {
+  const auto size = static_cast<size_t>(ir::bytes(array.dtype));
+  std::vector<uint64_t> elements;
+  walk(array.form, [&](int64_t, int64_t from) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, array.data + from * static_cast<int64_t>(size), size);
+    elements.push_back(bits);
+  });
+  return elements;
+}
+
+// The names of the known differences that explain it together; empty if none do.
+std::vector<std::string> explanation(const Subject& subject, const Array& input,
+                                     const runtime::Results& results) {
+  const ir::PoolNest& nest = subject.nest();
+  if (nest.is_backward() || !nest.epilogue.empty()) return {};
+  auto data = value_or_raise(
+      runtime::Case::make(nest, runtime::DataKind::plain, subject.batch(), 1, elements_of(input)));
+  std::vector<std::string> names;
+  if (const auto rules = fuzz::explain(nest, data, results))
+    for (const fuzz::Divergence rule : *rules) names.emplace_back(fuzz::info(rule).name);
+  return names;
+}
+
+// (objection or "", names of the known differences)
+py::tuple compare(const std::string& text, const py::object& input, const py::object& output,
+                  const py::object& indices, const py::list& operands) {
+  const Subject subject(text, input, indices, operands);
+  const ir::PoolNest& nest = subject.nest();
+  const std::vector<int64_t> shape = frontend::output_shape(subject.spec());
+  runtime::Results results;
+  results.output = placed(read_logical(output, "output", nest.output.dtype, shape), subject.output_view());
+  const bool has_indices = subject.writes_indices() && !indices.is_none();
+  if (has_indices)
+    results.indices =
+        placed(read_logical(indices, "indices", nest.indices->dtype, shape), subject.indices_view());
+  else if (subject.writes_indices())
+    raise(
+        ir::invalid("run.indices", "the layer gives indices, and none were given to compare", "indices=..."));
+  const Array read = read_array(input.ptr(), "input");
+  auto [objection, names] = unlocked([&] {
+    ir::Judge judge(nest, subject.batch(), subject.input(), subject.indices(), subject.operands());
+    const auto found =
+        judge.disagreement(results.output.data(), has_indices ? results.indices.data() : nullptr);
+    return std::pair(found.value_or(""),
+                     found ? explanation(subject, read, results) : std::vector<std::string>());
+  });
+  return py::make_tuple(objection, py::cast(names));
+}
+
+}  // namespace
+
+void register_lab(py::module_& module) {
+  module.def("reference", reference);
+  module.def("compare", compare);
+  py::dict differences;
+  for (const fuzz::DivergenceInfo& row : fuzz::divergences())
+    differences[py::str(std::string(row.name))] = std::string(row.text);
+  module.attr("differences") = differences;
+}
+
+}  // namespace pooljit::python

@@ -1,0 +1,22 @@
+// pooljit._core: what the package pooljit is made on.
+#include <pybind11/pybind11.h>
+
+#include "bindings/python/src/compiling.h"
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/functional.h"
+#include "bindings/python/src/kernel.h"
+#include "bindings/python/src/lab.h"
+
+PYBIND11_MODULE(_core, module) {
+  using namespace pooljit::python;
+  register_errors(module);
+  register_kernel(module);
+  register_functional(module);
+  register_specs(module);
+  register_lab(module);
+  register_tuning(module);
+  module.attr("version") = POOLJIT_VERSION;
+  module.def("hold_compiles", hold_compiles);
+  module.def("release_compiles_in_parent", release_compiles_in_parent);
+  module.def("release_compiles_in_child", release_compiles_in_child);
+}

@@ -1,0 +1,12 @@
+// Kernels on the threads of PyTorch's own OpenMP, so that two pools do not fight for the same cores.
+#pragma once
+
+#include "pooljit.hpp"
+
+namespace pooljit::python {
+
+// The pool of the OpenMP (GCC's) that the process has loaded when this is first called, with as many threads
+// as torch.set_num_threads says; null if there is none.
+ThreadPool* openmp_pool();
+
+}  // namespace pooljit::python

@@ -1,0 +1,84 @@
+// Schedules, their times, and the tuner, for Python.
+#include <pybind11/stl.h>
+
+#include "bindings/python/src/compiling.h"
+#include "bindings/python/src/errors.h"
+#include "bindings/python/src/lab.h"
+#include "runtime/candidates.h"
+#include "runtime/machine.h"
+#include "runtime/options.h"
+#include "runtime/tuning/tuner.h"
+#include "tools/tune_store.h"
+
+namespace pooljit::python {
+namespace {
+
+py::tuple tuple_of(const runtime::Timing& timing) {
+  return py::make_tuple(timing.median, timing.spread(), timing.samples);
+}
+
+// Rows of (schedule, predicted seconds, is it the default).
+py::list schedules(const std::string& text, const py::dict& words) {
+  const Options options = options_of(words);
+  const auto found = value_or_raise(compiling([&]() -> ir::Result<runtime::Candidates> {
+    const auto spec = frontend::parse_spec(text);
+    if (!spec) return tl::unexpected(spec.error());
+    const auto choices = runtime::resolve(options);
+    if (!choices) return tl::unexpected(choices.error());
+    return runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
+                                    runtime::machine().caches);
+  }));
+  py::list list;
+  for (const runtime::Candidate& row : found.legal)
+    list.append(py::make_tuple(ir::print(row.schedule), row.cost.seconds, row.is_default));
+  return list;
+}
+
+// True if Ctrl-C or another handler of Python's raised something, which then is the current exception.
+bool was_signalled() {
+  const py::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() != 0;
+}
+
+py::dict tune(const std::string& text, const py::dict& words, double seconds, const py::object& database,
+              const py::object& progress) {
+  const Options options = options_of(words);
+  const std::string path = database.is_none() ? "" : database.cast<std::string>();
+  if (!path.empty()) value_or_raise(tools::check_storable(path));
+  bool is_stopped = false;
+  const runtime::TuneLimits limits{.seconds = seconds,
+                                   .stopped = [&] { return is_stopped = is_stopped || was_signalled(); },
+                                   .progress =
+                                       [&](const std::string& what) {
+                                         if (progress.is_none()) return;
+                                         const py::gil_scoped_acquire lock;
+                                         try {
+                                           progress(what);
+                                         } catch (py::error_already_set& failed) {
+                                           failed.restore();
+                                           is_stopped = true;
+                                         }
+                                       }};
+  auto found = compiling([&] { return runtime::tune(text, options, limits); });
+  if (is_stopped && PyErr_Occurred()) throw py::error_already_set();
+  const runtime::TuneResult result = value_or_raise(std::move(found));
+  if (!path.empty()) value_or_raise(unlocked([&] { return tools::store_entries(path, {result.entry}); }));
+  py::dict dict;
+  dict["schedule"] = result.entry.schedule;
+  dict["best"] = tuple_of(result.best);
+  dict["default"] = tuple_of(result.standard);
+  dict["legal"] = result.legal;
+  dict["measured"] = result.measured;
+  dict["proof"] = result.entry.proof;
+  dict["notes"] = result.notes;
+  return dict;
+}
+
+}  // namespace
+
+void register_tuning(py::module_& module) {
+  module.def("schedules", schedules);
+  module.def("tune", tune);
+}
+
+}  // namespace pooljit::python

@@ -1,0 +1,284 @@
+"""Kernels and functions called from Python: what they take, what they give, and that nothing is copied."""
+import ctypes
+import itertools
+import multiprocessing
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import pooljit
+
+SPEC = "max_pool2d(float32[2,3,8,8], kernel_size=3, stride=2, padding=1)"
+
+
+def laid_out(array, strides):
+    """A view of new memory with these strides in elements, and the array's elements; gaps hold 0."""
+    span = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides))
+    buffer = np.zeros(span, array.dtype)
+    view = np.lib.stride_tricks.as_strided(buffer, array.shape, [s * array.itemsize for s in strides])
+    view[...] = array
+    return view
+
+
+def as_kernel_takes_it(spec, make_array):
+    """An input of the spec's strides, the logical array of the same elements, and the epilogue's operands."""
+    kernel = pooljit.compile(spec)
+    view = laid_out(make_array(spec.input_dtype, spec.input_shape), spec.input_strides)
+    operands = [make_array(dtype, shape) for dtype, shape in kernel.operands]
+    operands = [a if len(a.shape) == 1 else laid_out(a, spec.output_strides) for a in operands]
+    return kernel, view, operands
+
+
+def is_plain(spec):
+    """No blocked layout, whose arrays have a dimension more; something to pool; an oracle."""
+    blocked = "8c" in spec.text or "16c" in spec.text
+    return not blocked and spec.batch != 0 and spec.direction != "unpool" and not spec.text.startswith("max_pool") or (
+        not blocked and spec.batch != 0 and spec.direction == "forward")
+
+
+def test_random_specs_agree_with_the_oracle(make_array):
+    """Every operator, dtype, layout and stride that the fuzzers draw."""
+    specs = (spec for spec in pooljit.random_specs(11) if is_plain(spec))
+    for spec in itertools.islice(specs, 150):
+        kernel, view, operands = as_kernel_takes_it(spec, make_array)
+        made = kernel(view, operands=operands)
+        output, indices = made if isinstance(made, tuple) else (made, None)
+        with np.errstate(all="ignore"):
+            found = pooljit.compare(spec, view, output, indices, operands)
+        assert found, (spec, found)
+
+
+def test_blocked_layouts_have_their_blocks_last(rng):
+    x = rng.standard_normal((2, 19, 6, 6), np.float32)
+    blocked = np.zeros((2, 3, 6, 6, 8), np.float32)
+    for c in range(19):
+        blocked[:, c // 8, :, :, c % 8] = x[:, c]
+    y = pooljit.compile("max_pool2d(float32[2,19,6,6]:nchw8c, kernel_size=2)")(blocked)
+    assert y.shape == (2, 3, 3, 3, 8)
+    wanted = pooljit.max_pool2d(x, 2)
+    assert all(np.array_equal(y[:, c // 8, :, :, c % 8], wanted[:, c]) for c in range(19))
+
+
+def test_nothing_is_copied(rng):
+    x = rng.standard_normal((2, 3, 8, 8), np.float32)
+    out = np.empty((2, 3, 4, 4), np.float32)
+    kernel = pooljit.compile(SPEC)
+    address = out.ctypes.data
+    assert kernel(x, out=out) is out and out.ctypes.data == address
+    assert np.array_equal(out, kernel(x))
+    wide = np.zeros((2, 3, 8, 16), np.float32)
+    wide[..., ::2] = x
+    assert np.array_equal(pooljit.max_pool2d(wide[..., ::2], 3, stride=2, padding=1), out)
+    # The library reads where the array lies: what is written there behind numpy's back is seen.
+    ctypes.c_float.from_address(x.ctypes.data).value = 1e9
+    assert kernel(x)[0, 0, 0, 0] == 1e9
+
+
+def test_the_batch_is_free(rng):
+    kernel = pooljit.compile(SPEC)
+    x = rng.standard_normal((5, 3, 8, 8), np.float32)
+    whole = kernel(x)
+    assert whole.shape == (5, 3, 4, 4)
+    for n in range(5):
+        assert np.array_equal(kernel(x[n:n + 1]), whole[n:n + 1])
+    assert kernel(x[:0]).shape == (0, 3, 4, 4)
+
+
+def test_one_kernel_serves_all_batches():
+    a = pooljit.compile(SPEC)
+    b = pooljit.compile(SPEC.replace("[2,", "[7,"))
+    assert a.signature == b.signature and a.code_bytes == b.code_bytes
+
+
+@pytest.mark.parametrize("order", ["nchw", "nhwc", "slice", "broadcast", "reversed axes"])
+def test_functions_take_any_strides(rng, order):
+    x = rng.standard_normal((2, 4, 9, 9), np.float32)
+    view = {
+        "nchw": x,
+        "nhwc": np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2),
+        "slice": rng.standard_normal((2, 9, 20, 20), np.float32)[:, 1:9:2, 2:11, 1:19:2],
+        "broadcast": np.broadcast_to(x[:, :1], x.shape),
+        "reversed axes": x.transpose(3, 2, 1, 0),
+    }[order]
+    for _ in range(2):  # compiled, and found again
+        y, i = pooljit.max_pool2d(view, 2, return_indices=True)
+        wanted, places = pooljit.max_pool2d(np.ascontiguousarray(view), 2, return_indices=True)
+        assert np.array_equal(y, wanted) and np.array_equal(i, places)
+        if order == "nhwc":
+            assert y.transpose(0, 2, 3, 1).flags.c_contiguous
+
+
+def test_arguments_are_told_apart(rng):
+    """The cache of kernels knows every argument: no call gets another's kernel."""
+    x = rng.standard_normal((1, 2, 12, 12), np.float32)
+    calls = [dict(kernel_size=k, stride=s, padding=p, dilation=d, ceil_mode=c)
+             for k in (2, 3, (3, 2)) for s in (None, 1, [2, 1]) for p in (0, 1) for d in (1, 2) for c in (False, True)]
+    for _ in range(2):
+        for call in calls:
+            spec_like = {name: value for name, value in call.items() if value is not None}
+            text = ", ".join(f"{n}={list(v) if isinstance(v, tuple) else v}" for n, v in spec_like.items())
+            wanted = pooljit.compile(f"max_pool2d(float32[1,2,12,12], {text})")(x)
+            assert np.array_equal(pooljit.max_pool2d(x, **call), wanted), call
+    assert np.isnan(pooljit.max_pool2d(x * np.nan, 2)).all()
+    assert np.isneginf(pooljit.max_pool2d(x * np.nan, 2, nan="ignore")).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"])
+def test_dtypes(make_array, dtype):
+    x = make_array(dtype, (2, 3, 6, 6))
+    y = pooljit.max_pool2d(x, 2)
+    assert y.dtype == x.dtype and np.array_equal(y, x.reshape(2, 3, 3, 2, 3, 2).max((3, 5)))
+
+
+def test_bfloat16_without_a_name(make_array):
+    x = make_array("bfloat16", (1, 2, 4, 4))
+    y = pooljit.max_pool2d(x, 2)
+    assert y.dtype == np.dtype("V2")
+    wide = lambda a: (a.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    assert np.array_equal(wide(y), wide(x).reshape(1, 2, 2, 2, 2, 2).max((3, 5)))
+
+
+class Lent:
+    """What is known of it is __dlpack__ alone."""
+
+    def __init__(self, array):
+        self.array, self.__dlpack_device__ = array, array.__dlpack_device__
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+
+def test_dlpack(rng):
+    x = rng.standard_normal((2, 3, 8, 8), np.float32)
+    y = pooljit.compile(SPEC)(Lent(x))
+    assert isinstance(y, np.ndarray) and np.array_equal(y, pooljit.compile(SPEC)(x))
+    strided = rng.standard_normal((2, 3, 8, 16), np.float32)[..., ::2]
+    assert np.array_equal(pooljit.max_pool2d(Lent(strided), 2), pooljit.max_pool2d(strided, 2))
+
+
+def test_large_outputs_are_aligned():
+    y = pooljit.max_pool2d(np.zeros((1, 8, 1024, 1024), np.float32), 1)
+    assert y.ctypes.data % 64 == 0
+
+
+def test_gaps_of_the_output_are_not_written(rng):
+    kernel = pooljit.compile("max_pool2d(float32[1,2,4,4], kernel_size=2, output_strides=[40,16,6,2])")
+    y = kernel(rng.standard_normal((1, 2, 4, 4), np.float32))
+    assert [s // 4 for s in y.strides] == [40, 16, 6, 2]
+    out = np.full(1 + 16 + 6 + 2, -7, np.float32)
+    view = np.lib.stride_tricks.as_strided(out, (1, 2, 2, 2), [4 * s for s in (40, 16, 6, 2)])
+    kernel(rng.standard_normal((1, 2, 4, 4), np.float32), out=view)
+    assert np.count_nonzero(out == -7) == out.size - 8
+
+
+def test_epilogue(rng):
+    x = rng.standard_normal((2, 3, 4, 4), np.float32)
+    scale, shift = rng.standard_normal((2, 3)).astype(np.float32)
+    residual = rng.standard_normal((2, 3, 2, 2)).astype(np.float32)
+    y = pooljit.max_pool2d(x, 2, epilogue=["scale_channel", "add", "relu"], operands=[scale, shift, residual])
+    pooled = pooljit.max_pool2d(x, 2)
+    wanted = np.maximum(pooled * scale[:, None, None] + shift[:, None, None] + residual, 0)
+    assert np.array_equal(y, wanted)
+
+
+def test_backward_and_unpool(rng):
+    x = rng.standard_normal((2, 3, 8, 8), np.float32)
+    y, i = pooljit.max_pool2d(x, 2, return_indices=True)
+    back = pooljit.max_pool2d_backward(y, i, x.shape, 2)
+    assert np.array_equal(back, pooljit.max_unpool2d(y, i, 2))
+    assert np.array_equal(back != 0, x == np.repeat(np.repeat(y, 2, 2), 2, 3))
+    kernel = pooljit.compile("max_pool2d_backward(float32[2,3,8,8], kernel_size=2)")
+    assert np.array_equal(kernel(y, i), back)
+
+
+def test_spec_is_a_value():
+    spec = pooljit.Spec("F.max_pool2d(float32[1,2,8,8], 2, 1)")
+    assert spec == pooljit.Spec(spec.text) and hash(spec) == hash(pooljit.Spec(spec))
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert spec.arguments == {"kernel_size": 2, "stride": 1} and spec.operator == "max_pool2d"
+    for drawn in itertools.islice(pooljit.random_specs(3), 300):  # every text is read back by its parts
+        assert drawn.operator in drawn.text and isinstance(drawn.arguments, dict)
+
+
+def test_kernel_says_what_it_is():
+    kernel = pooljit.compile(SPEC, backend="xbyak", isa="avx2", threads=1)
+    assert (kernel.spec, kernel.backend, kernel.isa, kernel.dtype, kernel.index_dtype) == (SPEC, "xbyak", "avx2",
+                                                                                          "float32", None)
+    assert kernel.schedule in [row.schedule for row in pooljit.schedules(SPEC, isa="avx2")]
+    assert "vmaxps" in kernel.asm() and "max" in kernel.program() and kernel.code_bytes > 0
+    assert "proved" in kernel.prove()
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again.spec == kernel.spec and again.options == kernel.options
+
+
+def test_threads_share_a_kernel(rng):
+    kernel = pooljit.compile(SPEC)
+    inputs = [rng.standard_normal((2, 3, 8, 8), np.float32) for _ in range(8)]
+    wanted = [kernel(x) for x in inputs]
+    failures = []
+
+    def work(x, y):
+        for _ in range(300):
+            if not np.array_equal(kernel(x), y) or not np.array_equal(pooljit.max_pool2d(x, 3, 2, 1), y):
+                failures.append(x)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(inputs, wanted)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_the_gil_is_free_while_a_kernel_runs():
+    """Another thread of Python's gets on during one call, far beyond what the interpreter's switches give it."""
+    kernel = pooljit.compile("max_pool2d(float32[1,1,900,900], kernel_size=601, stride=1, padding=300)",
+                             backend="reference", threads=1)
+    ticks, running = [0], threading.Event()
+
+    def count():
+        running.set()
+        while running.is_set():
+            ticks[0] += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    running.wait()
+    x = np.zeros((1, 1, 40, 40), np.float32)
+    small = pooljit.compile("max_pool2d(float32[1,1,40,40], kernel_size=39, stride=1, padding=19)",
+                            backend="reference", threads=1)
+    before = ticks[0]
+    for _ in range(20):
+        small(x)
+    running.clear()
+    counter.join()
+    assert kernel.backend == "reference" and ticks[0] > before
+
+
+def child(x):
+    return pooljit.max_pool2d(x, 2).sum() + pooljit.avg_pool2d(x, 3).sum()
+
+
+def test_fork_while_others_compile(rng):
+    x = rng.standard_normal((2, 3, 12, 12), np.float32)
+    wanted = child(x)
+    stop = threading.Event()
+
+    def compile_on():
+        for n in itertools.count(1):
+            if stop.is_set():
+                return
+            pooljit.compile(f"max_pool2d(float32[1,{n % 500 + 1},30,30], kernel_size=2)")
+
+    threads = [threading.Thread(target=compile_on) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        with multiprocessing.get_context("fork").Pool(4) as pool:
+            assert pool.map_async(child, [x] * 16).get(60) == [wanted] * 16
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
