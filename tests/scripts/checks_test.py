@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COPIED = ["bench", "ir", "frontend", "jit", "runtime", "include", "tools", "examples", "docs", "scripts"]
+COPIED = ["bench", "ir", "frontend", "jit", "runtime", "include", "tools", "bindings", "examples", "docs", "scripts"]
 
 
 def run(check, root):
