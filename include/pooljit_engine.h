@@ -10,8 +10,10 @@
  *     return POOLJIT_ENGINE_DONE;
  *   }
  *
- * It is called in a process of its own, on one thread; a crash is a finding. Buffers lie against pages that
- * nobody may touch. What the numbers mean is in docs/semantics.md. Needs nothing of pooljit's to be linked.
+ * It is called in a process of its own, on one thread: a crash, an endless loop and an exit are findings. It
+ * is called twice on the same data: with the last byte of each buffer against a page that nobody may touch,
+ * and with the first one. What the numbers mean is in docs/semantics.md. Needs nothing of pooljit's to be
+ * linked.
  */
 #ifndef POOLJIT_ENGINE_H
 #define POOLJIT_ENGINE_H
@@ -75,6 +77,11 @@ typedef struct pooljit_engine_layer {
  * are none. Must be exported by the library. */
 POOLJIT_ENGINE_EXPORT int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input,
                                              void* output, void* indices);
+
+/* May be left out: whether pooljit_engine_run does such layers, without any data: DONE or UNSUPPORTED. A
+ * campaign finds out by asking, and draws mostly from what is done; without this function it asks by
+ * pooljit_engine_run. It may say DONE of a layer that turns out to be UNSUPPORTED. */
+POOLJIT_ENGINE_EXPORT int pooljit_engine_takes(const pooljit_engine_layer* layer);
 
 /* --- For `pooljit bench --peers`: all in one process, with other engines beside it. */
 

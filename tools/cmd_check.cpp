@@ -12,11 +12,16 @@
 #include <set>
 #include <thread>
 
+#include "frontend/pool_spec.h"
 #include "runtime/check.h"
+#include "runtime/check_data.h"
+#include "runtime/elements.h"
 #include "runtime/options.h"
+#include "tools/against_options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
-#include "tools/fuzz/against.h"
+#include "tools/fuzz/campaign.h"
+#include "tools/fuzz_report.h"
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
@@ -27,7 +32,8 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file, isa = "all", backend = "all", schedule, against;
+  std::string spec, file, isa = "all", backend = "all", schedule;
+  AgainstOptions against;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
   bool allow_unsupported = false;
@@ -180,28 +186,107 @@ ir::Result<void> narrow(const CheckArguments& arguments, runtime::CheckOptions& 
   return {};
 }
 
-// Another library in place of pooljit's engines, in this process.
+// Another library in place of pooljit's engines, each spec in a process of its own.
+class OtherChecks {
+ public:
+  static ir::Result<OtherChecks> make(const CheckArguments& arguments) {
+    auto accepted = fuzz::Accepted::make(arguments.against.acceptance);
+    if (!accepted) return tl::unexpected(accepted.error());
+    auto other = fuzz::OtherEngine::open(arguments.against.library);
+    if (!other) return tl::unexpected(other.error());
+    auto cell = fuzz::Cell::make();
+    if (!cell) return tl::unexpected(cell.error());
+    return OtherChecks(arguments, std::move(*accepted), std::move(*other), std::move(*cell));
+  }
+
+  // Errors, of a spec or data that is wrong: those of parse_spec; "check.data".
+  ir::Result<fuzz::Outcome> check(const std::string& text) const {
+    const auto spec = frontend::parse_spec(text);
+    if (!spec) return tl::unexpected(spec.error());
+    const std::string& data = arguments_.options.data;
+    if (!data.empty() && !runtime::find_data_kind(data))
+      if (const auto elements = runtime::parse_elements(spec->dtype, data); !elements)
+        return tl::unexpected(elements.error());
+    return try_case_in(cell_, {.spec = print(*spec), .seed = arguments_.options.seed, .data = data}, &other_,
+                       accepted_, arguments_.against.case_seconds);
+  }
+
+ private:
+  OtherChecks(const CheckArguments& arguments, fuzz::Accepted accepted, fuzz::OtherEngine other,
+              fuzz::Cell cell)
+      : arguments_(arguments),
+        accepted_(std::move(accepted)),
+        other_(std::move(other)),
+        cell_(std::move(cell)) {}
+  const CheckArguments& arguments_;
+  fuzz::Accepted accepted_;
+  fuzz::OtherEngine other_;
+  fuzz::Cell cell_;
+};
+
+void print_outcome(const std::string& name, const fuzz::Outcome& outcome) {
+  if (outcome.verdict == fuzz::Outcome::Verdict::accepted)
+    fmt::print("differs as accepted: {}\n{}{}\n", name, meaning_of(outcome), outcome.failure);
+  else
+    fmt::print(
+        "FAILED: {}\n{}{}\n", name,
+        outcome.kind == fuzz::Kind::known ? "as is known, but was not accepted:\n" + meaning_of(outcome) : "",
+        outcome.failure);
+}
+
 ir::Result<Exit> check_other(const CheckArguments& arguments) {
-  const auto other = fuzz::OtherEngine::open(arguments.against);
-  if (!other) return tl::unexpected(other.error());
-  const auto outcome = other->try_case(
-      {.spec = arguments.spec, .seed = arguments.options.seed, .data = arguments.options.data});
+  const auto checks = OtherChecks::make(arguments);
+  if (!checks) return tl::unexpected(checks.error());
+  const auto outcome = checks->check(arguments.spec);
   if (!outcome) return tl::unexpected(outcome.error());
   using Verdict = fuzz::Outcome::Verdict;
-  switch (outcome->verdict) {
-    case Verdict::agrees:
-      fmt::print("ok: {}\n    {} runs\n", arguments.spec, outcome->runs);
-      return Exit::ok;
-    case Verdict::unsupported:
-      return ir::unsupported("fuzz.unsupported", "the library does not do this layer");
-    case Verdict::explained:
-      fmt::print("differs as known ({}): {}\n{}\n", outcome->explanation, arguments.spec, outcome->failure);
-      return Exit::ok;
-    case Verdict::failed:
-      break;
+  if (outcome->verdict == Verdict::unsupported)
+    return ir::unsupported("fuzz.unsupported", "the library does not do this layer");
+  if (outcome->verdict == Verdict::agrees)
+    fmt::print("ok: {}\n    {} runs\n", arguments.spec, outcome->runs);
+  else
+    print_outcome(arguments.spec, *outcome);
+  return outcome->verdict == Verdict::failed ? Exit::difference : Exit::ok;
+}
+
+// One after the other: what the library does with its threads is its own.
+ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
+  const auto problems = read_problems(arguments.file);
+  if (!problems) return tl::unexpected(problems.error());
+  const auto checks = OtherChecks::make(arguments);
+  if (!checks) return tl::unexpected(checks.error());
+  catch_interrupt();
+  using Verdict = fuzz::Outcome::Verdict;
+  Tally tally;
+  int64_t accepted = 0;
+  const Progress progress(problems->size());
+  for (const Problem& problem : *problems) {
+    if (interrupted()) break;
+    progress.show(static_cast<size_t>(tally.done()) + 1, problem.name);
+    const auto outcome = checks->check(problem.spec);
+    progress.clear();
+    if (!outcome) {
+      fmt::print("{}: {}\n", problem.name, to_string(outcome.error()));
+      ++count_of(tally, outcome.error().kind);
+      continue;
+    }
+    if (outcome->verdict == Verdict::unsupported)
+      fmt::print("{}: fuzz.unsupported: the library does not do this layer\n", problem.name);
+    else if (outcome->verdict != Verdict::agrees)
+      print_outcome(problem.name + ": " + problem.spec, *outcome);
+    accepted += outcome->verdict == Verdict::accepted ? 1 : 0;
+    tally.runs += outcome->runs;
+    ++(outcome->verdict == Verdict::failed        ? tally.differ
+       : outcome->verdict == Verdict::unsupported ? tally.unsupported
+                                                  : tally.agree);
+    std::fflush(stdout);
   }
-  fmt::print("FAILED: {}\n{}\n", arguments.spec, outcome->failure);
-  return Exit::difference;
+  fmt::print(
+      "{} of {} specs: {} agree ({} of them differ as accepted), {} differ, {} unsupported, {} invalid; {} "
+      "results\n",
+      tally.done(), problems->size(), tally.agree, accepted, tally.differ, tally.unsupported, tally.invalid,
+      tally.runs);
+  return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
 }
 
 ir::Result<Exit> check(CheckArguments arguments) {
@@ -209,7 +294,8 @@ ir::Result<Exit> check(CheckArguments arguments) {
   // A file has time for less.
   arguments.options.schedules =
       arguments.schedules.value_or(arguments.file.empty() ? Schedules::all : Schedules::some);
-  if (!arguments.against.empty()) return check_other(arguments);
+  if (!arguments.against.library.empty())
+    return arguments.file.empty() ? check_other(arguments) : check_file_other(arguments);
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
@@ -228,10 +314,7 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
-  command
-      ->add_option("--against", arguments->against,
-                   "In place of pooljit's engines, a library with the function of include/pooljit_engine.h")
-      ->excludes("--file");
+  add_against(*command, arguments->against);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();

@@ -4,11 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "runtime/check.h"
 #include "runtime/options.h"
+#include "tools/against_options.h"
 #include "tools/command.h"
 #include "tools/fuzz/campaign.h"
-#include "tools/fuzz/explain.h"
+#include "tools/fuzz/survey.h"
+#include "tools/fuzz_report.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 
@@ -19,50 +20,21 @@ using fuzz::CampaignReport;
 using fuzz::Finding;
 
 struct FuzzArguments {
-  std::string engine = "all", isa = "all", against;
+  std::string engine = "all", isa = "all";
+  AgainstOptions against;
   fuzz::CampaignOptions options;
+  bool forever = false, json = false;
 };
 
-std::string indented(const std::string& text) {
-  std::string result = "  ";
-  for (const char c : text) result += c == '\n' ? std::string("\n  ") : std::string(1, c);
-  return result;
-}
-
-void print_finding(const Finding& finding, const std::string& against) {
-  const auto reference = runtime::reference_of(finding.smallest.spec, finding.smallest.data);
-  fmt::print(
-      "case {}: {}\nshrunk to {}\n{}\nas a command:\n  {}\nas a golden test "
-      "(tests/golden/check/NAME.txt):\n{}\n",
-      finding.number, finding.drawn, finding.smallest.spec, indented(finding.outcome.failure),
-      command_line(finding.smallest, against),
-      indented(golden_text(finding.smallest, reference.value_or(""))));
+void print(const std::string& text) {
+  fmt::print("{}", text);
   std::fflush(stdout);
-}
-
-std::string meaning_of(const std::string& rules) {
-  std::string text;
-  for (const fuzz::DivergenceInfo& row : fuzz::divergences())
-    if ((" " + rules + " ").find(fmt::format(" {} ", row.name)) != std::string::npos)
-      text += fmt::format("    {}: {}\n", row.name, row.text);
-  return text;
-}
-
-void print_summary(const CampaignReport& report, const FuzzArguments& arguments) {
-  for (const Finding& example : report.examples) {
-    const std::string& rules = example.outcome.explanation;
-    fmt::print("explained {} times by\n{}  {}\n{}\n", report.explanations.at(rules), meaning_of(rules),
-               command_line(example.smallest, arguments.against), indented(example.outcome.failure));
-  }
-  fmt::print("{} cases of seed {}: {} agree, {} differ", report.tried, arguments.options.seed, report.agree,
-             report.failed);
-  if (!arguments.against.empty()) fmt::print(", {} differ as known", report.explained);
-  fmt::print(", {} not comparable; {} results, {:.1f} s\n", report.unsupported, report.runs, report.seconds);
 }
 
 // "all" leaves the choice to chance.
 ir::Result<fuzz::FuzzChoices> choices_of(const FuzzArguments& arguments) {
-  fuzz::FuzzChoices choices = {.only = arguments.options.choices.only, .is_own = arguments.against.empty()};
+  fuzz::FuzzChoices choices = {.only = arguments.options.choices.only,
+                               .is_own = arguments.against.library.empty()};
   Options options;
   if (arguments.engine != "all") options.backend = arguments.engine;
   if (arguments.isa != "all") options.isa = arguments.isa;
@@ -73,18 +45,32 @@ ir::Result<fuzz::FuzzChoices> choices_of(const FuzzArguments& arguments) {
   return choices;
 }
 
+// The other library, and what it does.
+ir::Result<void> meet(FuzzArguments& arguments, std::optional<fuzz::OtherEngine>& other) {
+  fuzz::CampaignOptions& options = arguments.options;
+  options.case_seconds = arguments.against.case_seconds;
+  if (arguments.against.library.empty()) return {};
+  auto accepted = fuzz::Accepted::make(arguments.against.acceptance);
+  if (!accepted) return tl::unexpected(accepted.error());
+  options.accepted = std::move(*accepted);
+  auto opened = fuzz::OtherEngine::open(arguments.against.library);
+  if (!opened) return tl::unexpected(opened.error());
+  other = std::move(*opened);
+  options.against = &*other;
+  auto found = survey(*other, options.seed, options.choices.only, options.case_seconds);
+  if (!found) return tl::unexpected(found.error());
+  options.choices.weights = std::move(found->weights);
+  return {};
+}
+
 ir::Result<Exit> fuzz_layers(FuzzArguments arguments) {
   const auto choices = choices_of(arguments);
   if (!choices) return tl::unexpected(choices.error());
   arguments.options.choices = *choices;
-  std::optional<fuzz::OtherEngine> other;
-  if (!arguments.against.empty()) {
-    auto opened = fuzz::OtherEngine::open(arguments.against);
-    if (!opened) return tl::unexpected(opened.error());
-    other = std::move(*opened);
-    arguments.options.against = &*other;
-  }
   catch_interrupt();
+  std::optional<fuzz::OtherEngine> other;
+  if (auto met = meet(arguments, other); !met) return tl::unexpected(met.error());
+  const std::string& library = arguments.against.library;
   const Progress progress(static_cast<size_t>(arguments.options.count));
   const auto report = run_campaign(
       arguments.options,
@@ -96,12 +82,14 @@ ir::Result<Exit> fuzz_layers(FuzzArguments arguments) {
        .on_failure =
            [&](const Finding& finding) {
              progress.clear();
-             print_finding(finding, arguments.against);
+             print(arguments.json ? finding_json(finding, library).dump() + "\n"
+                                  : finding_text(finding, library));
            },
        .is_interrupted = interrupted});
   progress.clear();
   if (!report) return tl::unexpected(report.error());
-  print_summary(*report, arguments);
+  print(arguments.json ? summary_json(*report, arguments.options, library).dump() + "\n"
+                       : summary_text(*report, arguments.options, library));
   if (report->failed > 0) return Exit::difference;
   return interrupted() ? Exit::interrupted : Exit::ok;
 }
@@ -124,26 +112,36 @@ void add_fuzz(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();
-  command->add_option(
-      "--against", arguments->against,
-      "A shared library with the function of include/pooljit_engine.h, compared with the oracle");
+  add_against(*command, arguments->against);
   command->add_option("--only", options.choices.only,
                       "Layers whose canonical text holds this, such as 'max_pool2d(float32['");
-  command->add_option("--failures", options.most_failures, "End after so many different ones")
-      ->check(CLI::PositiveNumber)
+  CLI::Option* failures = command
+                              ->add_option("--failures", options.most_failures,
+                                           "End after so many different ones (0, and with --forever: never)")
+                              ->check(CLI::NonNegativeNumber);
+  failures->capture_default_str();
+  command->add_option("--jobs", options.jobs, "Cases that are tried side by side")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  CLI::Option* forever =
+      command->add_flag("--forever", arguments->forever, "Until Ctrl-C")->excludes(seconds)->excludes(count);
+  command->add_flag("--axes", options.count_axes,
+                    "Also print which settings and pairs of settings were drawn and compared");
+  command->add_flag("--json", arguments->json, "Findings and the summary as JSON, one a line");
   command->footer(
       "Cases are tried in processes of their own; a failure is made small and printed as a command and as a\n"
       "golden test. Exit code 1: engines differ in a way that no known divergence explains "
       "(docs/fuzzing.md).\n\n"
       "  pooljit fuzz --seconds 60 --seed 7\n"
       "  pooljit fuzz --count 1000 --against ./libengine_onednn.so");
-  command->callback([&action, arguments, seconds, count] {
+  command->callback([&action, arguments, seconds, count, failures, forever] {
     // --count alone has no time limit.
-    if (*count && !*seconds) arguments->options.seconds = 0;
+    if (*forever || (*count && !*seconds)) arguments->options.seconds = 0;
+    if (*forever && !*failures) arguments->options.most_failures = 0;
     action = [arguments]() -> ir::Result<Exit> {
-      if (arguments->options.seconds == 0 && arguments->options.count == 0)
-        return ir::invalid("fuzz.end", "neither --seconds nor --count says when to end", "--seconds 60");
+      if (arguments->options.seconds == 0 && arguments->options.count == 0 && !arguments->forever)
+        return ir::invalid("fuzz.end", "neither --seconds nor --count nor --forever says when to end",
+                           "--seconds 60");
       return fuzz_layers(*arguments);
     };
   });

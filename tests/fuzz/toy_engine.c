@@ -1,13 +1,23 @@
-/* A toy engine for the tests of `pooljit fuzz --against` and `pooljit bench --peers`: maxima of float32 in
- * NCHW, two dimensions, no options. TOY_FAULT plants a mistake: the last tap of windows in the last column is
- * dropped; NaN never wins (a known divergence); one element too many is written behind the output. */
+/* A toy engine for the tests of `pooljit fuzz --against`, `pooljit check --against` and `pooljit bench
+ * --peers`: maxima of float32, two dimensions, no options, NCHW and NHWC. TOY_FAULT plants a mistake. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pooljit_engine.h"
 
-enum { TOY_right, TOY_dropped_tap, TOY_nan_ignored, TOY_stray_write };
+enum {
+  TOY_right,
+  TOY_dropped_tap,   /* the last tap of windows in the last column is dropped */
+  TOY_nan_ignored,   /* NaN never wins: a known divergence */
+  TOY_stray_write,   /* one element too many is written behind the output */
+  TOY_tail_channels, /* in NHWC, of channels beyond the last whole vector of 8 the last one loses a tap */
+  TOY_reads_before,  /* the element before the input is read, and dropped */
+  TOY_exits,         /* the process ends with success */
+  TOY_hangs,         /* windows of stride 3 take for ever */
+  TOY_one_ulp        /* results of 3x2 windows are one unit in the last place nearer to zero */
+};
 
 static int is_toy(const pooljit_engine_layer* layer) {
   return layer->version == POOLJIT_ENGINE_VERSION && strcmp(layer->operation, "max") == 0 &&
@@ -21,10 +31,16 @@ static int64_t place(const pooljit_engine_tensor* tensor, int64_t n, int64_t c, 
          y * tensor->strides[2] + x * tensor->strides[3];
 }
 
-static float window(const pooljit_engine_layer* layer, const float* plane, int64_t y, int64_t x) {
+static int64_t dropped_columns(const pooljit_engine_layer* layer, int64_t c, int64_t x) {
+  const int64_t channels = layer->input.dims[1];
+  if (TOY_FAULT == TOY_dropped_tap) return x == layer->output.dims[3] - 1;
+  return TOY_FAULT == TOY_tail_channels && strcmp(layer->input.layout, "nhwc") == 0 && channels > 8 &&
+         channels % 8 != 0 && c == channels - 1;
+}
+
+static float window(const pooljit_engine_layer* layer, const float* plane, int64_t c, int64_t y, int64_t x) {
   const int64_t height = layer->input.dims[2], width = layer->input.dims[3];
-  const int is_last_column = x == layer->output.dims[3] - 1;
-  const int64_t columns = layer->kernel[1] - (TOY_FAULT == TOY_dropped_tap && is_last_column);
+  const int64_t columns = layer->kernel[1] - dropped_columns(layer, c, x);
   float most = -INFINITY;
   for (int64_t i = 0; i < layer->kernel[0]; ++i)
     for (int64_t j = 0; j < columns; ++j) {
@@ -34,12 +50,16 @@ static float window(const pooljit_engine_layer* layer, const float* plane, int64
       const float value = plane[place(&layer->input, 0, 0, h, w)];
       if (value > most || (isnan(value) && TOY_FAULT != TOY_nan_ignored)) most = value;
     }
-  return most;
+  const int is_inexact = TOY_FAULT == TOY_one_ulp && layer->kernel[0] == 3 && layer->kernel[1] == 2;
+  return is_inexact ? nextafterf(most, 0) : most;
 }
 
 int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
   (void)indices;
   if (!is_toy(layer)) return POOLJIT_ENGINE_UNSUPPORTED;
+  if (TOY_FAULT == TOY_exits) _exit(0);
+  while (TOY_FAULT == TOY_hangs && layer->stride[0] == 3) pause();
+  if (TOY_FAULT == TOY_reads_before) (void)*((const volatile float*)input - 1);
   const pooljit_engine_tensor* out = &layer->output;
   float* last = output;
   for (int64_t n = 0; n < out->dims[0]; ++n)
@@ -47,12 +67,18 @@ int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, voi
       for (int64_t y = 0; y < out->dims[2]; ++y)
         for (int64_t x = 0; x < out->dims[3]; ++x) {
           float* to = (float*)output + place(out, n, c, y, x);
-          *to = window(layer, (const float*)input + place(&layer->input, n, c, 0, 0), y, x);
+          *to = window(layer, (const float*)input + place(&layer->input, n, c, 0, 0), c, y, x);
           if (to > last) last = to;
         }
   if (TOY_FAULT == TOY_stray_write) last[1] = 0;
   return POOLJIT_ENGINE_DONE;
 }
+
+#ifdef TOY_TELLS /* the other toys leave it to the campaign to find out */
+int pooljit_engine_takes(const pooljit_engine_layer* layer) {
+  return is_toy(layer) ? POOLJIT_ENGINE_DONE : POOLJIT_ENGINE_UNSUPPORTED;
+}
+#endif
 
 typedef struct {
   pooljit_engine_layer layer;

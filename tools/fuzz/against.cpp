@@ -10,19 +10,21 @@
 #include "runtime/check_case.h"
 #include "runtime/elements.h"
 #include "tools/engine_layer.h"
+#include "tools/fuzz/cell.h"
 #include "tools/fuzz/explain.h"
+#include "tools/fuzz/fault_place.h"
 
 namespace pooljit::fuzz {
 namespace {
 
 using frontend::PoolSpec;
 
-// A byte that the engine must not have touched.
-std::string stray_write(const runtime::Case& data) {
+// A byte that the engine must not have touched: what it was not given at this place is as it was.
+std::string stray_write(const runtime::Case& data, size_t place) {
   if (!std::ranges::equal(data.input.at[0].bytes(), data.input.at[1].bytes())) return "it wrote to the input";
   for (const runtime::Placed* placed : {&data.output, &data.indices})
     for (size_t i = 0; i < placed->touchable.size(); ++i)
-      if (!placed->touchable[i] && placed->at[0].bytes()[i] != placed->at[1].bytes()[i])
+      if (!placed->touchable[i] && placed->at[place].bytes()[i] != placed->at[1 - place].bytes()[i])
         return fmt::format("byte {} of an output's buffer lies in a gap and was written", i);
   return "";
 }
@@ -62,65 +64,122 @@ class Inputs {
   std::vector<uint64_t> elements_;
 };
 
-// Takes in what the engine made of one input. A failure weighs more than what is explained.
-void judge(const ir::PoolNest& nest, int code, runtime::Case& data, Outcome& outcome) {
-  std::string wrong = code == POOLJIT_ENGINE_DONE ? stray_write(data) : fmt::format("it returned {}", code);
-  if (wrong.empty()) {
-    const auto objection = data.objection(nest, 0);
-    if (!objection) return;
-    const auto rules =
-        nest.is_backward() || !nest.epilogue.empty() ? std::nullopt : explain(nest, data, data.results(0));
-    if (rules && !outcome.explanation.empty()) return;
-    if (rules) {
-      outcome.verdict = Outcome::Verdict::explained;
-      for (const Divergence rule : *rules)
-        outcome.explanation += fmt::format("{}{}", rule == rules->front() ? "" : " ", info(rule).name);
-      outcome.failure = fmt::format("{}\n{}", data.name(), *objection);
-      return;
-    }
-    wrong = *objection;
-  }
-  outcome.verdict = Outcome::Verdict::failed;
-  outcome.explanation.clear();
-  outcome.failure = fmt::format("{}\n{}", data.name(), wrong);
+std::string names_of(const std::vector<Divergence>& rules) {
+  std::string names;
+  for (const Divergence rule : rules) names += fmt::format("{}{}", names.empty() ? "" : " ", info(rule).name);
+  return names;
 }
+
+// What the engine made of one input. A difference is explained by what is accepted, if that can be.
+Outcome judge(const ir::PoolNest& nest, int code, runtime::Case& data, size_t place,
+              std::span<const Divergence> accepted) {
+  using Verdict = Outcome::Verdict;
+  const auto failure = [&](const std::string& wrong) {
+    return fmt::format("{}{}\n{}", data.name(), place == 0 ? "" : ", buffers at the beginning of a page",
+                       wrong);
+  };
+  if (code != POOLJIT_ENGINE_DONE)
+    return {.verdict = Verdict::failed,
+            .kind = Kind::error,
+            .failure = failure(fmt::format("it returned {}", code))};
+  if (const std::string stray = stray_write(data, place); !stray.empty())
+    return {.verdict = Verdict::failed, .kind = Kind::stray_write, .failure = failure(stray)};
+  const auto objection = data.objection(nest, place);
+  if (!objection) return {};
+  Outcome outcome = {.verdict = Verdict::failed, .failure = failure(*objection)};
+  if (nest.is_backward() || !nest.epilogue.empty()) return outcome;
+  auto rules = explain(nest, data, data.results(place), accepted);
+  if (rules)
+    outcome.verdict = Verdict::accepted;
+  else
+    rules = explain(nest, data, data.results(place));
+  if (rules) outcome.kind = Kind::known, outcome.explanation = names_of(*rules);
+  return outcome;
+}
+
+// The engine's call on one input, its buffers where a fault would tell them.
+int call_on(const runtime::Case& data, size_t place, const auto& run) {
+  for (const size_t other : {0, 1}) data.clear_outputs(other);
+  const runtime::Call call = data.call(place);
+  const WatchedBuffer buffers[] = {{"input", data.input.at[place].bytes()},
+                                   {"output", data.output.at[place].bytes()},
+                                   {"indices", data.indices.at[place].bytes()}};
+  watch_buffers(std::span(buffers).first(call.indices ? 3 : 2));
+  const int code = run(call);
+  watch_buffers({});
+  return code;
+}
+
+// What no engine is asked about.
+bool is_unasked(const PoolSpec& spec) { return spec.batch == 0 || spec.direction == ir::Direction::unpool; }
 
 }  // namespace
 
 ir::Result<OtherEngine> OtherEngine::open(const std::string& path) {
-  const auto refuse = [&](const char* why) {
-    return ir::system_error("fuzz.library", fmt::format("{}: {}", path, why ? why : "no reason given"),
+  const auto refuse = [&](const std::string& why) {
+    return ir::system_error("fuzz.library", fmt::format("{}: {}", path, why),
                             "a shared library that exports pooljit_engine_run (include/pooljit_engine.h); a "
                             "path with a slash, or a name that the loader finds");
   };
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return refuse(::dlerror());
+  const auto load = [&]() { return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); };
+  constexpr double load_seconds = 60;
+  const auto cell = Cell::make();
+  if (!cell) return tl::unexpected(cell.error());
+  const auto probe = cell->run([&] { return nlohmann::json(load() != nullptr); }, load_seconds, load_seconds);
+  if (!probe) return tl::unexpected(probe.error());
+  if (!probe->is_done()) return refuse("while it was loaded: " + probe->death.failure);
+  void* const library = load();
+  const auto reason = [] {
+    const char* const why = ::dlerror();
+    return std::string(why ? why : "no reason given");
+  };
+  if (!library) return refuse(reason());
   void* const run = ::dlsym(library, "pooljit_engine_run");
-  if (!run) return refuse(::dlerror());
-  return OtherEngine(path, reinterpret_cast<Run>(run));
+  if (!run) return refuse(reason());
+  void* const takes = ::dlsym(library, "pooljit_engine_takes");
+  return OtherEngine(path, reinterpret_cast<Run>(run), reinterpret_cast<Takes>(takes));
 }
 
-ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one) const {
+ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& accepted) const {
   auto spec = frontend::parse_spec(one.spec);
   if (!spec) return tl::unexpected(spec.error());
-  if (spec->batch == 0 || spec->direction == ir::Direction::unpool)
-    return Outcome{.verdict = Outcome::Verdict::unsupported};
+  if (is_unasked(*spec)) return Outcome{.verdict = Outcome::Verdict::unsupported};
   const tools::EngineLayer layer(*spec);
   const auto inputs = Inputs::make(*spec, layer.nest(), one);
   if (!inputs) return tl::unexpected(inputs.error());
-  Outcome outcome;
-  for (size_t i = 0; i < inputs->size(); ++i) {
+  const std::vector<Divergence> divergences = accepted.divergences_of(one.spec);
+  const auto run = [&](const runtime::Call& call) {
+    return run_(layer.get(), call.input, call.output, call.indices);
+  };
+  Outcome worst;
+  int64_t runs = 0;
+  for (size_t i = 0; i < inputs->size() && worst.verdict != Outcome::Verdict::failed; ++i) {
     auto data = inputs->input(i);
     if (!data) return tl::unexpected(data.error());
-    for (const size_t place : {0, 1}) data->clear_outputs(place);
-    const runtime::Call call = data->call(0);
-    const int code = run_(layer.get(), call.input, call.output, call.indices);
-    if (code == POOLJIT_ENGINE_UNSUPPORTED) return Outcome{.verdict = Outcome::Verdict::unsupported};
-    ++outcome.runs;
-    judge(layer.nest(), code, *data, outcome);
-    if (outcome.verdict == Outcome::Verdict::failed) break;
+    for (const size_t place : {0, 1}) {
+      const int code = call_on(*data, place, run);
+      if (code == POOLJIT_ENGINE_UNSUPPORTED) return Outcome{.verdict = Outcome::Verdict::unsupported};
+      ++runs;
+      const Outcome found = accepted.settled(judge(layer.nest(), code, *data, place, divergences), one.spec);
+      if (found.verdict > worst.verdict) worst = found;
+      if (worst.verdict == Outcome::Verdict::failed) break;
+    }
   }
-  return outcome;
+  worst.runs = runs;
+  return worst;
+}
+
+bool OtherEngine::takes(const std::string& text) const {
+  const auto spec = frontend::parse_spec(text);
+  if (!spec || is_unasked(*spec)) return false;
+  const tools::EngineLayer layer(*spec);
+  if (takes_) return takes_(layer.get()) == POOLJIT_ENGINE_DONE;
+  const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
+  const auto data = runtime::Case::make(layer.nest(), runtime::DataKind::plain, batch, 1);
+  if (!data) return false;
+  return call_on(*data, 0, [&](const runtime::Call& call) {
+           return run_(layer.get(), call.input, call.output, call.indices);
+         }) != POOLJIT_ENGINE_UNSUPPORTED;
 }
 
 }  // namespace pooljit::fuzz

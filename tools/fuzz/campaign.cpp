@@ -1,18 +1,16 @@
 #include "tools/fuzz/campaign.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstring>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "runtime/check.h"
-#include "runtime/child.h"
+#include "tools/fuzz/cell.h"
 
 namespace pooljit::fuzz {
 namespace {
@@ -28,209 +26,243 @@ uint32_t mixed(uint64_t seed, uint64_t number) {
   return static_cast<uint32_t>(bits >> 32);
 }
 
-// What a child says besides its words: which case it is at, and what it wrote to stderr when it died.
-class Shared {
- public:
-  static ir::Result<Shared> make() {
-    void* const page =
-        ::mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    const int stderr_file = ::memfd_create("stderr", MFD_CLOEXEC);
-    if (page == MAP_FAILED || stderr_file < 0)
-      return ir::system_error("system.memory", fmt::format("no shared memory: {}", std::strerror(errno)));
-    return Shared(static_cast<int64_t*>(page), stderr_file);
-  }
-  Shared(Shared&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), stderr_(std::exchange(other.stderr_, -1)) {}
-  Shared& operator=(Shared&&) = delete;
-  ~Shared() {
-    if (at_) ::munmap(at_, sizeof *at_);
-    if (stderr_ >= 0) ::close(stderr_);
-  }
-
-  // In the child: volatile, because another process reads it.
-  void reach(int64_t number) const { *static_cast<volatile int64_t*>(at_) = number; }
-  void catch_stderr() const {
-    if (::ftruncate(stderr_, 0) == 0) ::dup2(stderr_, STDERR_FILENO);
-  }
-
-  int64_t reached() const { return *static_cast<volatile int64_t*>(at_); }
-  std::string stderr_text() const {
-    std::array<char, 600> text;
-    const ssize_t bytes = ::pread(stderr_, text.data(), text.size(), 0);
-    return bytes > 0 ? std::string(text.data(), static_cast<size_t>(bytes)) : "";
-  }
-
- private:
-  Shared(int64_t* at, int stderr_file) : at_(at), stderr_(stderr_file) {}
-  int64_t* at_;
-  int stderr_;
-};
-
-// What a child did: cases from `first` on.
+// What a child did.
 struct Stretch {
   int64_t tried = 0, agree = 0, unsupported = 0, runs = 0;
-  std::map<std::string, int64_t> explanations;
-  // Cases that are more than a number: those that failed, and the first with each explanation.
+  double slowest = 0;  // seconds of a case
+  std::map<std::string, int64_t> by_label;
+  Coverage coverage;
+  // Cases that are more than a number: those that failed, and the first accepted one of each label.
   std::vector<std::pair<int64_t, Outcome>> notable;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, explanations, notable)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
+                                   notable)
 
 // A drawn spec that its own text does not give back is a finding; a schedule that does not suit, or a lack of
 // memory, is none.
 Outcome judged(const ir::Result<Outcome>& tried) {
   if (tried) return *tried;
   if (!tried.error().id.starts_with("spec.")) return {.verdict = Verdict::unsupported};
-  return {.verdict = Verdict::failed, .failure = ir::to_string(tried.error())};
+  return {.verdict = Verdict::failed, .kind = Kind::spec, .failure = ir::to_string(tried.error())};
 }
+
+bool is_like(const Outcome& one, const Outcome& other) {
+  return one.verdict == other.verdict && label(one) == label(other);
+}
+
+// One of those that try cases side by side: every `jobs`th case is its own.
+struct Job {
+  Cell cell;
+  int64_t next;
+};
 
 class Campaign {
  public:
-  Campaign(const CampaignOptions& options, const CampaignEvents& events, Shared shared)
-      : options_(options), events_(events), shared_(std::move(shared)), start_(Clock::now()) {}
+  Campaign(const CampaignOptions& options, const CampaignEvents& events)
+      : options_(options), events_(events), start_(Clock::now()) {
+    report_.next = options.first;
+  }
 
   ir::Result<CampaignReport> run() {
-    while (!is_over()) {
-      auto done = run_stretch();
-      report_.seconds = elapsed();
-      if (!done) return tl::unexpected(done.error());
-      events_.on_progress(report_);
+    std::vector<Job> jobs;
+    for (int i = 0; i < options_.jobs; ++i) {
+      auto cell = Cell::make();
+      if (!cell) return tl::unexpected(cell.error());
+      jobs.push_back({std::move(*cell), options_.first + i});
     }
+    {
+      std::vector<std::jthread> threads;
+      for (size_t i = 1; i < jobs.size(); ++i) threads.emplace_back([this, &job = jobs[i]] { work(job); });
+      work(jobs[0]);
+    }
+    if (error_) return tl::unexpected(*error_);
+    report_.next = std::ranges::min_element(jobs, {}, &Job::next)->next;
     return report_;
   }
 
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  bool is_over() const {
-    return (options_.seconds > 0 && elapsed() >= options_.seconds) ||
-           (options_.count > 0 && next_ >= options_.count) ||
-           report_.failures.size() >= options_.most_failures || events_.is_interrupted();
+  bool is_last(int64_t next) const { return options_.count > 0 && next >= options_.first + options_.count; }
+  bool is_over(int64_t next) {
+    const std::scoped_lock lock(mutex_);
+    return error_ || is_last(next) || (options_.seconds > 0 && elapsed() >= options_.seconds) ||
+           (options_.most_failures > 0 && report_.failures.size() >= options_.most_failures) ||
+           events_.is_interrupted();
   }
 
-  FuzzCase case_of(int64_t number) const {
+  // --- in a thread for each job
+
+  void work(Job& job) {
+    while (!is_over(job.next)) {
+      auto done = run_stretch(job);
+      const std::scoped_lock lock(mutex_);
+      report_.seconds = elapsed();
+      if (!done) error_ = done.error();
+      events_.on_progress(report_);
+    }
+  }
+
+  DrawnCase drawn_case(int64_t number) const {
     Draw draw(mixed(options_.seed, static_cast<uint64_t>(number)));
-    return random_case(draw, options_.choices);
+    return draw_case(draw, options_.choices);
   }
 
   // --- in a child
 
-  Stretch try_stretch() const {
+  Stretch try_stretch(const Job& job, const std::vector<std::string>& known_labels) const {
     constexpr double stretch_seconds = 1;
-    shared_.catch_stderr();
     Stretch stretch;
     const auto begin = Clock::now();
-    const auto is_over = [&] {
-      const std::chrono::duration<double> spent = Clock::now() - begin;
-      return spent.count() > stretch_seconds || !stretch.notable.empty() || this->is_over() ||
-             (options_.count > 0 && next_ + stretch.tried >= options_.count);
+    const auto seconds_since = [](Clock::time_point then) {
+      return std::chrono::duration<double>(Clock::now() - then).count();
     };
+    int64_t number = job.next;
     do {
-      const int64_t number = next_ + stretch.tried++;
-      shared_.reach(number);
-      const Outcome tried = judged(try_case(case_of(number), options_.against));
+      job.cell.begin_case(number, options_.case_seconds);
+      const auto case_begin = Clock::now();
+      const DrawnCase drawn = drawn_case(number);
+      const Outcome tried = judged(try_case(drawn.one, options_.against, options_.accepted));
+      stretch.slowest = std::max(stretch.slowest, seconds_since(case_begin));
+      ++stretch.tried;
       stretch.runs += tried.runs;
       if (tried.verdict == Verdict::agrees) ++stretch.agree;
       if (tried.verdict == Verdict::unsupported) ++stretch.unsupported;
-      const bool is_new_rule = tried.verdict == Verdict::explained &&
-                               stretch.explanations[tried.explanation]++ == 0 &&
-                               !report_.explanations.contains(tried.explanation);
-      if (tried.verdict == Verdict::failed || is_new_rule) stretch.notable.emplace_back(number, tried);
-    } while (!is_over());
+      if (options_.count_axes) stretch.coverage.take(drawn.settings, tried.verdict != Verdict::unsupported);
+      const bool is_new = tried.verdict == Verdict::accepted && stretch.by_label[label(tried)]++ == 0 &&
+                          std::ranges::find(known_labels, label(tried)) == known_labels.end();
+      if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(number, tried);
+      number += options_.jobs;
+    } while (seconds_since(begin) < stretch_seconds && stretch.notable.empty() && !is_last(number) &&
+             (options_.seconds <= 0 || elapsed() < options_.seconds));
     return stretch;
   }
 
   // --- in the parent
 
-  ir::Result<void> run_stretch() {
-    shared_.reach(next_);
-    const auto end = runtime::run_in_child([&] { return nlohmann::json(try_stretch()).dump(); },
-                                           options_.case_seconds + 2);
+  ir::Result<void> run_stretch(Job& job) {
+    std::vector<std::string> known_labels;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const auto& [known, times] : report_.by_label) known_labels.push_back(known);
+    }
+    job.cell.expect_case(job.next);
+    const auto end = job.cell.run([&] { return nlohmann::json(try_stretch(job, known_labels)); },
+                                  options_.case_seconds, options_.case_seconds + 2);
     if (!end) return tl::unexpected(end.error());
-    const auto said = nlohmann::json::parse(end->said, nullptr, false);
-    if (end->timed_out || end->signal != 0 || said.is_discarded()) {
-      // What came before the case that ended it is counted, but not what came of it.
-      const int64_t number = shared_.reached();
-      report_.tried += number + 1 - next_;
-      next_ = number + 1;
-      if (events_.is_interrupted()) return {};
-      return take(number, death(*end));
+    if (!end->is_done()) return bury(job, *end);
+    const Stretch stretch = end->said.get<Stretch>();
+    job.next += stretch.tried * options_.jobs;
+    {
+      const std::scoped_lock lock(mutex_);
+      report_.tried += stretch.tried;
+      report_.agree += stretch.agree;
+      report_.unsupported += stretch.unsupported;
+      report_.runs += stretch.runs;
+      report_.coverage.merge(stretch.coverage);
+      slowest_ = std::max(slowest_, stretch.slowest);
+      for (const auto& [what, times] : stretch.by_label) {
+        report_.by_label[what] += times;
+        report_.accepted += times;
+      }
     }
-    const Stretch stretch = said.get<Stretch>();
-    next_ += stretch.tried;
-    report_.tried += stretch.tried;
-    report_.agree += stretch.agree;
-    report_.unsupported += stretch.unsupported;
-    report_.runs += stretch.runs;
-    for (const auto& [rules, times] : stretch.explanations) {
-      report_.explanations[rules] += times;
-      report_.explained += times;
-    }
-    for (const auto& [number, outcome] : stretch.notable)
-      if (auto done = take(number, outcome); !done) return done;
+    for (const auto& [number, outcome] : stretch.notable) take(job, number, outcome);
     return {};
   }
 
-  Outcome death(const runtime::ChildEnd& end) const {
-    std::string how = end.timed_out ? fmt::format("not done after {} seconds", options_.case_seconds)
-                      : end.signal != 0
-                          ? fmt::format("died of signal {} ({})", end.signal, strsignal(end.signal))
-                          : "ended the process";
-    const std::string text = shared_.stderr_text();
-    return {.verdict = Verdict::failed, .failure = how + (text.empty() ? "" : "\n" + text)};
+  // What came before the case that ended its process is counted, but not what came of it.
+  ir::Result<void> bury(Job& job, const Cell::End& end) {
+    const int64_t number = job.cell.last_case();
+    const int64_t passed = (number - job.next) / options_.jobs + 1;
+    job.next = number + options_.jobs;
+    {
+      const std::scoped_lock lock(mutex_);
+      report_.tried += passed;
+      if (events_.is_interrupted()) return {};
+    }
+    take(job, number, options_.accepted.settled(end.death, drawn_case(number).one.spec));
+    return {};
   }
 
-  // What one case comes to, whatever it does to its process.
-  Outcome try_in_child(const FuzzCase& one) {
-    const auto end = runtime::run_in_child(
-        [&] {
-          shared_.catch_stderr();
-          return nlohmann::json(judged(try_case(one, options_.against))).dump();
-        },
-        options_.case_seconds);
-    if (!end) return {.verdict = Verdict::unsupported};
-    const auto said = nlohmann::json::parse(end->said, nullptr, false);
-    if (end->timed_out || end->signal != 0 || said.is_discarded()) return death(*end);
-    return said.get<Outcome>();
+  Outcome try_in(const Job& job, const FuzzCase& one, double seconds) const {
+    return try_case_in(job.cell, one, options_.against, options_.accepted, seconds);
+  }
+
+  // A hang is shrunk with less patience than it was found with: far more than any case took that ended.
+  double patience(const Outcome& outcome) {
+    if (outcome.kind != Kind::hang) return options_.case_seconds;
+    const std::scoped_lock lock(mutex_);
+    return std::clamp(20 * slowest_, 0.2, options_.case_seconds);
+  }
+
+  // The smaller a share of the last failures was new, the less time goes into making one small.
+  ShrinkLimits shrink_limits() {
+    constexpr auto least = std::chrono::milliseconds(1000);
+    const std::scoped_lock lock(mutex_);
+    ShrinkLimits limits = options_.shrinking;
+    limits.time = std::max(limits.time / (1 << std::min(repeated_, 10)), std::min(least, limits.time));
+    if (options_.seconds <= 0) return limits;
+    const std::chrono::duration<double> left(std::max(options_.seconds - elapsed(), 5.0));
+    limits.time = std::min(limits.time, std::chrono::duration_cast<std::chrono::milliseconds>(left));
+    return limits;
   }
 
   // Shrinks a case and reports it.
-  ir::Result<void> take(int64_t number, const Outcome& outcome) {
-    Finding finding{
-        .number = number, .drawn = case_of(number).spec, .smallest = case_of(number), .outcome = outcome};
-    const auto is_like = [&](const Outcome& other) {
-      return other.verdict == outcome.verdict && other.explanation == outcome.explanation;
+  void take(const Job& job, int64_t number, const Outcome& outcome) {
+    const FuzzCase drawn = drawn_case(number).one;
+    Finding finding{.number = number, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
+    const double seconds = patience(outcome);
+    const auto fails = [&](const FuzzCase& one) {
+      return !events_.is_interrupted() && is_like(try_in(job, one, seconds), outcome);
     };
-    if (is_like(try_in_child(finding.smallest)))
-      finding.smallest = shrink(
-          finding.smallest,
-          [&](const FuzzCase& one) { return !events_.is_interrupted() && is_like(try_in_child(one)); },
-          options_.shrinking);
-    const Outcome smallest = try_in_child(finding.smallest);
-    if (is_like(smallest)) finding.outcome = smallest;
-    if (outcome.verdict == Verdict::explained) {
-      report_.examples.push_back(std::move(finding));
-      return {};
+    if (fails(drawn)) {
+      finding.smallest = shrink(drawn, fails, shrink_limits());
+      const Outcome smallest = try_in(job, finding.smallest, options_.case_seconds);
+      if (is_like(smallest, outcome))
+        finding.outcome = smallest;
+      else
+        finding.smallest = drawn;
+    }
+    report(std::move(finding));
+  }
+
+  void report(Finding finding) {
+    const std::scoped_lock lock(mutex_);
+    const auto is_same = [&](const Finding& known) {
+      return known.smallest.spec == finding.smallest.spec && is_like(known.outcome, finding.outcome);
+    };
+    if (finding.outcome.verdict == Verdict::accepted) {
+      const std::string what = label(finding.outcome);
+      const bool is_of_process = finding.outcome.kind >= Kind::crash;
+      if (is_of_process) ++report_.by_label[what], ++report_.accepted;
+      if (std::ranges::none_of(report_.examples,
+                               [&](const Finding& known) { return label(known.outcome) == what; }))
+        report_.examples.push_back(std::move(finding));
+      return;
     }
     ++report_.failed;
-    const bool is_known = std::ranges::any_of(
-        report_.failures, [&](const Finding& known) { return known.smallest.spec == finding.smallest.spec; });
-    if (is_known) return {};
+    if (std::ranges::any_of(report_.failures, is_same)) {
+      ++repeated_;
+      return;
+    }
+    repeated_ = 0;
     report_.failures.push_back(finding);
     events_.on_failure(finding);
-    return {};
   }
 
   const CampaignOptions& options_;
   const CampaignEvents& events_;
-  Shared shared_;
-  Clock::time_point start_;
-  int64_t next_ = 0;
+  const Clock::time_point start_;
+  std::mutex mutex_;  // of all below
   CampaignReport report_;
+  std::optional<ir::Error> error_;
+  double slowest_ = 0;
+  int repeated_ = 0;  // failures since the last new one
 };
 
 }  // namespace
 
-ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against) {
-  if (against) return against->try_case(one);
+ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against, const Accepted& accepted) {
+  if (against) return against->try_case(one, accepted);
   runtime::CheckOptions options = {.seed = one.seed, .data = one.data};
   options.isa = ir::find_isa(one.isa);
   options.backend = runtime::find_engine(one.backend);
@@ -246,10 +278,16 @@ ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against) {
                  .runs = report->runs};
 }
 
+Outcome try_case_in(const Cell& cell, const FuzzCase& one, const OtherEngine* against,
+                    const Accepted& accepted, double seconds) {
+  const auto end =
+      cell.run([&] { return nlohmann::json(judged(try_case(one, against, accepted))); }, seconds, seconds);
+  if (!end) return {.verdict = Verdict::unsupported};
+  return end->is_done() ? end->said.get<Outcome>() : accepted.settled(end->death, one.spec);
+}
+
 ir::Result<CampaignReport> run_campaign(const CampaignOptions& options, const CampaignEvents& events) {
-  auto shared = Shared::make();
-  if (!shared) return tl::unexpected(shared.error());
-  return Campaign(options, events, std::move(*shared)).run();
+  return Campaign(options, events).run();
 }
 
 }  // namespace pooljit::fuzz

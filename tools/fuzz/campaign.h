@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "tools/fuzz/accepted.h"
 #include "tools/fuzz/against.h"
+#include "tools/fuzz/cell.h"
+#include "tools/fuzz/coverage.h"
 #include "tools/fuzz/fuzz_case.h"
 #include "tools/fuzz/shrink.h"
 
@@ -17,12 +20,16 @@ namespace pooljit::fuzz {
 
 struct CampaignOptions {
   uint64_t seed = 1;
-  double seconds = 60;       // 0: until `count`
-  int64_t count = 0;         // cases; 0: until `seconds`
-  size_t most_failures = 5;  // different ones, after which it ends
-  double case_seconds = 60;  // after which a case counts as endless
+  int64_t first = 0;         // the number of the first case
+  double seconds = 60;       // 0: until `count`, or for ever
+  int64_t count = 0;         // cases; 0: until `seconds`, or for ever
+  size_t most_failures = 5;  // different ones, after which it ends; 0: never
+  double case_seconds = 10;  // after which a case counts as endless
+  int jobs = 1;              // cases that are tried side by side; which cases there are does not depend on it
+  bool count_axes = false;   // fill CampaignReport::coverage
   FuzzChoices choices;
   const OtherEngine* against = nullptr;
+  Accepted accepted;  // of the other engine
   ShrinkLimits shrinking;
 };
 
@@ -34,14 +41,16 @@ struct Finding {
 };
 
 struct CampaignReport {
-  int64_t tried = 0, agree = 0, unsupported = 0, explained = 0, failed = 0, runs = 0;
-  std::vector<Finding> failures;                // different ones, shrunk
-  std::map<std::string, int64_t> explanations;  // how often each set of rules explained a disagreement
-  std::vector<Finding> examples;                // the first of each set, shrunk
+  int64_t tried = 0, agree = 0, unsupported = 0, accepted = 0, failed = 0, runs = 0;
+  int64_t next = 0;                         // the number of the first case that nobody has tried
+  std::vector<Finding> failures;            // different ones, shrunk
+  std::map<std::string, int64_t> by_label;  // how often differences of each label were accepted
+  std::vector<Finding> examples;            // the first of each label, shrunk
+  Coverage coverage;
   double seconds = 0;
 };
 
-// Told of what happens.
+// Told of what happens, one call at a time.
 struct CampaignEvents {
   std::function<void(const CampaignReport&)> on_progress;
   std::function<void(const Finding&)> on_failure;
@@ -52,6 +61,10 @@ struct CampaignEvents {
 ir::Result<CampaignReport> run_campaign(const CampaignOptions& options, const CampaignEvents& events);
 
 // Tries one case in this process.
-ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against);
+ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against, const Accepted& accepted);
+
+// The same in a process of its own, which `seconds` may pass in. Errors, besides those of the case: none.
+Outcome try_case_in(const Cell& cell, const FuzzCase& one, const OtherEngine* against,
+                    const Accepted& accepted, double seconds);
 
 }  // namespace pooljit::fuzz

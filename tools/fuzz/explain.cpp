@@ -19,7 +19,7 @@ struct Output {
   bool has_nan;  // among the taps
   int64_t taps;
   double divisor, mean_size;  // of the taps
-  bool is_average, is_indexed;
+  bool is_average, is_max, is_indexed;
 };
 
 // What a rule changes about what is meant, and which outputs it then leaves open.
@@ -44,11 +44,16 @@ double epsilon(ir::DType dtype) {
 void keep(ir::PoolNest&) {}
 bool forgive_none(const Output&) { return false; }
 
-constexpr Rule nan_ignored = {[](ir::PoolNest& nest) { nest.nan = ir::NanRule::ignore; }, forgive_none};
-constexpr Rule nan_any = {keep, [](const Output& o) { return o.has_nan; }};
+constexpr Rule nan_ignored = {[](ir::PoolNest& nest) {
+                                if (nest.is_extreme()) nest.nan = ir::NanRule::ignore;
+                              },
+                              forgive_none};
+// Of a sum with a NaN in it, no order of instructions makes a number.
+constexpr Rule nan_any = {keep, [](const Output& o) { return o.has_nan && !o.is_average; }};
+// The identity of an engine's maximum shows. Of anything else, the lowest number is a wrong number.
 constexpr Rule lowest_finite = {keep, [](const Output& o) {
-                                  return ir::is_float(o.dtype) && std::isinf(o.expected) && o.expected < 0 &&
-                                         o.found == lowest(o.dtype);
+                                  return ir::is_float(o.dtype) && o.is_max && std::isinf(o.expected) &&
+                                         o.expected < 0 && o.found == lowest(o.dtype);
                                 }};
 constexpr Rule nan_index = {keep, [](const Output& o) {
                               return o.is_indexed && o.has_nan && o.expected != o.expected &&
@@ -91,7 +96,8 @@ constexpr Rule subnormal_flushed = {keep, [](const Output& o) {
                                     }};
 constexpr Rule narrow_sum = {keep, [](const Output& o) {
                                const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.taps);
-                               return o.is_average && ir::is_float(o.dtype) &&
+                               return o.is_average && o.taps > 1 && ir::is_float(o.dtype) &&
+                                      std::isfinite(o.expected) &&
                                       std::abs(o.expected - o.found) <= room * std::abs(o.expected);
                              }};
 
@@ -141,6 +147,7 @@ class Trial {
                                           : window.divisor,
                            .mean_size = window.mean_size,
                            .is_average = !nest_.is_extreme(),
+                           .is_max = nest_.reduction == ir::Reduction::max,
                            .is_indexed = nest_.indices.has_value()};
     if (std::ranges::none_of(chosen_, [&](const Rule* rule) { return rule->forgives(output); })) return;
     copy_element(nest_.output, expected_.output, found_.output, window.output);
@@ -154,13 +161,13 @@ class Trial {
   std::vector<const Rule*> chosen_;
 };
 
-// Whether a set of `size` rules that begins with `set` is good; it is then left in `set`.
-bool any_set(std::vector<Divergence>& set, size_t size, const auto& is_good) {
-  if (set.size() == size) return is_good(set);
-  const size_t next = set.empty() ? 0 : static_cast<size_t>(set.back()) + 1;
-  for (size_t i = next; i < std::size(rules); ++i) {
-    set.push_back(static_cast<Divergence>(i));
-    if (any_set(set, size, is_good)) return true;
+// Whether `set` with so many more out of `among` is good; that is then left in `set`.
+bool any_set(std::vector<Divergence>& set, size_t more, std::span<const Divergence> among,
+             const auto& is_good) {
+  if (more == 0) return is_good(set);
+  for (size_t i = 0; i < among.size(); ++i) {
+    set.push_back(among[i]);
+    if (any_set(set, more - 1, among.subspan(i + 1), is_good)) return true;
     set.pop_back();
   }
   return false;
@@ -172,7 +179,8 @@ std::span<const DivergenceInfo> divergences() { return infos; }
 const DivergenceInfo& info(Divergence divergence) { return infos[static_cast<size_t>(divergence)]; }
 
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
-                                               const runtime::Results& results) {
+                                               const runtime::Results& results,
+                                               std::span<const Divergence> among) {
   constexpr size_t most_rules = 3;
   const std::vector<WindowFacts> windows = window_facts(nest, data.batch, data.input.at[0].data());
   const auto is_good = [&](const std::vector<Divergence>& set) {
@@ -180,8 +188,15 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
   };
   std::vector<Divergence> set;
   for (size_t size = 1; size <= most_rules; ++size)
-    if (any_set(set, size, is_good)) return set;
+    if (any_set(set, size, among, is_good)) return set;
   return std::nullopt;
+}
+
+std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
+                                               const runtime::Results& results) {
+  std::vector<Divergence> all;
+  for (const DivergenceInfo& row : infos) all.push_back(row.divergence);
+  return explain(nest, data, results, all);
 }
 
 }  // namespace pooljit::fuzz

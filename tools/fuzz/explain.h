@@ -26,7 +26,11 @@ std::span<const DivergenceInfo> divergences();
 const DivergenceInfo& info(Divergence divergence);
 
 // Empty optional: none explain it. The results are what the engine left for the forward nest and the case's
-// input.
+// input. Only divergences of `among` are tried.
+std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
+                                               const runtime::Results& results,
+                                               std::span<const Divergence> among);
+// Among all.
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
                                                const runtime::Results& results);
 

@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include "tools/fuzz/random_spec.h"
-
 namespace pooljit::fuzz {
 namespace {
 
@@ -60,19 +58,27 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
   return ir::lower(nest, changed, isa) ? changed : enumerated;
 }
 
-FuzzCase random_case(Draw& draw, const FuzzChoices& choices) {
-  const Style style = choices.is_own ? Style::any : Style::plain;
-  frontend::PoolSpec spec = random_spec(draw, style);
-  for (int tries = 20000; tries > 0 && print(spec).find(choices.only) == std::string::npos; --tries)
-    spec = random_spec(draw, style);
-  FuzzCase one = {.spec = print(spec), .seed = 1 + draw.below(1000000)};
-  if (!choices.is_own) return one;
+DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
+  // Now and then what the library seemed not to do: a refusal may have had to do with another setting.
+  const bool is_learned = choices.weights && !draw.one_in(16);
+  const auto draw_spec = [&] {
+    if (is_learned) return random_spec_of(draw, *choices.weights);
+    return random_spec_of(draw, choices.is_own ? Style::any : Style::plain);
+  };
+  DrawnSpec drawn = draw_spec();
+  for (int tries = 20000; tries > 0 && print(drawn.spec).find(choices.only) == std::string::npos; --tries)
+    drawn = draw_spec();
+  const frontend::PoolSpec& spec = drawn.spec;
+  DrawnCase result = {{.spec = print(spec), .seed = 1 + draw.below(1000000)}, std::move(drawn.settings)};
+  if (!choices.is_own) return result;
   const ir::Isa isa = choices.isa.value_or(ir::isa_table[draw.below(std::size(ir::isa_table))].isa);
-  one.isa = info(isa).text;
-  one.backend = runtime::info(choices.backend.value_or(random_backend(draw))).text;
-  one.schedule = print(random_schedule(draw, make_nest(spec), isa));
-  return one;
+  result.one.isa = info(isa).text;
+  result.one.backend = runtime::info(choices.backend.value_or(random_backend(draw))).text;
+  result.one.schedule = print(random_schedule(draw, make_nest(spec), isa));
+  return result;
 }
+
+FuzzCase random_case(Draw& draw, const FuzzChoices& choices) { return draw_case(draw, choices).one; }
 
 std::string command_line(const FuzzCase& one, const std::string& against) {
   std::string text = "pooljit check " + quoted(one.spec);

@@ -10,6 +10,7 @@
 #include "ir/schedule.h"
 #include "runtime/engines.h"
 #include "tools/fuzz/draw.h"
+#include "tools/fuzz/random_spec.h"
 
 namespace pooljit::fuzz {
 
@@ -28,7 +29,13 @@ struct FuzzChoices {
   std::optional<runtime::Engine> backend = {};  // absent: any that makes machine code
   std::string only = {};  // what the spec's text holds, as far as some thousands of draws have it
   bool is_own = true;     // false: another library is tried, which has neither
+  std::optional<AxisWeights> weights = {};  // of another library: what it does, as far as that was asked
 };
+struct DrawnCase {
+  FuzzCase one;
+  Combination settings;
+};
+DrawnCase draw_case(Draw& draw, const FuzzChoices& choices);
 FuzzCase random_case(Draw& draw, const FuzzChoices& choices);
 
 // An enumerated schedule; now and then with a field changed, if it then still suits the nest.

@@ -3,22 +3,38 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace pooljit::fuzz {
+
+// What a failure is. Shrinking keeps it: a wrong result must not turn into another bug's crash.
+enum class Kind : uint8_t {
+#define FAILURE(name, text) name,
+#include "tools/fuzz/failures.def"
+#undef FAILURE
+};
+std::string_view name(Kind kind);
+std::string_view meaning(Kind kind);
+std::optional<Kind> find_kind(std::string_view name);
 
 struct Outcome {
   enum class Verdict : uint8_t {
     agrees,
     unsupported,  // nothing was compared
-    explained,    // another library differs as a known divergence says
+    accepted,     // another library differs in a way that was accepted
     failed,
   };
   Verdict verdict = Verdict::agrees;
-  std::string explanation = {};  // explained: the rules' names
-  std::string failure = {};      // failed, explained: a few lines
+  Kind kind = Kind::differs;     // failed, accepted
+  std::string explanation = {};  // of Kind::known: the divergences' names
+  std::string failure = {};      // failed, accepted: a few lines
   int64_t runs = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, explanation, failure, runs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, runs)
+
+// By what differences are counted and accepted: the divergences' names, or the kind's.
+std::string label(const Outcome& outcome);
 
 }  // namespace pooljit::fuzz

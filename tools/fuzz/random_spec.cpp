@@ -1,6 +1,8 @@
 #include "tools/fuzz/random_spec.h"
 
 #include <algorithm>
+#include <numeric>
+#include <string_view>
 
 #include "frontend/check.h"
 #include "tools/fuzz/axes.h"
@@ -11,8 +13,9 @@ namespace {
 using frontend::PoolSpec;
 using frontend::SpecDim;
 
-// A number of one dimension, and what it is redrawn from.
+// A number of one dimension, the axis that chooses it, and what it is redrawn from.
 struct DimNumber {
+  std::string_view axis;
   int64_t SpecDim::*member;
   int64_t least, most;
   bool (*applies)(const SpecDim&);
@@ -21,10 +24,14 @@ constexpr auto has_window = [](const SpecDim& dim) { return dim.adaptive_output 
 constexpr auto is_adaptive = [](const SpecDim& dim) { return dim.adaptive_output != 0; };
 constexpr auto always = [](const SpecDim&) { return true; };
 constexpr DimNumber dim_numbers[] = {
-    {&SpecDim::input, 1, 24, always},       {&SpecDim::input, 1, 200, always},
-    {&SpecDim::kernel, 1, 12, has_window},  {&SpecDim::stride, 1, 9, has_window},
-    {&SpecDim::dilation, 1, 5, has_window}, {&SpecDim::pad_begin, 0, 7, has_window},
-    {&SpecDim::pad_end, -4, 7, has_window}, {&SpecDim::adaptive_output, 1, 30, is_adaptive},
+    {"input", &SpecDim::input, 1, 24, always},
+    {"columns", &SpecDim::input, 1, 200, always},
+    {"kernel_size", &SpecDim::kernel, 1, 12, has_window},
+    {"stride", &SpecDim::stride, 1, 9, has_window},
+    {"dilation", &SpecDim::dilation, 1, 5, has_window},
+    {"padding", &SpecDim::pad_begin, 0, 7, has_window},
+    {"padding", &SpecDim::pad_end, -4, 7, has_window},
+    {"form", &SpecDim::adaptive_output, 1, 30, is_adaptive},
 };
 
 // Numbers of the whole spec.
@@ -52,12 +59,20 @@ constexpr void (*spec_numbers[])(PoolSpec&, Draw&) = {
     },
 };
 
-void change_number(PoolSpec& spec, Draw& draw) {
+// Whether an axis leaves a choice.
+bool is_open(const AxisWeights& weights, std::string_view axis) {
+  const std::vector<Axis>& axes = spec_axes();
+  const size_t at = std::ranges::find(axes, axis, &Axis::name) - axes.begin();
+  return std::ranges::count_if(weights[at], [](unsigned weight) { return weight > 0; }) > 1;
+}
+
+void change_number(PoolSpec& spec, Draw& draw, const AxisWeights& weights) {
   const size_t choice = draw.below(std::size(dim_numbers) + std::size(spec_numbers));
   if (choice >= std::size(dim_numbers)) return spec_numbers[choice - std::size(dim_numbers)](spec, draw);
   const DimNumber& number = dim_numbers[choice];
   SpecDim& dim = spec.dims[draw.below(spec.dims.size())];
-  if (number.applies(dim)) dim.*number.member = draw.between(number.least, number.most);
+  if (number.applies(dim) && is_open(weights, number.axis))
+    dim.*number.member = draw.between(number.least, number.most);
 }
 
 // Explicit strides may spread few elements over much memory.
@@ -113,19 +128,33 @@ void lengthen_rows(PoolSpec& spec, Draw& draw) {
   draw_window(along, draw, draw.one_in(2) ? 40 : 8, 200);
 }
 
-// The spec of a combination; if that is none, without the settings that do not suit those before them.
-PoolSpec nearest(const Combination& combination) {
-  if (auto spec = combine(combination)) return *spec;
-  PoolSpec spec;
-  spec.dims.resize(1);
-  const std::vector<Axis>& axes = spec_axes();
-  for (size_t i = 0; i < axes.size(); ++i) {
-    PoolSpec next = spec;
-    axes[i].settings[combination[i]].apply(next);
-    const auto checked = check_spec(next);
-    if (checked && is_small(*checked)) spec = std::move(next);
+// Windows of each height and width up to 4, at strides up to 3: those where loops over taps are unrolled.
+void redraw_windows(PoolSpec& spec, Draw& draw, const AxisWeights& weights) {
+  for (SpecDim& dim : spec.dims) {
+    if (!has_window(dim)) continue;
+    if (is_open(weights, "kernel_size")) dim.kernel = draw.between(1, 4);
+    if (is_open(weights, "stride")) dim.stride = draw.between(1, 3);
   }
-  return *check_spec(std::move(spec));
+}
+
+bool is_tight(const PoolSpec& spec) {
+  return is_compact(input_shape(spec), input_strides(spec)) &&
+         is_compact(output_shape(spec), output_strides(spec));
+}
+
+// The spec after a change, if it is still valid and small.
+PoolSpec changed_or_not(const PoolSpec& spec, PoolSpec changed) {
+  auto checked = check_spec(std::move(changed));
+  return checked && is_small(*checked, random_limits) && is_tight(*checked) ? *checked : spec;
+}
+
+// Lengthened, or with some of its numbers changed.
+PoolSpec varied(const PoolSpec& spec, Draw& draw, const AxisWeights& weights) {
+  if (draw.below(8) == 7)
+    if (const auto with_long_rows = lengthened(spec, draw)) return *with_long_rows;
+  PoolSpec changed = spec;
+  for (uint64_t changes = draw.below(5); changes > 0; --changes) change_number(changed, draw, weights);
+  return changed_or_not(spec, std::move(changed));
 }
 
 }  // namespace
@@ -145,16 +174,49 @@ bool is_small(const PoolSpec& spec, const SpecLimits& limits) {
   return elements <= limits.elements && work <= limits.work;
 }
 
-Combination random_combination(Draw& draw) {
+const AxisWeights& usual_weights() {
+  static const AxisWeights weights = [] {
+    AxisWeights all;
+    for (const Axis& axis : spec_axes()) {
+      all.emplace_back();
+      for (const Setting& setting : axis.settings) all.back().push_back(setting.weight);
+    }
+    return all;
+  }();
+  return weights;
+}
+
+Combination random_combination(Draw& draw, const AxisWeights& weights) {
   Combination combination;
-  for (const Axis& axis : spec_axes()) {
-    unsigned total = 0;
-    for (const Setting& setting : axis.settings) total += setting.weight;
-    uint64_t left = draw.below(total);
+  for (const std::vector<unsigned>& axis : weights) {
+    uint64_t left = draw.below(std::accumulate(axis.begin(), axis.end(), uint64_t{0}));
     size_t chosen = 0;
-    while (left >= axis.settings[chosen].weight) left -= axis.settings[chosen++].weight;
+    while (left >= axis[chosen]) left -= axis[chosen++];
     combination.push_back(chosen);
   }
+  return combination;
+}
+
+DrawnSpec nearest(Combination combination) {
+  if (auto spec = combine(combination)) return {std::move(*spec), std::move(combination)};
+  PoolSpec spec;
+  spec.dims.resize(1);
+  const std::vector<Axis>& axes = spec_axes();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    PoolSpec next = spec;
+    axes[i].settings[combination[i]].apply(next);
+    const auto checked = check_spec(next);
+    if (checked && is_small(*checked))
+      spec = std::move(next);
+    else
+      combination[i] = no_setting;
+  }
+  return {*check_spec(std::move(spec)), std::move(combination)};
+}
+
+Combination plain_combination(Draw& draw) {
+  Combination combination = random_combination(draw);
+  make_plain(combination, draw);
   return combination;
 }
 
@@ -167,19 +229,24 @@ std::optional<PoolSpec> combine(const Combination& combination) {
   return std::move(*checked);
 }
 
-PoolSpec random_spec(Draw& draw, Style style) {
-  Combination combination = random_combination(draw);
-  if (style == Style::plain) make_plain(combination, draw);
-  const PoolSpec spec = nearest(combination);
-  if (draw.below(8) == 7)
-    if (const auto with_long_rows = lengthened(spec, draw)) return *with_long_rows;
-  PoolSpec changed = spec;
-  for (uint64_t changes = draw.below(5); changes > 0; --changes) change_number(changed, draw);
-  auto checked = check_spec(std::move(changed));
-  if (!checked || !is_small(*checked, random_limits)) return spec;
-  const bool is_tight = is_compact(input_shape(*checked), input_strides(*checked)) &&
-                        is_compact(output_shape(*checked), output_strides(*checked));
-  return is_tight ? *checked : spec;
+DrawnSpec random_spec_of(Draw& draw, Style style) {
+  DrawnSpec drawn = nearest(style == Style::plain ? plain_combination(draw) : random_combination(draw));
+  drawn.spec = varied(drawn.spec, draw, usual_weights());
+  return drawn;
 }
+
+DrawnSpec random_spec_of(Draw& draw, const AxisWeights& weights) {
+  DrawnSpec drawn = nearest(random_combination(draw, weights));
+  if (draw.one_in(4)) {
+    PoolSpec redrawn = drawn.spec;
+    redraw_windows(redrawn, draw, weights);
+    drawn.spec = changed_or_not(drawn.spec, std::move(redrawn));
+  } else {
+    drawn.spec = varied(drawn.spec, draw, weights);
+  }
+  return drawn;
+}
+
+PoolSpec random_spec(Draw& draw, Style style) { return random_spec_of(draw, style).spec; }
 
 }  // namespace pooljit::fuzz

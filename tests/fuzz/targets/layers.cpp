@@ -8,7 +8,7 @@ using namespace pooljit;
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Draw draw(std::span(data, size));
   const fuzz::FuzzCase one = random_case(draw, {});
-  const auto outcome = fuzz::try_case(one, nullptr);
+  const auto outcome = fuzz::try_case(one, nullptr, {});
   const std::string command = command_line(one, "");
   if (!outcome)
     fuzz::demand(!outcome.error().id.starts_with("spec."), ir::to_string(outcome.error()), command);

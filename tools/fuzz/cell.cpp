@@ -1,0 +1,96 @@
+#include "tools/fuzz/cell.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/child.h"
+#include "tools/fuzz/fault_place.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+// The child's own alarm ends a case that hangs; should the case switch it off, the parent waits so much
+// longer.
+constexpr double alarm_grace = 2;
+
+void set_alarm(double seconds) {
+  const double whole = std::floor(seconds);
+  itimerval timer = {};
+  timer.it_value.tv_sec = static_cast<time_t>(whole);
+  timer.it_value.tv_usec = std::max<suseconds_t>(static_cast<suseconds_t>((seconds - whole) * 1e6), 1);
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+}  // namespace
+
+ir::Result<Cell> Cell::make() {
+  void* const page =
+      ::mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const int output = ::memfd_create("output", MFD_CLOEXEC);
+  if (page == MAP_FAILED || output < 0)
+    return ir::system_error("system.memory", fmt::format("no shared memory: {}", std::strerror(errno)));
+  return Cell(static_cast<int64_t*>(page), output);
+}
+
+Cell::~Cell() {
+  if (at_) ::munmap(at_, sizeof *at_);
+  if (output_ >= 0) ::close(output_);
+}
+
+void Cell::begin_case(int64_t number, double case_seconds) const {
+  expect_case(number);
+  set_alarm(case_seconds);
+}
+
+void Cell::redirect_output() const {
+  if (::ftruncate(output_, 0) != 0 || ::lseek(output_, 0, SEEK_SET) != 0) return;
+  ::dup2(output_, STDOUT_FILENO);
+  ::dup2(output_, STDERR_FILENO);
+}
+
+std::string Cell::printed() const {
+  std::array<char, 1500> text;
+  const ssize_t bytes = ::pread(output_, text.data(), text.size(), 0);
+  std::string printed(text.data(), bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  while (!printed.empty() && printed.back() == '\n') printed.pop_back();
+  return printed;
+}
+
+ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, double case_seconds,
+                                double most_seconds) const {
+  std::fflush(stdout);  // or the child would have it to print, too
+  const auto end = runtime::run_in_child(
+      [&] {
+        redirect_output();
+        ::signal(SIGALRM, SIG_DFL);
+        report_faults();
+        set_alarm(most_seconds);
+        std::string text = work().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        set_alarm(alarm_grace + most_seconds);
+        return text;
+      },
+      most_seconds + alarm_grace);
+  if (!end) return tl::unexpected(end.error());
+  End result = {nlohmann::json::parse(end->said, nullptr, false), {.verdict = Outcome::Verdict::failed}};
+  if (end->timed_out || end->signal != 0) result.said = nlohmann::json(nlohmann::json::value_t::discarded);
+  if (result.is_done()) return result;
+  const bool is_late = end->timed_out || end->signal == SIGALRM;
+  result.death.kind = is_late ? Kind::hang : end->signal != 0 ? Kind::crash : Kind::ended;
+  result.death.failure = is_late ? fmt::format("not done after {} seconds", case_seconds)
+                         : end->signal != 0
+                             ? fmt::format("died of signal {} ({})", end->signal, strsignal(end->signal))
+                             : "ended its process";
+  if (const std::string text = printed(); !text.empty()) result.death.failure += "\n" + text;
+  return result;
+}
+
+}  // namespace pooljit::fuzz

@@ -1,0 +1,33 @@
+#include "tools/fuzz/outcome.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pooljit::fuzz {
+namespace {
+
+struct Row {
+  std::string_view name, text;
+};
+constexpr std::array rows = {
+#define FAILURE(name, text) Row{#name, text},
+#include "tools/fuzz/failures.def"
+#undef FAILURE
+};
+
+}  // namespace
+
+std::string_view name(Kind kind) { return rows[static_cast<size_t>(kind)].name; }
+std::string_view meaning(Kind kind) { return rows[static_cast<size_t>(kind)].text; }
+
+std::optional<Kind> find_kind(std::string_view name) {
+  const auto found = std::ranges::find(rows, name, &Row::name);
+  if (found == rows.end()) return std::nullopt;
+  return static_cast<Kind>(found - rows.begin());
+}
+
+std::string label(const Outcome& outcome) {
+  return outcome.kind == Kind::known ? outcome.explanation : std::string(name(outcome.kind));
+}
+
+}  // namespace pooljit::fuzz

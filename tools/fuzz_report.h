@@ -1,0 +1,22 @@
+// What `pooljit fuzz` says of a campaign, to people and as JSON lines.
+#pragma once
+
+#include <string>
+
+#include "tools/fuzz/campaign.h"
+
+namespace pooljit::tools {
+
+// against: the other library, or empty.
+std::string finding_text(const fuzz::Finding& finding, const std::string& against);
+nlohmann::ordered_json finding_json(const fuzz::Finding& finding, const std::string& against);
+
+std::string summary_text(const fuzz::CampaignReport& report, const fuzz::CampaignOptions& options,
+                         const std::string& against);
+nlohmann::ordered_json summary_json(const fuzz::CampaignReport& report, const fuzz::CampaignOptions& options,
+                                    const std::string& against);
+
+// What a difference is called, in words: the divergences' meanings, or the failure's.
+std::string meaning_of(const fuzz::Outcome& outcome);
+
+}  // namespace pooljit::tools
