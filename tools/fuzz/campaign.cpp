@@ -194,12 +194,16 @@ class Campaign {
     return std::clamp(20 * slowest_, 0.2, options_.case_seconds);
   }
 
-  // The smaller a share of the last failures was new, the less time goes into making one small.
-  ShrinkLimits shrink_limits() {
-    constexpr auto least = std::chrono::milliseconds(1000);
+  // Of failures that turned out to be known ones, an ever smaller share is made small again.
+  bool is_worth_shrinking(const Outcome& outcome) {
+    constexpr int trusted = 3, rarest = 6;
     const std::scoped_lock lock(mutex_);
+    if (outcome.verdict != Verdict::failed || repeated_ < trusted) return true;
+    return report_.failed % (1 << std::min(repeated_ - trusted + 1, rarest)) == 0;
+  }
+
+  ShrinkLimits shrink_limits() const {
     ShrinkLimits limits = options_.shrinking;
-    limits.time = std::max(limits.time / (1 << std::min(repeated_, 10)), std::min(least, limits.time));
     if (options_.seconds <= 0) return limits;
     const std::chrono::duration<double> left(std::max(options_.seconds - elapsed(), 5.0));
     limits.time = std::min(limits.time, std::chrono::duration_cast<std::chrono::milliseconds>(left));
@@ -208,6 +212,11 @@ class Campaign {
 
   // Shrinks a case and reports it.
   void take(const Job& job, int64_t number, const Outcome& outcome) {
+    if (!is_worth_shrinking(outcome)) {
+      const std::scoped_lock lock(mutex_);
+      ++report_.failed;
+      return;
+    }
     const FuzzCase drawn = drawn_case(number).one;
     Finding finding{.number = number, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
     const double seconds = patience(outcome);
