@@ -11,7 +11,7 @@ import pytest
 import pooljit
 
 FINDER = doctest.DocTestFinder()
-MODULES = ["pooljit"]
+MODULES = ["pooljit", "pooljit.torch", "pooljit.onnx"]
 
 
 def public(module):

@@ -1,0 +1,211 @@
+"""pooljit as a backend of ONNX: models whose nodes are pooling.
+
+    import onnx, pooljit.onnx
+    rep = pooljit.onnx.prepare(onnx.load("model.onnx"))
+    outputs = rep.run([x])
+
+The interface is onnx.backend.base.Backend's: prepare, run_model, run_node, supports_device, is_compatible. Dims that
+the model leaves open are taken from the input of each run. Operators: MaxPool, AveragePool, LpPool, GlobalMaxPool,
+GlobalAveragePool, GlobalLpPool, MaxUnpool, Identity, and ONNX Runtime's QLinearAveragePool and
+QLinearGlobalAveragePool.
+"""
+import collections
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.backend.base import Backend, BackendRep
+
+import pooljit
+from pooljit._errors import InvalidError, UnsupportedError
+
+__all__ = ["PooljitBackend", "PooljitRep", "is_compatible", "prepare", "run_model", "run_node", "supports", "supports_device"]
+
+_FORWARD = {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}
+_QLINEAR = {"QLinearAveragePool", "QLinearGlobalAveragePool"}
+_KNOWN = _FORWARD | _QLINEAR | {"MaxUnpool", "Identity"}
+
+
+def _text(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _spec(node, opset, shape, dtype, more):
+    """The node in pooljit's ONNX dialect, for an input of this shape."""
+    arguments = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    arguments = {name: value for name, value in arguments.items() if value not in (b"NOTSET", "NOTSET")}
+    arguments.update(more)
+    if node.domain in ("", "ai.onnx"):
+        arguments["opset"] = opset
+    listed = "".join(f", {name}={_text(value)}" for name, value in arguments.items())
+    return f"onnx.{node.op_type}({dtype}[{','.join(map(str, shape))}]{listed})"
+
+
+class _Pool:
+    """A node with one input and maybe Indices."""
+
+    def __init__(self, node, opset):
+        self.node, self.opset = node, opset
+        self.more = {"return_indices": 1} if len(node.output) > 1 and node.output[1] else {}
+
+    def __call__(self, x):
+        spec = _spec(self.node, self.opset, x.shape, x.dtype, self.more)
+        result = pooljit.compile(spec)(np.ascontiguousarray(x))
+        return result if isinstance(result, tuple) else (result,)
+
+
+class _Unpool(_Pool):
+    """X, I and maybe output_shape."""
+
+    def __call__(self, x, indices, output_shape=None):
+        more = {} if output_shape is None else {"output_shape": [int(n) for n in output_shape]}
+        kernel = pooljit.compile(_spec(self.node, self.opset, x.shape, x.dtype, more))
+        return (kernel(np.ascontiguousarray(x), np.ascontiguousarray(indices)),)
+
+
+class _Quantized(_Pool):
+    """X, x_scale, x_zero_point, y_scale, y_zero_point; channels_last means N, spatial, C."""
+
+    def __call__(self, x, x_scale, x_zero_point, y_scale, y_zero_point=None):
+        more = {"x_scale": float(np.float32(x_scale)), "y_scale": float(np.float32(y_scale)),
+                "x_zero_point": int(x_zero_point if x_zero_point is not None else 0),
+                "y_zero_point": int(y_zero_point if y_zero_point is not None else 0)}
+        kernel = pooljit.compile(_spec(self.node, self.opset, x.shape, x.dtype, more))
+        x = np.ascontiguousarray(x)
+        if any(a.name == "channels_last" and a.i for a in self.node.attribute):
+            return (np.moveaxis(kernel(np.moveaxis(x, -1, 1)), 1, -1),)
+        return (kernel(x),)
+
+
+def _step(node, opset):
+    if node.op_type == "Identity":
+        return lambda x: (x,)
+    kind = _Unpool if node.op_type == "MaxUnpool" else _Quantized if node.op_type in _QLINEAR else _Pool
+    return kind(node, opset)
+
+
+def supports(model):
+    """The reasons why a model cannot be run: {node: why}; empty if it can.
+
+    >>> import pooljit.onnx
+    >>> from onnx import helper, TensorProto
+    >>> value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3, 8, 8])
+    >>> node = helper.make_node("Relu", ["x"], ["y"], name="act")
+    >>> pooljit.onnx.supports(helper.make_model(helper.make_graph([node], "g", [value("x")], [value("y")])))
+    {'act': 'Relu is no pooling'}
+    """
+    reasons = {}
+    for node in model.graph.node:
+        domains = ("com.microsoft",) if node.op_type in _QLINEAR else ("", "ai.onnx")
+        if node.op_type not in _KNOWN or node.domain not in domains:
+            reasons[node.name or node.output[0]] = f"{node.op_type} is no pooling"
+    return reasons
+
+
+class PooljitRep(BackendRep):
+    """A model that is ready: run(inputs) gives its outputs. May be run by many threads at once."""
+
+    def __init__(self, model):
+        opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
+        graph = model.graph
+        self._constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+        self._inputs = [i.name for i in graph.input if i.name not in self._constants]
+        self._outputs = [o.name for o in graph.output]
+        self._steps = [(_step(node, opset), list(node.input), list(node.output)) for node in graph.node]
+
+    def run(self, inputs, **kwargs):
+        """Runs the model.
+
+        Args:
+            inputs: an array for each input without an initializer, in order; or {name: array}.
+
+        Returns:
+            a tuple of the outputs, which also has their names.
+
+        Raises:
+            InvalidError: "python.onnx_input", or what pooljit.compile and the kernels raise.
+        """
+        values = dict(self._constants)
+        if not isinstance(inputs, dict):
+            inputs = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+            if len(inputs) != len(self._inputs):
+                raise InvalidError("python.onnx_input", f"{len(inputs)} inputs were given",
+                                   f"one for each of {', '.join(self._inputs)}")
+            inputs = dict(zip(self._inputs, inputs))
+        if set(inputs) != set(self._inputs):
+            raise InvalidError("python.onnx_input", f"the inputs {', '.join(sorted(inputs))} were given",
+                               f"one for each of {', '.join(self._inputs)}")
+        values.update({name: np.asarray(value) for name, value in inputs.items()})
+        for step, names, outputs in self._steps:
+            results = step(*(values[name] if name else None for name in names))
+            values.update(zip(outputs, results))
+        make = collections.namedtuple("Outputs", self._outputs, rename=True)
+        return make(*(values[name] for name in self._outputs))
+
+
+class PooljitBackend(Backend):
+    """ONNX's backend interface; the functions of this module are its methods."""
+
+    @classmethod
+    def is_compatible(cls, model, device="CPU", **kwargs):
+        """Whether prepare(model) would do."""
+        return cls.supports_device(device) and not supports(model)
+
+    @classmethod
+    def prepare(cls, model, device="CPU", **kwargs):
+        """Makes a model ready to run. Kernels are compiled when the first input shows its shape.
+
+        Args:
+            model: an onnx.ModelProto.
+            device: "CPU".
+
+        Raises:
+            UnsupportedError: "python.onnx" for a node that is no pooling, or another device.
+            onnx.checker.ValidationError: the model is none.
+
+        >>> import numpy, pooljit.onnx
+        >>> from onnx import helper, TensorProto
+        >>> value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 1, "H", "W"])
+        >>> node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
+        >>> rep = pooljit.onnx.prepare(helper.make_model(helper.make_graph([node], "g", [value("x")], [value("y")])))
+        >>> rep.run([numpy.arange(9, dtype=numpy.float32).reshape(1, 1, 3, 3)])[0].tolist()
+        [[[[4.0, 5.0], [7.0, 8.0]]]]
+        """
+        if not cls.supports_device(device):
+            raise UnsupportedError("python.onnx", f"the device {device}", "CPU")
+        onnx.checker.check_model(model)
+        for node, why in supports(model).items():
+            raise UnsupportedError("python.onnx", f"node {node}: {why}", ", ".join(sorted(_KNOWN)))
+        return PooljitRep(model)
+
+    @classmethod
+    def run_model(cls, model, inputs, device="CPU", **kwargs):
+        """prepare(model, device).run(inputs), for a single run."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, **kwargs):
+        """Runs one node: a tuple of its outputs. opset_version: by default the newest that onnx has."""
+        super().run_node(node, inputs, device, outputs_info, **({"opset_version": opset_version} if opset_version else {}))
+        reasons = {} if node.op_type in _KNOWN else {node.op_type: "is no pooling"}
+        if reasons or not cls.supports_device(device):
+            raise UnsupportedError("python.onnx", f"{node.op_type} on {device}", ", ".join(sorted(_KNOWN)))
+        given = dict(zip(node.input, inputs))
+        results = _step(node, opset_version or onnx.defs.onnx_opset_version())(*(given.get(name) for name in node.input))
+        return tuple(results)
+
+    @classmethod
+    def supports_device(cls, device):
+        """Whether it is the CPU: "CPU", "CPU:0"."""
+        return device.split(":")[0] == "CPU"
+
+
+is_compatible = PooljitBackend.is_compatible
+prepare = PooljitBackend.prepare
+run_model = PooljitBackend.run_model
+run_node = PooljitBackend.run_node
+supports_device = PooljitBackend.supports_device

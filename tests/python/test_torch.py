@@ -1,0 +1,323 @@
+"""pooljit.torch against PyTorch: values, indices, gradients, whole models; what falls back; what is undone."""
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+
+import pooljit  # noqa: E402
+import pooljit.torch as pt  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(37)
+
+
+@pytest.fixture
+def enabled():
+    pt.enable()
+    yield
+    pt.disable()
+
+
+# name, arguments, keywords; the input has as many dimensions as the name says
+CALLS = [
+    ("max_pool1d", (3,), dict(stride=2, padding=1)),
+    ("max_pool1d", (2,), dict(dilation=2, return_indices=True)),
+    ("max_pool2d", (3,), dict(stride=2, padding=1)),
+    ("max_pool2d", ((3, 2),), dict(stride=(2, 1), padding=(1, 0), ceil_mode=True, return_indices=True)),
+    ("max_pool2d", ([2],), dict(stride=[3], dilation=[2])),
+    ("max_pool3d", (2,), dict(return_indices=True)),
+    ("avg_pool1d", (3,), dict(stride=2, padding=1)),
+    ("avg_pool2d", (3,), dict(stride=2, padding=1, count_include_pad=False)),
+    ("avg_pool2d", (3,), dict(stride=2, ceil_mode=True, divisor_override=7)),
+    ("avg_pool3d", (2,), dict(padding=1)),
+    ("lp_pool1d", (2, 3), dict(stride=2)),
+    ("lp_pool2d", (2, 3), dict()),
+    ("adaptive_max_pool1d", (5,), dict()),
+    ("adaptive_max_pool2d", ((3, 5),), dict(return_indices=True)),
+    ("adaptive_max_pool2d", (1,), dict()),
+    ("adaptive_max_pool3d", (4,), dict()),
+    ("adaptive_avg_pool1d", (4,), dict()),
+    ("adaptive_avg_pool2d", ((None, 7),), dict()),
+    ("adaptive_avg_pool2d", (1,), dict()),
+    ("adaptive_avg_pool3d", (3,), dict()),
+]
+IDS = [f"{name}-{number}" for number, (name, *_) in enumerate(CALLS)]
+EPSILON = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.bfloat16: 2.0**-8}
+
+
+def extents(name, small=False):
+    rank = int(name[-2])
+    if small:
+        return (1, 2, *((6, 8) if rank < 3 else (4, 3, 4))[:rank])
+    return (2, 3, *(12, 16, 8)[:rank])
+
+
+def same(ours, theirs, is_exact):
+    ours, theirs = ([t] if torch.is_tensor(t) else list(t) for t in (ours, theirs))
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        if is_exact or not a.is_floating_point():
+            assert torch.equal(a, b)
+        else:  # taps times the rounding of sums of at most 4 per tap
+            bound = 200 * 4 * EPSILON[a.dtype]
+            assert (a.double() - b.double()).abs().max() <= bound
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last], ids=["nchw", "nhwc"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("call", CALLS, ids=IDS)
+def test_as_pytorch(call, dtype, memory_format):
+    name, arguments, keywords = call
+    if memory_format is torch.channels_last and "2d" not in name:
+        memory_format = torch.contiguous_format
+    x = torch.randn(extents(name), dtype=dtype).contiguous(memory_format=memory_format)
+    ours = getattr(pt, name)(x, *arguments, **keywords)
+    theirs = getattr(F, name)(x.abs() if "lp" in name else x, *arguments, **keywords)
+    same(ours, theirs, "max" in name)
+    if memory_format is torch.channels_last:
+        first = ours if torch.is_tensor(ours) else ours[0]
+        assert first.is_contiguous(memory_format=memory_format)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=IDS)
+def test_gradients(call):
+    name, arguments, keywords = call
+    x = torch.randn(extents(name, small=True), dtype=torch.float64)
+    x = (torch.randperm(x.numel()).view(x.shape).double() / 7).requires_grad_()  # no ties, no zero but one
+
+    def function(x):
+        y = getattr(pt, name)(x + 1, *arguments, **keywords)
+        return y if torch.is_tensor(y) else y[0]
+
+    assert torch.autograd.gradcheck(function, x)
+    assert torch.autograd.gradgradcheck(function, x)
+
+
+def test_gradients_of_unpooling():
+    y, i = F.max_pool2d(torch.randn(2, 3, 6, 6, dtype=torch.float64), 2, return_indices=True)
+    function = lambda y: pt.max_unpool2d(y, i, 2)  # noqa: E731
+    assert torch.equal(function(y), F.max_unpool2d(y, i, 2))
+    assert torch.autograd.gradcheck(function, y.requires_grad_())
+
+
+@pytest.mark.parametrize("call", CALLS, ids=IDS)
+def test_enabled(call, enabled):
+    """PyTorch's own functions, now on our kernels, with PyTorch's autograd."""
+    name, arguments, keywords = call
+    x = torch.randn(extents(name, small=True), dtype=torch.float64)
+
+    def run():
+        results = []
+        for gradient in (False, True):
+            t = x.clone().requires_grad_(gradient)
+            y = getattr(F, name)(t, *arguments, **keywords)
+            y = [y] if torch.is_tensor(y) else list(y)
+            if gradient:
+                y[0].sum().backward()
+                y.append(t.grad)
+            results += [t.detach() for t in y]
+        with torch.inference_mode():
+            y = getattr(F, name)(x, *arguments, **keywords)
+            results += [y] if torch.is_tensor(y) else list(y)
+        return results
+
+    ours = run()
+    pt.disable()
+    same(ours, run(), "max" in name)
+
+
+def test_enabled_uses_our_kernels(enabled, monkeypatch):
+    """By what PyTorch refuses: float16 on the CPU. And by name."""
+    x = torch.randn(1, 2, 4, 4)
+    calls = []
+    real = pooljit.max_pool2d
+    monkeypatch.setattr(pooljit, "max_pool2d", lambda *a, **k: calls.append(a) or real(*a, **k))
+    F.max_pool2d(x, 2)
+    F.max_pool2d(x.requires_grad_(), 2).sum().backward()
+    assert len(calls) == 2 and calls[1][-1] is True  # with indices only for the gradient
+    pt.disable()
+    F.max_pool2d(x, 2)
+    assert len(calls) == 2
+
+
+def test_what_falls_back(enabled):
+    x = torch.randn(1, 2, 8, 8)
+    with pytest.raises(RuntimeError, match="pad should be"):
+        F.max_pool2d(x, 2, padding=2)
+    with pytest.raises(RuntimeError):
+        F.avg_pool2d(x, 20)
+    quantized = torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)
+    assert torch.equal(F.max_pool2d(quantized, 2).int_repr(),
+                       F.max_pool2d(quantized.int_repr().float(), 2).to(torch.uint8))
+    for function in (pt.max_pool2d, pt.adaptive_avg_pool2d):
+        assert function(x.to("meta"), 2).device.type == "meta"
+        assert function(quantized, 2).is_quantized
+
+
+def test_empty_batches(enabled):
+    for function in (F.max_pool2d, F.avg_pool2d, F.adaptive_avg_pool2d):
+        assert function(torch.zeros(0, 3, 4, 4), 2).shape == (0, 3, 2, 2)
+
+
+class Branches(nn.Module):
+    """Modules, functions of every home, code that depends on training, a derived class, a call nobody can trace."""
+
+    class Derived(nn.MaxPool2d):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    class Untraceable(nn.Module):
+        def forward(self, x):
+            return F.avg_pool2d(x, 2) if x.sum() > 0 else F.max_pool2d(x, 2)
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 8, 3), nn.MaxPool2d(2, return_indices=False), nn.AvgPool2d(2, 1))
+        self.indexed = nn.MaxPool2d(2, return_indices=True)
+        self.unpool = nn.MaxUnpool2d(2)
+        self.derived, self.untraceable = Branches.Derived(2, 1), Branches.Untraceable()
+        self.head = nn.AdaptiveAvgPool2d((2, 2))
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        x = self.features(x)
+        y, i = self.indexed(x)
+        x = self.unpool(y, i)
+        x = torch.cat([F.max_pool2d(x, 3, 1, 1), torch.max_pool2d(x, 3, 1, 1), F.avg_pool2d(x, 3, 1, 1)], 1)
+        x, _ = F.max_pool2d(x, 2, return_indices=True)
+        if self.training:
+            x = F.adaptive_max_pool2d(x, 3)
+        x = self.derived(x) * self.weight
+        return self.head(x).flatten(1), self.untraceable(x)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_optimize(training):
+    model = Branches().train(training)
+    x = torch.randn(2, 3, 36, 36)
+    wanted, keys = model(x), list(model.state_dict())
+    classes = [type(m) for m in model.modules()]
+    done = pt.optimize(model)
+    assert set(done.replaced) == {"", "features.1", "features.2", "indexed", "unpool", "head"}
+    assert set(done.left) == {"derived", "untraceable"} and "torch.fx" in done.left["untraceable"]
+    assert list(model.state_dict()) == keys
+    for ours, theirs in zip(model(x), wanted):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.weight.fill_(2)  # its own, not the model's
+    assert torch.allclose(model(x)[0], wanted[0], atol=1e-5)
+    assert not torch.allclose(twin(x)[0], wanted[0], atol=1e-5)
+    sum(y.sum() for y in model(x)).backward()
+    gradients = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    done.undo()
+    done.undo()
+    assert [type(m) for m in model.modules()] == classes and "forward" not in vars(model)
+    assert all(torch.equal(a, b) for a, b in zip(model(x), wanted))
+    sum(y.sum() for y in model(x)).backward()
+    assert all(torch.allclose(a, p.grad, atol=1e-4) for a, p in zip(gradients, model.parameters()))
+
+
+def test_optimize_while_in_a_block():
+    model = nn.Sequential(nn.MaxPool2d(2))
+    with pt.optimize(model):
+        assert type(model[0]) is not nn.MaxPool2d
+        assert isinstance(model[0], nn.MaxPool2d)
+        assert pickle.loads(pickle.dumps(model))[0].kernel_size == 2
+    assert type(model[0]) is nn.MaxPool2d
+
+
+def test_tensors_in_tensors_out():
+    x = torch.randn(2, 3, 8, 8)
+    out = torch.empty(2, 3, 4, 4)
+    kernel = pooljit.compile("max_pool2d(float32[1,3,8,8], kernel_size=2, return_indices=True)")
+    y, i = kernel(x, out=out)
+    assert y is out and torch.is_tensor(i) and out.data_ptr() == y.data_ptr()
+    wanted = F.max_pool2d(x, 2, return_indices=True)
+    assert torch.equal(y, wanted[0]) and torch.equal(i, wanted[1])
+    half = x.bfloat16()
+    assert torch.equal(pooljit.max_pool2d(half, 2), F.max_pool2d(half, 2))
+    assert pooljit.avg_pool2d(x.half(), 2).dtype == torch.float16
+    assert np.array_equal(pooljit.max_pool2d(x.numpy(), 2), pooljit.max_pool2d(x, 2).numpy())
+
+
+BAD = [
+    ("device", lambda x: pooljit.max_pool2d(x.to("meta"), 2), "python.device"),
+    ("sparse", lambda x: pooljit.max_pool2d(x.to_sparse(), 2), "python.array"),
+    ("quantized", lambda x: pooljit.max_pool2d(torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), 2), "python.dtype"),
+    ("complex", lambda x: pooljit.max_pool2d(x.to(torch.complex64), 2), "python.dtype"),
+    ("negated view", lambda x: pooljit.max_pool2d(torch.complex(x, x).conj().imag, 2), "python.array"),
+    ("negated element", lambda x: pooljit.max_pool2d(torch.complex(x, x).conj().imag[:1, :1, :1, :1], 1), "python.array"),
+    ("out: shape", lambda x: pooljit.max_pool2d(x, 2, out=torch.empty(1)), "python.shape"),
+    ("out: itself", lambda x: pooljit.max_pool2d(x, 1, out=x), "run.overlap"),
+    ("mkldnn", lambda x: pooljit.max_pool2d(x.to_mkldnn(), 2) if torch.backends.mkldnn.is_available() else
+     pooljit.max_pool2d(x.to_sparse(), 2), "python.array"),
+]
+
+
+@pytest.mark.parametrize("case", BAD, ids=[case[0] for case in BAD])
+def test_bad_tensors(case):
+    _, call, id_ = case
+    with pytest.raises(pooljit.InvalidError) as caught:
+        call(torch.randn(1, 2, 6, 6))
+    assert caught.value.id == id_
+
+
+def test_strided_tensors():
+    x = torch.randn(2, 8, 20, 20)
+    for view in (x[:, 1:7:2, 2:11, ::2], x.permute(0, 3, 1, 2), x[:1].expand(3, -1, -1, -1), x.transpose(0, 1)):
+        assert torch.equal(pooljit.max_pool2d(view, 2), F.max_pool2d(view.contiguous(), 2))
+
+
+def test_threads_are_pytorchs():
+    x = torch.randn(4, 64, 56, 56)
+    before = torch.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            results.append(pooljit.avg_pool2d(x, 3, 2, 1))
+        assert all(torch.equal(results[0], r) for r in results)
+    finally:
+        torch.set_num_threads(before)
+
+
+MODELS = ["squeezenet1_1", "googlenet", "densenet121"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whole_models(name):
+    models = pytest.importorskip("torchvision.models", reason="python3-torchvision is not installed")
+    model = getattr(models, name)(**({"init_weights": False} if name == "googlenet" else {})).eval()
+    x = torch.randn(1, 3, 96, 96)
+    with torch.no_grad():
+        wanted = model(x)
+        done = pt.optimize(model)
+        ours = model(x)
+        done.undo()
+        pt.enable()
+        try:
+            enabled = model(x)
+        finally:
+            pt.disable()
+    assert done.replaced and not done.left
+    scale = wanted.abs().max()
+    assert (ours - wanted).abs().max() <= 1e-4 * scale and (enabled - wanted).abs().max() <= 1e-4 * scale
+
+
+def test_signatures_are_pytorchs():
+    """Where PyTorch has the function in Python: the same arguments in the same order."""
+    import inspect
+    for name, function in itertools.product(("lp_pool", "max_unpool"), (1, 2)):
+        ours, theirs = (inspect.signature(getattr(m, f"{name}{function}d")) for m in (pt, F))
+        assert list(ours.parameters) == list(theirs.parameters)
