@@ -2,12 +2,15 @@
 //   compile/NAME/BACKEND/ISA   text to callable, past the cache, for each spec of a problem file; that the
 //                              kernel goes again is not timed
 //   hit/NAME                   the same text again: what the cache costs; hit_spec/NAME by a Spec object
-//   call/NAME                  a tiny kernel all in, through the public API
+//   call/NAME                  a tiny kernel all in, through the public API; in C by pooljit_run,
+//                              pooljit_run_with and pooljit_run_part: call_c, call_with, call_part
+//   spec_text/NAME             a spec object of a text, nothing compiled; spec_layer/NAME of a struct
 //
 //   bench_latency --problems=bench/problems/networks.txt [--benchmark_filter=REGEX ...]
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <pooljit.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <pooljit.hpp>
@@ -50,6 +53,64 @@ void call(benchmark::State& state, const std::string& spec) {
   for (auto _ : state) kernel.run(input.data(), output.data());
 }
 
+// One of the ways in which C runs a kernel, as run(kernel, input, output).
+template <typename Run>
+void call_in_c(benchmark::State& state, const std::string& spec, Run run) {
+  pooljit_kernel* kernel = nullptr;
+  if (pooljit_compile(spec.c_str(), "threads=1", &kernel) != POOLJIT_OK)
+    return state.SkipWithError(pooljit_last_error());
+  const std::vector<float> input(4096, 1);
+  std::vector<float> output(4096, 0);
+  for (auto _ : state) benchmark::DoNotOptimize(run(kernel, input.data(), output.data()));
+  pooljit_release(kernel);
+}
+
+void register_calls(const std::string& spec) {
+  pooljit_run_options options = {};
+  options.size = sizeof options;
+  options.has_batch = 1;
+  options.batch = 1;
+  benchmark::RegisterBenchmark(("call/" + spec).c_str(),
+                               [spec](benchmark::State& state) { call(state, spec); });
+  benchmark::RegisterBenchmark(("call_c/" + spec).c_str(), [spec](benchmark::State& state) {
+    call_in_c(state, spec, [](auto* kernel, const float* input, float* output) {
+      return pooljit_run(kernel, input, output, nullptr);
+    });
+  });
+  benchmark::RegisterBenchmark(("call_with/" + spec).c_str(), [spec, options](benchmark::State& state) {
+    call_in_c(state, spec, [&](auto* kernel, const float* input, float* output) {
+      return pooljit_run_with(kernel, input, output, nullptr, &options);
+    });
+  });
+  benchmark::RegisterBenchmark(("call_part/" + spec).c_str(), [spec, options](benchmark::State& state) {
+    call_in_c(state, spec, [&](auto* kernel, const float* input, float* output) {
+      return pooljit_run_part(kernel, input, output, nullptr, &options, 0, 1);
+    });
+  });
+}
+
+void spec_of_text(benchmark::State& state, const std::string& text) {
+  for (auto _ : state) {
+    pooljit_spec* spec = nullptr;
+    pooljit_spec_read(text.c_str(), "threads=1", &spec);
+    pooljit_spec_release(spec);
+  }
+}
+
+void spec_of_layer(benchmark::State& state, const std::string& text) {
+  pooljit_spec *of_text = nullptr, *spec = nullptr;
+  pooljit_layer layer = {};
+  layer.size = sizeof layer;
+  if (pooljit_spec_read(text.c_str(), "threads=1", &of_text) != POOLJIT_OK ||
+      pooljit_spec_layer(of_text, &layer) != POOLJIT_OK)
+    return state.SkipWithError(pooljit_last_error());
+  for (auto _ : state) {
+    pooljit_spec_make(&layer, "threads=1", &spec);
+    pooljit_spec_release(spec);
+  }
+  pooljit_spec_release(of_text);
+}
+
 ir::Result<tools::Exit> run(const std::string& file) {
   const auto problems = tools::read_problems(file);
   if (!problems) return tl::unexpected(problems.error());
@@ -72,11 +133,16 @@ ir::Result<tools::Exit> run(const std::string& file) {
     benchmark::RegisterBenchmark(
         ("hit_spec/" + problem.name).c_str(),
         [spec = problem.spec](benchmark::State& state) { hit_by_spec(state, spec); });
+    benchmark::RegisterBenchmark(
+        ("spec_text/" + problem.name).c_str(),
+        [spec = problem.spec](benchmark::State& state) { spec_of_text(state, spec); });
+    benchmark::RegisterBenchmark(
+        ("spec_layer/" + problem.name).c_str(),
+        [spec = problem.spec](benchmark::State& state) { spec_of_layer(state, spec); });
   }
   for (const char* spec :
        {"max_pool2d(float32[1,1,2,2], kernel_size=2)", "max_pool2d(float32[1,16,4,4]:nhwc, kernel_size=2)"})
-    benchmark::RegisterBenchmark(fmt::format("call/{}", spec).c_str(),
-                                 [spec = std::string(spec)](benchmark::State& state) { call(state, spec); });
+    register_calls(spec);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return tools::Exit::ok;

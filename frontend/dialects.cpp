@@ -49,7 +49,7 @@ constexpr Dialect table[] = {
 std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
   if (a.dtype != b.dtype || a.quantized != b.quantized) return "the dtype";
   if (a.layout != b.layout) return "the layout";
-  if (a.batch != b.batch) return "the batch";
+  if (a.batch != b.batch || a.free_batch != b.free_batch) return "the batch";
   for (const Keyword& keyword : keywords()) {
     const auto text = [&](const PoolSpec& spec) {
       Printer out;

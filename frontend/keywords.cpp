@@ -210,6 +210,8 @@ std::optional<Layout> find_layout(std::string_view name, size_t rank) {
   return std::nullopt;
 }
 
+std::span<const Choosable<ir::IndexScope>> index_scopes() { return choices<ir::IndexScope>; }
+
 std::optional<TensorType> find_tensor_type(std::string_view name) {
   for (std::string_view quantized : {"quint8", "qint8", "qint32"})
     if (name == quantized) return TensorType{*ir::find_dtype(name.substr(1)), true};

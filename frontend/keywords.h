@@ -36,6 +36,8 @@ std::span<const Keyword> keywords();
 std::string_view layout_name(Layout layout);
 std::optional<Layout> find_layout(std::string_view name, size_t rank);
 
+std::span<const Choosable<ir::IndexScope>> index_scopes();
+
 // "float32"; quantised integers are "quint8".
 struct TensorType {
   ir::DType dtype;

@@ -42,6 +42,7 @@ struct PoolSpec {
   ir::DType dtype = ir::DType::f32;       // of the kernel's input
   std::optional<ir::DType> output_dtype;  // absent: dtype
   std::optional<int64_t> batch;           // absent: unbatched
+  bool free_batch = false;                // written N: said at each run; batch is 1 then
   int64_t channels = 1;
   std::vector<SpecDim> dims;  // 1 to max_rank, outermost first
   Layout layout = Layout::nchw;
@@ -75,7 +76,10 @@ ir::Result<PoolSpec> parse_spec(std::string_view text);
 // Canonical text.
 std::string print(const PoolSpec& spec);
 
-// Canonical text with the batch left out: what a kernel depends on.
+// The batch as it is written: "8", "N" if it is free, "" if there is none.
+std::string batch_text(const PoolSpec& spec);
+
+// Canonical text with N for the batch: what a kernel depends on.
 std::string signature(const PoolSpec& spec);
 
 // Of the kernel's input and output, which a backward pooling swaps: dimensions in logical order: N (if

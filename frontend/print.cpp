@@ -1,5 +1,5 @@
 // Canonical text. What equals its default is left out, so that one spec has one text.
-#include <fmt/format.h>
+#include <string>
 
 #include "frontend/dialects/torch_words.h"
 
@@ -13,11 +13,11 @@ std::string print_with_batch(const PoolSpec& spec, std::string_view batch) {
 
 }  // namespace
 
-std::string print(const PoolSpec& spec) {
-  if (!spec.batch) return print_with_batch(spec, "");
-  const fmt::format_int batch(*spec.batch);
-  return print_with_batch(spec, {batch.data(), batch.size()});
+std::string batch_text(const PoolSpec& spec) {
+  return spec.free_batch ? "N" : spec.batch ? std::to_string(*spec.batch) : "";
 }
+
+std::string print(const PoolSpec& spec) { return print_with_batch(spec, batch_text(spec)); }
 
 std::string signature(const PoolSpec& spec) {
   // Packed and unbatched, it is the kernel of a batch. With explicit strides only the number of strides

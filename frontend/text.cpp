@@ -54,7 +54,7 @@ class Parser {
       }
       if (!expect('(')) return false;
     }
-    if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_integers(call.dims, ']')) return false;
+    if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_shape(call)) return false;
     if (accept(':') && !read_word(call.layout, "a layout")) return false;
     while (accept(','))
       if (!read_argument(call)) return false;
@@ -205,6 +205,19 @@ class Parser {
     return true;
   }
 
+  // The rest of a tensor's dims, after their opening bracket.
+  bool read_shape(Call& call) {
+    skip_blanks();
+    const std::string_view rest = text_.substr(next_);
+    call.free_batch = rest.starts_with('N') && (rest.size() == 1 || !is_word(rest[1]));
+    if (call.free_batch) {
+      ++next_;
+      call.dims.push(1);
+      if (!accept(',')) return expect(']');
+    }
+    return read_integers(call.dims, ']');
+  }
+
   // The rest of a list of integers, after its opening bracket.
   bool read_integers(Integers& integers, char close) {
     while (!accept(close)) {
@@ -293,6 +306,14 @@ size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Whether the word is some of the candidate's letters in their order, the first one among them.
+bool abbreviates(std::string_view word, std::string_view candidate) {
+  if (word.size() < 2 || candidate.empty() || word[0] != candidate[0]) return false;
+  size_t found = 0;
+  for (const char c : candidate) found += found < word.size() && word[found] == c;
+  return found == word.size();
+}
+
 }  // namespace
 
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
@@ -309,8 +330,17 @@ Terms terms_of(const Value& value) {
 
 std::string_view nearest(std::string_view word, const std::string_view* begin, const std::string_view* end) {
   std::string_view best;
-  size_t best_distance = 4;  // further away it is another word, not a misspelling
   if (word.size() > longest_quote) return best;
+  // An abbreviation before a misspelling: pad and pads are padding, f32 is float32. The shortest word wins.
+  std::string_view stem = word;
+  if (stem.ends_with('s')) stem.remove_suffix(1);
+  for (const std::string_view* candidate = begin; candidate != end; ++candidate)
+    if ((abbreviates(word, *candidate) || abbreviates(stem, *candidate)) &&
+        (best.empty() || candidate->size() < best.size()))
+      best = *candidate;
+  if (!best.empty()) return best;
+  // Further away it is another word, not a misspelling.
+  size_t best_distance = std::min<size_t>(4, word.size() / 2 + 1);
   for (const std::string_view* candidate = begin; candidate != end; ++candidate) {
     const size_t d = distance(word, *candidate);
     if (d < std::min(best_distance, candidate->size())) {

@@ -4,7 +4,7 @@
 //
 //   call     = word "(" tensor {"," argument} ")"
 //   module   = word "(" [argument {"," argument}] ")" "(" tensor {"," argument} ")"
-//   tensor   = word "[" integer {"," integer} "]" [":" word]
+//   tensor   = word "[" ("N" | integer) {"," integer} "]" [":" word]
 //   argument = [word "="] value
 //   value    = integer | decimal | word | string | "[" items "]" | "(" items ")"
 //   items    = integers or None, with commas; may be empty or end in a comma; or terms with commas
@@ -64,7 +64,8 @@ struct Call {
   Word name;
   Word dtype;
   Integers dims;
-  Word layout;  // empty if absent
+  bool free_batch = false;  // the first dim is N, and 1 in `dims`
+  Word layout;              // empty if absent
   FixedList<Argument, 16> arguments;
 };
 

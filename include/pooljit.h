@@ -1,15 +1,19 @@
-/* pooljit's C interface: one line of text describes a pooling layer, a kernel made for exactly that layer
- * comes back.
+/* pooljit's C interface: one line of text, or a struct, describes a pooling layer; a kernel made for exactly
+ * that layer comes back.
  *
- *   pooljit_kernel *kernel;
- *   int64_t dims[8];
- *   int rank;
- *   if (pooljit_compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)", NULL,
- * &kernel)) return fail(pooljit_last_error()); pooljit_output_shape(kernel, dims, &rank);     // 1,64,56,56
+ *   pooljit_kernel* kernel;
+ *   const char* spec = "max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)";
+ *   if (pooljit_compile(spec, NULL, &kernel)) return fail(pooljit_last_error());
+ *   pooljit_info info = {.size = sizeof info};
+ *   pooljit_kernel_info(kernel, &info);  // info.output.dims: 1,64,56,56; info.output_bytes: 802816
  *   pooljit_run(kernel, input, output, NULL);
  *   pooljit_release(kernel);
  *
- * Stable: functions keep their meaning, and codes and error ids keep their numbers and names.
+ * docs/embedding.md shows an engine's use: batches and threads of its own.
+ *
+ * Stable: functions keep their meaning, and codes and error ids keep their numbers and names. Structs grow at
+ * their end: set the first member, `size`, to sizeof of the struct and the rest to 0 before use. A library
+ * that is older than the struct refuses what it does not know ("runtime.struct"), unless that is 0.
  *
  * Threads. Every function may be called from any thread at any time. A kernel is immutable: one kernel may be
  * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
@@ -30,7 +34,15 @@
 #ifndef POOLJIT_H
 #define POOLJIT_H
 
+#include <stddef.h>  // NOLINT(modernize-deprecated-headers): this header is C
 #include <stdint.h>  // NOLINT(modernize-deprecated-headers): this header is C
+
+#include "pooljit_layer.h"
+
+/* Of this header; pooljit_version() is that of the library. */
+#define POOLJIT_VERSION_MAJOR 0
+#define POOLJIT_VERSION_MINOR 1
+#define POOLJIT_VERSION_PATCH 0
 
 #if defined(__GNUC__)
 #define POOLJIT_API __attribute__((visibility("default")))
@@ -52,6 +64,8 @@ enum {
 
 /* Room that pooljit_output_shape needs. */
 #define POOLJIT_MAX_RANK 8
+/* That one epilogue takes. */
+#define POOLJIT_MAX_OPERANDS 8
 
 typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
 typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
@@ -59,16 +73,22 @@ typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
 /* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure.
  *
  * options: NULL for defaults, else words separated by spaces:
- *   backend=auto|xbyak|llvm|interpreter|reference   (auto: xbyak)
- *   isa=auto|avx2|avx512                            (auto: the best that this machine has)
- *   threads=N                                       (0, the default: as many as the process may use; tiny
- * layers stay on the calling thread) schedule=FAMILY(...)                            (as `pooljit show
- * --stage schedule` prints it; default: the best)
- *   verify=0|1                                      (1: the code is proved right for every input before it is
- * handed out; a child process runs it, for a fraction of a second to minutes)
- *   tune_db=FILE                                    (a file of `pooljit tune`, without blanks in its name:
- * where it has a schedule for the spec that was measured on this machine, that is taken; default: the file
- * that the environment variable POOLJIT_TUNE_DB names, if it is there)
+ *
+ *   backend=auto|xbyak|llvm|interpreter|reference
+ *       auto: xbyak
+ *   isa=auto|avx2|avx512
+ *       auto: the best that this machine has
+ *   threads=N
+ *       0, the default: as many as the process may use; tiny layers stay on the calling thread
+ *   schedule=FAMILY(...)
+ *       as `pooljit show --stage schedule` prints it; default: the best
+ *   verify=0|1
+ *       1: the code is proved right for every input before it is handed out; a child process runs it, for a
+ *       fraction of a second to minutes
+ *   tune_db=FILE
+ *       a file of `pooljit tune`, without blanks in its name: where it has a schedule for the spec that was
+ *       measured on this machine, that is taken; default: the file that the environment variable
+ *       POOLJIT_TUNE_DB names, if it is there
  *
  * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
  * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
@@ -85,11 +105,55 @@ POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_k
  * variable POOLJIT_TUNE_DB is read here. */
 POOLJIT_API int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object);
 
+/* pooljit_spec_read for a layer as data. Text and struct give the same spec, and so the same kernel.
+ *
+ * Errors: those of pooljit_spec_read; "layer.size" for layer->size; "layer.field" for a field that no text
+ * could say. Messages name the field. */
+POOLJIT_API int pooljit_spec_make(const pooljit_layer* layer, const char* options, pooljit_spec** object);
+
+/* The layer of a spec: pooljit_spec_make makes the same spec of it. layer->size is set by the caller; no more
+ * is written. Strings are valid until the spec is released. */
+POOLJIT_API int pooljit_spec_layer(const pooljit_spec* object, pooljit_layer* layer);
+
 /* What pooljit_compile does, for a spec object. Errors: the rest of those. */
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
 
 /* Gives the spec object back; NULL is allowed. Kernels made of it stay as they are. */
 POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
+
+/* What is known of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1
+ * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. */
+typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
+  size_t size;                 /* sizeof(pooljit_info), set by the caller; no more is written */
+  pooljit_tensor input, output;
+  pooljit_tensor indices; /* dtype "" unless there are some */
+  int64_t input_bytes;    /* from a view's first byte to behind its last: what a buffer must hold */
+  int64_t output_bytes;
+  int64_t indices_bytes;
+  int32_t unbatched;     /* 1: the spec has no N */
+  int32_t free_batch;    /* 1: N is said at each run */
+  int32_t operand_count; /* of the epilogue */
+  const char* operand_dtype[POOLJIT_MAX_OPERANDS];
+  int64_t operand_bytes[POOLJIT_MAX_OPERANDS];
+  const char* spec;      /* canonical text */
+  const char* signature; /* what the code depends on: the text with N for the batch; itself a spec */
+
+  /* Of kernels only; else null and 0. */
+  const char* backend;         /* chosen: "xbyak" */
+  const char* isa;             /* chosen: "avx512"; "none" for the reference */
+  const char* schedule;        /* chosen; "" for the reference */
+  const char* schedule_origin; /* why that one, for people: "the default", "asked for", "tuned: FILE" */
+  const char* proof;           /* with verify=1: what was proved, and what is left, for people; else "" */
+  int64_t code_bytes;          /* of machine code; does not grow with the tensor */
+  int64_t scratch_bytes;       /* that each thread of a run needs: pooljit_run_options.scratch */
+  int64_t compile_nanoseconds; /* from text to callable, when the code was made */
+} pooljit_info;
+
+/* Nothing is compiled for it. Strings are valid until the spec is released. */
+POOLJIT_API int pooljit_spec_info(const pooljit_spec* object, pooljit_info* info);
+
+/* Strings are valid until the kernel is released. */
+POOLJIT_API int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info);
 
 /* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -
  * 1]. dims has room for POOLJIT_MAX_RANK. */
@@ -118,12 +182,112 @@ POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, voi
 POOLJIT_API int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output,
                                      void* indices, const void* const* operands, int count);
 
+/* Does task(argument, 0) ... task(argument, tasks - 1), each once, in any order, on any threads, and returns
+ * when all have returned. Called from many threads at once if kernels are run from many. */
+typedef void (*pooljit_task)(void* argument, int64_t number);  // NOLINT(modernize-use-using): C
+typedef void (*pooljit_parallel)(void* context, int64_t tasks, pooljit_task task,
+                                 void* argument);  // NOLINT(modernize-use-using): C
+
+/* How to run, where it differs from what the kernel was compiled for. */
+typedef struct pooljit_run_options {  // NOLINT(modernize-use-using): C
+  size_t size;                        /* sizeof(pooljit_run_options) */
+  int64_t batch;                      /* with has_batch: instead of the spec's; 0 and more */
+  int32_t has_batch;                  /* 1: the buffers hold `batch`. The same code serves all. */
+  int32_t operand_count;              /* what the spec's epilogue takes: pooljit_run_operands */
+  const void* const* operands;
+  pooljit_parallel parallel; /* the caller's own pool, instead of the built-in one; null: that */
+  void* context;             /* of parallel */
+  int32_t threads;           /* that parallel works on at once; 0: as many as the kernel was compiled for */
+  int32_t reserved;          /* 0 */
+  /* pooljit_run_part: info.scratch_bytes that no other thread uses meanwhile, at a multiple of 64. Null: the
+   * thread's own, which it keeps from the first time on. */
+  void* scratch;
+} pooljit_run_options;
+
+/* pooljit_run with options; NULL for none. Costs some nanoseconds more.
+ *
+ * Errors: those of pooljit_run and pooljit_run_operands; "run.batch" for a batch that is negative, of a spec
+ * without N, or not given where the spec has a free one; "runtime.struct" for options->size. */
+POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
+                                 const pooljit_run_options* options);
+
+/* Does one of `parts` shares of the run, for callers that are inside their own threads already: each of them
+ * passes the same arguments and another `part` of 0 to parts - 1. Any number of parts will do; together they
+ * do what one run does, to the last bit, and some may have nothing to do. Makes no thread and takes no lock;
+ * allocates nothing but the thread's scratch memory, once, and that only without options->scratch.
+ * options->parallel is not used.
+ *
+ * Errors: those of pooljit_run_with; "run.part". A part that fails has written nothing. */
+POOLJIT_API int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
+                                 const pooljit_run_options* options, int part, int parts);
+
 /* What was proved of a kernel that was compiled with verify=1, for people: a line per part, and what is left.
  * "" without verify=1, and for NULL. Valid until the kernel is released. Never NULL. */
 POOLJIT_API const char* pooljit_proof(const pooljit_kernel* kernel);
 
 /* Gives the kernel back; NULL is allowed. Its code stays in the cache. */
 POOLJIT_API void pooljit_release(pooljit_kernel* kernel);
+
+/* --- The cache of kernels, one for the process. */
+
+/* Counters begin at 0 with the process. */
+typedef struct pooljit_cache {  // NOLINT(modernize-use-using): C
+  size_t size;                  /* sizeof(pooljit_cache), set by the caller; no more is written */
+  uint64_t kernels, bytes;      /* kept now: codes, and memory for them */
+  uint64_t kernel_limit;        /* 1024 unless set */
+  uint64_t byte_limit;          /* 64 MiB unless set */
+  uint64_t hits;                /* compilations that found their code, or waited for another's */
+  uint64_t misses;              /* that had to make it */
+  uint64_t evictions;           /* codes that went to make room */
+  uint64_t compile_nanoseconds; /* spent on codes that were made, in all */
+} pooljit_cache;
+
+POOLJIT_API int pooljit_cache_info(pooljit_cache* info);
+
+/* Keeps at most so many kernels and bytes from now on; 0 keeps none. What was used longest ago goes first.
+ * Kernels that somebody holds stay alive. Never fails. */
+POOLJIT_API void pooljit_cache_limit(uint64_t kernels, uint64_t bytes);
+
+/* Forgets all kernels; those that somebody holds stay alive. */
+POOLJIT_API void pooljit_cache_clear(void);
+
+/* --- For tuners. */
+
+typedef struct pooljit_schedule_list pooljit_schedule_list;  // NOLINT(modernize-use-using): C
+
+typedef struct pooljit_schedule {  // NOLINT(modernize-use-using): C
+  size_t size;                     /* sizeof(pooljit_schedule), set by the caller; no more is written */
+  const char* text;                /* for the option schedule=; valid until the list is released */
+  double predicted_seconds; /* of a call on one thread, by the cost model: good for an order, no more */
+  int32_t is_default;       /* 1: what compiling takes where it is told nothing */
+} pooljit_schedule;
+
+/* Every schedule that makes another Program of the spec, the cheapest prediction first. Of the spec's options
+ * only backend and isa matter. *list is NULL on failure. Errors: those of pooljit_spec_compile. */
+POOLJIT_API int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list);
+POOLJIT_API size_t pooljit_schedule_count(const pooljit_schedule_list* list);
+/* Errors: "runtime.range" for a number that is not below the count. */
+POOLJIT_API int pooljit_schedule_get(const pooljit_schedule_list* list, size_t number,
+                                     pooljit_schedule* schedule);
+POOLJIT_API void pooljit_schedule_list_release(pooljit_schedule_list* list); /* NULL is allowed */
+
+typedef struct pooljit_timing {  // NOLINT(modernize-use-using): C; will not grow
+  double median;                 /* seconds per call */
+  double spread;                 /* half the distance of the quartiles, as a share of the median */
+  int64_t samples;
+} pooljit_timing;
+
+/* Times kernels of one spec, on data of its own, taking turns for about so many seconds in all; stores
+ * `count` timings. Errors: "tune.kernels" (of several specs), "tune.empty" (a batch of 0),
+ * "system.memory". */
+POOLJIT_API int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seconds,
+                             pooljit_timing* timings);
+
+/* Proves the kernel's machine code right for every input. Writes what was proved, for people, into the
+ * `bytes` of `text`, cut to fit and ended by a 0; NULL is allowed. Errors: "prove.*". */
+POOLJIT_API int pooljit_prove(const pooljit_kernel* kernel, char* text, size_t bytes);
+
+/* --- */
 
 /* "id: message (hint)" of the calling thread's last call that failed; "" if none did. Valid until the
  * thread's next call that fails. Never NULL. */

@@ -28,6 +28,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "pooljit_layer.h"
+
 #if defined(__GNUC__)
 #define POOLJIT_CXX_API __attribute__((visibility("default")))
 #else
@@ -122,9 +124,16 @@ class POOLJIT_CXX_API Spec {
  public:
   // Errors: "spec.*", "runtime.options", "runtime.isa", "backend.missing", "schedule.text".
   explicit Spec(std::string_view text, const Options& options = {});
+  // Of a layer as data: the same spec as its text. Errors: these, "layer.size" and "layer.field".
+  explicit Spec(const pooljit_layer& layer, const Options& options = {});
 
-  std::string_view text() const;       // canonical
-  std::string_view signature() const;  // what the code depends on: the canonical text without the batch
+  std::string_view text() const;  // canonical
+  std::string_view signature()
+      const;  // what the code depends on: the text with N for the batch; itself a spec
+  // As Kernel's of the same names, without compiling. The batch of a spec with N is 1 here.
+  std::vector<int64_t> input_shape() const, output_shape() const;
+  std::vector<int64_t> input_strides() const, output_strides() const;
+  size_t input_bytes() const, output_bytes() const, indices_bytes() const;
   // With the tune_db that the environment named when the Spec was made.
   const Options& options() const;
 
@@ -137,12 +146,16 @@ class POOLJIT_CXX_API Spec {
 struct RunOptions {
   // Instead of the built-in pool.
   ThreadPool* pool = nullptr;
-  // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's.
+  // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's;
+  // where that is N, the batch is given here.
   int64_t batch = -1;
   // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per
   // channel) and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the
   // input and each other.
   std::span<const void* const> operands = {};
+  // Kernel::run_part: Kernel::scratch_bytes() that no other thread uses meanwhile, at a multiple of 64. Null:
+  // the thread's own, which it keeps from the first time on.
+  void* scratch = nullptr;
 };
 
 // A compiled pooling layer: a cheap handle that can be copied. The code lives as long as any handle to it.
@@ -160,7 +173,16 @@ class POOLJIT_CXX_API Kernel {
   // whatever the pointers.
   void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
 
-  // In logical order: N (if the spec is batched), C, spatial dimensions.
+  // Does one of `parts` shares of the run on the calling thread, for callers that are inside their own
+  // threads: each passes the same arguments and another part of 0 to parts - 1. Any number of parts will do;
+  // together they do what run() does, to the last bit. Makes no thread and takes no lock. The options' pool
+  // is not used.
+  //
+  // Errors: those of run(); "run.part". A part that fails has written nothing.
+  void run_part(const void* input, void* output, void* indices, int part, int parts,
+                const RunOptions& options = {}) const;
+
+  // In logical order: N (if the spec is batched; 1 if it is free), C, spatial dimensions.
   std::span<const int64_t> input_shape() const;
   std::span<const int64_t> output_shape() const;
   // Of those dimensions, in elements. The indices have the output's.
@@ -177,15 +199,18 @@ class POOLJIT_CXX_API Kernel {
 
   std::string_view dtype() const;  // "float32"
   bool has_indices() const;
-  std::string_view spec() const;       // canonical text
-  std::string_view signature() const;  // what the code depends on: the canonical text without the batch
-  std::string_view backend() const;    // chosen: "xbyak"
-  std::string_view isa() const;        // chosen: "avx512"; "none" for the reference
-  std::string_view schedule() const;   // chosen; empty for the reference
+  std::string_view spec() const;  // canonical text
+  std::string_view signature()
+      const;                         // what the code depends on: the text with N for the batch; itself a spec
+  std::string_view backend() const;  // chosen: "xbyak"
+  std::string_view isa() const;      // chosen: "avx512"; "none" for the reference
+  std::string_view schedule() const;  // chosen; empty for the reference
   // Why that one, for people: "the default", "asked for", "tuned: FILE", "the default; FILE: REASON".
   std::string_view schedule_origin() const;
   // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
   size_t code_bytes() const;
+  // Of scratch memory, that each thread of a run needs.
+  size_t scratch_bytes() const;
   // With Options::verify: what was proved, and what is left, for people; else empty.
   std::string_view proof() const;
   // From text to callable, when the code was made. Other kernels may share it.
@@ -208,6 +233,22 @@ POOLJIT_CXX_API Kernel compile(const Spec& spec);
 
 // "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
 POOLJIT_CXX_API Options parse_options(std::string_view text);
+
+// --- the cache of kernels, one for the process
+
+struct CacheStats {
+  size_t kernels = 0, bytes = 0;            // kept now
+  size_t kernel_limit = 0, byte_limit = 0;  // 1024 and 64 MiB unless set
+  uint64_t hits = 0;                        // compilations that found their code, or waited for another's
+  uint64_t misses = 0;                      // that had to make it
+  uint64_t evictions = 0;                   // codes that went to make room
+  std::chrono::nanoseconds compile_time{};  // spent on codes that were made, in all
+};
+POOLJIT_CXX_API CacheStats cache_stats();
+// Keeps at most so many kernels and bytes from now on. What was used longest ago goes first; kernels that
+// somebody holds stay alive.
+POOLJIT_CXX_API void limit_cache(size_t kernels, size_t bytes);
+POOLJIT_CXX_API void clear_cache();
 
 // --- for authors of tuners: examples/tuner.cpp
 

@@ -3,9 +3,11 @@
  * buffers, and pools. `pooljit bench --peers LIBRARY` wants the five of the second part, by which it is set
  * up once and called many times. examples/engines/ holds such libraries.
  *
- *   int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices)
- * { if (layer->version != POOLJIT_ENGINE_VERSION || strcmp(layer->operation, "max") != 0 || layer->other[0]
- * != '\0') return POOLJIT_ENGINE_UNSUPPORTED;
+ *   int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output,
+ *                          void* indices) {
+ *     if (layer->version != POOLJIT_ENGINE_VERSION || strcmp(layer->operation, "max") != 0 ||
+ *         layer->other[0] != '\0')
+ *       return POOLJIT_ENGINE_UNSUPPORTED;
  *     ...
  *     return POOLJIT_ENGINE_DONE;
  *   }
@@ -18,7 +20,7 @@
 #ifndef POOLJIT_ENGINE_H
 #define POOLJIT_ENGINE_H
 
-#include <stdint.h>  // NOLINT(modernize-deprecated-headers): this header is C
+#include "pooljit_layer.h"
 
 #if defined(__GNUC__)
 #define POOLJIT_ENGINE_EXPORT __attribute__((visibility("default")))
@@ -30,8 +32,8 @@
 extern "C" {
 #endif
 
-#define POOLJIT_ENGINE_VERSION 1
-#define POOLJIT_ENGINE_MAX_RANK 8
+#define POOLJIT_ENGINE_VERSION POOLJIT_LAYER_VERSION
+#define POOLJIT_ENGINE_MAX_RANK POOLJIT_LAYER_MAX_RANK
 
 enum {
   POOLJIT_ENGINE_DONE = 0,
@@ -40,37 +42,8 @@ enum {
 };
 
 // NOLINTBEGIN(modernize-use-using): C
-typedef struct pooljit_engine_tensor {
-  const char*
-      dtype; /* "float32" float64 float16 bfloat16 uint8 int8 int16 int32 int64; "" if there is none */
-  const char*
-      layout;   /* "nchw" nhwc nchw8c nchw16c if it is packed in one of these, whatever the rank; else "" */
-  int32_t rank; /* 2 + spatial_rank */
-  int64_t dims[POOLJIT_ENGINE_MAX_RANK];    /* N (1 where the spec has none), C, spatial */
-  int64_t strides[POOLJIT_ENGINE_MAX_RANK]; /* in elements; of blocks along C where channel_block > 1 */
-  int64_t channel_block;                    /* channels that lie together, or 1 */
-} pooljit_engine_tensor;
-
-typedef struct pooljit_engine_layer {
-  int32_t version;  /* POOLJIT_ENGINE_VERSION; fields are only ever added at the end, with a new version */
-  const char* spec; /* pooljit's canonical text, for messages */
-  const char* operation; /* "max" min avg sum lp */
-  int32_t backward;      /* 1: input is the gradient of the output, output that of the input */
-  int32_t adaptive;      /* 1: output a takes input floor(a*n/o) .. ceil((a+1)*n/o) - 1; no window then */
-  int32_t quantized;     /* 1: integers stand for numbers; the spec says which */
-  int32_t spatial_rank;
-  int64_t kernel[POOLJIT_ENGINE_MAX_RANK], stride[POOLJIT_ENGINE_MAX_RANK];
-  int64_t dilation[POOLJIT_ENGINE_MAX_RANK];                                    /* 1: dense */
-  int64_t pad_begin[POOLJIT_ENGINE_MAX_RANK], pad_end[POOLJIT_ENGINE_MAX_RANK]; /* an end < 0 crops */
-  int32_t ceil_mode;         /* how output dims came to be: 0 floor; 1 as torch; 2 plain ceil */
-  int32_t count_include_pad; /* avg */
-  int64_t divisor_override;  /* avg; 0: none */
-  /* Keywords of the spec that no field tells of, with blanks between them: "nan index_scope". An engine that
-   * does not know them answers POOLJIT_ENGINE_UNSUPPORTED. */
-  const char* other;
-  pooljit_engine_tensor input, output;
-  pooljit_engine_tensor indices; /* max with indices: written, or read by backward; offset in the plane */
-} pooljit_engine_layer;
+typedef pooljit_tensor pooljit_engine_tensor;
+typedef pooljit_layer pooljit_engine_layer;
 // NOLINTEND(modernize-use-using)
 
 /* Pools. Returns one of the codes above. The pointers are to the first elements; `indices` is null if there

@@ -3,7 +3,7 @@
 #include "pooljit.hpp"
 #include "runtime/candidates.h"
 #include "runtime/compile.h"
-#include "runtime/machine.h"
+#include "runtime/layer.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/workload.h"
@@ -28,6 +28,10 @@ std::string what_text(std::string_view id, std::string_view message, std::string
   return ir::to_string({ir::ErrorKind::invalid, std::string(id), std::string(message), std::string(hint)});
 }
 
+size_t bytes_of(runtime::MemoryView (*view)(const ir::PoolNest&, int64_t), const frontend::PoolSpec& spec) {
+  return size_t(view(make_nest(spec), spec.batch.value_or(1)).span_bytes());
+}
+
 }  // namespace
 
 Error::Error(Kind kind, std::string_view id, std::string_view message, std::string_view hint)
@@ -39,7 +43,17 @@ Error::~Error() = default;
 ThreadPool::~ThreadPool() = default;
 
 void Kernel::run(const void* input, void* output, void* indices, const RunOptions& options) const {
+  if (options.batch < 0 && impl_->spec().free_batch) raise(runtime::no_batch());
   if (auto done = impl_->run(input, output, indices, options.pool, options.batch, options.operands); !done)
+    raise(done.error());
+}
+
+void Kernel::run_part(const void* input, void* output, void* indices, int part, int parts,
+                      const RunOptions& options) const {
+  if (options.batch < 0 && impl_->spec().free_batch) raise(runtime::no_batch());
+  if (auto done = impl_->run_part(input, output, indices, {part, parts, options.scratch}, options.batch,
+                                  options.operands);
+      !done)
     raise(done.error());
 }
 
@@ -65,15 +79,26 @@ std::string_view Kernel::backend() const { return impl_->code().info.backend; }
 std::string_view Kernel::isa() const { return impl_->code().info.isa; }
 std::string_view Kernel::schedule() const { return impl_->code().info.schedule; }
 std::string_view Kernel::schedule_origin() const { return impl_->schedule_origin(); }
+size_t Kernel::scratch_bytes() const { return size_t(impl_->scratch_bytes()); }
 std::string_view Kernel::proof() const { return impl_->code().info.proof; }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
 
 Spec::Spec(std::string_view text, const Options& options)
     : impl_(value_or_raise(runtime::check_spec(text, options))) {}
+Spec::Spec(const pooljit_layer& layer, const Options& options)
+    : impl_(value_or_raise(runtime::check_spec(value_or_raise(runtime::spec_of(layer)), options))) {}
 std::string_view Spec::text() const { return impl_->text(); }
 std::string_view Spec::signature() const { return impl_->signature(); }
 const Options& Spec::options() const { return impl_->options(); }
+
+std::vector<int64_t> Spec::input_shape() const { return frontend::input_shape(impl_->spec()); }
+std::vector<int64_t> Spec::output_shape() const { return frontend::output_shape(impl_->spec()); }
+std::vector<int64_t> Spec::input_strides() const { return frontend::input_strides(impl_->spec()); }
+std::vector<int64_t> Spec::output_strides() const { return frontend::output_strides(impl_->spec()); }
+size_t Spec::input_bytes() const { return bytes_of(runtime::input_view, impl_->spec()); }
+size_t Spec::output_bytes() const { return bytes_of(runtime::output_view, impl_->spec()); }
+size_t Spec::indices_bytes() const { return bytes_of(runtime::indices_view, impl_->spec()); }
 
 Kernel compile(std::string_view spec, const Options& options) {
   return Kernel(value_or_raise(runtime::compile(spec, options)));
@@ -81,14 +106,7 @@ Kernel compile(std::string_view spec, const Options& options) {
 Kernel compile(const Spec& spec) { return Kernel(value_or_raise(runtime::compile(*spec.impl_))); }
 
 std::vector<ScheduleInfo> schedules(std::string_view spec_text, const Options& options) {
-  const auto spec = value_or_raise(frontend::parse_spec(spec_text));
-  const auto choices = value_or_raise(runtime::resolve(options));
-  const auto found = value_or_raise(runtime::find_candidates(
-      make_nest(spec), choices.isa, spec.batch.value_or(1), runtime::machine().caches));
-  std::vector<ScheduleInfo> infos;
-  for (const runtime::Candidate& candidate : found.legal)
-    infos.push_back({ir::print(candidate.schedule), candidate.cost.seconds, candidate.is_default});
-  return infos;
+  return value_or_raise(runtime::list_schedules(value_or_raise(frontend::parse_spec(spec_text)), options));
 }
 
 std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {
@@ -104,6 +122,14 @@ std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {
 std::string prove(const Kernel& kernel) { return value_or_raise(runtime::prove_kernel(*kernel.impl_)); }
 
 Options parse_options(std::string_view text) { return value_or_raise(runtime::parse_option_words(text)); }
+
+CacheStats cache_stats() {
+  const runtime::Cache::Stats stats = runtime::cache().stats();
+  return {stats.entries, stats.bytes,  stats.limits.entries, stats.limits.bytes,
+          stats.hits,    stats.misses, stats.evicted,        stats.compile_time};
+}
+void limit_cache(size_t kernels, size_t bytes) { runtime::cache().limit({kernels, bytes}); }
+void clear_cache() { runtime::cache().clear(); }
 
 std::string_view version() { return POOLJIT_VERSION; }
 

@@ -1,23 +1,13 @@
-// The C interface of include/pooljit.h, on top of the runtime: values become codes, nothing is thrown.
-#include <algorithm>
-#include <new>
+// The C interface of include/pooljit.h, on top of the runtime: values become codes, nothing is thrown. Here:
+// errors, compiling and running.
+#include "runtime/c_api.h"
 
-#include "pooljit.h"
-#include "runtime/compile.h"
 #include "runtime/options.h"
 
-struct pooljit_kernel {
-  pooljit::runtime::KernelPtr kernel;
-};
-
-struct pooljit_spec {
-  std::shared_ptr<const pooljit::runtime::CheckedSpec> spec;
-};
+using namespace pooljit::c_api;
+using pooljit::ir::ErrorKind;
 
 namespace {
-
-using pooljit::ir::Error;
-using pooljit::ir::ErrorKind;
 
 // What last_error() shows. A fixed room, so that reporting a lack of memory needs none; longer texts are cut.
 thread_local char last_error[1024] = "";
@@ -34,66 +24,131 @@ int code_of(ErrorKind kind) {
   return POOLJIT_SYSTEM;
 }
 
+int code_of(const pooljit::ir::Result<void>& done) { return done ? int{POOLJIT_OK} : fail(done.error()); }
+
+// What make(options) makes, `options` being the caller's text.
+template <typename Handle, typename Made>
+int give_with_options(const char* options, Handle** handle, const char* name, const void* input,
+                      const char* input_name,
+                      pooljit::FunctionRef<pooljit::ir::Result<Made>(const pooljit::Options&)> make) {
+  return guarded([&] {
+    if (!handle) return fail_null(name);
+    *handle = nullptr;
+    if (!input) return fail_null(input_name);
+    const auto words = pooljit::runtime::parse_option_words(options ? options : "");
+    return words ? give(make(*words), handle) : fail(words.error());
+  });
+}
+
+// The caller's function as a pool.
+class CallerPool final : public pooljit::ThreadPool {
+ public:
+  CallerPool(const pooljit_run_options& options, int threads) : options_(options), threads_(threads) {}
+  int threads() const override { return threads_; }
+  void parallel(int64_t tasks, pooljit::FunctionRef<void(int64_t)> task) override {
+    options_.parallel(
+        options_.context, tasks,
+        [](void* argument, int64_t number) {
+          (*static_cast<pooljit::FunctionRef<void(int64_t)>*>(argument))(number);
+        },
+        &task);
+  }
+
+ private:
+  const pooljit_run_options& options_;
+  const int threads_;
+};
+
+// The fields that the caller's struct has, the rest 0.
+pooljit::ir::Result<pooljit_run_options> read_options(const pooljit_run_options* given) {
+  pooljit_run_options options = {};
+  if (!given) return options;
+  const size_t size = given->size;
+  if (size < sizeof size) return tl::unexpected(wrong_struct("pooljit_run_options", size, false));
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  if (size > sizeof options &&
+      std::any_of(bytes + sizeof options, bytes + size, [](unsigned char byte) { return byte != 0; }))
+    return tl::unexpected(wrong_struct("pooljit_run_options", size, true));
+  std::memcpy(&options, given, std::min(size, sizeof options));
+  if (options.reserved != 0) return tl::unexpected(wrong_struct("pooljit_run_options", size, true));
+  return options;
+}
+
+// The batch that the options say; -1: the spec's.
+pooljit::ir::Result<int64_t> read_batch(const pooljit::runtime::Kernel& kernel,
+                                        const pooljit_run_options& options) {
+  if (!options.has_batch && kernel.spec().free_batch) return tl::unexpected(pooljit::runtime::no_batch());
+  if (options.has_batch && options.batch < 0)
+    return pooljit::ir::invalid("run.batch", "the batch is " + std::to_string(options.batch), "0 or more");
+  return options.has_batch ? options.batch : -1;
+}
+
+// Calls run(options, batch, operands), all checked.
+template <typename Run>
+int run_checked(const pooljit_kernel* kernel, const pooljit_run_options* given, Run run) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    const auto options = read_options(given);
+    if (!options) return fail(options.error());
+    const auto batch = read_batch(*kernel->kernel, *options);
+    if (!batch) return fail(batch.error());
+    if (!options->operands && options->operand_count > 0) return fail_null("operands");
+    const size_t count = options->operand_count > 0 ? size_t(options->operand_count) : 0;
+    return code_of(run(*options, *batch, pooljit::ir::Operands(options->operands, count)));
+  });
+}
+
+}  // namespace
+
+namespace pooljit::c_api {
+
 void set_last_error(std::string_view text) {
   const size_t length = std::min(text.size(), sizeof last_error - 1);
   std::copy_n(text.data(), length, last_error);
   last_error[length] = '\0';
 }
 
-int fail(const Error& error) {
+int fail(const ir::Error& error) {
   set_last_error(to_string(error));
   return code_of(error.kind);
 }
 
 int fail_null(const char* argument) {
-  return fail({ErrorKind::invalid, "runtime.null", std::string("the argument ") + argument + " is null", ""});
+  return fail(
+      {ir::ErrorKind::invalid, "runtime.null", std::string("the argument ") + argument + " is null", ""});
 }
 
-// Calls body, which returns a code; a lack of memory or threads, the only exceptions that the standard
-// library throws below, becomes one too.
-template <typename Body>
-int guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    set_last_error("runtime.memory: out of memory");
-  } catch (const std::exception& error) {
-    set_last_error(std::string("runtime.system: ") + error.what());
-  }
-  return POOLJIT_SYSTEM;
+ir::Error wrong_struct(const char* name, size_t size, bool is_newer) {
+  return {ir::ErrorKind::invalid, "runtime.struct",
+          std::string("the size of ") + name + " is " + std::to_string(size) +
+              (is_newer ? ", and a field that this library does not know is set" : ""),
+          is_newer ? "install a newer pooljit" : "set size to sizeof of the struct"};
 }
 
-// The caller's handle of what was made.
-template <typename Made, typename Handle>
-int give(pooljit::ir::Result<Made> made, Handle** handle) {
-  if (!made) return fail(made.error());
-  *handle = new Handle{std::move(*made)};
-  return POOLJIT_OK;
-}
-
-// What make(spec, options) makes of two texts of the caller's.
-template <typename Handle, typename Make>
-int give_of_texts(const char* spec, const char* options, Handle** handle, const char* name, Make make) {
-  return guarded([&] {
-    if (!handle) return fail_null(name);
-    *handle = nullptr;
-    if (!spec) return fail_null("spec");
-    const auto words = pooljit::runtime::parse_option_words(options ? options : "");
-    return words ? give(make(spec, *words), handle) : fail(words.error());
-  });
-}
-
-}  // namespace
+}  // namespace pooljit::c_api
 
 int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel) {
-  return give_of_texts(spec, options, kernel, "kernel",
-                       [](std::string_view text, const pooljit::Options& words) {
-                         return pooljit::runtime::compile(text, words);
-                       });
+  return give_with_options<pooljit_kernel, pooljit::runtime::KernelPtr>(
+      options, kernel, "kernel", spec, "spec",
+      [&](const pooljit::Options& words) { return pooljit::runtime::compile(spec, words); });
 }
 
 int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object) {
-  return give_of_texts(spec, options, object, "object", pooljit::runtime::check_spec);
+  return give_with_options<pooljit_spec, std::shared_ptr<const pooljit::runtime::CheckedSpec>>(
+      options, object, "object", spec, "spec", [&](const pooljit::Options& words) {
+        return pooljit::runtime::check_spec(std::string_view(spec), words);
+      });
+}
+
+int pooljit_spec_make(const pooljit_layer* layer, const char* options, pooljit_spec** object) {
+  using Made = std::shared_ptr<const pooljit::runtime::CheckedSpec>;
+  return give_with_options<pooljit_spec, Made>(
+      options, object, "object", layer, "layer",
+      [&](const pooljit::Options& words) -> pooljit::ir::Result<Made> {
+        auto spec = pooljit::runtime::spec_of(*layer);
+        if (!spec) return tl::unexpected(spec.error());
+        return pooljit::runtime::check_spec(std::move(*spec), words);
+      });
 }
 
 int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
@@ -107,40 +162,42 @@ int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
 
 void pooljit_spec_release(pooljit_spec* object) { delete object; }
 
-int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank) {
-  return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    if (!dims) return fail_null("dims");
-    if (!rank) return fail_null("rank");
-    const std::vector<int64_t>& shape = kernel->kernel->output_shape();
-    static_assert(pooljit::runtime::max_task_dims <= POOLJIT_MAX_RANK);
-    std::copy(shape.begin(), shape.end(), dims);
-    *rank = static_cast<int>(shape.size());
-    return int{POOLJIT_OK};
-  });
-}
-
 int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices) {
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
-    const auto done = kernel->kernel->run(input, output, indices);
-    return done ? int{POOLJIT_OK} : fail(done.error());
+    if (kernel->kernel->spec().free_batch) return fail(pooljit::runtime::no_batch());
+    return code_of(kernel->kernel->run(input, output, indices));
   });
 }
 
 int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
                          const void* const* operands, int count) {
-  return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    if (!operands && count > 0) return fail_null("operands");
-    const pooljit::ir::Operands all(operands, count > 0 ? size_t(count) : 0);
-    const auto done = kernel->kernel->run(input, output, indices, nullptr, -1, all);
-    return done ? int{POOLJIT_OK} : fail(done.error());
-  });
+  pooljit_run_options options = {};
+  options.size = sizeof options;
+  options.operands = operands;
+  options.operand_count = count;
+  return pooljit_run_with(kernel, input, output, indices, &options);
 }
 
-const char* pooljit_proof(const pooljit_kernel* kernel) {
-  return kernel ? kernel->kernel->code().info.proof.c_str() : "";
+int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
+                     const pooljit_run_options* given) {
+  return run_checked(kernel, given,
+                     [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
+                       if (!options.parallel)
+                         return kernel->kernel->run(input, output, indices, nullptr, batch, operands);
+                       const int threads = options.threads > 0 ? options.threads : kernel->kernel->threads();
+                       CallerPool pool(options, threads);
+                       return kernel->kernel->run(input, output, indices, &pool, batch, operands);
+                     });
+}
+
+int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
+                     const pooljit_run_options* given, int part, int parts) {
+  return run_checked(kernel, given,
+                     [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
+                       return kernel->kernel->run_part(input, output, indices, {part, parts, options.scratch},
+                                                       batch, operands);
+                     });
 }
 
 void pooljit_release(pooljit_kernel* kernel) { delete kernel; }

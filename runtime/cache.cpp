@@ -1,6 +1,7 @@
 #include "runtime/cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 
 #include "runtime/kernel.h"
@@ -48,6 +49,7 @@ KernelPtr Cache::find(const TextView& text) const {
   if (found == texts_.end()) return nullptr;
   touch(found->second.used);
   touch(found->second.slot->used);
+  hits_.fetch_add(1, std::memory_order_relaxed);
   return found->second.kernel;
 }
 
@@ -71,11 +73,13 @@ Cache::Made Cache::get(std::string_view key, FunctionRef<Made()> make) {
     const auto [entry, is_new] = codes_.try_emplace(std::string(key), slot);
     if (!is_new) {
       touch(entry->second->used);
+      hits_.fetch_add(1, std::memory_order_relaxed);
       const std::shared_future<Made> made = entry->second->made;
       lock.unlock();
       return made.get();
     }
     slot->used = ++now_;
+    ++misses_;
   }
   OnExit forget([&] {
     const std::unique_lock lock(mutex_);
@@ -102,6 +106,7 @@ void Cache::keep(Slot& slot, const Code& code) {
   slot.bytes = code.info.held_bytes;
   bytes_ += slot.bytes;
   ++made_;
+  compile_time_ += code.info.compile_time;
   if (codes_.size() > limits_.entries || bytes_ > limits_.bytes) evict_codes();
 }
 
@@ -136,7 +141,7 @@ void Cache::evict_texts() {
 
 Cache::Stats Cache::stats() const {
   const std::shared_lock lock(mutex_);
-  return {codes_.size(), bytes_, texts_.size(), made_, evicted_};
+  return {codes_.size(), bytes_, texts_.size(), made_, evicted_, hits_, misses_, compile_time_, limits_};
 }
 
 void Cache::clear() {
@@ -144,6 +149,14 @@ void Cache::clear() {
   texts_.clear();
   std::erase_if(codes_, [](const auto& entry) { return entry.second->code != nullptr; });
   bytes_ = 0;
+}
+
+void Cache::limit(Limits limits) {
+  const std::unique_lock lock(mutex_);
+  constexpr size_t most_entries = std::numeric_limits<size_t>::max() / cache_texts_per_entry;
+  limits_ = {std::min(limits.entries, most_entries), limits.bytes};
+  if (codes_.size() > limits_.entries || bytes_ > limits_.bytes) evict_codes();
+  if (texts_.size() > limits_.entries * cache_texts_per_entry) evict_texts();
 }
 
 Cache& cache() {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -36,6 +37,9 @@ class Cache {
   struct Stats {
     size_t entries = 0, bytes = 0, texts = 0;
     uint64_t made = 0, evicted = 0;
+    uint64_t hits = 0, misses = 0;            // of find() and get(): whoever waits for another's code hits
+    std::chrono::nanoseconds compile_time{};  // of all that was made
+    Limits limits;
   };
   using Made = ir::Result<CodePtr>;
 
@@ -67,7 +71,8 @@ class Cache {
   Made get(std::string_view key, FunctionRef<Made()> make);
 
   Stats stats() const;
-  void clear();  // what is being made stays
+  void clear();               // what is being made stays
+  void limit(Limits limits);  // from now on
 
  private:
   // Time is counted in insertions: a hit writes only if something was inserted since the last one, so hits
@@ -127,13 +132,15 @@ class Cache {
   void evict_oldest_code();
   void evict_texts();
 
-  const Limits limits_;
+  Limits limits_;
   mutable std::shared_mutex mutex_;  // guards all below; the atomics may be written under a shared lock
   std::unordered_map<std::string, std::shared_ptr<Slot>, StringHash, std::equal_to<>> codes_;
   std::unordered_map<TextKey, Text, TextHash, TextEqual> texts_;
   size_t bytes_ = 0;
   Time now_ = 0;
-  uint64_t made_ = 0, evicted_ = 0;
+  uint64_t made_ = 0, evicted_ = 0, misses_ = 0;
+  std::chrono::nanoseconds compile_time_{};
+  mutable std::atomic<uint64_t> hits_ = 0;
 };
 
 // The one that compile() uses. Lives as long as the process.

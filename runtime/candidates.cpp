@@ -5,6 +5,8 @@
 
 #include "ir/passes/pipeline.h"
 #include "jit/backend.h"
+#include "runtime/machine.h"
+#include "runtime/options.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -65,6 +67,17 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
     return std::tie(a.cost.seconds, a.cost.cycles) < std::tie(b.cost.seconds, b.cost.cycles);
   });
   return found;
+}
+
+ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options) {
+  const auto choices = resolve(options);
+  if (!choices) return tl::unexpected(choices.error());
+  const auto found = find_candidates(make_nest(spec), choices->isa, spec.batch.value_or(1), machine().caches);
+  if (!found) return tl::unexpected(found.error());
+  std::vector<ScheduleInfo> infos;
+  for (const Candidate& candidate : found->legal)
+    infos.push_back({ir::print(candidate.schedule), candidate.cost.seconds, candidate.is_default});
+  return infos;
 }
 
 }  // namespace pooljit::runtime

@@ -3,10 +3,12 @@
 
 #include <vector>
 
+#include "frontend/pool_spec.h"
 #include "ir/cost.h"
 #include "ir/error.h"
 #include "ir/nest.h"
 #include "ir/schedule.h"
+#include "pooljit.hpp"
 
 namespace pooljit::runtime {
 
@@ -31,5 +33,9 @@ struct Candidates {
 // schedule, which no other could mend.
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Caches& caches);
+
+// The legal ones of a spec as the public interfaces show them. Errors: those of resolve() and
+// find_candidates().
+ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options);
 
 }  // namespace pooljit::runtime

@@ -61,8 +61,8 @@ class Code {
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
-  // Whether the data can be done at all, before anything is written: Programs do all.
-  virtual ir::Result<void> check(const Call&) const { return {}; }
+  // Whether the data of these ranges can be done at all, before anything is written: Programs do all.
+  virtual ir::Result<void> check(const Call&, const TaskRanges&) const { return {}; }
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;

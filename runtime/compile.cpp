@@ -84,23 +84,27 @@ const char* environment_database(const Options& options) {
 
 }  // namespace
 
-CheckedSpec::CheckedSpec(std::string text, std::string signature, Options options, bool needs_database)
-    : text_(std::move(text)),
-      signature_(std::move(signature)),
+CheckedSpec::CheckedSpec(frontend::PoolSpec spec, Options options, bool needs_database)
+    : spec_(std::move(spec)),
+      text_(frontend::print(spec_)),
+      signature_(frontend::signature(spec_)),
       options_(std::move(options)),
       needs_database_(needs_database),
       key_(text_, options_) {}
 
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text,
                                                           const Options& options) {
-  const auto spec = frontend::parse_spec(spec_text);
+  auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
+  return check_spec(std::move(*spec), options);
+}
+
+ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options) {
   if (const auto choices = resolve(options); !choices) return tl::unexpected(choices.error());
   Options with = options;
   const char* database = environment_database(options);
   if (database) with.tune_db = database;
-  return std::make_shared<const CheckedSpec>(frontend::print(*spec), frontend::signature(*spec),
-                                             std::move(with), !database);
+  return std::make_shared<const CheckedSpec>(std::move(spec), std::move(with), !database);
 }
 
 ir::Result<KernelPtr> compile(const CheckedSpec& spec) {

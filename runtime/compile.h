@@ -19,10 +19,11 @@ ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options
 // A spec and its options, read and checked, with what the cache knows them by. Immutable.
 class CheckedSpec {
  public:
-  CheckedSpec(std::string text, std::string signature, Options options, bool needs_database);
+  CheckedSpec(frontend::PoolSpec spec, Options options, bool needs_database);
   CheckedSpec(const CheckedSpec&) = delete;
   CheckedSpec& operator=(const CheckedSpec&) = delete;
 
+  const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
   const std::string& signature() const { return signature_; }
   const Options& options() const { return options_; }
@@ -31,6 +32,7 @@ class CheckedSpec {
   const Cache::TextView& key() const { return key_; }
 
  private:
+  const frontend::PoolSpec spec_;
   const std::string text_, signature_;
   const Options options_;
   const bool needs_database_;
@@ -39,6 +41,8 @@ class CheckedSpec {
 
 // Errors: those of parse_spec and resolve.
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text, const Options& options);
+// Of a checked spec. Errors: those of resolve.
+ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options);
 
 // Errors: those of the tuning database and the engines.
 ir::Result<KernelPtr> compile(const CheckedSpec& spec);

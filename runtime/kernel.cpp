@@ -40,12 +40,52 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
         double(view->with_batch(1).element_count() * view->element_bytes) / double(bytes_per_thread);
 }
 
+ir::Error no_batch() {
+  return {ir::ErrorKind::invalid, "run.batch", "the spec leaves the batch free and the run does not say it",
+          "RunOptions::batch; in C pooljit_run_options.has_batch and batch"};
+}
+
+int64_t Kernel::scratch_bytes() const {
+  int64_t bytes = 0;
+  for (const Code* version : code_->versions()) bytes = std::max(bytes, version->info.scratch_bytes);
+  return bytes;
+}
+
 ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,
                              ir::Operands operands) const {
-  const int64_t own_batch = spec_.batch.value_or(1);
-  if (batch < 0) batch = own_batch;
+  if (batch < 0) batch = spec_.batch.value_or(1);
   if (batch == 0) return {};
-  if (batch != own_batch && !spec_.batch)
+  Call call{input, output, indices, batch};
+  if (auto checked = fill(call, operands); !checked) return checked;
+  if (auto checked = code_->check(call, all_tasks(batch)); !checked) return checked;
+  run_split(call, useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_), pool);
+  return {};
+}
+
+ir::Result<void> Kernel::run_part(const void* input, void* output, void* indices, const Share& share,
+                                  int64_t batch, ir::Operands operands) const {
+  if (share.parts < 1 || share.part < 0 || share.part >= share.parts)
+    return ir::invalid(
+        "run.part",
+        "part " + std::to_string(share.part) + " of " + std::to_string(share.parts) + " was asked for",
+        "parts are counted from 0");
+  if (batch < 0) batch = spec_.batch.value_or(1);
+  if (batch == 0) return {};
+  Call call{input, output, indices, batch};
+  call.scratch = share.scratch;
+  if (auto checked = fill(call, operands); !checked) return checked;
+  const Grid cells = grid(batch, share.parts);
+  const int64_t begin = cells.cells() * share.part / share.parts,
+                end = cells.cells() * (share.part + 1) / share.parts;
+  for (int64_t cell = begin; cell < end; ++cell)
+    if (auto checked = code_->check(call, cells.ranges(cell)); !checked) return checked;
+  for (int64_t cell = begin; cell < end; ++cell) code_->run(call, cells.ranges(cell));
+  return {};
+}
+
+// Takes the operands in and checks all but the data.
+ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
+  if (call.batch != spec_.batch.value_or(1) && !spec_.batch)
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
   if (operands.size() != operands_.size())
@@ -54,13 +94,8 @@ ir::Result<void> Kernel::run(const void* input, void* output, void* indices, Thr
         "the epilogue takes " + std::to_string(operands_.size()) + " operands, " +
             std::to_string(operands.size()) + " were given",
         "give one pointer for each array and tensor of the epilogue, in the order of its steps");
-  Call call{input, output, indices, batch};
   std::copy(operands.begin(), operands.end(), call.operands.begin());
-  if (auto checked = check(call); !checked) return checked;
-  if (auto checked = code_->check(call); !checked) return checked;
-  const int threads = useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_);
-  run_split(call, threads, pool);
-  return {};
+  return check(call);
 }
 
 ir::Result<void> Kernel::check(const Call& call) const {
@@ -120,19 +155,26 @@ int Kernel::useful_threads(int64_t batch, int threads) const {
   return static_cast<int>(std::clamp(threads_per_batch_ * double(batch), 1.0, double(threads)));
 }
 
-void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
+TaskRanges Kernel::all_tasks(int64_t batch) const {
   const std::vector<ir::TaskDim>& tasks = code_->info.tasks;
-  if (threads == 1) {
-    TaskRanges all;
-    for (size_t i = 0; i < tasks.size(); ++i) all[i] = {0, extent_of(tasks[i], call.batch)};
-    return code_->run(call, all);
-  }
+  TaskRanges all;
+  for (size_t i = 0; i < tasks.size(); ++i) all[i] = {0, extent_of(tasks[i], batch)};
+  return all;
+}
+
+Grid Kernel::grid(int64_t batch, int cells) const {
+  const std::vector<ir::TaskDim>& tasks = code_->info.tasks;
   std::array<int64_t, max_task_dims> extents;
-  for (size_t i = 0; i < tasks.size(); ++i) extents[i] = extent_of(tasks[i], call.batch);
-  const Grid grid({extents.data(), tasks.size()}, threads);
-  if (grid.cells() == 1) return code_->run(call, grid.ranges(0));
+  for (size_t i = 0; i < tasks.size(); ++i) extents[i] = extent_of(tasks[i], batch);
+  return {std::span(extents.data(), tasks.size()), cells};
+}
+
+void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
+  if (threads == 1) return code_->run(call, all_tasks(call.batch));
+  const Grid cells = grid(call.batch, threads);
+  if (cells.cells() == 1) return code_->run(call, cells.ranges(0));
   ThreadPool& workers = pool ? *pool : builtin_pool(threads_);
-  workers.parallel(grid.cells(), [&](int64_t cell) { code_->run(call, grid.ranges(cell)); });
+  workers.parallel(cells.cells(), [&](int64_t cell) { code_->run(call, cells.ranges(cell)); });
 }
 
 }  // namespace pooljit::runtime

@@ -19,15 +19,28 @@ class Kernel {
   Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin = {});
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
-  // the spec's. operands: of the epilogue's steps, in their order. Errors: "run.null", "run.indices",
-  // "run.operands", "run.overlap", "run.batch"; of an unpool also "run.index_range".
+  // the spec's, which is 1 where it is free. operands: of the epilogue's steps, in their order. Errors:
+  // "run.null", "run.indices", "run.operands", "run.overlap", "run.batch"; of an unpool also
+  // "run.index_range".
   ir::Result<void> run(const void* input, void* output, void* indices, ThreadPool* pool = nullptr,
                        int64_t batch = -1, ir::Operands operands = {}) const;
+
+  // Does share.part of share.parts on the calling thread: takes no lock, and allocates nothing but the
+  // thread's scratch memory unless share.scratch is given. All parts together are one run. Errors: those of
+  // run(), and "run.part".
+  struct Share {
+    int part = 0, parts = 1;
+    void* scratch = nullptr;  // info.scratch_bytes, aligned to ir::scratch_alignment
+  };
+  ir::Result<void> run_part(const void* input, void* output, void* indices, const Share& share,
+                            int64_t batch = -1, ir::Operands operands = {}) const;
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
   const std::string& schedule_origin() const { return schedule_origin_; }
   const Code& code() const { return *code_; }
+  int threads() const { return threads_; }  // of the built-in pool
+  int64_t scratch_bytes() const;            // that each thread of a run needs
   const std::vector<int64_t>& input_shape() const { return input_shape_; }
   const std::vector<int64_t>& output_shape() const { return output_shape_; }
   const std::vector<int64_t>& input_strides() const { return input_strides_; }
@@ -39,10 +52,13 @@ class Kernel {
   const std::vector<MemoryView>& operand_views() const { return operands_; }
 
  private:
+  ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
   ir::Result<void> check_overlap(const Call& call) const;
   bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
+  TaskRanges all_tasks(int64_t batch) const;
+  Grid grid(int64_t batch, int cells) const;
   void run_split(const Call& call, int threads, ThreadPool* pool) const;
 
   frontend::PoolSpec spec_;
@@ -55,6 +71,9 @@ class Kernel {
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch
   double threads_per_batch_ = 0;              // that what is read and written is worth waking
 };
+
+// "run.batch", of a run that does not say its batch where the spec leaves it free.
+ir::Error no_batch();
 
 using KernelPtr = std::shared_ptr<const Kernel>;
 

@@ -27,9 +27,9 @@ class Unpool final : public Code {
     info.held_bytes = sizeof *this;
   }
 
-  ir::Result<void> check(const Call& call) const override {
-    for (int64_t n = 0; n < call.batch; ++n)
-      for (int64_t c = 0; c < info.nest.channels; ++c) {
+  ir::Result<void> check(const Call& call, const TaskRanges& ranges) const override {
+    for (int64_t n = ranges[0].begin; n < ranges[0].begin + ranges[0].count; ++n)
+      for (int64_t c = ranges[1].begin; c < ranges[1].begin + ranges[1].count; ++c) {
         Position window(info.nest.dims.size(), 0);
         do {
           const int64_t index = index_at(call, n, c, window);

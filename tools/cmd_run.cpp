@@ -88,12 +88,23 @@ ir::Result<void> write_npy(OutputFiles& files, size_t file, const FileView& view
   return files.write(file, packed->span());
 }
 
+// A batch that the spec leaves open is that of the file.
+ir::Result<frontend::PoolSpec> with_batch_of(frontend::PoolSpec spec, const std::string& path) {
+  if (!spec.free_batch) return spec;
+  const auto header = read_npy_header(path);
+  if (!header) return tl::unexpected(header.error());
+  if (header->shape.size() == input_view(spec).shape.size()) spec.batch = header->shape[0];
+  return spec;
+}
+
 ir::Result<Exit> run(const RunArguments& arguments) {
   const auto text = spec_text(arguments);
   if (!text) return tl::unexpected(text.error());
   const auto kernel = runtime::compile(*text, arguments.options);
   if (!kernel) return tl::unexpected(kernel.error());
-  const frontend::PoolSpec& spec = (*kernel)->spec();
+  const auto sized = with_batch_of((*kernel)->spec(), arguments.input);
+  if (!sized) return tl::unexpected(sized.error());
+  const frontend::PoolSpec& spec = *sized;
   const bool names_indices = !arguments.indices.empty();
   const bool has_indices = frontend::has_indices(spec);
   const bool reads_indices = has_indices && spec.direction != ir::Direction::forward;
@@ -128,7 +139,7 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   for (const Buffer& operand : *operands) pointers.push_back(operand.data());
 
   auto ok = (*kernel)->run(input->data(), output->data(), has_indices ? indices->data() : nullptr, nullptr,
-                           -1, pointers);
+                           spec.batch.value_or(1), pointers);
   if (ok) ok = write_npy(files, *output_file, to, output_dtype(spec), *output);
   if (ok && wants_indices) ok = write_npy(files, *indices_file, to, spec.index_dtype, *indices);
   if (ok) ok = files.commit();
@@ -174,7 +185,7 @@ void add_run(CLI::App& app, Action& action) {
       "nchw,\n"
       "(N, H, W, C) for nhwc. Explicit strides say where elements lie in memory, not in the files. All "
       "outputs\n"
-      "appear complete, or none does.\n\n"
+      "appear complete, or none does. float32[N,3,224,224] takes a file of any batch.\n\n"
       "  pooljit run 'max_pool2d(float32[1,3,224,224], kernel_size=2)' --input x.npy --output y.npy\n"
       "  pooljit run 'max_pool2d(uint8[224,224,3]:nhwc, kernel_size=2, return_indices=True)' \\\n"
       "      --input x.npy --output y.npy --indices i.npy --backend llvm");

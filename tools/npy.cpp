@@ -211,6 +211,17 @@ ir::Result<void> check_header(const NpyHeader& header, const std::string& path, 
   return {};
 }
 
+// From the beginning of the file to its data.
+ir::Result<NpyHeader> read_header(File& file, const std::string& path) {
+  if (!file.is_open())
+    return ir::system_error("file.open", fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  const ir::Result<std::string> dictionary = read_dictionary(file, path);
+  if (!dictionary) return tl::unexpected(dictionary.error());
+  ir::Result<NpyHeader> header = parse_npy_header(*dictionary);
+  if (!header) header.error().message = path + ": " + header.error().message;
+  return header;
+}
+
 }  // namespace
 
 ir::Result<NpyHeader> parse_npy_header(std::string_view dictionary) {
@@ -245,17 +256,15 @@ ir::Result<NpyHeader> parse_npy_header(std::string_view dictionary) {
   return header;
 }
 
+ir::Result<NpyHeader> read_npy_header(const std::string& path) {
+  File file(path);
+  return read_header(file, path);
+}
+
 ir::Result<Buffer> read_npy(const std::string& path, ir::DType dtype, const std::vector<int64_t>& shape) {
   File file(path);
-  if (!file.is_open())
-    return ir::system_error("file.open", fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  const ir::Result<std::string> dictionary = read_dictionary(file, path);
-  if (!dictionary) return tl::unexpected(dictionary.error());
-  ir::Result<NpyHeader> header = parse_npy_header(*dictionary);
-  if (!header) {
-    header.error().message = path + ": " + header.error().message;
-    return tl::unexpected(header.error());
-  }
+  const ir::Result<NpyHeader> header = read_header(file, path);
+  if (!header) return tl::unexpected(header.error());
   if (auto ok = check_header(*header, path, dtype, shape); !ok) return tl::unexpected(ok.error());
 
   size_t data_bytes = static_cast<size_t>(ir::bytes(dtype));

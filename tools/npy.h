@@ -37,6 +37,9 @@ ir::Result<NpyHeader> parse_npy_header(std::string_view dictionary);
 // The data of the file, in file order. Errors: "npy.<rule>", "file.open", "file.read", "system.memory".
 ir::Result<Buffer> read_npy(const std::string& path, ir::DType dtype, const std::vector<int64_t>& shape);
 
+// What the file's header says; the data is not looked at. Errors: those of read_npy that show there.
+ir::Result<NpyHeader> read_npy_header(const std::string& path);
+
 // All that comes before the data; its size is a multiple of 64.
 std::string npy_header(ir::DType dtype, const std::vector<int64_t>& shape);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "frontend/keywords.h"
@@ -66,6 +67,13 @@ Broken read_dtype(const Word& word, PoolSpec& spec) {
   std::vector<std::string_view> names;
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor) names.push_back(row.spec_name);
+  // What others call them.
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"float", "float32"}, {"fp32", "float32"}, {"double", "float64"},
+      {"fp64", "float64"},  {"half", "float16"}, {"fp16", "float16"},
+      {"s8", "int8"},       {"byte", "uint8"},   {"s32", "int32"}};
+  for (const auto& [other, ours] : others)
+    if (word.text == other) return broke(Rule::dtype, word, fmt::format("did you mean {}?", ours));
   return broke(Rule::dtype, word, suggestion(word.text, names));
 }
 
@@ -74,7 +82,11 @@ Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpe
   const bool is_batched = count == rank + 2;
   if (!is_batched && !(may_lack_batch && count == rank + 1))
     return broken(Rule::rank, fmt::format("got {} dims for {}", count, call.name.text)).value();
+  if (call.free_batch && !is_batched)
+    return broken(Rule::rank, fmt::format("got N and {} other dims for {}", count - 1, call.name.text))
+        .value();
   if (is_batched) spec.batch = call.dims[0];
+  spec.free_batch = call.free_batch;
   const bool is_last = order == DimOrder::channels_last;
   spec.channels = call.dims[is_last ? count - 1 : count - rank - 1];
   for (size_t i = 0; i < rank; ++i) spec.dims[i].input = call.dims[count - rank + i - (is_last ? 1 : 0)];

@@ -143,7 +143,7 @@ ir::Result<std::string> print_keras(const PoolSpec& spec) {
       continue;
     Printer out;
     out.text("keras.").text(layer.prefix).number(static_cast<int64_t>(rank)).text("D(");
-    out.text(ir::info(spec.dtype).spec_name).text("[").number(spec.batch.value_or(1)).text(",");
+    out.text(ir::info(spec.dtype).spec_name).text("[").text(spec.batch ? batch_text(spec) : "1").text(",");
     if (is_first) out.number(spec.channels).text(",");
     for (size_t i = 0; i < rank; ++i) out.text(i == 0 ? "" : ",").number(spec.dims[i].input);
     if (!is_first) out.text(",").number(spec.channels);

@@ -34,8 +34,7 @@ ir::Result<PoolSpec> parse_mlx(std::string_view text) {
 ir::Result<std::string> print_mlx(const PoolSpec& spec) {
   const Operator* op = find_operator(modules, spec);
   if (op == nullptr) return no_operator("mlx", spec);
-  const std::string batch = spec.batch ? std::to_string(*spec.batch) : "";
-  return "mlx." + print_call(spec, *op, DimOrder::channels_last, batch);
+  return "mlx." + print_call(spec, *op, DimOrder::channels_last, batch_text(spec));
 }
 
 }  // namespace pooljit::frontend

@@ -239,7 +239,7 @@ ir::Result<std::string> print_onnx(const PoolSpec& spec) {
       continue;
     Printer out;
     out.text("onnx.").text(op.name).text("(").text(ir::info(spec.dtype).spec_name).text("[");
-    if (spec.batch) out.number(*spec.batch).text(",");
+    if (spec.batch) out.text(batch_text(spec)).text(",");
     list(out.number(spec.channels).text(","), spec.dims, &SpecDim::input).text("]");
     if (spec.layout != Layout::nchw) out.text(":").text(layout_name(spec.layout));
     print_window(out, spec);

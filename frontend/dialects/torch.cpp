@@ -123,9 +123,8 @@ ir::Result<PoolSpec> parse_torch_modules(std::string_view text) {
 ir::Result<std::string> print_torch(const PoolSpec& spec) {
   const Operator* op = find_operator(functions, spec);
   if (op == nullptr) return no_operator("torch", spec);
-  const std::string batch = spec.batch ? std::to_string(*spec.batch) : "";
   return (op->quantized ? "torch." : "F.") +
-         print_call(spec, *op, DimOrder::channels_first, batch, set_of(norm_type));
+         print_call(spec, *op, DimOrder::channels_first, batch_text(spec), set_of(norm_type));
 }
 
 ir::Result<std::string> print_torch_modules(const PoolSpec& spec) {

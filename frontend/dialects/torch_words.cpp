@@ -143,7 +143,7 @@ std::string print_module(const PoolSpec& spec, const Operator& op, DimOrder orde
   out.text("(");
   print_arguments(out, spec, op.keys & ~of_tensor, always, "");
   out.text(")(");
-  print_tensor(out, spec, order, spec.batch ? std::to_string(*spec.batch) : "");
+  print_tensor(out, spec, order, batch_text(spec));
   print_arguments(out, spec, op.keys & of_tensor, 0, ", ");
   return out.text(")").result();
 }

@@ -69,8 +69,27 @@ def test_list(run, model):
         "quantised\tquantized_avg_pool2d(quint8[2,3,8,8], kernel_size=2, count_include_pad=False, scale=0.5, zero_point=128, "
         "output_scale=0.25, output_zero_point=7)",
     ])
-    unknown = run("onnx", model).stdout.splitlines()
-    run.expect("a symbolic dim is named", unknown[0], "pool1\tdim 0 of r is batch: give --dim")
+    free = run("onnx", model).stdout.splitlines()
+    run.expect("a batch is free", free[:2], [
+        "pool1\tmax_pool2d(float32[N,3,8,8], kernel_size=2, return_indices=True, index_scope=tensor)",
+        "g\tavg_pool2d(float32[N,3,4,4], kernel_size=4)",
+    ])
+    run.expect_refused("a dim that the model has not", "onnx.dim", "its symbolic dims are batch", "onnx", model, "--dim", "bacth=2")
+
+
+def test_open_dims(run):
+    """Behind a convolution a dim has a name of ONNX's own, which --dim does not take."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], kernel_shape=[3, 3]),
+             helper.make_node("MaxPool", ["c"], ["m"], name="pool", kernel_shape=[2, 2])]
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [4, 3, 3, 3], np.zeros(108, np.float32).tobytes(), raw=True)
+    graph = helper.make_graph(nodes, "open", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w"])],
+                              [helper.make_empty_tensor_value_info("m")], [weights])
+    model = run.folder / "open.onnx"
+    model.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString())
+    run.expect("open dims are named as --dim takes them", run("onnx", model).stdout,
+               "pool\tdim 2 of c is not known: give --dim h=EXTENT --dim w=EXTENT\n")
+    run.expect("with them", run("onnx", model, "--dim", "h=10", "--dim", "w=12").stdout,
+               "pool\tmax_pool2d(float32[N,4,8,10], kernel_size=2, stride=1)\n")
 
 
 def test_run(run, model):
@@ -85,13 +104,16 @@ def test_run(run, model):
     run.expect("run: values", np.array_equal(got, r.reshape(2, 3, 4, 2, 4, 2).max((3, 5))), True)
     run.expect("run: indices count in the tensor", np.array_equal(r.ravel()[np.load(places)], got), True)
     y.unlink()
+    run.expect("run a free batch: stderr",
+               run("run", "--onnx", model, "--node", "pool1", "--input", run.folder / "r.npy", "--output", y).stderr, "")
+    run.expect("run a free batch: values", np.array_equal(np.load(y), got), True)
+    y.unlink()
 
 
 def test_refused(run, model):
     files = ["--input", run.folder / "r.npy", "--output", run.folder / "y.npy"]
     run.expect_refused("no such node", "onnx.node", "pool1, g, quantised", "run", "--onnx", model, "--node", "x", "--dim", "batch=2", *files)
     run.expect_refused("no node named", "onnx.node", "pool1, g, quantised", "run", "--onnx", model, "--dim", "batch=2", *files)
-    run.expect_refused("a dim left open", "onnx.node", "batch", "run", "--onnx", model, "--node", "pool1", *files)
     for dim in ("batch", "batch=", "batch=0", "batch=x", "batch=99999999999999999999"):
         run.expect_refused(dim, "onnx.dim", "NAME=EXTENT", "run", "--onnx", model, "--node", "pool1", "--dim", dim, *files)
     garbage = run.folder / "garbage.onnx"
@@ -109,6 +131,7 @@ def main():
         make_model(model)
         for test in (test_list, test_run, test_refused):
             test(run, model)
+        test_open_dims(run)
     print("ok" if run.failures == 0 else f"{run.failures} failures")
     return 1 if run.failures else 0
 

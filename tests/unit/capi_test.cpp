@@ -210,9 +210,12 @@ TEST(CApi, ALongTextIsCutNotOverrun) {
   EXPECT_LT(std::string(pooljit_last_error()).size(), 2000U);
 }
 
-TEST(CApi, VersionIsThreeNumbers) {
+TEST(CApi, TheHeaderHasTheVersionOfTheLibrary) {
   int major = -1, minor = -1, patch = -1;
   EXPECT_EQ(std::sscanf(pooljit_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+  EXPECT_EQ(major, POOLJIT_VERSION_MAJOR);
+  EXPECT_EQ(minor, POOLJIT_VERSION_MINOR);
+  EXPECT_EQ(patch, POOLJIT_VERSION_PATCH);
 }
 
 }  // namespace

@@ -116,8 +116,8 @@ class Contest {
   }
 
   const BenchCase& bench_;
-  const EngineLayer layer_;
-  std::optional<EngineLayer> fixed_layer_;  // the same without adaptive windows, where that can be said
+  const runtime::Layer layer_;
+  std::optional<runtime::Layer> fixed_layer_;  // the same without adaptive windows, where that can be said
   const ComparisonOptions& options_;
   std::deque<BenchCase::Theirs> tensors_;
   std::deque<PeerCall> calls_;

@@ -10,7 +10,7 @@
 #include "ir/isa.h"
 #include "pooljit_engine.h"
 #include "tools/bench_case.h"
-#include "tools/engine_layer.h"
+#include "runtime/layer.h"
 
 namespace pooljit::tools {
 
@@ -37,7 +37,7 @@ class Peer {
   // Before the first layer, and when the threads change. Errors: "bench.peer".
   ir::Result<void> start(int threads, ir::Isa isa) const;
   // Errors: "bench.peer": it does not do the layer, and why.
-  ir::Result<PeerCall> prepare(const EngineLayer& layer, const BenchCase::Theirs& tensors) const;
+  ir::Result<PeerCall> prepare(const runtime::Layer& layer, const BenchCase::Theirs& tensors) const;
 
  private:
   Peer() = default;

@@ -9,7 +9,7 @@
 #include "frontend/pool_spec.h"
 #include "runtime/check_case.h"
 #include "runtime/elements.h"
-#include "tools/engine_layer.h"
+#include "runtime/layer.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/explain.h"
 #include "tools/fuzz/fault_place.h"
@@ -144,7 +144,7 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
   auto spec = frontend::parse_spec(one.spec);
   if (!spec) return tl::unexpected(spec.error());
   if (is_unasked(*spec)) return Outcome{.verdict = Outcome::Verdict::unsupported};
-  const tools::EngineLayer layer(*spec);
+  const runtime::Layer layer(*spec);
   const auto inputs = Inputs::make(*spec, layer.nest(), one);
   if (!inputs) return tl::unexpected(inputs.error());
   const std::vector<Divergence> divergences = accepted.divergences_of(one.spec);
@@ -172,7 +172,7 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
 bool OtherEngine::takes(const std::string& text) const {
   const auto spec = frontend::parse_spec(text);
   if (!spec || is_unasked(*spec)) return false;
-  const tools::EngineLayer layer(*spec);
+  const runtime::Layer layer(*spec);
   if (takes_) return takes_(layer.get()) == POOLJIT_ENGINE_DONE;
   const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
   const auto data = runtime::Case::make(layer.nest(), runtime::DataKind::plain, batch, 1);

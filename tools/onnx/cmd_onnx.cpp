@@ -148,8 +148,11 @@ void add_onnx(CLI::App& app, Action& action) {
   list->add_option("MODEL", *path, "ONNX file")->required();
   list->add_option("--dim", *dims, "NAME=EXTENT: what a symbolic dim of the model is; may be repeated");
   list->footer(
-      "A line per node: its name, a tab, its spec or why it has none. `pooljit run --onnx` runs one.\n\n"
-      "  pooljit onnx resnet50.onnx --dim batch=1");
+      "A line per node: its name, a tab, its spec or why it has none. A batch that the model leaves open is "
+      "N.\n"
+      "`pooljit run --onnx` runs a node.\n\n"
+      "  pooljit onnx resnet50.onnx\n"
+      "  pooljit onnx detector.onnx --dim height=640 --dim width=640");
   list->callback([&action, path, dims] { action = [path, dims] { return list_nodes(*path, *dims); }; });
 
   CLI::App* test = app.add_subcommand("onnx-test", "Run folders in the layout of ONNX's backend tests");

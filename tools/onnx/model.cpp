@@ -10,6 +10,7 @@
 #include <exception>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace pooljit::tools {
 
@@ -59,8 +60,30 @@ Types types_of(const onnx::GraphProto& graph) {
   return types;
 }
 
-// "float32[1,3,8,8]", or in `problem` why not.
-std::string tensor_text(const Types& types, const std::string& name, std::string& problem) {
+// Names of the inputs' symbolic dims that are still open, but for the first dim of an input: the batch.
+std::vector<std::string> open_dims(const onnx::GraphProto& graph) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    const auto& dims = input.type().tensor_type().shape().dim();
+    for (int i = 1; i < dims.size(); ++i)
+      if (dims[i].has_dim_param() &&
+          std::find(names.begin(), names.end(), dims[i].dim_param()) == names.end())
+        names.push_back(dims[i].dim_param());
+  }
+  return names;
+}
+
+// Why a dim is not known, in terms of what --dim takes.
+std::string open_dim(const onnx::GraphProto& graph, size_t number, const std::string& name) {
+  const std::vector<std::string> names = open_dims(graph);
+  std::string text = fmt::format("dim {} of {} is not known", number, name);
+  if (!names.empty()) text += fmt::format(": give --dim {}=EXTENT", fmt::join(names, "=EXTENT --dim "));
+  return text;
+}
+
+// "float32[1,3,8,8]", the first dim N where it is not known; or in `problem` why not.
+std::string tensor_text(const onnx::GraphProto& graph, const Types& types, const std::string& name,
+                        std::string& problem) {
   const auto found = types.find(name);
   const ElementType* element =
       found == types.end() ? nullptr : find_type(found->second.tensor_type().elem_type());
@@ -68,12 +91,11 @@ std::string tensor_text(const Types& types, const std::string& name, std::string
     problem = fmt::format("the type of {} is not known", name);
     return "";
   }
-  std::vector<int64_t> dims;
+  std::vector<std::string> dims;
   for (const auto& dim : found->second.tensor_type().shape().dim()) {
-    if (!dim.has_dim_value())
-      problem = fmt::format("dim {} of {} is {}", dims.size(), name,
-                            dim.dim_param().empty() ? "not known" : dim.dim_param() + ": give --dim");
-    dims.push_back(dim.dim_value());
+    const bool is_known = dim.has_dim_value();
+    if (!is_known && !dims.empty() && problem.empty()) problem = open_dim(graph, dims.size(), name);
+    dims.push_back(is_known ? std::to_string(dim.dim_value()) : "N");
   }
   return fmt::format("{}[{}]", element->name, fmt::join(dims, ","));
 }
@@ -132,7 +154,8 @@ PoolNode pool_node(const onnx::GraphProto& graph, const onnx::NodeProto& proto, 
     node.problem = "it has no input";
     return node;
   }
-  node.text = fmt::format("onnx.{}({}", proto.op_type(), tensor_text(types, node.inputs[0], node.problem));
+  node.text =
+      fmt::format("onnx.{}({}", proto.op_type(), tensor_text(graph, types, node.inputs[0], node.problem));
   for (const onnx::AttributeProto& attribute : proto.attribute())
     node.text += ", " + attribute_text(attribute);
   if (proto.op_type() == "MaxPool" && node.outputs.size() > 1 && !node.outputs[1].empty())
@@ -140,6 +163,24 @@ PoolNode pool_node(const onnx::GraphProto& graph, const onnx::NodeProto& proto, 
   if (proto.op_type().starts_with("QLinear")) node.text += quantization_text(graph, node);
   node.text += fmt::format(", opset={})", opset);
   return node;
+}
+
+// Of the graph's inputs, before shapes are inferred.
+ir::Result<void> set_dims(onnx::GraphProto& graph, const SymbolicDims& dims) {
+  std::set<std::string> names;
+  for (onnx::ValueInfoProto& input : *graph.mutable_input())
+    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+      if (!dim.has_dim_param()) continue;
+      const std::string name = dim.dim_param();
+      names.insert(name);
+      if (const auto known = dims.find(name); known != dims.end()) dim.set_dim_value(known->second);
+    }
+  for (const auto& [name, extent] : dims)
+    if (!names.contains(name))
+      return ir::invalid("onnx.dim", fmt::format("no input of the model has a dim {}", name),
+                         names.empty() ? "all its dims are numbers"
+                                       : fmt::format("its symbolic dims are {}", fmt::join(names, ", ")));
+  return {};
 }
 
 }  // namespace
@@ -176,10 +217,7 @@ ir::Result<PoolNode> find_node(const OnnxModel& model, const std::string& name) 
 ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& dims) {
   auto proto = read_message<onnx::ModelProto>(path, "model");
   if (!proto) return tl::unexpected(proto.error());
-  for (onnx::ValueInfoProto& input : *proto->mutable_graph()->mutable_input())
-    for (auto& dim : *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
-      if (const auto known = dims.find(dim.dim_param()); dim.has_dim_param() && known != dims.end())
-        dim.set_dim_value(known->second);
+  if (auto done = set_dims(*proto->mutable_graph(), dims); !done) return tl::unexpected(done.error());
   try {
     onnx::shape_inference::InferShapes(*proto);
   } catch (const std::exception& error) {

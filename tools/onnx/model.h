@@ -29,7 +29,8 @@ using SymbolicDims = std::map<std::string, int64_t>;
 // Of "batch=8" and the like. Errors: onnx.dim.
 ir::Result<SymbolicDims> parse_dims(const std::vector<std::string>& texts);
 
-// With the shapes that ONNX infers. Errors: onnx.file, onnx.model.
+// With the shapes that ONNX infers. A first dim that is not known is N, said at each run. Errors: onnx.file,
+// onnx.model; onnx.dim for a name that no input of the model has.
 ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& dims = {});
 
 // The node of that name, or without a name the only one; its text is there. Errors: onnx.node.

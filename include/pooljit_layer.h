@@ -1,0 +1,97 @@
+/* A pooling layer as data. pooljit_spec_make (pooljit.h) makes a spec of it; engines that pooljit is compared
+ * with are handed it (pooljit_engine.h). What the numbers mean is in docs/semantics.md.
+ *
+ *   pooljit_layer layer = {.size = sizeof layer};
+ *   layer.operation = "max";
+ *   layer.spatial_rank = 2;
+ *   layer.input.dtype = "float32";
+ *   layer.input.dims[0] = 1, layer.input.dims[1] = 64, layer.input.dims[2] = layer.input.dims[3] = 112;
+ *   for (int d = 0; d < 2; ++d) {
+ *     layer.kernel[d] = 3;
+ *     layer.stride[d] = 2;
+ *     layer.pad_begin[d] = layer.pad_end[d] = 1;
+ *   }
+ *
+ * Zero is the default of every field that has one. The struct grows at its end only: `size` says how much of
+ * it there is. Strings belong to whoever filled the struct in.
+ */
+#ifndef POOLJIT_LAYER_H
+#define POOLJIT_LAYER_H
+
+#include <stdint.h>  // NOLINT(modernize-deprecated-headers): this header is C
+
+#define POOLJIT_LAYER_VERSION 1
+#define POOLJIT_LAYER_MAX_RANK 8
+#define POOLJIT_LAYER_MAX_STEPS 4
+
+// NOLINTBEGIN(modernize-use-using): C
+typedef struct pooljit_tensor {
+  /* "float32" float64 float16 bfloat16 uint8 int8 int16 int32 int64; "" or null if there is none */
+  const char* dtype;
+  /* "nchw" nhwc nchw8c nchw16c if it is packed in one of these, whatever the rank; else "" */
+  const char* layout;
+  int32_t rank;                            /* 2 + spatial_rank */
+  int64_t dims[POOLJIT_LAYER_MAX_RANK];    /* N (1 where the spec has none), C, spatial */
+  int64_t strides[POOLJIT_LAYER_MAX_RANK]; /* in elements; of blocks along C where channel_block > 1 */
+  int64_t channel_block;                   /* channels that lie together, or 1 */
+} pooljit_tensor;
+
+/* A step of an epilogue: docs/specs.md lists them. */
+typedef struct pooljit_step {
+  const char* name; /* "relu" clamp scale scale_channel mul_channel add_channel add requantize */
+  double numbers[2];
+  const char* dtype; /* of the tensor that add takes; null: the output's */
+} pooljit_step;
+
+typedef struct pooljit_layer {
+  int32_t version;       /* POOLJIT_LAYER_VERSION; pooljit_spec_make does not read it */
+  uint32_t size;         /* sizeof(pooljit_layer) of whoever filled it in */
+  const char* spec;      /* pooljit's canonical text, for messages; not read */
+  const char* operation; /* "max" min avg sum lp */
+  int32_t backward;      /* 1: input is the gradient of the output, output that of the input */
+  int32_t adaptive;      /* 1: output a takes input floor(a*n/o) .. ceil((a+1)*n/o) - 1; no window then */
+  int32_t quantized;     /* 1: integers stand for numbers; scale and zero_point say which */
+  int32_t spatial_rank;  /* 1 to 3 */
+  int64_t kernel[POOLJIT_LAYER_MAX_RANK];
+  int64_t stride[POOLJIT_LAYER_MAX_RANK];    /* 0: the kernel's */
+  int64_t dilation[POOLJIT_LAYER_MAX_RANK];  /* 0 or 1: dense */
+  int64_t pad_begin[POOLJIT_LAYER_MAX_RANK]; /* of the input's absent border, at least 0 */
+  int64_t pad_end[POOLJIT_LAYER_MAX_RANK];   /* an end < 0 crops */
+  int32_t ceil_mode;         /* how output dims came to be: 0 floor; 1 as torch; 2 plain ceil */
+  int32_t count_include_pad; /* avg: 1 as in torch, 0 as in ONNX */
+  int64_t divisor_override;  /* avg; 0: none */
+  /* Keywords of the spec that no field up to here tells of, with blanks between them: "nan index_scope". An
+   * engine that does not know them answers POOLJIT_ENGINE_UNSUPPORTED. Not read. */
+  const char* other;
+  /* For pooljit_spec_make: of a tensor whose layout is "" the strides say where the elements lie; strides
+   * that are all 0 mean packed in the layout, "" then being nchw. rank 0: 2 + spatial_rank. */
+  pooljit_tensor input;
+  /* rank 0: what follows from the input, packed in its layout and of its dtype; also dtype, layout and
+   * strides by themselves. Dims are needed if backward, adaptive or unpool, else they must be right. */
+  pooljit_tensor output;
+  /* max: with indices if it has a dtype; written, or read by backward and unpool. Only the dtype is read:
+   * they lie as the output, backward and unpool as the input. */
+  pooljit_tensor indices;
+
+  /* Not in the struct of pooljit 0.1.0: `size` tells. */
+  int32_t unbatched;       /* 1: the spec has no N */
+  int32_t free_batch;      /* 1: N is said at each run, dims[0] is 1 */
+  int32_t unpool;          /* 1: max_unpool */
+  int32_t nan_ignore;      /* max, min: 1: a NaN loses instead of winning */
+  int32_t zeros_first;     /* max, min: 1: of -0 and +0 the first one, instead of any */
+  const char* index_scope; /* "plane" tensor nhwc nhwc_batch window: what indices count; null: plane */
+  int64_t storage_order;   /* index_scope tensor: 1 counts a plane column by column */
+  double norm_type;        /* lp: p, which may be infinite; 0: 2 */
+  double scale;            /* quantized: numbers are scale * (q - zero_point); 0: 1 */
+  int64_t zero_point;
+  double output_scale; /* quantized avg; 0: scale */
+  int64_t output_zero_point;
+  int32_t has_output_zero_point; /* 0: it is zero_point */
+  int32_t epilogue_steps;
+  pooljit_step epilogue[POOLJIT_LAYER_MAX_STEPS];
+  /* The layout that the spec's text names for a tensor whose strides decide; null: nchw. */
+  const char *input_order, *output_order;
+} pooljit_layer;
+// NOLINTEND(modernize-use-using)
+
+#endif /* POOLJIT_LAYER_H */

@@ -1,0 +1,34 @@
+// A layer as data (include/pooljit_layer.h): what a spec looks like to engines and to callers in C, and the
+// way back.
+#pragma once
+
+#include <string>
+
+#include "frontend/pool_spec.h"
+#include "pooljit_layer.h"
+
+namespace pooljit::runtime {
+
+// The struct of a spec, and the texts that it points to.
+class Layer {
+ public:
+  explicit Layer(const frontend::PoolSpec& spec);
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  const pooljit_layer* get() const { return &layer_; }
+  const ir::PoolNest& nest() const { return nest_; }
+
+ private:
+  std::string text_, other_;
+  ir::PoolNest nest_;
+  pooljit_layer layer_ = {};
+};
+
+// One tensor of it: shape and strides as ir::View has them.
+pooljit_tensor tensor_of(const ir::View& view, const std::vector<int64_t>& shape, int64_t batch);
+
+// The spec that the fields say, checked. Errors: "layer.size", "layer.field", "spec.*".
+ir::Result<frontend::PoolSpec> spec_of(const pooljit_layer& layer);
+
+}  // namespace pooljit::runtime

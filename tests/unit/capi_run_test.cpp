@@ -1,0 +1,396 @@
+// The C interface as engines use it: batches, pools and parts of their own, layers as data, what is known of
+// kernels and the cache, and what tuners use.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "matrix/specs.h"
+#include "pooljit.h"
+#include "runtime/guarded_buffer.h"
+
+namespace {
+
+constexpr const char* stem = "max_pool2d(float32[2,8,30,31], kernel_size=3, stride=2, padding=1)";
+
+std::string last_id() {
+  const std::string text = pooljit_last_error();
+  return text.substr(0, text.find(':'));
+}
+
+class Kernel {
+ public:
+  explicit Kernel(const std::string& text, const char* options = nullptr) {
+    EXPECT_EQ(pooljit_compile(text.c_str(), options, &kernel), POOLJIT_OK) << pooljit_last_error();
+    EXPECT_EQ(pooljit_kernel_info(kernel, &info), POOLJIT_OK);
+  }
+  ~Kernel() { pooljit_release(kernel); }
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  pooljit_kernel* kernel = nullptr;
+  pooljit_info info = [] {
+    pooljit_info empty = {};
+    empty.size = sizeof empty;
+    return empty;
+  }();
+};
+
+pooljit_run_options no_options() {
+  pooljit_run_options options = {};
+  options.size = sizeof options;
+  return options;
+}
+
+// What a kernel reads and writes, filled with bytes that are valid numbers of any type.
+struct Data {
+  explicit Data(const pooljit_info& info, int64_t batch = 1)
+      : input(size_t(batch * info.input_bytes)),
+        output(size_t(batch * info.output_bytes), 0xEE),
+        indices(size_t(batch * info.indices_bytes), 0) {
+    for (size_t i = 0; i < input.size(); ++i)
+      input[i] = static_cast<unsigned char>((i * 2654435761U) >> 9 & 0x3F);
+    for (int32_t i = 0; i < info.operand_count; ++i)
+      operands.emplace_back(size_t(batch * info.operand_bytes[i]), 0x3C);
+    for (const auto& operand : operands) pointers.push_back(operand.data());
+  }
+  void* index_pointer() { return indices.empty() ? nullptr : indices.data(); }
+  void give_operands(pooljit_run_options& options) const {
+    options.operands = pointers.data();
+    options.operand_count = static_cast<int32_t>(pointers.size());
+  }
+  std::vector<unsigned char> input, output, indices;
+  std::vector<std::vector<unsigned char>> operands;
+  std::vector<const void*> pointers;
+};
+
+// A pool that does the tasks backwards, on two threads.
+struct TwoThreads {
+  std::atomic<int> calls = 0;
+  static void parallel(void* context, int64_t tasks, pooljit_task task, void* argument) {
+    ++static_cast<TwoThreads*>(context)->calls;
+    std::atomic<int64_t> left = tasks;
+    const auto work = [&] {
+      for (int64_t i; (i = --left) >= 0;) task(argument, i);
+    };
+    std::thread other(work);
+    work();
+    other.join();
+  }
+};
+
+TEST(CApiRun, TakesTheCallersPoolAndBatch) {
+  const Kernel one("max_pool2d(float32[1,64,40,40], kernel_size=3)", "threads=1");
+  const Kernel free_batch("max_pool2d(float32[N,64,40,40], kernel_size=3)");
+  Data expected(one.info, 5), data(one.info, 5);
+  for (size_t n = 0; n < 5; ++n)
+    ASSERT_EQ(pooljit_run(one.kernel, expected.input.data() + n * size_t(one.info.input_bytes),
+                          expected.output.data() + n * size_t(one.info.output_bytes), nullptr),
+              POOLJIT_OK);
+  TwoThreads pool;
+  pooljit_run_options options = no_options();
+  options.parallel = TwoThreads::parallel;
+  options.context = &pool;
+  options.threads = 2;
+  options.has_batch = 1;
+  options.batch = 5;
+  for (const Kernel* kernel : {&one, &free_batch}) {
+    std::fill(data.output.begin(), data.output.end(), 0);
+    ASSERT_EQ(pooljit_run_with(kernel->kernel, data.input.data(), data.output.data(), nullptr, &options),
+              POOLJIT_OK)
+        << pooljit_last_error();
+    EXPECT_EQ(data.output, expected.output);
+  }
+  EXPECT_EQ(pool.calls, 2);
+}
+
+// Every hundredth spec of the matrix, in as many parts as an engine may have threads.
+TEST(CApiRun, PartsAreTogetherOneRun) {
+  const auto specs = pooljit::tests::matrix_specs();
+  for (size_t i = 0; i < specs.size(); i += 100) {
+    if (specs[i].find("unpool") != std::string::npos || specs[i].find("backward") != std::string::npos)
+      continue;
+    const Kernel kernel(specs[i], "threads=1");
+    Data whole(kernel.info);
+    pooljit_run_options options = no_options();
+    whole.give_operands(options);
+    ASSERT_EQ(pooljit_run_with(kernel.kernel, whole.input.data(), whole.output.data(), whole.index_pointer(),
+                               &options),
+              POOLJIT_OK)
+        << specs[i] << pooljit_last_error();
+    for (int parts = 1; parts <= 64; ++parts) {
+      Data data(kernel.info);
+      for (int part = parts - 1; part >= 0; --part)
+        ASSERT_EQ(pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), data.index_pointer(),
+                                   &options, part, parts),
+                  POOLJIT_OK)
+            << pooljit_last_error();
+      ASSERT_EQ(data.output, whole.output) << specs[i] << " in " << parts << " parts";
+      ASSERT_EQ(data.indices, whole.indices) << specs[i] << " in " << parts << " parts";
+    }
+  }
+}
+
+TEST(CApiRun, PartsRunOnThreadsOfTheCaller) {
+  const Kernel kernel("avg_pool2d(float32[N,16,40,40], kernel_size=5, stride=2)", "threads=1");
+  Data whole(kernel.info, 3), data(kernel.info, 3);
+  pooljit_run_options options = no_options();
+  options.has_batch = 1;
+  options.batch = 3;
+  ASSERT_EQ(pooljit_run_with(kernel.kernel, whole.input.data(), whole.output.data(), nullptr, &options),
+            POOLJIT_OK);
+  std::vector<std::thread> threads;
+  for (int part = 0; part < 4; ++part)
+    threads.emplace_back([&, part] {
+      EXPECT_EQ(
+          pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), nullptr, &options, part, 4),
+          POOLJIT_OK);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(data.output, whole.output);
+}
+
+// Scratch memory of the caller's, and no more of it than the kernel says.
+TEST(CApiRun, PartsUseTheCallersScratchMemory) {
+  const Kernel kernel("max_pool2d(float32[1,4,64,64]:nhwc, kernel_size=13, stride=1)", "threads=1");
+  ASSERT_GT(kernel.info.scratch_bytes, 0);
+  Data whole(kernel.info), data(kernel.info);
+  ASSERT_EQ(pooljit_run(kernel.kernel, whole.input.data(), whole.output.data(), nullptr), POOLJIT_OK);
+  const auto scratch = pooljit::runtime::GuardedBuffer::make(
+      size_t(kernel.info.scratch_bytes), pooljit::runtime::GuardedBuffer::Flush::last_byte);
+  ASSERT_TRUE(scratch);
+  pooljit_run_options options = no_options();
+  options.scratch = scratch->data();
+  for (int part = 0; part < 3; ++part)
+    ASSERT_EQ(
+        pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), nullptr, &options, part, 3),
+        POOLJIT_OK);
+  EXPECT_EQ(data.output, whole.output);
+}
+
+TEST(CApiRun, AnUnpoolChecksTheIndicesOfThePart) {
+  const Kernel kernel("max_unpool2d(float32[1,4,2,2], kernel_size=2)", "threads=1");
+  Data data(kernel.info);
+  auto* const indices = reinterpret_cast<int64_t*>(data.indices.data());
+  for (int i = 0; i < 16; ++i) indices[i] = i % 4;
+  indices[13] = 999;  // of the last channel
+  const auto run = [&](int part) {
+    return pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), indices, nullptr, part, 2);
+  };
+  EXPECT_EQ(run(0), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_EQ(run(1), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.index_range");
+  EXPECT_EQ(data.output.back(), 0xEE);
+}
+
+TEST(CApiRun, RefusesWhatItCannotTake) {
+  const Kernel kernel(stem), free_batch("max_pool2d(float32[N,1,4,4], kernel_size=2)"),
+      unbatched("max_pool2d(float32[1,4,4], kernel_size=2)");
+  Data data(kernel.info);
+  const auto id_of = [&](const Kernel& one, pooljit_run_options options, int part = 0, int parts = 1) {
+    const int code =
+        pooljit_run_part(one.kernel, data.input.data(), data.output.data(), nullptr, &options, part, parts);
+    const std::string of_part = code == POOLJIT_OK ? "" : last_id();
+    if (part == 0 && parts == 1) {
+      const int whole =
+          pooljit_run_with(one.kernel, data.input.data(), data.output.data(), nullptr, &options);
+      EXPECT_EQ(whole == POOLJIT_OK ? "" : last_id(), of_part);
+    }
+    return of_part;
+  };
+  pooljit_run_options options = no_options();
+  EXPECT_EQ(id_of(kernel, options), "");
+  EXPECT_EQ(id_of(kernel, options, 1, 1), "run.part");
+  EXPECT_EQ(id_of(kernel, options, -1, 2), "run.part");
+  EXPECT_EQ(id_of(kernel, options, 0, 0), "run.part");
+  EXPECT_EQ(id_of(free_batch, options), "run.batch");
+  EXPECT_EQ(pooljit_run(free_batch.kernel, data.input.data(), data.output.data(), nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "run.batch");
+  options.size = 0;
+  EXPECT_EQ(id_of(kernel, options), "runtime.struct");
+  options = no_options();
+  options.reserved = 1;
+  EXPECT_EQ(id_of(kernel, options), "runtime.struct");
+  options = no_options();
+  options.operand_count = 1;
+  EXPECT_EQ(id_of(kernel, options), "runtime.null");
+  options = no_options();
+  options.has_batch = 1;
+  options.batch = -3;
+  EXPECT_EQ(id_of(kernel, options), "run.batch");
+  options.batch = 2;
+  EXPECT_EQ(id_of(unbatched, options), "run.batch");
+  options.batch = 0;
+  EXPECT_EQ(id_of(kernel, options), "");
+}
+
+TEST(CApiRun, OptionsOfALaterVersionAreTakenWhereWhatIsNewIsZero) {
+  const Kernel kernel(stem);
+  Data data(kernel.info);
+  struct Later {
+    pooljit_run_options options;
+    void* news;
+  } later = {no_options(), nullptr};
+  later.options.size = sizeof later;
+  const auto run = [&] {
+    return pooljit_run_with(kernel.kernel, data.input.data(), data.output.data(), nullptr, &later.options);
+  };
+  EXPECT_EQ(run(), POOLJIT_OK) << pooljit_last_error();
+  later.news = &later;
+  EXPECT_EQ(run(), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.struct");
+}
+
+// --- what is known
+
+TEST(CApiInfo, OfASpecIsThatOfItsKernelWithoutCompiling) {
+  for (const char* text :
+       {stem, "max_pool2d(float32[N,3,8,8]:nhwc, kernel_size=2, return_indices=True, index_dtype=int32)",
+        "max_pool1d(uint8[3,50], kernel_size=3, strides=[128,2])",
+        "avg_pool2d(float32[2,16,6,6]:nchw16c, kernel_size=2, epilogue=[scale_channel, add(float64)])"}) {
+    pooljit_spec* spec = nullptr;
+    ASSERT_EQ(pooljit_spec_read(text, nullptr, &spec), POOLJIT_OK) << pooljit_last_error();
+    pooljit_info of_spec = {};
+    of_spec.size = sizeof of_spec;
+    ASSERT_EQ(pooljit_spec_info(spec, &of_spec), POOLJIT_OK);
+    const Kernel kernel(text);
+    EXPECT_STREQ(of_spec.spec, kernel.info.spec);
+    EXPECT_STREQ(of_spec.signature, kernel.info.signature);
+    EXPECT_EQ(std::memcmp(&of_spec.input, &kernel.info.input,
+                          offsetof(pooljit_info, spec) - offsetof(pooljit_info, input)),
+              0)
+        << text;
+    EXPECT_STREQ(kernel.info.backend, "xbyak");
+    EXPECT_STREQ(kernel.info.schedule_origin, "the default");
+    EXPECT_GT(kernel.info.code_bytes, 0);
+    EXPECT_GT(kernel.info.compile_nanoseconds, 0);
+    EXPECT_EQ(of_spec.backend, nullptr);
+    pooljit_spec_release(spec);
+  }
+}
+
+TEST(CApiInfo, SaysShapesStridesAndBytes) {
+  const Kernel kernel("max_pool2d(float32[N,3,8,10]:nhwc, kernel_size=2, return_indices=True)");
+  const pooljit_info& info = kernel.info;
+  EXPECT_STREQ(info.input.dtype, "float32");
+  EXPECT_STREQ(info.output.layout, "nhwc");
+  EXPECT_STREQ(info.indices.dtype, "int64");
+  const std::vector<int64_t> dims(info.output.dims, info.output.dims + info.output.rank),
+      strides(info.output.strides, info.output.strides + info.output.rank);
+  EXPECT_EQ(dims, (std::vector<int64_t>{1, 3, 4, 5}));
+  EXPECT_EQ(strides, (std::vector<int64_t>{60, 1, 15, 3}));
+  EXPECT_EQ(info.input_bytes, 3 * 8 * 10 * 4);
+  EXPECT_EQ(info.output_bytes, 3 * 4 * 5 * 4);
+  EXPECT_EQ(info.indices_bytes, 3 * 4 * 5 * 8);
+  EXPECT_EQ(info.free_batch, 1);
+}
+
+TEST(CApiInfo, WritesNoMoreThanTheCallerHas) {
+  const Kernel kernel(stem);
+  pooljit_info info = {};
+  info.size = offsetof(pooljit_info, spec);
+  info.spec = "untouched";
+  ASSERT_EQ(pooljit_kernel_info(kernel.kernel, &info), POOLJIT_OK);
+  EXPECT_STREQ(info.spec, "untouched");
+  EXPECT_EQ(info.size, offsetof(pooljit_info, spec));
+  EXPECT_EQ(info.output_bytes, kernel.info.output_bytes);
+  info.size = 0;
+  EXPECT_EQ(pooljit_kernel_info(kernel.kernel, &info), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.struct");
+}
+
+TEST(CApiInfo, ALayerMakesTheSpecThatItIsOf) {
+  pooljit_spec *spec = nullptr, *again = nullptr;
+  ASSERT_EQ(pooljit_spec_read(stem, "threads=1", &spec), POOLJIT_OK);
+  pooljit_layer layer = {};
+  layer.size = sizeof layer;
+  ASSERT_EQ(pooljit_spec_layer(spec, &layer), POOLJIT_OK);
+  ASSERT_EQ(pooljit_spec_make(&layer, "threads=1", &again), POOLJIT_OK) << pooljit_last_error();
+  pooljit_kernel *kernel = nullptr, *same = nullptr;
+  ASSERT_EQ(pooljit_spec_compile(spec, &kernel), POOLJIT_OK);
+  pooljit_cache before = {}, after = {};
+  before.size = after.size = sizeof before;
+  ASSERT_EQ(pooljit_cache_info(&before), POOLJIT_OK);
+  ASSERT_EQ(pooljit_spec_compile(again, &same), POOLJIT_OK);
+  ASSERT_EQ(pooljit_cache_info(&after), POOLJIT_OK);
+  EXPECT_EQ(after.hits, before.hits + 1);
+  EXPECT_EQ(after.misses, before.misses);
+  layer.kernel[0] = 0;
+  EXPECT_EQ(pooljit_spec_make(&layer, nullptr, &again), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "spec.kernel_size");
+  EXPECT_EQ(again, nullptr);
+  for (pooljit_kernel* each : {kernel, same}) pooljit_release(each);
+  pooljit_spec_release(spec);
+}
+
+TEST(CApiCache, CountsAndKeepsToItsLimits) {
+  pooljit_cache_clear();
+  pooljit_cache start = {}, now = {};
+  start.size = now.size = sizeof now;
+  ASSERT_EQ(pooljit_cache_info(&start), POOLJIT_OK);
+  EXPECT_EQ(start.kernels, 0U);
+  const auto compile = [](int columns) {
+    const Kernel kernel("max_pool2d(float32[1,1,9," + std::to_string(columns) + "], kernel_size=2)");
+  };
+  for (int columns = 10; columns < 20; ++columns) compile(columns);
+  compile(19);
+  ASSERT_EQ(pooljit_cache_info(&now), POOLJIT_OK);
+  EXPECT_EQ(now.kernels, 10U);
+  EXPECT_EQ(now.misses, start.misses + 10);
+  EXPECT_EQ(now.hits, start.hits + 1);
+  EXPECT_GT(now.compile_nanoseconds, start.compile_nanoseconds);
+  EXPECT_GT(now.bytes, 0U);
+  pooljit_cache_limit(4, now.byte_limit);
+  ASSERT_EQ(pooljit_cache_info(&now), POOLJIT_OK);
+  EXPECT_LE(now.kernels, 4U);
+  EXPECT_GE(now.evictions, start.evictions + 6);
+  compile(40);
+  ASSERT_EQ(pooljit_cache_info(&now), POOLJIT_OK);
+  EXPECT_LE(now.kernels, 4U);
+  pooljit_cache_limit(start.kernel_limit, start.byte_limit);
+  pooljit_cache_clear();
+}
+
+TEST(CApiTuning, ListsTimesAndProves) {
+  pooljit_spec* spec = nullptr;
+  ASSERT_EQ(pooljit_spec_read("max_pool2d(float32[1,8,12,12], kernel_size=2)", "threads=1", &spec),
+            POOLJIT_OK);
+  pooljit_schedule_list* list = nullptr;
+  ASSERT_EQ(pooljit_schedules(spec, &list), POOLJIT_OK) << pooljit_last_error();
+  ASSERT_GE(pooljit_schedule_count(list), 2U);
+  std::vector<pooljit_kernel*> kernels;
+  int defaults = 0;
+  for (size_t i = 0; i < pooljit_schedule_count(list); ++i) {
+    pooljit_schedule schedule = {};
+    schedule.size = sizeof schedule;
+    ASSERT_EQ(pooljit_schedule_get(list, i, &schedule), POOLJIT_OK);
+    EXPECT_GT(schedule.predicted_seconds, 0);
+    defaults += schedule.is_default;
+    if (i >= 2) continue;
+    const std::string options = std::string("threads=1 schedule=") + schedule.text;
+    ASSERT_EQ(pooljit_compile("max_pool2d(float32[1,8,12,12], kernel_size=2)", options.c_str(),
+                              &kernels.emplace_back()),
+              POOLJIT_OK)
+        << pooljit_last_error();
+  }
+  EXPECT_EQ(defaults, 1);
+  pooljit_schedule none = {};
+  none.size = sizeof none;
+  EXPECT_EQ(pooljit_schedule_get(list, pooljit_schedule_count(list), &none), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.range");
+  pooljit_timing timings[2] = {};
+  ASSERT_EQ(pooljit_time(kernels.data(), 2, 0.01, timings), POOLJIT_OK) << pooljit_last_error();
+  for (const pooljit_timing& timing : timings) EXPECT_GT(timing.median, 0);
+  char proof[9];
+  ASSERT_EQ(pooljit_prove(kernels[0], proof, sizeof proof), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_STREQ(proof, "proved: ");
+  for (pooljit_kernel* kernel : kernels) pooljit_release(kernel);
+  pooljit_schedule_list_release(list);
+  pooljit_spec_release(spec);
+}
+
+}  // namespace

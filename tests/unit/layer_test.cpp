@@ -1,0 +1,139 @@
+// Layers as data: text and struct give the same spec, and a wrong field is named.
+#include "runtime/layer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "matrix/specs.h"
+
+namespace pooljit::runtime {
+namespace {
+
+std::string round_trip(const frontend::PoolSpec& spec) {
+  const Layer layer(spec);
+  const auto made = spec_of(*layer.get());
+  return made ? print(*made) : to_string(made.error());
+}
+
+TEST(Layer, OfASpecMakesTheSpecOverTheMatrix) {
+  for (const tests::MatrixSpec& each : tests::matrix()) EXPECT_EQ(round_trip(each.spec), print(each.spec));
+  for (const std::string& text : tests::long_row_specs())
+    EXPECT_EQ(round_trip(*frontend::parse_spec(text)), text);
+}
+
+TEST(Layer, SaysWhatTheMatrixDoesNot) {
+  for (const char* text :
+       {"max_pool2d(float32[N,64,112,112], kernel_size=3, stride=2, padding=1)",
+        "max_pool2d(float32[0,3,8,8], kernel_size=2)",
+        "avg_pool2d(float32[N,8,9,9]:nhwc, kernel_size=3, count_include_pad=False, divisor_override=-7)",
+        "lp_pool1d(float32[2,9], kernel_size=3, norm_type=inf)",
+        "max_pool2d(float32[1,16,8,8], kernel_size=2, epilogue=[clamp(-inf,6), scale(0.5,1), add(float16)])",
+        "max_pool2d(float32[2,3,8,8]:nhwc, kernel_size=2, output_layout=nchw, strides=[1000,1,90,5])"})
+    EXPECT_EQ(round_trip(*frontend::parse_spec(text)), text);
+}
+
+// The example of the header, with nothing set that has a default.
+pooljit_layer stem() {
+  pooljit_layer layer = {};
+  layer.size = sizeof layer;
+  layer.operation = "max";
+  layer.spatial_rank = 2;
+  layer.input.dtype = "float32";
+  layer.input.dims[0] = 1, layer.input.dims[1] = 64, layer.input.dims[2] = layer.input.dims[3] = 112;
+  for (int d = 0; d < 2; ++d) {
+    layer.kernel[d] = 3;
+    layer.stride[d] = 2;
+    layer.pad_begin[d] = layer.pad_end[d] = 1;
+  }
+  return layer;
+}
+
+TEST(Layer, ZeroIsTheDefault) {
+  const auto spec = spec_of(stem());
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  EXPECT_EQ(print(*spec), "max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
+  pooljit_layer old = stem();  // whoever was compiled with the struct of 0.1.0
+  old.size = offsetof(pooljit_layer, unbatched);
+  old.norm_type = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(print(*spec_of(old)), print(*spec));
+}
+
+struct Wrong {
+  const char* field;  // that the message names
+  const char* id;
+  void (*spoil)(pooljit_layer&);
+};
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.field; }
+class WrongLayer : public testing::TestWithParam<Wrong> {};
+TEST_P(WrongLayer, IsRefusedByName) {
+  pooljit_layer layer = stem();
+  GetParam().spoil(layer);
+  const auto spec = spec_of(layer);
+  ASSERT_FALSE(spec) << print(*spec);
+  EXPECT_EQ(spec.error().id, GetParam().id);
+  EXPECT_NE(spec.error().message.find(GetParam().field), std::string::npos) << spec.error().message;
+}
+using Layout = pooljit_layer;
+INSTANTIATE_TEST_SUITE_P(
+    Fields, WrongLayer,
+    testing::Values(Wrong{"size", "layer.size", [](Layout& l) { l.size = 0; }},
+                    Wrong{"size", "layer.size", [](Layout& l) { l.size = 16; }},
+                    Wrong{"operation", "layer.field", [](Layout& l) { l.operation = nullptr; }},
+                    Wrong{"operation", "layer.field", [](Layout& l) { l.operation = "maximum"; }},
+                    Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = 4; }},
+                    Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = -1; }},
+                    Wrong{"input.rank", "layer.field", [](Layout& l) { l.input.rank = 3; }},
+                    Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = "f32"; }},
+                    Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = nullptr; }},
+                    Wrong{"input.layout", "layer.field", [](Layout& l) { l.input.layout = "chwn"; }},
+                    Wrong{"output.dtype", "layer.field", [](Layout& l) { l.output.dtype = "real"; }},
+                    Wrong{"output.layout", "layer.field", [](Layout& l) { l.output.layout = "x"; }},
+                    Wrong{"output.dims[0]", "layer.field", [](Layout& l) { l.output.rank = 4; }},
+                    Wrong{"output.rank", "layer.field", [](Layout& l) { l.adaptive = 1; }},
+                    Wrong{"indices.dtype", "layer.field", [](Layout& l) { l.indices.dtype = "int"; }},
+                    Wrong{"index_scope", "layer.field", [](Layout& l) { l.index_scope = "row"; }},
+                    Wrong{"ceil_mode", "layer.field", [](Layout& l) { l.ceil_mode = 3; }},
+                    Wrong{"epilogue_steps", "layer.field", [](Layout& l) { l.epilogue_steps = 5; }},
+                    Wrong{"epilogue[0].name", "layer.field", [](Layout& l) { l.epilogue_steps = 1; }},
+                    Wrong{"epilogue[0].numbers[0]", "layer.field",
+                          [](Layout& l) {
+                            l.epilogue_steps = 1, l.epilogue[0] = {"relu", {1, 0}, nullptr};
+                          }},
+                    Wrong{"epilogue[0].dtype", "layer.field",
+                          [](Layout& l) {
+                            l.epilogue_steps = 1, l.epilogue[0] = {"relu", {0, 0}, "float32"};
+                          }},
+                    Wrong{"unpool", "layer.field",
+                          [](Layout& l) { l.backward = l.unpool = 1, l.output.rank = 4; }},
+                    Wrong{"free_batch", "layer.field", [](Layout& l) { l.unbatched = l.free_batch = 1; }},
+                    // What a text could say as well breaks the rules of texts.
+                    Wrong{"kernel_size", "spec.kernel_size", [](Layout& l) { l.kernel[1] = 0; }},
+                    Wrong{"stride", "spec.stride", [](Layout& l) { l.stride[0] = -1; }},
+                    Wrong{"dilation", "spec.dilation", [](Layout& l) { l.dilation[0] = -1; }},
+                    Wrong{"padding", "spec.padding", [](Layout& l) { l.pad_begin[0] = -1; }},
+                    Wrong{"N=-1", "spec.size", [](Layout& l) { l.input.dims[0] = -1; }},
+                    Wrong{"C=0", "spec.size", [](Layout& l) { l.input.dims[1] = 0; }},
+                    Wrong{"scale", "spec.quantized", [](Layout& l) { l.scale = 2; }},
+                    Wrong{"norm_type", "spec.option", [](Layout& l) { l.norm_type = 3; }},
+                    Wrong{"divisor_override", "spec.option", [](Layout& l) { l.divisor_override = 3; }}));
+
+TEST(Layer, OfALaterVersionIsReadWhereWhatIsNewIsZero) {
+  struct Later {
+    pooljit_layer layer;
+    int64_t news[3];
+  } later = {stem(), {}};
+  later.layer.size = sizeof later;
+  EXPECT_TRUE(spec_of(later.layer));
+  later.news[2] = 1;
+  const auto refused = spec_of(later.layer);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "layer.size");
+}
+
+}  // namespace
+}  // namespace pooljit::runtime
