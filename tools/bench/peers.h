@@ -9,8 +9,8 @@
 #include "ir/error.h"
 #include "ir/isa.h"
 #include "pooljit_engine.h"
-#include "tools/bench_case.h"
 #include "runtime/layer.h"
+#include "tools/bench_case.h"
 
 namespace pooljit::tools {
 
