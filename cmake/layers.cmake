@@ -25,6 +25,28 @@ function(pooljit_layer folder)
   target_compile_definitions(pooljit_${folder} PUBLIC POOLJIT_VERSION="${PROJECT_VERSION}")
 endfunction()
 
+# pooljit_own_options(file... OPTIONS option...): compile options of single files, which therefore share no headers.
+function(pooljit_own_options)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "OPTIONS")
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES
+    COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# pooljit_command_sources(folder): its cmd_*.cpp are compiled as a few files. What they read the command line with is all
+# headers, which takes each of them 5 seconds, and several together hardly more.
+function(pooljit_command_sources folder)
+  get_target_property(sources pooljit_${folder} SOURCES)
+  list(FILTER sources INCLUDE REGEX "/(cmd_[a-z_]+|engine)[.]cpp$")
+  list(LENGTH sources count)
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    list(GET sources ${index} source)
+    math(EXPR group "${index} % 3")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP commands_${group})
+  endforeach()
+  set_target_properties(pooljit_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # pooljit_command(folder): the `pooljit` command, main.cpp of a layer.
 function(pooljit_command folder)
   set(main ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)

@@ -29,11 +29,7 @@ class Printer {
     return text({digits.data(), digits.size()});
   }
   // The shortest text that reads back as this value.
-  Printer& number(double value) {
-    std::array<char, 32> digits;
-    const auto end = fmt::format_to(digits.begin(), "{}", value);
-    return text({digits.data(), static_cast<size_t>(end - digits.begin())});
-  }
+  Printer& number(double value);
 
   void list(const std::vector<int64_t>& values) {
     for (size_t i = 0; i < values.size(); ++i) text(i == 0 ? "[" : ",").number(values[i]);

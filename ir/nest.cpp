@@ -1,64 +1,57 @@
 #include "ir/nest.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
 #include <utility>
+
+#include "ir/append.h"
 
 namespace pooljit::ir {
 
 namespace {
 
-void print_view(fmt::memory_buffer& out, std::string_view name, const View& view) {
-  fmt::format_to(std::back_inserter(out), "{}: {}, strides batch {} channel {} spatial [{}]", name,
-                 info(view.dtype).spec_name, view.batch_stride, view.channel_stride,
-                 fmt::join(view.strides, ","));
-  if (view.channel_block > 1)
-    fmt::format_to(std::back_inserter(out), ", blocks of {} channels", view.channel_block);
-  fmt::format_to(std::back_inserter(out), "\n");
+void print_view(std::string& out, std::string_view name, const View& view) {
+  append(out, "{}: {}, strides batch {} channel {} spatial [{}]", name, info(view.dtype).spec_name,
+         view.batch_stride, view.channel_stride, fmt::join(view.strides, ","));
+  if (view.channel_block > 1) append(out, ", blocks of {} channels", view.channel_block);
+  out += "\n";
 }
 
-void print_step(fmt::memory_buffer& out, const EpilogueStep& step) {
+void print_step(std::string& out, const EpilogueStep& step) {
   const StepInfo& row = info(step.kind);
-  const auto line = std::back_inserter(out);
-  fmt::format_to(line, " {}", row.text);
+  append(out, " {}", row.text);
   if (row.numbers > 0)
-    fmt::format_to(line, "({})", fmt::join(step.numbers.begin(), step.numbers.begin() + row.numbers, ","));
-  if (step.dtype) fmt::format_to(line, "({})", info(*step.dtype).spec_name);
+    append(out, "({})", fmt::join(step.numbers.begin(), step.numbers.begin() + row.numbers, ","));
+  if (step.dtype) append(out, "({})", info(*step.dtype).spec_name);
 }
 
-void print_run(fmt::memory_buffer& out, const NestDim& dim, const Run& run) {
-  const auto line = std::back_inserter(out);
+void print_run(std::string& out, const NestDim& dim, const Run& run) {
   const Window& window = run.window;
   const Period period = dim.period();
   const int64_t first = run.phase + run.begin * period.output;
   if (period.output == 1)
-    fmt::format_to(line, "  outputs {}..{}: ", run.begin, run.end - 1);
+    append(out, "  outputs {}..{}: ", run.begin, run.end - 1);
   else if (run.phases == 1)
-    fmt::format_to(line, "  {} outputs from {} on: ", run.end - run.begin, first);
+    append(out, "  {} outputs from {} on: ", run.end - run.begin, first);
   else
-    fmt::format_to(line, "  {} times outputs {}..{}: ", run.end - run.begin, first, first + run.phases - 1);
+    append(out, "  {} times outputs {}..{}: ", run.end - run.begin, first, first + run.phases - 1);
   if (window.taps == 0)
-    fmt::format_to(line, "no taps");
+    out += "no taps";
   else
-    fmt::format_to(line, "taps {}..{} from input {}", window.first_tap,
-                   window.first_tap + (window.taps - 1) * dim.tap_number_step(), window.first);
-  if (dim.kind == DimKind::pool) fmt::format_to(line, ", {} with padding", window.padded_taps);
-  fmt::format_to(line, "\n");
+    append(out, "taps {}..{} from input {}", window.first_tap,
+           window.first_tap + (window.taps - 1) * dim.tap_number_step(), window.first);
+  if (dim.kind == DimKind::pool) append(out, ", {} with padding", window.padded_taps);
+  out += "\n";
 }
 
-void print_dim(fmt::memory_buffer& out, size_t number, const NestDim& dim) {
-  const auto line = std::back_inserter(out);
-  fmt::format_to(line, "dim {}: input {}, output {}", number, dim.input, dim.output);
+void print_dim(std::string& out, size_t number, const NestDim& dim) {
+  append(out, "dim {}: input {}, output {}", number, dim.input, dim.output);
   if (dim.kind == DimKind::adaptive)
-    fmt::format_to(line, ", adaptive");
+    out += ", adaptive";
   else
-    fmt::format_to(line, ", kernel {}, stride {}, dilation {}, padding [{},{}]", dim.kernel, dim.stride,
-                   dim.dilation, dim.pad_begin, dim.pad_end);
+    append(out, ", kernel {}, stride {}, dilation {}, padding [{},{}]", dim.kernel, dim.stride, dim.dilation,
+           dim.pad_begin, dim.pad_end);
   const Period period = dim.period();
-  if (dim.kind != DimKind::pool)
-    fmt::format_to(line, ", every {} outputs move by {}", period.output, period.input);
-  fmt::format_to(line, "\n");
+  if (dim.kind != DimKind::pool) append(out, ", every {} outputs move by {}", period.output, period.input);
+  out += "\n";
   for (const Run& run : runs(dim)) print_run(out, dim, run);
 }
 
@@ -153,43 +146,42 @@ std::string PoolNest::print() const {
 #include "ir/reductions.def"
 #undef REDUCTION
   };
-  fmt::memory_buffer out;
-  const auto line = std::back_inserter(out);
-  fmt::format_to(line, "{}{} over {} channels", names[static_cast<int>(reduction)],
-                 is_backward()                    ? " backward"
-                 : direction == Direction::unpool ? " unpool"
-                                                  : "",
-                 channels);
+  std::string out;
+  append(out, "{}{} over {} channels", names[static_cast<int>(reduction)],
+         is_backward()                    ? " backward"
+         : direction == Direction::unpool ? " unpool"
+                                          : "",
+         channels);
   if (is_extreme())
-    fmt::format_to(line, ", nan {}, zeros {}", nan == NanRule::propagate ? "propagate" : "ignore",
-                   zeros == ZeroRule::any ? "any" : "first");
+    append(out, ", nan {}, zeros {}", nan == NanRule::propagate ? "propagate" : "ignore",
+           zeros == ZeroRule::any ? "any" : "first");
   else if (reduction == Reduction::lp)
-    fmt::format_to(line, ", p {}", norm_type);
+    append(out, ", p {}", norm_type);
   else if (reduction == Reduction::avg && divisor_override)
-    fmt::format_to(line, ", divisor {}", *divisor_override);
+    append(out, ", divisor {}", *divisor_override);
   else if (reduction == Reduction::avg)
-    fmt::format_to(line, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
-  fmt::format_to(line, "\n");
+    append(out, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
+  out += "\n";
   if (quantization)
-    fmt::format_to(line, "scale {} to {}, zero point {} to {}\n", quantization->scale,
-                   quantization->output_scale, quantization->zero_point, quantization->output_zero_point);
-  if (!epilogue.empty()) fmt::format_to(line, "epilogue in {}:", info(result_dtype()).spec_name);
+    append(out, "scale {} to {}, zero point {} to {}\n", quantization->scale, quantization->output_scale,
+           quantization->zero_point, quantization->output_zero_point);
+  if (!epilogue.empty()) append(out, "epilogue in {}:", info(result_dtype()).spec_name);
   for (const EpilogueStep& step : epilogue) print_step(out, step);
-  if (!epilogue.empty()) fmt::format_to(line, "\n");
+  if (!epilogue.empty()) out += "\n";
   print_view(out, "input", input);
   print_view(out, "output", output);
   if (indices) print_view(out, "indices", *indices);
   if (indices && (index_scope != IndexScope::plane || column_major)) {
     static constexpr std::string_view scopes[] = {"plane", "tensor", "nhwc", "nhwc_batch", "window"};
-    fmt::format_to(line, "indices count in: {}{}\n", scopes[static_cast<int>(index_scope)],
-                   column_major ? ", column-major" : "");
+    append(out, "indices count in: {}{}\n", scopes[static_cast<int>(index_scope)],
+           column_major ? ", column-major" : "");
   }
   for (size_t i = 0; i < dims.size(); ++i)
     if (direction == Direction::unpool)
-      fmt::format_to(line, "dim {}: input {}, output {}\n", i, dims[i].input, dims[i].output);
+      append(out, "dim {}: input {}, output {}\n", i, dims[i].input, dims[i].output);
     else
       print_dim(out, i, dims[i]);
-  return fmt::to_string(out);
+  return out;
 }
 
 }  // namespace pooljit::ir

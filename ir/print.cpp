@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
+#include "ir/append.h"
 #include "ir/lane_text.h"
 #include "ir/op_rules.h"
 #include "ir/text.h"
@@ -12,11 +12,6 @@ namespace pooljit::ir {
 namespace {
 
 constexpr size_t table_row = 16;  // values in a line of a long table
-
-template <typename... Args>
-void append(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
-}
 
 template <typename Range, typename F>
 std::string joined(const Range& range, F&& to_text) {

@@ -2,10 +2,8 @@
 // first instruction of each Program line that line. Targets and constants are offsets too, so that a listing
 // does not depend on where the code lies. Constants behind the code are counted, not disassembled.
 #include <Zydis/Zydis.h>
-#include <fmt/format.h>
 
-#include <iterator>
-
+#include "ir/append.h"
 #include "ir/text.h"
 #include "jit/backend.h"
 
@@ -42,13 +40,12 @@ std::string listing(const CodeBlob& blob, const ir::Program& program) {
     for (; line < blob.lines.size() && blob.lines[line].offset <= offset; ++line)
       comment = source(program, blob.lines[line].inst);
     if (comment.empty())
-      fmt::format_to(std::back_inserter(out), "{:6x}  {}\n", offset, decoded.text);
+      ir::append(out, "{:6x}  {}\n", offset, decoded.text);
     else
-      fmt::format_to(std::back_inserter(out), "{:6x}  {:<56}; {}\n", offset, decoded.text, comment);
+      ir::append(out, "{:6x}  {:<56}; {}\n", offset, decoded.text, comment);
     offset += decoded.length;
   }
-  fmt::format_to(std::back_inserter(out), "; {} bytes of code, {} of constants\n", blob.code.size(),
-                 blob.bytes - blob.code.size());
+  ir::append(out, "; {} bytes of code, {} of constants\n", blob.code.size(), blob.bytes - blob.code.size());
   return out;
 }
 

@@ -30,7 +30,7 @@ struct TuneArguments {
   Options options;
 };
 
-struct Tally {
+struct TuneTally {
   size_t tuned = 0, fresh = 0, failed = 0, near_default = 0, replaced = 0;
   ir::ErrorKind worst = ir::ErrorKind::unsupported;
 
@@ -157,7 +157,7 @@ class Session {
   const Progress progress_;
   const Clock::time_point end_;
   runtime::TuneDatabase known_;
-  Tally tally_;
+  TuneTally tally_;
 };
 
 ir::Result<Exit> tune(const TuneArguments& arguments) {

@@ -29,7 +29,7 @@ struct VerifyArguments {
   bool json = false, allow_unsupported = false;
 };
 
-struct Tally {
+struct VerifyTally {
   int64_t proved = 0, failed = 0, unsupported = 0, invalid = 0, system = 0, runs = 0;
 
   void take(const ir::Result<runtime::Proof>& proof) {
@@ -99,7 +99,7 @@ nlohmann::json to_json(const runtime::Proof& proof) {
 }
 
 ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
-  Tally tally;
+  VerifyTally tally;
   for (const runtime::Choices& choice : all) {
     const auto proof = runtime::verify(arguments.spec, choice, arguments.limits);
     if (!proof) return tl::unexpected(proof.error());
@@ -140,7 +140,7 @@ class FileRun {
     progress_.clear();
   }
 
-  Tally tally;
+  VerifyTally tally;
   size_t done = 0;
 
  private:
@@ -176,7 +176,7 @@ ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector
   const auto start = std::chrono::steady_clock::now();
   FileRun file(arguments, all, *problems);
   file.run();
-  const Tally& tally = file.tally;
+  const VerifyTally& tally = file.tally;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (!arguments.json)
     fmt::print(

@@ -43,7 +43,7 @@ std::string compiler() {
 #endif
 }
 
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
@@ -74,7 +74,7 @@ std::string load_average() {
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string text, word;
-  while (std::getline(file, word, '\0')) text += (text.empty() ? "" : " ") + quoted(word);
+  while (std::getline(file, word, '\0')) text += (text.empty() ? "" : " ") + in_quotes(word);
   return text;
 }
 
