@@ -5,11 +5,11 @@ find_package(Boost REQUIRED)  # headers only
 find_package(tl-expected REQUIRED)
 find_package(Threads REQUIRED)
 
-# --- jit: the assembler, the disassembler, LLVM
+# --- jit: the assembler, the disassembler; LLVM, which only libpooljit-llvm.so is linked with
 find_package(xbyak REQUIRED)
 find_package(zydis REQUIRED)
 add_library(pooljit_deps_jit INTERFACE)
-target_link_libraries(pooljit_deps_jit INTERFACE xbyak::xbyak Zydis::Zydis)
+target_link_libraries(pooljit_deps_jit INTERFACE xbyak::xbyak Zydis::Zydis ${CMAKE_DL_LIBS})
 if(POOLJIT_LLVM)
   # Debian keeps each version in a folder of its own; the newest of those that the back end
   # is written for wins.
@@ -28,8 +28,9 @@ if(POOLJIT_LLVM)
     message(FATAL_ERROR "LLVM ${POOLJIT_LLVM_VERSION} (of 15 to 19) is not there (Debian: llvm-19-dev); -DPOOLJIT_LLVM=OFF builds without it")
   endif()
   message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
-  target_include_directories(pooljit_deps_jit SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
-  target_link_libraries(pooljit_deps_jit INTERFACE LLVM)  # the shared libLLVM
+  add_library(pooljit_deps_llvm INTERFACE)
+  target_include_directories(pooljit_deps_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(pooljit_deps_llvm INTERFACE LLVM)  # the shared libLLVM
   target_compile_definitions(pooljit_deps_jit INTERFACE POOLJIT_WITH_LLVM=1)
 endif()
 

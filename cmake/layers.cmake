@@ -2,8 +2,8 @@
 
 function(pooljit_sources folder result)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  if(NOT POOLJIT_LLVM)
-    list(FILTER sources EXCLUDE REGEX "/jit/llvm/")
+  if(NOT folder STREQUAL "jit/llvm")
+    list(FILTER sources EXCLUDE REGEX "/jit/llvm/")  # a layer of its own
   endif()
   if(NOT POOLJIT_ONNX)
     list(FILTER sources EXCLUDE REGEX "/tools/onnx/")
@@ -12,9 +12,10 @@ function(pooljit_sources folder result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# pooljit_layer(folder dependency...): the static library pooljit_<folder>.
+# pooljit_layer(folder dependency...): the static library pooljit_<folder>, for jit/llvm pooljit_llvm.
 function(pooljit_layer folder)
   pooljit_sources(${folder} sources)
+  get_filename_component(folder ${folder} NAME)
   if(NOT sources)
     add_library(pooljit_${folder} INTERFACE)
     target_link_libraries(pooljit_${folder} INTERFACE ${ARGN})
@@ -57,21 +58,57 @@ function(pooljit_command folder)
   endif()
 endfunction()
 
+# pooljit_llvm_module(): libpooljit-llvm.so, what the layer jit loads when LLVM is first asked for. It exports one symbol.
+function(pooljit_llvm_module)
+  add_library(pooljit_llvm_module MODULE $<TARGET_OBJECTS:pooljit_llvm>)
+  target_link_libraries(pooljit_llvm_module PRIVATE pooljit_jit pooljit_deps_llvm)
+  set(exports ${PROJECT_SOURCE_DIR}/jit/llvm/exports.map)
+  target_link_options(pooljit_llvm_module PRIVATE -Wl,--version-script=${exports})
+  set_target_properties(pooljit_llvm_module PROPERTIES
+    LINKER_LANGUAGE CXX OUTPUT_NAME pooljit-llvm LINK_DEPENDS ${exports}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+# What both libraries ask of those who link them.
+function(pooljit_public name)
+  target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${name} INTERFACE cxx_std_20)
+  if(TARGET pooljit_llvm_module)
+    add_dependencies(${name} pooljit_llvm_module)
+  endif()
+  add_library(pooljit::${name} ALIAS ${name})
+endfunction()
+
 # pooljit_shared_library(name layer...): libpooljit.so, one library of all layers that exports the public API only.
 function(pooljit_shared_library name)
   add_library(${name} SHARED)
   foreach(layer IN LISTS ARGN)
-    get_target_property(type pooljit_${layer} TYPE)
-    if(NOT type STREQUAL INTERFACE_LIBRARY)
-      target_sources(${name} PRIVATE $<TARGET_OBJECTS:pooljit_${layer}>)
-    endif()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:pooljit_${layer}>)
   endforeach()
   target_link_libraries(${name} PRIVATE fmt::fmt tl::expected pooljit_deps_jit pooljit_deps_runtime)
-  target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  pooljit_public(${name})
   set(exports ${PROJECT_SOURCE_DIR}/runtime/exports.map)
   target_link_options(${name} PRIVATE -Wl,--version-script=${exports})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  add_library(pooljit::${name} ALIAS ${name})
+endfunction()
+
+# pooljit_static_library(name layer...): libpooljit.a, the same objects as one object whose only global names are the
+# public API's (and inline functions of the C++ library), so that a program may have names like ours.
+function(pooljit_static_library name)
+  set(objects)
+  foreach(layer IN LISTS ARGN)
+    list(APPEND objects $<TARGET_OBJECTS:pooljit_${layer}>)
+  endforeach()
+  set(object ${PROJECT_BINARY_DIR}/pooljit.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${object} ${objects}
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+    DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
+  add_library(${name} STATIC ${object})
+  target_link_libraries(${name} INTERFACE fmt::fmt Zydis::Zydis Threads::Threads ${CMAKE_DL_LIBS})
+  pooljit_public(${name})
+  set_target_properties(${name} PROPERTIES
+    LINKER_LANGUAGE CXX OUTPUT_NAME pooljit ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()

@@ -49,6 +49,10 @@ struct BackendInfo {
 // The back ends of this build; LLVM is missing where the library was built without it.
 std::span<const BackendInfo> backends();
 
+// Whether emit() can use the back end. LLVM's is a library of its own, libpooljit-llvm.so, which this loads,
+// once for the process; a kernel that Xbyak makes never does. Fails with "backend.missing".
+ir::Result<void> find(BackendId backend);
+
 // The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory" (no
 // executable memory), "schedule.registers" (the Program needs more vector registers than there are) or
 // "jit.llvm".

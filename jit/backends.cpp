@@ -25,6 +25,13 @@ constexpr Emitter emitter_table[] = {
 
 std::span<const BackendInfo> backends() { return backend_table; }
 
+ir::Result<void> find([[maybe_unused]] BackendId backend) {
+#ifdef POOLJIT_WITH_LLVM
+  if (backend == BackendId::llvm) return find_llvm();
+#endif
+  return {};
+}
+
 ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program) {
   const auto row = static_cast<size_t>(backend);
   POOLJIT_CHECK(program.stage == backend_table[row].consumes, program.name);

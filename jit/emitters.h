@@ -10,4 +10,8 @@ namespace pooljit::jit {
 #include "jit/backends.def"
 #undef BACKEND
 
+#ifdef POOLJIT_WITH_LLVM
+ir::Result<void> find_llvm();  // jit::find() of the LLVM back end
+#endif
+
 }  // namespace pooljit::jit

@@ -177,8 +177,8 @@ class Checker {
 
   void note_skipped() {
     for (const EngineInfo& engine : engines())
-      if (!is_built(engine.engine))
-        report_.skipped.push_back(fmt::format("{}: this build lacks it", engine.text));
+      if (const auto found = require(engine.engine); !found)
+        report_.skipped.push_back(fmt::format("{}: {}", engine.text, found.error().message));
     for (const ir::IsaInfo& isa : ir::isa_table)
       if (is_wanted(isa) && !can_run(isa.isa))
         report_.skipped.push_back(fmt::format("{}: this machine cannot run it; interpreted only", isa.text));

@@ -1,5 +1,7 @@
 #include "runtime/engines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/builder.h"
@@ -149,7 +151,15 @@ std::optional<Engine> find_engine(std::string_view text) {
   return std::nullopt;
 }
 
-bool is_built(Engine engine) { return !info(engine).is_native || find_backend(info(engine).text) != nullptr; }
+ir::Result<void> require(Engine engine) {
+  if (!info(engine).is_native) return {};
+  const jit::BackendInfo* const backend = find_backend(info(engine).text);
+  if (backend) return jit::find(backend->id);
+  return ir::unsupported("backend.missing", fmt::format("this build lacks the back end {}", info(engine).text),
+                         "build with -DPOOLJIT_LLVM=ON, or choose backend=xbyak");
+}
+
+bool is_built(Engine engine) { return require(engine).has_value(); }
 
 ir::Stage consumed_stage(Engine engine) { return find_backend(info(engine).text)->consumes; }
 

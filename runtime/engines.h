@@ -38,8 +38,10 @@ std::span<const EngineInfo> engines();
 const EngineInfo& info(Engine engine);
 std::optional<Engine> find_engine(std::string_view text);
 
-// False for a back end that this build lacks.
-bool is_built(Engine engine);
+// Loads what the engine needs beyond this library: LLVM, for its back end. Fails with "backend.missing" where
+// this build lacks the back end or its module is not there.
+ir::Result<void> require(Engine engine);
+bool is_built(Engine engine);  // require() succeeds
 
 // The stage of the Program that a native engine of this build consumes.
 ir::Stage consumed_stage(Engine engine);

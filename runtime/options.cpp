@@ -58,10 +58,7 @@ ir::Result<Engine> resolve_engine(std::string_view backend) {
   if (!engine)
     return ir::invalid("runtime.options", fmt::format("unknown backend \"{}\"", backend),
                        std::string(known_words));
-  if (!is_built(*engine))
-    return ir::unsupported("backend.missing", fmt::format("this build lacks the back end {}", backend),
-                           "build with -DPOOLJIT_LLVM=ON, or choose backend=xbyak");
-  return *engine;
+  return require(*engine).map([&] { return *engine; });
 }
 
 ir::Result<ir::Isa> resolve_isa(std::string_view text, const EngineInfo& engine) {

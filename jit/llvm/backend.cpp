@@ -7,10 +7,9 @@
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "jit/emitters.h"
+#include "jit/llvm/compile.h"
 #include "jit/llvm/fatal_errors.h"
 #include "jit/llvm/link.h"
-#include "jit/llvm/llvm_backend.h"
 #include "jit/llvm/target.h"
 #include "jit/llvm/translate.h"
 
@@ -116,12 +115,12 @@ ir::Result<std::string> make_text(const ir::Program& program, Compilation& made)
 
 }  // namespace
 
-ir::Result<CodeBlob> emit_llvm(const ir::Program& program) {
+ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program) {
   return with_fatal_errors_as_values<CodeBlob, Compilation>(
       [&](Compilation& made) { return make_code(program, made); });
 }
 
-ir::Result<std::string> llvm_ir(const ir::Program& program) {
+ir::Result<std::string> llvm_module_text(const ir::Program& program) {
   return with_fatal_errors_as_values<std::string, Compilation>(
       [&](Compilation& made) { return make_text(program, made); });
 }
