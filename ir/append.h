@@ -1,5 +1,5 @@
-// append(out, "{} of {}", a, b): formats to the end of a string. fmt::format_to does the same, but compiles all of fmt
-// into each file that calls it: 3 seconds apiece.
+// append(out, "{} of {}", a, b): formats to the end of a string. fmt::format_to does the same, but compiles
+// all of fmt into each file that calls it: 3 seconds apiece.
 #pragma once
 
 #include <fmt/format.h>

@@ -83,6 +83,43 @@ class Names(Tree):
         self.assertEqual(run("check-names", self.root)[0], 0)
 
 
+class Lengths(Tree):
+    LONG_BODY = "".join(f"  int v{i} = {i};\n" for i in range(60))
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(ROOT / "tests" / "unit", self.root / "tests" / "unit")
+
+    def test_kept_here(self):
+        status, output = run("check-lengths", self.root)
+        self.assertEqual(status, 0, output)
+
+    def test_a_long_file(self):
+        self.append("ir/nest.cpp", "// line\n" * 400)
+        self.expect_failure("check-lengths", "ir/nest.cpp has", "under 400 are allowed")
+
+    def test_a_long_function(self):
+        self.append("ir/places.h", "inline int long_one(int a,\n                    int b) {\n" + self.LONG_BODY + "}\n")
+        self.expect_failure("check-lengths", "ir/places.h:long_one has 63 lines; under 60 are allowed")
+
+    def test_a_long_constructor_with_braces_in_texts(self):
+        text = "struct S {\n  S(int a)\n      : a_(a) {\n    const char* t = \"}\";  // }\n" + self.LONG_BODY + "  }\n  int a_;\n};\n"
+        self.append("ir/places.h", text)
+        self.expect_failure("check-lengths", "ir/places.h:S has 64 lines")
+
+    def test_a_long_list_is_no_function(self):
+        self.append("ir/places.h", "constexpr int listed[] = {\n" + "  1,\n" * 70 + "};\n")
+        self.assertEqual(run("check-lengths", self.root)[0], 0)
+
+    def test_what_is_listed_gets_no_longer(self):
+        self.append("tools/plain_loop.cpp", "// one line more\n")
+        self.expect_failure("check-lengths", "make it shorter, not longer")
+
+    def test_what_got_short_leaves_the_list(self):
+        self.append("scripts/lengths.txt", "  500 ir/nest.cpp\n")
+        self.expect_failure("check-lengths", "ir/nest.cpp is short enough now")
+
+
 class Documents(Tree):
     def test_agree_here(self):
         status, output = run("check-docs", self.root)

@@ -1,7 +1,7 @@
 // Programs as text files.
-//   tests/golden/verify/  a comment "# verify.<rule>" marks the line that breaks the rule; every rule has a
-//   file tests/golden/faults/  the same for "# interp.<fault>": a valid Program that does what it must not
-//   tests/golden/run/     a Program, its data, and what every engine on every ISA makes of it
+// - tests/golden/verify/: a comment "# verify.<rule>" marks the line that breaks it; each rule has a file.
+// - tests/golden/faults/: the same for "# interp.<fault>", in a valid Program that does what it must not.
+// - tests/golden/run/: a Program, its data, and what every engine on every ISA makes of it.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
