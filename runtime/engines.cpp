@@ -155,7 +155,8 @@ ir::Result<void> require(Engine engine) {
   if (!info(engine).is_native) return {};
   const jit::BackendInfo* const backend = find_backend(info(engine).text);
   if (backend) return jit::find(backend->id);
-  return ir::unsupported("backend.missing", fmt::format("this build lacks the back end {}", info(engine).text),
+  return ir::unsupported("backend.missing",
+                         fmt::format("this build lacks the back end {}", info(engine).text),
                          "build with -DPOOLJIT_LLVM=ON, or choose backend=xbyak");
 }
 
