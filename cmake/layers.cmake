@@ -107,7 +107,7 @@ function(pooljit_static_library name)
     COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
     DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   add_library(${name} STATIC ${object})
-  target_link_libraries(${name} INTERFACE fmt::fmt Zydis::Zydis Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} INTERFACE fmt::fmt Zydis::Zydis Threads::Threads ${CMAKE_DL_LIBS} stdc++ m)
   pooljit_public(${name})
   set_target_properties(${name} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME pooljit ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
