@@ -1,6 +1,6 @@
 // PoolNest: which input positions make each output, and how they are reduced. Level 1: it is made from a
-// spec, evaluated directly by ir/reference.h (the oracle, which shares no code with lowering) and lowered
-// under a Schedule by ir/lower.h. Rank is a list. The batch is not here: a kernel serves every batch size;
+// spec, evaluated directly by ir/reference.h (the oracle: no schedule, no Program, no pass) and lowered
+// under a Schedule by ir::lower. Rank is a list. The batch is not here: a kernel serves every batch size;
 // only its stride is known.
 #pragma once
 

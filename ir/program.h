@@ -5,9 +5,9 @@
 // copyable, comparable, printable (ir/text.h) and checked by ir/verify.h.
 //
 // Three legality stages, each a rule set of the verifier:
-//   affine     as lowered: addresses may have loop terms; any lane count that fits the ISA's vector. LLVM
-//   consumes it. addressed  no address has terms; pointers are carried through loops instead. legal
-//   addressed, and each instruction is one that the ISA has. Xbyak consumes it.
+// - affine: as lowered. Addresses may have loop terms, vectors any lane count that fits. LLVM consumes it.
+// - addressed: no address has terms; pointers are carried through loops instead.
+// - legal: addressed, and each instruction is one that the ISA has. Xbyak consumes it.
 #pragma once
 
 #include <cstdint>
