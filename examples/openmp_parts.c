@@ -2,6 +2,7 @@
  * one part. Prints "equal" if the parts make what one run makes. */
 #include <omp.h>
 #include <pooljit.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ int main(void) {
   float *input = malloc(inputs), *whole = malloc(outputs), *parts = malloc(outputs);
   for (size_t i = 0; i < inputs / sizeof *input; ++i) input[i] = (float)(i % 1009);
 
-  int failures = 0;
-#pragma omp parallel num_threads(4) reduction(+ : failures)
+  atomic_int failures = 0;
+#pragma omp parallel num_threads(4)
   failures += pooljit_run_part(kernel, input, parts, NULL, &options, omp_get_thread_num(),
                                omp_get_num_threads()) != 0;
 

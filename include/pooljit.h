@@ -184,9 +184,10 @@ POOLJIT_API int pooljit_run_operands(const pooljit_kernel* kernel, const void* i
 
 /* Does task(argument, 0) ... task(argument, tasks - 1), each once, in any order, on any threads, and returns
  * when all have returned. Called from many threads at once if kernels are run from many. */
-typedef void (*pooljit_task)(void* argument, int64_t number);  // NOLINT(modernize-use-using): C
-typedef void (*pooljit_parallel)(void* context, int64_t tasks, pooljit_task task,
-                                 void* argument);  // NOLINT(modernize-use-using): C
+// NOLINTBEGIN(modernize-use-using): C
+typedef void (*pooljit_task)(void* argument, int64_t number);
+typedef void (*pooljit_parallel)(void* context, int64_t tasks, pooljit_task task, void* argument);
+// NOLINTEND(modernize-use-using)
 
 /* How to run, where it differs from what the kernel was compiled for. */
 typedef struct pooljit_run_options {  // NOLINT(modernize-use-using): C

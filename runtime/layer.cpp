@@ -137,20 +137,21 @@ Broken find_name(std::string_view field, std::string_view word, std::span<const 
   return wrong_field(field, fmt::format("\"{}\"", word), fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
-Broken read_dtype(const std::string& field, const char* name, ir::DType& dtype) {
+Broken read_dtype(std::string_view field, const char* name, ir::DType& dtype) {
+  const auto found = ir::find_dtype(text_of(name));
+  if (found && ir::info(*found).tensor) {
+    dtype = *found;
+    return std::nullopt;
+  }
   std::vector<std::string_view> names;
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor) names.push_back(row.spec_name);
-  const auto found = ir::find_dtype(text_of(name));
-  if (!found || !ir::info(*found).tensor)
-    return wrong_field(field, fmt::format("\"{}\"", text_of(name)),
-                       fmt::format("one of {}", fmt::join(names, ", ")));
-  dtype = *found;
-  return std::nullopt;
+  return wrong_field(field, fmt::format("\"{}\"", text_of(name)),
+                     fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
 // The layout that a spec's text would name.
-Broken read_layout(const std::string& field, const pooljit_tensor& tensor, const char* order,
+Broken read_layout(std::string_view field, const pooljit_tensor& tensor, const char* order,
                    frontend::Layout& layout) {
   std::string_view name = text_of(tensor.layout);
   if (name.empty()) name = text_of(order);
@@ -167,10 +168,10 @@ Broken read_layout(const std::string& field, const pooljit_tensor& tensor, const
 // Empty: packed in the layout.
 std::vector<int64_t> explicit_strides(const pooljit_tensor& tensor, const PoolSpec& spec) {
   const size_t rank = 2 + spec.dims.size(), first = spec.batch ? 0 : 1;
-  std::vector<int64_t> strides(tensor.strides + first, tensor.strides + rank);
+  const std::span strides(tensor.strides + first, rank - first);
   const bool is_packed = !text_of(tensor.layout).empty() ||
                          std::ranges::all_of(strides, [](int64_t stride) { return stride == 0; });
-  return is_packed ? std::vector<int64_t>() : strides;
+  return is_packed ? std::vector<int64_t>() : std::vector<int64_t>(strides.begin(), strides.end());
 }
 
 // What fields that count the others say.
@@ -235,13 +236,14 @@ Broken read_tensors(const pooljit_layer& layer, PoolSpec& spec) {
 }
 
 Broken read_indices(const pooljit_layer& layer, PoolSpec& spec) {
-  if (const auto scope = text_of(layer.index_scope); !scope.empty()) {
-    std::vector<std::string_view> names;
-    for (const auto& row : frontend::index_scopes()) names.push_back(row.name);
-    if (auto error =
-            find_name("index_scope", scope, std::span<const std::string_view>(names), spec.index_scope))
-      return error;
-  }
+  const auto scopes = frontend::index_scopes();
+  const std::string_view scope = text_of(layer.index_scope);
+  const auto found =
+      std::ranges::find_if(scopes, [&](const auto& row) { return scope.empty() || row.name == scope; });
+  if (found == scopes.end())
+    return wrong_field("index_scope", fmt::format("\"{}\"", scope),
+                       "plane, tensor, nhwc, nhwc_batch or window");
+  spec.index_scope = found->value;
   spec.storage_order = layer.storage_order;
   if (text_of(layer.indices.dtype).empty()) return std::nullopt;
   spec.return_indices = spec.direction == ir::Direction::forward;
