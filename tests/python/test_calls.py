@@ -87,6 +87,13 @@ def test_the_batch_is_free(rng):
     assert kernel(x[:0]).shape == (0, 3, 4, 4)
 
 
+def test_a_free_batch(rng):
+    spec = pooljit.Spec(SPEC.replace("[2,", "[N,"))
+    assert spec.batch == "N" and pooljit.Spec(spec.text) == spec and spec.operator == "max_pool2d"
+    x = rng.standard_normal((4, 3, 8, 8), np.float32)
+    assert np.array_equal(pooljit.compile(spec)(x), pooljit.compile(SPEC)(x))
+
+
 def test_one_kernel_serves_all_batches():
     a = pooljit.compile(SPEC)
     b = pooljit.compile(SPEC.replace("[2,", "[7,"))

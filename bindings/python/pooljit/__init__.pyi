@@ -29,7 +29,7 @@ class Spec:
     input_dtype: str
     output_dtype: str
     index_dtype: Optional[str]
-    batch: Optional[int]
+    batch: Union[None, int, str]
     direction: str
     operator: str
     layout: str

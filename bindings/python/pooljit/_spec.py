@@ -3,7 +3,7 @@ import re
 
 from . import _core
 
-_TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
+_TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[N\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
 
 
 def _split(text, separator=","):
@@ -67,7 +67,7 @@ class Spec:
     input_dtype = property(lambda self: self._facts["input_dtype"], doc='"float32".')
     output_dtype = property(lambda self: self._facts["output_dtype"], doc='"float32".')
     index_dtype = property(lambda self: self._facts["index_dtype"], doc="None of a layer without indices.")
-    batch = property(lambda self: self._facts["batch"], doc="N; None of an unbatched layer.")
+    batch = property(lambda self: self._facts["batch"], doc='N; None of an unbatched layer; "N" where the spec leaves it free (shapes then show 1).')
     direction = property(lambda self: self._facts["direction"], doc='"forward", "backward" or "unpool".')
     operator = property(lambda self: _TEXT.fullmatch(self.text)["operator"], doc='"max_pool2d".')
     layout = property(lambda self: _TEXT.fullmatch(self.text)["layout"] or "nchw", doc='"nhwc".')

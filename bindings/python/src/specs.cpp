@@ -29,7 +29,9 @@ py::dict facts(const std::string& text) {
   facts["output_dtype"] = name_of(frontend::output_dtype(spec));
   facts["index_dtype"] =
       frontend::has_indices(spec) ? py::object(py::str(name_of(spec.index_dtype))) : py::none();
-  facts["batch"] = spec.batch ? py::object(py::int_(*spec.batch)) : py::none();
+  facts["batch"] = spec.free_batch ? py::object(py::str("N"))
+                   : spec.batch    ? py::object(py::int_(*spec.batch))
+                                   : py::none();
   const ir::Direction direction = spec.direction;
   facts["direction"] = direction == ir::Direction::forward    ? "forward"
                        : direction == ir::Direction::backward ? "backward"

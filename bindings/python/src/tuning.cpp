@@ -5,8 +5,6 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
 #include "runtime/candidates.h"
-#include "runtime/machine.h"
-#include "runtime/options.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/tune_store.h"
 
@@ -20,17 +18,14 @@ py::tuple tuple_of(const runtime::Timing& timing) {
 // Rows of (schedule, predicted seconds, is it the default).
 py::list schedules(const std::string& text, const py::dict& words) {
   const Options options = options_of(words);
-  const auto found = value_or_raise(compiling([&]() -> ir::Result<runtime::Candidates> {
+  const auto rows = value_or_raise(compiling([&]() -> ir::Result<std::vector<ScheduleInfo>> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
-    const auto choices = runtime::resolve(options);
-    if (!choices) return tl::unexpected(choices.error());
-    return runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
-                                    runtime::machine().caches);
+    return runtime::list_schedules(*spec, options);
   }));
   py::list list;
-  for (const runtime::Candidate& row : found.legal)
-    list.append(py::make_tuple(ir::print(row.schedule), row.cost.seconds, row.is_default));
+  for (const ScheduleInfo& row : rows)
+    list.append(py::make_tuple(row.schedule, row.predicted_seconds, row.is_default));
   return list;
 }
 
