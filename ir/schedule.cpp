@@ -28,13 +28,6 @@ constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
 constexpr std::array<std::string_view, 4> order_names = {"row_major", "rows_first", "rolling", "strips"};
 constexpr std::array<std::string_view, 2> stores_names = {"cached", "streamed"};
 
-Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lanes);
-  if (!reducer) return tl::unexpected(reducer.error());
-  return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
-}
-
 // Lanes of the schedule's vectors that are filled: with vectors over channels the last one may be mostly
 // empty. A few idle lanes cost less than what other families do in their place.
 int filled_lanes(const PoolNest& nest, const Schedule& schedule) {
@@ -227,6 +220,13 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
                        "not all whole vectors of the output lie at multiples of their size",
                        "use stores=cached");
   return streamed;
+}
+
+Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
+  Builder probe("", isa);
+  const auto reducer = make_reducer(nest, probe, lanes);
+  if (!reducer) return tl::unexpected(reducer.error());
+  return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
 }
 
 int extra_registers(const PoolNest& nest, const Reducer& reducer) {

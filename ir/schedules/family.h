@@ -25,6 +25,9 @@ struct FamilyInfo {
 #include "ir/schedules.def"
 #undef FAMILY
 
+// Bytes of the widest lane that the nest needs, epilogue and all, in vectors whose lanes are used so.
+Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes);
+
 // Vector registers that the schedule must leave free beside the values of its outputs.
 int extra_registers(const PoolNest& nest, const Reducer& reducer);
 

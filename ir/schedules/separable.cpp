@@ -57,10 +57,15 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer
          static_cast<size_t>(info(isa).vector_registers);
 }
 
+// What row_passes would do first, in its own vectors: their lanes move, and may be wider than this family's.
+std::vector<Schedule> by_row_passes(const PoolNest& nest, Isa isa) {
+  const Result<int> needed = working_bytes(nest, isa, row_passes_family.lanes);
+  return needed ? row_passes_family.enumerate(nest, isa, *needed, 1) : std::vector<Schedule>{};
+}
+
 // The same where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7
 // to 224 columns and 8 to 1024 channels on AVX2.
-bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, int working_bytes,
-                                         const Reducer& reducer) {
+bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, const Reducer& reducer) {
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   const int64_t kernel = std::min(columns.kernel, rows.kernel);
   const bool are_bytes = bytes(nest.input.dtype) == 1, has_long_rows = columns.output >= 40;
@@ -69,7 +74,7 @@ bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, int work
   const bool maxima = reducer.is_idempotent();
   const bool pays = has_few_channels(nest, isa) ||
                     (maxima ? (has_long_rows && kernel < 9) || few_taps : has_long_rows && few_taps);
-  return pays && !row_passes_family.enumerate(nest, isa, working_bytes, 1).empty();
+  return pays && !by_row_passes(nest, isa).empty();
 }
 
 // What other families do better: windows of few columns, and images that outgrow a core's own caches, of
@@ -83,11 +88,10 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
                         : columns.output >= long_row ? least_of_long_rows
                                                      : least_kernel;
   if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
-  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, working_bytes, reducer))
-    return true;
+  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, reducer)) return true;
   if (!prefers_whole_rows(nest)) return false;
   if (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) return true;
-  const auto by_rows = row_passes_family.enumerate(nest, isa, working_bytes, 1);
+  const std::vector<Schedule> by_rows = by_row_passes(nest, isa);
   return !by_rows.empty() && (bytes(nest.input.dtype) > 1 || by_rows[0].order == Order::rolling);
 }
 
