@@ -223,14 +223,13 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
 }
 
 Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes) {
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lanes);
-  if (!reducer) return tl::unexpected(reducer.error());
-  return std::max((*reducer)->working_bytes(), epilogue_bytes(nest));
+  const auto facts = reduction_facts(nest, isa, lanes);
+  if (!facts) return tl::unexpected(facts.error());
+  return std::max(facts->working_bytes, epilogue_bytes(nest));
 }
 
-int extra_registers(const PoolNest& nest, const Reducer& reducer) {
-  return std::max(reducer.extra_registers(), epilogue_registers(nest));
+int extra_registers(const PoolNest& nest, const ReductionFacts& facts) {
+  return std::max(facts.extra_registers, epilogue_registers(nest));
 }
 
 bool can_mask(const PoolNest& nest, Isa isa) {
@@ -261,11 +260,11 @@ void add_tails(std::vector<Schedule>& found, Schedule schedule, const PoolNest& 
   if (!exact) add(Tail::split);
 }
 
-Value load_channels(Builder& builder, const Reducer& reducer, Type type, const Address& address,
+Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
                     const Slice& slice) {
   if (slice.stored.empty()) return builder.load(type, address);
   const Value mask = builder.vmask(type.mask_of(), slice.stored);
-  return builder.load(type, address, mask, builder.vconst_splat(type, reducer.identity()));
+  return builder.load(type, address, mask, builder.vconst_splat(type, facts.identity));
 }
 
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail) {

@@ -35,20 +35,8 @@ double most_sum(const PoolNest& nest) {
 
 class AvgReducer final : public SumReducer {
  public:
-  AvgReducer(const PoolNest& nest, Builder& builder, DType sum, DType quotient)
-      : SumReducer(nest, builder, sum), quotient_(quotient) {}
-
-  int working_bytes() const override {
-    return std::max(bytes(sum_), bytes_to_store(nest_.result_dtype(), quotient_));
-  }
-
-  int extra_registers() const override {
-    return is_float(quotient_) ? SumReducer::extra_registers() : quotient_registers;
-  }
-
-  int64_t identity() const override {
-    return nest_.quantization ? lane_bits(nest_.input.dtype, nest_.quantization->zero_point) : 0;
-  }
+  AvgReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, DType sum, DType quotient)
+      : SumReducer(nest, builder, facts, sum), quotient_(quotient) {}
 
   State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
     if (!nest_.quantization) return SumReducer::accumulate(state, loaded, tap);
@@ -175,12 +163,23 @@ Result<DType> quotient_type(const PoolNest& nest, DType sum) {
 
 }  // namespace
 
-Result<std::unique_ptr<Reducer>> make_avg_reducer(const PoolNest& nest, Builder& builder) {
+Result<ReductionFacts> avg_facts(const PoolNest& nest, Isa) {
   const Result<DType> sum = accumulator(nest);
   if (!sum) return tl::unexpected(sum.error());
   const Result<DType> quotient = quotient_type(nest, *sum);
   if (!quotient) return tl::unexpected(quotient.error());
-  return std::make_unique<AvgReducer>(nest, builder, *sum, *quotient);
+  ReductionFacts facts = accumulated_facts(nest, *sum);
+  facts.working_bytes = std::max(bytes(*sum), bytes_to_store(nest.result_dtype(), *quotient));
+  facts.held_bytes = facts.working_bytes;
+  if (!is_float(*quotient)) facts.extra_registers = quotient_registers;
+  if (nest.quantization) facts.identity = lane_bits(nest.input.dtype, nest.quantization->zero_point);
+  return facts;
+}
+
+std::unique_ptr<Reducer> make_avg_reducer(const PoolNest& nest, Builder& builder,
+                                          const ReductionFacts& facts) {
+  const DType sum = *accumulator(nest);
+  return std::make_unique<AvgReducer>(nest, builder, facts, sum, *quotient_type(nest, sum));
 }
 
 }  // namespace pooljit::ir

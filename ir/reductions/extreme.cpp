@@ -41,45 +41,38 @@ int64_t nan_bits(DType dtype) {
   return dtype == DType::f64 ? int64_t{0x7ff8000000000000} : int64_t{0x7fc00000};
 }
 
-// Deferred looks for NaN take a mask, and sometimes a tap, for each state; with fewer taps they save nothing.
-constexpr size_t most_deferred = 2;
-constexpr int64_t least_deferred_taps = 4;
+bool nan_wins(const PoolNest& nest) { return is_float(nest.input.dtype) && nest.nan == NanRule::propagate; }
+
+// With an index comes the element itself, bit for bit. A float has every bit of a bfloat16, but float16's
+// conversion makes NaNs quiet: its bits are a third part of the state.
+bool keeps_bits(const PoolNest& nest) { return nest.indices && nest.input.dtype == DType::f16; }
+
+// The keys of halves tell zeros apart, and carry no index.
+bool compares_halves(const PoolNest& nest) {
+  return is_half(nest.input.dtype) && !nest.indices && nest.zeros == ZeroRule::any;
+}
 
 class ExtremeReducer final : public Reducer {
  public:
-  ExtremeReducer(const PoolNest& nest, Builder& builder, Extreme extreme)
-      : b_(builder),
+  ExtremeReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Extreme extreme)
+      : Reducer(facts),
+        b_(builder),
         nest_(nest),
         better_(extreme == Extreme::largest ? Op::max : Op::min),
         beats_(extreme == Extreme::largest ? Predicate::gt : Predicate::lt),
         input_(nest.input.dtype),
-        identity_(identity_bits(input_, extreme)),
         value_(compared_dtype(nest)),
-        first_best_(is_half(input_) ? identity_bits(value_, extreme) : identity_),
-        offset_(offset_dtype_of(nest)),
+        first_best_(is_half(input_) ? identity_bits(value_, extreme) : facts.identity),
+        offset_(facts.offset_dtype),
         keys_(builder, is_float(value_) ? value_ : DType::f32, extreme == Extreme::largest) {}
 
-  int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), value_); }
-  DType offset_dtype() const override { return offset_; }
-  int extra_registers() const override { return keeps_bits() ? 6 : 0; }
-  int64_t identity() const override { return identity_; }
-  bool is_split() const override { return false; }
-  bool is_idempotent() const override { return true; }
-  bool any_order() const override {
-    return !nest_.indices && (nest_.zeros == ZeroRule::any || !is_float(input_));
-  }
-
-  void plan(size_t states, int64_t taps) override { deferred_ = keeps_masks(states, taps); }
-  bool keeps_masks(size_t states, int64_t taps) const override {
-    return nan_wins() && b_.isa() == Isa::avx2 && !nest_.indices && states <= most_deferred &&
-           taps >= least_deferred_taps;
-  }
+  void plan(size_t states, int64_t taps) override { deferred_ = facts().keeps_masks(states, taps); }
 
   State start(const std::vector<int64_t>& first_tap) override {
     const Type type = Type::vec(value_, static_cast<int>(first_tap.size()));
     State state = {b_.vconst_splat(type, first_best_)};
     if (nest_.indices) state.push_back(b_.vconst(Type::vec(offset_, type.lanes), first_tap));
-    if (keeps_bits()) state.push_back(b_.vconst_splat(Type::vec(DType::u32, type.lanes), identity_));
+    if (keeps_bits()) state.push_back(b_.vconst_splat(Type::vec(DType::u32, type.lanes), facts().identity));
     if (deferred_)
       state.push_back(b_.vmask(type.mask_of(), std::vector<int64_t>(static_cast<size_t>(type.lanes), 0)));
     return state;
@@ -134,7 +127,7 @@ class ExtremeReducer final : public Reducer {
   Value winner(const State& state) const override { return nest_.indices ? state[1] : no_value; }
 
  private:
-  bool nan_wins() const { return is_float(input_) && nest_.nan == NanRule::propagate; }
+  bool nan_wins() const { return ir::nan_wins(nest_); }
 
   // AVX2 compares no integers of 64 bits in one instruction.
   bool has_keys() const { return nan_wins() && (b_.isa() != Isa::avx2 || bytes(value_) == 4); }
@@ -143,9 +136,7 @@ class ExtremeReducer final : public Reducer {
   static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
   Value join(Value seen, Value more) { return seen == no_value ? more : b_.binary(Op::or_, seen, more); }
 
-  // With an index comes the element itself, bit for bit. A float has every bit of a bfloat16, but float16's
-  // conversion makes NaNs quiet: its bits are a third part of the state.
-  bool keeps_bits() const { return nest_.indices && input_ == DType::f16; }
+  bool keeps_bits() const { return ir::keeps_bits(nest_); }
   Value bits_of(Value half) {
     const int lanes = b_.type(half).lanes;
     return b_.cvt(DType::u32, b_.bitcast(Type::vec(DType::u16, lanes), half));
@@ -179,7 +170,7 @@ class ExtremeReducer final : public Reducer {
     if (keeps_bits()) taken.push_back(bits_of(loaded));
     if (state.empty()) {
       if (keeps_bits() && !nan_wins()) {
-        const Value lowest = b_.vconst_splat(b_.type(taken[2]), identity_);
+        const Value lowest = b_.vconst_splat(b_.type(taken[2]), facts().identity);
         taken[2] = b_.select(b_.cmp(Predicate::un, x, x), lowest, taken[2]);
       }
       return taken;
@@ -195,7 +186,6 @@ class ExtremeReducer final : public Reducer {
   const Op better_;
   const Predicate beats_;
   const DType input_;
-  const int64_t identity_;  // of an input element
   const DType value_;
   const int64_t first_best_;
   const DType offset_;
@@ -214,16 +204,27 @@ int64_t identity_bits(DType dtype, Extreme extreme) {
   return is_max ? lowest : lane_bits(dtype, ~lowest);
 }
 
-Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Builder& builder,
-                                                      Extreme extreme) {
+Result<ReductionFacts> extreme_facts(const PoolNest& nest, Isa isa, Extreme extreme) {
   if (nest.indices && index_reach(nest) > std::numeric_limits<int32_t>::max())
     return unsupported("schedule.index_range",
                        "a window whose taps lie 2^31 or more elements apart cannot be indexed",
                        "use a smaller kernel_size or dilation, or leave return_indices out");
-  // The keys of halves tell zeros apart, and carry no index.
-  if (is_half(nest.input.dtype) && !nest.indices && nest.zeros == ZeroRule::any)
-    return make_half_extreme_reducer(nest, builder, extreme);
-  return std::make_unique<ExtremeReducer>(nest, builder, extreme);
+  const DType input = nest.input.dtype;
+  ReductionFacts facts{.identity = identity_bits(input, extreme), .is_idempotent = true};
+  facts.working_bytes =
+      bytes_to_store(nest.result_dtype(), compares_halves(nest) ? input : compared_dtype(nest));
+  facts.held_bytes = facts.working_bytes;
+  facts.offset_dtype = offset_dtype_of(nest);
+  facts.extra_registers = keeps_bits(nest) ? 6 : 0;
+  facts.any_order = !nest.indices && (nest.zeros == ZeroRule::any || !is_float(input));
+  facts.may_defer_nans = nan_wins(nest) && isa == Isa::avx2 && !nest.indices && !compares_halves(nest);
+  return facts;
+}
+
+std::unique_ptr<Reducer> make_extreme_reducer(const PoolNest& nest, Builder& builder,
+                                              const ReductionFacts& facts, Extreme extreme) {
+  if (compares_halves(nest)) return make_half_extreme_reducer(nest, builder, facts, extreme);
+  return std::make_unique<ExtremeReducer>(nest, builder, facts, extreme);
 }
 
 }  // namespace pooljit::ir

@@ -13,7 +13,8 @@ enum class Extreme : uint8_t { largest, smallest };
 // The bits of the value that every other beats or equals: the lowest for a maximum.
 int64_t identity_bits(DType dtype, Extreme extreme);
 
-Result<std::unique_ptr<Reducer>> make_extreme_reducer(const PoolNest& nest, Builder& builder,
-                                                      Extreme extreme);
+Result<ReductionFacts> extreme_facts(const PoolNest& nest, Isa isa, Extreme extreme);
+std::unique_ptr<Reducer> make_extreme_reducer(const PoolNest& nest, Builder& builder,
+                                              const ReductionFacts& facts, Extreme extreme);
 
 }  // namespace pooljit::ir

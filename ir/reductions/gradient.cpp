@@ -10,20 +10,12 @@
 namespace pooljit::ir {
 namespace {
 
+DType sum_dtype(const PoolNest& nest) { return bytes(nest.input.dtype) == 8 ? DType::f64 : DType::f32; }
+
 class GradientReducer final : public Reducer {
  public:
-  GradientReducer(const PoolNest& nest, Builder& builder)
-      : b_(builder), nest_(nest), sum_(bytes(nest.input.dtype) == 8 ? DType::f64 : DType::f32) {}
-
-  int working_bytes() const override { return bytes(sum_); }
-  // An index beside the tap, a zero and a mask; or divisors, and parts of long windows.
-  int extra_registers() const override { return nest_.indices ? 4 : 8; }
-  DType offset_dtype() const override { return bytes(sum_) == 8 ? DType::i64 : DType::i32; }
-  int64_t identity() const override { return 0; }
-  bool is_split() const override { return true; }
-  // Whether a window chose an output is known per output and tap, so its taps cannot be summed before they
-  // are handed out.
-  bool any_order() const override { return !nest_.indices; }
+  GradientReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts)
+      : Reducer(facts), b_(builder), nest_(nest), sum_(sum_dtype(nest)) {}
 
   State start(const std::vector<int64_t>& first_tap) override {
     return {b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0)};
@@ -53,7 +45,7 @@ class GradientReducer final : public Reducer {
       if (alike && *rows == 1) return gradient;
       return b_.binary(Op::div, gradient, counts(type, divisor.lane_taps, *rows));
     }
-    const DType integer = offset_dtype();
+    const DType integer = facts().offset_dtype;
     Value count = b_.cvt(sum_, b_.splat(Type::vec(integer, type.lanes), divisor.rows));
     if (!alike) count = b_.binary(Op::mul, count, counts(type, divisor.lane_taps, 1));
     return b_.binary(Op::div, gradient, count);
@@ -87,7 +79,7 @@ bool fits_lanes(const PoolNest& nest) {
 
 }  // namespace
 
-Result<std::unique_ptr<Reducer>> make_gradient_reducer(const PoolNest& nest, Builder& builder) {
+Result<ReductionFacts> gradient_facts(const PoolNest& nest) {
   if (!is_float(nest.input.dtype))
     return unsupported("schedule.gradient_dtype", "gradients are floats", "use float32");
   const auto is_adaptive = [](const NestDim& dim) { return dim.kind == DimKind::adaptive; };
@@ -98,7 +90,20 @@ Result<std::unique_ptr<Reducer>> make_gradient_reducer(const PoolNest& nest, Bui
   if (!fits_lanes(nest))
     return unsupported("schedule.index_range", "indices beyond 2^31 cannot be compared in lanes of 32 bits",
                        "use float64, or index_scope=window");
-  return std::make_unique<GradientReducer>(nest, builder);
+  ReductionFacts facts{.is_split = true};
+  facts.working_bytes = facts.held_bytes = bytes(sum_dtype(nest));
+  // An index beside the tap, a zero and a mask; or divisors, and parts of long windows.
+  facts.extra_registers = nest.indices ? 4 : 8;
+  facts.offset_dtype = bytes(sum_dtype(nest)) == 8 ? DType::i64 : DType::i32;
+  // Whether a window chose an output is known per output and tap, so its taps cannot be summed before they
+  // are handed out.
+  facts.any_order = !nest.indices;
+  return facts;
+}
+
+std::unique_ptr<Reducer> make_gradient_reducer(const PoolNest& nest, Builder& builder,
+                                               const ReductionFacts& facts) {
+  return std::make_unique<GradientReducer>(nest, builder, facts);
 }
 
 }  // namespace pooljit::ir

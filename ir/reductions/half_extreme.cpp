@@ -9,29 +9,23 @@ namespace {
 
 class HalfExtremeReducer final : public Reducer {
  public:
-  HalfExtremeReducer(const PoolNest& nest, Builder& builder, Extreme extreme)
-      : b_(builder),
+  HalfExtremeReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Extreme extreme)
+      : Reducer(facts),
+        b_(builder),
         nest_(nest),
         input_(nest.input.dtype),
         better_(extreme == Extreme::largest ? Op::max : Op::min),
-        identity_(identity_bits(input_, extreme)),
         nan_wins_(nest.nan == NanRule::propagate),
         keys_(builder, input_, nan_wins_ == (extreme == Extreme::largest)) {}
 
-  int working_bytes() const override { return bytes_to_store(nest_.result_dtype(), input_); }
-  int64_t identity() const override { return identity_; }
-  bool is_split() const override { return false; }
-  bool any_order() const override { return true; }
-  bool is_idempotent() const override { return true; }
-
   State start(const std::vector<int64_t>& first_tap) override {
-    return {keys_.constant(identity_, static_cast<int>(first_tap.size()))};
+    return {keys_.constant(facts().identity, static_cast<int>(first_tap.size()))};
   }
 
   State accumulate(const State& state, Value loaded, const TapOffset&) override {
     const Value key = keys_.key(loaded);
     if (state.empty() && !nan_wins_)
-      return {b_.binary(better_, key, keys_.constant(identity_, b_.type(loaded).lanes))};
+      return {b_.binary(better_, key, keys_.constant(facts().identity, b_.type(loaded).lanes))};
     return combine(state, {key});
   }
 
@@ -49,15 +43,15 @@ class HalfExtremeReducer final : public Reducer {
   const PoolNest& nest_;
   const DType input_;
   const Op better_;
-  const int64_t identity_;
   const bool nan_wins_;
   FloatKeys keys_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_half_extreme_reducer(const PoolNest& nest, Builder& builder, Extreme extreme) {
-  return std::make_unique<HalfExtremeReducer>(nest, builder, extreme);
+std::unique_ptr<Reducer> make_half_extreme_reducer(const PoolNest& nest, Builder& builder,
+                                                   const ReductionFacts& facts, Extreme extreme) {
+  return std::make_unique<HalfExtremeReducer>(nest, builder, facts, extreme);
 }
 
 }  // namespace pooljit::ir

@@ -6,6 +6,7 @@
 
 namespace pooljit::ir {
 
-std::unique_ptr<Reducer> make_half_extreme_reducer(const PoolNest& nest, Builder& builder, Extreme extreme);
+std::unique_ptr<Reducer> make_half_extreme_reducer(const PoolNest& nest, Builder& builder,
+                                                   const ReductionFacts& facts, Extreme extreme);
 
 }  // namespace pooljit::ir

@@ -10,13 +10,13 @@ namespace {
 // Sums of twice the width, which the ordinary reducer adds and ends.
 class WideSums : public Reducer {
  public:
-  WideSums(const PoolNest& nest, Builder& builder, std::unique_ptr<Reducer> ordinary)
-      : b_(builder), input_(nest.input.dtype), sum_(halves_dtype(input_)), ordinary_(std::move(ordinary)) {}
-
-  int working_bytes() const override { return bytes(input_); }
-  int64_t identity() const override { return ordinary_->identity(); }
-  bool is_split() const override { return ordinary_->is_split(); }
-  bool any_order() const override { return true; }
+  WideSums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
+           std::unique_ptr<Reducer> ordinary)
+      : Reducer(facts),
+        b_(builder),
+        input_(nest.input.dtype),
+        sum_(halves_dtype(input_)),
+        ordinary_(std::move(ordinary)) {}
 
   // Vector by vector, as the digits of a wide sum are added.
   State combine(const State& a, const State& b) override { return ordinary_->combine(a, b); }
@@ -36,8 +36,6 @@ class HalvedSums final : public WideSums {
  public:
   using WideSums::WideSums;
 
-  int extra_registers() const override { return ordinary_->extra_registers() + (is_float(sum_) ? 0 : 4); }
-
   State start(const std::vector<int64_t>& first_tap) override {
     const bool halved = has_halves(first_tap.size());
     const Type type = Type::vec(sum_, static_cast<int>(first_tap.size() / (halved ? 2 : 1)));
@@ -52,8 +50,6 @@ class HalvedSums final : public WideSums {
 
   State held(const State& state, bool) override { return state; }
   State from_held(const State& held, bool) override { return held; }
-  size_t held_vectors() const override { return 2; }
-  int held_bytes() const override { return bytes(sum_); }
 
   Value finish(const State& state, const Divisor& divisor) override {
     if (state.size() == 1) return finish_one(state[0], divisor);
@@ -95,8 +91,6 @@ class PairedSums final : public WideSums {
  public:
   using WideSums::WideSums;
 
-  int extra_registers() const override { return ordinary_->extra_registers() + 1; }
-
   State start(const std::vector<int64_t>& first_tap) override {
     const auto lanes = static_cast<int>(first_tap.size());
     return {b_.vconst_splat(Type::vec(sum_, lanes > 1 ? lanes / 2 : 1), 0)};
@@ -111,6 +105,14 @@ class PairedSums final : public WideSums {
   Value finish(const State& state, const Divisor& divisor) override { return finish_one(state[0], divisor); }
 };
 
+// Both are sums of lanes of their input's width.
+ReductionFacts wide_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
+  ReductionFacts facts{.identity = ordinary.identity, .is_split = ordinary.is_split, .any_order = true};
+  facts.working_bytes = facts.held_bytes = bytes(nest.input.dtype);
+  facts.extra_registers = ordinary.extra_registers;
+  return facts;
+}
+
 }  // namespace
 
 bool can_halve_sums(const PoolNest& nest) {
@@ -124,14 +126,29 @@ bool can_halve_sums(const PoolNest& nest) {
          (input == DType::i8 && taps * 128 < int64_t{1} << 15);
 }
 
-std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
-                                          std::unique_ptr<Reducer> ordinary) {
-  return std::make_unique<HalvedSums>(nest, builder, std::move(ordinary));
+ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
+  const DType sum = halves_dtype(nest.input.dtype);
+  ReductionFacts facts = wide_facts(nest, ordinary);
+  facts.extra_registers += is_float(sum) ? 0 : 4;
+  facts.held_vectors = 2;
+  facts.held_bytes = bytes(sum);
+  return facts;
 }
 
-std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder,
+ReductionFacts paired_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
+  ReductionFacts facts = wide_facts(nest, ordinary);
+  facts.extra_registers += 1;
+  return facts;
+}
+
+std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary) {
-  return std::make_unique<PairedSums>(nest, builder, std::move(ordinary));
+  return std::make_unique<HalvedSums>(nest, builder, facts, std::move(ordinary));
+}
+
+std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
+                                          std::unique_ptr<Reducer> ordinary) {
+  return std::make_unique<PairedSums>(nest, builder, facts, std::move(ordinary));
 }
 
 }  // namespace pooljit::ir

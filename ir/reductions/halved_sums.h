@@ -10,12 +10,14 @@ namespace pooljit::ir {
 bool can_halve_sums(const PoolNest& nest);
 
 // ordinary: the nest's reducer, which ends each sum. Vectors of few lanes are not halved.
-std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder,
+ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary);
+std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary);
 
 // The same for lanes that are joined: neighbours are added first, so that a sum is one vector of half as many
 // lanes.
-std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder,
+ReductionFacts paired_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary);
+std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary);
 
 }  // namespace pooljit::ir

@@ -18,11 +18,8 @@ constexpr double most_whole_power = 16;
 
 class LpReducer final : public SumReducer {
  public:
-  LpReducer(const PoolNest& nest, Builder& builder, DType sum)
-      : SumReducer(nest, builder, sum), p_(nest.norm_type) {}
-
-  int extra_registers() const override { return p_ == 1 || p_ == 2 || is_max() ? 0 : power_registers; }
-  bool is_split() const override { return !is_max(); }
+  LpReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, DType sum)
+      : SumReducer(nest, builder, facts, sum), p_(nest.norm_type) {}
 
   State accumulate(const State& state, Value loaded, const TapOffset&) override {
     const bool is_narrow = is_half(nest_.input.dtype);  // converts to float32 only
@@ -59,15 +56,28 @@ class LpReducer final : public SumReducer {
   const double p_;
 };
 
+bool is_plain(const PoolNest& nest) {
+  return nest.norm_type == 1 || nest.norm_type == 2 || std::isinf(nest.norm_type);
+}
+
+DType sum_of(const PoolNest& nest, DType accumulated) { return is_plain(nest) ? accumulated : DType::f64; }
+
 }  // namespace
 
-Result<std::unique_ptr<Reducer>> make_lp_reducer(const PoolNest& nest, Builder& builder) {
+Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   if (!is_float(nest.input.dtype))
     return unsupported("schedule.norm", "an Lp norm of integers is not done", "use a floating dtype");
   const Result<DType> sum = accumulator(nest);
   if (!sum) return tl::unexpected(sum.error());
-  const bool is_plain = nest.norm_type == 1 || nest.norm_type == 2 || std::isinf(nest.norm_type);
-  return std::make_unique<LpReducer>(nest, builder, is_plain ? *sum : DType::f64);
+  ReductionFacts facts = accumulated_facts(nest, sum_of(nest, *sum));
+  facts.extra_registers = is_plain(nest) ? 0 : power_registers;
+  facts.is_split = !std::isinf(nest.norm_type);
+  return facts;
+}
+
+std::unique_ptr<Reducer> make_lp_reducer(const PoolNest& nest, Builder& builder,
+                                         const ReductionFacts& facts) {
+  return std::make_unique<LpReducer>(nest, builder, facts, sum_of(nest, *accumulator(nest)));
 }
 
 }  // namespace pooljit::ir

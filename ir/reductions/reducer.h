@@ -11,6 +11,7 @@
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/nest.h"
+#include "ir/reductions/facts.h"
 
 namespace pooljit::ir {
 
@@ -35,22 +36,13 @@ struct TapOffset {
   Divisor divisor = {};
 };
 
-// What a schedule does with the lanes of a state: it moves them among each other (outputs of a row), leaves
-// each where it is (channels), or joins them all in the end (taps of a row).
-enum class LaneUse : uint8_t { moved, fixed, joined };
-
 class Reducer {
  public:
+  explicit Reducer(const ReductionFacts& facts) : facts_(facts) {}
   virtual ~Reducer() = default;
 
-  // Bytes of the widest lane that the reduction needs: lanes * working_bytes must fit the vector.
-  virtual int working_bytes() const = 0;
-  // Vector registers that taking in a tap or finishing needs at most, beyond what every reduction does.
-  virtual int extra_registers() const { return 0; }
-  // The type of the lanes that TapOffset::vec needs; only where indices are asked for.
-  virtual DType offset_dtype() const { return DType::i32; }
-  // The bits of an input element that changes nothing: what masked-off lanes of a load take.
-  virtual int64_t identity() const = 0;
+  const ReductionFacts& facts() const { return facts_; }
+
   // A state that stands for "no tap yet", for loops. first_tap: the offset of each lane's first tap in the
   // image.
   virtual State start(const std::vector<int64_t>& first_tap) = 0;
@@ -77,40 +69,27 @@ class Reducer {
   Value join_held(Value earlier, Value later, bool as_keys) {
     return as_keys ? join_keys(earlier, later) : join_values(earlier, later);
   }
-  // How many these are at most, and the bytes that they take together for each lane.
-  virtual size_t held_vectors() const { return 1; }
-  virtual int held_bytes() const { return working_bytes(); }
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.
   virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
-  // True if each of so many states, of so many taps, also holds a mask.
-  virtual bool keeps_masks(size_t states, int64_t taps) const {
-    static_cast<void>(states), static_cast<void>(taps);
-    return false;
-  }
-  // True if parts of a window should have their own state (sums: rounding errors grow with the part, not the
-  // window).
-  virtual bool is_split() const = 0;
-  // True if the taps may be taken in any order (the result's bits may depend on it, its meaning does not).
-  virtual bool any_order() const = 0;
-  // True if a tap may be taken in twice.
-  virtual bool is_idempotent() const { return false; }
   // The result, in the nest's result_dtype().
   virtual Value finish(const State& state, const Divisor& divisor) = 0;
   // The winning tap's offset per lane; no_value if no indices are asked for.
   virtual Value winner(const State&) const { return no_value; }
+
+ private:
+  const ReductionFacts facts_;
 };
 
-// Refuses what the reduction cannot do exactly (id "schedule.<rule>"). nest and builder must outlive the
-// Reducer.
+// The Reducer of the nest's reduction_facts(), with the same errors. nest and builder must outlive it.
 Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder, LaneUse lanes);
 
-// The sum of the gradients of the windows that a position belongs to; of those that chose it.
-Result<std::unique_ptr<Reducer>> make_gradient_reducer(const PoolNest& nest, Builder& builder);
-
-#define REDUCTION(name, text, note) \
-  Result<std::unique_ptr<Reducer>> make_##name##_reducer(const PoolNest& nest, Builder& builder);
+#define REDUCTION(name, text, note)                                                      \
+  std::unique_ptr<Reducer> make_##name##_reducer(const PoolNest& nest, Builder& builder, \
+                                                 const ReductionFacts& facts);
 #include "ir/reductions.def"
 #undef REDUCTION
+std::unique_ptr<Reducer> make_gradient_reducer(const PoolNest& nest, Builder& builder,
+                                               const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

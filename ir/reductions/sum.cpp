@@ -24,10 +24,15 @@ class PlainSumReducer final : public SumReducer {
 
 }  // namespace
 
-Result<std::unique_ptr<Reducer>> make_sum_reducer(const PoolNest& nest, Builder& builder) {
+Result<ReductionFacts> sum_facts(const PoolNest& nest, Isa) {
   const Result<DType> sum = accumulator(nest);
   if (!sum) return tl::unexpected(sum.error());
-  return std::make_unique<PlainSumReducer>(nest, builder, *sum);
+  return accumulated_facts(nest, *sum);
+}
+
+std::unique_ptr<Reducer> make_sum_reducer(const PoolNest& nest, Builder& builder,
+                                          const ReductionFacts& facts) {
+  return std::make_unique<PlainSumReducer>(nest, builder, facts, *accumulator(nest));
 }
 
 }  // namespace pooljit::ir

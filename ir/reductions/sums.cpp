@@ -7,12 +7,17 @@
 
 namespace pooljit::ir {
 
-SumReducer::SumReducer(const PoolNest& nest, Builder& builder, DType sum)
-    : b_(builder), nest_(nest), sum_(sum) {}
+ReductionFacts accumulated_facts(const PoolNest& nest, DType sum) {
+  ReductionFacts facts{.is_split = is_float(sum)};
+  facts.working_bytes = facts.held_bytes = bytes_to_store(nest.result_dtype(), sum);
+  facts.extra_registers = is_wide_sum(nest) ? quotient_registers : 0;
+  // Two digits are two states, which rows_first does not hold.
+  facts.any_order = !is_wide_sum(nest);
+  return facts;
+}
 
-int SumReducer::working_bytes() const { return bytes_to_store(nest_.result_dtype(), sum_); }
-
-int SumReducer::extra_registers() const { return is_wide() ? quotient_registers : 0; }
+SumReducer::SumReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, DType sum)
+    : Reducer(facts), b_(builder), nest_(nest), sum_(sum) {}
 
 State SumReducer::start(const std::vector<int64_t>& first_tap) {
   const Value zero = b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0);

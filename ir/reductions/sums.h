@@ -8,16 +8,16 @@
 
 namespace pooljit::ir {
 
+// Sums of int64 have two digits.
+inline bool is_wide_sum(const PoolNest& nest) { return nest.input.dtype == DType::i64; }
+
+// What the sums in an accumulator need.
+ReductionFacts accumulated_facts(const PoolNest& nest, DType sum);
+
 class SumReducer : public Reducer {
  public:
-  SumReducer(const PoolNest& nest, Builder& builder, DType sum);
+  SumReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, DType sum);
 
-  int working_bytes() const override;
-  int extra_registers() const override;
-  int64_t identity() const override { return 0; }
-  bool is_split() const override { return is_float(sum_); }
-  // Two digits are two states, which rows_first does not hold.
-  bool any_order() const override { return !is_wide(); }
   State start(const std::vector<int64_t>& first_tap) override;
   State accumulate(const State& state, Value loaded, const TapOffset& tap) override;
   State combine(const State& a, const State& b) override;
@@ -26,7 +26,7 @@ class SumReducer : public Reducer {
   // The sum as a float; exact where the accumulator's values are numbers of that type.
   Value as_float(DType dtype, const State& state);
   // A sum of int64 is high * 2^32 + low, as the state {high, low}.
-  bool is_wide() const { return nest_.input.dtype == DType::i64; }
+  bool is_wide() const { return is_wide_sum(nest_); }
 
   Builder& b_;
   const PoolNest& nest_;

@@ -34,20 +34,20 @@ constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow eleme
 // The schedules of one nest, best first, until there are `most`.
 class Enumeration {
  public:
-  Enumeration(const PoolNest& nest, Isa isa, int working_bytes, size_t most, const Reducer& reducer)
+  Enumeration(const PoolNest& nest, Isa isa, int working_bytes, size_t most, const ReductionFacts& facts)
       : nest_(nest),
         isa_(isa),
         most_(most),
-        reducer_(reducer),
+        facts_(facts),
         dim_(nest.dims.back()),
         fitting_(fitting_lanes(dim_.output, isa, working_bytes)),
         cut_{fitting_, can_mask(nest, isa) ? Tail::mask : Tail::split} {
-    if (reducer.any_order() && dim_.kind == DimKind::pool)
-      cut_ = cheapest_cut(nest, isa, reducer, fitting_, working_bytes);
+    if (facts.any_order && dim_.kind == DimKind::pool)
+      cut_ = cheapest_cut(nest, isa, facts, fitting_, working_bytes);
   }
 
   std::vector<Schedule> run() {
-    if (const int beside = best_side_by_side(nest_, isa_, reducer_, fitting_); beside > 1)
+    if (const int beside = best_side_by_side(nest_, isa_, facts_, fitting_); beside > 1)
       add_side_by_side(beside);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
@@ -58,7 +58,7 @@ class Enumeration {
  private:
   void add_lanes(int lanes) {
     schedule_.lanes = lanes;
-    if (reducer_.any_order()) dim_.stride == 1 ? add_dense() : add_strided();
+    if (facts_.any_order) dim_.stride == 1 ? add_dense() : add_strided();
     add(Order::row_major);
   }
 
@@ -96,7 +96,7 @@ class Enumeration {
 
   // Rows of outputs whose windows have rows enough in common, where registers are few.
   void add_few() {
-    const bool sums = !reducer_.is_idempotent(), narrow = bytes(nest_.output.dtype) < 4;
+    const bool sums = !facts_.is_idempotent, narrow = bytes(nest_.output.dtype) < 4;
     const int64_t kernel = nest_.dims.size() > 1 ? nest_.dims[nest_.dims.size() - 2].kernel : 1;
     if (kernel >= 5 && sums) add(Order::rows_first, 3);
     if (kernel >= 5 ? !narrow : sums && narrow) add(Order::rows_first, 2);
@@ -105,7 +105,7 @@ class Enumeration {
   void add_groups() {
     const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
     // Sums of so many rows are long chains in either form, and short code is fetched faster.
-    if (high && !reducer_.is_idempotent()) schedule_.taps = Taps::loop;
+    if (high && !facts_.is_idempotent) schedule_.taps = Taps::loop;
     for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
     schedule_.taps = Taps::unroll;
   }
@@ -122,14 +122,14 @@ class Enumeration {
   }
 
   void add_overlap() {
-    if (found_.size() < most_ && RowRules(nest_, schedule_, isa_, reducer_).overlappable() >= schedule_.lanes)
+    if (found_.size() < most_ && RowRules(nest_, schedule_, isa_, facts_).overlappable() >= schedule_.lanes)
       add_tail(Tail::overlap);
   }
 
   void add_tail(Tail tail) {
     if (found_.size() >= most_) return;
     schedule_.tail = tail;
-    const RowRules rules(nest_, schedule_, isa_, reducer_);
+    const RowRules rules(nest_, schedule_, isa_, facts_);
     if (!rules.is_short()) return;
     if (schedule_.order == Order::rolling && !rules.can_roll()) return;
     if (schedule_.order == Order::rows_first &&
@@ -141,7 +141,7 @@ class Enumeration {
   const PoolNest& nest_;
   const Isa isa_;
   const size_t most_;
-  const Reducer& reducer_;
+  const ReductionFacts& facts_;
   const NestDim& dim_;  // along the row
   const int fitting_;
   RowChoice cut_;
@@ -152,9 +152,8 @@ class Enumeration {
 std::vector<Schedule> enumerate_channels_first(const PoolNest& nest, Isa isa, int working_bytes,
                                                size_t most) {
   if (!RowRules::columns_adjacent(nest) || are_windows_far_apart(nest, isa)) return {};
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
-  return Enumeration(nest, isa, working_bytes, most, **reducer).run();
+  const auto facts = reduction_facts(nest, isa, lane_use);
+  return Enumeration(nest, isa, working_bytes, most, *facts).run();
 }
 
 Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& schedule, Isa isa) {
@@ -164,7 +163,7 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
   if (!RowRules::columns_adjacent(nest))
     return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
                        "use channels_last(lanes=1)");
-  const RowRules rules(nest, schedule, isa, **reducer);
+  const RowRules rules(nest, schedule, isa, (*reducer)->facts());
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
@@ -177,7 +176,7 @@ Result<Program> lower_channels_first(const PoolNest& nest, const Schedule& sched
   const bool is_grouped =
       schedule.unroll > 1 && schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups();
   if (schedule.order == Order::rows_first) {
-    if (!(*reducer)->any_order())
+    if (!(*reducer)->facts().any_order)
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
                          "use order=row_major");
     if (!is_grouped && !rules.holds_whole_tiles())

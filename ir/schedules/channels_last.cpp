@@ -46,10 +46,10 @@ bool pays_wide(const PoolNest& nest) {
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
-bool fits(const PoolNest& nest, Isa isa, const Reducer& reducer, bool one_each, int unroll) {
-  const int each = static_cast<int>(reducer.held_vectors());
+bool fits(const PoolNest& nest, Isa isa, const ReductionFacts& facts, bool one_each, int unroll) {
+  const int each = static_cast<int>(facts.held_vectors);
   const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
-  return needed + extra_registers(nest, reducer) < info(isa).vector_registers;
+  return needed + extra_registers(nest, facts) < info(isa).vector_registers;
 }
 
 bool is_rolling(const Schedule& schedule) {
@@ -68,8 +68,7 @@ std::vector<RollingStrip> strips_of(const PoolNest& nest, const Schedule& schedu
 }
 
 std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
+  const auto facts = reduction_facts(nest, isa, lane_use);
   Schedule schedule{.family = Family::channels_last};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   // What is left of the channels after the last whole block is done side by side too.
@@ -83,13 +82,13 @@ std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int
   const NestDim& row = nest.dims.back();
   const bool shares_little = has_few_registers(isa) && row.stride > 1 && vectors > 1 &&
                              nest.input.dtype == DType::f32 && nest.channels % schedule.lanes == 0 &&
-                             row.kernel <= ((*reducer)->is_idempotent() ? 5 : 7);
+                             row.kernel <= (facts->is_idempotent ? 5 : 7);
   if (shares_little && orders.front() == Order::rolling) std::swap(orders.front(), orders.back());
   for (Order order : orders)
     for (int unroll : {8, 4, 2, 1}) {
       if (unroll == 8 && (order != Order::row_major || !pays_wide(nest))) continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, **reducer, one_each, unroll))) continue;
-      if (order != Order::row_major && !can_roll(nest, **reducer, isa, unroll)) continue;
+      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, *facts, one_each, unroll))) continue;
+      if (order != Order::row_major && !can_roll(nest, *facts, isa, unroll)) continue;
       schedule.order = order;
       schedule.unroll = unroll;
       if (strips_of(nest, schedule).empty()) continue;
@@ -193,7 +192,7 @@ class ChannelsLast {
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
     const StateColumns columns(reducer_, rolled.kernel >= least_keyed_kernel);
-    RollingOutputs rolling(rolled, b_, reducer_,
+    RollingOutputs rolling(rolled, b_, reducer_.facts(),
                            [&](Value earlier, Value later) { return columns.join(earlier, later); });
     rolling.divide_alike(nest_);
     const Divisors divisors(nest_, rolled, rolling.looped(), b_);
@@ -214,7 +213,7 @@ class ChannelsLast {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
         if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
-        const Value x = load_channels(b_, reducer_, type, address, side[i]);
+        const Value x = load_channels(b_, reducer_.facts(), type, address, side[i]);
         states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
       }
       return states;
@@ -290,7 +289,7 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
-  if (is_rolling(schedule) && !can_roll(nest, **reducer, isa, schedule.unroll))
+  if (is_rolling(schedule) && !can_roll(nest, (*reducer)->facts(), isa, schedule.unroll))
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "

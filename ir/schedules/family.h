@@ -29,7 +29,7 @@ struct FamilyInfo {
 Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes);
 
 // Vector registers that the schedule must leave free beside the values of its outputs.
-int extra_registers(const PoolNest& nest, const Reducer& reducer);
+int extra_registers(const PoolNest& nest, const ReductionFacts& facts);
 
 // True of ISAs whose registers do not hold what several vectors of windows share: AVX2's sixteen.
 inline bool has_few_registers(Isa isa) { return info(isa).vector_registers < 32; }
@@ -50,7 +50,7 @@ struct Slice {
   std::vector<int64_t> stored;  // 0/1 per lane; empty: all
 };
 // Elements of a slice; a lane that is not stored takes what changes nothing.
-Value load_channels(Builder& builder, const Reducer& reducer, Type type, const Address& address,
+Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
                     const Slice& slice);
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
 

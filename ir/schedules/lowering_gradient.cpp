@@ -41,7 +41,7 @@ Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
     const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].output;
     index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
   }
-  const Type type = Type::vec(reducer_.offset_dtype(), lanes.count);
+  const Type type = Type::vec(reducer_.facts().offset_dtype, lanes.count);
   const Value all = b_.splat(type, index);
   return lanes.ramp.empty() ? all : b_.binary(Op::add, all, b_.vconst(type, lanes.ramp));
 }
@@ -58,7 +58,7 @@ Value Lowering::load_indices(const Address& address, int lanes, const std::vecto
     const bool all = std::find(mask.begin(), mask.end(), 0) == mask.end();
     const Value none = all ? no_value : b_.vconst_splat(type, 0);
     const Value loaded = all ? b_.load(type, at) : b_.load(type, at, b_.vmask(type.mask_of(), mask), none);
-    parts.push_back(b_.cvt(reducer_.offset_dtype(), loaded));
+    parts.push_back(b_.cvt(reducer_.facts().offset_dtype, loaded));
   }
   while (parts.size() > 1) {
     std::vector<Value> joined;

@@ -50,7 +50,7 @@ Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) 
   }
   if (straight <= walk.unroll_limit) return reduce_straight(walk, level);
   const WindowAt& window = walk.cursor.windows[level.dim];
-  if (!reducer_.is_split() || !is_long(nest_.dims[level.dim]))
+  if (!reducer_.facts().is_split || !is_long(nest_.dims[level.dim]))
     return reduce_loop(walk, level, window.taps, 0).states;
   Level next = level;
   for (int digit = 0; digit < 3; ++digit)
@@ -61,7 +61,7 @@ Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) 
 Lowering::States Lowering::reduce_straight(const Walk& walk, Level level) {
   const bool started = !level.states[0].empty();
   States before = level.states;
-  if (started && reducer_.is_split()) level.states = States(walk.fresh.size());
+  if (started && reducer_.facts().is_split) level.states = States(walk.fresh.size());
   const int64_t taps = *b_.constant(walk.cursor.windows[level.dim].taps);
   for (int64_t tap = 0; tap < taps; ++tap) {
     TapAt at = next_tap(level.at, level.dim, tap);
@@ -69,11 +69,11 @@ Lowering::States Lowering::reduce_straight(const Walk& walk, Level level) {
     at.offset.constant += tap * index_step(level.dim);
     level.states = reduce_level(walk, {level.dim + 1, at, level.states});
   }
-  return started && reducer_.is_split() ? combine(before, level.states) : level.states;
+  return started && reducer_.facts().is_split ? combine(before, level.states) : level.states;
 }
 
 Value Lowering::carried_offset(const TapOffset& offset, int lanes) {
-  const Value constant = b_.vconst_splat(Type::vec(reducer_.offset_dtype(), lanes), offset.constant);
+  const Value constant = b_.vconst_splat(Type::vec(reducer_.facts().offset_dtype, lanes), offset.constant);
   if (offset.vec == no_value) return constant;
   return offset.constant == 0 ? offset.vec : b_.binary(Op::add, offset.vec, constant);
 }
@@ -82,8 +82,8 @@ Value Lowering::carried_offset(const TapOffset& offset, int lanes) {
 // there.
 Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip, int depth) {
   if (const std::optional<int64_t> constant = b_.constant(trip); constant && *constant == 0) return level;
-  const bool joins = reducer_.is_split() && !level.states[0].empty();
-  const States& begin = level.states[0].empty() || reducer_.is_split() ? walk.fresh : level.states;
+  const bool joins = reducer_.facts().is_split && !level.states[0].empty();
+  const States& begin = level.states[0].empty() || reducer_.facts().is_split ? walk.fresh : level.states;
   const bool reads_divisors = !plans_[level.dim].divisors.empty();
   const auto pointers = [&](TapAt& at) {
     boost::container::static_vector<Address*, 3> all = {&at.input};

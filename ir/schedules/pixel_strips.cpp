@@ -72,30 +72,29 @@ std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels)
   return strips;
 }
 
-bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll) {
+bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll) {
   const size_t last = nest.dims.size() - 1;
-  if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !reducer.any_order() ||
+  if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !facts.any_order ||
       !RollingOutputs::can_serve(nest.dims[last]))
     return false;
-  const size_t vectors = RollingOutputs::needs(nest.dims[last], reducer.is_idempotent()).vectors;
+  const size_t vectors = RollingOutputs::needs(nest.dims[last], facts.is_idempotent).vectors;
   const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
   const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
-  const size_t held = reducer.held_vectors() * vectors +
-                      (masks_are_vectors && reducer.keeps_masks(static_cast<size_t>(unroll), taps));
+  const size_t held = facts.held_vectors * vectors +
+                      (masks_are_vectors && facts.keeps_masks(static_cast<size_t>(unroll), taps));
   // Results need some constants too.
-  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, reducer)) <=
+  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
 bool has_few_channels(const PoolNest& nest, Isa isa) { return nest.channels <= 8 && !can_mask(nest, isa); }
 
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+bool rolls_over_bytes(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
   constexpr int64_t most_columns = 8;
   // An image is walked once for each vector of channels.
   const int64_t walks = ceil_div(nest.channels, int64_t{info(isa).vector_bytes});
-  return bytes(nest.input.dtype) == 1 && reducer.is_idempotent() && nest.dims.back().kernel <= most_columns &&
-         nest.channels % 16 == 0 && walks * image_bytes(nest) <= near_bytes &&
-         can_roll(nest, reducer, isa, 1);
+  return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
+         nest.channels % 16 == 0 && walks * image_bytes(nest) <= near_bytes && can_roll(nest, facts, isa, 1);
 }
 
 bool prefers_whole_pixels(const PoolNest& nest) {

@@ -25,7 +25,7 @@ struct RollingStrip {
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels);
 
 // True if neighbouring windows can share their columns in registers, `unroll` vectors side by side.
-bool can_roll(const PoolNest& nest, const Reducer& reducer, Isa isa, int unroll);
+bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll);
 
 // True if it is best to load every tap of every window, one window after the other: arithmetic is so little
 // that memory decides.
@@ -42,6 +42,6 @@ bool has_few_channels(const PoolNest& nest, Isa isa);
 
 // True of maxima of bytes that one vector of channels had best roll along the row for: the registers hold
 // what windows share, and the image is near.
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const Reducer& reducer);
+bool rolls_over_bytes(const PoolNest& nest, Isa isa, const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

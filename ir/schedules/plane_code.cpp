@@ -19,17 +19,18 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
       low_(nest, builder, reducer) {
   for (int64_t row = 0; row < rows_.output; ++row) row_windows_.push_back(rows_.window(row));
   for (int64_t column = 0; column < columns_.output; ++column) windows_.push_back(columns_.window(column));
-  most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer, builder.isa())));
+  most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer.facts(), builder.isa())));
 }
 
 // Beside them: a window and what is joined to it, a shuffle, constants; the first halves of a strip, each of
 // half as many taps as the one before. Keys of halves are made in more steps.
-int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
+int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts,
+                         Isa isa) {
   const auto taps = static_cast<uint64_t>(nest.dims[0].kernel);
   const int steps = is_half(nest.input.dtype) && taps > 4 ? 1 : 0;
   const int others =
       4 + static_cast<int>(std::bit_width(taps)) + steps + static_cast<int>(tiles.stores_behind());
-  return info(isa).vector_registers - extra_registers(nest, reducer) - others;
+  return info(isa).vector_registers - extra_registers(nest, facts) - others;
 }
 
 void PlaneCode::emit() {
@@ -88,7 +89,7 @@ State PlaneCode::reduce(const TilePlan& plan) {
       in_use_ += kept_.count({fresh.start, rows_.kernel}) == 0;
     }
     Value taps = gather_lanes(b_, vectors, schedule_.lanes, tap.lanes);
-    if (!reducer_.is_idempotent()) taps = where(tap.inside, taps);
+    if (!reducer_.facts().is_idempotent) taps = where(tap.inside, taps);
     result = reducer_.combine(result, {taps});
   }
   return result;
@@ -105,7 +106,7 @@ PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
     if (tap.inside.empty()) continue;
     tap.lanes.resize(tap.inside.size());
     for (size_t lane = 0; lane < outputs.size(); ++lane) {
-      if (tap.inside[lane] == 0 && !reducer_.is_idempotent()) continue;
+      if (tap.inside[lane] == 0 && !reducer_.facts().is_idempotent) continue;
       const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
       const int64_t taken = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
       const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + taken * window.step);
@@ -185,7 +186,7 @@ Value PlaneCode::load(const PlaneStrip& strip) {
     return value;
   };
   if (all_inside && strip.start + lanes <= tiles_.inputs()) return taken(b_.load(type, from(strip.start)));
-  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  const Value identity = b_.vconst_splat(type, reducer_.facts().identity);
   if (can_mask(nest_, b_.isa()))
     return taken(b_.load(type, from(strip.start), b_.vmask(type.mask_of(), inside), identity));
   const int64_t start = std::clamp<int64_t>(strip.start, 0, tiles_.inputs() - lanes);

@@ -15,7 +15,7 @@ class PlaneCode {
   PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles, Builder& builder,
             Reducer& reducer);
   // Vectors that registers leave for strips.
-  static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa);
+  static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa);
   // The whole Program.
   void emit();
 

@@ -33,12 +33,12 @@ Interior inside(const NestDim& dim) {
 
 }  // namespace
 
-RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const Reducer& reducer,
+RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
                                RollingWindow::Combine join)
     : dim_(dim),
       looped_(inside(dim)),
       b_(builder),
-      window_(dim.kernel, dim.stride, reducer.is_idempotent()),
+      window_(dim.kernel, dim.stride, facts.is_idempotent),
       join_(std::move(join)) {}
 
 void RollingOutputs::divide_alike(const PoolNest& nest) {

@@ -18,7 +18,8 @@ class RollingOutputs {
   using Store = std::function<void(const Place& output, const Column&)>;
 
   // join: reduces two columns, or what was made of them.
-  RollingOutputs(const NestDim& dim, Builder& builder, const Reducer& reducer, RollingWindow::Combine join);
+  RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
+                 RollingWindow::Combine join);
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const NestDim& dim);

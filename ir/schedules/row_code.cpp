@@ -35,7 +35,7 @@ RowCode::RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules&
       b_(builder),
       reducer_(reducer),
       low_(nest, builder, reducer, grouped_rows(nest, schedule)),
-      loads_(nest, builder, reducer, low_),
+      loads_(nest, builder, reducer.facts(), low_),
       backward_(nest.is_backward()) {}
 
 void RowCode::emit() {
@@ -175,7 +175,7 @@ void RowCode::store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rol
 
 void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                         const LoadRow& load) {
-  RollingOutputs rolling(nest_.dims[rows()], b_, reducer_, how.join);
+  RollingOutputs rolling(nest_.dims[rows()], b_, reducer_.facts(), how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
   rolling.emit(Column(vectors.size(), how.nothing), load, [&](const Place& place, const Column& windows) {
@@ -288,7 +288,7 @@ const RowCode::TapPlans& RowCode::tap_plans(const Tile& tile, const TileTaps& ta
 State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps, size_t dims) {
   const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
   const TapPlans& plans = tap_plans(tile, taps);
-  const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.identity());
+  const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.facts().identity);
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     // A lane that has no first tap has the identity in its place, but no index.
     State state = tile.border && nest_.indices && states[0].empty() ? fresh[0] : states[0];

@@ -20,10 +20,10 @@ struct TileCosts {
   double change = 0;        // a narrow tile behind wide ones
 };
 
-TileCosts tile_costs(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+TileCosts tile_costs(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
   const NestDim& dim = nest.dims.back();
   const bool strided = dim.stride > 1;
-  const bool by_keys = reducer.is_idempotent() && dim.kernel >= least_keyed_kernel;
+  const bool by_keys = facts.is_idempotent && dim.kernel >= least_keyed_kernel;
   const int stored_bytes = bytes(nest.output.dtype);
   TileCosts costs;
   if (info(isa).mask == MaskEncoding::vector)
@@ -36,7 +36,7 @@ TileCosts tile_costs(const PoolNest& nest, Isa isa, const Reducer& reducer) {
     costs.masked_store = by_keys ? 0.1 : stored_bytes == 2 ? 0.7 : 0.3;
   const bool one_divisor =
       nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
-  if (!reducer.is_idempotent() && one_divisor && stored_bytes >= 4) costs.narrow = 1, costs.change = 0.2;
+  if (!facts.is_idempotent && one_divisor && stored_bytes >= 4) costs.narrow = 1, costs.change = 0.2;
   return costs;
 }
 
@@ -47,9 +47,9 @@ bool stores_whole_vectors(int64_t outputs, const RowChoice& cut) {
          std::has_single_bit(static_cast<uint64_t>(outputs % cut.lanes));
 }
 
-RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const Reducer& reducer, int fitting,
+RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int fitting,
                        int working_bytes) {
-  const TileCosts costs = tile_costs(nest, isa, reducer);
+  const TileCosts costs = tile_costs(nest, isa, facts);
   const NestDim& dim = nest.dims.back();
   const Interior inside = interior(dim);
   const bool masks = can_mask(nest, isa);

@@ -12,7 +12,8 @@ struct RowChoice {
 };
 
 // fitting: the most lanes that suit the nest, of working_bytes each.
-RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const Reducer& reducer, int fitting, int working_bytes);
+RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int fitting,
+                       int working_bytes);
 
 // True if no tile that the cut makes has a masked store.
 bool stores_whole_vectors(int64_t outputs, const RowChoice& cut);

@@ -277,7 +277,7 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   Builder builder(print(schedule), isa);
   auto reducer = make_reducer(rows, builder, row_passes_lanes);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_take_rows(rows, **reducer))
+  if (!can_take_rows(rows, (*reducer)->facts()))
     return unsupported(
         "schedule.windows",
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
@@ -287,7 +287,7 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if ((schedule.order != Order::rows_first && !rolls) || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
                        "use order=rows_first or order=rolling, taps=unroll");
-  if (rolls && !can_roll_along(rows, schedule, isa, **reducer))
+  if (rolls && !can_roll_along(rows, schedule, isa, (*reducer)->facts()))
     return unsupported("schedule.order",
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
@@ -295,10 +295,10 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if (!can_group_rows(rows, schedule.unroll))
     return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
                        "use a smaller unroll");
-  if (!holds_rows(rows, schedule, isa, **reducer))
+  if (!holds_rows(rows, schedule, isa, (*reducer)->facts()))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use a smaller unroll");
-  const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
+  const std::vector<RowStrip> strips = cut_strips(rows, schedule, (*reducer)->facts());
   if (strips.empty())
     return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
                        "use a smaller unroll or channels_first");

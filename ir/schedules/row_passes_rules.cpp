@@ -33,13 +33,13 @@ int64_t whole_rows(const PoolNest& rows) {
 // One layer and the vectors that it would be done in.
 class Choice {
  public:
-  Choice(const PoolNest& nest, const PoolNest& rows, int lanes, Isa isa, const Reducer& reducer)
+  Choice(const PoolNest& nest, const PoolNest& rows, int lanes, Isa isa, const ReductionFacts& facts)
       : nest_(nest),
         rows_(rows),
         row_(rows.dims.back()),
         lanes_(lanes),
         isa_(isa),
-        reducer_(reducer),
+        facts_(facts),
         element_(bytes(rows.input.dtype)),
         are_pixels_(nest.channels > rows.channels) {}
 
@@ -91,7 +91,7 @@ class Choice {
   }
   bool far_pixels_pay() const {
     return row_.kernel * nest_.channels <= most_reach &&
-           (element_ == 1 ? row_.kernel >= 9 : reducer_.is_idempotent() || row_.kernel >= 7);
+           (element_ == 1 ? row_.kernel >= 9 : facts_.is_idempotent || row_.kernel >= 7);
   }
 
   // Where channels_first lacks the registers for what windows share, so that it takes tap by tap. Found by
@@ -99,11 +99,11 @@ class Choice {
   bool pay_with_many() const {
     if (row_.kernel < least_kernel) return false;
     if (are_far_pixels()) return far_pixels_pay();
-    const bool sums_bytes = element_ == 1 && !reducer_.is_idempotent();
+    const bool sums_bytes = element_ == 1 && !facts_.is_idempotent;
     const bool whole = are_pixels_ && prefers_whole_rows(nest_);
     if (row_.kernel <= 16) return (element_ == 2 || (sums_bytes && !whole)) && row_.output >= 128;
     // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
-    return !reducer_.is_idempotent() || element_ > 1 || row_.output < 16 * lanes_;
+    return !facts_.is_idempotent || element_ > 1 || row_.output < 16 * lanes_;
   }
 
   // Found by measuring planes of 7 to 224 columns and windows of 3 to 21, of 1, 2 and 4 bytes, on AVX2
@@ -111,14 +111,14 @@ class Choice {
   bool pay_with_few_registers() const {
     if (row_.kernel < least_kernel) return pay_for_few_columns();
     if (are_far_pixels()) return far_pixels_pay();
-    if (are_pixels_ && rolls_over_bytes(nest_, isa_, reducer_)) return false;
-    if (is_plane() && !are_pixels_ && shares_filled_rows(nest_, isa_, reducer_)) return false;
+    if (are_pixels_ && rolls_over_bytes(nest_, isa_, facts_)) return false;
+    if (is_plane() && !are_pixels_ && shares_filled_rows(nest_, isa_, facts_)) return false;
     const Interior inside = interior(row_);
     const bool spares_borders = is_plane() && !can_mask(nest_, isa_) && nest_.input.dtype != DType::i16 &&
                                 inside.end - inside.begin < row_.output;
     const bool is_long =
         row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
-    return is_long && best_side_by_side(rows_, isa_, reducer_, lanes_) == 1;
+    return is_long && best_side_by_side(rows_, isa_, facts_, lanes_) == 1;
   }
   // In long rows of planes that are not walked row by row anyway, and where pixels of few channels would fill
   // no vector of another family.
@@ -127,18 +127,18 @@ class Choice {
     if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
     if (!are_pixels_)
       return row_.output >= least_vectors() * lanes_ && (element_ == 2 || !is_walked_by_row(rows_));
-    const bool suits = element_ == 1 ? !reducer_.is_idempotent() : element_ == 2 && reducer_.is_idempotent();
+    const bool suits = element_ == 1 ? !facts_.is_idempotent : element_ == 2 && facts_.is_idempotent;
     return suits && has_few_channels(nest_, isa_) && row_.output >= 20 * lanes_;
   }
   // Taps that are far apart: neighbouring windows share nothing that shuffles could move.
   bool pay_for_dilated_columns() const {
-    if (!reducer_.is_idempotent()) return false;
+    if (!facts_.is_idempotent) return false;
     if (are_pixels_) return element_ == 2 && nest_.dims.back().output >= 6 * nest_.dims.back().dilation;
     return row_.output >= (element_ == 2 ? 40 : 56);
   }
   // Of a row from which on windows of few columns pay; 0: they never do.
   int64_t least_vectors() const {
-    const bool maxima = reducer_.is_idempotent();
+    const bool maxima = facts_.is_idempotent;
     switch (nest_.input.dtype) {
       case DType::u8:
       case DType::i8:
@@ -159,7 +159,7 @@ class Choice {
   const NestDim& row_;
   const int lanes_;
   const Isa isa_;
-  const Reducer& reducer_;
+  const ReductionFacts& facts_;
   const int element_;
   const bool are_pixels_;
 };
@@ -168,23 +168,23 @@ class Choice {
 
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
 
-bool can_take_rows(const PoolNest& rows, const Reducer& reducer) {
-  return have_passes(rows.dims.back()) && !rows.indices && !rows.is_backward() && reducer.any_order() &&
+bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts) {
+  return have_passes(rows.dims.back()) && !rows.indices && !rows.is_backward() && facts.any_order &&
          RowRules::columns_adjacent(rows);
 }
 
-bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
+bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts) {
   const auto held = static_cast<int>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
-  return reducer.is_idempotent() &&
-         2 * held + rolling_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
+  return facts.is_idempotent &&
+         2 * held + rolling_registers + extra_registers(rows, facts) <= info(isa).vector_registers;
 }
 
 bool can_group_rows(const PoolNest& rows, int group) {
   return group == 1 || (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
 }
 
-bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer) {
-  return schedule.unroll + spare_registers + extra_registers(rows, reducer) <= info(isa).vector_registers;
+bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts) {
+  return schedule.unroll + spare_registers + extra_registers(rows, facts) <= info(isa).vector_registers;
 }
 
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
@@ -192,9 +192,8 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   if (!have_passes(nest.dims.back()) || (nest.dims.back().kernel < least_kernel && !has_few_registers(isa)))
     return found;
   const PoolNest rows = as_rows(nest);
-  Builder probe("", isa);
-  const auto reducer = make_reducer(rows, probe, row_passes_lanes);
-  if (!can_take_rows(rows, **reducer)) return found;
+  const auto facts = reduction_facts(rows, isa, row_passes_lanes);
+  if (!can_take_rows(rows, *facts)) return found;
   const NestDim& row = rows.dims.back();
   Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
   schedule.lanes = fitting_lanes(row.output, isa, working_bytes);
@@ -202,20 +201,20 @@ std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int wo
   schedule.tail = can_mask(nest, isa)            ? Tail::mask
                   : row.output >= schedule.lanes ? Tail::overlap
                                                  : Tail::split;
-  const Choice choice(nest, rows, schedule.lanes, isa, **reducer);
+  const Choice choice(nest, rows, schedule.lanes, isa, *facts);
   const auto add = [&](Order order, const std::vector<int>& groups) {
     schedule.order = order;
     for (const int group : groups) {
       schedule.unroll = group;
-      if (!can_group_rows(rows, group) || !holds_rows(rows, schedule, isa, **reducer)) continue;
-      const std::vector<RowStrip> strips = cut_strips(rows, schedule, **reducer);
+      if (!can_group_rows(rows, group) || !holds_rows(rows, schedule, isa, *facts)) continue;
+      const std::vector<RowStrip> strips = cut_strips(rows, schedule, *facts);
       const bool suits = !strips.empty() && are_short(strips) && hold_vectors(strips, schedule) &&
                          (order != Order::rolling || follow_each_other(strips, schedule));
       if (suits) found.push_back(schedule);
       if (found.size() >= most) return;
     }
   };
-  if (choice.rolling_pays() && can_roll_along(rows, schedule, isa, **reducer)) {
+  if (choice.rolling_pays() && can_roll_along(rows, schedule, isa, *facts)) {
     const Tail tail = std::exchange(schedule.tail, can_mask(nest, isa) ? Tail::mask : Tail::split);
     add(Order::rolling, choice.rolling_groups());
     schedule.tail = tail;

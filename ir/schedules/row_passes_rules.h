@@ -16,10 +16,10 @@ PoolNest as_rows(const PoolNest& nest);
 
 // Each of `rows`, as above: whether the layer suits the family, its windows can share what they have in
 // common (order=rolling), so many rows can be done together, and the registers hold these.
-bool can_take_rows(const PoolNest& rows, const Reducer& reducer);
-bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer);
+bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts);
+bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
 bool can_group_rows(const PoolNest& rows, int group);
-bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const Reducer& reducer);
+bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
 
 // The family's schedules, best first (FamilyInfo::enumerate).
 std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most);

@@ -22,11 +22,11 @@ bool shares_columns(const NestDim& dim, const Tile& tile) {
 // more vectors than they hold, and the windows in between, which nobody stores, cost less. (3 columns: -5 to
 // +20 % on a Zen 3.)
 bool passes_over(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
-                 const Reducer& reducer, Isa isa) {
+                 const ReductionFacts& facts, Isa isa) {
   constexpr int64_t least_kernel = 4;
   return has_few_registers(isa) && dim.kind == DimKind::pool && dim.stride == 2 && dim.dilation == 1 &&
-         dim.kernel >= least_kernel && reducer.is_idempotent() && reducer.working_bytes() == 1 &&
-         tile.lanes > 1 && tile.lanes == lanes &&
+         dim.kernel >= least_kernel && facts.is_idempotent && facts.working_bytes == 1 && tile.lanes > 1 &&
+         tile.lanes == lanes &&
          std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
 }
 
@@ -37,23 +37,23 @@ PlacedLanes::Style shuffle_style(int shuffled_bytes) {
 }
 
 RowReduction::RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
-                           const Reducer& reducer, Isa isa, bool overrun)
+                           const ReductionFacts& facts, Isa isa, bool overrun)
     : lanes_(std::min(lanes, tile.lanes)) {
   if (overrun && shares_columns(dim, tile)) {
     const int64_t outputs = tile.lanes > lanes_ ? tile.valid : lanes_;
-    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, reducer.is_idempotent());
+    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, facts.is_idempotent);
     for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
-  } else if (passes_over(dim, tile, lanes_, taps, reducer, isa)) {
+  } else if (passes_over(dim, tile, lanes_, taps, facts, isa)) {
     stride_ = dim.stride;
     const int64_t outputs = (lanes_ - 1) * stride_ + 1;
-    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, reducer.is_idempotent());
+    windows_.emplace(lanes_, outputs, dim.kernel, dim.dilation, facts.is_idempotent);
     for (int64_t i = 0; i < windows_->vectors(); ++i) starts_.push_back(i * lanes_);
     // The last vector ends with the last column.
     const int64_t columns = outputs + dim.kernel - 1;
     behind_ = starts_.back() + lanes_ - columns;
     starts_.back() -= behind_;
   } else {
-    placed_.emplace(taps.lists, shuffle_style(reducer.working_bytes()));
+    placed_.emplace(taps.lists, shuffle_style(facts.working_bytes));
   }
 }
 

@@ -21,8 +21,8 @@ class RowReduction {
  public:
   // lanes: of a vector; a tile of more has several side by side. taps: some tap of some lane. overrun:
   // vectors may stretch past the last column that is needed.
-  RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps, const Reducer& reducer,
-               Isa isa, bool overrun);
+  RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
+               const ReductionFacts& facts, Isa isa, bool overrun);
 
   // Vectors of `width` columns; where each begins, from the tile's origin on.
   const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }

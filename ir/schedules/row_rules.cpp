@@ -13,12 +13,12 @@
 
 namespace pooljit::ir {
 
-RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const Reducer& reducer)
+RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts)
     : nest_(nest),
       schedule_(schedule),
       dim_(nest.dims.back()),
       isa_(isa),
-      reducer_(reducer),
+      facts_(facts),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
       fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
       row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
@@ -73,7 +73,7 @@ Interior RowRules::uniform() const {
   return inside;
 }
 
-int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, reducer_); }
+int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, facts_); }
 
 // Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
 // of the rest.
@@ -96,7 +96,7 @@ RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
 const RowReduction& RowRules::reduction(const Tile& tile) const {
   TilePlan& known = plan(tile);
   if (!known.reduction)
-    known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, reducer_, isa_, masks_);
+    known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, facts_, isa_, masks_);
   return *known.reduction;
 }
 
@@ -122,7 +122,7 @@ bool RowRules::holds_whole_tiles() const { return whole_tiles(&RowRules::holds);
 bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group); }
 
 bool RowRules::can_roll() const {
-  if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
   if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(rolled()))
     return false;
   if (schedule_.unroll > 1) return rolls_side_by_side();
@@ -141,12 +141,12 @@ bool RowRules::rolls_side_by_side() const {
 }
 
 size_t RowRules::rolling_vectors() const {
-  return RollingOutputs::needs(rolled(), reducer_.is_idempotent()).vectors;
+  return RollingOutputs::needs(rolled(), facts_.is_idempotent).vectors;
 }
 
 bool RowRules::rolls_by_keys(const Tile& tile) const {
   // Bytes move in more steps.
-  const int64_t least = least_keyed_kernel + (reducer_.working_bytes() == 1 ? 2 : 0);
+  const int64_t least = least_keyed_kernel + (facts_.working_bytes == 1 ? 2 : 0);
   if (dim_.kernel < least || taps(tile).lists.empty() || !has_short_rows()) return false;
   const RowReduction& plan = reduction(tile);
   return plan.slides() && (rolls_at_once(tile, plan) || rolls_by_scratch(tile, plan));
@@ -155,7 +155,7 @@ bool RowRules::rolls_by_keys(const Tile& tile) const {
 // Vectors side by side hold each its own; what else they need, they need one after the other.
 bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
   const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
-  const size_t held = beside * RollingOutputs::needs(rolled(), reducer_.is_idempotent()).held;
+  const size_t held = beside * RollingOutputs::needs(rolled(), facts_.is_idempotent).held;
   return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
@@ -169,12 +169,12 @@ bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) cons
   if (schedule_.unroll == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
   // Of the image, or of all windows and of the ends of a block of them.
   const int64_t rows = rolls_in_registers() ? down.visible_input() : down.output + 2 * down.kernel;
-  return rows * vectors * schedule_.lanes * reducer_.working_bytes() <= most_scratch_bytes &&
+  return rows * vectors * schedule_.lanes * facts_.working_bytes <= most_scratch_bytes &&
          2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
 bool RowRules::can_group() const {
-  if (nest_.dims.size() < 2 || nest_.is_backward() || !reducer_.any_order()) return false;
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
   return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.unroll);
 }
 
@@ -194,17 +194,15 @@ bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes) {
 
 // Found by measuring square planes of 12 to 112 columns on a Zen 3. whole_planes is as fast in a few short
 // rows, but its code takes five to ten times as long to make; halves have row_passes in long ones.
-bool shares_filled_rows(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+bool shares_filled_rows(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
   constexpr int64_t most_taps = 8, few_outputs = 14, few_outputs_of_three = 19, many_halves = 64;
   const NestDim& row = nest.dims.back();
-  if (!reducer.is_idempotent() || nest.indices || row.stride != 1 || row.dilation != 1 ||
-      row.kernel > most_taps)
+  if (!facts.is_idempotent || nest.indices || row.stride != 1 || row.dilation != 1 || row.kernel > most_taps)
     return false;
   if (row.output < (row.kernel == 3 ? few_outputs_of_three : few_outputs)) return false;
   if (is_half(nest.input.dtype) && row.output >= many_halves) return false;
   const auto whole = static_cast<int>(std::bit_floor(static_cast<uint64_t>(row.output)));
-  return can_fill_borders(nest, isa,
-                          std::min(whole, fitting_lanes(row.output, isa, reducer.working_bytes())));
+  return can_fill_borders(nest, isa, std::min(whole, fitting_lanes(row.output, isa, facts.working_bytes)));
 }
 
 bool is_walked_by_row(const PoolNest& nest) {
@@ -217,7 +215,7 @@ bool is_walked_by_row(const PoolNest& nest) {
 }
 
 // Found by measuring planes of 7 to 112 columns and windows of 5 to 21, of 1 to 8 bytes.
-int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes) {
+int best_side_by_side(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int lanes) {
   const NestDim& row = nest.dims.back();
   const int64_t vectors = ceil_div(row.output, lanes);
   if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
@@ -226,16 +224,16 @@ int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int
   const auto can_roll = [&](int beside) {
     const Schedule schedule{
         .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
-    return RowRules(nest, schedule, isa, reducer).can_roll();
+    return RowRules(nest, schedule, isa, facts).can_roll();
   };
   if (!has_few_registers(isa)) {
-    const int64_t most = reducer.is_idempotent() ? 3 : 1;
+    const int64_t most = facts.is_idempotent ? 3 : 1;
     const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
     return can_roll(beside) ? beside : 1;
   }
   // Longer rows: row_passes.
   const int64_t most_vectors = row.kernel >= 9 ? 8 : 5;
-  if (vectors > most_vectors || (!reducer.is_idempotent() && can_roll(1))) return 1;
+  if (vectors > most_vectors || (!facts.is_idempotent && can_roll(1))) return 1;
   for (int beside = vectors <= 4 ? static_cast<int>(vectors) : 3; beside > 1; --beside)
     if (can_roll(beside)) return beside;
   return 1;

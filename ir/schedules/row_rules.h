@@ -15,7 +15,7 @@ namespace pooljit::ir {
 
 class RowRules {
  public:
-  RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const Reducer& reducer);
+  RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
 
   // Columns that lie next to each other, of input, output and indices.
   static bool columns_adjacent(const PoolNest& nest);
@@ -82,7 +82,7 @@ class RowRules {
   const Schedule& schedule_;
   const NestDim& dim_;  // along the row
   Isa isa_;
-  const Reducer& reducer_;
+  const ReductionFacts& facts_;
   bool masks_, fills_;
   std::vector<TileLoop> row_;
   mutable std::deque<TilePlan> plans_;
@@ -93,7 +93,7 @@ class RowRules {
 bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
 
 // True if maxima of such rows are best done by channels_first, as it fills the borders.
-bool shares_filled_rows(const PoolNest& nest, Isa isa, const Reducer& reducer);
+bool shares_filled_rows(const PoolNest& nest, Isa isa, const ReductionFacts& facts);
 
 // Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,
 // and those of images that no near cache holds, where windows have too few rows to make up for lines that
@@ -101,6 +101,6 @@ bool shares_filled_rows(const PoolNest& nest, Isa isa, const Reducer& reducer);
 bool is_walked_by_row(const PoolNest& nest);
 
 // order=rolling: how many vectors of so many lanes are best done side by side, by default; 1: one by one.
-int best_side_by_side(const PoolNest& nest, Isa isa, const Reducer& reducer, int lanes);
+int best_side_by_side(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int lanes);
 
 }  // namespace pooljit::ir

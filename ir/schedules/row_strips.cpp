@@ -29,7 +29,7 @@ int64_t end_of(const std::vector<TileLoop>& tiles) {
   return end;
 }
 
-RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reducer, int64_t begin,
+RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const ReductionFacts& facts, int64_t begin,
                    int64_t outputs) {
   NestDim& row = rows.dims.back();
   const Stretch seen = stretch_of(row, begin, outputs);
@@ -38,7 +38,7 @@ RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reduc
   row.output = outputs;
   row.pad_begin -= begin - seen.first;
   row.pad_end = std::min(padding, seen.behind);
-  RowStrip strip(std::move(rows), schedule, reducer);
+  RowStrip strip(std::move(rows), schedule, facts);
   strip.output = begin;
   strip.input = seen.first;
   return strip;
@@ -47,14 +47,14 @@ RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const Reducer& reduc
 // The first begins with what lies ahead of all windows; in the middle they are alike; the last one takes what
 // is left, where that is not enough for a vector of columns also what the one before would.
 std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& schedule,
-                                         const Reducer& reducer, int64_t width) {
+                                         const ReductionFacts& facts, int64_t width) {
   const NestDim& row = rows.dims.back();
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
   // The first strip has to see what the second one takes to be held, and reach beyond the padding.
   if (width < std::max(shared, row.pad_begin)) return {};
   std::vector<RowStrip> strips;
   const auto add = [&](int64_t begin, int64_t outputs) -> RowStrip& {
-    strips.push_back(cut_strip(rows, schedule, reducer, begin, outputs));
+    strips.push_back(cut_strip(rows, schedule, facts, begin, outputs));
     if (begin > 0) strips.back().go_on(shared);
     return strips.back();
   };
@@ -70,11 +70,11 @@ std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& s
 
 }  // namespace
 
-RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const Reducer& reducer)
+RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const ReductionFacts& facts)
     : nest(std::move(own)),
       columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
       tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
-      passes(nest.dims.back(), end_of(tiles), schedule.lanes, reducer.is_idempotent()),
+      passes(nest.dims.back(), end_of(tiles), schedule.lanes, facts.is_idempotent),
       before(columns.before),
       positions(passes.positions()) {
   if (schedule.order == Order::rolling) {
@@ -86,28 +86,29 @@ RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const Reducer& reduce
   pitch = std::max(positions, before + columns.inside) + schedule.lanes;
 }
 
-std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer) {
+std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule,
+                                 const ReductionFacts& facts) {
   const NestDim& row = rows.dims.back();
   const bool rolls = schedule.order == Order::rolling;
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
-  const ColumnPasses passes(row, lanes, schedule.lanes, reducer.is_idempotent());
+  const ColumnPasses passes(row, lanes, schedule.lanes, facts.is_idempotent);
   const int64_t lines = schedule.unroll + (rolls ? 0 : static_cast<int64_t>(passes.lines()) - 1);
   // Outputs of a strip: what windows share takes room, too, and so does what whole vectors stretch beyond.
   const int64_t bytes = rolls ? rolling_bytes : most_scratch_bytes;
-  const int64_t positions = (bytes / lines - scratch_alignment) / reducer.working_bytes();
+  const int64_t positions = (bytes / lines - scratch_alignment) / facts.working_bytes;
   const int64_t room = (positions - 4 * lanes - shared) / lanes * lanes;
   if (room < lanes || (row.output > room && room < shared)) return {};
   const Interior inside = alike(rows);
   if (inside.begin + row.output - inside.end > static_cast<int64_t>(most_tiles) * lanes) return {};
   const int64_t count = ceil_div(row.output, room);
   const int64_t width = count == 1 ? row.output : ceil_div(ceil_div(row.output, count), lanes) * lanes;
-  if (rolls && count > 1) return cut_rolling_strips(rows, schedule, reducer, width);
+  if (rolls && count > 1) return cut_rolling_strips(rows, schedule, facts, width);
   const Interior whole = interior(row);
   std::vector<RowStrip> strips;
   for (int64_t begin = 0; begin < row.output;) {
     // A last strip of less than a vector does some outputs again.
     if (begin > 0) begin = std::min(begin, row.output - lanes);
-    strips.push_back(cut_strip(rows, schedule, reducer, begin, std::min(width, row.output - begin)));
+    strips.push_back(cut_strip(rows, schedule, facts, begin, std::min(width, row.output - begin)));
     if (begin >= whole.begin) strips.back().count = std::max<int64_t>(1, (whole.end - begin) / width);
     begin += strips.back().count * width;
   }

@@ -16,7 +16,7 @@ namespace pooljit::ir {
 
 struct RowStrip {
   // nest: the strip's outputs, and the columns that they see.
-  RowStrip(PoolNest nest, const Schedule& schedule, const Reducer& reducer);
+  RowStrip(PoolNest nest, const Schedule& schedule, const ReductionFacts& facts);
   void go_on(int64_t shared);
 
   PoolNest nest;
@@ -36,7 +36,7 @@ struct RowStrip {
 
 // The whole row, or as much at a time as scratch memory holds for schedule.unroll rows (order=rolling: as
 // stays in L1); none where that is not worth it.
-std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const Reducer& reducer);
+std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const ReductionFacts& facts);
 
 // True if the straight-line code of a row has its bounds.
 bool are_short(const std::vector<RowStrip>& strips);

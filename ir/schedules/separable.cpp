@@ -36,24 +36,24 @@ bool overlaps(const NestDim& dim) {
 }
 
 // Whether windows can be reduced one dimension after the other at all.
-bool can_separate(const PoolNest& nest, const Reducer& reducer) {
+bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
   const size_t rank = nest.dims.size();
   return rank >= 2 && overlaps(nest.dims[rank - 1]) && overlaps(nest.dims[rank - 2]) && !nest.indices &&
-         !nest.is_backward() && reducer.any_order();
+         !nest.is_backward() && facts.any_order;
 }
 
 // Vectors that are needed at once beside constants.
-bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer, Isa isa) {
+bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts, Isa isa) {
   size_t each = 3;
   if (schedule.taps == Taps::unroll)
     for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
       if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
-      each = std::max(each, RollingOutputs::needs(nest.dims[dim], reducer.is_idempotent()).vectors);
+      each = std::max(each, RollingOutputs::needs(nest.dims[dim], facts.is_idempotent).vectors);
     }
   const bool masks = info(isa).mask == MaskEncoding::vector &&
-                     reducer.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
-  return static_cast<size_t>(schedule.unroll) * (each * reducer.held_vectors() + (masks ? 1 : 0)) + 6 +
-             static_cast<size_t>(extra_registers(nest, reducer)) <=
+                     facts.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
+  return static_cast<size_t>(schedule.unroll) * (each * facts.held_vectors + (masks ? 1 : 0)) + 6 +
+             static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
@@ -65,13 +65,13 @@ std::vector<Schedule> by_row_passes(const PoolNest& nest, Isa isa) {
 
 // The same where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7
 // to 224 columns and 8 to 1024 channels on AVX2.
-bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, const Reducer& reducer) {
+bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   const int64_t kernel = std::min(columns.kernel, rows.kernel);
   const bool are_bytes = bytes(nest.input.dtype) == 1, has_long_rows = columns.output >= 40;
-  if (are_bytes && reducer.is_idempotent()) return has_long_rows && rolls_over_bytes(nest, isa, reducer);
+  if (are_bytes && facts.is_idempotent) return has_long_rows && rolls_over_bytes(nest, isa, facts);
   const bool few_taps = kernel < 7 && bytes(nest.input.dtype) >= 4;
-  const bool maxima = reducer.is_idempotent();
+  const bool maxima = facts.is_idempotent;
   const bool pays = has_few_channels(nest, isa) ||
                     (maxima ? (has_long_rows && kernel < 9) || few_taps : has_long_rows && few_taps);
   return pays && !by_row_passes(nest, isa).empty();
@@ -79,30 +79,29 @@ bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, const Re
 
 // What other families do better: windows of few columns, and images that outgrow a core's own caches, of
 // which this family reads a part of each pixel at a time.
-bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer) {
+bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const ReductionFacts& facts) {
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   const int64_t kernel = std::min(columns.kernel, rows.kernel);
   const int64_t vectors = channel_vectors(nest, fitting_lanes(adjacent_channels(nest), isa, working_bytes));
-  const bool sums_or_bytes = !reducer.is_idempotent() || working_bytes == 1;
+  const bool sums_or_bytes = !facts.is_idempotent || working_bytes == 1;
   const int64_t least = sums_or_bytes                ? least_beside_rolling
                         : columns.output >= long_row ? least_of_long_rows
                                                      : least_kernel;
-  if (kernel < least && can_roll(nest, reducer, isa, vectors > 1 ? 2 : 1)) return true;
-  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, reducer)) return true;
+  if (kernel < least && can_roll(nest, facts, isa, vectors > 1 ? 2 : 1)) return true;
+  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, facts)) return true;
   if (!prefers_whole_rows(nest)) return false;
-  if (kernel < least_beside_rolling && can_roll(nest, reducer, isa, 1)) return true;
+  if (kernel < least_beside_rolling && can_roll(nest, facts, isa, 1)) return true;
   const std::vector<Schedule> by_rows = by_row_passes(nest, isa);
   return !by_rows.empty() && (bytes(nest.input.dtype) > 1 || by_rows[0].order == Order::rolling);
 }
 
 std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
+  const auto facts = reduction_facts(nest, isa, lane_use);
   std::vector<Schedule> found;
-  if (!can_separate(nest, **reducer) || is_served_better(nest, isa, working_bytes, **reducer)) return found;
+  if (!can_separate(nest, *facts) || is_served_better(nest, isa, working_bytes, *facts)) return found;
   const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
-  const bool has_cheap_taps = working_bytes == 1 && ((*reducer)->is_idempotent() || !has_few_registers(isa));
+  const bool has_cheap_taps = working_bytes == 1 && (facts->is_idempotent || !has_few_registers(isa));
   if (std::min(columns.output, rows.output) < least_outputs ||
       std::min(columns.kernel, rows.kernel) < (has_cheap_taps ? least_of_bytes : least_kernel))
     return found;
@@ -115,8 +114,8 @@ std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int wor
     for (const int unroll : unrolls) {
       schedule.unroll = unroll;
       if (unroll > 1 && unroll >= 2 * vectors) continue;
-      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-          SeparableLayout(nest, schedule, (*reducer)->held_bytes()).band() == 0)
+      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, *facts, isa) ||
+          SeparableLayout(nest, schedule, facts->held_bytes).band() == 0)
         continue;
       found.push_back(schedule);
     }
@@ -188,7 +187,8 @@ class Separable {
   void emit_rolling(const Cursor& cursor, const std::vector<Slice>& side, const Column& nothing,
                     const ScratchLine& plane) {
     const int64_t row_bytes = columns().output * plane.column_bytes();
-    RollingOutputs along_columns(columns(), b_, reducer_, join_), along_rows(rows(), b_, reducer_, join_);
+    RollingOutputs along_columns(columns(), b_, reducer_.facts(), join_),
+        along_rows(rows(), b_, reducer_.facts(), join_);
     const Place row = Place{}.further(b_.begin_loop(b_.iconst(rows().visible_input())).iv, 1);
     const Cursor from = low_.at_input(cursor, outer_, row);
     const ScratchLine to = plane.from(at(plane.first(), row, row_bytes));
@@ -328,7 +328,7 @@ class Separable {
     const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
     const auto leaf = [&](Lowering::States states, const TapAt& tap) {
       for (size_t i = 0; i < side.size(); ++i) {
-        const Value x = load_channels(b_, reducer_, type,
+        const Value x = load_channels(b_, reducer_.facts(), type,
                                       plus(tap.input, channel_bytes(nest_.input, side[i].begin)), side[i]);
         states[i] = reducer_.accumulate(states[i], x, tap.offset);
       }
@@ -363,7 +363,7 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
   Builder builder(print(schedule), isa);
   auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_separate(nest, **reducer))
+  if (!can_separate(nest, (*reducer)->facts()))
     return unsupported("schedule.windows",
                        "separable needs dense windows of stride 1 along the two innermost dimensions, no "
                        "indices and no zeros=first",
@@ -372,10 +372,10 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
     return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
                        "use order=rolling");
   if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
-  if (!fits(nest, schedule, **reducer, isa))
+  if (!fits(nest, schedule, (*reducer)->facts(), isa))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
                        "use a smaller unroll or taps=loop");
-  const SeparableLayout layout(nest, schedule, (*reducer)->held_bytes());
+  const SeparableLayout layout(nest, schedule, (*reducer)->facts().held_bytes);
   if (layout.band() == 0)
     return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
                        "use a smaller unroll or taps=loop");

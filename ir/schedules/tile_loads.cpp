@@ -11,12 +11,12 @@
 
 namespace pooljit::ir {
 
-TileLoads::TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering)
+TileLoads::TileLoads(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Lowering& lowering)
     : nest_(nest),
       dim_(nest.dims.back()),
       ahead_(row_bytes_ahead(nest, builder.isa())),
       b_(builder),
-      reducer_(reducer),
+      facts_(facts),
       low_(lowering) {}
 
 bool TileLoads::any_lane(const Tile& tile, int64_t tap) const {
@@ -48,7 +48,7 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
   const bool begins_line = part.start * bytes(type.dtype) % line_bytes < type.vector_bytes();
   if (ahead_ > 0 && begins_line) b_.prefetch(plus(address, ahead_));
   if (lanes.empty()) return b_.load(type, address);
-  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  const Value identity = b_.vconst_splat(type, facts_.identity);
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
   if (!has_masked_access(b_.isa(), type.dtype)) return moved_inside(address, type, taps.origin + part.start);
   // What is not wanted behind the end may be anything, and zeros are for nothing.
@@ -64,7 +64,7 @@ Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& r
 Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t column) {
   const int64_t before = std::max<int64_t>(0, -column);
   const int64_t behind = std::max<int64_t>(0, column + type.lanes - dim_.visible_input());
-  const Value identity = b_.vconst_splat(type, reducer_.identity());
+  const Value identity = b_.vconst_splat(type, facts_.identity);
   const Value inside = b_.load(type, plus(address, (before - behind) * bytes(type.dtype)));
   if (before > 0) return following_lanes(b_, identity, inside, type.lanes - before, type.lanes);
   return behind > 0 ? following_lanes(b_, inside, identity, behind, type.lanes) : inside;

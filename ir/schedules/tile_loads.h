@@ -19,7 +19,7 @@ struct RowPart {
 
 class TileLoads {
  public:
-  TileLoads(const PoolNest& nest, Builder& builder, const Reducer& reducer, Lowering& lowering);
+  TileLoads(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Lowering& lowering);
 
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
   // True if some valid lane has the tap inside the image.
@@ -56,7 +56,7 @@ class TileLoads {
   const NestDim& dim_;  // along the row
   const int64_t ahead_;
   Builder& b_;
-  const Reducer& reducer_;
+  const ReductionFacts& facts_;
   Lowering& low_;
 };
 

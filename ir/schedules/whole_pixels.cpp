@@ -20,22 +20,22 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_together = 8;
 
-int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer) {
-  return (channel_vectors(nest, schedule.lanes) + schedule.unroll) * schedule.lanes * reducer.held_bytes();
+int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts) {
+  return (channel_vectors(nest, schedule.lanes) + schedule.unroll) * schedule.lanes * facts.held_bytes;
 }
 
-bool can_serve(const PoolNest& nest, const Reducer& reducer) {
-  const bool sums_long_rows = reducer.is_split() && std::any_of(nest.dims.begin(), nest.dims.end(), is_long);
-  return nest.channels <= most_scratch_bytes && !nest.indices && !nest.is_backward() && reducer.any_order() &&
+bool can_serve(const PoolNest& nest, const ReductionFacts& facts) {
+  const bool sums_long_rows = facts.is_split && std::any_of(nest.dims.begin(), nest.dims.end(), is_long);
+  return nest.channels <= most_scratch_bytes && !nest.indices && !nest.is_backward() && facts.any_order &&
          !sums_long_rows;
 }
 
 // States of one window at two levels, if sums are split.
-int levels(const Reducer& reducer) { return reducer.is_split() ? 2 : 1; }
+int levels(const ReductionFacts& facts) { return facts.is_split ? 2 : 1; }
 
 // A vector has what it has come to and a tap, perhaps what it came to before.
-bool fits(const PoolNest& nest, const Schedule& schedule, const Reducer& reducer, Isa isa) {
-  return 3 * static_cast<int>(reducer.held_vectors()) * schedule.unroll + 2 + extra_registers(nest, reducer) <
+bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts, Isa isa) {
+  return 3 * static_cast<int>(facts.held_vectors) * schedule.unroll + 2 + extra_registers(nest, facts) <
          info(isa).vector_registers;
 }
 
@@ -86,8 +86,7 @@ std::vector<Order> orders(const PoolNest& nest, Isa isa) {
 }
 
 std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
+  const auto facts = reduction_facts(nest, isa, lane_use);
   Schedule schedule{.family = Family::whole_pixels};
   schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
   schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
@@ -95,13 +94,13 @@ std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int 
     return dim.kind == DimKind::pool && dim.stride < dim.kernel && dim.output > 1;
   });
   std::vector<Schedule> found;
-  if (!can_serve(nest, **reducer) || overlaps || !is_worth_it(nest, schedule, isa)) return found;
+  if (!can_serve(nest, *facts) || overlaps || !is_worth_it(nest, schedule, isa)) return found;
   for (const Order order : orders(nest, isa))
     for (const int unroll : {2, 4, 1}) {
       schedule.order = order;
       schedule.unroll = unroll;
-      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, **reducer, isa) ||
-          levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
+      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, *facts, isa) ||
+          levels(*facts) * state_bytes(nest, schedule, *facts) > most_scratch_bytes)
         continue;
       found.push_back(schedule);
       if (found.size() == most) return found;
@@ -120,9 +119,9 @@ class WholePixels {
         reducer_(reducer),
         held_(reducer, false),
         low_(nest, builder, reducer) {
-    const int64_t bytes = state_bytes(nest, schedule, reducer);
+    const int64_t bytes = state_bytes(nest, schedule, reducer.facts());
     window_ = b_.add_scratch(bytes);
-    if (levels(reducer) == 2) row_ = b_.add_scratch(bytes);
+    if (levels(reducer.facts()) == 2) row_ = b_.add_scratch(bytes);
   }
 
   void emit() {
@@ -172,7 +171,7 @@ class WholePixels {
   // Sums of one sweep join the window's when they are done, unless they are few.
   template <typename Emit>
   void sweep(const Origin& origin, bool is_short, const Emit& emit) {
-    if (!reducer_.is_split() || is_short) return emit(window_);
+    if (!reducer_.facts().is_split || is_short) return emit(window_);
     clear(origin, row_);
     emit(row_);
     channels_->for_each(origin, [&](const Block& block) {
@@ -226,16 +225,17 @@ class WholePixels {
     const int64_t pixel_bytes =
         byte_stride(nest_.input, nest_.input.strides[along_] * nest_.dims[along_].tap_step());
     Lowering::States states(block.side.size());
-    if (!reducer_.is_split()) states = held_.states(before, block.side.size());
+    if (!reducer_.facts().is_split) states = held_.states(before, block.side.size());
     for (int64_t pixel = 0; pixel < pixels; ++pixel)
       for (size_t i = 0; i < block.side.size(); ++i) {
         const Slice& slice = block.side[i];
         const Address address =
             plus(block.cursor.input, pixel * pixel_bytes + channel_bytes(nest_.input, slice.begin));
-        states[i] = reducer_.accumulate(states[i], load_channels(b_, reducer_, type, address, slice), {});
+        states[i] =
+            reducer_.accumulate(states[i], load_channels(b_, reducer_.facts(), type, address, slice), {});
       }
     const Column after = held_.column(states);
-    return reducer_.is_split() ? join(before, after) : after;
+    return reducer_.facts().is_split ? join(before, after) : after;
   }
 
   Column join(const Column& earlier, const Column& later) {
@@ -284,7 +284,7 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
   Builder builder(print(schedule), isa);
   auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_serve(nest, **reducer))
+  if (!can_serve(nest, (*reducer)->facts()))
     return unsupported(
         "schedule.windows",
         "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
@@ -296,10 +296,10 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
                        "whole_pixels takes neighbours in a row or, where there are rows, in a column",
                        "use order=row_major or order=rows_first, taps=unroll");
   if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
-  if (!fits(nest, schedule, **reducer, isa))
+  if (!fits(nest, schedule, (*reducer)->facts(), isa))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use a smaller unroll");
-  if (levels(**reducer) * state_bytes(nest, schedule, **reducer) > most_scratch_bytes)
+  if (levels((*reducer)->facts()) * state_bytes(nest, schedule, (*reducer)->facts()) > most_scratch_bytes)
     return unsupported("schedule.scratch", "the channels do not fit into scratch memory",
                        "use channels_last");
   WholePixels(nest, schedule, builder, **reducer).emit();

@@ -52,10 +52,10 @@ bool has_dense_planes(const PoolNest& nest) {
 
 // What stands against the schedule.
 std::optional<Error> refusal(const PoolNest& nest, const Schedule& schedule, Isa isa,
-                             const Reducer& reducer) {
+                             const ReductionFacts& facts) {
   const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
   const int64_t outputs = rows.output * columns.output;
-  if (!reducer.any_order())
+  if (!facts.any_order)
     return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
                        "use channels_first")
         .value();
@@ -79,8 +79,8 @@ std::optional<Error> refusal(const PoolNest& nest, const Schedule& schedule, Isa
   return std::nullopt;
 }
 
-bool holds(const PoolNest& nest, const PlaneTiles& tiles, const Reducer& reducer, Isa isa) {
-  return tiles.most_strips() <= PlaneCode::most_kept(nest, tiles, reducer, isa);
+bool holds(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa) {
+  return tiles.most_strips() <= PlaneCode::most_kept(nest, tiles, facts, isa);
 }
 
 // Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes
@@ -97,15 +97,15 @@ int best_lanes(const PoolNest& nest, Isa isa, int working_bytes) {
 }
 
 // Whether another family does less for what neighbouring windows have in common.
-bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Reducer& reducer, int lanes,
-                      bool spares_borders) {
+bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const ReductionFacts& facts,
+                      int lanes, bool spares_borders) {
   const NestDim& columns = nest.dims[1];
-  const bool maxima = reducer.is_idempotent();
+  const bool maxima = facts.is_idempotent;
   if (columns.stride > 1) return false;
   if (has_few_registers(isa) && maxima && is_float(nest.input.dtype) &&
-      best_side_by_side(nest, isa, reducer, lanes) > 1)
+      best_side_by_side(nest, isa, facts, lanes) > 1)
     return true;
-  if (shares_filled_rows(nest, isa, reducer)) return true;
+  if (shares_filled_rows(nest, isa, facts)) return true;
   // Rows of bytes that fill vectors are better off with row_passes.
   if (spares_borders)
     return maxima && working_bytes == 1 && columns.kernel >= 5 && columns.output >= info(isa).vector_bytes;
@@ -117,15 +117,14 @@ bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const Re
 std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
   std::vector<Schedule> found;
   if (!has_dense_planes(nest) || are_windows_far_apart(nest, isa)) return found;
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
+  const auto facts = reduction_facts(nest, isa, lane_use);
   const NestDim& columns = nest.dims[1];
   Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
   const bool masks = can_mask(nest, isa);
   const bool spares_borders = !masks && interior(columns).end - interior(columns).begin < columns.output;
   const int fitting = fitting_lanes(nest.dims[0].output * columns.output, isa, working_bytes);
   schedule.lanes = best_lanes(nest, isa, working_bytes);
-  if (is_served_better(nest, isa, working_bytes, **reducer, schedule.lanes, spares_borders)) return found;
+  if (is_served_better(nest, isa, working_bytes, *facts, schedule.lanes, spares_borders)) return found;
   // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
   // shuffles of more vectors.
   std::array tails = {Tail::mask, Tail::overlap};
@@ -138,13 +137,13 @@ std::vector<Schedule> enumerate_whole_planes(const PoolNest& nest, Isa isa, int 
       if (found.size() >= most || (tail == Tail::mask && !masks)) continue;
       schedule.lanes = lanes;
       schedule.tail = tail;
-      if (refusal(nest, schedule, isa, **reducer)) continue;
+      if (refusal(nest, schedule, isa, *facts)) continue;
       const PlaneTiles tiles(nest, schedule);
       const bool is_wide = lanes == fitting && nest.input.dtype != DType::i16;
       const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
       if (tiles.work() > (spares_borders ? most_for_borders : most_work)) continue;
       if (bytes(nest.input.dtype) >= 4 && tiles.most_strips() >= many_strips) continue;
-      if (holds(nest, tiles, **reducer, isa)) found.push_back(schedule);
+      if (holds(nest, tiles, *facts, isa)) found.push_back(schedule);
     }
   return found;
 }
@@ -158,9 +157,9 @@ Result<Program> lower_whole_planes(const PoolNest& nest, const Schedule& schedul
   Builder builder(print(schedule), isa);
   auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (const auto refused = refusal(nest, schedule, isa, **reducer)) return tl::unexpected(*refused);
+  if (const auto refused = refusal(nest, schedule, isa, (*reducer)->facts())) return tl::unexpected(*refused);
   const PlaneTiles tiles(nest, schedule);
-  if (!holds(nest, tiles, **reducer, isa))
+  if (!holds(nest, tiles, (*reducer)->facts(), isa))
     return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
                        "use fewer lanes");
   PlaneCode(nest, schedule, tiles, builder, **reducer).emit();

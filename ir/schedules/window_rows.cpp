@@ -108,29 +108,29 @@ Row cut(const PoolNest& nest, const Schedule& schedule) {
   return row;
 }
 
-bool can_serve(const PoolNest& nest, const Reducer& reducer, int lanes) {
+bool can_serve(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
   const std::vector<Run> all = runs(dim);
   const bool sums_long_rows =
-      reducer.is_split() && row_taps(nest) > 2 * Lowering::part * lanes * int64_t{most_states};
+      facts.is_split && row_taps(nest) > 2 * Lowering::part * lanes * int64_t{most_states};
   const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
-  return !nest.is_backward() && !nest.indices && !in_blocks && reducer.any_order() &&
+  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
          nest.input.strides.back() == 1 && dim.tap_step() == 1 && all.size() == 1 &&
          all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
 }
 
 // Windows whose results fit into one vector.
-int64_t results_per_vector(const PoolNest& nest, const Reducer& reducer, Isa isa) {
-  return info(isa).vector_bytes / std::max(reducer.working_bytes(), epilogue_bytes(nest));
+int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
+  return info(isa).vector_bytes / std::max(facts.working_bytes, epilogue_bytes(nest));
 }
 
 // What unroll=R does together: all windows of a row, at constant distances, or neighbouring channels.
-bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, const Schedule& schedule) {
+bool can_do_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa, const Schedule& schedule) {
   const Row row = cut(nest, schedule);
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
     return false;
-  if (schedule.unroll > results_per_vector(nest, reducer, isa)) return false;
+  if (schedule.unroll > results_per_vector(nest, facts, isa)) return false;
   const NestDim& dim = nest.dims.back();
   if (is_one_window(nest)) {
     const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
@@ -140,29 +140,27 @@ bool can_do_together(const PoolNest& nest, const Reducer& reducer, Isa isa, cons
   // A state is a value and its mask, or a part and the whole.
   const auto states = static_cast<int64_t>(row.state_lanes.size());
   return nest.dims.size() > 1 && dim.output == schedule.unroll && runs(dim)[0].phases == 1 &&
-         2 * schedule.unroll * states + spare_registers + extra_registers(nest, reducer) <=
+         2 * schedule.unroll * states + spare_registers + extra_registers(nest, facts) <=
              info(isa).vector_registers;
 }
 
 std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes, size_t) {
   const PoolNest nest = joined(given);
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
+  const auto facts = reduction_facts(nest, isa, lane_use);
   Schedule schedule{.family = Family::window_rows};
   schedule.lanes = fitting_lanes(row_taps(nest), isa, working_bytes);
   const bool are_few = row_taps(nest) >= taps_per_output * nest.dims.back().output;
-  if (!(are_few || are_windows_far_apart(given, isa)) || !can_serve(nest, **reducer, schedule.lanes))
-    return {};
+  if (!(are_few || are_windows_far_apart(given, isa)) || !can_serve(nest, *facts, schedule.lanes)) return {};
   std::vector<Schedule> found;
   const int64_t outputs = nest.dims.back().output;
-  const int64_t most_channels = std::min(most_together, results_per_vector(nest, **reducer, isa));
+  const int64_t most_channels = std::min(most_together, results_per_vector(nest, *facts, isa));
   const int64_t together = outputs > 1 ? outputs : std::min(nest.channels, most_channels);
   if (together > 1 && together <= most_together) {
     schedule.unroll =
         static_cast<int>(outputs > 1 ? outputs : std::bit_floor(static_cast<uint64_t>(together)));
     add_tails(found, schedule, nest, isa, row_taps(nest));
-    std::erase_if(found, [&](const Schedule& one) { return !can_do_together(nest, **reducer, isa, one); });
-    if (!(*reducer)->is_idempotent())  // a blend more than a mask
+    std::erase_if(found, [&](const Schedule& one) { return !can_do_together(nest, *facts, isa, one); });
+    if (!facts->is_idempotent)  // a blend more than a mask
       std::stable_partition(found.begin(), found.end(),
                             [](const Schedule& one) { return one.tail == Tail::mask; });
     schedule.unroll = 1;
@@ -170,7 +168,7 @@ std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int 
   const size_t all_together = found.size();
   add_tails(found, schedule, nest, isa, row_taps(nest));
   // Of windows done one by one, what a vector has twice costs more than shorter vectors.
-  if (!(*reducer)->is_idempotent())
+  if (!facts->is_idempotent)
     found.erase(std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(all_together), found.end(),
                                [](const Schedule& one) { return one.tail == Tail::overlap; }),
                 found.end());
@@ -328,8 +326,8 @@ class WindowRows {
   Lowering::States take_row(const Lowering::States& states, const Address& row,
                             const Lowering::States& fresh) {
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
-    const bool joins =
-        !states[0].empty() && reducer_.is_split() && row_.slices.size() + size_t(row_.groups) > most_states;
+    const bool joins = !states[0].empty() && reducer_.facts().is_split &&
+                       row_.slices.size() + size_t(row_.groups) > most_states;
     Lowering::States taken = joins ? Lowering::States(states.size()) : states;
     if (row_.groups > 0) {
       if (taken[0].empty()) taken = fresh;
@@ -378,9 +376,9 @@ class WindowRows {
     const Type type = Type::vec(nest_.input.dtype, slice.lanes);
     const Address address = plus(row, slice.begin * bytes(nest_.input.dtype));
     const bool overlaps = schedule_.tail == Tail::overlap;
-    if (slice.stored.empty() || (overlaps && reducer_.is_idempotent())) return b_.load(type, address);
+    if (slice.stored.empty() || (overlaps && reducer_.facts().is_idempotent)) return b_.load(type, address);
     const Value mask = b_.vmask(type.mask_of(), slice.stored);
-    const Value nothing = b_.vconst_splat(type, reducer_.identity());
+    const Value nothing = b_.vconst_splat(type, reducer_.facts().identity);
     if (!overlaps) return b_.load(type, address, mask, nothing);
     const Value loaded = b_.load(type, address);
     return b_.select(mask, loaded, nothing);
@@ -426,13 +424,13 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
   Builder builder(print(schedule), isa);
   const auto reducer = make_reducer(nest, builder, lane_use);
   if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_serve(nest, **reducer, schedule.lanes))
+  if (!can_serve(nest, (*reducer)->facts(), schedule.lanes))
     return unsupported(
         "schedule.strides",
         "window_rows needs rows of at least four taps that lie next to each other, as many in all "
         "windows, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
-  if (schedule.unroll > 1 && !can_do_together(nest, **reducer, isa, schedule))
+  if (schedule.unroll > 1 && !can_do_together(nest, (*reducer)->facts(), isa, schedule))
     return unsupported(
         "schedule.unroll",
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
@@ -456,9 +454,8 @@ bool are_windows_far_apart(const PoolNest& nest, Isa isa) {
   const int64_t least = has_few_registers(isa) ? far_apart_with_few_registers : far_apart;
   if (dim.output < 2 || row_taps(nest) < least || dim.period().output != 1 || dim.period().input < least)
     return false;
-  Builder probe("", isa);
-  const auto reducer = make_reducer(nest, probe, lane_use);
-  return reducer && can_serve(nest, **reducer, 1);
+  const auto facts = reduction_facts(nest, isa, lane_use);
+  return facts && can_serve(nest, *facts, 1);
 }
 
 const FamilyInfo window_rows_family = {Family::window_rows, "window_rows", lane_use, enumerate_window_rows,

@@ -1,0 +1,31 @@
+#include "ir/reductions/facts.h"
+
+#include "ir/reductions/halved_sums.h"
+
+namespace pooljit::ir {
+
+bool ReductionFacts::keeps_masks(size_t states, int64_t taps) const {
+  // Deferred looks for NaN take a mask, and sometimes a tap, for each state; with fewer taps they save
+  // nothing.
+  constexpr size_t most_deferred = 2;
+  constexpr int64_t least_deferred_taps = 4;
+  return may_defer_nans && states <= most_deferred && taps >= least_deferred_taps;
+}
+
+Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse lanes) {
+  if (nest.direction == Direction::unpool)
+    return unsupported("schedule.unpool", "an unpool is a routine of the runtime: it has no Program",
+                       "compile and run it");
+  if (nest.is_backward()) return gradient_facts(nest);
+  using Facts = Result<ReductionFacts> (*)(const PoolNest&, Isa);
+  static constexpr Facts rows[] = {
+#define REDUCTION(name, text, note) name##_facts,
+#include "ir/reductions.def"
+#undef REDUCTION
+  };
+  auto facts = rows[static_cast<int>(nest.reduction)](nest, isa);
+  if (!facts || lanes == LaneUse::moved || !can_halve_sums(nest)) return facts;
+  return lanes == LaneUse::joined ? paired_sums_facts(nest, *facts) : halved_sums_facts(nest, *facts);
+}
+
+}  // namespace pooljit::ir
