@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ir/machine.h"
 #include "ir/nest.h"
 #include "ir/program.h"
 
@@ -24,12 +25,6 @@ struct OpCounts {
   double stalls = 0;                      // cycles that long loops wait for what they carry
 };
 OpCounts count_ops(const Program& legal);
-
-// Data caches, in bytes, as one core sees them.
-struct Caches {
-  std::array<int64_t, 3> bytes = {32 << 10, 1 << 20, 32 << 20};  // L1, L2, L3; 0: there is none
-  bool operator==(const Caches&) const = default;
-};
 
 struct Cost {
   OpCounts counts;

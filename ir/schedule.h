@@ -1,5 +1,6 @@
 // Schedule: how a PoolNest is computed. Plain data: printable, parseable, comparable, enumerable, storable.
-// Families are rows of ir/schedules.def, each with a file in ir/schedules/ that enumerates and lowers.
+// Families are rows of ir/schedules.def, each with a file in ir/schedules/ that checks and lowers; which
+// schedule a layer gets is decided in ir/schedules/choose/.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "ir/error.h"
 #include "ir/isa.h"
+#include "ir/machine.h"
 #include "ir/nest.h"
 #include "ir/program.h"
 
@@ -50,16 +52,16 @@ struct Schedule {
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 
-// Every schedule that the nest and the ISA allow, best first by the default choice; never empty for a valid
-// nest.
-// The first one costs least to find: with most = 1 only that of each family is sought, and families that
-// cannot come first are left out.
-std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX);
+// The schedules that the chooser offers for the nest on such a machine, best first; the first is the default.
+// Never empty. The first one costs least to find: with most = 1 only that of each family is sought, and
+// families that cannot come first are left out. Why: ir/schedules/choose/chooser.h.
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX,
+                                          const Machine& machine = generic_machine);
 
-// Every combination of what the fields of a schedule may be for vectors of the ISA; lower() refuses those
-// that do not suit the nest. What enumerate_schedules gives is part of it, but for streamed stores: whether
-// these pay is no question of the kernel alone.
-std::vector<Schedule> schedule_space(Isa isa);
+// Every combination of what the fields of each family's schedules may be for the nest; lower() refuses those
+// that do not suit. It has what enumerate_schedules gives, but for streamed stores: whether these pay is no
+// question of the kernel alone.
+std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa);
 
 // The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a
 // sentence (id "schedule.<rule>").

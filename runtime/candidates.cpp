@@ -26,9 +26,10 @@ class Seen {
 };
 
 // What is offered first, so that of schedules that make the same Program the offered one is kept.
-std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered, ir::Isa isa) {
+std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered, const ir::PoolNest& nest,
+                                        ir::Isa isa) {
   std::vector<ir::Schedule> all = offered;
-  for (const ir::Schedule& schedule : ir::schedule_space(isa))
+  for (const ir::Schedule& schedule : ir::schedule_space(nest, isa))
     if (std::find(offered.begin(), offered.end(), schedule) == offered.end()) all.push_back(schedule);
   return all;
 }
@@ -49,7 +50,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa);
   Candidates found;
   Seen seen;
-  const std::vector<ir::Schedule> space = ordered_space(offered, isa);
+  const std::vector<ir::Schedule> space = ordered_space(offered, nest, isa);
   for (size_t i = 0; i < space.size(); ++i) {
     auto program = ir::lower(nest, space[i], isa);
     if (program && !seen.insert(*program)) continue;

@@ -145,7 +145,7 @@ class Checker {
   // Of each family that offers none for the nest but can do it, one that the seed picks; likewise one that
   // rolls, and one that walks in strips.
   void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
-    std::vector<ir::Schedule> space = ir::schedule_space(isa);
+    std::vector<ir::Schedule> space = ir::schedule_space(nest_, isa);
     std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()),
                 space.end());
     for (const ir::Schedule& one : space) {

@@ -18,9 +18,7 @@ int64_t channel_vectors(const PoolNest& nest, int lanes);
 // All that one image's windows may read, in bytes.
 int64_t image_bytes(const PoolNest& nest);
 
-// Images of more bytes outgrow a core's own caches.
-constexpr int64_t near_bytes = int64_t{1} << 20;
-// Of more, most of what cores share.
+// Images of more bytes outgrow most of what cores share.
 constexpr int64_t far_bytes = int64_t{8} << 20;
 
 // Bytes from a vector of a row to the one that is asked for early, where all rows are read one after the

@@ -19,38 +19,10 @@ namespace {
 
 constexpr LaneUse lane_use = LaneUse::fixed;
 
-// Windows of so many taps keep a vector busy until many others could have begun.
-constexpr int64_t long_window = 32;
 // In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
 // pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
 constexpr int64_t taps_ahead = 4;
-
-// True if all windows are whole and alike, and so few taps that straight-line code takes each float from
-// memory as it is.
-bool takes_from_memory(const PoolNest& nest) {
-  const bool are_alike = std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
-    const std::vector<Run> all = runs(dim);
-    return all.size() == 1 && all[0].window.taps == dim.most_taps() &&
-           all[0].window.padded_taps == dim.most_taps();
-  });
-  return are_alike && !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
-         is_float(nest.input.dtype) && bytes(nest.input.dtype) >= 4 && nest.epilogue.empty() &&
-         nest.output.dtype == nest.input.dtype && nest.full_taps() <= Lowering::unroll_taps;
-}
-
-// Eight vectors side by side pay where each is a long chain of taps; of integers, whose chains are short,
-// only where images come from far.
-bool pays_wide(const PoolNest& nest) {
-  return nest.full_taps() >= long_window && (is_float(nest.input.dtype) || image_bytes(nest) > near_bytes);
-}
-
-// Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
-// tap's offset; one_each: the value only.
-bool fits(const PoolNest& nest, Isa isa, const ReductionFacts& facts, bool one_each, int unroll) {
-  const int each = static_cast<int>(facts.held_vectors);
-  const int needed = nest.indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
-  return needed + extra_registers(nest, facts) < info(isa).vector_registers;
-}
+constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
 
 bool is_rolling(const Schedule& schedule) {
   return schedule.order == Order::rolling || schedule.order == Order::strips;
@@ -65,40 +37,6 @@ int64_t block_of(const PoolNest& nest, const Schedule& schedule) {
 std::vector<RollingStrip> strips_of(const PoolNest& nest, const Schedule& schedule) {
   if (schedule.order != Order::strips) return {{nest.dims.back(), 0, 1}};
   return rolling_strips(nest, block_of(nest, schedule));
-}
-
-std::vector<Schedule> enumerate_channels_last(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
-  const auto facts = reduction_facts(nest, isa, lane_use);
-  Schedule schedule{.family = Family::channels_last};
-  schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
-  // What is left of the channels after the last whole block is done side by side too.
-  const int64_t vectors = channel_vectors(nest, schedule.lanes);
-  const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
-  std::vector<Schedule> found;
-  std::vector orders = {Order::rolling, Order::row_major};
-  if (prefers_strips(nest)) orders.insert(orders.begin(), Order::strips);
-  if (prefers_whole_pixels(nest)) std::swap(orders.front(), orders.back());
-  // Windows with a stride share few columns, and what rolls waits for its own results.
-  const NestDim& row = nest.dims.back();
-  const bool shares_little = has_few_registers(isa) && row.stride > 1 && vectors > 1 &&
-                             nest.input.dtype == DType::f32 && nest.channels % schedule.lanes == 0 &&
-                             row.kernel <= (facts->is_idempotent ? 5 : 7);
-  if (shares_little && orders.front() == Order::rolling) std::swap(orders.front(), orders.back());
-  for (Order order : orders)
-    for (int unroll : {8, 4, 2, 1}) {
-      if (unroll == 8 && (order != Order::row_major || !pays_wide(nest))) continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !fits(nest, isa, *facts, one_each, unroll))) continue;
-      if (order != Order::row_major && !can_roll(nest, *facts, isa, unroll)) continue;
-      schedule.order = order;
-      schedule.unroll = unroll;
-      if (strips_of(nest, schedule).empty()) continue;
-      add_tails(found, schedule, nest, isa, nest.channels);
-      // The last vector of an overlapping tail begins anywhere.
-      if (largest_block(nest) > 1)
-        std::erase_if(found, [](const Schedule& one) { return one.tail == Tail::overlap; });
-      if (found.size() >= most) return found;
-    }
-  return found;
 }
 
 class ChannelsLast {
@@ -268,7 +206,8 @@ class ChannelsLast {
   int64_t bytes_ahead() const {
     const NestDim& dim = nest_.dims.back();
     const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
-    if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= near_bytes) return 0;
+    if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= least_foreseen_bytes)
+      return 0;
     return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
   }
 
@@ -281,22 +220,19 @@ class ChannelsLast {
   Lowering low_;
 };
 
-Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder, lane_use);
-  if (!reducer) return tl::unexpected(reducer.error());
-  if (schedule.lanes > 1 && adjacent_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
+Result<void> check_channels_last(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  if (schedule.lanes > 1 && layer.adjacent_channels() < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
-  if (is_rolling(schedule) && !can_roll(nest, (*reducer)->facts(), isa, schedule.unroll))
+  if (is_rolling(schedule) && !can_roll(nest, layer.facts(lane_use), layer.isa(), schedule.unroll))
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use order=row_major or a smaller unroll");
-  const std::vector<RollingStrip> strips = strips_of(nest, schedule);
-  if (strips.empty())
+  if (strips_of(nest, schedule).empty())
     return unsupported("schedule.order",
                        "strips are for rows of many outputs and for pixels of more channels, next to each "
                        "other, than are done side by side",
@@ -308,13 +244,28 @@ Result<Program> lower_channels_last(const PoolNest& nest, const Schedule& schedu
   if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.unroll)))
     return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
                        "use unroll=1, 2 or 4");
-  ChannelsLast(nest, schedule, strips, builder, **reducer).emit();
+  return {};
+}
+
+Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_channels_last(layer, schedule); !checked)
+    return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const std::vector<RollingStrip> strips = strips_of(layer.nest(), schedule);
+  ChannelsLast(layer.nest(), schedule, strips, builder, **reducer).emit();
   return builder.finish();
+}
+
+Knobs channels_last_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8, 16},
+          .order = {Order::rolling, Order::rows_first, Order::row_major, Order::strips},
+          .taps = {Taps::unroll, Taps::loop}};
 }
 
 }  // namespace
 
-const FamilyInfo channels_last_family = {Family::channels_last, "channels_last", lane_use,
-                                         enumerate_channels_last, lower_channels_last};
+const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     lane_use,
+                                         check_channels_last,   channels_last_knobs, lower_channels_last};
 
 }  // namespace pooljit::ir

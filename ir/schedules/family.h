@@ -1,4 +1,4 @@
-// A schedule family: which schedules of it suit a nest, and how they are lowered. One file per row of
+// A schedule family: which schedules of it suit a layer, and how they are lowered. One file per row of
 // ir/schedules.def defines <name>_family.
 #pragma once
 
@@ -7,41 +7,48 @@
 
 #include "ir/reductions/reducer.h"
 #include "ir/schedule.h"
+#include "ir/schedules/layer.h"
 
 namespace pooljit::ir {
+
+// What the fields of a family's schedules may be: its space is every combination of them and of the lanes.
+struct Knobs {
+  std::vector<int> unroll;
+  std::vector<Order> order;
+  std::vector<Taps> taps = {Taps::unroll};
+  std::vector<Tail> tail = {Tail::mask, Tail::overlap, Tail::split};
+};
 
 struct FamilyInfo {
   Family family;
   std::string_view text;
   LaneUse lanes;
-  // Its schedules for the nest, best first; empty where it cannot do the nest. working_bytes: of the nest's
-  // widest lane. It may stop when it has `most`.
-  std::vector<Schedule> (*enumerate)(const PoolNest& nest, Isa isa, int working_bytes, size_t most);
-  // Called with schedules that keep the rules common to all families (ir/schedule.cpp).
-  Result<Program> (*lower)(const PoolNest& nest, const Schedule& schedule, Isa isa);
+  // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Asked of schedules
+  // that keep the rules common to all families (ir/schedule.cpp).
+  Result<void> (*check)(const Layer& layer, const Schedule& schedule);
+  // Without an opinion on what is better: that is the chooser's (ir/schedules/choose/).
+  Knobs (*knobs)(const Layer& layer);
+  // Fails where check() does.
+  Result<Program> (*lower)(const Layer& layer, const Schedule& schedule);
 };
+
+const FamilyInfo& info(Family family);
+
+// The rules that all families share, and those of the schedule's family: what lower() would refuse.
+Result<void> check(const Layer& layer, const Schedule& schedule);
 
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
 
-// Bytes of the widest lane that the nest needs, epilogue and all, in vectors whose lanes are used so.
-Result<int> working_bytes(const PoolNest& nest, Isa isa, LaneUse lanes);
-
 // Vector registers that the schedule must leave free beside the values of its outputs.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);
-
-// True of ISAs whose registers do not hold what several vectors of windows share: AVX2's sixteen.
-inline bool has_few_registers(Isa isa) { return info(isa).vector_registers < 32; }
 
 // True if the ISA can mask the loads and stores of the nest's elements.
 bool can_mask(const PoolNest& nest, Isa isa);
 
 // The smallest power of two that is at least `count`, but no more than the lanes that fit the ISA's vector.
 int fitting_lanes(int64_t count, Isa isa, int working_bytes);
-
-// `found` once for each way to do a tail of `count` elements, best first.
-void add_tails(std::vector<Schedule>& found, Schedule schedule, const PoolNest& nest, Isa isa, int64_t count);
 
 // Vectors that together cover elements begin .. end-1: whole ones, then as the tail says.
 struct Slice {

@@ -10,26 +10,9 @@
 namespace pooljit::ir {
 namespace {
 
-// Measured with 2 MiB of L2, images of 0.4 to 24 MB, 64 to 512 channels (docs/performance.md): from so many
-// bytes of input and output on.
-constexpr int64_t least_bytes_by_window = 7 * near_bytes / 4;
-constexpr int64_t least_bytes_by_row = 5 * near_bytes / 2;
-constexpr int64_t least_bytes_in_strips = 7 * near_bytes / 2;
 // Input columns of a strip beside those that it shares with the one before. More of these ask for longer
 // strips.
 constexpr int64_t strip_columns = 8, columns_per_shared = 2;
-// Taps of a sum that cost no more than memory does.
-constexpr int64_t few_summed = 9;
-
-bool reads_whole_pixels(const PoolNest& nest) {
-  return nest.direction == Direction::forward && adjacent_channels(nest) == nest.channels;
-}
-
-int64_t moved_bytes(const PoolNest& nest) {
-  int64_t outputs = nest.channels * bytes(nest.output.dtype);
-  for (const NestDim& dim : nest.dims) outputs *= dim.output;
-  return image_bytes(nest) + outputs;
-}
 
 RollingStrip strip_of(const NestDim& dim, int64_t first, int64_t outputs, int64_t count) {
   RollingStrip strip{dim, first, count};
@@ -50,12 +33,8 @@ int64_t strip_outputs(const NestDim& dim, int64_t outputs) {
 
 }  // namespace
 
-bool prefers_whole_rows(const PoolNest& nest) {
-  return reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_by_row;
-}
-
-bool prefers_strips(const PoolNest& nest) {
-  return reads_whole_pixels(nest) && moved_bytes(nest) > least_bytes_in_strips;
+bool reads_whole_pixels(const PoolNest& nest) {
+  return nest.direction == Direction::forward && adjacent_channels(nest) == nest.channels;
 }
 
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels) {
@@ -85,24 +64,6 @@ bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int un
   // Results need some constants too.
   return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
-}
-
-bool has_few_channels(const PoolNest& nest, Isa isa) { return nest.channels <= 8 && !can_mask(nest, isa); }
-
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
-  constexpr int64_t most_columns = 8;
-  // An image is walked once for each vector of channels.
-  const int64_t walks = ceil_div(nest.channels, int64_t{info(isa).vector_bytes});
-  return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
-         nest.channels % 16 == 0 && walks * image_bytes(nest) <= near_bytes && can_roll(nest, facts, isa, 1);
-}
-
-bool prefers_whole_pixels(const PoolNest& nest) {
-  const NestDim& row = nest.dims.back();
-  const bool is_cheap =
-      nest.is_extreme() ? row.kernel < 2 * row.stride || row.kernel == 2 : nest.full_taps() <= few_summed;
-  return reads_whole_pixels(nest) && is_cheap && bytes(nest.input.dtype) >= 4 &&
-         moved_bytes(nest) > least_bytes_by_window;
 }
 
 }  // namespace pooljit::ir

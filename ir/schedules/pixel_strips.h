@@ -27,21 +27,7 @@ std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels)
 // True if neighbouring windows can share their columns in registers, `unroll` vectors side by side.
 bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll);
 
-// True if it is best to load every tap of every window, one window after the other: arithmetic is so little
-// that memory decides.
-bool prefers_whole_pixels(const PoolNest& nest);
-
-// True if images outgrow a core's own caches, so that whoever takes a piece of every pixel before the next
-// piece of any falls behind; so far that what rolls had better do so in strips.
-bool prefers_whole_rows(const PoolNest& nest);
-bool prefers_strips(const PoolNest& nest);
-
-// Where registers are few. True of pixels of so few channels, of elements that cannot be masked, that only
-// rows of pixels fill vectors.
-bool has_few_channels(const PoolNest& nest, Isa isa);
-
-// True of maxima of bytes that one vector of channels had best roll along the row for: the registers hold
-// what windows share, and the image is near.
-bool rolls_over_bytes(const PoolNest& nest, Isa isa, const ReductionFacts& facts);
+// Forward, and all channels of a pixel lie next to each other in all views.
+bool reads_whole_pixels(const PoolNest& nest);
 
 }  // namespace pooljit::ir

@@ -272,12 +272,31 @@ class RowPasses {
   int64_t line_bytes_ = 0, held_bytes_ = 0;
 };
 
-Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  const PoolNest rows = as_rows(nest);
-  Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(rows, builder, row_passes_lanes);
-  if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_take_rows(rows, (*reducer)->facts()))
+Result<void> check(const Layer& rows, const Schedule& schedule, const std::vector<RowStrip>& strips) {
+  if (strips.empty())
+    return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
+                       "use a smaller unroll or channels_first");
+  if (!hold_vectors(strips, schedule))
+    return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
+                       "use fewer lanes");
+  if (schedule.tail == Tail::overlap && rows.nest().dims.back().output < schedule.lanes)
+    return unsupported("schedule.tail",
+                       "an overlapping tail needs at least as many outputs in a row as lanes",
+                       "use tail=mask or tail=split");
+  if (schedule.order == Order::rolling && !follow_each_other(strips, schedule))
+    return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
+                       "use tail=mask or order=rows_first");
+  if (!are_short(strips))
+    return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
+                       "use channels_first");
+  return {};
+}
+
+// What can be said before the rows are cut.
+Result<void> check_windows(const Layer& rows, const Schedule& schedule) {
+  const PoolNest& nest = rows.nest();
+  const ReductionFacts& facts = rows.facts(row_passes_lanes);
+  if (!can_take_rows(nest, facts))
     return unsupported(
         "schedule.windows",
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
@@ -287,41 +306,46 @@ Result<Program> lower_row_passes(const PoolNest& nest, const Schedule& schedule,
   if ((schedule.order != Order::rows_first && !rolls) || schedule.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
                        "use order=rows_first or order=rolling, taps=unroll");
-  if (rolls && !can_roll_along(rows, schedule, isa, (*reducer)->facts()))
+  if (rolls && !can_roll_along(nest, schedule, rows.isa(), facts))
     return unsupported("schedule.order",
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
                        "use order=rows_first");
-  if (!can_group_rows(rows, schedule.unroll))
+  if (!can_group_rows(nest, schedule.unroll))
     return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
                        "use a smaller unroll");
-  if (!holds_rows(rows, schedule, isa, (*reducer)->facts()))
+  if (!holds_rows(nest, schedule, rows.isa(), facts))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use a smaller unroll");
-  const std::vector<RowStrip> strips = cut_strips(rows, schedule, (*reducer)->facts());
-  if (strips.empty())
-    return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
-                       "use a smaller unroll or channels_first");
-  if (!hold_vectors(strips, schedule))
-    return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
-                       "use fewer lanes");
-  if (schedule.tail == Tail::overlap && rows.dims.back().output < schedule.lanes)
-    return unsupported("schedule.tail",
-                       "an overlapping tail needs at least as many outputs in a row as lanes",
-                       "use tail=mask or tail=split");
-  if (rolls && !follow_each_other(strips, schedule))
-    return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
-                       "use tail=mask or order=rows_first");
-  if (!are_short(strips))
-    return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
-                       "use channels_first");
-  RowPasses(rows, schedule, strips, builder, **reducer).emit();
+  return {};
+}
+
+Result<void> check_row_passes(const Layer& layer, const Schedule& schedule) {
+  const PoolNest nest = as_rows(layer.nest());
+  const Layer rows = layer.over(nest);
+  if (auto checked = check_windows(rows, schedule); !checked) return checked;
+  return check(rows, schedule, cut_strips(nest, schedule, rows.facts(row_passes_lanes)));
+}
+
+Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
+  const PoolNest nest = as_rows(layer.nest());
+  const Layer rows = layer.over(nest);
+  if (const auto checked = check_windows(rows, schedule); !checked) return tl::unexpected(checked.error());
+  const std::vector<RowStrip> strips = cut_strips(nest, schedule, rows.facts(row_passes_lanes));
+  if (const auto checked = check(rows, schedule, strips); !checked) return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(nest, builder, row_passes_lanes);
+  RowPasses(nest, schedule, strips, builder, **reducer).emit();
   return builder.finish();
+}
+
+Knobs row_passes_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8, 16}, .order = {Order::rolling, Order::rows_first}};
 }
 
 }  // namespace
 
-const FamilyInfo row_passes_family = {Family::row_passes, "row_passes", row_passes_lanes,
-                                      enumerate_row_passes, lower_row_passes};
+const FamilyInfo row_passes_family = {Family::row_passes, "row_passes",     row_passes_lanes,
+                                      check_row_passes,   row_passes_knobs, lower_row_passes};
 
 }  // namespace pooljit::ir

@@ -1,4 +1,4 @@
-// What row_passes can do, and where it pays (ir/schedules/row_passes.cpp is the code itself).
+// What row_passes can do (ir/schedules/row_passes.cpp is the code itself).
 #pragma once
 
 #include <vector>
@@ -20,8 +20,5 @@ bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts);
 bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
 bool can_group_rows(const PoolNest& rows, int group);
 bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
-
-// The family's schedules, best first (FamilyInfo::enumerate).
-std::vector<Schedule> enumerate_row_passes(const PoolNest& nest, Isa isa, int working_bytes, size_t most);
 
 }  // namespace pooljit::ir

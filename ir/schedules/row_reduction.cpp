@@ -24,9 +24,9 @@ bool shares_columns(const NestDim& dim, const Tile& tile) {
 bool passes_over(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
                  const ReductionFacts& facts, Isa isa) {
   constexpr int64_t least_kernel = 4;
-  return has_few_registers(isa) && dim.kind == DimKind::pool && dim.stride == 2 && dim.dilation == 1 &&
-         dim.kernel >= least_kernel && facts.is_idempotent && facts.working_bytes == 1 && tile.lanes > 1 &&
-         tile.lanes == lanes &&
+  return info(isa).vector_registers < 32 && dim.kind == DimKind::pool && dim.stride == 2 &&
+         dim.dilation == 1 && dim.kernel >= least_kernel && facts.is_idempotent && facts.working_bytes == 1 &&
+         tile.lanes > 1 && tile.lanes == lanes &&
          std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
 }
 

@@ -92,15 +92,4 @@ class RowRules {
 // loaded from inside the row and moved to their place.
 bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
 
-// True if maxima of such rows are best done by channels_first, as it fills the borders.
-bool shares_filled_rows(const PoolNest& nest, Isa isa, const ReductionFacts& facts);
-
-// Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,
-// and those of images that no near cache holds, where windows have too few rows to make up for lines that
-// come one by one.
-bool is_walked_by_row(const PoolNest& nest);
-
-// order=rolling: how many vectors of so many lanes are best done side by side, by default; 1: one by one.
-int best_side_by_side(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int lanes);
-
 }  // namespace pooljit::ir

@@ -6,7 +6,6 @@
 // taps=loop: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for every
 // kernel; rows are done in bands that fit into scratch memory.
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 
 #include "ir/reductions/float_keys.h"
@@ -21,15 +20,6 @@ namespace pooljit::ir {
 namespace {
 
 constexpr LaneUse lane_use = LaneUse::fixed;
-
-// From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
-// taps cost one instruction for 64 outputs, more.
-constexpr int64_t least_kernel = 5, least_of_bytes = 7;
-// The same where channels_last can roll two vectors side by side, which shares the columns: of sums and
-// bytes, of maxima in long rows.
-constexpr int64_t least_beside_rolling = 8, least_of_long_rows = 6, long_row = 24;
-// Fewer windows next to each other share too little.
-constexpr int64_t least_outputs = 4;
 
 bool overlaps(const NestDim& dim) {
   return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
@@ -55,82 +45,6 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& 
   return static_cast<size_t>(schedule.unroll) * (each * facts.held_vectors + (masks ? 1 : 0)) + 6 +
              static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
-}
-
-// What row_passes would do first, in its own vectors: their lanes move, and may be wider than this family's.
-std::vector<Schedule> by_row_passes(const PoolNest& nest, Isa isa) {
-  const Result<int> needed = working_bytes(nest, isa, row_passes_family.lanes);
-  return needed ? row_passes_family.enumerate(nest, isa, *needed, 1) : std::vector<Schedule>{};
-}
-
-// The same where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7
-// to 224 columns and 8 to 1024 channels on AVX2.
-bool is_served_better_with_few_registers(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
-  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
-  const int64_t kernel = std::min(columns.kernel, rows.kernel);
-  const bool are_bytes = bytes(nest.input.dtype) == 1, has_long_rows = columns.output >= 40;
-  if (are_bytes && facts.is_idempotent) return has_long_rows && rolls_over_bytes(nest, isa, facts);
-  const bool few_taps = kernel < 7 && bytes(nest.input.dtype) >= 4;
-  const bool maxima = facts.is_idempotent;
-  const bool pays = has_few_channels(nest, isa) ||
-                    (maxima ? (has_long_rows && kernel < 9) || few_taps : has_long_rows && few_taps);
-  return pays && !by_row_passes(nest, isa).empty();
-}
-
-// What other families do better: windows of few columns, and images that outgrow a core's own caches, of
-// which this family reads a part of each pixel at a time.
-bool is_served_better(const PoolNest& nest, Isa isa, int working_bytes, const ReductionFacts& facts) {
-  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
-  const int64_t kernel = std::min(columns.kernel, rows.kernel);
-  const int64_t vectors = channel_vectors(nest, fitting_lanes(adjacent_channels(nest), isa, working_bytes));
-  const bool sums_or_bytes = !facts.is_idempotent || working_bytes == 1;
-  const int64_t least = sums_or_bytes                ? least_beside_rolling
-                        : columns.output >= long_row ? least_of_long_rows
-                                                     : least_kernel;
-  if (kernel < least && can_roll(nest, facts, isa, vectors > 1 ? 2 : 1)) return true;
-  if (has_few_registers(isa) && is_served_better_with_few_registers(nest, isa, facts)) return true;
-  if (!prefers_whole_rows(nest)) return false;
-  if (kernel < least_beside_rolling && can_roll(nest, facts, isa, 1)) return true;
-  const std::vector<Schedule> by_rows = by_row_passes(nest, isa);
-  return !by_rows.empty() && (bytes(nest.input.dtype) > 1 || by_rows[0].order == Order::rolling);
-}
-
-std::vector<Schedule> enumerate_separable(const PoolNest& nest, Isa isa, int working_bytes, size_t) {
-  const auto facts = reduction_facts(nest, isa, lane_use);
-  std::vector<Schedule> found;
-  if (!can_separate(nest, *facts) || is_served_better(nest, isa, working_bytes, *facts)) return found;
-  const NestDim &columns = nest.dims.back(), &rows = nest.dims[nest.dims.size() - 2];
-  // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
-  const bool has_cheap_taps = working_bytes == 1 && (facts->is_idempotent || !has_few_registers(isa));
-  if (std::min(columns.output, rows.output) < least_outputs ||
-      std::min(columns.kernel, rows.kernel) < (has_cheap_taps ? least_of_bytes : least_kernel))
-    return found;
-  Schedule schedule{.family = Family::separable, .order = Order::rolling};
-  schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
-  schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
-  const int64_t vectors = channel_vectors(nest, schedule.lanes);
-  const auto add = [&](Taps taps, std::initializer_list<int> unrolls) {
-    schedule.taps = taps;
-    for (const int unroll : unrolls) {
-      schedule.unroll = unroll;
-      if (unroll > 1 && unroll >= 2 * vectors) continue;
-      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, *facts, isa) ||
-          SeparableLayout(nest, schedule, facts->held_bytes).band() == 0)
-        continue;
-      found.push_back(schedule);
-    }
-  };
-  // Several vectors at once hide what one waits for its own results.
-  if (has_few_registers(isa) && nest.input.dtype == DType::f32) {
-    add(Taps::unroll, {4, 2});
-    add(Taps::loop, {4, 2});
-    add(Taps::unroll, {1});
-    add(Taps::loop, {1});
-  } else {
-    add(Taps::unroll, {4, 2, 1});
-    add(Taps::loop, {4, 2, 1});
-  }
-  return found;
 }
 
 class Separable {
@@ -359,11 +273,10 @@ class Separable {
   Address plane_, line_, ends_;  // in scratch memory
 };
 
-Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder, lane_use);
-  if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_separate(nest, (*reducer)->facts()))
+Result<void> check_separable(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(lane_use);
+  if (!can_separate(nest, facts))
     return unsupported("schedule.windows",
                        "separable needs dense windows of stride 1 along the two innermost dimensions, no "
                        "indices and no zeros=first",
@@ -371,21 +284,35 @@ Result<Program> lower_separable(const PoolNest& nest, const Schedule& schedule, 
   if (schedule.order != Order::rolling)
     return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
                        "use order=rolling");
-  if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
-  if (!fits(nest, schedule, (*reducer)->facts(), isa))
+  if (auto checked = check_channel_tasks(nest, schedule); !checked) return checked;
+  if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
                        "use a smaller unroll or taps=loop");
-  const SeparableLayout layout(nest, schedule, (*reducer)->facts().held_bytes);
-  if (layout.band() == 0)
+  if (SeparableLayout(nest, schedule, facts.held_bytes).band() == 0)
     return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
                        "use a smaller unroll or taps=loop");
-  Separable(nest, schedule, layout, builder, **reducer).emit();
+  return {};
+}
+
+Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_separable(layer, schedule); !checked) return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const SeparableLayout layout(layer.nest(), schedule, layer.facts(lane_use).held_bytes);
+  Separable(layer.nest(), schedule, layout, builder, **reducer).emit();
   return builder.finish();
+}
+
+Knobs separable_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8},
+          .order = {Order::rolling},
+          .taps = {Taps::unroll, Taps::loop},
+          .tail = {Tail::mask, Tail::split}};
 }
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable", lane_use, enumerate_separable,
-                                     lower_separable};
+const FamilyInfo separable_family = {Family::separable, "separable",     lane_use,
+                                     check_separable,   separable_knobs, lower_separable};
 
 }  // namespace pooljit::ir

@@ -39,75 +39,6 @@ bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& 
          info(isa).vector_registers;
 }
 
-int64_t rows_of(const PoolNest& nest) {
-  return nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2].most_taps() : 1;
-}
-
-// The share of windows that have the usual taps; the others are taken pixel by pixel.
-double usual_share(const PoolNest& nest) {
-  double share = 1;
-  for (const NestDim& dim : nest.dims) {
-    const std::vector<Run> all = runs(dim);
-    const int64_t usual = usual_taps(dim, all);
-    int64_t outputs = 0;
-    for (const Run& run : all) outputs += run.window.taps == usual ? run.outputs() : 0;
-    share *= double(outputs) / double(dim.output);
-  }
-  return share;
-}
-
-// Where it is worth it: windows of many taps, pixels that registers hold in many pieces, images that outgrow
-// the caches of a core. AVX-512 was measured on a Sapphire Rapids (2 MiB of L2) by row_major, AVX2 on a Zen 3
-// (512 KiB) by rows_first (docs/performance.md).
-bool is_worth_it(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  const int64_t image = image_bytes(nest), taps = nest.full_taps();
-  if (!has_few_registers(isa))
-    return image >= near_bytes && taps >= 32 && nest.channels >= 16 * schedule.lanes;
-  constexpr int64_t least_pixel_bytes = 256;
-  const int64_t pixel = nest.channels * bytes(nest.input.dtype);
-  if (pixel < least_pixel_bytes) return false;
-  if (image >= near_bytes && taps >= 32) return true;
-  const double usual = usual_share(nest);
-  if (std::max(rows_of(nest), nest.dims.back().most_taps()) < 4 || usual < 0.5) return false;
-  if (image >= near_bytes) return taps >= 16;
-  if (usual < 1 || taps < (bytes(nest.input.dtype) == 1 ? 25 : 16)) return false;
-  // Where registers hold a part of each pixel, those of a long column share a few sets of L1.
-  const int64_t least_window = (pixel % 1024 == 0 ? 48 : 96) << 10;
-  return image >= near_bytes / 4 || (is_one_window(nest) && taps * pixel >= least_window);
-}
-
-// The better one first, measured as above.
-std::vector<Order> orders(const PoolNest& nest, Isa isa) {
-  if (nest.dims.size() == 1) return {Order::row_major};
-  const int64_t rows = rows_of(nest);
-  if (has_few_registers(isa) && (rows >= 4 || rows > nest.dims.back().most_taps()))
-    return {Order::rows_first, Order::row_major};
-  return {Order::row_major, Order::rows_first};
-}
-
-std::vector<Schedule> enumerate_whole_pixels(const PoolNest& nest, Isa isa, int working_bytes, size_t most) {
-  const auto facts = reduction_facts(nest, isa, lane_use);
-  Schedule schedule{.family = Family::whole_pixels};
-  schedule.lanes = fitting_lanes(adjacent_channels(nest), isa, working_bytes);
-  schedule.tail = can_mask(nest, isa) ? Tail::mask : Tail::split;
-  const bool overlaps = std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
-    return dim.kind == DimKind::pool && dim.stride < dim.kernel && dim.output > 1;
-  });
-  std::vector<Schedule> found;
-  if (!can_serve(nest, *facts) || overlaps || !is_worth_it(nest, schedule, isa)) return found;
-  for (const Order order : orders(nest, isa))
-    for (const int unroll : {2, 4, 1}) {
-      schedule.order = order;
-      schedule.unroll = unroll;
-      if (!check_channel_tasks(nest, schedule) || !fits(nest, schedule, *facts, isa) ||
-          levels(*facts) * state_bytes(nest, schedule, *facts) > most_scratch_bytes)
-        continue;
-      found.push_back(schedule);
-      if (found.size() == most) return found;
-    }
-  return found;
-}
-
 class WholePixels {
  public:
   WholePixels(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
@@ -280,11 +211,10 @@ class WholePixels {
   Address window_, row_;                  // states in scratch memory
 };
 
-Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  Builder builder(print(schedule), isa);
-  auto reducer = make_reducer(nest, builder, lane_use);
-  if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_serve(nest, (*reducer)->facts()))
+Result<void> check_whole_pixels(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(lane_use);
+  if (!can_serve(nest, facts))
     return unsupported(
         "schedule.windows",
         "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
@@ -296,19 +226,33 @@ Result<Program> lower_whole_pixels(const PoolNest& nest, const Schedule& schedul
                        "whole_pixels takes neighbours in a row or, where there are rows, in a column",
                        "use order=row_major or order=rows_first, taps=unroll");
   if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
-  if (!fits(nest, schedule, (*reducer)->facts(), isa))
+  if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use a smaller unroll");
-  if (levels((*reducer)->facts()) * state_bytes(nest, schedule, (*reducer)->facts()) > most_scratch_bytes)
+  if (levels(facts) * state_bytes(nest, schedule, facts) > most_scratch_bytes)
     return unsupported("schedule.scratch", "the channels do not fit into scratch memory",
                        "use channels_last");
-  WholePixels(nest, schedule, builder, **reducer).emit();
+  return {};
+}
+
+Result<Program> lower_whole_pixels(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_whole_pixels(layer, schedule); !checked)
+    return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  WholePixels(layer.nest(), schedule, builder, **reducer).emit();
   return builder.finish();
+}
+
+Knobs whole_pixels_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8},
+          .order = {Order::row_major, Order::rows_first},
+          .tail = {Tail::mask, Tail::split}};
 }
 
 }  // namespace
 
-const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels", lane_use,
-                                        enumerate_whole_pixels, lower_whole_pixels};
+const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     lane_use,
+                                        check_whole_pixels,   whole_pixels_knobs, lower_whole_pixels};
 
 }  // namespace pooljit::ir

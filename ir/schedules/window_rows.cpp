@@ -29,10 +29,6 @@ constexpr size_t unroll_vectors = 16;
 // Straight-line code up to so many rows.
 constexpr int64_t unroll_rows = 8;
 constexpr int64_t shortest_row = 4;
-// Offered where a row of a window has so many times more taps than there are outputs in a row.
-constexpr int64_t taps_per_output = 2;
-// Taps and steps of windows that are far apart: measured at 2, 4, 8 and 16, of 1 and 4 bytes.
-constexpr int64_t far_apart = 16, far_apart_with_few_registers = 8;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_together = 8;
@@ -142,37 +138,6 @@ bool can_do_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
   return nest.dims.size() > 1 && dim.output == schedule.unroll && runs(dim)[0].phases == 1 &&
          2 * schedule.unroll * states + spare_registers + extra_registers(nest, facts) <=
              info(isa).vector_registers;
-}
-
-std::vector<Schedule> enumerate_window_rows(const PoolNest& given, Isa isa, int working_bytes, size_t) {
-  const PoolNest nest = joined(given);
-  const auto facts = reduction_facts(nest, isa, lane_use);
-  Schedule schedule{.family = Family::window_rows};
-  schedule.lanes = fitting_lanes(row_taps(nest), isa, working_bytes);
-  const bool are_few = row_taps(nest) >= taps_per_output * nest.dims.back().output;
-  if (!(are_few || are_windows_far_apart(given, isa)) || !can_serve(nest, *facts, schedule.lanes)) return {};
-  std::vector<Schedule> found;
-  const int64_t outputs = nest.dims.back().output;
-  const int64_t most_channels = std::min(most_together, results_per_vector(nest, *facts, isa));
-  const int64_t together = outputs > 1 ? outputs : std::min(nest.channels, most_channels);
-  if (together > 1 && together <= most_together) {
-    schedule.unroll =
-        static_cast<int>(outputs > 1 ? outputs : std::bit_floor(static_cast<uint64_t>(together)));
-    add_tails(found, schedule, nest, isa, row_taps(nest));
-    std::erase_if(found, [&](const Schedule& one) { return !can_do_together(nest, *facts, isa, one); });
-    if (!facts->is_idempotent)  // a blend more than a mask
-      std::stable_partition(found.begin(), found.end(),
-                            [](const Schedule& one) { return one.tail == Tail::mask; });
-    schedule.unroll = 1;
-  }
-  const size_t all_together = found.size();
-  add_tails(found, schedule, nest, isa, row_taps(nest));
-  // Of windows done one by one, what a vector has twice costs more than shorter vectors.
-  if (!facts->is_idempotent)
-    found.erase(std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(all_together), found.end(),
-                               [](const Schedule& one) { return one.tail == Tail::overlap; }),
-                found.end());
-  return found;
 }
 
 class WindowRows {
@@ -419,18 +384,16 @@ class WindowRows {
   Lowering low_;
 };
 
-Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedule, Isa isa) {
-  const PoolNest nest = joined(given);
-  Builder builder(print(schedule), isa);
-  const auto reducer = make_reducer(nest, builder, lane_use);
-  if (!reducer) return tl::unexpected(reducer.error());
-  if (!can_serve(nest, (*reducer)->facts(), schedule.lanes))
+Result<void> check_window_rows(const Layer& layer, const Schedule& schedule) {
+  const PoolNest nest = joined(layer.nest());
+  const ReductionFacts& facts = layer.facts(lane_use);
+  if (!can_serve(nest, facts, schedule.lanes))
     return unsupported(
         "schedule.strides",
         "window_rows needs rows of at least four taps that lie next to each other, as many in all "
         "windows, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
-  if (schedule.unroll > 1 && !can_do_together(nest, (*reducer)->facts(), isa, schedule))
+  if (schedule.unroll > 1 && !can_do_together(nest, facts, layer.isa(), schedule))
     return unsupported(
         "schedule.unroll",
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
@@ -439,8 +402,25 @@ Result<Program> lower_window_rows(const PoolNest& given, const Schedule& schedul
   if (schedule.tail == Tail::overlap && row_taps(nest) < schedule.lanes)
     return unsupported("schedule.tail", "an overlapping tail needs a whole vector before it",
                        "use tail=mask or tail=split");
+  return {};
+}
+
+Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_window_rows(layer, schedule); !checked)
+    return tl::unexpected(checked.error());
+  const PoolNest nest = joined(layer.nest());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(nest, builder, lane_use);
   WindowRows(nest, schedule, builder, **reducer).emit();
   return builder.finish();
+}
+
+// Together: the outputs of a row, or channels that are one window each.
+Knobs window_rows_knobs(const Layer& layer) {
+  const int64_t outputs = joined(layer.nest()).dims.back().output;
+  Knobs knobs{.unroll = {1, 2, 4, 8}, .order = {Order::row_major}};
+  if (outputs > 1) knobs.unroll = outputs <= 16 ? std::vector{1, static_cast<int>(outputs)} : std::vector{1};
+  return knobs;
 }
 
 }  // namespace
@@ -449,16 +429,18 @@ bool is_one_window(const PoolNest& nest) {
   return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
 }
 
-bool are_windows_far_apart(const PoolNest& nest, Isa isa) {
-  const NestDim& dim = nest.dims.back();
-  const int64_t least = has_few_registers(isa) ? far_apart_with_few_registers : far_apart;
-  if (dim.output < 2 || row_taps(nest) < least || dim.period().output != 1 || dim.period().input < least)
-    return false;
-  const auto facts = reduction_facts(nest, isa, lane_use);
-  return facts && can_serve(nest, *facts, 1);
+int64_t joined_row_taps(const PoolNest& nest) { return row_taps(joined(nest)); }
+int64_t joined_row_outputs(const PoolNest& nest) { return joined(nest).dims.back().output; }
+
+int64_t most_windows_together(const Layer& layer) {
+  return std::min(most_together, results_per_vector(layer.nest(), layer.facts(lane_use), layer.isa()));
 }
 
-const FamilyInfo window_rows_family = {Family::window_rows, "window_rows", lane_use, enumerate_window_rows,
-                                       lower_window_rows};
+bool can_take_window_rows(const Layer& layer, int lanes) {
+  return can_serve(joined(layer.nest()), layer.facts(lane_use), lanes);
+}
+
+const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     lane_use,
+                                       check_window_rows,   window_rows_knobs, lower_window_rows};
 
 }  // namespace pooljit::ir

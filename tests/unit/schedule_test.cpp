@@ -78,7 +78,7 @@ TEST(Schedule, EachOfTheSpaceLowersOrSaysWhyNot) {
     const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
       size_t lowered = 0;
-      for (const Schedule& schedule : schedule_space(isa)) {
+      for (const Schedule& schedule : schedule_space(nest, isa)) {
         const Result<Program> program = lower(nest, schedule, isa);
         lowered += program ? 1 : 0;
         EXPECT_TRUE(program || !program.error().message.empty()) << spec << ' ' << print(schedule);

@@ -1,10 +1,10 @@
-#include "ir/schedules/row_cost.h"
+#include "ir/schedules/choose/row_cut.h"
 
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
-#include "ir/schedules/family.h"
-#include "ir/schedules/lowering.h"
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/row_family.h"
 #include "ir/schedules/row_rules.h"
 
 namespace pooljit::ir {
@@ -20,13 +20,15 @@ struct TileCosts {
   double change = 0;        // a narrow tile behind wide ones
 };
 
-TileCosts tile_costs(const PoolNest& nest, Isa isa, const ReductionFacts& facts) {
+TileCosts tile_costs(const Layer& layer) {
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(row_lanes);
   const NestDim& dim = nest.dims.back();
   const bool strided = dim.stride > 1;
   const bool by_keys = facts.is_idempotent && dim.kernel >= least_keyed_kernel;
   const int stored_bytes = bytes(nest.output.dtype);
   TileCosts costs;
-  if (info(isa).mask == MaskEncoding::vector)
+  if (info(layer.isa()).mask == MaskEncoding::vector)
     costs.masked_store = strided ? 1.2 : 4;
   else if (strided)
     costs.masked_store = 0;
@@ -47,16 +49,18 @@ bool stores_whole_vectors(int64_t outputs, const RowChoice& cut) {
          std::has_single_bit(static_cast<uint64_t>(outputs % cut.lanes));
 }
 
-RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const ReductionFacts& facts, int fitting,
-                       int working_bytes) {
-  const TileCosts costs = tile_costs(nest, isa, facts);
+RowChoice cheapest_cut(const Layer& layer, int fitting) {
+  const PoolNest& nest = layer.nest();
+  const TileCosts costs = tile_costs(layer);
   const NestDim& dim = nest.dims.back();
   const Interior inside = interior(dim);
-  const bool masks = can_mask(nest, isa);
+  const bool masks = layer.can_mask();
   const int64_t borders = masks ? 0 : dim.output - (inside.end - inside.begin);
-  const auto tile = [&](int64_t lanes) { return lanes * working_bytes > 32 ? costs.wide : costs.narrow; };
+  const auto tile = [&](int64_t lanes) {
+    return lanes * layer.lane_bytes(row_lanes) > 32 ? costs.wide : costs.narrow;
+  };
   const auto outputs_of = [&](const RowChoice& cut) {
-    const bool fills = cut.tail == Tail::overlap && can_fill_borders(nest, isa, cut.lanes);
+    const bool fills = cut.tail == Tail::overlap && can_fill_borders(nest, layer.isa(), cut.lanes);
     return fills ? dim.output : dim.output - borders;
   };
   const auto row = [&](const RowChoice& cut) {
@@ -73,7 +77,7 @@ RowChoice cheapest_cut(const PoolNest& nest, Isa isa, const ReductionFacts& fact
     const double change = whole > 0 && last < tile(cut.lanes) ? costs.change : 0;
     return cost + last + change + (std::has_single_bit(rest) ? 0 : costs.masked_store);
   };
-  const Tail exact = masks ? Tail::mask : Tail::split;
+  const Tail exact = exact_tail(layer);
   RowChoice best{fitting, exact};
   for (int lanes = fitting; lanes > 1 && lanes >= fitting / (masks ? 2 : 4); lanes /= 2)
     for (const Tail tail : {exact, Tail::overlap}) {

@@ -1,0 +1,42 @@
+// Machine: what the choice of a schedule depends on beside the layer and the instruction set. A value that is
+// given in: nothing in ir asks the processor. Rows of ir/machine.def are the processors that were measured;
+// runtime/machine.h finds the one that it runs on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace pooljit::ir {
+
+// Data caches, in bytes, as one core sees them.
+struct Caches {
+  std::array<int64_t, 3> bytes = {32 << 10, 1 << 20,
+                                  32 << 20};  // L1, L2, L3; 0: there is none, or it is not known
+  bool operator==(const Caches&) const = default;
+};
+
+struct Machine {
+  std::string_view name = "generic";
+  Caches caches;
+  // Images of more bytes outgrow a core's own caches.
+  int64_t near_bytes = int64_t{1} << 20;
+  bool operator==(const Machine&) const = default;
+};
+
+// Of the vendor's cpuid text, e.g. "AuthenticAMD", and the family and model that cpuid's leaf 1 comes to,
+// extensions and all; the generic row where no other is that processor's.
+const Machine& find_machine(std::string_view vendor, unsigned family, unsigned model);
+// By its text; none if there is no such row.
+std::optional<Machine> find_machine(std::string_view text);
+// The texts of all rows, each once: "generic, zen3, ...".
+std::string_view machine_names();
+
+// The row for a processor whose caches are these (0: not known, the row's). Of the generic row, near_bytes
+// follows.
+Machine with_caches(Machine row, const Caches& found);
+
+inline constexpr Machine generic_machine;
+
+}  // namespace pooljit::ir

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <array>
+
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/row_cut.h"
+#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/row_family.h"
+#include "ir/schedules/row_rules.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Rows of outputs that may be done together, best first, and so for windows of many rows.
+constexpr std::array groups = {4, 3, 2, 8};
+constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
+constexpr int64_t high_window = 9;
+constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
+
+// The schedules of one nest, best first, until there are `most`.
+class Enumeration {
+ public:
+  Enumeration(const Layer& layer, size_t most)
+      : layer_(layer),
+        nest_(layer.nest()),
+        most_(most),
+        facts_(layer.facts(row_lanes)),
+        dim_(nest_.dims.back()),
+        fitting_(layer.fitting_lanes(row_lanes, dim_.output)),
+        cut_{fitting_, exact_tail(layer)} {
+    if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(layer, fitting_);
+  }
+
+  std::vector<Schedule> run() {
+    if (const int beside = best_side_by_side(layer_, fitting_); beside > 1) add_side_by_side(beside);
+    add_lanes(cut_.lanes);
+    if (cut_.lanes != fitting_) add_lanes(fitting_);
+    for (const int beside : {2, 3, 4}) add_side_by_side(beside);
+    return std::move(found_);
+  }
+
+ private:
+  void add_lanes(int lanes) {
+    schedule_.lanes = lanes;
+    if (facts_.any_order) dim_.stride == 1 ? add_dense() : add_strided();
+    add(Order::row_major);
+  }
+
+  void add_dense() {
+    const bool by_row = is_walked_by_row(layer_);
+    if (by_row) add_groups();
+    add(Order::rolling);
+    add(Order::rows_first);
+    if (!by_row) add_groups();
+  }
+
+  void add_side_by_side(int vectors) {
+    if (dim_.stride != 1 || !layer_.can_mask()) return;
+    schedule_.lanes = fitting_;
+    schedule_.order = Order::rolling;
+    schedule_.unroll = vectors;
+    add_tail(Tail::mask);
+  }
+
+  // Lanes of a strided row are shuffled once per tile rows first, once per row rolling.
+  void add_strided() {
+    const bool wide_file = !has_few_registers(layer_);
+    const bool padded = dim_.pad_begin + dim_.pad_end > 0, narrow = bytes(nest_.output.dtype) < 4;
+    const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
+                       2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
+    const bool in_pairs =
+        wide_file && dim_.output % 2 == 0 && (!padded || (narrow && dim_.output >= least_paired));
+    if (rolls) add(Order::rolling);
+    if (in_pairs) add(Order::rows_first, 2);
+    if (!wide_file && dim_.output >= 2 * schedule_.lanes) add_few();
+    add(Order::rows_first);
+    add_groups();
+    if (!rolls) add(Order::rolling);
+  }
+
+  // Rows of outputs whose windows have rows enough in common, where registers are few.
+  void add_few() {
+    const bool sums = !facts_.is_idempotent, narrow = bytes(nest_.output.dtype) < 4;
+    const int64_t kernel = nest_.dims.size() > 1 ? nest_.dims[nest_.dims.size() - 2].kernel : 1;
+    if (kernel >= 5 && sums) add(Order::rows_first, 3);
+    if (kernel >= 5 ? !narrow : sums && narrow) add(Order::rows_first, 2);
+  }
+
+  void add_groups() {
+    const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
+    // Sums of so many rows are long chains in either form, and short code is fetched faster.
+    if (high && !facts_.is_idempotent) schedule_.taps = Taps::loop;
+    for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
+    schedule_.taps = Taps::unroll;
+  }
+
+  void add(Order order, int rows = 1) {
+    schedule_.order = order;
+    schedule_.unroll = rows;
+    const bool overlap_first = cut_.tail == Tail::overlap;
+    if (overlap_first) add_overlap();
+    if (layer_.can_mask()) add_tail(Tail::mask);
+    const bool fills = can_fill_borders(nest_, layer_.isa(), schedule_.lanes);
+    if (!overlap_first && (fills || dim_.output % schedule_.lanes != 0)) add_overlap();
+    add_tail(Tail::split);
+  }
+
+  void add_overlap() { add_tail(Tail::overlap); }
+
+  void add_tail(Tail tail) {
+    if (found_.size() >= most_) return;
+    schedule_.tail = tail;
+    if (!check(layer_, schedule_)) return;
+    if (std::find(found_.begin(), found_.end(), schedule_) == found_.end()) found_.push_back(schedule_);
+  }
+
+  const Layer& layer_;
+  const PoolNest& nest_;
+  const size_t most_;
+  const ReductionFacts& facts_;
+  const NestDim& dim_;  // along the row
+  const int fitting_;
+  RowChoice cut_;
+  Schedule schedule_{.family = Family::channels_first};
+  std::vector<Schedule> found_;
+};
+
+}  // namespace
+
+Offer offer_channels_first(const Layer& layer, size_t most) {
+  if (!RowRules::columns_adjacent(layer.nest())) return {};
+  if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
+  return {Enumeration(layer, most).run()};
+}
+
+}  // namespace pooljit::ir

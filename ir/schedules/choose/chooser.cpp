@@ -1,0 +1,118 @@
+#include "ir/schedules/choose/chooser.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "ir/passes/pipeline.h"
+#include "ir/schedules/choose/pixels.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr MakeOffer offers[] = {
+#define FAMILY(name, text, note) offer_##name,
+#include "ir/schedules.def"
+#undef FAMILY
+};
+
+// With vectors over channels the last one may be mostly empty. A few idle lanes cost less than what other
+// families do in their place.
+int filled_channels(const Layer& layer, const Schedule& schedule) {
+  const int64_t vectors = (layer.nest().channels + schedule.lanes - 1) / schedule.lanes;
+  const int64_t filled = layer.nest().channels / vectors;
+  return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
+}
+
+// Lanes that count as filled: a family that fills its vectors beats one that cannot.
+int filled_lanes(const Layer& layer, const Schedule& schedule) {
+  constexpr int few_lanes = 4;
+  // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap by
+  // tap.
+  if (schedule.family == Family::row_passes && bytes(layer.nest().input.dtype) == 1)
+    return prefers_whole_rows(layer) ? info(layer.isa()).vector_bytes : layer.most_lanes(LaneUse::moved);
+  // Where elements cannot be masked, others take borders and the ends of rows output by output.
+  const bool takes_borders = schedule.family == Family::row_passes || schedule.family == Family::whole_planes;
+  if (!layer.can_mask() && takes_borders && schedule.lanes >= few_lanes)
+    return layer.most_lanes(LaneUse::moved);
+  return info(schedule.family).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
+}
+
+// Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2
+// MiB on, but below this it costs whoever reads the output next more than that (docs/performance.md).
+bool leaves_caches(const PoolNest& nest) {
+  constexpr int64_t least_bytes = 8'000'000;
+  const View& output = nest.output;
+  int64_t elements = nest.channels, last = output.channel_offset(nest.channels - 1);
+  for (size_t d = 0; d < nest.dims.size(); ++d) {
+    elements *= nest.dims[d].output;
+    last += (nest.dims[d].output - 1) * output.strides[d];
+  }
+  return last + 1 == elements && elements * bytes(output.dtype) >= least_bytes;
+}
+
+// Whole lines, in few places at once: by passes, row_passes ends one row before it begins the next; rolling,
+// it ends a strip of one.
+bool streams_well(const Layer& layer, const Schedule& streamed) {
+  constexpr int64_t line = 64;
+  constexpr int most_rows = 4;
+  const bool has_rows = info(streamed.family).lanes != LaneUse::fixed &&
+                        (streamed.family != Family::row_passes || streamed.order == Order::rolling);
+  if (info(layer.isa()).vector_bytes < line || (has_rows && streamed.unroll > most_rows)) return false;
+  const Result<Program> program = lower(layer.nest(), streamed, layer.isa());
+  return program && output_alignment(*program) == line;
+}
+
+// Each schedule that is better streamed so before itself; of `most` = 1, for the first one only.
+std::vector<Schedule> with_streamed(const Layer& layer, const std::vector<Schedule>& found, size_t most) {
+  std::vector<Schedule> all;
+  for (size_t i = 0; i < found.size(); ++i) {
+    Schedule streamed = found[i];
+    streamed.stores = Stores::streamed;
+    if (i < most && streams_well(layer, streamed)) all.push_back(streamed);
+    all.push_back(found[i]);
+  }
+  return all;
+}
+
+}  // namespace
+
+Offer make_offer(Family family, const Layer& layer, size_t most) {
+  return offers[static_cast<size_t>(family)](layer, most);
+}
+
+void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count) {
+  const auto add = [&](Tail tail) {
+    schedule.tail = tail;
+    found.push_back(schedule);
+  };
+  const bool exact = count % schedule.lanes == 0;
+  if (exact) return add(exact_tail(layer));
+  if (count >= schedule.lanes) add(Tail::overlap);
+  if (layer.can_mask()) add(Tail::mask);
+  add(Tail::split);
+}
+
+Decision decide(const Layer& layer, size_t most) {
+  Decision decision;
+  int fullest = 0;
+  for (size_t i = 0; i < std::size(offers); ++i) {
+    Considered considered{static_cast<Family>(i), {}};
+    considered.is_asked = most > 1 || fullest < layer.most_lanes(info(considered.family).lanes);
+    if (considered.is_asked) considered.offer = offers[i](layer, most);
+    if (!considered.offer.schedules.empty())
+      considered.filled = filled_lanes(layer, considered.offer.schedules.front());
+    fullest = std::max(fullest, considered.filled);
+    decision.families.push_back(std::move(considered));
+  }
+  std::vector<const Considered*> order;
+  for (const Considered& considered : decision.families) order.push_back(&considered);
+  std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->filled > b->filled; });
+  for (const Considered* considered : order)
+    decision.schedules.insert(decision.schedules.end(), considered->offer.schedules.begin(),
+                              considered->offer.schedules.end());
+  decision.streams = leaves_caches(layer.nest());
+  if (decision.streams) decision.schedules = with_streamed(layer, decision.schedules, most);
+  return decision;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,49 @@
+#include "ir/schedules/choose/pixels.h"
+
+#include "ir/schedules/pixel_strips.h"
+#include "ir/schedules/stretch.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Measured with 2 MiB of L2, images of 0.4 to 24 MB, 64 to 512 channels (docs/performance.md): in quarters of
+// what is near, so many bytes of input and output.
+constexpr int64_t quarters_by_window = 7, quarters_by_row = 10, quarters_in_strips = 14;
+// Taps of a sum that cost no more than memory does.
+constexpr int64_t few_summed = 9;
+
+bool moves_more_than(const Layer& layer, int64_t quarters) {
+  const PoolNest& nest = layer.nest();
+  int64_t outputs = nest.channels * bytes(nest.output.dtype);
+  for (const NestDim& dim : nest.dims) outputs *= dim.output;
+  return reads_whole_pixels(nest) &&
+         layer.image_bytes() + outputs > quarters * layer.machine().near_bytes / 4;
+}
+
+}  // namespace
+
+bool prefers_whole_rows(const Layer& layer) { return moves_more_than(layer, quarters_by_row); }
+bool prefers_strips(const Layer& layer) { return moves_more_than(layer, quarters_in_strips); }
+
+bool prefers_whole_pixels(const Layer& layer) {
+  const PoolNest& nest = layer.nest();
+  const NestDim& row = nest.dims.back();
+  const bool is_cheap =
+      nest.is_extreme() ? row.kernel < 2 * row.stride || row.kernel == 2 : nest.full_taps() <= few_summed;
+  return is_cheap && bytes(nest.input.dtype) >= 4 && moves_more_than(layer, quarters_by_window);
+}
+
+bool has_few_channels(const Layer& layer) { return layer.nest().channels <= 8 && !layer.can_mask(); }
+
+bool rolls_over_bytes(const Layer& layer) {
+  constexpr int64_t most_columns = 8;
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(LaneUse::fixed);
+  // An image is walked once for each vector of channels.
+  const int64_t walks = ceil_div(nest.channels, int64_t{info(layer.isa()).vector_bytes});
+  return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
+         nest.channels % 16 == 0 && walks * layer.image_bytes() <= layer.machine().near_bytes &&
+         can_roll(nest, facts, layer.isa(), 1);
+}
+
+}  // namespace pooljit::ir

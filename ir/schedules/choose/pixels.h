@@ -1,0 +1,23 @@
+// Opinions on pixels of several channels that lie next to each other: whether images outgrow a core's own
+// caches, so that whoever takes a piece of every pixel before the next piece of any falls behind.
+#pragma once
+
+#include "ir/schedules/layer.h"
+
+namespace pooljit::ir {
+
+// It is best to load every tap of every window, one window after the other: arithmetic is so little that
+// memory decides.
+bool prefers_whole_pixels(const Layer& layer);
+// Rows are better read whole; ... so far that what rolls had better do so in strips.
+bool prefers_whole_rows(const Layer& layer);
+bool prefers_strips(const Layer& layer);
+
+// Pixels of so few channels, of elements that cannot be masked, that only rows of pixels fill vectors.
+bool has_few_channels(const Layer& layer);
+
+// Maxima of bytes that one vector of channels had best roll along the row for, where registers are few: they
+// hold what windows share, and the image is near.
+bool rolls_over_bytes(const Layer& layer);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,197 @@
+#include <utility>
+
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/row_passes_rules.h"
+#include "ir/schedules/row_rules.h"
+#include "ir/schedules/stretch.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Windows of so many rows are best done in larger groups.
+constexpr int64_t high_window = 9;
+constexpr int64_t least_kernel = 5;   // of those that it pays for, but for long rows where registers are few
+constexpr int64_t most_reach = 2048;  // elements of a row of pixels that a window may reach over
+// Rows of outputs whose windows lie inside the image: groups are of these.
+int64_t whole_rows(const PoolNest& rows) {
+  const Interior whole = interior(rows.dims[rows.dims.size() - 2]);
+  return whole.end - whole.begin;
+}
+
+// One layer and the vectors that it would be done in.
+class Choice {
+ public:
+  Choice(const Layer& layer, const Layer& rows, int lanes)
+      : layer_(layer),
+        nest_(layer.nest()),
+        row_layer_(rows),
+        rows_(rows.nest()),
+        row_(rows_.dims.back()),
+        lanes_(lanes),
+        facts_(rows.facts(row_passes_lanes)),
+        element_(bytes(rows_.input.dtype)),
+        are_pixels_(nest_.channels > rows_.channels) {}
+
+  bool passes_pay() const { return has_few_registers(layer_) ? pay_with_few_registers() : pay_with_many(); }
+
+  // Where windows had better come from one vector of columns after the other than from passes, or from what
+  // channels_first shares: found by measuring planes of 19 to 1920 columns and windows of 5 to 31. On AVX2
+  // shuffles of floats across halves of vectors cost what passes do.
+  bool rolling_pays() const {
+    if (has_few_registers(layer_)) {
+      const bool is_short = is_plane() && row_.output < 10 * lanes_;
+      const bool fill_vectors = element_ == 1 && lanes_ == info(layer_.isa()).vector_bytes;
+      const int64_t least = !is_short ? 13 : fill_vectors ? 11 : 9;
+      return row_.kernel >= least && element_ <= 2;
+    }
+    if (element_ == 2 && row_.kernel >= 7 && row_.output >= 128) return true;
+    return row_.kernel > 16 || (row_.kernel >= 13 && row_.output >= 192) ||
+           (row_.kernel >= 9 && row_.output >= 14 * lanes_);
+  }
+
+  // Best first: groups that are few would leave many rows to be done one by one.
+  std::vector<int> rolling_groups() const {
+    if (rows_.dims.size() == 1) return {1};
+    const int64_t whole = whole_rows(rows_);
+    if (has_few_registers(layer_)) {
+      if (whole >= 10 * 8) return {8, 4, 2, 16, 1};
+      return whole >= 12 ? std::vector{4, 2, 8, 1} : std::vector{2, 1, 4, 8};
+    }
+    if (whole >= 13 * 16) return {16, 8, 4, 2, 1};
+    if (whole >= 10 * 8) return {8, 16, 4, 2, 1};
+    if (whole >= 8 * 4) return {4, 8, 2, 16, 1};
+    return {2, 4, 8, 1};
+  }
+
+  std::vector<int> pass_groups() const {
+    if (rows_.dims.size() == 1) return {1};
+    const int64_t kernel = rows_.dims[rows_.dims.size() - 2].kernel;
+    const bool few = has_few_registers(layer_) && rows_.dims.size() == 2;
+    if (few && whole_rows(rows_) < 12) return {2, 4, 1, 8};
+    const bool high = few ? kernel > high_window && whole_rows(rows_) >= 40 : kernel >= high_window;
+    return high ? std::vector{8, 4, 2, 1} : std::vector{4, 2, 8, 1};
+  }
+
+ private:
+  // Also where channels lie next to each other in images that outgrow a core's own caches: rows are read
+  // whole.
+  bool are_far_pixels() const {
+    return are_pixels_ && prefers_whole_rows(layer_) && (element_ > 1 || 2 * nest_.channels >= lanes_);
+  }
+  bool far_pixels_pay() const {
+    return row_.kernel * nest_.channels <= most_reach &&
+           (element_ == 1 ? row_.kernel >= 9 : facts_.is_idempotent || row_.kernel >= 7);
+  }
+
+  // Where channels_first lacks the registers for what windows share, so that it takes tap by tap. Found by
+  // measuring planes of 19 to 224 columns and windows of 5 to 31.
+  bool pay_with_many() const {
+    if (row_.kernel < least_kernel) return false;
+    if (are_far_pixels()) return far_pixels_pay();
+    const bool sums_bytes = element_ == 1 && !facts_.is_idempotent;
+    const bool whole = are_pixels_ && prefers_whole_rows(layer_);
+    if (row_.kernel <= 16) return (element_ == 2 || (sums_bytes && !whole)) && row_.output >= 128;
+    // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
+    return !facts_.is_idempotent || element_ > 1 || row_.output < 16 * lanes_;
+  }
+
+  // Found by measuring planes of 7 to 224 columns and windows of 3 to 21, of 1, 2 and 4 bytes, on AVX2
+  // (docs/performance.md).
+  bool pay_with_few_registers() const {
+    if (row_.kernel < least_kernel) return pay_for_few_columns();
+    if (are_far_pixels()) return far_pixels_pay();
+    if (are_pixels_ && rolls_over_bytes(layer_)) return false;
+    if (is_plane() && !are_pixels_ && shares_filled_rows(layer_)) return false;
+    const Interior inside = interior(row_);
+    const bool spares_borders = is_plane() && !layer_.can_mask() && nest_.input.dtype != DType::i16 &&
+                                inside.end - inside.begin < row_.output;
+    const bool is_long =
+        row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
+    return is_long && best_side_by_side(row_layer_, lanes_) == 1;
+  }
+  // In long rows of planes that are not walked row by row anyway, and where pixels of few channels would fill
+  // no vector of another family.
+  bool pay_for_few_columns() const {
+    if (!is_plane() || least_vectors() == 0) return false;
+    if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
+    if (!are_pixels_)
+      return row_.output >= least_vectors() * lanes_ && (element_ == 2 || !is_walked_by_row(row_layer_));
+    const bool suits = element_ == 1 ? !facts_.is_idempotent : element_ == 2 && facts_.is_idempotent;
+    return suits && has_few_channels(layer_) && row_.output >= 20 * lanes_;
+  }
+  // Taps that are far apart: neighbouring windows share nothing that shuffles could move.
+  bool pay_for_dilated_columns() const {
+    if (!facts_.is_idempotent) return false;
+    if (are_pixels_) return element_ == 2 && nest_.dims.back().output >= 6 * nest_.dims.back().dilation;
+    return row_.output >= (element_ == 2 ? 40 : 56);
+  }
+  // Of a row from which on windows of few columns pay; 0: they never do.
+  int64_t least_vectors() const {
+    const bool maxima = facts_.is_idempotent;
+    switch (nest_.input.dtype) {
+      case DType::u8:
+      case DType::i8:
+        return 6;
+      case DType::bf16:
+        return !maxima ? 3 : is_walked_by_row(row_layer_) ? 4 : 5;
+      case DType::f16:
+        return maxima ? 5 : 0;
+      case DType::f32:
+        return 20;
+      default:
+        return 0;
+    }
+  }
+  bool is_plane() const { return rows_.dims.size() > 1; }
+
+  const Layer& layer_;
+  const PoolNest& nest_;
+  const Layer& row_layer_;  // what the family walks over
+  const PoolNest& rows_;
+  const NestDim& row_;
+  const int lanes_;
+  const ReductionFacts& facts_;
+  const int element_;
+  const bool are_pixels_;
+};
+
+}  // namespace
+
+Offer offer_row_passes(const Layer& layer, size_t most) {
+  const NestDim& given = layer.nest().dims.back();
+  if (given.kind != DimKind::pool || given.stride != 1 || given.kernel < 2) return {};
+  if (given.kernel < least_kernel && !has_few_registers(layer))
+    return {{}, "windows of few columns: channels_first takes them in registers"};
+  const PoolNest nest = as_rows(layer.nest());
+  const Layer rows = layer.over(nest);
+  if (!can_take_rows(nest, rows.facts(row_passes_lanes))) return {};
+  const NestDim& row = nest.dims.back();
+  Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
+  schedule.lanes = layer.fitting_lanes(row_passes_lanes, row.output);
+  while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
+  schedule.tail = layer.can_mask() || row.output < schedule.lanes ? exact_tail(layer) : Tail::overlap;
+  const Choice choice(layer, rows, schedule.lanes);
+  Offer offer;
+  const auto add = [&](Order order, const std::vector<int>& groups) {
+    schedule.order = order;
+    for (const int group : groups) {
+      schedule.unroll = group;
+      if (check(layer, schedule)) offer.schedules.push_back(schedule);
+      if (offer.schedules.size() >= most) return;
+    }
+  };
+  const bool rolls = choice.rolling_pays(), passes = choice.passes_pay();
+  if (rolls) {
+    const Tail tail = std::exchange(schedule.tail, exact_tail(layer));
+    add(Order::rolling, choice.rolling_groups());
+    schedule.tail = tail;
+  }
+  if (offer.schedules.size() < most && passes) add(Order::rows_first, choice.pass_groups());
+  if (!rolls && !passes)
+    offer.left = "what windows share costs less in registers than through scratch memory";
+  return offer;
+}
+
+}  // namespace pooljit::ir

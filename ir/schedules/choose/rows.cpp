@@ -1,0 +1,76 @@
+#include "ir/schedules/choose/rows.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/reductions/float_keys.h"
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/row_family.h"
+#include "ir/schedules/row_rules.h"
+#include "ir/schedules/stretch.h"
+#include "ir/schedules/window_rows.h"
+
+namespace pooljit::ir {
+
+// Found by measuring square planes of 12 to 112 columns on a Zen 3. whole_planes is as fast in a few short
+// rows, but its code takes five to ten times as long to make; halves have row_passes in long ones.
+bool shares_filled_rows(const Layer& layer) {
+  constexpr int64_t most_taps = 8, few_outputs = 14, few_outputs_of_three = 19, many_halves = 64;
+  const PoolNest& nest = layer.nest();
+  const NestDim& row = nest.dims.back();
+  if (!layer.facts(row_lanes).is_idempotent || nest.indices || row.stride != 1 || row.dilation != 1 ||
+      row.kernel > most_taps)
+    return false;
+  if (row.output < (row.kernel == 3 ? few_outputs_of_three : few_outputs)) return false;
+  if (is_half(nest.input.dtype) && row.output >= many_halves) return false;
+  const auto whole = static_cast<int>(std::bit_floor(static_cast<uint64_t>(row.output)));
+  const int fitting = ir::fitting_lanes(row.output, layer.isa(), layer.facts(row_lanes).working_bytes);
+  return can_fill_borders(nest, layer.isa(), std::min(whole, fitting));
+}
+
+bool is_walked_by_row(const Layer& layer) {
+  constexpr int64_t most_plane_bytes = int64_t{1} << 18;
+  constexpr int64_t few_rows = 3;
+  const PoolNest& nest = layer.nest();
+  int64_t plane_bytes = bytes(nest.input.dtype);
+  for (const NestDim& dim : nest.dims) plane_bytes *= dim.input;
+  const bool has_few_rows = nest.dims.size() < 2 || nest.dims[nest.dims.size() - 2].kernel <= few_rows;
+  return plane_bytes > most_plane_bytes ||
+         (has_few_rows && layer.image_bytes() > 2 * layer.machine().near_bytes);
+}
+
+// Found by measuring planes of 7 to 112 columns and windows of 5 to 21, of 1 to 8 bytes.
+int best_side_by_side(const Layer& layer, int lanes) {
+  const NestDim& row = layer.nest().dims.back();
+  const ReductionFacts& facts = layer.facts(row_lanes);
+  const int64_t vectors = ceil_div(row.output, lanes);
+  if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
+      !layer.can_mask() || is_walked_by_row(layer))
+    return 1;
+  const auto can_roll = [&](int beside) {
+    const Schedule schedule{
+        .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
+    return RowRules(layer.nest(), schedule, layer.isa(), facts).can_roll();
+  };
+  if (!has_few_registers(layer)) {
+    const int64_t most = facts.is_idempotent ? 3 : 1;
+    const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
+    return can_roll(beside) ? beside : 1;
+  }
+  // Longer rows: row_passes.
+  const int64_t most_vectors = row.kernel >= 9 ? 8 : 5;
+  if (vectors > most_vectors || (!facts.is_idempotent && can_roll(1))) return 1;
+  for (int beside = vectors <= 4 ? static_cast<int>(vectors) : 3; beside > 1; --beside)
+    if (can_roll(beside)) return beside;
+  return 1;
+}
+
+// Measured at 2, 4, 8 and 16 taps and steps, of 1 and 4 bytes.
+bool are_windows_far_apart(const Layer& layer) {
+  const NestDim& dim = layer.nest().dims.back();
+  const int64_t least = has_few_registers(layer) ? 8 : 16;
+  return dim.output >= 2 && dim.most_taps() >= least && dim.period().output == 1 &&
+         dim.period().input >= least && can_take_window_rows(layer, 1);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <initializer_list>
+
+#include "ir/schedules/channel_blocks.h"
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/pixel_strips.h"
+
+namespace pooljit::ir {
+namespace {
+
+// From so many taps along both dimensions on windows share enough for scratch memory to pay; of bytes, whose
+// taps cost one instruction for 64 outputs, more.
+constexpr int64_t least_kernel = 5, least_of_bytes = 7;
+// The same where channels_last can roll two vectors side by side, which shares the columns: of sums and
+// bytes, of maxima in long rows.
+constexpr int64_t least_beside_rolling = 8, least_of_long_rows = 6, long_row = 24;
+// Fewer windows next to each other share too little.
+constexpr int64_t least_outputs = 4;
+
+const NestDim& columns_of(const Layer& layer) { return layer.nest().dims.back(); }
+const NestDim& rows_of(const Layer& layer) { return layer.nest().dims[layer.nest().dims.size() - 2]; }
+int64_t kernel_of(const Layer& layer) { return std::min(columns_of(layer).kernel, rows_of(layer).kernel); }
+const ReductionFacts& facts_of(const Layer& layer) { return layer.facts(separable_family.lanes); }
+
+bool can_roll_beside(const Layer& layer, int vectors) {
+  return can_roll(layer.nest(), facts_of(layer), layer.isa(), vectors);
+}
+
+// Where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7 to 224
+// columns and 8 to 1024 channels on AVX2.
+bool is_served_better_with_few_registers(const Layer& layer) {
+  const bool are_bytes = bytes(layer.nest().input.dtype) == 1, has_long_rows = columns_of(layer).output >= 40;
+  const bool maxima = facts_of(layer).is_idempotent;
+  if (are_bytes && maxima) return has_long_rows && rolls_over_bytes(layer);
+  const bool few_taps = kernel_of(layer) < 7 && bytes(layer.nest().input.dtype) >= 4;
+  const bool pays = has_few_channels(layer) || (maxima ? (has_long_rows && kernel_of(layer) < 9) || few_taps
+                                                       : has_long_rows && few_taps);
+  return pays && !offer_row_passes(layer, 1).schedules.empty();
+}
+
+// What other families do better: windows of few columns, and images that outgrow a core's own caches, of
+// which this family reads a part of each pixel at a time.
+std::string_view served_better(const Layer& layer) {
+  const int lane_bytes = layer.lane_bytes(separable_family.lanes);
+  const int lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
+  const bool sums_or_bytes = !facts_of(layer).is_idempotent || lane_bytes == 1;
+  const int64_t least = sums_or_bytes                          ? least_beside_rolling
+                        : columns_of(layer).output >= long_row ? least_of_long_rows
+                                                               : least_kernel;
+  if (kernel_of(layer) < least && can_roll_beside(layer, channel_vectors(layer.nest(), lanes) > 1 ? 2 : 1))
+    return "windows of few columns: channels_last rolls along the row";
+  if (has_few_registers(layer) && is_served_better_with_few_registers(layer))
+    return "registers are few: row_passes, or channels_last for bytes";
+  if (!prefers_whole_rows(layer)) return {};
+  constexpr std::string_view is_far =
+      "the image outgrows the core's caches, and others read its pixels whole";
+  if (kernel_of(layer) < least_beside_rolling && can_roll_beside(layer, 1)) return is_far;
+  const std::vector<Schedule> by_rows = offer_row_passes(layer, 1).schedules;
+  const bool others_read_rows =
+      !by_rows.empty() && (bytes(layer.nest().input.dtype) > 1 || by_rows[0].order == Order::rolling);
+  return others_read_rows ? is_far : "";
+}
+
+bool has_windows_for_it(const PoolNest& nest) {
+  const auto overlaps = [](const NestDim& dim) {
+    return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
+  };
+  const size_t rank = nest.dims.size();
+  return rank >= 2 && overlaps(nest.dims[rank - 1]) && overlaps(nest.dims[rank - 2]) && !nest.indices &&
+         !nest.is_backward();
+}
+
+}  // namespace
+
+Offer offer_separable(const Layer& layer, size_t most) {
+  if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
+  if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
+  const int lane_bytes = layer.lane_bytes(separable_family.lanes);
+  // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
+  const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
+  if (std::min(columns_of(layer).output, rows_of(layer).output) < least_outputs ||
+      kernel_of(layer) < (has_cheap_taps ? least_of_bytes : least_kernel))
+    return {{}, "windows share too little for scratch memory to pay"};
+  Offer offer;
+  Schedule schedule{.family = Family::separable, .order = Order::rolling};
+  schedule.lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
+  schedule.tail = exact_tail(layer);
+  const int64_t vectors = channel_vectors(layer.nest(), schedule.lanes);
+  const auto add = [&](Taps taps, std::initializer_list<int> unrolls) {
+    schedule.taps = taps;
+    for (const int unroll : unrolls) {
+      schedule.unroll = unroll;
+      if (offer.schedules.size() >= most || (unroll > 1 && unroll >= 2 * vectors)) continue;
+      if (check(layer, schedule)) offer.schedules.push_back(schedule);
+    }
+  };
+  // Several vectors at once hide what one waits for its own results.
+  if (has_few_registers(layer) && layer.nest().input.dtype == DType::f32) {
+    add(Taps::unroll, {4, 2});
+    add(Taps::loop, {4, 2});
+    add(Taps::unroll, {1});
+    add(Taps::loop, {1});
+  } else {
+    add(Taps::unroll, {4, 2, 1});
+    add(Taps::loop, {4, 2, 1});
+  }
+  return offer;
+}
+
+}  // namespace pooljit::ir

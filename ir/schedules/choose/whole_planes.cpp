@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <array>
+
+#include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/rows.h"
+#include "ir/schedules/plane_tiles.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Beyond that, code that takes long to make gains little; where others take the borders of each row output by
+// output; the same in vectors as wide as they can be.
+constexpr int64_t most_work = 400, most_work_for_borders = 800, most_wide_work_for_borders = 1500;
+// Beyond that neighbours have so many columns in common that other families, which share them, do less.
+constexpr int64_t most_shared_columns = 5;
+// Wide elements from so many vectors take as many shuffles as they take joins where they lie.
+constexpr int64_t many_strips = 8;
+
+int lane_bytes(const Layer& layer) { return layer.lane_bytes(whole_planes_family.lanes); }
+
+int fitting(const Layer& layer, int64_t count) {
+  return layer.fitting_lanes(whole_planes_family.lanes, count);
+}
+
+int64_t outputs_of(const PoolNest& nest) { return nest.dims[0].output * nest.dims[1].output; }
+
+// Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes
+// the fewest shuffles, and bytes that are left over cost less than lanes that stay idle. AVX2 puts bytes
+// together from a register of 16, which two strips fill.
+int best_lanes(const Layer& layer) {
+  const NestDim& columns = layer.nest().dims[1];
+  const int most = fitting(layer, outputs_of(layer.nest()));
+  if (columns.stride == 1) return most;
+  const bool are_bytes = lane_bytes(layer) == 1;
+  const int64_t row = columns.input - (are_bytes ? columns.input / 16 : 0);
+  const int lanes = std::min(most, fitting(layer, row));
+  return are_bytes && shuffles_in_halves(layer) ? std::min(lanes, 8) : lanes;
+}
+
+// Borders that other families take output by output, as they cannot mask.
+bool spares_borders(const Layer& layer) {
+  const NestDim& columns = layer.nest().dims[1];
+  const Interior inside = interior(columns);
+  return !layer.can_mask() && inside.end - inside.begin < columns.output;
+}
+
+// Which other family does less for what neighbouring windows have in common; empty: none does.
+std::string_view served_better(const Layer& layer, int lanes) {
+  const NestDim& columns = layer.nest().dims[1];
+  const bool maxima = layer.facts(whole_planes_family.lanes).is_idempotent;
+  if (columns.stride > 1) return {};
+  if (has_few_registers(layer) && maxima && is_float(layer.nest().input.dtype) &&
+      best_side_by_side(layer, lanes) > 1)
+    return "channels_first rolls vectors side by side, which share columns";
+  if (shares_filled_rows(layer)) return "channels_first fills the borders of such rows in code that is short";
+  if (spares_borders(layer))
+    return maxima && lane_bytes(layer) == 1 && columns.kernel >= 5 &&
+                   columns.output >= info(layer.isa()).vector_bytes
+               ? "rows of bytes fill vectors: row_passes"
+               : "";
+  // Sums in rows of one vector: what they share costs more shuffles than it spares.
+  const bool few = has_few_registers(layer) && !maxima && columns.kernel >= 7 && columns.output <= lanes;
+  return columns.kernel > most_shared_columns && !few
+             ? "windows have so many columns in common that families that share them do less"
+             : "";
+}
+
+// Whether straight-line code of the plane pays.
+bool pays(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  const PlaneTiles tiles(nest, schedule);
+  const bool is_wide = schedule.lanes == fitting(layer, outputs_of(nest)) && nest.input.dtype != DType::i16;
+  const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
+  if (tiles.work() > (spares_borders(layer) ? most_for_borders : most_work)) return false;
+  return bytes(nest.input.dtype) < 4 || tiles.most_strips() < many_strips;
+}
+
+}  // namespace
+
+Offer offer_whole_planes(const Layer& layer, size_t most) {
+  const PoolNest& nest = layer.nest();
+  Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
+  // Planes that the family cannot do are none whose rows we may ask about.
+  const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool; };
+  if (nest.dims.size() != 2 || nest.is_backward() || nest.indices || !std::ranges::all_of(nest.dims, is_pool))
+    return {};
+  if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
+  schedule.lanes = best_lanes(layer);
+  if (const std::string_view better = served_better(layer, schedule.lanes); !better.empty())
+    return {{}, better};
+  // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
+  // shuffles of more vectors.
+  std::array tails = {Tail::mask, Tail::overlap};
+  if (lane_bytes(layer) >= 4 && nest.dims[0].stride == 1) std::swap(tails[0], tails[1]);
+  std::vector<int> widths = {schedule.lanes};
+  const int widest = fitting(layer, outputs_of(nest));
+  const bool are_few_bytes = !layer.can_mask() && lane_bytes(layer) == 1 && nest.dims[1].kernel >= 3;
+  if ((spares_borders(layer) || are_few_bytes) && widest > schedule.lanes) widths.push_back(widest);
+  Offer offer;
+  bool is_long = false;
+  for (const int lanes : widths)
+    for (const Tail tail : tails) {
+      if (offer.schedules.size() >= most) break;
+      schedule.lanes = lanes;
+      schedule.tail = tail;
+      if (!check(layer, schedule)) continue;
+      if (pays(layer, schedule))
+        offer.schedules.push_back(schedule);
+      else
+        is_long = true;
+    }
+  if (offer.schedules.empty() && is_long)
+    offer.left = "straight-line code of the whole plane would be too long";
+  return offer;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,41 @@
+#include "ir/schedules/layer.h"
+
+#include <algorithm>
+
+#include "ir/reductions/epilogue.h"
+#include "ir/schedules/channel_blocks.h"
+#include "ir/schedules/family.h"
+
+namespace pooljit::ir {
+
+Layer::Layer(const PoolNest& nest, Isa isa, const Machine& machine)
+    : nest_(&nest),
+      isa_(isa),
+      machine_(&machine),
+      can_mask_(ir::can_mask(nest, isa)),
+      adjacent_channels_(ir::adjacent_channels(nest)),
+      image_bytes_(ir::image_bytes(nest)) {}
+
+Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
+  Layer layer(nest, isa, machine);
+  for (const LaneUse lanes : {LaneUse::moved, LaneUse::fixed, LaneUse::joined}) {
+    const auto facts = reduction_facts(nest, isa, lanes);
+    if (!facts) return tl::unexpected(facts.error());
+    layer.facts_[static_cast<size_t>(lanes)] = *facts;
+    layer.lane_bytes_[static_cast<size_t>(lanes)] = std::max(facts->working_bytes, epilogue_bytes(nest));
+  }
+  return layer;
+}
+
+Layer Layer::over(const PoolNest& nest) const {
+  Layer layer(nest, isa_, *machine_);
+  layer.facts_ = facts_;
+  layer.lane_bytes_ = lane_bytes_;
+  return layer;
+}
+
+int Layer::fitting_lanes(LaneUse lanes, int64_t count) const {
+  return ir::fitting_lanes(count, isa_, lane_bytes(lanes));
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,55 @@
+// Layer: a nest, an instruction set and a machine, with the facts that families and the chooser ask for, each
+// found once. What is asked here is true of the layer whatever its schedule is.
+#pragma once
+
+#include <array>
+
+#include "ir/error.h"
+#include "ir/isa.h"
+#include "ir/machine.h"
+#include "ir/nest.h"
+#include "ir/reductions/facts.h"
+
+namespace pooljit::ir {
+
+class Layer {
+ public:
+  // Errors: those of reduction_facts(). The nest and the machine must outlive the Layer.
+  static Result<Layer> of(const PoolNest& nest, Isa isa, const Machine& machine = generic_machine);
+
+  // The same windows over another nest, whose facts are this one's; the nest must outlive the Layer.
+  Layer over(const PoolNest& nest) const;
+
+  const PoolNest& nest() const { return *nest_; }
+  Isa isa() const { return isa_; }
+  const Machine& machine() const { return *machine_; }
+
+  const ReductionFacts& facts(LaneUse lanes) const { return facts_[static_cast<size_t>(lanes)]; }
+  // Bytes of the widest lane, epilogue and all, in vectors whose lanes are used so.
+  int lane_bytes(LaneUse lanes) const { return lane_bytes_[static_cast<size_t>(lanes)]; }
+  // The most lanes that fit a vector.
+  int most_lanes(LaneUse lanes) const { return info(isa_).vector_bytes / lane_bytes(lanes); }
+  // The smallest power of two that is at least `count`, but no more than that.
+  int fitting_lanes(LaneUse lanes, int64_t count) const;
+
+  int registers() const { return info(isa_).vector_registers; }
+  // Loads and stores of the nest's elements can be masked.
+  bool can_mask() const { return can_mask_; }
+  // Channels that lie next to each other in all views.
+  int64_t adjacent_channels() const { return adjacent_channels_; }
+  // All that one image's windows may read.
+  int64_t image_bytes() const { return image_bytes_; }
+
+ private:
+  Layer(const PoolNest& nest, Isa isa, const Machine& machine);
+
+  const PoolNest* nest_;
+  Isa isa_;
+  const Machine* machine_;
+  std::array<ReductionFacts, 3> facts_;
+  std::array<int, 3> lane_bytes_ = {};
+  bool can_mask_;
+  int64_t adjacent_channels_, image_bytes_;
+};
+
+}  // namespace pooljit::ir
