@@ -31,6 +31,8 @@ struct ReductionFacts {
   bool any_order = false;
   // A tap may be taken in twice.
   bool is_idempotent = false;
+  // Vectors that one state has while taps are taken in, without indices.
+  size_t state_vectors = 1;
   // LaneUse::fixed: how many vectors Reducer::held() gives at most, and the bytes that they take together per
   // lane.
   size_t held_vectors = 1;

@@ -130,7 +130,7 @@ ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ord
   const DType sum = halves_dtype(nest.input.dtype);
   ReductionFacts facts = wide_facts(nest, ordinary);
   facts.extra_registers += is_float(sum) ? 0 : 4;
-  facts.held_vectors = 2;
+  facts.state_vectors = facts.held_vectors = 2;
   facts.held_bytes = bytes(sum);
   return facts;
 }

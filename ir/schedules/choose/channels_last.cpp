@@ -36,7 +36,7 @@ bool pays_wide(const Layer& layer) {
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
 bool fits(const Layer& layer, bool one_each, int unroll) {
-  const int each = static_cast<int>(facts_of(layer).held_vectors);
+  const int each = static_cast<int>(facts_of(layer).state_vectors);
   const int needed = layer.nest().indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
   return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
 }
