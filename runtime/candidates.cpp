@@ -46,8 +46,8 @@ ir::Result<ir::Program> legal_program(ir::Program lowered) {
 }  // namespace
 
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
-                                       const ir::Caches& caches) {
-  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa);
+                                       const ir::Machine& machine) {
+  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
   Candidates found;
   Seen seen;
   const std::vector<ir::Schedule> space = ordered_space(offered, nest, isa);
@@ -57,7 +57,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
     if (program) program = legal_program(std::move(*program));
     if (program)
       found.legal.push_back(
-          {space[i], ir::predict(*program, nest, batch, caches), i == 0, i < offered.size()});
+          {space[i], ir::predict(*program, nest, batch, machine.caches), i == 0, i < offered.size()});
     else if (i == 0)
       return tl::unexpected(program.error());
     else

@@ -32,7 +32,7 @@ struct Candidates {
 // Of the whole schedule space; legal is what Xbyak can make code of. Errors: those of lowering the default
 // schedule, which no other could mend.
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
-                                       const ir::Caches& caches);
+                                       const ir::Machine& machine);
 
 // The legal ones of a spec as the public interfaces show them. Errors: those of resolve() and
 // find_candidates().

@@ -17,6 +17,7 @@
 #include "runtime/elements.h"
 #include "runtime/engines.h"
 #include "runtime/guarded_buffer.h"
+#include "runtime/machine.h"
 #include "runtime/native_code.h"
 
 namespace pooljit::runtime {
@@ -135,7 +136,7 @@ class Checker {
 
   std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
     if (options_.schedule) return {*options_.schedule};
-    std::vector<ir::Schedule> all = ir::enumerate_schedules(nest_, isa);
+    std::vector<ir::Schedule> all = ir::enumerate_schedules(nest_, isa, SIZE_MAX, machine().row);
     add_forced(all, isa);
     add_streamed(all, isa);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;

@@ -10,6 +10,7 @@
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
 #include "jit/backend.h"
+#include "runtime/machine.h"
 #include "runtime/memory_view.h"
 #include "runtime/native_code.h"
 
@@ -70,6 +71,12 @@ MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
   Choices exact = choices;
   exact.schedule = chosen_schedule(nest, choices);
   auto code = make_version(nest, exact);
+  // A default that needs more registers than its family counted on gives way to the next one.
+  if (!code && code.error().id == "schedule.registers" && !choices.schedule)
+    for (const ir::Schedule& next : ir::enumerate_schedules(nest, choices.isa, SIZE_MAX, machine().row)) {
+      exact.schedule = next;
+      if (code = make_version(nest, exact); code) break;
+    }
   if (!code || exact.schedule->stores == ir::Stores::cached) return code;
   exact.schedule->stores = ir::Stores::cached;
   auto cached = make_version(std::move(nest), exact);
@@ -165,7 +172,8 @@ bool is_built(Engine engine) { return require(engine).has_value(); }
 ir::Stage consumed_stage(Engine engine) { return find_backend(info(engine).text)->consumes; }
 
 ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices) {
-  return choices.schedule ? *choices.schedule : ir::enumerate_schedules(nest, choices.isa, 1).front();
+  return choices.schedule ? *choices.schedule
+                          : ir::enumerate_schedules(nest, choices.isa, 1, machine().row).front();
 }
 
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {

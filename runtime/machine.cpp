@@ -1,24 +1,14 @@
 #include "runtime/machine.h"
 
-#include <cpuid.h>
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
+
+#include "runtime/cpu_caches.h"
 
 namespace pooljit::runtime {
 namespace {
-
-struct Registers {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-};
-
-Registers cpuid(unsigned leaf) {
-  Registers found;
-  __get_cpuid(leaf, &found.a, &found.b, &found.c, &found.d);
-  return found;
-}
 
 std::string text_of(std::initializer_list<unsigned> words) {
   std::string text;
@@ -45,56 +35,61 @@ std::string tidy(const std::string& text) {
   return tidied;
 }
 
-std::string cpu_name() {
+struct CpuId {
+  std::string vendor;
+  unsigned family, model, stepping;
+};
+
+CpuId cpu_id() {
+  const CpuidWords vendor = cpuid(0);
+  const unsigned word = cpuid(1).a;
+  const unsigned base = word >> 8 & 15;
+  return {tidy(text_of({vendor.b, vendor.d, vendor.c})), base + (base == 15 ? word >> 20 & 255 : 0),
+          (word >> 4 & 15) + (word >> 16 & 15) * 16, word & 15};
+}
+
+std::string cpu_name(const CpuId& id) {
   std::string brand;
   if (cpuid(0x80000000).a >= 0x80000004)
     for (unsigned leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {
-      const Registers part = cpuid(leaf);
+      const CpuidWords part = cpuid(leaf);
       brand += text_of({part.a, part.b, part.c, part.d});
     }
-  const Registers vendor = cpuid(0);
-  const unsigned model = cpuid(1).a;
-  const unsigned base = model >> 8 & 15;
-  const unsigned family = base + (base == 15 ? model >> 20 & 255 : 0);
-  return fmt::format("{} ({} {}.{}.{})", tidy(brand), tidy(text_of({vendor.b, vendor.d, vendor.c})), family,
-                     (model >> 4 & 15) + (model >> 16 & 15) * 16, model & 15);
+  return fmt::format("{} ({} {}.{}.{})", tidy(brand), id.vendor, id.family, id.model, id.stepping);
 }
 
-std::string first_line(const std::string& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
+std::string_view forced_name() {
+  const char* name = std::getenv("POOLJIT_MACHINE");
+  return name ? name : "";
 }
 
-// "48K", as /sys has it.
-int64_t bytes_of(const std::string& size) {
-  int64_t number = 0;
-  for (const char c : size) {
-    if (c < '0' || c > '9') return number << (c == 'K' ? 10 : c == 'M' ? 20 : 0);
-    number = number * 10 + (c - '0');
+Machine find_this_machine() {
+  const CpuId id = cpu_id();
+  Machine found{cpu_name(id), {}, {}, {}};
+  if (const auto forced = ir::find_machine(forced_name())) {
+    found.row = *forced;
+    found.caches_source = "POOLJIT_MACHINE";
+  } else {
+    const FoundCaches caches = find_caches("/sys/devices/system/cpu/cpu0/cache", cpuid);
+    found.caches_source = caches.source;
+    found.row = ir::with_caches(ir::find_machine(id.vendor, id.family, id.model), caches.caches);
   }
-  return number;
-}
-
-ir::Caches find_caches() {
-  ir::Caches caches{.bytes = {}};
-  constexpr int most_caches = 8;
-  for (int i = 0; i < most_caches; ++i) {
-    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
-    const int64_t level = bytes_of(first_line(folder + "level"));
-    if (level >= 1 && level <= static_cast<int64_t>(caches.bytes.size()) &&
-        first_line(folder + "type") != "Instruction")
-      caches.bytes[static_cast<size_t>(level) - 1] = bytes_of(first_line(folder + "size"));
-  }
-  return caches;
+  found.caches = found.row.caches;
+  return found;
 }
 
 }  // namespace
 
 const Machine& machine() {
-  static const Machine& found = *new Machine{cpu_name(), find_caches()};
+  static const Machine& found = *new Machine(find_this_machine());
   return found;
+}
+
+ir::Result<void> check_machine() {
+  const std::string_view name = forced_name();
+  if (name.empty() || ir::find_machine(name)) return {};
+  return ir::invalid("runtime.machine", fmt::format("POOLJIT_MACHINE=\"{}\" is no machine", name),
+                     fmt::format("one of {}; or leave it out for this one", ir::machine_names()));
 }
 
 std::string print(const ir::Caches& caches) {

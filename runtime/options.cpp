@@ -7,6 +7,7 @@
 
 #include "runtime/cpu_features.h"
 #include "runtime/limits.h"
+#include "runtime/machine.h"
 #include "runtime/threads.h"
 
 namespace pooljit::runtime {
@@ -93,6 +94,7 @@ ir::Result<Choices> resolve(const Options& options) {
   if (options.threads < 0 || options.threads > max_threads)
     return ir::invalid("runtime.options", fmt::format("threads={} is out of range", options.threads),
                        fmt::format("0 (as many as the process may use) to {}", max_threads));
+  if (const auto checked = check_machine(); !checked) return tl::unexpected(checked.error());
   Choices choices;
   const auto engine = resolve_engine(options.backend);
   if (!engine) return tl::unexpected(engine.error());

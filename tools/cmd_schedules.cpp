@@ -11,6 +11,7 @@
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/schedules_why.h"
 
 namespace pooljit::tools {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 struct SchedulesArguments {
   std::string spec;
   Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
-  bool all = false, json = false;
+  bool all = false, json = false, why = false;
 };
 
 constexpr std::string_view level_names[] = {"L1", "L2", "L3", "memory"};
@@ -94,8 +95,14 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   if (!choices) return tl::unexpected(choices.error());
   if (spec->direction == ir::Direction::unpool)
     return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
+  if (arguments.why) {
+    const auto why =
+        why_json(make_nest(*spec), choices->isa, spec->batch.value_or(1), runtime::machine().row);
+    fmt::print("{}", arguments.json ? why.dump(2) + "\n" : print_why(why));
+    return Exit::ok;
+  }
   const auto found = runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
-                                              runtime::machine().caches);
+                                              runtime::machine().row);
   if (!found) return tl::unexpected(found.error());
   if (arguments.json) {
     print_json(*spec, choices->isa, *found, arguments.all);
@@ -116,6 +123,8 @@ void add_schedules(CLI::App& app, Action& action) {
   add_spec(*command, arguments->spec)->required();
   add_isa(*command, arguments->options);
   command->add_flag("--all", arguments->all, "Also those that are not legal, with the reason");
+  command->add_flag("--why", arguments->why,
+                    "Why the default is what it is: what each family offers, leaves to others or refuses");
   command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
   command->footer(
       "The cheapest prediction comes first; nothing is measured. The model is in docs/tuning.md.\n\n"

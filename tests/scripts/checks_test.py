@@ -53,6 +53,10 @@ class IncludeRule(Tree):
         self.append("ir/nest.h", '#include "frontend/pool_spec.h"\n')
         self.expect_failure("check-includes", "ir/nest.h", "`ir` may not include `frontend`")
 
+    def test_families_do_not_ask_the_chooser(self):
+        self.append("ir/schedules/separable.cpp", '#include "ir/schedules/choose/rows.h"\n')
+        self.expect_failure("check-includes", "ir/schedules/separable.cpp", "only the chooser has opinions")
+
     def test_jit_does_not_include_frontend(self):
         self.append("jit/backends.cpp", '#include "frontend/pool_spec.h"\n')
         self.expect_failure("check-includes", "`jit` may not include `frontend`")

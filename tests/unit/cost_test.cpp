@@ -120,7 +120,7 @@ TEST(Cost, TheFootprintDecidesTheCacheLevel) {
   const Caches caches{.bytes = {1 << 10, 1 << 14, 1 << 20}};
   const auto level = [&](const char* spec, int64_t batch) {
     return runtime::find_candidates(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx2, batch,
-                                    caches)
+                                    {.caches = caches})
         ->legal.front()
         .cost.level;
   };

@@ -1,0 +1,126 @@
+// Which schedule each problem gets by default: a changed opinion is a readable difference of
+// tests/golden/defaults/. And whatever the layer, its default compiles.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "frontend/check.h"
+#include "golden.h"
+#include "ir/schedule.h"
+#include "jit/backend.h"
+#include "runtime/engines.h"
+#include "tools/fuzz/random_spec.h"
+#include "tools/problem_file.h"
+
+namespace pooljit::tools {
+namespace {
+
+constexpr const char* files[] = {"networks", "large", "pairs", "benchdnn"};
+constexpr ir::DType dtypes[] = {ir::DType::f32, ir::DType::bf16, ir::DType::u8};
+constexpr frontend::Layout layouts[] = {frontend::Layout::nchw, frontend::Layout::nhwc};
+
+// The problem's layer in another dtype and layout; none if that is not done.
+std::optional<frontend::PoolSpec> variant(const std::string& text, ir::DType dtype, frontend::Layout layout) {
+  auto spec = frontend::parse_spec(text);
+  if (!spec) return std::nullopt;
+  spec->dtype = dtype;
+  spec->layout = layout;
+  spec->output_layout.reset();
+  const auto checked = frontend::check_spec(*spec);
+  return checked ? std::optional(*checked) : std::nullopt;
+}
+
+const std::vector<Problem>& problems() {
+  static const std::vector<Problem> all = [] {
+    std::vector<Problem> found;
+    for (const char* file : files) {
+      const auto read = read_problems(fmt::format("{}/bench/problems/{}.txt", POOLJIT_SOURCE_DIR, file));
+      EXPECT_TRUE(read) << file;
+      for (Problem problem : *read) {
+        problem.name = fmt::format("{}: {}", file, problem.name);
+        found.push_back(problem);
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+std::string default_of(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine) {
+  return ir::print(ir::enumerate_schedules(make_nest(spec), isa, 1, machine).front());
+}
+
+// A line for each problem; of another machine than the generic one only those that differ.
+std::string defaults(const test::GoldenKeys& keys) {
+  const ir::Machine machine = *ir::find_machine(keys.at("machine"));
+  const bool is_generic = machine == ir::generic_machine;
+  std::string text;
+  for (const ir::IsaInfo& isa : ir::isa_table)
+    for (const ir::DType dtype : dtypes)
+      for (const frontend::Layout layout : layouts) {
+        const std::string name = layout == frontend::Layout::nchw ? "nchw" : "nhwc";
+        const std::string title = fmt::format("{} {} {}", isa.text, ir::info(dtype).spec_name, name);
+        if (is_generic && title != keys.at("layers")) continue;
+        for (const Problem& problem : problems()) {
+          const auto spec = variant(problem.spec, dtype, layout);
+          if (!spec) continue;
+          const std::string found = default_of(*spec, isa.isa, machine);
+          if (is_generic)
+            text += fmt::format("{:<34} {}\n", problem.name, found);
+          else if (const std::string usual = default_of(*spec, isa.isa, ir::generic_machine); usual != found)
+            text += fmt::format("{} {:<34} {}\n", title, problem.name, found);
+        }
+      }
+  return text;
+}
+
+TEST(Defaults, AreAsTheGoldenFilesSay) { test::check_golden("defaults", defaults); }
+
+// Every row of ir/machine.def has a file, and every combination of the generic one.
+TEST(Defaults, EveryMachineHasItsFile) {
+  const auto exists = [](const std::string& name) {
+    return std::filesystem::exists(fmt::format("{}/defaults/{}.txt", POOLJIT_GOLDEN_DIR, name));
+  };
+  std::string names(ir::machine_names());
+  for (std::string name; !names.empty();) {
+    const size_t comma = std::min(names.find(", "), names.size());
+    name = names.substr(0, comma);
+    names.erase(0, comma + 2);
+    EXPECT_TRUE(exists(name == "generic" ? "generic-avx2-float32-nchw" : name)) << name;
+  }
+}
+
+// Of a spec that fails: what the first schedule is refused for.
+std::string refusal(const frontend::PoolSpec& spec, ir::Isa isa) {
+  runtime::Choices choices;
+  choices.isa = isa;
+  const auto program = runtime::make_program(make_nest(spec), choices, ir::Stage::legal);
+  if (!program) return program.error().id;
+  const auto blob = jit::emit(jit::BackendId::xbyak, *program);
+  return blob ? "" : std::string(blob.error().id);
+}
+
+TEST(Defaults, Compile) {
+  constexpr const char* specs[] = {
+      "sum_pool3d(int64[1,9,37,64,7], kernel_size=[5,3,3], stride=[4,2,2], dilation=[2,1,2], ceil_mode=True, "
+      "output_layout=nchw16c)",
+      "avg_pool2d(int64[1,64,28,28]:nhwc, kernel_size=3)",
+      "avg_pool2d(int64[1,640,28,28]:nhwc, kernel_size=7, stride=7)",
+      "sum_pool2d(int64[1,40,28,28]:nchw16c, kernel_size=3, output_dtype=float32)",
+  };
+  for (const char* text : specs)
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      const auto spec = frontend::parse_spec(text);
+      ASSERT_TRUE(spec) << text;
+      EXPECT_EQ(refusal(*spec, isa.isa), "") << isa.text << ' ' << text;
+    }
+  fuzz::Draw draw(20261124);
+  for (int i = 0; i < 1500; ++i) {
+    const frontend::PoolSpec spec = fuzz::random_spec(draw);
+    if (spec.direction == ir::Direction::unpool) continue;
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      EXPECT_NE(refusal(spec, isa.isa), "schedule.registers") << isa.text << ' ' << print(spec);
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::tools
