@@ -73,7 +73,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options) {
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
-  const auto found = find_candidates(make_nest(spec), choices->isa, spec.batch.value_or(1), machine().caches);
+  const auto found = find_candidates(make_nest(spec), choices->isa, spec.batch.value_or(1), machine().row);
   if (!found) return tl::unexpected(found.error());
   std::vector<ScheduleInfo> infos;
   for (const Candidate& candidate : found->legal)
