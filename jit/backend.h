@@ -24,6 +24,10 @@ struct CodeBlob {
   KernelFunction entry = nullptr;
   std::span<const uint8_t> code;  // instructions only
   size_t bytes = 0;               // code and its constants
+  // Constants and code as they lie in memory, position-independent: the code reads nothing else but what its
+  // arguments point to.
+  std::span<const uint8_t> image;
+  std::vector<uint8_t> frame;  // how its stack frame is unwound (jit/object/call_frames.h)
   // Offset of the first instruction made from insts[inst] of the Program that the back end consumed;
   // ascending offsets.
   struct Line {

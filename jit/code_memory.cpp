@@ -1,8 +1,11 @@
 #include "jit/code_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -52,17 +55,80 @@ uint8_t* writable_pages(size_t bytes, size_t page) {
   return std::exchange(ahead.next, ahead.next + bytes);
 }
 
+CodeMemory owned(uint8_t* memory, size_t size) {
+  return {memory, std::shared_ptr<void>(memory, [size](void* pages) { munmap(pages, size); })};
+}
+
+// No bytes and errno: refused.
+CodeMemory write_then_protect(std::span<const uint8_t> bytes, uint8_t* memory, size_t size) {
+  CodeMemory code = owned(memory, size);
+  std::memcpy(memory, bytes.data(), bytes.size());
+  if (mprotect(memory, size, PROT_READ | PROT_EXEC) == 0) return code;
+  const int why = errno;
+  code = {};
+  errno = why;
+  return code;
+}
+
+// A file in memory that may be mapped executable. -1: refused.
+int memory_file() {
+  constexpr unsigned executable = 0x10;  // MFD_EXEC, since Linux 6.3, which warns where neither is said
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int file = memfd_create("pooljit", flags | executable);
+  return file < 0 && errno == EINVAL ? memfd_create("pooljit", flags) : file;
+}
+
+bool write_all(int file, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// A file longer than the process may write would not be an error but a signal.
+bool may_write(size_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
+
+// No bytes and errno: refused.
+CodeMemory map_sealed_file(std::span<const uint8_t> bytes, size_t size) {
+  errno = EFBIG;
+  const int file = may_write(bytes.size()) ? memory_file() : -1;
+  if (file < 0) return {};
+  void* memory = MAP_FAILED;
+  if (write_all(file, bytes) &&
+      fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    memory = mmap(nullptr, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  const int why = errno;
+  close(file);
+  errno = why;
+  return memory == MAP_FAILED ? CodeMemory{} : owned(static_cast<uint8_t*>(memory), size);
+}
+
+// Whether mprotect has been refused once, so that it need not be asked again.
+constinit std::atomic<bool> protect_is_refused = false;
+
 }  // namespace
 
 ir::Result<CodeMemory> make_executable(std::span<const uint8_t> bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t size = (bytes.size() + page - 1) / page * page;
+  if (protect_is_refused.load(std::memory_order_relaxed))
+    if (CodeMemory code = map_sealed_file(bytes, size); code.bytes) return code;
   uint8_t* const memory = writable_pages(size, page);
   if (!memory) return refused("no memory for code");
-  std::shared_ptr<void> owner(memory, [size](void* pages) { munmap(pages, size); });
-  std::memcpy(memory, bytes.data(), bytes.size());
-  if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) return refused("code may not be made executable");
-  return CodeMemory{memory, std::move(owner)};
+  if (CodeMemory code = write_then_protect(bytes, memory, size); code.bytes) return code;
+  const int why = errno;
+  if (CodeMemory code = map_sealed_file(bytes, size); code.bytes) {
+    protect_is_refused.store(true, std::memory_order_relaxed);
+    return code;
+  }
+  if (errno == ENOMEM) return refused("no memory for code");
+  errno = why;
+  return refused("code may not be made executable");
 }
 
 }  // namespace pooljit::jit

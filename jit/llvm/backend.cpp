@@ -7,6 +7,7 @@
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include "jit/code_image.h"
 #include "jit/llvm/compile.h"
 #include "jit/llvm/fatal_errors.h"
 #include "jit/llvm/link.h"
@@ -33,19 +34,6 @@ class Diagnostics : public llvm::DiagnosticHandler {
   std::string& first_error_;
 };
 
-// Where the object's sections lie is the linker's business; how big they are is not.
-struct Sizes {
-  size_t code = 0, constants = 0;
-};
-Sizes sizes(const llvm::object::ObjectFile& object) {
-  Sizes result;
-  for (const llvm::object::SectionRef& section : object.sections()) {
-    if (section.isText()) result.code += section.getSize();
-    if (section.isData()) result.constants += section.getSize();
-  }
-  return result;
-}
-
 // The first address of each run of instructions that come from one line; line 0 has no instruction.
 std::vector<CodeBlob::Line> lines(const llvm::object::ObjectFile& object) {
   std::vector<CodeBlob::Line> result;
@@ -67,16 +55,9 @@ std::vector<CodeBlob::Line> lines(const llvm::object::ObjectFile& object) {
 ir::Result<CodeBlob> load(const llvm::MemoryBuffer& buffer) {
   auto object = llvm::object::ObjectFile::createObjectFile(buffer.getMemBufferRef());
   if (!object) return ir::unsupported("jit.llvm.codegen", llvm::toString(object.takeError()));
-  auto linked = link_object(buffer);
+  auto linked = link_object(**object);
   if (!linked) return tl::unexpected(linked.error());
-  const Sizes size = sizes(**object);
-  CodeBlob blob;
-  blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(linked->entry));
-  blob.code = {linked->entry, size.code};
-  blob.bytes = size.code + size.constants;
-  blob.lines = lines(**object);
-  blob.owner = std::move(linked->owner);
-  return blob;
+  return publish({linked->bytes, linked->code_offset, lines(**object), std::move(linked->frame)});
 }
 
 // What one compilation makes, apart from the target machine all of its own.

@@ -1,111 +1,126 @@
 #include "jit/llvm/link.h"
 
-#include <llvm/ExecutionEngine/JITLink/JITLink.h>
-#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
-#include <llvm/ExecutionEngine/Orc/Shared/WrapperFunctionUtils.h>
+#include <llvm/BinaryFormat/ELF.h>
+#include <llvm/Object/ELFObjectFile.h>
 
-#include <optional>
+#include <algorithm>
+#include <limits>
+#include <map>
 
-#include "jit/llvm/translate.h"
+#include "jit/object/bytes.h"
+#include "jit/object/call_frames.h"
 
 namespace pooljit::jit {
 
 namespace {
 
-using llvm::jitlink::InProcessMemoryManager;
-using llvm::jitlink::JITLinkMemoryManager;
-using FinalizedAlloc = JITLinkMemoryManager::FinalizedAlloc;
+using llvm::object::ELFObjectFileBase;
+using llvm::object::ELFSectionRef;
+using llvm::object::RelocationRef;
+using llvm::object::SectionRef;
 
-// One manager for the process; each piece of code shares it, so it outlives them all.
-ir::Result<std::shared_ptr<InProcessMemoryManager>> memory_manager() {
-  static const auto created = []() -> ir::Result<std::shared_ptr<InProcessMemoryManager>> {
-    auto manager = InProcessMemoryManager::Create();
-    if (!manager) return ir::system_error("jit.memory", llvm::toString(manager.takeError()));
-    return std::shared_ptr<InProcessMemoryManager>(std::move(*manager));
-  }();
-  return created;
+// What LLVM says of a malformed object, and what a kernel may not have.
+struct Unlinkable {
+  std::string why;
+};
+
+template <typename T>
+T value_of(llvm::Expected<T> expected) {
+  if (!expected) throw Unlinkable{llvm::toString(expected.takeError())};
+  return std::move(*expected);
 }
 
-class LinkedMemory {
+std::span<const uint8_t> contents(const SectionRef& section) {
+  const llvm::StringRef text = value_of(section.getContents());
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class Linker {
  public:
-  LinkedMemory(std::shared_ptr<InProcessMemoryManager> manager, FinalizedAlloc memory)
-      : manager_(std::move(manager)), memory_(std::move(memory)) {}
-  LinkedMemory(const LinkedMemory&) = delete;
-  LinkedMemory& operator=(const LinkedMemory&) = delete;
-  ~LinkedMemory() { llvm::consumeError(manager_->deallocate(std::move(memory_))); }
+  explicit Linker(const llvm::object::ObjectFile& object) : object_(object) {}
 
- private:
-  std::shared_ptr<InProcessMemoryManager> manager_;
-  FinalizedAlloc memory_;
-};
-
-struct LinkOutcome {
-  const uint8_t* entry = nullptr;
-  std::optional<FinalizedAlloc> memory;
-  bool calls_out = false;
-  std::string failure;
-};
-
-// JITLink's view of us. Everything happens before link() returns: the memory manager is in this process.
-class LinkContext : public llvm::jitlink::JITLinkContext {
- public:
-  LinkContext(InProcessMemoryManager& manager, LinkOutcome& outcome)
-      : JITLinkContext(nullptr), manager_(manager), outcome_(outcome) {}
-
-  JITLinkMemoryManager& getMemoryManager() override { return manager_; }
-  void notifyFailed(llvm::Error error) override { outcome_.failure = llvm::toString(std::move(error)); }
-
-  void lookup(const LookupMap& symbols,
-              std::unique_ptr<llvm::jitlink::JITLinkAsyncLookupContinuation> then) override {
-    if (symbols.empty()) return then->run(llvm::jitlink::AsyncLookupResult());
-    outcome_.calls_out = true;
-    const std::string name = symbols.begin()->first.str();
-    then->run(llvm::createStringError(llvm::inconvertibleErrorCode(), "the kernel would call " + name));
+  LinkedImage link() {
+    for (const SectionRef& section : object_.sections())
+      if (is_constants(section)) place(section, section.getAlignment().value());
+    for (const SectionRef& section : object_.sections())
+      if (section.isText() && section.getSize() > 0) place_code(section);
+    for (const SectionRef& section : object_.sections())
+      if (value_of(section.getName()) == ".eh_frame") take_frame(section);
+    relocate();
+    return std::move(image_);
   }
 
-  llvm::Error notifyResolved(llvm::jitlink::LinkGraph& graph) override {
-    for (const llvm::jitlink::Symbol* symbol : graph.defined_symbols())
-      if (symbol->hasName() && symbol->getName() == kernel_symbol)
-        outcome_.entry = reinterpret_cast<const uint8_t*>(symbol->getAddress().getValue());
-    return llvm::Error::success();
+ private:
+  static bool is_constants(const SectionRef& section) {
+    const ELFSectionRef elf(section);
+    const bool is_loaded = (elf.getFlags() & llvm::ELF::SHF_ALLOC) != 0;
+    if (!is_loaded || section.isText() || section.getSize() == 0) return false;
+    if (value_of(section.getName()) == ".eh_frame") return false;
+    if ((elf.getFlags() & llvm::ELF::SHF_WRITE) != 0) throw Unlinkable{"the kernel has writable data"};
+    return elf.getType() == llvm::ELF::SHT_PROGBITS;
   }
 
-  void notifyFinalized(FinalizedAlloc memory) override { outcome_.memory = std::move(memory); }
+  void place(const SectionRef& section, size_t alignment) {
+    const std::span<const uint8_t> bytes = contents(section);
+    image_.bytes.resize(align_up(image_.bytes.size(), alignment));
+    offsets_[section.getIndex()] = image_.bytes.size();
+    image_.bytes.insert(image_.bytes.end(), bytes.begin(), bytes.end());
+  }
 
- private:
-  InProcessMemoryManager& manager_;
-  LinkOutcome& outcome_;
+  void place_code(const SectionRef& section) {
+    if (code_) throw Unlinkable{"the kernel has several sections of code"};
+    code_ = section;
+    // Loops are aligned for the cache within the section, which begins at a line of it.
+    constexpr size_t line_bytes = 64;
+    place(section, std::max<size_t>(line_bytes, section.getAlignment().value()));
+    image_.code_offset = offsets_[section.getIndex()];
+  }
+
+  void take_frame(const SectionRef& section) {
+    const std::span<const uint8_t> frame = only_frame(contents(section));
+    image_.frame.assign(frame.begin(), frame.end());
+  }
+
+  void relocate() {
+    if (!code_) throw Unlinkable{"the kernel has no code"};
+    for (const SectionRef& section : object_.sections()) {
+      const auto relocated = value_of(section.getRelocatedSection());
+      if (relocated == object_.section_end() || !offsets_.contains(relocated->getIndex())) continue;
+      if (!relocated->isText()) throw Unlinkable{"the kernel's constants hold addresses"};
+      for (const RelocationRef& relocation : section.relocations()) relocate(relocation);
+    }
+  }
+
+  void relocate(const RelocationRef& relocation) {
+    const llvm::object::SymbolRef symbol = *relocation.getSymbol();
+    const auto section = value_of(symbol.getSection());
+    const auto target =
+        section == object_.section_end() ? offsets_.end() : offsets_.find(section->getIndex());
+    if (target == offsets_.end())
+      throw Unlinkable{"the kernel would call " + value_of(symbol.getName()).str()};
+    if (relocation.getType() != llvm::ELF::R_X86_64_PC32)
+      throw Unlinkable{"the kernel has a relocation of type " + std::to_string(relocation.getType())};
+    const size_t at = image_.code_offset + relocation.getOffset();
+    const int64_t addend = value_of(llvm::object::ELFRelocationRef(relocation).getAddend());
+    const int64_t distance = static_cast<int64_t>(target->second + value_of(symbol.getAddress())) + addend -
+                             static_cast<int64_t>(at);
+    put_number<int32_t>(image_.bytes, at, static_cast<int32_t>(distance));
+  }
+
+  const llvm::object::ObjectFile& object_;
+  LinkedImage image_;
+  std::optional<SectionRef> code_;
+  std::map<uint64_t, size_t> offsets_;  // in the image, by section
 };
-
-#if LLVM_VERSION_MAJOR < 17
-// deallocate() of LLVM 15 and 16 gives memory back only where an action is to be run first.
-llvm::orc::shared::CWrapperFunctionResult do_nothing(const char* arguments, size_t size) {
-  using Nothing = llvm::orc::shared::WrapperFunction<llvm::orc::shared::SPSError()>;
-  return Nothing::handle(arguments, size, [] { return llvm::Error::success(); }).release();
-}
-void make_releasable(llvm::jitlink::LinkGraph& graph) {
-  using llvm::orc::shared::WrapperFunctionCall;
-  const auto address = llvm::orc::ExecutorAddr::fromPtr(&do_nothing);
-  graph.allocActions().push_back({WrapperFunctionCall(), WrapperFunctionCall(address, {})});
-}
-#else
-void make_releasable(llvm::jitlink::LinkGraph&) {}
-#endif
 
 }  // namespace
 
-ir::Result<LinkedCode> link_object(const llvm::MemoryBuffer& object) {
-  auto manager = memory_manager();
-  if (!manager) return tl::unexpected(manager.error());
-  auto graph = llvm::jitlink::createLinkGraphFromObject(object.getMemBufferRef());
-  if (!graph) return ir::unsupported("jit.llvm.codegen", llvm::toString(graph.takeError()));
-  make_releasable(**graph);
-  LinkOutcome outcome;
-  llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(**manager, outcome));
-  if (outcome.calls_out) return ir::unsupported("jit.llvm.codegen", outcome.failure);
-  if (!outcome.memory) return ir::system_error("jit.memory", outcome.failure);
-  return LinkedCode{outcome.entry,
-                    std::make_shared<LinkedMemory>(std::move(*manager), std::move(*outcome.memory))};
+ir::Result<LinkedImage> link_object(const llvm::object::ObjectFile& object) {
+  try {
+    return Linker(object).link();
+  } catch (const Unlinkable& unlinkable) {
+    return ir::unsupported("jit.llvm.codegen", unlinkable.why);
+  }
 }
 
 }  // namespace pooljit::jit

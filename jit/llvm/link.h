@@ -1,23 +1,25 @@
-// An object file into executable memory of this process, through JITLink: pages are written while writable,
-// then made executable and no longer writable.
+// A relocatable object of LLVM's as a position-independent image: its constants, then its code, linked with
+// each other.
 #pragma once
 
-#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Object/ObjectFile.h>
 
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 #include "ir/error.h"
 
 namespace pooljit::jit {
 
-struct LinkedCode {
-  const uint8_t* entry = nullptr;  // of kernel_symbol
-  std::shared_ptr<void> owner;     // the last copy frees the memory
+struct LinkedImage {
+  std::vector<uint8_t> bytes;
+  size_t code_offset = 0;
+  std::vector<uint8_t> frame;  // call frame instructions (jit/object/call_frames.h)
 };
 
-// A kernel calls out to nothing, so an object that wants a symbol from elsewhere is refused
-// ("jit.llvm.codegen").
-ir::Result<LinkedCode> link_object(const llvm::MemoryBuffer& object);
+// A kernel calls out to nothing, so an object that wants a symbol from elsewhere is refused, as is whatever
+// else a kernel has no use for ("jit.llvm.codegen"): several functions, data that is writable or that holds
+// addresses.
+ir::Result<LinkedImage> link_object(const llvm::object::ObjectFile& object);
 
 }  // namespace pooljit::jit

@@ -94,6 +94,7 @@ class Translator {
     auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context_), {ptr}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kernel_symbol, module_);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
+    function_->setUWTableKind(llvm::UWTableKind::Async);  // it throws nothing, but is unwound through
     const std::string vector_bits = std::to_string(ir::info(program_.isa).vector_bytes * 8);
     function_->addFnAttr("prefer-vector-width", vector_bits);
     function_->addFnAttr("min-legal-vector-width", vector_bits);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "ir/check.h"
-#include "jit/code_memory.h"
+#include "jit/code_image.h"
 #include "jit/emitters.h"
 #include "jit/xbyak/isa_emitters.h"
 #include "jit/xbyak/register_map.h"
@@ -18,6 +18,7 @@ constexpr size_t bytes_per_inst = 64, bytes_per_kernel = 4096;
 
 struct Written {
   std::vector<CodeBlob::Line> lines;
+  std::vector<uint8_t> frame;
   size_t bytes = 0;  // constants and code
 };
 
@@ -41,19 +42,7 @@ Written write_kernel(const ir::Program& program, const RegisterMap& map, size_t 
   assembler.setSize(pool_bytes);
   const std::unique_ptr<Emitter> emitter = make_emitter(program, map, assembler, buffer);
   emitter->emit_kernel();
-  return {std::move(emitter->lines()), assembler.getSize()};
-}
-
-ir::Result<CodeBlob> publish(const uint8_t* buffer, size_t pool_bytes, Written written) {
-  ir::Result<CodeMemory> memory = make_executable({buffer, written.bytes});
-  if (!memory) return tl::unexpected(memory.error());
-  CodeBlob blob;
-  blob.code = {memory->bytes + pool_bytes, written.bytes - pool_bytes};
-  blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(blob.code.data()));
-  blob.bytes = written.bytes;
-  blob.lines = std::move(written.lines);
-  blob.owner = std::move(memory->owner);
-  return blob;
+  return {std::move(emitter->lines()), emitter->take_frame(), assembler.getSize()};
 }
 
 }  // namespace
@@ -66,7 +55,8 @@ ir::Result<CodeBlob> emit_xbyak(const ir::Program& program) {
     const std::unique_ptr<uint8_t[]> room(new uint8_t[size + most_vector_bytes]);
     uint8_t* const buffer = Xbyak::CodeArray::getAlignedAddress(room.get(), most_vector_bytes);
     try {
-      return publish(buffer, pool_bytes, write_kernel(program, *map, pool_bytes, buffer, size));
+      Written kernel = write_kernel(program, *map, pool_bytes, buffer, size);
+      return publish({{buffer, kernel.bytes}, pool_bytes, std::move(kernel.lines), std::move(kernel.frame)});
     } catch (const Xbyak::Error& error) {
       POOLJIT_CHECK(static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG, error.what());
     }

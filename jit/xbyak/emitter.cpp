@@ -52,18 +52,33 @@ void Emitter::emit_kernel() {
 
 void Emitter::prologue() {
   a_.endbr64();
-  for (int number : saved_registers)
-    if (map_.used_gprs() >> number & 1) a_.push(Reg64(number));
-  if (map_.stack_slots() > 0) a_.sub(a_.rsp, 8 * map_.stack_slots());
+  for (int number : saved_registers) {
+    if (!(map_.used_gprs() >> number & 1)) continue;
+    a_.push(Reg64(number));
+    frame_.push(a_.getSize() - code_begin_, number);
+  }
+  if (map_.stack_slots() > 0) move_stack(8 * map_.stack_slots());
 }
 
 void Emitter::epilogue() {
-  if (map_.stack_slots() > 0) a_.add(a_.rsp, 8 * map_.stack_slots());
-  for (size_t i = std::size(saved_registers); i-- > 0;)
-    if (map_.used_gprs() >> saved_registers[i] & 1) a_.pop(Reg64(saved_registers[i]));
+  if (map_.stack_slots() > 0) move_stack(-8 * map_.stack_slots());
+  for (size_t i = std::size(saved_registers); i-- > 0;) {
+    if (!(map_.used_gprs() >> saved_registers[i] & 1)) continue;
+    a_.pop(Reg64(saved_registers[i]));
+    frame_.adjust(a_.getSize() - code_begin_, -8);
+  }
   if (output_alignment(program_) > 1) a_.sfence();
   a_.vzeroupper();
   a_.ret();
+}
+
+// Makes room on the stack, or gives it back.
+void Emitter::move_stack(int64_t bytes) {
+  if (bytes > 0)
+    a_.sub(a_.rsp, static_cast<uint32_t>(bytes));
+  else
+    a_.add(a_.rsp, static_cast<uint32_t>(-bytes));
+  frame_.adjust(a_.getSize() - code_begin_, bytes);
 }
 
 void Emitter::load_constants_before(int inst) {

@@ -12,6 +12,7 @@
 #include "ir/passes/shuffle_forms.h"
 #include "ir/program.h"
 #include "jit/backend.h"
+#include "jit/object/call_frames.h"
 #include "jit/xbyak/register_map.h"
 
 namespace pooljit::jit {
@@ -48,6 +49,7 @@ class Emitter {
   // Throws Xbyak::Error if the buffer is full.
   void emit_kernel();
   std::vector<CodeBlob::Line>& lines() { return lines_; }
+  std::vector<uint8_t> take_frame() { return frame_.take(); }
 
  protected:
   // --- per ISA
@@ -97,6 +99,7 @@ class Emitter {
   // --- control (emitter.cpp)
   void prologue();
   void epilogue();
+  void move_stack(int64_t bytes);
   void emit(const ir::Inst& inst);
   void load_constants_before(int inst);
   void begin_loop(const ir::Inst& inst);
@@ -148,6 +151,7 @@ class Emitter {
   std::vector<OpenLoop> loops_;
   std::vector<Transfer> moves_;
   std::vector<CodeBlob::Line> lines_;
+  FrameWriter frame_;
 };
 
 }  // namespace pooljit::jit

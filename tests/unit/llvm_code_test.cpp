@@ -219,7 +219,9 @@ TEST_P(LlvmCode, CodeThatCallsOutIsRefused) {
   module->setTargetTriple(target.getTargetTriple().str());
   const auto object = emit_object(*module, target);
   ASSERT_TRUE(object.has_value());
-  const auto linked = link_object(**object);
+  auto parsed = llvm::object::ObjectFile::createObjectFile((*object)->getMemBufferRef());
+  ASSERT_TRUE(bool(parsed));
+  const auto linked = link_object(**parsed);
   ASSERT_FALSE(linked.has_value());
   EXPECT_EQ(linked.error().id, "jit.llvm.codegen");
   EXPECT_NE(linked.error().message.find("memset"), std::string::npos) << linked.error().message;

@@ -16,10 +16,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <new>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "pooljit.h"
@@ -135,42 +138,110 @@ TEST(Safety, CompilesWhileItsThreadEnds) {
   EXPECT_EQ(compiled, 3);
 }
 
-// mprotect to executable is refused, as SELinux or a sandbox would.
-bool forbid_executable_memory() {
-  constexpr auto argument = [](int number) {
-    return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * number);
+// Refuses what of these two calls wants executable memory.
+bool refuse_executable(std::initializer_list<uint32_t> calls) {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
-  std::array filter = {
-      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
-      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(2)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
+  for (size_t i = 0; i < calls.size(); ++i)
+    filter.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls.begin()[i], static_cast<uint8_t>(calls.size() - i), 0));
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args) + 8 * 2));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1));
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES));
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-class Forbidden : public testing::TestWithParam<const char*> {};
-TEST_P(Forbidden, ExecutableMemoryIsAnErrorAndTheInterpreterWorks) {
-  if (!best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
-  const std::string backend = GetParam();
-  const auto tried = compile_uncached(small_spec, {.backend = backend});
-  if (!tried && tried.error().id == "backend.missing") GTEST_SKIP() << "this build lacks " << backend;
-  EXPECT_EQ(exit_of_child([&] {
-              if (!forbid_executable_memory()) return 77;
-              const auto refused = compile_uncached(spec_number(3), {.backend = backend});
-              if (refused || refused.error().id.rfind("jit.", 0) != 0) return 1;
-              if (refused.error().message.empty()) return 2;
-              const auto interpreted = compile(small_spec, {.backend = "interpreter"});
-              return interpreted && runs(*interpreted) ? 0 : 3;
-            }),
-            0);
+// A system that refuses executable memory, in part or altogether.
+struct Hardening {
+  const char* name;
+  bool (*apply)();
+  bool compiles;
+};
+constexpr Hardening hardenings[] = {
+    // PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN: Linux 6.3
+    {"mdwe", [] { return prctl(65, 1, 0, 0, 0) == 0; }, true},
+    {"mprotect_refused", [] { return refuse_executable({SYS_mprotect}); }, true},
+    {"all_refused",
+     [] {
+       return refuse_executable({SYS_mprotect, SYS_mmap});
+     },
+     false},
+};
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator begin("/proc/self/fd"), end;
+  return static_cast<size_t>(std::distance(begin, end));
 }
-INSTANTIATE_TEST_SUITE_P(BackEnds, Forbidden, testing::Values("xbyak", "llvm"),
-                         [](const auto& info) { return std::string(info.param); });
+
+// Mappings that are writable and executable, or writable files of code.
+bool code_may_be_changed() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(" rwx") != std::string::npos ||
+        (line.find("memfd:pooljit") != std::string::npos && line.find(" r-xp ") == std::string::npos))
+      return true;
+  return false;
+}
+
+bool runs_as_interpreted(const KernelPtr& kernel) {
+  const auto interpreted = compile_uncached(kernel->text(), {.backend = "interpreter"});
+  std::vector<float> input(size_t(kernel->input_view().span_bytes()) / sizeof(float));
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 37 % 101);
+  const auto outputs = size_t(kernel->output_view().span_bytes()) / sizeof(float);
+  std::vector<float> output(outputs, -1), expected(outputs, -2);
+  return interpreted && kernel->run(input.data(), output.data(), nullptr) &&
+         (*interpreted)->run(input.data(), expected.data(), nullptr) && output == expected;
+}
+
+// Compiles under a hardening: 0, or what went wrong.
+int compile_hardened(const Options& options, bool compiles) {
+  const size_t descriptors = open_descriptors();
+  std::vector<KernelPtr> kernels;
+  for (int i = 0; i < 40; ++i) {
+    const auto kernel = compile_uncached(spec_number(i), options);
+    if (!kernel && !compiles) {
+      const bool is_todays = kernel.error().id == "jit.memory" &&
+                             kernel.error().message.rfind("code may not be made executable", 0) == 0;
+      const auto interpreted = compile(small_spec, {.backend = "interpreter"});
+      return is_todays && interpreted && runs(*interpreted) ? 0 : 1;
+    }
+    if (!kernel || !compiles || !runs_as_interpreted(*kernel)) return 2;
+    kernels.push_back(*kernel);
+  }
+  if (open_descriptors() != descriptors) return 3;
+  if (code_may_be_changed()) return 4;
+  return exit_of_child([&] {
+    for (const KernelPtr& kernel : kernels)
+      if (!runs_as_interpreted(kernel)) return 5;
+    const auto more = compile_uncached(spec_number(41), options);
+    return more && runs_as_interpreted(*more) ? 0 : 6;
+  });
+}
+
+class Hardened : public testing::TestWithParam<std::tuple<Hardening, const char*>> {};
+TEST_P(Hardened, CompilesOrSaysWhyNot) {
+  if (!best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
+  const auto& [hardening, backend] = GetParam();
+  const Options options = {.backend = backend, .threads = 1};
+  const auto tried = compile_uncached(small_spec, options);
+  if (!tried && tried.error().id == "backend.missing") GTEST_SKIP() << "this build lacks " << backend;
+  constexpr int not_here = 77;
+  const int code = exit_of_child([&, harden = &hardening] {
+    return harden->apply() ? compile_hardened(options, harden->compiles) : not_here;
+  });
+  if (code == not_here) GTEST_SKIP() << "this kernel knows no " << hardening.name;
+  EXPECT_EQ(code, 0);
+}
+INSTANTIATE_TEST_SUITE_P(BackEnds, Hardened,
+                         testing::Combine(testing::ValuesIn(hardenings), testing::Values("xbyak", "llvm")),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param);
+                         });
 
 TEST(Safety, AForkedChildRunsWhatItInheritsAndCompilesMore) {
   const auto kernel = compile("max_pool2d(float32[8,64,64,64], kernel_size=2)", {.threads = 2});

@@ -269,9 +269,23 @@ TEST(CodeMemory, SaysWhenThereIsNone) {
   EXPECT_EQ(said.rfind("jit.memory: no memory for code", 0), 0u) << said;
 }
 
+bool refuse_exec_gain() {
+  constexpr int set_mdwe = 65, refuse_gain = 1;  // PR_SET_MDWE, since Linux 6.3
+  return prctl(set_mdwe, refuse_gain, 0, 0, 0) == 0;
+}
+
+TEST(CodeMemory, IsASealedFileWherePagesMayNotBecomeExecutable) {
+  const std::string said = refusal(refuse_exec_gain);
+  if (said == "skipped") GTEST_SKIP() << "this kernel cannot refuse executable memory";
+  EXPECT_EQ(said, "executable");
+}
+
 TEST(CodeMemory, SaysWhenItMayNotBeExecutable) {
-  constexpr int set_mdwe = 65, refuse_exec_gain = 1;  // PR_SET_MDWE, since Linux 6.3
-  const std::string said = refusal([] { return prctl(set_mdwe, refuse_exec_gain, 0, 0, 0) == 0; });
+  // Nor may files be written, files in memory included.
+  const std::string said = refusal([] {
+    const rlimit none{0, 0};
+    return refuse_exec_gain() && setrlimit(RLIMIT_FSIZE, &none) == 0;
+  });
   if (said == "skipped") GTEST_SKIP() << "this kernel cannot refuse executable memory";
   EXPECT_EQ(said.rfind("jit.memory: code may not be made executable", 0), 0u) << said;
 }
