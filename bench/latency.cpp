@@ -3,7 +3,8 @@
 //                              kernel goes again is not timed
 //   hit/NAME                   the same text again: what the cache costs; hit_spec/NAME by a Spec object
 //   call/NAME                  a tiny kernel all in, through the public API; in C by pooljit_run,
-//                              pooljit_run_with and pooljit_run_part: call_c, call_with, call_part
+//                              pooljit_run_with and pooljit_run_part: call_c, call_with, call_part; as
+//                              `pooljit export` makes it: exported
 //   spec_text/NAME             a spec object of a text, nothing compiled; spec_layer/NAME of a struct
 //
 //   bench_latency --problems=bench/problems/networks.txt [--benchmark_filter=REGEX ...]
@@ -11,10 +12,12 @@
 #include <fmt/format.h>
 
 #include <pooljit.h>
+#include <tiny.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <pooljit.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/backend.h"
@@ -51,6 +54,12 @@ void call(benchmark::State& state, const std::string& spec) {
   const std::vector<float> input(4096, 1);
   std::vector<float> output(4096, 0);
   for (auto _ : state) kernel.run(input.data(), output.data());
+}
+
+void call_exported(benchmark::State& state, int (*kernel)(const void*, void*, int64_t)) {
+  const std::vector<float> input(4096, 1);
+  std::vector<float> output(4096, 0);
+  for (auto _ : state) kernel(input.data(), output.data(), 1);
 }
 
 // One of the ways in which C runs a kernel, as run(kernel, input, output).
@@ -140,9 +149,13 @@ ir::Result<tools::Exit> run(const std::string& file) {
         ("spec_layer/" + problem.name).c_str(),
         [spec = problem.spec](benchmark::State& state) { spec_of_layer(state, spec); });
   }
-  for (const char* spec :
-       {"max_pool2d(float32[1,1,2,2], kernel_size=2)", "max_pool2d(float32[1,16,4,4]:nhwc, kernel_size=2)"})
-    register_calls(spec);
+  for (const auto& [exported, kernel_info] :
+       {std::pair(&tiny_nchw, &tiny_nchw_info), {&tiny_nhwc, &tiny_nhwc_info}}) {
+    register_calls(kernel_info->spec);
+    benchmark::RegisterBenchmark(
+        fmt::format("exported/{}", kernel_info->spec).c_str(),
+        [kernel = exported](benchmark::State& state) { call_exported(state, kernel); });
+  }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return tools::Exit::ok;

@@ -24,6 +24,7 @@ write_basic_package_version_file(pooljitConfigVersion.cmake COMPATIBILITY SameMa
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/pooljit.pc.in pooljit.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/pooljitConfig.cmake ${PROJECT_BINARY_DIR}/pooljitConfigVersion.cmake
+              cmake/pooljitAddKernels.cmake
         DESTINATION ${package_dir} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/pooljit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 include(cmake/packages.cmake)

@@ -18,7 +18,7 @@ using tools::Exit;
 
 constexpr void (*subcommands[])(CLI::App&, tools::Action&) = {
     tools::add_run,   tools::add_show, tools::add_check,     tools::add_verify, tools::add_fuzz,
-    tools::add_bench, tools::add_list, tools::add_schedules, tools::add_tune,
+    tools::add_bench, tools::add_list, tools::add_schedules, tools::add_tune,   tools::add_export,
 #ifdef POOLJIT_WITH_ONNX
     tools::add_onnx,
 #endif
@@ -31,6 +31,8 @@ constexpr const char* description =
     "  pooljit check 'avg_pool2d(uint8[8,16,32,32]:nhwc, kernel_size=2)'\n"
     "  pooljit verify 'max_pool2d(float32[1,64,56,56], kernel_size=3, return_indices=True)'\n"
     "  pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)'\n"
+    "  pooljit export 'max_pool2d(float32[1,64,112,112], kernel_size=3)' --name pool -o pool.o --header "
+    "pool.h\n"
     "  pooljit run   'max_pool2d(float32[1,3,224,224], kernel_size=2)' --input x.npy --output y.npy\n"
     "\n"
     "`pooljit CMD --help` says more about one command.";

@@ -26,9 +26,9 @@ ir::Result<std::vector<Problem>> read_problems(const std::string& path) {
     if (trimmed(line).empty() || trimmed(line).front() == '#') continue;
     const size_t tab = line.find('\t');
     if (tab == std::string::npos)
-      problems.push_back({fmt::format("line {}", number), trimmed(line)});
+      problems.push_back({fmt::format("line {}", number), trimmed(line), number, false});
     else
-      problems.push_back({trimmed(line.substr(0, tab)), trimmed(line.substr(tab + 1))});
+      problems.push_back({trimmed(line.substr(0, tab)), trimmed(line.substr(tab + 1)), number, true});
   }
   if (file.bad())
     return ir::system_error("file.read", fmt::format("cannot read {}: {}", path, std::strerror(errno)));

@@ -12,6 +12,8 @@ namespace pooljit::tools {
 struct Problem {
   std::string name;  // "line 7" where the file gives none
   std::string spec;
+  int line = 0;  // of the file, from 1 on
+  bool has_name = false;
 };
 
 // Errors: "file.open", "file.read", "problems.empty".

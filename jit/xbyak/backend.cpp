@@ -38,6 +38,8 @@ std::unique_ptr<Emitter> make_emitter(const ir::Program& program, const Register
 Written write_kernel(const ir::Program& program, const RegisterMap& map, size_t pool_bytes, uint8_t* buffer,
                      size_t size) {
   Assembler assembler(size, buffer);
+  std::fill_n(buffer, pool_bytes,
+              uint8_t{0});  // between constants too: the same Program gives the same bytes
   map.pool().write(buffer);
   assembler.setSize(pool_bytes);
   const std::unique_ptr<Emitter> emitter = make_emitter(program, map, assembler, buffer);

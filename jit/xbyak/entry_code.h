@@ -1,0 +1,68 @@
+// What a C program calls of an exported kernel (`pooljit export`): functions that choose a body by the
+// processor, take their share of the tasks and enter it with its argument block. They call nothing else and
+// keep nothing but one word, which ISA the processor has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/isa.h"
+#include "ir/program.h"
+#include "jit/object/call_frames.h"
+#include "jit/object/elf_object.h"
+
+namespace pooljit::jit {
+
+// What entries return. The header that comes with them says the same.
+enum class EntryCode : uint8_t { ok = 0, invalid = 1, no_isa = 2 };
+
+// Machine code of a kernel, in the object already.
+struct ExportedBody {
+  size_t text_offset = 0;
+  std::vector<ir::Param> params;
+  std::vector<size_t> tables;  // where each lies in .rodata
+  int64_t output_alignment = 1;
+};
+
+// The bodies of one ISA: those before the last are taken only where the output is aligned for them.
+struct ExportedIsa {
+  ir::Isa isa = ir::Isa::avx2;
+  std::vector<ir::TaskDim> tasks;
+  int64_t scratch_bytes = 0;
+  std::vector<ExportedBody> bodies;
+};
+
+// int NAME(input, output, [indices], [operand...], [batch])
+// int NAME_part(..., int part, int parts)
+// int NAME_part_with(..., int part, int parts, void* scratch)
+// int NAME_part_with_ISA(the same): without asking the processor
+struct ExportedFunction {
+  std::string name;
+  bool has_indices = false, has_batch = false;
+  int operands = 0;
+  int64_t scratch_bytes = 0;      // of the ISA that wants most
+  std::vector<ExportedIsa> isas;  // in the order of ir/isa.def
+};
+
+struct CodeFrame {
+  size_t begin = 0, bytes = 0;
+  std::vector<uint8_t> instructions;
+};
+
+// Writes entries into .text of an object. One for an object: they share the word in .bss.
+class EntryWriter {
+ public:
+  explicit EntryWriter(ElfObject& object);
+
+  // Appends the frames of what it wrote.
+  void add(const ExportedFunction& function, std::vector<CodeFrame>& frames);
+
+ private:
+  ElfObject& object_;
+  size_t isa_word_ = 0;       // in .bss
+  size_t detect_ = SIZE_MAX;  // in .text
+};
+
+}  // namespace pooljit::jit

@@ -1,0 +1,150 @@
+#include "jit/xbyak/entry_parts.h"
+
+#include "ir/program.h"
+
+namespace pooljit::jit {
+
+namespace {
+
+using Xbyak::CodeGenerator;
+using Xbyak::Label;
+
+constexpr uint32_t default_mxcsr = 0x1f80, sticky_flags = 0x3f;
+
+void cpuid_leaf(CodeGenerator& a, int leaf) {
+  a.mov(a.eax, leaf);
+  a.xor_(a.ecx, a.ecx);
+  a.cpuid();
+}
+
+void jump_unless_all(CodeGenerator& a, const Xbyak::Reg32& flags, uint32_t wanted, Label& to) {
+  a.and_(flags, wanted);
+  a.cmp(flags, wanted);
+  a.jne(to, CodeGenerator::T_NEAR);
+}
+
+void compare_mxcsr(CodeGenerator& a, int at) {
+  a.mov(a.eax, a.dword[a.rsp + at]);
+  a.and_(a.eax, ~sticky_flags);
+  a.cmp(a.eax, default_mxcsr);
+}
+
+}  // namespace
+
+void write_isa_level(CodeGenerator& a) {
+  Label none, known;
+  constexpr uint32_t leaf1 = 1U << 12 | 1U << 27 | 1U << 28 | 1U << 29;      // FMA OSXSAVE AVX F16C
+  constexpr uint32_t leaf7 = 1U << 5 | 1U << 8;                              // AVX2 BMI2
+  constexpr uint32_t leaf7_512 = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31;  // F DQ BW VL
+  constexpr uint32_t state_avx = 0x6, state_512 = 0xe6;  // of XCR0: registers that the system saves
+  cpuid_leaf(a, 0);
+  a.cmp(a.eax, 7);
+  a.jb(none, CodeGenerator::T_NEAR);
+  cpuid_leaf(a, 1);
+  jump_unless_all(a, a.ecx, leaf1, none);
+  a.xor_(a.ecx, a.ecx);
+  a.xgetbv();
+  a.mov(a.r8d, a.eax);
+  jump_unless_all(a, a.eax, state_avx, none);
+  cpuid_leaf(a, 7);
+  a.mov(a.edx, a.ebx);
+  jump_unless_all(a, a.edx, leaf7, none);
+  a.mov(a.eax, level_of(ir::Isa::avx2));
+  jump_unless_all(a, a.r8d, state_512, known);
+  jump_unless_all(a, a.ebx, leaf7_512, known);
+  a.mov(a.eax, level_of(ir::Isa::avx512));
+  a.jmp(known);
+  a.L(none);
+  a.mov(a.eax, no_isa_level);
+  a.L(known);
+}
+
+void write_cut(CodeGenerator& a) {
+  constexpr int fine_grain = 16;  // tasks of a part: one more or less does not matter
+  Label all, next, found;
+  a.mov(a.rax, a.r14);
+  a.xor_(a.edx, a.edx);
+  a.div(a.r13);
+  a.test(a.rdx, a.rdx);
+  a.jz(all);
+  a.mov(a.rax, a.r13);
+  a.shl(a.rax, 4);
+  static_assert(fine_grain == 1 << 4);
+  a.cmp(a.r14, a.rax);
+  a.jae(all);
+  a.mov(a.rax, a.r14);  // the greatest common divisor
+  a.mov(a.rcx, a.r13);
+  a.L(next);
+  a.xor_(a.edx, a.edx);
+  a.div(a.rcx);
+  a.mov(a.rax, a.rcx);
+  a.mov(a.rcx, a.rdx);
+  a.test(a.rcx, a.rcx);
+  a.jnz(next);
+  a.mov(a.r15, a.rax);
+  a.jmp(found);
+  a.L(all);
+  a.mov(a.r15, a.r13);
+  a.L(found);
+  a.mov(a.rax, a.r13);
+  a.xor_(a.edx, a.edx);
+  a.div(a.r15);
+  a.mov(a.rcx, a.rax);  // parts in a cut
+  a.mov(a.rax, a.r12);
+  a.xor_(a.edx, a.edx);
+  a.div(a.rcx);
+  a.mov(a.r12, a.rdx);
+  a.mov(a.r13, a.rcx);
+}
+
+void write_last_cut(CodeGenerator& a, Label& nothing) {
+  a.mov(a.r15, a.r13);
+  a.cmp(a.r15, a.r14);
+  a.cmova(a.r15, a.r14);
+  a.cmp(a.r12, a.r15);
+  a.jae(nothing, CodeGenerator::T_NEAR);
+  a.mov(a.rax, a.r12);
+}
+
+void write_range(CodeGenerator& a, int begin, int count) {
+  a.mov(a.rcx, a.rax);
+  a.mov(a.rax, a.r14);
+  a.xor_(a.edx, a.edx);
+  a.div(a.r15);  // rax: the size, rdx: how many cuts are longer by one
+  a.mov(a.rsi, a.rcx);
+  a.cmp(a.rsi, a.rdx);
+  a.cmova(a.rsi, a.rdx);
+  a.mov(a.rdi, a.rcx);
+  a.imul(a.rdi, a.rax);
+  a.add(a.rdi, a.rsi);
+  a.mov(a.qword[a.rsp + begin], a.rdi);
+  a.xor_(a.esi, a.esi);
+  a.cmp(a.rcx, a.rdx);
+  a.setb(a.sil);
+  a.add(a.rax, a.rsi);
+  a.mov(a.qword[a.rsp + count], a.rax);
+}
+
+void write_mxcsr_saved(CodeGenerator& a, int at) {
+  Label as_wanted;
+  a.stmxcsr(a.dword[a.rsp + at]);
+  compare_mxcsr(a, at);
+  a.je(as_wanted);
+  a.mov(a.dword[a.rsp + at + 4], default_mxcsr);
+  a.ldmxcsr(a.dword[a.rsp + at + 4]);
+  a.L(as_wanted);
+}
+
+void write_mxcsr_restored(CodeGenerator& a, int at) {
+  Label as_wanted;
+  compare_mxcsr(a, at);
+  a.je(as_wanted);
+  a.stmxcsr(a.dword[a.rsp + at + 4]);
+  a.mov(a.ecx, a.dword[a.rsp + at + 4]);
+  a.and_(a.ecx, sticky_flags);
+  a.or_(a.dword[a.rsp + at], a.ecx);
+  a.ldmxcsr(a.dword[a.rsp + at]);
+  a.L(as_wanted);
+}
+
+}  // namespace pooljit::jit

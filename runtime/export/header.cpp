@@ -1,0 +1,145 @@
+#include "runtime/export/header.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+namespace pooljit::runtime {
+namespace {
+
+// What all headers share; programs may include several, of several versions. The structures only grow at
+// their ends; runtime/export/info.cpp lays them out.
+constexpr std::string_view types = R"(#ifndef POOLJIT_EXPORT_TYPES
+#define POOLJIT_EXPORT_TYPES
+
+/* What the functions return. Nothing is written where it is not POOLJIT_EXPORT_OK. */
+enum {
+  POOLJIT_EXPORT_OK = 0,
+  POOLJIT_EXPORT_INVALID = 1, /* a null pointer, a negative batch, part < 0 or part >= parts, scratch memory
+                                 that is null or not aligned to 64 bytes */
+  POOLJIT_EXPORT_NO_ISA = 2   /* this processor, or its system, has none of the instruction sets */
+};
+
+/* In logical order: N (if there is a batch), C, spatial. Strides in elements. */
+typedef struct pooljit_export_tensor {
+  const char* dtype; /* "float32"; "" if there is no such tensor */
+  int64_t rank;      /* 0 if there is no such tensor */
+  int64_t shape[8], strides[8];
+  int64_t bytes; /* from the first element to the last, of the spec's batch */
+} pooljit_export_tensor;
+
+typedef struct pooljit_export_body {
+  const char* isa;
+  const char* schedule;
+  const char* proof; /* what was proved (--verify), for people; "" if nothing was asked for */
+  int64_t code_bytes;
+} pooljit_export_body;
+
+typedef struct pooljit_export_info {
+  int64_t size; /* of this structure: later versions of pooljit add members at the end */
+  const char* spec;
+  const char* backend;
+  const char* version; /* of pooljit */
+  pooljit_export_tensor input, output, indices;
+  int64_t operand_count;
+  const pooljit_export_tensor* operands;
+  int64_t body_count;
+  const pooljit_export_body* bodies;
+  int64_t scratch_bytes; /* what NAME_part_with wants */
+} pooljit_export_info;
+
+#endif /* POOLJIT_EXPORT_TYPES */
+)";
+
+constexpr std::string_view rules =
+    R"(/* Machine code of pooling layers. Needs no library: link the object that came with this header.
+ *
+ *   NAME            pools
+ *   NAME_part       does its share of the work, part `part` of `parts`: call it from each of your threads. Any
+ *                   number of parts together writes, bit for bit, what NAME does; no two write the same byte.
+ *   NAME_part_with  the same, with scratch memory of the caller's: NAME_info.scratch_bytes, aligned to 64
+ *                   bytes, for each thread its own; NULL will do where that is 0. The other two take it from
+ *                   the stack (256 KiB at most).
+ *   NAME_part_with_ISA  the same, without asking the processor: it has to have the ISA. For tests.
+ *   NAME_info       what it is, as constants
+ *
+ * Pointers are to the first elements (all coordinates 0), at any alignment of the element (outputs of 8 MB and
+ * more are written faster where they begin at a multiple of 64). Tensors lie in memory as the comment says;
+ * what is written must not overlap anything else. Nothing but the elements of the tensors is read or written.
+ * A batch is how many the buffers hold, of any size; 0 succeeds, whatever the pointers.
+ *
+ * Threads: any number at once. Nothing is allocated, locked or kept, but for one word that says what the
+ * processor has. MXCSR may be as it likes: results are those of round to nearest with denormals; it is
+ * restored, with the exception flags that were raised. No exception is thrown and no signal handled; unwind
+ * tables are there, so debuggers and profilers see through.
+ */
+)";
+
+std::string describe(const ExportedTensor& tensor, std::string_view what) {
+  return fmt::format(" *   {:<9}{}[{}], strides {}\n", what, tensor.dtype, fmt::join(tensor.shape, ","),
+                     fmt::join(tensor.strides, ","));
+}
+
+std::string declarations(const ExportedKernel& kernel) {
+  std::string arguments = "const void* input, void* output";
+  if (kernel.indices) arguments += kernel.writes_indices() ? ", void* indices" : ", const void* indices";
+  for (size_t i = 0; i < kernel.operands.size(); ++i) arguments += fmt::format(", const void* operand{}", i);
+  if (kernel.has_batch()) arguments += ", int64_t batch";
+  const std::string part = ", int part, int parts";
+  std::string out =
+      fmt::format("int {0}({1});\nint {0}_part({1}{2});\nint {0}_part_with({1}{2}, void* scratch);\n",
+                  kernel.name, arguments, part);
+  for (const ExportedCode& code : kernel.codes)
+    out += fmt::format("int {}_part_with_{}({}{}, void* scratch);\n", kernel.name, ir::info(code.isa).text,
+                       arguments, part);
+  return out + fmt::format("extern const pooljit_export_info {}_info;\n", kernel.name);
+}
+
+// A comment ends where it is meant to.
+std::string commented(std::string text) {
+  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at))
+    text.replace(at, 2, "* /");
+  return text;
+}
+
+std::string lines_of(std::string_view text, std::string_view prefix) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out += fmt::format("{}{}\n", prefix, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string comment(const ExportedKernel& kernel) {
+  std::string out = fmt::format("/* {}\n", kernel.text);
+  out += describe(kernel.input, "input");
+  out += describe(kernel.output, "output");
+  if (kernel.indices) out += describe(*kernel.indices, "indices");
+  for (size_t i = 0; i < kernel.operands.size(); ++i)
+    out += describe(kernel.operands[i], fmt::format("operand{}", i));
+  for (const ExportedCode& code : kernel.codes) {
+    out += fmt::format(" *   {:<9}{} bytes of code, {}\n", ir::info(code.isa).text,
+                       code.code->info.code_bytes, code.code->info.schedule);
+    out += lines_of(code.proof, " *     ");
+  }
+  if (kernel.scratch_bytes > 0) out += fmt::format(" *   scratch  {} bytes\n", kernel.scratch_bytes);
+  return commented(out) + " */\n";
+}
+
+}  // namespace
+
+std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard) {
+  std::string out = fmt::format("/* Made by `pooljit export` {}. */\n", POOLJIT_VERSION);
+  out += rules;
+  out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n", guard);
+  out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  out += types;
+  for (const ExportedKernel& kernel : kernels) out += "\n" + comment(kernel) + declarations(kernel);
+  out += fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
+  return out;
+}
+
+}  // namespace pooljit::runtime

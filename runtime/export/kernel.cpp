@@ -1,0 +1,128 @@
+#include "runtime/export/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "runtime/cpu_features.h"
+#include "runtime/limits.h"
+#include "runtime/memory_view.h"
+#include "runtime/proof/verify.h"
+#include "runtime/tuning/choose.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// Names that a C or a C++ program cannot have.
+constexpr std::string_view reserved[] = {
+    "alignas",   "alignof",   "and",       "asm",      "auto",     "bitand",   "bitor",    "bool",
+    "break",     "case",      "catch",     "char",     "class",    "compl",    "concept",  "const",
+    "consteval", "constexpr", "constinit", "continue", "decltype", "default",  "delete",   "do",
+    "double",    "else",      "enum",      "explicit", "export",   "extern",   "false",    "float",
+    "for",       "friend",    "goto",      "if",       "inline",   "int",      "long",     "main",
+    "mutable",   "namespace", "new",       "noexcept", "not",      "nullptr",  "operator", "or",
+    "private",   "protected", "public",    "register", "requires", "restrict", "return",   "short",
+    "signed",    "sizeof",    "static",    "struct",   "switch",   "template", "this",     "throw",
+    "true",      "try",       "typedef",   "typeid",   "typename", "union",    "unsigned", "using",
+    "virtual",   "void",      "volatile",  "while",    "xor"};
+
+ir::Result<void> check_name(const std::string& name) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const bool is_identifier = !name.empty() && std::ranges::all_of(name, is_letter) &&
+                             std::isdigit(static_cast<unsigned char>(name[0])) == 0;
+  if (!is_identifier)
+    return ir::invalid("export.name", fmt::format("\"{}\" is no C identifier", name),
+                       "letters, digits and _, not a digit first");
+  if (std::ranges::find(reserved, name) != std::end(reserved))
+    return ir::invalid("export.name", fmt::format("\"{}\" is a word of C or C++", name),
+                       "give it another name, or all a --namespace");
+  return {};
+}
+
+ExportedTensor tensor(const MemoryView& view, ir::DType dtype, bool has_batch) {
+  ExportedTensor result{ir::info(dtype).spec_name, {}, {}, view.span_bytes()};
+  for (const MemoryView::Dim& dim : view.dims().subspan(has_batch ? 0 : 1)) {
+    result.shape.push_back(dim.extent);
+    result.strides.push_back(dim.stride / view.element_bytes);
+  }
+  return result;
+}
+
+void describe(ExportedKernel& kernel, const ir::PoolNest& nest) {
+  const int64_t batch = kernel.spec.batch.value_or(1);
+  const bool has_batch = kernel.has_batch();
+  kernel.input = tensor(input_view(nest, batch), nest.input.dtype, has_batch);
+  kernel.output = tensor(output_view(nest, batch), nest.output.dtype, has_batch);
+  if (nest.indices) kernel.indices = tensor(indices_view(nest, batch), nest.indices->dtype, has_batch);
+  const std::vector<ir::View> views = operand_views(nest);
+  const std::vector<MemoryView> memory = operand_memory(nest, batch);
+  for (size_t i = 0; i < views.size(); ++i)
+    kernel.operands.push_back(tensor(memory[i], views[i].dtype, has_batch));
+}
+
+ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, const Choices& choices) {
+  if (!can_run(choices.isa))
+    return ir::unsupported("export.verify",
+                           fmt::format("this machine cannot run {}, so its code cannot be proved here",
+                                       ir::info(choices.isa).text),
+                           "leave the ISA or --verify out, or export where the processor has it");
+  const auto proof = prove_code(code, spec, choices);
+  if (!proof) return tl::unexpected(proof.error());
+  if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
+  return print(*proof);
+}
+
+ir::Result<ExportedCode> make_code(const ExportedKernel& kernel, const ir::PoolNest& nest, ir::Isa isa,
+                                   const ExportOptions& options) {
+  Choices choices{options.engine, isa, options.schedule};
+  // A kernel that others' threads share is measured with one of them.
+  const auto origin = choose_schedule(kernel.spec, {options.tune_db, true}, 1, choices);
+  if (!origin) return tl::unexpected(origin.error());
+  auto code = info(options.engine).make(nest, choices);
+  if (!code) return tl::unexpected(code.error());
+  ExportedCode made{isa, *code, {}};
+  if (!options.verify) return made;
+  const auto proof = prove(**code, kernel.spec, choices);
+  if (!proof) return tl::unexpected(proof.error());
+  made.proof = *proof;
+  return made;
+}
+
+}  // namespace
+
+ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
+                                         const ExportOptions& options) {
+  if (auto checked = check_name(name); !checked) return tl::unexpected(checked.error());
+  const auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  if (spec->direction == ir::Direction::unpool)
+    return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
+                           "call pooljit_run, or write it in C: one store for each index");
+  ExportedKernel kernel;
+  kernel.name = name;
+  kernel.spec = *spec;
+  kernel.text = frontend::print(*spec);
+  kernel.backend = info(options.engine).text;
+  const ir::PoolNest nest = make_nest(*spec);
+  describe(kernel, nest);
+  for (const ir::Isa isa : options.isas) {
+    auto code = make_code(kernel, nest, isa, options);
+    if (!code) return tl::unexpected(code.error());
+    for (const Code* version : (*code).code->versions())
+      kernel.scratch_bytes = std::max(kernel.scratch_bytes, version->info.scratch_bytes);
+    kernel.codes.push_back(std::move(*code));
+  }
+  return kernel;
+}
+
+std::vector<std::string> global_symbols(const ExportedKernel& kernel) {
+  std::vector<std::string> symbols = {kernel.name, kernel.name + "_part", kernel.name + "_part_with"};
+  for (const ExportedCode& code : kernel.codes)
+    symbols.push_back(fmt::format("{}_part_with_{}", kernel.name, ir::info(code.isa).text));
+  symbols.push_back(kernel.name + "_info");
+  return symbols;
+}
+
+}  // namespace pooljit::runtime

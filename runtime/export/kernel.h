@@ -1,0 +1,64 @@
+// What `pooljit export` makes of one spec: the code that the JIT would make, for several ISAs, and what is
+// said of it in the header and in NAME_info.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "ir/error.h"
+#include "runtime/code.h"
+#include "runtime/engines.h"
+
+namespace pooljit::runtime {
+
+struct ExportOptions {
+  std::vector<ir::Isa> isas;  // in the order of ir/isa.def, each once; this machine need not have them
+  Engine engine = Engine::xbyak;
+  std::optional<ir::Schedule> schedule;  // absent: the database's, or the default
+  std::string tune_db;                   // empty: none
+  bool verify = false;
+};
+
+// A view of memory: in logical order, N (if batched), C, spatial. Strides in elements; in a blocked layout
+// the one of C is the distance of two blocks.
+struct ExportedTensor {
+  std::string_view dtype;
+  std::vector<int64_t> shape, strides;
+  int64_t bytes = 0;  // from the first element to the last, of the spec's batch
+};
+
+struct ExportedCode {
+  ir::Isa isa = ir::Isa::avx2;
+  CodePtr code;
+  std::string proof;  // empty: nothing was asked for
+};
+
+struct ExportedKernel {
+  std::string name;  // of its C function
+  frontend::PoolSpec spec;
+  std::string text;  // canonical
+  std::string_view backend;
+  ExportedTensor input, output;
+  std::optional<ExportedTensor> indices;
+  std::vector<ExportedTensor> operands;
+  int64_t scratch_bytes = 0;  // of the ISA that wants most
+  std::vector<ExportedCode> codes;
+
+  bool has_batch() const { return spec.batch.has_value(); }
+  bool writes_indices() const { return spec.direction == ir::Direction::forward; }
+};
+
+// Errors: those of parse_spec, the tuning database and the engines; "export.name" (no C identifier, or a
+// word of C or C++), "export.unpool", "export.verify" (this machine cannot run what is to be proved),
+// "prove.*".
+ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
+                                         const ExportOptions& options);
+
+// What its object defines for others: the functions and NAME_info.
+std::vector<std::string> global_symbols(const ExportedKernel& kernel);
+
+}  // namespace pooljit::runtime
