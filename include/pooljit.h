@@ -29,7 +29,14 @@
  * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates
  * nothing and calls nothing, so it may be left by a signal handler and entered by another; but for kernels
  * with scratch memory, which a handler must not enter. The others are not async-signal-safe. No exception
- * leaves a function. Kernels have no unwind tables: do not throw or longjmp across a running one.
+ * leaves a function. Kernels throw nothing. They have unwind tables: backtrace(), debuggers and profilers
+ * see through them at every instruction. Do not throw or longjmp across a running one all the same: scratch
+ * memory would stay taken.
+ *
+ * Names. The environment variable POOLJIT_NAMES, read once, makes kernels known to tools by names like
+ * pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump (jit-PID.dump in
+ * JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its JIT interface), or several joined by commas.
+ * Files have mode 0600; what cannot be written is left out. Without it there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H

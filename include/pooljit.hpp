@@ -13,8 +13,9 @@
 // must not call compile().
 // Scratch memory: kernels of large windows may use up to 256 KiB that each thread keeps from its first such
 // run until it ends. Signals: no handler is installed; Kernel::run on one thread takes no lock and allocates
-// nothing but scratch memory once. Kernels have no unwind tables: do not throw or longjmp across a running
-// one from a signal handler.
+// nothing but scratch memory once. Kernels have unwind tables, for backtrace(), debuggers and profilers; do
+// not throw or longjmp across a running one from a signal handler all the same.
+// Names: POOLJIT_NAMES=perf,jitdump,gdb in the environment makes kernels known to these tools (pooljit.h).
 #pragma once
 
 #include <chrono>

@@ -10,6 +10,8 @@
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
 #include "jit/backend.h"
+#include "jit/names.h"
+#include "runtime/kernel_name.h"
 #include "runtime/machine.h"
 #include "runtime/memory_view.h"
 #include "runtime/native_code.h"
@@ -63,8 +65,10 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   if (!program) return tl::unexpected(program.error());
   auto blob = jit::emit(backend.id, *program);
   if (!blob) return tl::unexpected(blob.error());
+  std::shared_ptr<void> names;
+  if (jit::names_are_wanted()) names = jit::announce(kernel_name(nest, exact.isa), *blob, *program);
   return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
-                                      std::move(*blob));
+                                      std::move(*blob), std::move(names));
 }
 
 MadeCode make_native(ir::PoolNest nest, const Choices& choices) {

@@ -51,8 +51,13 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
   }
 }
 
-NativeCode::NativeCode(CodeInfo code_info, const ir::Program& program, jit::CodeBlob blob)
-    : Code(std::move(code_info)), params_(program.params), tables_(program.tables), blob_(std::move(blob)) {
+NativeCode::NativeCode(CodeInfo code_info, const ir::Program& program, jit::CodeBlob blob,
+                       std::shared_ptr<void> names)
+    : Code(std::move(code_info)),
+      params_(program.params),
+      tables_(program.tables),
+      blob_(std::move(blob)),
+      names_(std::move(names)) {
   POOLJIT_CHECK(params_.size() <= size_t(max_params), "a Program has too many parameters");
   info.scratch_bytes = program.scratch_bytes;
   info.output_alignment = output_alignment(program);

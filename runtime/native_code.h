@@ -17,8 +17,10 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
 
 class NativeCode final : public Code {
  public:
-  // Keeps what the call needs of the Program: parameters and tables.
-  NativeCode(CodeInfo info, const ir::Program& program, jit::CodeBlob blob);
+  // Keeps what the call needs of the Program: parameters and tables; and what jit::announce() gave, if it was
+  // asked.
+  NativeCode(CodeInfo info, const ir::Program& program, jit::CodeBlob blob,
+             std::shared_ptr<void> names = nullptr);
   void run(const Call& call, const TaskRanges& ranges) const override;
   std::optional<MachineCode> machine() const override { return MachineCode{&blob_, params_, &tables_}; }
 
@@ -28,6 +30,7 @@ class NativeCode final : public Code {
   std::vector<ir::Param> params_;
   std::vector<std::vector<int64_t>> tables_;
   jit::CodeBlob blob_;
+  std::shared_ptr<void> names_;
 };
 
 }  // namespace pooljit::runtime
