@@ -19,7 +19,8 @@ constexpr const char* specs[] = {
     "max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)",
     "max_pool2d(float32[1,8,15,15]:nhwc, kernel_size=3, return_indices=True)",
     "avg_pool2d(uint8[2,16,32,32]:nhwc, kernel_size=2)",
-    "max_pool2d(uint8[1,1,2160,3840], kernel_size=3, stride=1, padding=1)",  // streams to outputs that are aligned
+    "max_pool2d(uint8[1,1,2160,3840], kernel_size=3, stride=1, padding=1)",  // streams to outputs that are
+                                                                             // aligned
     "max_pool2d(float32[8,40,40]:nhwc, kernel_size=13, stride=1)",
     "max_pool2d_backward(float32[1,8,16,16], kernel_size=2)",
     "quantized_avg_pool2d(quint8[1,8,16,16], kernel_size=2, scale=1.5, zero_point=3)",
