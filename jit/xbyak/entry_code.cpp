@@ -13,7 +13,6 @@
 namespace pooljit::jit {
 
 namespace {
-
 using Xbyak::Label;
 using Xbyak::Reg64;
 
