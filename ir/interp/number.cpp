@@ -359,7 +359,7 @@ std::span<const FaultInfo> faults() {
 
 Result<void> interpret(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory) {
   Numbers numbers(program);
-  return Machine<Numbers>(program, args, memory, numbers).run();
+  return Interpreter<Numbers>(program, args, memory, numbers).run();
 }
 
 }  // namespace pooljit::ir

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/interp/machine.h"
+#include "ir/interp/interpreter.h"
 
 namespace pooljit::ir {
 

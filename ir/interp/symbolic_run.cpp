@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/interp/machine.h"
+#include "ir/interp/interpreter.h"
 #include "ir/places.h"
 
 namespace pooljit::ir {
@@ -90,7 +90,7 @@ Result<void> run_symbolically(const Program& program, const PoolNest& nest, int6
   for (const Tensor& operand : memory.operands) operands.push_back(operand.region());
   const MemoryMap map{memory.input.region(), memory.output.region(),
                       memory.indices ? memory.indices->region() : Region{}, operands};
-  return Machine<Terms>(program, args, map, terms).run();
+  return Interpreter<Terms>(program, args, map, terms).run();
 }
 
 }  // namespace pooljit::ir

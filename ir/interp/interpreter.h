@@ -47,9 +47,9 @@ struct Fault {
 };
 
 template <class Domain>
-class Machine {
+class Interpreter {
  public:
-  Machine(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory, Domain& domain)
+  Interpreter(const Program& program, std::span<const uint64_t> args, const MemoryMap& memory, Domain& domain)
       : program_(program),
         args_(args),
         memory_(memory),
