@@ -57,8 +57,7 @@ class Search {
     const frontend::PoolSpec spec = *frontend::parse_spec(spec_);
     choices_ = *resolve(options_);
     limits_.progress("listing schedules");
-    const auto found =
-        find_candidates(make_nest(spec), choices_.isa, spec.batch.value_or(1), machine().row);
+    const auto found = find_candidates(make_nest(spec), choices_.isa, spec.batch.value_or(1), machine().row);
     if (!found) return tl::unexpected(found.error());
     for (const Candidate& candidate : found->legal)
       (candidate.is_default ? standard_ : candidates_.emplace_back()).schedule = candidate.schedule;

@@ -11,7 +11,6 @@
 
 namespace pooljit::ir {
 namespace {
-
 // max, kernel 3, stride 2, padding 1 on 56 x 56, packed.
 PoolNest stem(int64_t channels, bool channels_last, DType dtype = DType::f32) {
   PoolNest nest;
@@ -295,7 +294,6 @@ TEST(Schedule, NarrowElementsOfAvx2HaveNoBorders) {
        Family::row_passes},
       {"max_pool2d(bfloat16[1,128,14,14]:nhwc, kernel_size=3, stride=1, padding=1, dilation=6)",
        Family::channels_last},
-      // row_passes would move lanes of 4 bytes, in which it does not offer itself here.
       {"avg_pool2d(uint8[1,8,600,900]:nhwc, kernel_size=8, stride=1)", Family::separable},
   };
   for (const auto& row : table) {
