@@ -76,10 +76,6 @@ std::vector<Schedule> with_streamed(const Layer& layer, const std::vector<Schedu
 
 }  // namespace
 
-Offer make_offer(Family family, const Layer& layer, size_t most) {
-  return offers[static_cast<size_t>(family)](layer, most);
-}
-
 void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count) {
   const auto add = [&](Tail tail) {
     schedule.tail = tail;

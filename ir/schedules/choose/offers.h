@@ -22,7 +22,6 @@ using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 #define FAMILY(name, text, note) Offer offer_##name(const Layer& layer, size_t most);
 #include "ir/schedules.def"
 #undef FAMILY
-Offer make_offer(Family family, const Layer& layer, size_t most);
 
 // --- what several offers ask. Three facts that all follow from the instruction set today, and mean different
 // things.
