@@ -1,6 +1,6 @@
 // Schedule: how a PoolNest is computed. Plain data: printable, parseable, comparable, enumerable, storable.
-// Families are rows of ir/schedules.def, each with a file in ir/schedules/ that checks and lowers; which
-// schedule a layer gets is decided in ir/schedules/choose/.
+// Families are rows of ir/schedules.def, each with a file in ir/schedules/families/ that checks and lowers;
+// which schedule a layer gets is decided in ir/schedules/choose/.
 #pragma once
 
 #include <cstdint>

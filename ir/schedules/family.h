@@ -1,5 +1,5 @@
 // A schedule family: which schedules of it suit a layer, and how they are lowered. One file per row of
-// ir/schedules.def defines <name>_family.
+// ir/schedules.def, ir/schedules/families/<name>.cpp, defines <name>_family.
 #pragma once
 
 #include <cstdint>
@@ -49,16 +49,5 @@ bool can_mask(const PoolNest& nest, Isa isa);
 
 // The smallest power of two that is at least `count`, but no more than the lanes that fit the ISA's vector.
 int fitting_lanes(int64_t count, Isa isa, int working_bytes);
-
-// Vectors that together cover elements begin .. end-1: whole ones, then as the tail says.
-struct Slice {
-  int64_t begin = 0;
-  int lanes = 1;
-  std::vector<int64_t> stored;  // 0/1 per lane; empty: all
-};
-// Elements of a slice; a lane that is not stored takes what changes nothing.
-Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
-                    const Slice& slice);
-std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
 
 }  // namespace pooljit::ir

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/reductions/epilogue.h"
-#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 
 namespace pooljit::ir {
 

@@ -54,8 +54,20 @@ class IncludeRule(Tree):
         self.expect_failure("check-includes", "ir/nest.h", "`ir` may not include `frontend`")
 
     def test_families_do_not_ask_the_chooser(self):
-        self.append("ir/schedules/separable.cpp", '#include "ir/schedules/choose/rows.h"\n')
-        self.expect_failure("check-includes", "ir/schedules/separable.cpp", "only the chooser has opinions")
+        self.append("ir/schedules/families/separable.cpp", '#include "ir/schedules/choose/rows.h"\n')
+        self.expect_failure("check-includes", "ir/schedules/families/separable.cpp", "only the chooser has opinions")
+
+    def test_families_do_not_ask_each_other(self):
+        self.append("ir/schedules/families/whole_pixels.cpp", '#include "ir/schedules/families/window_rows.h"\n')
+        self.expect_failure("check-includes", "family `whole_pixels` may not include family `window_rows`")
+
+    def test_windows_do_not_include_lowering(self):
+        self.append("ir/schedules/windows/stretch.h", '#include "ir/schedules/lowering/lowering.h"\n')
+        self.expect_failure("check-includes", "ir/schedules/windows/stretch.h", "`windows` may not include `lowering`")
+
+    def test_only_the_command_asks_the_chooser(self):
+        self.append("runtime/engines.cpp", '#include "ir/schedules/choose/chooser.h"\n')
+        self.expect_failure("check-includes", "runtime/engines.cpp", "only the chooser has opinions")
 
     def test_jit_does_not_include_frontend(self):
         self.append("jit/backends.cpp", '#include "frontend/pool_spec.h"\n')

@@ -1,6 +1,6 @@
 // ColumnPasses: by doing the passes on counts, every window from exactly its columns; nothing is read that
 // was not written.
-#include "ir/schedules/column_passes.h"
+#include "ir/schedules/windows/column_passes.h"
 
 #include <gtest/gtest.h>
 

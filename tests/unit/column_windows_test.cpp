@@ -1,6 +1,6 @@
 // ColumnWindows and FloatKeys, by the interpreter: every window from exactly its columns, in no more steps
 // than one by one; keys in the order of floats, with NaN at the end where it wins.
-#include "ir/schedules/column_windows.h"
+#include "ir/schedules/windows/column_windows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // LaneFold, on every engine: lane i is the sum of all lanes of vector i, whatever their number and width.
-#include "ir/schedules/lane_fold.h"
+#include "ir/schedules/lanes/lane_fold.h"
 
 #include <gtest/gtest.h>
 

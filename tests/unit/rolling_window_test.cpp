@@ -1,5 +1,5 @@
 // RollingWindow: every window is reduced from exactly its columns, a column twice only where that is allowed.
-#include "ir/schedules/rolling_window.h"
+#include "ir/schedules/windows/rolling_window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
-#include "ir/schedules/lowering.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
 namespace {

@@ -1,5 +1,5 @@
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/pixel_rows.h"
+#include "ir/schedules/lanes/pixel_rows.h"
 
 namespace pooljit::ir {
 

@@ -1,7 +1,8 @@
 #include "ir/schedules/choose/pixels.h"
 
-#include "ir/schedules/pixel_strips.h"
-#include "ir/schedules/stretch.h"
+#include "ir/schedules/families/channels_last_strips.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/row_family.h"
-#include "ir/schedules/row_rules.h"
+#include "ir/schedules/lowering/row_family.h"
+#include "ir/schedules/lowering/row_rules.h"
 
 namespace pooljit::ir {
 

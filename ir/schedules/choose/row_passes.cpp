@@ -3,9 +3,9 @@
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
-#include "ir/schedules/row_passes_rules.h"
-#include "ir/schedules/row_rules.h"
-#include "ir/schedules/stretch.h"
+#include "ir/schedules/families/row_passes_rules.h"
+#include "ir/schedules/lowering/row_rules.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/row_family.h"
-#include "ir/schedules/row_rules.h"
-#include "ir/schedules/stretch.h"
-#include "ir/schedules/window_rows.h"
+#include "ir/schedules/families/window_rows.h"
+#include "ir/schedules/lowering/row_family.h"
+#include "ir/schedules/lowering/row_rules.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 

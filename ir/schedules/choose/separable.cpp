@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "ir/schedules/channel_blocks.h"
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
-#include "ir/schedules/pixel_strips.h"
+#include "ir/schedules/families/channels_last_strips.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 
 namespace pooljit::ir {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/window_rows.h"
+#include "ir/schedules/families/window_rows.h"
 
 namespace pooljit::ir {
 namespace {

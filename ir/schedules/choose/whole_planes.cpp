@@ -3,7 +3,7 @@
 
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/rows.h"
-#include "ir/schedules/plane_tiles.h"
+#include "ir/schedules/families/whole_planes_tiles.h"
 
 namespace pooljit::ir {
 namespace {

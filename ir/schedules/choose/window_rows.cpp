@@ -1,4 +1,4 @@
-#include "ir/schedules/window_rows.h"
+#include "ir/schedules/families/window_rows.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,22 @@
+// channels_first: a vector holds neighbouring outputs of one row (the innermost dimension) of one channel.
+//
+// A row is cut into tiles of `lanes` outputs. Inside the image tiles repeat: one loop, of as many tiles as it
+// takes until windows lie alike again (one for ordinary pooling). At the borders and at the end a tile has
+// constant masks: lanes outside the image load the identity. Where the ISA cannot mask, a vector at a border
+// is loaded from inside the row and its lanes moved to their place (tail=overlap), or border outputs are done
+// one by one and the rest of the row in smaller and smaller vectors (tail=split). Lanes that lie apart
+// come from contiguous loads and shuffles.
+//
+// order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
+// once per tile; with unroll=R it does so for R rows of outputs together, which share the input rows that
+// they have in common. row_major takes every tap in its place, which indices and `zeros=first` need.
+// order=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
+// share that; with unroll=U a tile is U vectors side by side, which share columns.
+#include "ir/schedules/lowering/row_family.h"
+
+namespace pooljit::ir {
+
+const FamilyInfo channels_first_family = {
+    Family::channels_first, "channels_first", row_lanes, check_rows, row_knobs, lower_rows};
+
+}  // namespace pooljit::ir

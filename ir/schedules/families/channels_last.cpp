@@ -1,0 +1,273 @@
+// channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
+// one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
+// output; with lanes=1 any strides will do, which makes this family the one that can always serve.
+//
+// order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
+// windows of neighbouring outputs share that; order=strips does so in strips
+// (ir/schedules/families/channels_last_strips.h).
+#include <algorithm>
+#include <bit>
+
+#include "ir/reductions/float_keys.h"
+#include "ir/schedules/families/channels_last_strips.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/slices.h"
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr LaneUse lane_use = LaneUse::fixed;
+
+// In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
+// pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
+constexpr int64_t taps_ahead = 4;
+constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
+
+bool is_rolling(const Schedule& schedule) {
+  return schedule.order == Order::rolling || schedule.order == Order::strips;
+}
+
+// Channels that one turn of the loop over them takes.
+int64_t block_of(const PoolNest& nest, const Schedule& schedule) {
+  return std::max(int64_t{schedule.lanes} * schedule.unroll, largest_block(nest));
+}
+
+// What a row is walked in: one piece, or strips; none if it has no strips.
+std::vector<RollingStrip> strips_of(const PoolNest& nest, const Schedule& schedule) {
+  if (schedule.order != Order::strips) return {{nest.dims.back(), 0, 1}};
+  return rolling_strips(nest, block_of(nest, schedule));
+}
+
+class ChannelsLast {
+ public:
+  ChannelsLast(const PoolNest& nest, const Schedule& schedule, const std::vector<RollingStrip>& strips,
+               Builder& builder, Reducer& reducer)
+      : nest_(nest),
+        schedule_(schedule),
+        strips_(strips),
+        ahead_(bytes_ahead()),
+        b_(builder),
+        reducer_(reducer),
+        low_(nest, builder, reducer) {}
+
+  void emit() {
+    Cursor cursor = low_.start();
+    int loops = low_.open_batch(cursor);
+    const size_t last = nest_.dims.size() - 1;
+    for (size_t i = 0; i < last; ++i) {
+      loops += low_.open_runs(cursor, /*task=*/i == 0);
+      loops += low_.open_outputs(cursor);
+    }
+    if (rolls()) {
+      low_.split_full(cursor, [&](const Cursor& at) {
+        for (const RollingStrip& strip : strips_) emit_strips(at, strip);
+      });
+      low_.close(loops);
+      return b_.ret();
+    }
+    loops += low_.open_runs(cursor, /*task=*/last == 0);
+    low_.split_full(cursor, [&](Cursor at) {
+      const int outputs = low_.open_outputs(at);
+      emit_channels(at, nest_.dims[last]);
+      low_.close(outputs);
+    });
+    low_.close(loops);
+    b_.ret();
+  }
+
+ private:
+  bool rolls() const { return is_rolling(schedule_); }
+
+  void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
+    const size_t last = nest_.dims.size() - 1;
+    Cursor at = low_.further_outputs(cursor, last, Place{strip.first});
+    if (strip.count > 1) {
+      const Value iv = b_.begin_loop(b_.iconst(strip.count)).iv;
+      at = low_.at_input(at, last, Place{}.further(iv, strip.dim.output * strip.dim.stride));
+      at = low_.further_outputs(at, last, Place{}.further(iv, strip.dim.output));
+    }
+    emit_channels(at, strip.dim);
+    if (strip.count > 1) low_.close(1);
+  }
+
+  // rolled: the innermost dimension, as far as the cursor stands at its beginning.
+  void emit_channels(const Cursor& cursor, const NestDim& rolled) {
+    const int64_t block = block_of(nest_, schedule_);
+    const int64_t blocks = nest_.channels / block;
+    if (blocks > 0) {
+      Cursor at = cursor;
+      if (blocks > 1) {
+        const Value iv = b_.begin_loop(b_.iconst(blocks)).iv;
+        at.input = plus(at.input, iv, channel_bytes(nest_.input, block));
+        low_.for_each_output(at, [&](Address& address, const View& view) {
+          address = plus(address, iv, channel_bytes(view, block));
+        });
+        if (low_.chooses()) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
+        low_.add_channels(at, 0, iv, block);
+      }
+      const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
+      for (auto side = all.begin(); side != all.end(); side += schedule_.unroll)
+        emit_slices(at, rolled, {side, side + schedule_.unroll});
+      if (blocks > 1) low_.close(1);
+    }
+    const int64_t done = blocks * block;
+    const std::vector<Slice> rest = slices(done, nest_.channels, schedule_.lanes, schedule_.tail);
+    for (auto side = rest.begin(); side != rest.end();) {
+      const auto most = rest.end() - side > schedule_.unroll ? side + schedule_.unroll : rest.end();
+      const auto other = std::find_if(side, most, [&](const Slice& s) { return s.lanes != side->lanes; });
+      emit_slices(cursor, rolled, {side, other});
+      side = other;
+    }
+  }
+
+  // Slices of equal lanes, done side by side.
+  void emit_slices(const Cursor& cursor, const NestDim& rolled, const std::vector<Slice>& side) {
+    if (!rolls()) {
+      reducer_.plan(side.size(), nest_.full_taps());
+      return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
+    }
+    const size_t last = nest_.dims.size() - 1;
+    reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
+    const StateColumns columns(reducer_, rolled.kernel >= least_keyed_kernel);
+    RollingOutputs rolling(rolled, b_, reducer_.facts(),
+                           [&](Value earlier, Value later) { return columns.join(earlier, later); });
+    rolling.divide_alike(nest_);
+    const Divisors divisors(nest_, rolled, rolling.looped(), b_);
+    const auto load = [&](const Place& place) {
+      return columns.column(reduce(low_.at_input(cursor, last, place), last, side));
+    };
+    const auto store_column = [&](const Place& place, const Column& column) {
+      store(low_.at_output(cursor, last, place, divisors), columns.states(column, side.size()), side);
+    };
+    rolling.emit(columns.column(low_.no_taps(side.size(), side[0].lanes)), load, store_column);
+  }
+
+  // Over the taps of dims [0, dims).
+  Lowering::States reduce(const Cursor& cursor, size_t dims, const std::vector<Slice>& side) {
+    const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
+    const Values own = own_indices(cursor, side);
+    const auto leaf = [&](Lowering::States states, const TapAt& at) {
+      for (size_t i = 0; i < side.size(); ++i) {
+        const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
+        if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
+        const Value x = load_channels(b_, reducer_.facts(), type, address, side[i]);
+        states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
+      }
+      return states;
+    };
+    return low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, unroll_limit());
+  }
+
+  void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
+    for (size_t i = 0; i < side.size(); ++i) {
+      Cursor at = cursor;
+      low_.for_each_output(at, [&](Address& address, const View& view) {
+        address = plus(address, channel_bytes(view, side[i].begin));
+      });
+      low_.add_channels(at, side[i].begin, no_value, 0);
+      low_.store(at, states[i], channel_lanes(side[i]));
+    }
+  }
+
+  // Backward of a maximum: the index that each slice's lanes look for.
+  Values own_indices(const Cursor& cursor, const std::vector<Slice>& side) {
+    Values own;
+    for (const Slice& slice : side) {
+      if (!low_.chooses()) break;
+      Cursor at = cursor;
+      low_.add_channels(at, slice.begin, no_value, 0);
+      const bool is_same = !own.empty() && low_.index_rule().channel == 0;
+      own.push_back(is_same ? own[0] : low_.own_index(at, channel_lanes(slice)));
+    }
+    return own;
+  }
+
+  TapOffset tap_of(const TapAt& at, const Slice& slice, Value own) {
+    TapOffset tap = at.offset;
+    if (low_.chooses()) {
+      const Address address = plus(at.indices, channel_bytes(*nest_.indices, slice.begin));
+      tap = low_.choose(tap, low_.load_indices(address, slice.lanes, slice.stored), own);
+    }
+    if (low_.divides()) tap.divisor = {at.divisor, std::vector<int64_t>(static_cast<size_t>(slice.lanes), 1)};
+    return tap;
+  }
+
+  Lanes channel_lanes(const Slice& slice) const {
+    Lanes lanes = Lanes::channels(slice.lanes, slice.stored);
+    const int64_t step = low_.index_rule().channel;
+    for (int lane = 0; step != 0 && lane < slice.lanes; ++lane) lanes.ramp.push_back(lane * step);
+    return lanes;
+  }
+
+  int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? Lowering::unroll_taps : 1; }
+
+  // Bytes from a tap to the one that is asked for early; 0: none is.
+  int64_t bytes_ahead() const {
+    const NestDim& dim = nest_.dims.back();
+    const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
+    if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= least_foreseen_bytes)
+      return 0;
+    return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
+  }
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const std::vector<RollingStrip>& strips_;  // of a row; rolling
+  const int64_t ahead_;
+  Builder& b_;
+  Reducer& reducer_;
+  Lowering low_;
+};
+
+Result<void> check_channels_last(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  if (schedule.lanes > 1 && layer.adjacent_channels() < std::min<int64_t>(schedule.lanes, nest.channels))
+    return unsupported("schedule.strides",
+                       "channels_last with lanes > 1 needs channels that lie next to each other",
+                       "use lanes=1");
+  if (is_rolling(schedule) && !can_roll(nest, layer.facts(lane_use), layer.isa(), schedule.unroll))
+    return unsupported(
+        "schedule.order",
+        "rolling needs dense windows that overlap along the innermost of several dimensions, no "
+        "indices or zeros=first, and registers for what neighbouring windows share",
+        "use order=row_major or a smaller unroll");
+  if (strips_of(nest, schedule).empty())
+    return unsupported("schedule.order",
+                       "strips are for rows of many outputs and for pixels of more channels, next to each "
+                       "other, than are done side by side",
+                       "use order=rolling");
+  if (schedule.tail == Tail::overlap && (nest.channels < schedule.lanes || largest_block(nest) > 1))
+    return unsupported("schedule.tail",
+                       "an overlapping tail needs at least as many channels as lanes, and no blocks of them",
+                       "use tail=mask or tail=split");
+  if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.unroll)))
+    return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
+                       "use unroll=1, 2 or 4");
+  return {};
+}
+
+Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_channels_last(layer, schedule); !checked)
+    return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const std::vector<RollingStrip> strips = strips_of(layer.nest(), schedule);
+  ChannelsLast(layer.nest(), schedule, strips, builder, **reducer).emit();
+  return builder.finish();
+}
+
+Knobs channels_last_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8, 16},
+          .order = {Order::rolling, Order::rows_first, Order::row_major, Order::strips},
+          .taps = {Taps::unroll, Taps::loop}};
+}
+
+}  // namespace
+
+const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     lane_use,
+                                         check_channels_last,   channels_last_knobs, lower_channels_last};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,35 @@
+// interleaved: a vector holds neighbouring elements of a row of pixels, the channels of one pixel and on into
+// the next. For few channels, which would leave most lanes of a vector of channels idle. What channels_first
+// does with rows of one channel (ir/schedules/lanes/pixel_rows.h).
+#include "ir/schedules/lanes/pixel_rows.h"
+#include "ir/schedules/lowering/row_family.h"
+
+namespace pooljit::ir {
+namespace {
+
+Result<void> check_pixels(const PoolNest& nest) {
+  if (has_pixel_rows(nest)) return {};
+  return unsupported("schedule.strides",
+                     "interleaved needs several channels that lie next to each other, pixels without gaps, "
+                     "windows of stride 1 along the row, no indices and no operands per channel",
+                     "use channels_last");
+}
+
+Result<void> check_interleaved(const Layer& layer, const Schedule& schedule) {
+  if (auto checked = check_pixels(layer.nest()); !checked) return checked;
+  const PoolNest rows = as_one_channel(layer.nest());
+  return check_rows(layer.over(rows), schedule);
+}
+
+Result<Program> lower_interleaved(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_pixels(layer.nest()); !checked) return tl::unexpected(checked.error());
+  const PoolNest rows = as_one_channel(layer.nest());
+  return lower_rows(layer.over(rows), schedule);
+}
+
+}  // namespace
+
+const FamilyInfo interleaved_family = {Family::interleaved, "interleaved", row_lanes,
+                                       check_interleaved,   row_knobs,     lower_interleaved};
+
+}  // namespace pooljit::ir

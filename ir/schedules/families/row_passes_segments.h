@@ -1,0 +1,50 @@
+// Row strips: neighbouring outputs of a row (stride 1) that are done in one go through scratch memory, as
+// rows of their own.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedule.h"
+#include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/windows/column_passes.h"
+#include "ir/schedules/windows/stretch.h"
+#include "ir/schedules/windows/trailing_windows.h"
+
+namespace pooljit::ir {
+
+struct RowStrip {
+  // nest: the strip's outputs, and the columns that they see.
+  RowStrip(PoolNest nest, const Schedule& schedule, const ReductionFacts& facts);
+  void go_on(int64_t shared);
+
+  PoolNest nest;
+  Stretch columns;  // of the nest's row
+  std::vector<TileLoop> tiles;
+  // How windows come from columns: by passes, or order=rolling.
+  ColumnPasses passes;
+  std::optional<TrailingWindows> trailing;
+  // A line in scratch memory: positions before the first column, all that are read, and from line to line.
+  int64_t before, positions, pitch;
+  // Where it begins in the whole row, and how many like it follow each other.
+  int64_t output = 0, input = 0, count = 1;
+  // order=rolling: its windows go on from those of the strip before, of which they hold the columns that they
+  // share.
+  bool goes_on = false;
+};
+
+// The whole row, or as much at a time as scratch memory holds for schedule.unroll rows (order=rolling: as
+// stays in L1); none where that is not worth it.
+std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const ReductionFacts& facts);
+
+// True if the straight-line code of a row has its bounds.
+bool are_short(const std::vector<RowStrip>& strips);
+
+// True if the vectors of each strip's columns are whole ones.
+bool hold_vectors(const std::vector<RowStrip>& strips, const Schedule& schedule);
+
+// True if the outputs of each strip come from one whole vector after the other, none of them from two.
+bool follow_each_other(const std::vector<RowStrip>& strips, const Schedule& schedule);
+
+}  // namespace pooljit::ir

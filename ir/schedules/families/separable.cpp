@@ -1,0 +1,318 @@
+// separable: the two innermost dimensions one after the other, for windows of stride 1 that overlap much. For
+// a block of channels each row of the input is reduced along its columns into scratch memory, then each
+// column of those rows along the other dimension. A vector holds the same position of neighbouring channels.
+//
+// taps=unroll: windows move on in registers (RollingOutputs); all rows of the image lie in scratch memory.
+// taps=loop: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for every
+// kernel; rows are done in bands that fit into scratch memory.
+#include <algorithm>
+#include <optional>
+
+#include "ir/reductions/float_keys.h"
+#include "ir/schedules/families/separable_layout.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lowering/channel_tasks.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+#include "ir/schedules/windows/running_window.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr LaneUse lane_use = LaneUse::fixed;
+
+bool overlaps(const NestDim& dim) {
+  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
+}
+
+// Whether windows can be reduced one dimension after the other at all.
+bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
+  const size_t rank = nest.dims.size();
+  return rank >= 2 && overlaps(nest.dims[rank - 1]) && overlaps(nest.dims[rank - 2]) && !nest.indices &&
+         !nest.is_backward() && facts.any_order;
+}
+
+// Vectors that are needed at once beside constants.
+bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts, Isa isa) {
+  size_t each = 3;
+  if (schedule.taps == Taps::unroll)
+    for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
+      if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
+      each = std::max(each, RollingOutputs::needs(nest.dims[dim], facts.is_idempotent).vectors);
+    }
+  const bool masks = info(isa).mask == MaskEncoding::vector &&
+                     facts.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
+  return static_cast<size_t>(schedule.unroll) * (each * facts.held_vectors + (masks ? 1 : 0)) + 6 +
+             static_cast<size_t>(extra_registers(nest, facts)) <=
+         static_cast<size_t>(info(isa).vector_registers);
+}
+
+class Separable {
+ public:
+  Separable(const PoolNest& nest, const Schedule& schedule, const SeparableLayout& layout, Builder& builder,
+            Reducer& reducer)
+      : nest_(nest),
+        schedule_(schedule),
+        layout_(layout),
+        outer_(nest.dims.size() - 2),
+        band_(layout.band()),
+        b_(builder),
+        reducer_(reducer),
+        held_(reducer, std::max(rows().kernel, columns().kernel) >= least_keyed_kernel),
+        low_(nest, builder, reducer) {}
+
+  void emit() {
+    Cursor cursor = low_.start();
+    plane_ = b_.add_scratch(layout_.plane() * layout_.column_bytes());
+    if (!layout_.rolls()) {
+      line_ = b_.add_scratch(layout_.line() * layout_.column_bytes());
+      ends_ = b_.add_scratch(layout_.ends() * layout_.column_bytes());
+    }
+    int loops = low_.open_batch(cursor);
+    for (size_t i = 0; i < outer_; ++i) {
+      loops += low_.open_runs(cursor, /*task=*/i == 0);
+      loops += low_.open_outputs(cursor);
+    }
+    channels_.emplace(nest_, schedule_, b_, low_);
+    low_.split_full(cursor, [&](const Cursor& at) {
+      channels_->for_each(channels_->origin(at),
+                          [&](const ChannelTasks::Block& block) { emit_block(block.cursor, block.side); });
+    });
+    low_.close(loops);
+    b_.ret();
+  }
+
+ private:
+  const NestDim& rows() const { return nest_.dims[outer_]; }
+  const NestDim& columns() const { return nest_.dims[outer_ + 1]; }
+
+  void emit_block(const Cursor& cursor, const std::vector<Slice>& side) {
+    reducer_.plan(side.size(), nest_.full_taps());
+    const Column nothing = held_.column(low_.no_taps(side.size(), side[0].lanes));
+    const ScratchLine plane(b_, b_.type(nothing[0]), nothing.size(), plane_);
+    if (layout_.rolls())
+      emit_rolling(cursor, side, nothing, plane);
+    else
+      emit_running(cursor, side, nothing, plane);
+  }
+
+  // --- taps=unroll
+
+  void emit_rolling(const Cursor& cursor, const std::vector<Slice>& side, const Column& nothing,
+                    const ScratchLine& plane) {
+    const int64_t row_bytes = columns().output * plane.column_bytes();
+    RollingOutputs along_columns(columns(), b_, reducer_.facts(), join_),
+        along_rows(rows(), b_, reducer_.facts(), join_);
+    const Place row = Place{}.further(b_.begin_loop(b_.iconst(rows().visible_input())).iv, 1);
+    const Cursor from = low_.at_input(cursor, outer_, row);
+    const ScratchLine to = plane.from(at(plane.first(), row, row_bytes));
+    along_columns.emit(
+        nothing, [&](const Place& place) { return load(low_.at_input(from, outer_ + 1, place), side); },
+        [&](const Place& place, const Column& column) { to.store(place, column); });
+    b_.end_loop();
+
+    const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    along_rows.divide_alike(nest_);
+    const Divisors divisors(nest_, rows(), along_rows.looped(), b_);
+    const Cursor output = at_column(cursor, column);
+    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
+    along_rows.emit(
+        nothing, [&](const Place& place) { return reduced.load(place, row_bytes); },
+        [&](const Place& place, const Column& window) {
+          store(low_.at_output(output, outer_, place, divisors), window, side);
+        });
+    b_.end_loop();
+  }
+
+  // --- taps=loop
+
+  // Bands are a dimension of tasks. What is known of each is a row of a table, if there is more than one.
+  struct Band {
+    Value outputs, blocks, before, inside, behind, first;
+    Value output = no_value;  // the first; none if there is one band
+    Cursor cursor;
+  };
+
+  Band open_band(const Cursor& cursor, int& loops) {
+    const int64_t bands = ceil_div(rows().output, band_);
+    std::vector<int64_t> table;
+    for (int64_t begin = 0; begin < rows().output; begin += band_) {
+      const int64_t outputs = std::min(band_, rows().output - begin);
+      const Stretch all = stretch_of(rows(), begin, outputs);
+      table.insert(table.end(), {outputs, ceil_div(outputs, rows().kernel), all.before * columns().output,
+                                 all.inside, all.behind * columns().output, all.first, begin});
+    }
+    const auto columns_of_table = static_cast<int64_t>(table.size()) / bands;
+    Band band;
+    band.cursor = cursor;
+    const auto fields = {&band.outputs, &band.blocks, &band.before, &band.inside,
+                         &band.behind,  &band.first,  &band.output};
+    if (bands == 1) {
+      auto number = table.begin();
+      for (Value* field : fields) *field = b_.iconst(*number++);
+      band.output = no_value;
+    } else {
+      if (bands_ < 0) bands_ = b_.add_task("rows", bands);
+      const Value begin = b_.param(Param::Role::begin, bands_);
+      Address row{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
+      low_.move(row, begin, columns_of_table * 8);
+      low_.for_each_output(band.cursor, [&](Address& address, const View& view) {
+        low_.move(address, begin, byte_stride(view, view.strides[outer_] * band_));
+      });
+      const Value iv = b_.begin_loop(b_.param(Param::Role::count, bands_)).iv;
+      ++loops;
+      int64_t offset = 0;
+      for (Value* field : fields) {
+        *field = b_.iload(plus(plus(row, iv, columns_of_table * 8), offset));
+        offset += 8;
+      }
+      low_.for_each_output(band.cursor, [&](Address& address, const View& view) {
+        address = plus(address, iv, byte_stride(view, view.strides[outer_] * band_));
+      });
+    }
+    low_.move(band.cursor.input, band.first, byte_stride(nest_.input, nest_.input.strides[outer_]));
+    return band;
+  }
+
+  void emit_running(const Cursor& cursor, const std::vector<Slice>& side, const Column& nothing,
+                    const ScratchLine& plane) {
+    int loops = 0;
+    const Band band = open_band(cursor, loops);
+    const int64_t row_bytes = columns().output * plane.column_bytes();
+    fill(plane, band.before, nothing);
+    Address inside = plane.first();
+    low_.move(inside, band.before, plane.column_bytes());
+    reduce_rows(band, side, nothing, plane.from(inside));
+    Address behind = inside;
+    low_.move(behind, band.inside, row_bytes);
+    fill(plane.from(behind), band.behind, nothing);
+
+    const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
+    const Cursor output = at_column(band.cursor, column);
+    const Divisors divisors(nest_, rows(), {0, rows().output}, b_, band.output);
+    RunningWindow(rows().kernel, b_, join_, plane.from(ends_))
+        .emit(
+            band.outputs, band.blocks, nothing,
+            [&](const Place& place) { return reduced.load(place, row_bytes); },
+            [&](const Place& place, const Column& window) {
+              store(low_.at_output(output, outer_, place, divisors), window, side);
+            });
+    low_.close(1 + loops);
+  }
+
+  // The rows of a band that lie in the image, along their columns.
+  void reduce_rows(const Band& band, const std::vector<Slice>& side, const Column& nothing,
+                   const ScratchLine& to) {
+    const Stretch all = stretch_of(columns(), 0, columns().output);
+    const ScratchLine line = to.from(line_);
+    fill(line, b_.iconst(all.before), nothing);
+    fill(line.from(plus(line_, (all.before + all.inside) * line.column_bytes())), b_.iconst(all.behind),
+         nothing);
+    const Place row = Place{}.further(b_.begin_loop(band.inside).iv, 1);
+    const Cursor from = low_.at_input(band.cursor, outer_, row);
+    const Place position = Place{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
+    line.store(position.further(all.before),
+               load(low_.at_input(from, outer_ + 1, position.further(all.first)), side));
+    b_.end_loop();
+    const ScratchLine row_to = to.from(at(to.first(), row, columns().output * to.column_bytes()));
+    const Value outputs = b_.iconst(columns().output);
+    const Value blocks = b_.iconst(ceil_div(columns().output, columns().kernel));
+    RunningWindow(columns().kernel, b_, join_, to.from(ends_))
+        .emit(
+            outputs, blocks, nothing, [&](const Place& place) { return line.load(place); },
+            [&](const Place& place, const Column& window) { row_to.store(place, window); });
+    b_.end_loop();
+  }
+
+  void fill(const ScratchLine& line, Value count, const Column& nothing) {
+    if (const std::optional<int64_t> constant = b_.constant(count); constant && *constant == 0) return;
+    line.store(Place{}.further(b_.begin_loop(count).iv, 1), nothing);
+    b_.end_loop();
+  }
+
+  // --- both
+
+  Cursor at_column(const Cursor& cursor, const Place& column) {
+    return low_.at_output(cursor, outer_ + 1, column, Divisors(nest_, columns(), {0, columns().output}, b_));
+  }
+
+  // One position, over the taps of the dimensions outside.
+  Column load(const Cursor& cursor, const std::vector<Slice>& side) {
+    const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
+    const auto leaf = [&](Lowering::States states, const TapAt& tap) {
+      for (size_t i = 0; i < side.size(); ++i) {
+        const Value x = load_channels(b_, reducer_.facts(), type,
+                                      plus(tap.input, channel_bytes(nest_.input, side[i].begin)), side[i]);
+        states[i] = reducer_.accumulate(states[i], x, tap.offset);
+      }
+      return states;
+    };
+    return held_.column(
+        low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, Lowering::unroll_taps));
+  }
+
+  void store(const Cursor& cursor, const Column& windows, const std::vector<Slice>& side) {
+    channels_->store(cursor, held_.states(windows, side.size()), side);
+  }
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const SeparableLayout& layout_;
+  const size_t outer_;  // dimensions outside the two
+  const int64_t band_;
+  Builder& b_;
+  Reducer& reducer_;
+  const StateColumns held_;
+  Lowering low_;
+  const RollingWindow::Combine join_ = [this](Value earlier, Value later) {
+    return held_.join(earlier, later);
+  };
+  std::optional<ChannelTasks> channels_;
+  int bands_ = -1;               // a dimension of tasks
+  Address plane_, line_, ends_;  // in scratch memory
+};
+
+Result<void> check_separable(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(lane_use);
+  if (!can_separate(nest, facts))
+    return unsupported("schedule.windows",
+                       "separable needs dense windows of stride 1 along the two innermost dimensions, no "
+                       "indices and no zeros=first",
+                       "use channels_last");
+  if (schedule.order != Order::rolling)
+    return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
+                       "use order=rolling");
+  if (auto checked = check_channel_tasks(nest, schedule); !checked) return checked;
+  if (!fits(nest, schedule, facts, layer.isa()))
+    return unsupported("schedule.registers", "the windows do not fit into the vector registers",
+                       "use a smaller unroll or taps=loop");
+  if (SeparableLayout(nest, schedule, facts.held_bytes).band() == 0)
+    return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
+                       "use a smaller unroll or taps=loop");
+  return {};
+}
+
+Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_separable(layer, schedule); !checked) return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const SeparableLayout layout(layer.nest(), schedule, layer.facts(lane_use).held_bytes);
+  Separable(layer.nest(), schedule, layout, builder, **reducer).emit();
+  return builder.finish();
+}
+
+Knobs separable_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8},
+          .order = {Order::rolling},
+          .taps = {Taps::unroll, Taps::loop},
+          .tail = {Tail::mask, Tail::split}};
+}
+
+}  // namespace
+
+const FamilyInfo separable_family = {Family::separable, "separable",     lane_use,
+                                     check_separable,   separable_knobs, lower_separable};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,37 @@
+// What `separable` keeps in scratch memory, and which rows it does together.
+#pragma once
+
+#include "ir/schedule.h"
+#include "ir/schedules/windows/stretch.h"
+
+namespace pooljit::ir {
+
+// In columns: what one position stands for. The innermost dimension is that of the columns, the next that of
+// rows.
+class SeparableLayout {
+ public:
+  // held_bytes: of a lane.
+  SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes);
+
+  int64_t column_bytes() const { return column_bytes_; }
+  // Windows move on in registers, over all rows of the image.
+  bool rolls() const { return rolls_; }
+  // Rows of outputs that are done together; 0: not even one fits.
+  int64_t band() const { return band_; }
+  // Rows of the input that they need, reduced along their columns.
+  int64_t plane() const { return rows_of(band_) * columns_dim_.output; }
+  // A row of the input with its padding, and the ends of one block, for windows that do not roll.
+  int64_t line() const { return columns_dim_.output + columns_dim_.kernel - 1; }
+  int64_t ends() const;
+
+ private:
+  int64_t rows_of(int64_t band) const;
+  int64_t largest_band() const;
+
+  const NestDim& rows_dim_;
+  const NestDim& columns_dim_;
+  const bool rolls_;
+  const int64_t column_bytes_, band_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,93 @@
+// whole_planes: small planes, where rows fill no vector and what begins and ends with each row costs more
+// than its outputs. A vector holds neighbouring outputs of a plane whatever row they are of
+// (ir/schedules/families/whole_planes_tiles.h), and the code of a plane has no loops.
+// Windows are reduced along their columns first, on contiguous vectors; the taps of the lines that this gives
+// are taken by shuffles. (Each tap of a line loaded by itself, masked where rows end, was 1.3 to 2 times as
+// slow.)
+#include <algorithm>
+
+#include "ir/schedules/families/whole_planes_code.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/windows/stretch.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr LaneUse lane_use = LaneUse::moved;
+
+// In the code of a plane.
+constexpr int64_t most_tiles = 64;
+constexpr int64_t most_joins = 320;
+
+bool is_dense(const View& view, int64_t columns, bool may_repeat) {
+  const bool repeats = may_repeat && view.strides[0] == 0 && view.strides[1] == 0;
+  return view.channel_block == 1 && (repeats || (view.strides[0] == columns && view.strides[1] == 1));
+}
+
+bool has_dense_planes(const PoolNest& nest) {
+  const auto serves = [](const NestDim& dim) {
+    if (dim.kind != DimKind::pool) return false;
+    const std::vector<Run> all = runs(dim);
+    return std::all_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps > 0; });
+  };
+  if (nest.dims.size() != 2 || nest.is_backward() || nest.indices) return false;
+  const int64_t outputs = nest.dims[1].output;
+  const std::vector<View> operands = operand_views(nest);
+  return is_dense(nest.input, nest.dims[1].input, false) && is_dense(nest.output, outputs, false) &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](const View& operand) { return is_dense(operand, outputs, true); }) &&
+         serves(nest.dims[0]) && serves(nest.dims[1]);
+}
+
+Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
+  const PoolNest& nest = layer.nest();
+  if (!has_dense_planes(nest))
+    return unsupported("schedule.strides",
+                       "whole_planes needs two dimensions of ordinary windows, none of them empty, planes "
+                       "without gaps, and no indices",
+                       "use channels_first");
+  const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
+  const int64_t outputs = rows.output * columns.output;
+  if (!layer.facts(lane_use).any_order)
+    return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
+                       "use channels_first");
+  if (schedule.unroll != 1 || schedule.taps != Taps::unroll || schedule.order != Order::rows_first)
+    return unsupported("schedule.unroll", "whole_planes has one vector at a time, rows first, without loops",
+                       "use unroll=1, taps=unroll, order=rows_first");
+  if (schedule.tail == Tail::split || (schedule.tail == Tail::overlap && outputs < schedule.lanes) ||
+      (!layer.can_mask() && rows.input * columns.input < schedule.lanes))
+    return unsupported(
+        "schedule.tail",
+        "whole_planes masks the last vector, or it overlaps the one before, for which the plane "
+        "must be as large as a vector",
+        "use tail=mask, tail=overlap or fewer lanes");
+  const int64_t tiles = ceil_div(outputs, schedule.lanes);
+  if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins)
+    return unsupported("schedule.code_size", "the plane is too large for straight-line code",
+                       "use channels_first");
+  const PlaneTiles plan(nest, schedule);
+  if (plan.most_strips() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
+    return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
+                       "use fewer lanes");
+  return {};
+}
+
+Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_whole_planes(layer, schedule); !checked)
+    return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  PlaneCode(layer.nest(), schedule, PlaneTiles(layer.nest(), schedule), builder, **reducer).emit();
+  return builder.finish();
+}
+
+Knobs whole_planes_knobs(const Layer&) {
+  return {.unroll = {1}, .order = {Order::rows_first}, .tail = {Tail::mask, Tail::overlap}};
+}
+
+}  // namespace
+
+const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     lane_use,
+                                        check_whole_planes,   whole_planes_knobs, lower_whole_planes};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,72 @@
+// PlaneCode: what whole_planes emits for one batch and channel: straight-line code for every tile of a plane.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "ir/schedules/families/whole_planes_tiles.h"
+#include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+class PlaneCode {
+ public:
+  PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles, Builder& builder,
+            Reducer& reducer);
+  // Vectors that registers leave for strips.
+  static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa);
+  // The whole Program.
+  void emit();
+
+ private:
+  void store(const PlaneTile& tile, const State& state);
+  // 0 for lanes whose windows lack that tap of their line; empty if all do.
+  using Outputs = std::vector<PlaneTiles::Output>;
+  std::vector<int64_t> present(const Outputs& outputs, int64_t tap) const;
+  Value where(const std::vector<int64_t>& present, Value x);
+
+  // Where a tile takes a tap of its lines from: which lanes have it, the strips that no tap before it took,
+  // and of each lane which of the tile's.
+  struct TapPlan {
+    std::vector<int64_t> inside;
+    std::vector<PlaneStrip> fresh = {};
+    std::vector<LaneSource> lanes = {};
+  };
+  using TilePlan = std::vector<TapPlan>;
+  TilePlan plan(const PlaneTile& tile) const;
+  State reduce(const TilePlan& plan);
+
+  // A strip over so many of its taps, joined in pairs that strips have in common; no_value: all of them lie
+  // outside the image.
+  Value strip(const PlaneStrip& strip, int64_t taps);
+  int64_t first_half(const PlaneStrip& strip, int64_t taps) const;
+  Value load(const PlaneStrip& strip);
+  Lanes stored(const PlaneTile& tile) const;
+
+  // What strips have in common is kept until it was used for the last time, or the registers are full.
+  void count_uses(const PlaneStrip& strip, int64_t taps);
+  void keep(const PlaneStrip& strip, int64_t taps, Value value);
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const PlaneTiles& tiles_;
+  const NestDim &rows_, &columns_;
+  Builder& b_;
+  Reducer& reducer_;
+  Lowering low_;
+  Cursor plane_;
+  std::vector<Window> row_windows_, windows_;  // by output row, and by column
+  struct Kept {
+    Value value = no_value;
+    int64_t last_used = 0;
+  };
+  using Key = std::pair<int64_t, int64_t>;  // start and taps
+  std::map<Key, Kept> kept_;
+  std::map<Key, int64_t> uses_;  // that are to come
+  int64_t clock_ = 0;
+  size_t in_use_ = 0;  // strips of the present tile that are not kept
+  size_t most_kept_;
+};
+
+}  // namespace pooljit::ir

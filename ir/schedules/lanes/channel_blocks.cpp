@@ -1,0 +1,58 @@
+#include "ir/schedules/lanes/channel_blocks.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+namespace {
+
+// Calls use for each view of the nest.
+template <typename Use>
+void for_each_view(const PoolNest& nest, const Use& use) {
+  use(nest.input);
+  use(nest.output);
+  if (nest.indices) use(*nest.indices);
+}
+
+}  // namespace
+
+int64_t adjacent_channels(const PoolNest& nest) {
+  int64_t adjacent = nest.channels;
+  for_each_view(nest, [&](const View& view) {
+    if (view.channel_block > 1 || view.channel_stride != 1) adjacent = std::min(adjacent, view.channel_block);
+  });
+  return adjacent;
+}
+
+bool reads_whole_pixels(const PoolNest& nest) {
+  return nest.direction == Direction::forward && adjacent_channels(nest) == nest.channels;
+}
+
+int64_t largest_block(const PoolNest& nest) {
+  int64_t block = 1;
+  for_each_view(nest, [&](const View& view) { block = std::max(block, view.channel_block); });
+  return block;
+}
+
+int64_t channel_vectors(const PoolNest& nest, int lanes) { return (nest.channels + lanes - 1) / lanes; }
+
+int64_t image_bytes(const PoolNest& nest) {
+  int64_t image = nest.channels * bytes(nest.input.dtype);
+  for (const NestDim& dim : nest.dims) image *= dim.input;
+  return image;
+}
+
+int64_t row_bytes_ahead(const PoolNest& nest, Isa isa) {
+  constexpr int64_t page = 4096, long_row = 448;
+  const bool in_order =
+      nest.direction == Direction::forward && nest.input.channel_block == 1 && nest.input.strides.back() == 1;
+  const int64_t row = nest.dims.back().input * bytes(nest.input.dtype);
+  // AVX2 was measured on a Zen 3, AVX-512 on a Sapphire Rapids (docs/performance.md).
+  const int64_t least = isa == Isa::avx2 && row >= long_row ? far_bytes / 2 : far_bytes;
+  return in_order && image_bytes(nest) > least ? page : 0;
+}
+
+int64_t channel_bytes(const View& view, int64_t channels) {
+  return view.channel_offset(channels) * bytes(view.dtype);
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,33 @@
+#include "ir/schedules/lanes/pixel_rows.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+// Elements that follow each other without a gap along a row of pixels.
+bool is_interleaved(const View& view, int64_t channels) {
+  return view.channel_block == 1 && view.channel_stride == 1 && view.strides.back() == channels;
+}
+
+}  // namespace
+
+bool has_pixel_rows(const PoolNest& nest) {
+  const NestDim& row = nest.dims.back();
+  if (row.kind != DimKind::pool || row.stride != 1) return false;
+  if (nest.channels == 1 || nest.indices || nest.is_backward()) return false;
+  // Operands with a number per channel are no row of their own.
+  for (const View& operand : operand_views(nest))
+    if (!is_interleaved(operand, nest.channels)) return false;
+  return is_interleaved(nest.input, nest.channels) && is_interleaved(nest.output, nest.channels);
+}
+
+PoolNest as_one_channel(PoolNest nest) {
+  NestDim& row = nest.dims.back();
+  for (int64_t* columns : {&row.input, &row.output, &row.dilation, &row.pad_begin, &row.pad_end})
+    *columns *= nest.channels;
+  nest.input.strides.back() = nest.output.strides.back() = 1;
+  nest.channels = 1;
+  return nest;
+}
+
+}  // namespace pooljit::ir

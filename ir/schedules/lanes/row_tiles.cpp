@@ -1,0 +1,122 @@
+#include "ir/schedules/lanes/row_tiles.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/schedules/lanes/slices.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+class Cutter {
+ public:
+  Cutter(const NestDim& dim, const RowCut& cut) : dim_(dim), cut_(cut), inside_(cut.inside) {
+    const Period period = dim.period();
+    // The outputs of an irregular adaptive dimension repeat nowhere.
+    const bool repeats = dim.kind != DimKind::adaptive || period.output > 1 || runs(dim).size() == 1;
+    if (repeats) tiles_per_period_ = period.output / std::gcd(period.output, int64_t{cut.lanes});
+  }
+
+  std::vector<TileLoop> run() {
+    if (cut_.masks && !cut_.skip_border) {
+      cut(0, dim_.output);
+      return row_;
+    }
+    one_by_one(0, inside_.begin);
+    cut(inside_.begin, inside_.end);
+    one_by_one(inside_.end, dim_.output);
+    return row_;
+  }
+
+ private:
+  bool is_border(int64_t begin, int64_t end) const { return begin < inside_.begin || end > inside_.end; }
+
+  void add(const Tile& tile) { row_.push_back({{tile}, 1, 0, 0}); }
+
+  void one_by_one(int64_t begin, int64_t end) {
+    for (int64_t output = begin; output < end && !cut_.skip_border; ++output) add({output, 1, 1, true});
+  }
+
+  // Outputs begin .. end-1; what repeats inside the image becomes a loop.
+  void cut(int64_t begin, int64_t end) {
+    const int64_t lanes = cut_.lanes;
+    while (begin + lanes <= end) {
+      const bool border = is_border(begin, begin + lanes);
+      const int64_t repeat = lanes * tiles_per_period_;
+      const int64_t count = border || repeat == 0 ? 0 : (std::min(end, inside_.end) - begin) / repeat;
+      if (count == 0) {
+        add({begin, cut_.lanes, lanes, border});
+        begin += lanes;
+        continue;
+      }
+      const Period period = dim_.period();
+      TileLoop loop{{}, count, repeat, repeat / period.output * period.input};
+      for (int64_t i = 0; i < tiles_per_period_; ++i)
+        loop.tiles.push_back({begin + i * lanes, cut_.lanes, lanes, false});
+      row_.push_back(loop);
+      begin += count * repeat;
+    }
+    for (const Slice& slice : slices(begin, end, cut_.lanes, cut_.tail)) {
+      const int64_t valid = slice.stored.empty() ? slice.lanes : end - slice.begin;
+      add({slice.begin, slice.lanes, valid, is_border(slice.begin, slice.begin + valid)});
+    }
+  }
+
+  const NestDim& dim_;
+  const RowCut& cut_;
+  const Interior inside_;
+  int64_t tiles_per_period_ = 0;  // 0: nothing repeats
+  std::vector<TileLoop> row_;
+};
+
+}  // namespace
+
+std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut) { return Cutter(dim, cut).run(); }
+
+size_t tile_count(const std::vector<TileLoop>& row) {
+  size_t count = 0;
+  for (const TileLoop& loop : row) count += loop.tiles.size();
+  return count;
+}
+
+TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
+  TileTaps taps;
+  // Beyond the valid lanes an ordinary pooling goes on as before, which keeps its shuffles regular.
+  const int64_t lanes = dim.kind == DimKind::pool ? tile.lanes : tile.valid;
+  int64_t most = 0;
+  taps.origin = std::numeric_limits<int64_t>::max();
+  taps.windows.reserve(static_cast<size_t>(lanes));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const bool moves_on = lane > 0 && dim.kind == DimKind::pool && tile.begin + lane < dim.output;
+    Window window = moves_on ? taps.windows.back() : dim.whole_window(tile.begin + lane);
+    if (moves_on) window.first += dim.stride;
+    taps.windows.push_back(window);
+    most = std::max(most, window.taps);
+    if (window.taps > 0) taps.origin = std::min(taps.origin, window.first);
+  }
+  if (most == 0) taps.origin = 0;
+  taps.lists.reserve(static_cast<size_t>(most));
+  taps.present.reserve(static_cast<size_t>(most));
+  for (int64_t tap = 0; tap < most; ++tap) {
+    PlacedLanes::List& list = taps.lists.emplace_back(static_cast<size_t>(tile.lanes), PlacedLanes::anything);
+    std::vector<int64_t> present;  // made where some lane lacks the tap
+    for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
+      const Window& window = taps.windows[lane];
+      const bool counts = static_cast<int64_t>(lane) < tile.valid;
+      if (tap >= window.taps) {
+        if (!counts) continue;
+        present.resize(static_cast<size_t>(tile.lanes), 1);
+        present[lane] = 0;
+        continue;
+      }
+      list[lane] = window.first + tap * window.step - taps.origin;
+      if (counts) taps.end = std::max(taps.end, list[lane] + 1);
+    }
+    taps.present.push_back(std::move(present));
+  }
+  taps.windows.resize(static_cast<size_t>(tile.valid));
+  return taps;
+}
+
+}  // namespace pooljit::ir

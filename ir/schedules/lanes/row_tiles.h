@@ -1,0 +1,53 @@
+// Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's
+// lanes lie. Inside the image tiles repeat after some outputs: they become a loop.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/nest.h"
+#include "ir/schedule.h"
+#include "ir/schedules/lanes/placed_lanes.h"
+
+namespace pooljit::ir {
+
+// Outputs done as one vector.
+struct Tile {
+  int64_t begin = 0;
+  int lanes = 1;
+  int64_t valid = 1;    // lanes that are stored: the first ones
+  bool border = false;  // some tap of some valid lane lies outside the image
+  bool operator==(const Tile&) const = default;
+};
+
+// Tiles side by side, and again `count` times, each time `outputs` further on, where windows lie `inputs`
+// further on.
+struct TileLoop {
+  std::vector<Tile> tiles;
+  int64_t count = 1;
+  int64_t outputs = 0, inputs = 0;
+};
+
+struct RowCut {
+  int lanes = 1;
+  Interior inside;  // outputs that may be loops: whole windows, of one divisor
+  Tail tail = Tail::mask;
+  bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
+  bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered
+};
+std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut);
+
+// How many tiles the code of a row has.
+size_t tile_count(const std::vector<TileLoop>& row);
+
+// Where the taps of a tile's lanes lie. Positions are relative to `origin`.
+struct TileTaps {
+  int64_t origin = 0;                         // input position, of the loop's first iteration
+  std::vector<Window> windows;                // per valid lane, as if the image had no end; `first` absolute
+  std::vector<PlacedLanes::List> lists;       // per tap
+  std::vector<std::vector<int64_t>> present;  // per tap, 0/1 per lane; empty: all lanes that count have it
+  int64_t end = 0;                            // positions from here on are no valid lane's
+};
+TileTaps tile_taps(const NestDim& dim, const Tile& tile);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,24 @@
+// Slices: vectors that together cover neighbouring elements, the last one as the schedule's tail says.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/reductions/facts.h"
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+
+struct Slice {
+  int64_t begin = 0;
+  int lanes = 1;
+  std::vector<int64_t> stored;  // 0/1 per lane; empty: all
+};
+// Of elements begin .. end-1: whole vectors, then the tail.
+std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
+// The elements of a slice of channels; a lane that is not stored takes what changes nothing.
+Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
+                    const Slice& slice);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,49 @@
+// ChannelTasks: blocks of channels as a dimension of tasks. A vector holds neighbouring channels; the vectors
+// of a block are done side by side. What is left behind the last whole block is one task more.
+#pragma once
+
+#include <functional>
+
+#include "ir/schedules/lanes/slices.h"
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/windows/held_vectors.h"
+
+namespace pooljit::ir {
+
+// Errors: "schedule.strides", "schedule.tail", "schedule.unroll".
+Result<void> check_channel_tasks(const PoolNest& nest, const Schedule& schedule);
+
+class ChannelTasks {
+ public:
+  ChannelTasks(const PoolNest& nest, const Schedule& schedule, Builder& builder, Lowering& lowering);
+
+  // Where the call's whole blocks begin, and where the tensor's channels do, from which the rest is counted.
+  struct Origin {
+    Cursor whole, first;
+  };
+  // The cursor stands at the first channel.
+  Origin origin(const Cursor& cursor);
+
+  // Vectors side by side.
+  struct Block {
+    Cursor cursor;
+    std::vector<Slice> side;  // of equal lanes, as they lie from the cursor on
+    Place channel;            // the first: counted from the call's first, or, of the rest, from the tensor's
+  };
+  // Emits code for the call's blocks: the whole ones in a loop, then the rest.
+  using Body = std::function<void(const Block&)>;
+  void for_each(const Origin& origin, const Body& body);
+
+  // The cursor stands at a block.
+  void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side);
+
+ private:
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  Builder& b_;
+  Lowering& low_;
+  const int64_t block_, whole_;
+  Value begin_ = no_value, count_ = no_value, rest_ = no_value;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,83 @@
+// Lowering of the backward pass: which taps an output chooses, and what they are divided by.
+#include <algorithm>
+
+#include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+// ------------------------------------------------------------------------------------------- divisors
+
+// Where each dimension's divisors are listed, at the first tap of the window that the cursor stands at.
+std::vector<Address> Lowering::divisor_tables(const Cursor& cursor, size_t dims) {
+  std::vector<Address> tables(dims);
+  for (size_t i = 0; divides() && i < dims; ++i) {
+    if (plans_[i].divisors.empty()) continue;
+    const int number = divisor_table(i);
+    const Address table{b_.param(Param::Role::table, number), {}, 0};
+    const Value bytes = b_.imul(cursor.windows[i].first, b_.iconst(table_entry));
+    tables[i] = Address{b_.ptradd(table, bytes), {}, 0};
+  }
+  return tables;
+}
+
+int Lowering::divisor_table(size_t dim) {
+  divisor_tables_.resize(plans_.size(), -1);
+  int& number = divisor_tables_[dim];
+  if (number < 0) number = b_.add_table(plans_[dim].divisors);
+  return number;
+}
+
+Value Lowering::divisor_here(const TapAt& at, size_t dim) {
+  const DimPlan& plan = plans_[dim];
+  return b_.imul(at.divisor, plan.divisors.empty() ? b_.iconst(plan.common_divisor) : b_.iload(at.divisors));
+}
+
+// -------------------------------------------------------------------------------------------- indices
+
+Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
+  Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
+  for (size_t i = 0; i < cursor.windows.size(); ++i) {
+    const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].output;
+    index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
+  }
+  const Type type = Type::vec(reducer_.facts().offset_dtype, lanes.count);
+  const Value all = b_.splat(type, index);
+  return lanes.ramp.empty() ? all : b_.binary(Op::add, all, b_.vconst(type, lanes.ramp));
+}
+
+Value Lowering::load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted) {
+  const DType dtype = nest_.indices->dtype;
+  const int chunk = std::min(lanes, info(b_.isa()).vector_bytes / bytes(dtype));
+  const Type type = Type::vec(dtype, chunk);
+  std::vector<Value> parts;
+  for (int begin = 0; begin < lanes; begin += chunk) {
+    const Address at = plus(address, int64_t{begin} * bytes(dtype));
+    const std::vector<int64_t> mask(wanted.begin() + (wanted.empty() ? 0 : begin),
+                                    wanted.begin() + (wanted.empty() ? 0 : begin + chunk));
+    const bool all = std::find(mask.begin(), mask.end(), 0) == mask.end();
+    const Value none = all ? no_value : b_.vconst_splat(type, 0);
+    const Value loaded = all ? b_.load(type, at) : b_.load(type, at, b_.vmask(type.mask_of(), mask), none);
+    parts.push_back(b_.cvt(reducer_.facts().offset_dtype, loaded));
+  }
+  while (parts.size() > 1) {
+    std::vector<Value> joined;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      joined.push_back(following_lanes(b_, parts[i], parts[i + 1], 0, 2 * b_.type(parts[i]).lanes));
+    }
+    parts = joined;
+  }
+  return parts[0];
+}
+
+TapOffset Lowering::choose(const TapOffset& tap, Value indices, Value own) {
+  TapOffset chosen = tap;
+  Value wanted = own;
+  if (rule_.of_window && tap.constant != 0)
+    wanted = b_.binary(Op::add, wanted, b_.vconst_splat(b_.type(own), tap.constant));
+  if (rule_.of_window && tap.vec != no_value) wanted = b_.binary(Op::add, wanted, tap.vec);
+  chosen.chosen = b_.cmp(Predicate::eq, indices, wanted);
+  return chosen;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,360 @@
+// Lowering: where the code stands. Loops over batches, channels and outputs, and the run tables.
+#include "ir/schedules/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+
+int64_t byte_stride(const View& view, int64_t elements) { return elements * bytes(view.dtype); }
+
+Lanes Lanes::channels(int count, std::vector<int64_t> stored) {
+  Lanes lanes;
+  lanes.count = count;
+  lanes.stored = std::move(stored);
+  lanes.divisor_taps.assign(static_cast<size_t>(count), 1);
+  return lanes;
+}
+
+bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
+  return run.phases >= group && run.window.taps == usual_taps &&
+         divisor_taps(nest, run.window) == usual_divisor;
+}
+
+namespace {
+
+// A row of a run table: int64 columns.
+enum Column {
+  run_begin,
+  run_end,
+  run_full,
+  run_taps,
+  run_divisor,
+  run_first,
+  run_part,
+  run_first_tap = run_part + 3,
+  run_phase,
+  run_phases,
+  columns
+};
+constexpr int64_t row_bytes = columns * 8;
+
+std::array<int64_t, 3> digits(int64_t taps) {
+  return {taps / sum_block / sum_block, taps / sum_block % sum_block, taps % sum_block};
+}
+
+// What each window of the forward pass is divided by, as far as this dimension goes.
+void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
+  if (nest.divisor_override) return;
+  const NestDim forward = forward_of(dim);
+  const std::vector<Run> all = runs(forward);
+  plan.common_divisor = divisor_taps(nest, all[0].window);
+  if (std::all_of(all.begin(), all.end(),
+                  [&](const Run& run) { return divisor_taps(nest, run.window) == plan.common_divisor; }))
+    return;
+  for (int64_t output = 0; output < forward.output; ++output)
+    plan.divisors.push_back(divisor_taps(nest, forward.window(output)));
+}
+
+// The runs of an ordinary pooling's dimension, cut where groups of so many outputs begin.
+std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t stride) {
+  std::vector<Run> cut;
+  for (const Run& run : all)
+    for (int64_t output = run.begin; output < run.end;) {
+      const int64_t phase = output % group, groups = (run.end - output) / group;
+      const bool whole = phase == 0 && groups > 0;
+      const int64_t phases = whole ? group : std::min(group - phase, run.end - output);
+      Run part{output / group, output / group + (whole ? groups : 1), run.window, phase, phases};
+      if (part.window.taps > 0) part.window.first += (output - run.begin) * stride;
+      cut.push_back(part);
+      output += part.outputs();
+    }
+  return cut;
+}
+
+DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
+  DimPlan plan;
+  plan.period = dim.period();
+  plan.runs = runs(dim);
+  if (group > 1) {
+    plan.period = {group, group * dim.stride};
+    plan.runs = cut_runs(plan.runs, group, dim.stride);
+    plan.phase_input = dim.stride;
+    plan.group = group;
+  }
+  plan.usual_taps = usual_taps(dim, plan.runs);
+  const Run* largest = nullptr;
+  for (const Run& run : plan.runs)
+    if (run.window.taps == plan.usual_taps && (!largest || run.outputs() > largest->outputs()))
+      largest = &run;
+  if (largest) plan.usual_divisor = divisor_taps(nest, largest->window);
+  plan.one_run = plan.runs.size() == 1 && plan.is_usual(nest, plan.runs[0]);
+  const auto all = [&](auto holds) { return std::all_of(plan.runs.begin(), plan.runs.end(), holds); };
+  plan.one_phase = all([](const Run& run) { return run.phases == 1; });
+  if (nest.is_backward() && nest.reduction == Reduction::avg) list_divisors(nest, dim, plan);
+  plan.may_be_empty = !all([](const Run& run) { return run.window.taps > 0; });
+  return plan;
+}
+
+std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const DimPlan& plan,
+                               Lowering::Runs which) {
+  std::vector<int64_t> table;
+  for (const Run& run : plan.runs) {
+    const Window& window = run.window;
+    if (which == Lowering::Runs::borders && window.taps == dim.kernel) continue;
+    // An empty window has no first tap; 0 keeps its pointer inside the image.
+    const int64_t first = window.taps == 0 ? 0 : window.first;
+    const std::array<int64_t, 3> parts = digits(window.taps);
+    table.insert(table.end(),
+                 {run.begin, run.end, plan.is_usual(nest, run), window.taps, divisor_taps(nest, window),
+                  first, parts[0], parts[1], parts[2], window.first_tap, run.phase, run.phases});
+  }
+  return table;
+}
+
+}  // namespace
+
+Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped)
+    : nest_(nest),
+      b_(builder),
+      reducer_(reducer),
+      rule_(ir::index_rule(nest)),
+      operands_(operand_views(nest)) {
+  for (size_t i = 0; i < nest.dims.size(); ++i)
+    plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
+}
+
+Cursor Lowering::start() {
+  Cursor cursor;
+  cursor.input.base = b_.param(Param::Role::input);
+  cursor.output.base = b_.param(Param::Role::output);
+  if (nest_.indices) cursor.indices.base = b_.param(Param::Role::indices);
+  for (size_t i = 0; i < operands_.size(); ++i)
+    cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
+  cursor.full = b_.iconst(1);
+  cursor.index = b_.iconst(0);
+  return cursor;
+}
+
+void Lowering::move(Address& address, Value count, int64_t step) {
+  const Value bytes = b_.imul(count, b_.iconst(step));
+  if (const std::optional<int64_t> constant = b_.constant(bytes))
+    address.offset += *constant;
+  else
+    address = Address{b_.ptradd(address, bytes), {}, 0};
+}
+
+void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
+  move(cursor.input, positions, byte_stride(nest_.input, nest_.input.strides[dim]));
+  if (chooses()) move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
+}
+
+void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
+  for_each_output(cursor, [&](Address& address, const View& view) {
+    move(address, positions, byte_stride(view, view.strides[dim]));
+  });
+}
+
+void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
+  cursor.input = plus(cursor.input, iv, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  if (chooses())
+    cursor.indices =
+        plus(cursor.indices, iv, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+}
+
+void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
+  for_each_output(cursor, [&](Address& address, const View& view) {
+    address = plus(address, iv, byte_stride(view, view.strides[dim] * positions));
+  });
+}
+
+// sum + factor * constant; nothing is emitted where that changes nothing.
+Value Lowering::add_product(Value sum, Value factor, int64_t constant) {
+  if (constant == 0) return sum;
+  return b_.iadd(sum, b_.imul(factor, b_.iconst(constant)));
+}
+
+int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
+                        int64_t index_weight) {
+  const int number = b_.add_task(name, extent);
+  const Value begin = b_.param(Param::Role::begin, number);
+  const Value count = b_.param(Param::Role::count, number);
+  const auto step = [&](const View& view) { return byte_stride(view, view.*stride); };
+  move(cursor.input, begin, step(nest_.input));
+  for_each_output(cursor, [&](Address& address, const View& view) { move(address, begin, step(view)); });
+  if (chooses()) move(cursor.indices, begin, step(*nest_.indices));
+  cursor.index = add_product(cursor.index, begin, index_weight);
+  const Value iv = b_.begin_loop(count).iv;
+  cursor.input = plus(cursor.input, iv, step(nest_.input));
+  for_each_output(cursor,
+                  [&](Address& address, const View& view) { address = plus(address, iv, step(view)); });
+  if (chooses()) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
+  cursor.index = add_product(cursor.index, iv, index_weight);
+  return 1;
+}
+
+int Lowering::open_batch(Cursor& cursor) {
+  return open_task(cursor, "n", TaskDim::batch_extent, &View::batch_stride, nest_.indices ? rule_.batch : 0);
+}
+
+int Lowering::open_channels(Cursor& cursor) {
+  return open_task(cursor, "c", nest_.channels, &View::channel_stride, nest_.indices ? rule_.channel : 0);
+}
+
+void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
+  if (!nest_.indices) return;
+  cursor.index = add_product(cursor.index, b_.iconst(1), begin * rule_.channel);
+  if (iv != no_value) cursor.index = add_product(cursor.index, iv, step * rule_.channel);
+}
+
+void Lowering::for_each_row(size_t dims, const RowBody& body) {
+  Cursor cursor = start();
+  int loops = open_batch(cursor);
+  loops += open_channels(cursor);
+  bool in_groups = false;
+  for (size_t i = 0; i < dims; ++i) {
+    loops += open_runs(cursor, /*task=*/i == 0);
+    const bool grouped = plans_[i].group > 1;
+    loops += grouped ? open_periods(cursor) : open_outputs(cursor);
+    in_groups = in_groups || grouped;
+  }
+  split_full(
+      cursor, [&](const Cursor& at) { body(at, in_groups); },
+      [&](Cursor at) {
+        const int phases = in_groups ? open_phases(at) : 0;
+        body(at, false);
+        close(phases);
+      });
+  close(loops);
+}
+
+WindowAt Lowering::usual_window(size_t dim) {
+  const DimPlan& plan = plans_[dim];
+  WindowAt window;
+  window.taps = b_.iconst(plan.usual_taps);
+  window.divisor_taps = b_.iconst(plan.usual_divisor);
+  for (size_t digit = 0; digit < 3; ++digit) window.parts[digit] = b_.iconst(digits(plan.usual_taps)[digit]);
+  window.first = window.first_tap = window.output = b_.iconst(0);
+  window.phases = b_.iconst(1);
+  return window;
+}
+
+int Lowering::open_runs(Cursor& cursor, bool task, Runs which) {
+  const size_t i = cursor.windows.size();
+  const int64_t outputs = plans_[i].period.output;
+  const int64_t periods = (nest_.dims[i].output + outputs - 1) / outputs;
+  Value begin = b_.iconst(0);
+  Value count = b_.iconst(periods);
+  if (task) {
+    const int number = b_.add_task("o" + std::to_string(i), periods);
+    begin = b_.param(Param::Role::begin, number);
+    count = b_.param(Param::Role::count, number);
+  }
+  if (which == Runs::borders || !plans_[i].one_run) return open_run_table(cursor, which, begin, count);
+  open_single_run(cursor, begin, count);
+  return 0;
+}
+
+void Lowering::open_single_run(Cursor& cursor, Value begin, Value count) {
+  const size_t i = cursor.windows.size();
+  const DimPlan& plan = plans_[i];
+  const Run& run = plan.runs[0];
+  WindowAt window = usual_window(i);
+  window.periods = count;
+  window.phases = b_.iconst(run.phases);
+  window.first_tap = b_.iconst(run.window.first_tap);
+  window.first = add_product(b_.iconst(run.window.first), begin, plan.period.input);
+  move_input(cursor, i, b_.iconst(run.window.first));
+  move_input(cursor, i, b_.imul(begin, b_.iconst(plan.period.input)));
+  window.output = b_.imul(begin, b_.iconst(plan.period.output));
+  move_output(cursor, i, window.output);
+  cursor.windows.push_back(window);
+}
+
+int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value count) {
+  const size_t i = cursor.windows.size();
+  const NestDim& dim = nest_.dims[i];
+  const DimPlan& plan = plans_[i];
+  std::vector<int64_t> table = run_table(nest_, dim, plan, which);
+  const int64_t rows = static_cast<int64_t>(table.size()) / columns;
+  const Address base{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
+  const Address row = plus(base, b_.begin_loop(b_.iconst(rows)).iv, row_bytes);
+  const auto column = [&](int number) { return b_.iload(plus(row, number * 8)); };
+
+  const Value minus_one = b_.iconst(-1);
+  const Value low = b_.imax(begin, column(run_begin));
+  const Value end = b_.iadd(begin, count);
+  const Value high = b_.imin(end, column(run_end));
+  WindowAt window;
+  const Value zero = b_.iconst(0);
+  window.periods = b_.imax(zero, b_.iadd(high, b_.imul(low, minus_one)));
+  window.phases = plan.one_phase ? b_.iconst(1) : column(run_phases);
+  window.taps = column(run_taps);
+  window.divisor_taps = column(run_divisor);
+  window.first_tap = nest_.indices && rule_.of_window ? column(run_first_tap) : b_.iconst(0);
+  for (int digit = 0; is_long(dim) && digit < 3; ++digit)
+    window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
+  // Where the windows of this run start: the run's first output may lie before this task's.
+  const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
+  window.first = add_product(column(run_first), skipped, plan.period.input);
+  move_input(cursor, i, window.first);
+  window.output = b_.imul(low, b_.iconst(plan.period.output));
+  if (plan.period.output > 1) window.output = b_.iadd(window.output, column(run_phase));
+  move_output(cursor, i, window.output);
+  cursor.full = b_.imul(cursor.full, column(run_full));
+  cursor.windows.push_back(window);
+  return 1;
+}
+
+int Lowering::open_outputs(Cursor& cursor) {
+  const int loops = open_periods(cursor);
+  return loops + open_phases(cursor);
+}
+
+int Lowering::open_periods(Cursor& cursor) {
+  const size_t i = cursor.windows.size() - 1;
+  const Period& period = plans_[i].period;
+  WindowAt& window = cursor.windows[i];
+  const Value number = b_.begin_loop(window.periods).iv;
+  iterate_input(cursor, i, number, period.input);
+  iterate_output(cursor, i, number, period.output);
+  if (writes_indices() || divides()) window.first = add_product(window.first, number, period.input);
+  if (own_places()) window.output = add_product(window.output, number, period.output);
+  return 1;
+}
+
+int Lowering::open_phases(Cursor& cursor) {
+  const size_t i = cursor.windows.size() - 1;
+  WindowAt& window = cursor.windows[i];
+  if (const std::optional<int64_t> phases = b_.constant(window.phases); phases && *phases == 1) return 0;
+  const Value phase = b_.begin_loop(window.phases).iv;
+  iterate_input(cursor, i, phase, plans_[i].phase_input);
+  iterate_output(cursor, i, phase, 1);
+  if (own_places()) window.output = add_product(window.output, phase, 1);
+  if (nest_.indices && rule_.of_window)
+    window.first_tap = add_product(window.first_tap, phase, tap_of_phase(nest_.dims[i]));
+  return 1;
+}
+
+void Lowering::close(int loops) {
+  for (int i = 0; i < loops; ++i) b_.end_loop();
+}
+
+void Lowering::split_full(const Cursor& cursor, const Body& usual_code, const Body& other) {
+  const std::optional<int64_t> always = b_.constant(cursor.full);
+  Cursor full = cursor;
+  for (size_t i = 0; i < full.windows.size(); ++i) {
+    const WindowAt usual = usual_window(i);
+    full.windows[i].taps = usual.taps;
+    full.windows[i].divisor_taps = usual.divisor_taps;
+    full.windows[i].parts = usual.parts;
+  }
+  if (always) return usual_code(full);
+  b_.begin_loop(cursor.full);
+  usual_code(full);
+  b_.end_loop();
+  b_.begin_loop(add_product(b_.iconst(1), cursor.full, -1));
+  other(cursor);
+  b_.end_loop();
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,241 @@
+// Lowering: what every schedule family shares. Loops over batches, channels and output positions; the run
+// tables that tell border windows from full ones without a branch on data; reducing over taps; storing values
+// and indices.
+//
+// Borders and periods. The outputs along a dimension fall into runs that keep the same taps (ir/windows.h). A
+// dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so
+// one piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows
+// are the usual ones; a loop with that 0 or 1 as its trip count picks the straight-line code for them and the
+// counted loops for the others. Tasks over a dimension are its periods.
+#pragma once
+
+#include <array>
+#include <boost/container/small_vector.hpp>
+#include <functional>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/nest.h"
+#include "ir/reductions/reducer.h"
+#include "ir/schedules/windows/divisors.h"
+#include "ir/schedules/windows/held_vectors.h"
+#include "ir/schedules/windows/sum_block.h"
+
+namespace pooljit::ir {
+
+// A stride of a view in bytes.
+int64_t byte_stride(const View& view, int64_t elements);
+
+// What is known of one dimension's window where the cursor stands. Index values; iconst where the window is
+// the usual one.
+struct WindowAt {
+  Value taps = no_value;
+  Value divisor_taps = no_value;
+  std::array<Value, 3> parts = {};  // taps as digits of base sum_block, most significant first
+  Value first = no_value;  // input position of the first visible tap, at the output that the loops stand at
+  Value first_tap = no_value;  // its number in the window
+  Value periods = no_value;    // how many the run has
+  Value phases = no_value;     // how many outputs of each period it has
+  Value output = no_value;     // position of the output that the loops stand at; only where own_places()
+};
+
+// Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
+struct Cursor {
+  Address input, output, indices;
+  boost::container::small_vector<Address, 2> operands;  // of the epilogue, as operand_views() lists them
+  InlineList<WindowAt, 3> windows;                      // one per opened dimension
+  Value full =
+      no_value;  // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
+  Value index = no_value;  // what batch and channel add to an index
+};
+
+// Where a tap is read.
+struct TapAt {
+  Address input;
+  TapOffset offset;
+  // Backward. Of a maximum: the indices beside the input. Of an average: the divisor of the windows as far as
+  // the dimensions are known, and where the present one's are listed.
+  Address indices;
+  Value divisor = no_value;
+  Address divisors;
+};
+
+// How a vector of outputs is stored.
+struct Lanes {
+  int count = 1;
+  std::vector<int64_t> stored;  // 0/1 per lane; empty: all
+  std::vector<int64_t>
+      divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
+  std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
+  bool are_columns = false;    // neighbours along the innermost dimension, not channels
+  // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
+  Value origin = no_value;
+  std::vector<int64_t> ramp;  // empty: nothing
+
+  static Lanes channels(int count, std::vector<int64_t> stored = {});
+};
+
+// Outputs of one dimension that are done together: its phases are the outputs of a group.
+struct Grouped {
+  size_t dim = 0;
+  int64_t outputs = 1;
+};
+
+// What is known of a dimension before any code is emitted.
+struct DimPlan {
+  Period period;
+  std::vector<Run> runs;
+  int64_t usual_taps = 1;
+  int64_t usual_divisor = 1;  // of the windows with so many taps
+  bool is_usual(const PoolNest& nest, const Run& run) const;
+  bool one_run = false;  // of usual windows: no table
+  // Backward of an average: what each position of the input adds to the divisor; empty: common_divisor.
+  std::vector<int64_t> divisors;
+  int64_t common_divisor = 1;
+  bool one_phase = false;   // every run has one
+  int64_t group = 1;        // outputs done together
+  int64_t phase_input = 0;  // positions from the windows of one phase to those of the next
+  bool may_be_empty = false;
+};
+
+class Lowering {
+ public:
+  // grouped: of an ordinary pooling's dimension; its tasks are whole groups.
+  Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {});
+
+  // --- positions; each returns how many loops it opened, for close()
+  Cursor start();
+  int open_batch(Cursor& cursor);
+  int open_channels(Cursor& cursor);
+  // The next dimension: first its runs, then the outputs of the run. task: callers of the kernel may split
+  // it.
+  enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
+  int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
+  int open_outputs(Cursor& cursor);
+  // The same in two steps: the periods of the run, then the outputs of each.
+  int open_periods(Cursor& cursor);
+  int open_phases(Cursor& cursor);
+  void close(int loops);
+  // By an index value times so many bytes.
+  void move(Address& address, Value count, int64_t bytes);
+  // Emits code for usual windows and other code for the others, each under a loop that runs it 0 or 1 times;
+  // only the first where all are usual. For usual windows the cursor has constants.
+  using Body = std::function<void(Cursor)>;
+  void split_full(const Cursor& cursor, const Body& usual, const Body& other);
+  void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
+
+  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): for whole groups
+  // of rows whose windows are whole, and for the others one by one.
+  using RowBody = std::function<void(const Cursor&, bool group)>;
+  void for_each_row(size_t dims, const RowBody& body);
+
+  // A window of the usual taps, for cursors that stand inside the image along it.
+  WindowAt usual_window(size_t dim);
+  // Adds to the index that the cursor carries: channels, as `begin` + iv * step (iv may be absent).
+  void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
+
+  // --- taps
+  using States = StateColumns::States;
+  using Leaf = std::function<States(States, const TapAt&)>;
+  // So many vectors before their first taps, where no index is asked for that depends on these.
+  States no_taps(size_t vectors, int lanes) const;
+  // Straight-line code, where nothing speaks against it, is for up to this many taps per vector.
+  static constexpr int64_t unroll_taps = 64;
+  // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
+  // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
+  // straight-line code, others loops. fresh: the states of "no tap yet".
+  States reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
+                int64_t unroll_limit);
+
+  // --- backward
+  // Taps of an average are divided, those of a maximum chosen by their indices.
+  bool divides() const { return nest_.is_backward() && nest_.reduction == Reduction::avg; }
+  bool chooses() const { return nest_.is_backward() && nest_.indices; }
+  // The index by which outputs are chosen, per lane; constant while taps are reduced.
+  Value own_index(const Cursor& cursor, const Lanes& lanes);
+  // Indices as lanes that own_index can be compared with; those that are not wanted are anything.
+  Value load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted);
+  // The tap for the lanes whose index is their own.
+  TapOffset choose(const TapOffset& tap, Value indices, Value own);
+  const DimPlan& plan(size_t dim) const { return plans_[dim]; }
+
+  // --- results
+  // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that
+  // are written.
+  template <typename Move>
+  void for_each_output(Cursor& cursor, const Move& move) const {
+    move(cursor.output, nest_.output);
+    for (size_t i = 0; i < operands_.size(); ++i) move(cursor.operands[i], operands_[i]);
+    if (writes_indices()) move(cursor.indices, *nest_.indices);
+  }
+  // The same place, so many outputs further on along a dimension whose windows all move by one step.
+  Cursor further(const Cursor& cursor, size_t dim, int64_t outputs) const;
+  // The same window, of which only so many taps along a dimension count.
+  Cursor taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const;
+  // A cursor that stands at position 0 of a dimension, moved along its input; along its output, with the
+  // window there.
+  Cursor at_input(const Cursor& cursor, size_t dim, const Place& place) const;
+  Cursor at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors);
+  // A cursor moved along its output alone.
+  Cursor further_outputs(const Cursor& cursor, size_t dim, const Place& place) const;
+  void store(const Cursor& cursor, const State& state, const Lanes& lanes);
+
+  const IndexRule& index_rule() const { return rule_; }
+  // What an index moves by from tap to tap along a dimension.
+  int64_t index_step(size_t dim) const;
+
+ private:
+  struct Walk {
+    const Cursor& cursor;
+    size_t dims;
+    const States& fresh;
+    const Leaf& leaf;
+    int64_t unroll_limit;
+    std::vector<Address> divisors;  // per dimension, at the window's first tap
+  };
+  struct Level {
+    size_t dim;
+    TapAt at;
+    States states;
+  };
+  bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
+  // True if taps carry what they add to an index.
+  bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }
+  // True if outputs are compared by where they lie.
+  bool own_places() const { return chooses() && !rule_.of_window; }
+  std::vector<Address> divisor_tables(const Cursor& cursor, size_t dims);
+  TapAt next_tap(const TapAt& at, size_t dim, int64_t taps) const;
+  int divisor_table(size_t dim);
+  Value divisor_here(const TapAt& at, size_t dim);
+  int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
+                int64_t index_weight);
+  // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
+  void move_input(Cursor& cursor, size_t dim, Value positions);
+  void move_output(Cursor& cursor, size_t dim, Value positions);
+  void iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions);
+  void iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions);
+  Value add_product(Value sum, Value factor, int64_t constant);
+  void open_single_run(Cursor& cursor, Value begin, Value count);
+  int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
+  States reduce_level(const Walk& walk, const Level& level);
+  States reduce_straight(const Walk& walk, Level level);
+  Level reduce_loop(const Walk& walk, Level level, Value trip, int depth);
+  Value carried_offset(const TapOffset& offset, int lanes);
+  States combine(const States& a, const States& b);
+  Value load_operand(const Address& address, const View& view, const Lanes& lanes);
+  void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
+  Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
+  Value any_tap(const Cursor& cursor);
+
+  const PoolNest& nest_;
+  Builder& b_;
+  Reducer& reducer_;
+  const IndexRule rule_;
+  const std::vector<View> operands_;
+  std::vector<DimPlan> plans_;
+  std::vector<int> divisor_tables_;  // per dimension, once asked for
+
+  static constexpr int64_t table_entry = 8;  // bytes
+};
+
+}  // namespace pooljit::ir

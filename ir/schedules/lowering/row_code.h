@@ -1,0 +1,88 @@
+// RowCode: what channels_first emits for the rows of outputs of one batch and channel.
+#pragma once
+
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/row_rules.h"
+#include "ir/schedules/lowering/tile_loads.h"
+#include "ir/schedules/windows/held_vectors.h"
+#include "ir/schedules/windows/rolling_window.h"
+
+namespace pooljit::ir {
+
+class RowCode {
+ public:
+  RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules& rules, Builder& builder,
+          Reducer& reducer);
+  // The whole Program.
+  void emit();
+
+ private:
+  void emit_row(const Cursor& cursor, bool group);
+  void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
+  void emit_borders(Cursor cursor);
+  bool all_inside() const;
+
+  Cursor at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile& tile, const TileTaps& taps,
+                 Value iv) const;
+  static TileLoop behind(TileLoop tiles, int64_t iterations);
+  int64_t slide(const Cursor& cursor, const TileLoop& tiles);
+
+  // One tile.
+  void group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
+  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  // How windows come from rows: `nothing` is one outside the image.
+  struct Rolling {
+    Value nothing;
+    RollingWindow::Combine join;
+    std::function<State(Value)> state_of;
+  };
+  using LoadRow = std::function<Column(const Place& row)>;
+  void roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
+                 const LoadRow& load);
+  void roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
+                       const LoadRow& load);
+  void run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load);
+  void store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how, const Column& windows);
+  void move_outputs(Cursor& cursor, int64_t columns);
+  std::vector<Lanes> vectors_of(const Tile& tile) const;
+  State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  State reduce_rows_first(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  std::vector<Value> reduce_columns(const Cursor& at, const Tile& tile, const TileTaps& taps,
+                                    const RowReduction& plan, size_t dims);
+  State reduce_row_major(const Cursor& cursor, const Tile& tile, const TileTaps& taps, size_t dims);
+  State reduce_long(Cursor cursor, const Tile& tile, const TileTaps& taps);
+  void store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns, const Lanes& lanes);
+  Values reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
+                              const TileTaps& taps, const RowPart& part);
+
+  // What is stored of a tile.
+  Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
+  void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
+  std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
+
+  bool is_grouped() const { return schedule_.unroll > 1 && schedule_.order != Order::rolling; }
+  size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
+  int64_t unroll_limit() const;
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const RowRules& rules_;
+  const NestDim& dim_;  // along the row
+  const size_t outer_;
+  Builder& b_;
+  Reducer& reducer_;
+  Lowering low_;
+  TileLoads loads_;
+  const bool backward_;
+  // How the taps of a row are loaded one by one: from vectors that all of them share, or each from its own.
+  struct TapPlans {
+    std::optional<PlacedLanes> together;
+    std::vector<TileLoads::Tap> apart;
+  };
+  const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
+  std::optional<TapPlans> tap_plans_;    // of the present tile, if somebody asked
+  std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
+  Value own_ = no_value;                 // backward of a maximum: the indices that the tile's lanes look for
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,71 @@
+#include "ir/schedules/lowering/row_family.h"
+
+#include "ir/schedules/lowering/row_code.h"
+
+namespace pooljit::ir {
+namespace {
+
+Result<void> check(const Layer& layer, const Schedule& schedule, const RowRules& rules) {
+  if (!rules.is_short())
+    return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
+                       "use channels_last(lanes=1)");
+  if (schedule.order == Order::rolling && !rules.can_roll())
+    return unsupported(
+        "schedule.order",
+        "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
+        "registers for what neighbouring windows share",
+        "use order=rows_first or row_major");
+  const bool is_grouped =
+      schedule.unroll > 1 && schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups();
+  if (schedule.order == Order::rows_first) {
+    if (!layer.facts(row_lanes).any_order)
+      return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
+                         "use order=row_major");
+    if (!is_grouped && !rules.holds_whole_tiles())
+      return unsupported("schedule.registers",
+                         "rows_first would hold more vectors at once than the registers allow",
+                         "use order=row_major or fewer lanes");
+  }
+  if (schedule.unroll > 1 && !is_grouped && schedule.order != Order::rolling)
+    return unsupported(
+        "schedule.unroll",
+        "rows of outputs are done together rows_first, where dense windows have rows in common and "
+        "the registers hold them",
+        "use unroll=1");
+  if (schedule.tail == Tail::overlap && rules.overlappable() < rules.tile_lanes())
+    return unsupported("schedule.tail",
+                       "an overlapping tail needs at least as many outputs in a row as lanes of a tile",
+                       "use tail=mask or tail=split");
+  return {};
+}
+
+Result<void> check_columns(const Layer& layer) {
+  if (RowRules::columns_adjacent(layer.nest())) return {};
+  return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
+                     "use channels_last(lanes=1)");
+}
+
+}  // namespace
+
+Result<void> check_rows(const Layer& layer, const Schedule& schedule) {
+  if (auto checked = check_columns(layer); !checked) return checked;
+  return check(layer, schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
+}
+
+Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
+  if (const auto checked = check_columns(layer); !checked) return tl::unexpected(checked.error());
+  const RowRules rules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes));
+  if (const auto checked = check(layer, schedule, rules); !checked) return tl::unexpected(checked.error());
+  Builder builder(print(schedule), layer.isa());
+  const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
+  RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();
+  return builder.finish();
+}
+
+Knobs row_knobs(const Layer&) {
+  return {.unroll = {1, 2, 3, 4, 8},
+          .order = {Order::rolling, Order::rows_first, Order::row_major},
+          .taps = {Taps::unroll, Taps::loop}};
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,16 @@
+// What channels_first and interleaved share: rows of one channel in tiles of neighbouring outputs
+// (ir/schedules/lowering/row_code.h).
+#pragma once
+
+#include "ir/schedules/family.h"
+
+namespace pooljit::ir {
+
+inline constexpr LaneUse row_lanes = LaneUse::moved;
+
+// Of FamilyInfo.
+Result<void> check_rows(const Layer& layer, const Schedule& schedule);
+Knobs row_knobs(const Layer& layer);
+Result<Program> lower_rows(const Layer& layer, const Schedule& schedule);
+
+}  // namespace pooljit::ir

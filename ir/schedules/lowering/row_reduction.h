@@ -1,0 +1,58 @@
+// RowReduction: how the windows of a tile come from contiguous vectors of its row, which the outer dimensions
+// may have been reduced on before: which vectors to load, and the steps that are left.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedules/lanes/placed_lanes.h"
+#include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/windows/column_windows.h"
+
+namespace pooljit::ir {
+
+// Bytes shuffle well only in regular patterns. (Lanes of 2 bytes: the vector that `cover` saves is worth more
+// than its irregular shuffle costs.)
+PlacedLanes::Style shuffle_style(int shuffled_bytes);
+
+class RowReduction {
+ public:
+  // lanes: of a vector; a tile of more has several side by side. taps: some tap of some lane. overrun:
+  // vectors may stretch past the last column that is needed.
+  RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
+               const ReductionFacts& facts, Isa isa, bool overrun);
+
+  // Vectors of `width` columns; where each begins, from the tile's origin on.
+  const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }
+  int width() const { return windows_ ? lanes_ : placed_->width(); }
+
+  // True if the next tile's vectors are this one's, but for the first.
+  bool slides() const { return windows_.has_value() && stride_ == 1; }
+
+  // The form of vectors that reduce() takes, and the reduction of two of them.
+  Value column(Reducer& reducer, const State& state) const;
+  Value join(Reducer& reducer, Value earlier, Value later) const;
+
+  // Where they slide: the windows in that form, in as many vectors as the tile has.
+  std::vector<Value> windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const;
+
+  // present: x in the lanes whose windows have that tap.
+  using Present = std::function<Value(size_t tap, Value x)>;
+  State reduce(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors,
+               const Present& present) const;
+
+ private:
+  // The windows of every second column, of vectors as starts() has them.
+  Value every_second(Builder& builder, Reducer& reducer, std::vector<Value> vectors) const;
+
+  int lanes_;
+  int64_t stride_ = 1;  // of the outputs among the windows
+  int64_t behind_ = 0;  // columns that the last vector lies before its place, to end where the image may
+  std::vector<int64_t> starts_;
+  std::optional<ColumnWindows> windows_;
+  std::optional<PlacedLanes> placed_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,195 @@
+#include "ir/schedules/lowering/row_rules.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/reductions/float_keys.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+#include "ir/schedules/windows/shared_rows.h"
+#include "ir/schedules/windows/stretch.h"
+
+namespace pooljit::ir {
+
+RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts)
+    : nest_(nest),
+      schedule_(schedule),
+      dim_(nest.dims.back()),
+      isa_(isa),
+      facts_(facts),
+      masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
+      fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
+      row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
+
+bool RowRules::columns_adjacent(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  const auto adjacent = [](const View& view, int64_t extent) {
+    return view.channel_block == 1 && (view.strides.back() == 1 || extent == 1);
+  };
+  return adjacent(nest.input, dim.input) && adjacent(nest.output, dim.output) &&
+         (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
+}
+
+int RowRules::tile_lanes() const {
+  return schedule_.lanes * (schedule_.order == Order::rolling ? schedule_.unroll : 1);
+}
+
+bool RowRules::is_short() const {
+  return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) && tile_count(row_) <= most_tiles;
+}
+
+bool RowRules::borders_from_table() const {
+  return dim_.kind == DimKind::pool &&
+         (dim_.kernel > unroll_columns || (!masks_ && !fills_ && dim_.kernel > static_border));
+}
+
+int64_t RowRules::overlappable() const {
+  const Interior inside = interior(dim_);
+  const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) ||
+                       can_fill_borders(nest_, isa_, schedule_.lanes);
+  return are_all ? dim_.output : inside.end - inside.begin;
+}
+
+// The outputs of a row with whole windows whose taps, backward of an average, all have the usual divisor.
+Interior RowRules::uniform() const {
+  Interior inside = interior(dim_);
+  if (!nest_.is_backward() || nest_.reduction != Reduction::avg || nest_.divisor_override) return inside;
+  const NestDim forward = forward_of(dim_);
+  const int64_t usual = usual_divisor(nest_, forward);
+  const auto is_uniform = [&](int64_t output) {
+    const Window window = dim_.window(output);
+    for (int64_t tap = 0; tap < window.taps; ++tap)
+      if (divisor_taps(nest_, forward.window(window.first + tap * window.step)) != usual) return false;
+    return true;
+  };
+  // Divisors differ near the ends of the forward's output only, but for adaptive windows.
+  while (inside.begin < inside.end && !is_uniform(inside.begin)) ++inside.begin;
+  while (inside.begin < inside.end && !is_uniform(inside.end - 1)) --inside.end;
+  if (dim_.kind == DimKind::gather) return inside;
+  for (int64_t output = inside.begin; output < inside.end; ++output)
+    if (!is_uniform(output)) return {};
+  return inside;
+}
+
+int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, facts_); }
+
+// Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
+// of the rest.
+size_t RowRules::most_vectors() const {
+  return static_cast<size_t>(nest_.indices ? registers() / 4 : registers() * 3 / 8);
+}
+
+// True if straight-line code may take the taps of a row one by one.
+bool RowRules::has_short_rows() const {
+  return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns;
+}
+
+RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
+  const auto known = std::ranges::find(plans_, tile, &TilePlan::tile);
+  if (known != plans_.end()) return *known;
+  plans_.push_back({tile, tile_taps(dim_, tile), std::nullopt});
+  return plans_.back();
+}
+
+const RowReduction& RowRules::reduction(const Tile& tile) const {
+  TilePlan& known = plan(tile);
+  if (!known.reduction)
+    known.reduction.emplace(dim_, tile, schedule_.lanes, known.taps, facts_, isa_, masks_);
+  return *known.reduction;
+}
+
+bool RowRules::holds(const Tile& tile) const {
+  return has_short_rows() && (taps(tile).lists.empty() || reduction(tile).starts().size() <= most_vectors());
+}
+
+bool RowRules::holds_as_loaded(const Tile& tile) const {
+  if (!has_short_rows() || tile.lanes == 1) return false;
+  const PlacedLanes plan(taps(tile).lists, shuffle_style(bytes(nest_.input.dtype)));
+  return plan.starts().size() <= most_vectors();
+}
+
+// True for all tiles of as many lanes as the schedule says; others may fall back.
+bool RowRules::whole_tiles(Holds holds) const {
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles)
+      if (tile.lanes == schedule_.lanes && !(has_short_rows() && (this->*holds)(tile))) return false;
+  return true;
+}
+
+bool RowRules::holds_whole_tiles() const { return whole_tiles(&RowRules::holds); }
+bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group); }
+
+bool RowRules::can_roll() const {
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
+  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(rolled()))
+    return false;
+  if (schedule_.unroll > 1) return rolls_side_by_side();
+  const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
+  return rolling_vectors() + row_vectors + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::rolls_side_by_side() const {
+  bool is_wide = false;
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles) {
+      if (!rolls_by_keys(tile)) return false;
+      is_wide = is_wide || tile.valid > schedule_.lanes;
+    }
+  return is_wide;
+}
+
+size_t RowRules::rolling_vectors() const {
+  return RollingOutputs::needs(rolled(), facts_.is_idempotent).vectors;
+}
+
+bool RowRules::rolls_by_keys(const Tile& tile) const {
+  // Bytes move in more steps.
+  const int64_t least = least_keyed_kernel + (facts_.working_bytes == 1 ? 2 : 0);
+  if (dim_.kernel < least || taps(tile).lists.empty() || !has_short_rows()) return false;
+  const RowReduction& plan = reduction(tile);
+  return plan.slides() && (rolls_at_once(tile, plan) || rolls_by_scratch(tile, plan));
+}
+
+// Vectors side by side hold each its own; what else they need, they need one after the other.
+bool RowRules::rolls_at_once(const Tile& tile, const RowReduction& plan) const {
+  const auto beside = static_cast<size_t>((tile.valid - 1) / schedule_.lanes);
+  const size_t held = beside * RollingOutputs::needs(rolled(), facts_.is_idempotent).held;
+  return rolling_vectors() + held + 2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::rolls_in_registers() const {
+  return rolling_vectors() + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) const {
+  const NestDim& down = rolled();
+  const int64_t vectors = ceil_div(tile.valid, schedule_.lanes);
+  if (schedule_.unroll == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
+  // Of the image, or of all windows and of the ends of a block of them.
+  const int64_t rows = rolls_in_registers() ? down.visible_input() : down.output + 2 * down.kernel;
+  return rows * vectors * schedule_.lanes * facts_.working_bytes <= most_scratch_bytes &&
+         2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
+}
+
+bool RowRules::can_group() const {
+  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
+  return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.unroll);
+}
+
+bool RowRules::holds_group(const Tile& tile) const {
+  if (!holds(tile) || taps(tile).lists.empty()) return false;
+  const size_t vectors = reduction(tile).starts().size() * static_cast<size_t>(schedule_.unroll);
+  return vectors + 7 <= static_cast<size_t>(registers());
+}
+
+bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes) {
+  const NestDim& row = nest.dims.back();
+  const Interior inside = interior(row);
+  const bool has_borders = inside.begin > 0 || inside.end < row.output;
+  return has_borders && !can_mask(nest, isa) && row.kind == DimKind::pool &&
+         row.kernel <= RowRules::unroll_columns && row.visible_input() >= lanes;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,95 @@
+// RowRules: what the rows of a nest allow channels_first to do under a schedule. Its enumeration and its code
+// ask the same questions.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "ir/reductions/reducer.h"
+#include "ir/schedule.h"
+#include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/lowering/row_reduction.h"
+
+namespace pooljit::ir {
+
+class RowRules {
+ public:
+  RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
+
+  // Columns that lie next to each other, of input, output and indices.
+  static bool columns_adjacent(const PoolNest& nest);
+
+  // Lanes outside the image can be masked off.
+  bool masks() const { return masks_; }
+  int tile_lanes() const;  // of whole tiles
+  const std::vector<TileLoop>& row() const { return row_; }
+  // True if the straight-line code of a row has its bounds.
+  bool is_short() const;
+  // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
+  // done in loops.
+  bool borders_from_table() const;
+  bool is_long() const { return dim_.kind == DimKind::pool && dim_.kernel > unroll_columns; }
+  // Outputs of a row that vectors may cover; the others are done one by one.
+  int64_t overlappable() const;
+
+  // Where the taps of a tile lie, and how its windows come from vectors of the row; each found once. A tile
+  // with taps only.
+  const TileTaps& taps(const Tile& tile) const { return plan(tile).taps; }
+  const RowReduction& reduction(const Tile& tile) const;
+  // True if the vectors of one row's tile can be held at once; as elements of so many bytes.
+  bool holds(const Tile& tile) const;
+  bool holds_as_loaded(const Tile& tile) const;
+  bool holds_whole_tiles() const;
+  // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
+  // side by side are one tile.
+  bool can_roll() const;
+  // ... in the form whose reduction costs least.
+  bool rolls_by_keys(const Tile& tile) const;
+  // ... with what all its vectors hold in registers. Else the rows of the image go through scratch memory.
+  bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
+  // ... with what one vector holds in registers. Else it moves on by van Herk's algorithm.
+  bool rolls_in_registers() const;
+  // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
+  bool can_group() const;
+  bool holds_group(const Tile& tile) const;
+  bool holds_groups() const;
+
+  static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
+
+ private:
+  static constexpr size_t most_tiles = 40;     // in the code of a row
+  static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
+
+  using Holds = bool (RowRules::*)(const Tile& tile) const;
+  bool whole_tiles(Holds holds) const;
+  bool has_short_rows() const;
+  Interior uniform() const;
+  int registers() const;
+  const NestDim& rolled() const { return nest_.dims[nest_.dims.size() - 2]; }
+  bool rolls_side_by_side() const;
+  bool rolls_by_scratch(const Tile& tile, const RowReduction& plan) const;
+  size_t rolling_vectors() const;
+  size_t most_vectors() const;
+  struct TilePlan {
+    Tile tile;
+    TileTaps taps;
+    std::optional<RowReduction> reduction;  // once somebody asks
+  };
+  TilePlan& plan(const Tile& tile) const;
+
+  const PoolNest& nest_;
+  const Schedule& schedule_;
+  const NestDim& dim_;  // along the row
+  Isa isa_;
+  const ReductionFacts& facts_;
+  bool masks_, fills_;
+  std::vector<TileLoop> row_;
+  mutable std::deque<TilePlan> plans_;
+};
+
+// True if a row has borders that tail=overlap covers though lanes cannot be masked off: so many lanes are
+// loaded from inside the row and moved to their place.
+bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
+
+}  // namespace pooljit::ir

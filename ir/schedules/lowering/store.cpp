@@ -1,0 +1,124 @@
+// Lowering: storing values and indices.
+#include <algorithm>
+
+#include "ir/check.h"
+#include "ir/reductions/epilogue.h"
+#include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) const {
+  POOLJIT_CHECK(dim < nest_.dims.size(), "no such dimension to go further along");
+  Cursor at = cursor;
+  const int64_t positions = outputs * nest_.dims[dim].period().input;
+  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  for_each_output(at, [&](Address& address, const View& view) {
+    address = plus(address, byte_stride(view, view.strides[dim] * outputs));
+  });
+  return at;
+}
+
+Cursor Lowering::taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const {
+  Cursor at = cursor;
+  const int64_t positions = first * nest_.dims[dim].tap_step();
+  at.input = plus(at.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  at.windows[dim].taps = b_.iconst(count);
+  return at;
+}
+
+Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Place& place) const {
+  Cursor moved = cursor;
+  moved.input = at(moved.input, place, byte_stride(nest_.input, nest_.input.strides[dim]));
+  return moved;
+}
+
+Cursor Lowering::further_outputs(const Cursor& cursor, size_t dim, const Place& place) const {
+  Cursor moved = cursor;
+  for_each_output(moved, [&](Address& address, const View& view) {
+    address = at(address, place, byte_stride(view, view.strides[dim]));
+  });
+  return moved;
+}
+
+Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors) {
+  Cursor moved = further_outputs(cursor, dim, place);
+  WindowAt window = usual_window(dim);
+  window.divisor_taps = divisors(place);
+  moved.windows.push_back(window);
+  return moved;
+}
+
+void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
+  Divisor divisor{b_.iconst(1), lanes.divisor_taps};
+  for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);
+  const Value value = through_epilogue(b_, nest_, reducer_.finish(state, divisor), [&](size_t number) {
+    return load_operand(cursor.operands[number], operands_[number], lanes);
+  });
+  const Type type = b_.type(value);
+  const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
+  b_.store(cursor.output, value, mask);
+  if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
+}
+
+// What a view repeats along the lanes is loaded once.
+Value Lowering::load_operand(const Address& address, const View& view, const Lanes& lanes) {
+  const Type type = Type::vec(view.dtype, lanes.count);
+  if (lanes.are_columns && lanes.count > 1 && view.strides.back() == 0)
+    return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
+                      LaneList(static_cast<size_t>(lanes.count), 0));
+  if (lanes.stored.empty()) return b_.load(type, address);
+  const Value mask = b_.vmask(type.mask_of(), lanes.stored);
+  return b_.load(type, address, mask, b_.vconst_splat(type, 0));
+}
+
+// Index of the origin of lane 0's window.
+Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
+  Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
+  for (size_t i = 0; i < cursor.windows.size(); ++i) {
+    const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
+    index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
+  }
+  return index;
+}
+
+// 1 if every opened window has a tap, else 0; iconst 1 where none can be empty.
+Value Lowering::any_tap(const Cursor& cursor) {
+  Value any = b_.iconst(1);
+  for (size_t i = 0; i < cursor.windows.size(); ++i)
+    if (plans_[i].may_be_empty) any = b_.imul(any, b_.imin(b_.iconst(1), cursor.windows[i].taps));
+  return any;
+}
+
+// The offsets of the winners stay narrow until here. They are put together in lanes of the stored dtype, or
+// in those of the offsets if that is narrower.
+void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& lanes) {
+  const DType stored = nest_.indices->dtype;
+  const DType dtype = bytes(stored) < 4 ? b_.type(winner).dtype : stored;
+  const int chunk = std::min(lanes.count, info(b_.isa()).vector_bytes / bytes(dtype));
+  const Type type = Type::vec(dtype, chunk);
+  const Value origin = b_.splat(type, index_of_lane_zero(cursor, lanes));
+  const Value any = any_tap(cursor);
+  const auto part_of = [&](const std::vector<int64_t>& all, int begin) {
+    return std::vector<int64_t>(all.begin() + begin, all.begin() + begin + chunk);
+  };
+  for (int begin = 0; begin < lanes.count; begin += chunk) {
+    const Value half = chunk == lanes.count ? winner : following_lanes(b_, winner, no_value, begin, chunk);
+    Value index = b_.binary(Op::add, b_.cvt(dtype, half), origin);
+    if (!lanes.ramp.empty()) index = b_.binary(Op::add, index, b_.vconst(type, part_of(lanes.ramp, begin)));
+    if (!b_.constant(any)) {  // all ones where the window is empty: -1
+      index = b_.binary(Op::and_, index, b_.splat(type, b_.imul(any, b_.iconst(-1))));
+      index = b_.binary(Op::or_, index, b_.splat(type, b_.iadd(any, b_.iconst(-1))));
+    }
+    if (!lanes.empty.empty()) {
+      const Value is_empty = b_.vmask(type.mask_of(), part_of(lanes.empty, begin));
+      index = b_.select(is_empty, b_.vconst_splat(type, -1), index);
+    }
+    index = b_.cvt(stored, index);
+    const Value mask =
+        lanes.stored.empty() ? no_value : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));
+    b_.store(plus(cursor.indices, int64_t{begin} * bytes(stored)), index, mask);
+  }
+}
+
+}  // namespace pooljit::ir

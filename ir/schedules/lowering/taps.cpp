@@ -1,0 +1,131 @@
+// Lowering: reducing over the taps of a window, in straight-line code or loops.
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+int64_t Lowering::index_step(size_t dim) const {
+  const NestDim& along = nest_.dims[dim];
+  return rule_.dims[dim] * (rule_.of_window ? along.tap_number_step() : along.tap_step());
+}
+
+Lowering::States Lowering::no_taps(size_t vectors, int lanes) const {
+  return States(vectors, reducer_.start(std::vector<int64_t>(static_cast<size_t>(lanes), 0)));
+}
+
+Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
+                                  int64_t unroll_limit) {
+  const Walk walk{cursor, dims, fresh, leaf, unroll_limit, divisor_tables(cursor, dims)};
+  TapAt at;
+  at.input = cursor.input;
+  if (chooses()) at.indices = cursor.indices;
+  if (divides()) at.divisor = b_.iconst(nest_.divisor_override.value_or(1));
+  return reduce_level(walk, {0, at, States(fresh.size())});
+}
+
+// The tap so many taps further on along a dimension.
+TapAt Lowering::next_tap(const TapAt& at, size_t dim, int64_t taps) const {
+  const int64_t positions = taps * nest_.dims[dim].tap_step();
+  TapAt next = at;
+  next.input = plus(next.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  if (chooses())
+    next.indices = plus(next.indices, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+  if (!plans_[dim].divisors.empty()) next.divisors = plus(next.divisors, positions * table_entry);
+  return next;
+}
+
+Lowering::States Lowering::combine(const States& a, const States& b) {
+  States joined;
+  for (size_t i = 0; i < a.size(); ++i) joined.push_back(reducer_.combine(a[i], b[i]));
+  return joined;
+}
+
+Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) {
+  if (entered.dim == walk.dims) return walk.leaf(entered.states, entered.at);
+  Level level = entered;
+  if (divides()) level.at.divisors = walk.divisors[level.dim];
+  int64_t straight = 1;  // taps from here inwards, if all are constants
+  for (size_t i = level.dim; i < walk.dims; ++i) {
+    const std::optional<int64_t> taps = b_.constant(walk.cursor.windows[i].taps);
+    straight = taps && straight <= walk.unroll_limit ? straight * *taps : walk.unroll_limit + 1;
+  }
+  if (straight <= walk.unroll_limit) return reduce_straight(walk, level);
+  const WindowAt& window = walk.cursor.windows[level.dim];
+  if (!reducer_.facts().is_split || !is_long(nest_.dims[level.dim]))
+    return reduce_loop(walk, level, window.taps, 0).states;
+  Level next = level;
+  for (int digit = 0; digit < 3; ++digit)
+    next = reduce_loop(walk, std::move(next), window.parts[static_cast<size_t>(digit)], 2 - digit);
+  return next.states;
+}
+
+Lowering::States Lowering::reduce_straight(const Walk& walk, Level level) {
+  const bool started = !level.states[0].empty();
+  States before = level.states;
+  if (started && reducer_.facts().is_split) level.states = States(walk.fresh.size());
+  const int64_t taps = *b_.constant(walk.cursor.windows[level.dim].taps);
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    TapAt at = next_tap(level.at, level.dim, tap);
+    if (divides()) at.divisor = divisor_here(at, level.dim);
+    at.offset.constant += tap * index_step(level.dim);
+    level.states = reduce_level(walk, {level.dim + 1, at, level.states});
+  }
+  return started && reducer_.facts().is_split ? combine(before, level.states) : level.states;
+}
+
+Value Lowering::carried_offset(const TapOffset& offset, int lanes) {
+  const Value constant = b_.vconst_splat(Type::vec(reducer_.facts().offset_dtype, lanes), offset.constant);
+  if (offset.vec == no_value) return constant;
+  return offset.constant == 0 ? offset.vec : b_.binary(Op::add, offset.vec, constant);
+}
+
+// Goes over trip * sum_block^depth taps. Pointers and the offset are carried, so that the next loop goes on
+// from there.
+Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip, int depth) {
+  if (const std::optional<int64_t> constant = b_.constant(trip); constant && *constant == 0) return level;
+  const bool joins = reducer_.facts().is_split && !level.states[0].empty();
+  const States& begin = level.states[0].empty() || reducer_.facts().is_split ? walk.fresh : level.states;
+  const bool reads_divisors = !plans_[level.dim].divisors.empty();
+  const auto pointers = [&](TapAt& at) {
+    boost::container::static_vector<Address*, 3> all = {&at.input};
+    if (chooses()) all.push_back(&at.indices);
+    if (reads_divisors) all.push_back(&at.divisors);
+    return all;
+  };
+  const auto pack = [&](TapAt at, const States& states) {
+    Values values;
+    for (const Address* pointer : pointers(at)) values.push_back(b_.ptradd(*pointer));
+    if (indexed()) values.push_back(carried_offset(at.offset, b_.type(walk.fresh[0][0]).lanes));
+    for (const State& state : states) {
+      const State settled = reducer_.settle(state);
+      values.insert(values.end(), settled.begin(), settled.end());
+    }
+    return values;
+  };
+  const auto unpack = [&](const Values& values) {
+    Level at = level;
+    auto value = values.begin();
+    for (Address* pointer : pointers(at.at)) *pointer = Address{*value++, {}, 0};
+    if (indexed()) at.at.offset = {}, at.at.offset.vec = *value++;
+    for (State& state : at.states) {
+      state.assign(value, value + static_cast<std::ptrdiff_t>(walk.fresh[0].size()));
+      value += static_cast<std::ptrdiff_t>(walk.fresh[0].size());
+    }
+    return at;
+  };
+
+  Level inside = unpack(b_.begin_loop(trip, pack(level.at, begin)).carried);
+  if (depth > 0) {
+    inside = reduce_loop(walk, std::move(inside), b_.iconst(sum_block), depth - 1);
+  } else {
+    TapAt at = inside.at;
+    if (divides()) at.divisor = divisor_here(at, level.dim);
+    inside.states = reduce_level(walk, {level.dim + 1, at, inside.states});
+    inside.at = next_tap(inside.at, level.dim, 1);
+    inside.at.offset.constant += index_step(level.dim);
+  }
+  Level after = unpack(b_.end_loop(pack(inside.at, inside.states)));
+  if (joins) after.states = combine(level.states, after.states);
+  return after;
+}
+
+}  // namespace pooljit::ir

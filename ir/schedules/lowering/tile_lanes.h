@@ -1,0 +1,12 @@
+// How a tile's vector of outputs is stored: which lanes are, and what each adds to the divisor of an average.
+#pragma once
+
+#include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+// Without what indices need.
+Lanes column_lanes(const PoolNest& nest, const Tile& tile);
+
+}  // namespace pooljit::ir

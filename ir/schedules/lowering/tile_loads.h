@@ -1,0 +1,63 @@
+// TileLoads: what the lanes of a tile read: contiguous vectors of its row, without what lies outside the
+// image, and shuffles to the places of a tap.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+// Columns from a tile's origin on; from `end` on nobody needs them.
+struct RowPart {
+  int64_t start = 0;
+  int width = 1;
+  int64_t end = 0;
+};
+
+class TileLoads {
+ public:
+  TileLoads(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Lowering& lowering);
+
+  bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
+  // True if some valid lane has the tap inside the image.
+  bool any_lane(const Tile& tile, int64_t tap) const;
+
+  // `row` stands at the tile's origin. Where nothing is loaded, the reduction's identity.
+  Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part);
+  Value indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part);
+
+  using Load = std::function<Value(const RowPart&)>;
+  static std::vector<Value> all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,
+                                const Load& load);
+  // One tap of each lane: which columns it takes, and its vector.
+  struct Tap {
+    int64_t first = 0, end = 0;
+    PlacedLanes lanes;
+    bool is_as_loaded = false;
+  };
+  Tap plan(const Tile& tile, const TileTaps& taps, size_t tap) const;
+  Value tap(const Tap& planned, const Load& load);
+  // x in the lanes whose windows have that tap.
+  Value where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise);
+
+  // Backward of an average: what columns add to the divisors; 1 outside the image.
+  std::vector<int64_t> divisors_from(int64_t position, int width) const;
+  std::vector<int64_t> divisors_at(const TileTaps& taps, size_t tap) const;
+
+ private:
+  std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const;
+  Value moved_inside(const Address& address, const Type& type, int64_t column);
+  int64_t divisor_at(int64_t position) const;
+
+  const PoolNest& nest_;
+  const NestDim& dim_;  // along the row
+  const int64_t ahead_;
+  Builder& b_;
+  const ReductionFacts& facts_;
+  Lowering& low_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,46 @@
+// ColumnWindows: the windows of neighbouring outputs (stride 1) inside vectors of contiguous columns, each
+// reduced with those of the outputs a dilation further on: the number of steps grows with the logarithm of
+// the kernel. Position i of the result is the reduction of columns i + t * dilation for t = 0 .. kernel - 1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/schedules/windows/split.h"
+
+namespace pooljit::ir {
+
+class ColumnWindows {
+ public:
+  using Combine = std::function<Value(Value earlier, Value later)>;
+
+  // outputs: how many windows are looked at; kernel: at least 2.
+  ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent);
+
+  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past
+  // the last column of any window: what lies there is not looked at.
+  int64_t vectors() const;
+  // Combinations, each with a shuffle at most.
+  int64_t steps() const { return steps_; }
+
+  // The outputs' windows, in as many vectors as they fill.
+  std::vector<Value> reduce(Builder& builder, const std::vector<Value>& columns,
+                            const Combine& combine) const;
+
+ private:
+  ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, Split split);
+  int64_t vectors_at(int64_t length) const;
+  Value from(Builder& builder, const std::vector<Value>& level, int64_t position) const;
+
+  int lanes_;
+  int64_t kernel_, dilation_;
+  Split split_;
+  // By length: the positions of reductions of so many taps each that somebody looks at, from 0 on; -1:
+  // there are none.
+  InlineList<int64_t, 36> needed_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace pooljit::ir

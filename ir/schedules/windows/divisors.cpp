@@ -1,0 +1,44 @@
+#include "ir/schedules/windows/divisors.h"
+
+#include <algorithm>
+
+namespace pooljit::ir {
+
+int64_t divisor_taps(const PoolNest& nest, const Window& window) {
+  return std::max<int64_t>(1, nest.count_include_pad ? window.padded_taps : window.taps);
+}
+
+int64_t usual_divisor(const PoolNest& nest, const NestDim& dim) {
+  const std::vector<Run> all = runs(dim);
+  const auto fewer = [](const Run& a, const Run& b) { return a.outputs() < b.outputs(); };
+  return divisor_taps(nest, std::max_element(all.begin(), all.end(), fewer)->window);
+}
+
+Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder, Value origin)
+    : nest_(nest), dim_(dim), b_(builder), origin_(origin) {
+  bool differ = false, found = false;
+  for (const Run& run : runs(dim)) {
+    if (run.end <= asked.begin || run.begin >= asked.end) continue;
+    const int64_t divisor = divisor_taps(nest, run.window);
+    if (!found) common_ = divisor;
+    differ = differ || divisor != common_;
+    found = true;
+  }
+  if (!differ) return;
+  std::vector<int64_t> divisors;
+  for (int64_t output = 0; output < dim.output; ++output)
+    divisors.push_back(divisor_taps(nest, dim.window(output)));
+  table_ = b_.add_table(std::move(divisors));
+}
+
+Value Divisors::operator()(const Place& output) const {
+  if (output.steps.empty() && origin_ == no_value)
+    return b_.iconst(divisor_taps(nest_, dim_.window(output.first)));
+  if (table_ < 0) return b_.iconst(common_);
+  constexpr int64_t entry = sizeof(int64_t);
+  Address first{b_.param(Param::Role::table, table_), {}, 0};
+  if (origin_ != no_value) first.base = b_.ptradd(first, b_.imul(origin_, b_.iconst(entry)));
+  return b_.iload(at(first, output, entry));
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,28 @@
+// Place: a position along a dimension that open loops count up.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/builder.h"
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+struct Place {
+  struct Step {
+    Value iv = no_value;
+    int64_t positions = 0;
+  };
+  int64_t first = 0;
+  InlineList<Step, 2> steps = {};  // of loops, outermost first
+
+  Place further(int64_t positions) const;
+  Place further(Value iv, int64_t positions) const;
+};
+
+Address plus(Address address, int64_t bytes);
+Address plus(Address address, Value iv, int64_t bytes);
+// The address so many bytes per position further on.
+Address at(Address address, const Place& place, int64_t bytes);
+
+}  // namespace pooljit::ir

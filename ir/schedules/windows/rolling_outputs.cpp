@@ -1,0 +1,150 @@
+#include "ir/schedules/windows/rolling_outputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/schedules/windows/divisors.h"
+
+namespace pooljit::ir {
+
+namespace {
+
+// Outputs that share one iteration: what is held moves on by name, and from register to register only once.
+constexpr int64_t outputs_per_iteration = 2;
+// Outputs at both ends together, and columns before the first one, that may have code of their own.
+constexpr int64_t most_single = 24;
+// So few of them at each end are worth a loop with one divisor.
+constexpr int64_t most_divided_otherwise = 2;
+// The divisors of an average may need a table of so many.
+constexpr int64_t most_outputs = int64_t{1} << 16;
+
+bool is_inside(const NestDim& dim, int64_t output) {
+  const int64_t first = output * dim.stride - dim.pad_begin + dim.kernel - dim.stride;
+  return first >= 0 && first + dim.stride <= dim.visible_input();
+}
+
+// Outputs all of whose new columns lie in the image.
+Interior inside(const NestDim& dim) {
+  Interior found;
+  while (found.begin < dim.output && !is_inside(dim, found.begin)) ++found.begin;
+  for (found.end = dim.output; found.end > found.begin && !is_inside(dim, found.end - 1);) --found.end;
+  return found;
+}
+
+}  // namespace
+
+RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
+                               RollingWindow::Combine join)
+    : dim_(dim),
+      looped_(inside(dim)),
+      b_(builder),
+      window_(dim.kernel, dim.stride, facts.is_idempotent),
+      join_(std::move(join)) {}
+
+void RollingOutputs::divide_alike(const PoolNest& nest) {
+  const auto divisor = [&](int64_t output) { return divisor_taps(nest, dim_.window(output)); };
+  const int64_t usual = divisor(dim_.output / 2);
+  Interior alike = looped_;
+  while (alike.begin < alike.end && divisor(alike.begin) != usual) ++alike.begin;
+  while (alike.begin < alike.end && divisor(alike.end - 1) != usual) --alike.end;
+  if (alike.begin - looped_.begin <= most_divided_otherwise &&
+      looped_.end - alike.end <= most_divided_otherwise)
+    looped_ = alike;
+}
+
+bool RollingOutputs::can_serve(const NestDim& rolled) {
+  if (rolled.kind != DimKind::pool || rolled.dilation != 1 || rolled.kernel <= rolled.stride) return false;
+  if (rolled.kernel > most_single || rolled.output > most_outputs) return false;
+  const Interior middle = inside(rolled);
+  return middle.begin + rolled.output - middle.end <= most_single;
+}
+
+// Enumeration and lowering ask about the same window again and again.
+RollingOutputs::Needs RollingOutputs::needs(const NestDim& rolled, bool idempotent) {
+  thread_local struct {
+    int64_t kernel = 0, stride = 0;
+    bool idempotent = false;
+    Needs needs = {};
+  } last;
+  if (last.kernel != rolled.kernel || last.stride != rolled.stride || last.idempotent != idempotent) {
+    const RollingWindow window(rolled.kernel, rolled.stride, idempotent);
+    const size_t held = window.held().size();
+    last = {rolled.kernel,
+            rolled.stride,
+            idempotent,
+            {held + static_cast<size_t>(rolled.stride + window.combinations()), held}};
+  }
+  return last.needs;
+}
+
+int64_t RollingOutputs::newest(int64_t output) const {
+  return output * dim_.stride - dim_.pad_begin + dim_.kernel - dim_.stride;
+}
+
+void RollingOutputs::emit(const Column& nothing, const Load& load, const Store& store) {
+  Walk walk{nothing, load, store};
+  fill(walk);
+  int64_t output = 0;
+  for (; output < looped_.begin; ++output) one(walk, {output});
+  output = loop(walk, output, looped_.end);
+  for (; output < dim_.output; ++output) one(walk, {output});
+}
+
+// The columns that the first output finds.
+void RollingOutputs::fill(Walk& walk) {
+  const int64_t columns = dim_.kernel - dim_.stride;
+  std::vector<std::vector<Value>> known(walk.nothing.size());
+  for (int64_t i = 0; i < columns; ++i) {
+    const int64_t position = i - dim_.pad_begin;
+    const Column column = in_image(position) ? walk.load({position}) : Column(walk.nothing.size(), no_value);
+    for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
+  }
+  for (const std::vector<Value>& vector : known) walk.held.push_back(window_.begin(vector, join_));
+}
+
+// Outputs begin .. end-1 that need no check, as far as they fill iterations; returns the first that is left.
+int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
+  const int64_t trips = (end - begin) / outputs_per_iteration;
+  if (trips < 2) return begin;
+  Values init;
+  for (size_t vector = 0; vector < walk.held.size(); ++vector)
+    for (Value value : walk.held[vector]) init.push_back(value == no_value ? walk.nothing[vector] : value);
+  const auto unpack = [&](const Values& values) {
+    auto value = values.begin();
+    for (RollingWindow::Held& held : walk.held)
+      for (Value& one : held) one = *value++;
+  };
+  const Builder::Loop opened = b_.begin_loop(b_.iconst(trips), init);
+  unpack(opened.carried);
+  const Place first = Place{begin}.further(opened.iv, outputs_per_iteration);
+  for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, first.further(i));
+  Values next;
+  for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
+  unpack(b_.end_loop(next));
+  return begin + trips * outputs_per_iteration;
+}
+
+void RollingOutputs::one(Walk& walk, const Place& output) {
+  std::vector<Column> fresh;
+  for (int64_t i = 0; i < dim_.stride; ++i) {
+    Place position{newest(output.first) + i};
+    const bool is_inside = in_image(position.first);
+    for (const Place::Step& step : output.steps)
+      position = position.further(step.iv, step.positions * dim_.stride);
+    fresh.push_back(is_inside ? walk.load(position) : Column(walk.nothing.size(), no_value));
+  }
+  walk.store(output, advance(walk, fresh));
+}
+
+Column RollingOutputs::advance(Walk& walk, const std::vector<Column>& fresh) {
+  Column windows;
+  for (size_t vector = 0; vector < walk.held.size(); ++vector) {
+    std::vector<Value> mine;
+    for (const Column& column : fresh) mine.push_back(column[vector]);
+    const Value window = window_.advance(walk.held[vector], mine, join_);
+    windows.push_back(window == no_value ? walk.nothing[vector] : window);
+  }
+  return windows;
+}
+
+}  // namespace pooljit::ir

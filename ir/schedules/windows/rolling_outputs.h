@@ -1,0 +1,63 @@
+// RollingOutputs: all outputs along one dimension, in order, with a RollingWindow. Where all new columns of
+// an output lie in the image, outputs are a loop; the few at the ends, and what the first output finds, are
+// straight-line code. Columns outside the image are left out, so padding costs nothing.
+#pragma once
+
+#include <functional>
+
+#include "ir/nest.h"
+#include "ir/reductions/reducer.h"
+#include "ir/schedules/windows/held_vectors.h"
+#include "ir/schedules/windows/rolling_window.h"
+
+namespace pooljit::ir {
+
+class RollingOutputs {
+ public:
+  using Load = std::function<Column(const Place& input)>;
+  using Store = std::function<void(const Place& output, const Column&)>;
+
+  // join: reduces two columns, or what was made of them.
+  RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
+                 RollingWindow::Combine join);
+
+  // Dense windows that overlap, and not too many outputs that need code of their own.
+  static bool can_serve(const NestDim& dim);
+  // Vectors that an output needs at once, for each that is done side by side: what is held from output to
+  // output, the new columns, and what is made of them.
+  struct Needs {
+    size_t vectors = 0;
+    size_t held = 0;  // of those, from output to output
+  };
+  static Needs needs(const NestDim& dim, bool idempotent);
+
+  // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
+  void emit(const Column& nothing, const Load& load, const Store& store);
+  // The outputs that are stored in a loop.
+  Interior looped() const { return looped_; }
+  // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
+  // constant.
+  void divide_alike(const PoolNest& nest);
+
+ private:
+  struct Walk {
+    const Column& nothing;
+    const Load& load;
+    const Store& store;
+    std::vector<RollingWindow::Held> held = {};  // per vector side by side
+  };
+  bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
+  int64_t newest(int64_t output) const;  // the first of the columns that come in with an output
+  void fill(Walk& walk);
+  void one(Walk& walk, const Place& output);
+  int64_t loop(Walk& walk, int64_t begin, int64_t end);
+  Column advance(Walk& walk, const std::vector<Column>& fresh);
+
+  const NestDim& dim_;
+  Interior looped_;
+  Builder& b_;
+  const RollingWindow window_;
+  const RollingWindow::Combine join_;
+};
+
+}  // namespace pooljit::ir

@@ -1,0 +1,124 @@
+#include "ir/schedules/windows/rolling_window.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/check.h"
+
+namespace pooljit::ir {
+
+RollingWindow::RollingWindow(int64_t kernel, int64_t stride, bool idempotent)
+    : RollingWindow(kernel, stride, Split::one_by_one) {
+  const auto consider = [&](Split split) {
+    RollingWindow other(kernel, stride, split);
+    if (other.combinations() < combinations()) *this = std::move(other);
+  };
+  consider(Split::side_by_side);
+  if (idempotent) consider(Split::overlapping);
+}
+
+namespace {
+
+std::pair<RollingWindow::Part, RollingWindow::Part> parts_of(RollingWindow::Part whole, Split split) {
+  const Parts parts = halves(whole.length, split);
+  return {{whole.begin, parts.first}, {whole.begin + parts.second_begin, parts.second}};
+}
+
+}  // namespace
+
+// Makes recipes.
+class RollingWindow::Cook {
+ public:
+  explicit Cook(Split split) : split_(split) {}
+
+  void given(Part part) { parts_.push_back(part); }
+  void want(Part part) { recipe.wanted.push_back(make(part)); }
+
+  Recipe recipe;
+
+ private:
+  uint32_t make(Part part) {
+    const Part* const known = std::find(parts_.begin(), parts_.end(), part);
+    if (known != parts_.end()) return static_cast<uint32_t>(known - parts_.begin());
+    POOLJIT_CHECK(part.length > 1, "a rolling window needs a column that it does not have");
+    const auto [first, second] = parts_of(part, split_);
+    const uint32_t earlier = make(first), later = make(second);
+    recipe.combined.push_back({earlier, later});
+    parts_.push_back(part);
+    return static_cast<uint32_t>(parts_.size() - 1);
+  }
+
+  const Split split_;
+  InlineList<Part, 48> parts_;
+};
+
+RollingWindow::RollingWindow(int64_t kernel, int64_t stride, Split split)
+    : kernel_(kernel), stride_(stride), split_(split) {
+  POOLJIT_CHECK(kernel > stride, "windows that share no column do not roll");
+  find_held();
+  Cook cook(split);
+  for (const Part& part : held_) cook.given(part);
+  for (int64_t i = 0; i < stride; ++i) cook.given({kernel - stride + i, 1});
+  cook.want({0, kernel});
+  for (const Part& part : held_) cook.want({part.begin + stride, part.length});
+  advance_ = std::move(cook.recipe);
+}
+
+// A part of the columns that are there already is held; so is what it becomes, output by output, until it has
+// a new column and is made of two others.
+void RollingWindow::find_held() {
+  std::vector<bool> seen(static_cast<size_t>(kernel_ * kernel_), false);  // by begin and length
+  InlineList<Part, 16> open = {{0, kernel_}};
+  while (!open.empty()) {
+    const Part part = open.back();
+    open.pop_back();
+    const auto number = static_cast<size_t>(part.begin * kernel_ + part.length - 1);
+    if (seen[number]) continue;
+    seen[number] = true;
+    const int64_t known = kernel_ - stride_;
+    if (part.begin + part.length <= known) {
+      held_.push_back(part);
+      open.push_back({part.begin + stride_, part.length});
+    } else if (part.length > 1) {
+      const auto [first, second] = parts_of(part, split_);
+      open.push_back(first);
+      open.push_back(second);
+    }
+  }
+  std::sort(held_.begin(), held_.end());
+}
+
+namespace {
+
+// What the recipe's values are, behind those that are given.
+template <typename Recipe>
+InlineList<Value, 48> follow(const Recipe& recipe, InlineList<Value, 48> values,
+                             const RollingWindow::Combine& combine) {
+  for (const auto [first, second] : recipe.combined) {
+    const Value earlier = values[first], later = values[second];
+    values.push_back(earlier == no_value ? later : later == no_value ? earlier : combine(earlier, later));
+  }
+  return values;
+}
+
+}  // namespace
+
+RollingWindow::Held RollingWindow::begin(const std::vector<Value>& columns, const Combine& combine) const {
+  Cook cook(split_);
+  for (size_t i = 0; i < columns.size(); ++i) cook.given({static_cast<int64_t>(i), 1});
+  for (const Part& part : held_) cook.want(part);
+  const InlineList<Value, 48> values = follow(cook.recipe, {columns.begin(), columns.end()}, combine);
+  Held held;
+  for (const uint32_t part : cook.recipe.wanted) held.push_back(values[part]);
+  return held;
+}
+
+Value RollingWindow::advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const {
+  InlineList<Value, 48> values(held.begin(), held.end());
+  values.insert(values.end(), fresh.begin(), fresh.end());
+  values = follow(advance_, std::move(values), combine);
+  for (size_t i = 0; i < held.size(); ++i) held[i] = values[advance_.wanted[i + 1]];
+  return values[advance_.wanted[0]];
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,65 @@
+// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Per
+// output only `stride` new columns come in; a column is whatever one position of that dimension stands for.
+// What is held from output to output are columns and reductions of neighbouring columns, never more than
+// kernel - stride of them in all; the number of combinations per output grows with the logarithm of the
+// kernel.
+//
+// A part is the reduction of `length` columns from `begin` on, counted from the window of the next output.
+// Longer parts are made of two shorter ones (ir/schedules/windows/split.h), whichever way combines least.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/schedules/windows/split.h"
+
+namespace pooljit::ir {
+
+class RollingWindow {
+ public:
+  struct Part {
+    int64_t begin = 0, length = 1;
+    bool operator==(const Part&) const = default;
+    bool operator<(const Part& other) const {
+      return begin < other.begin || (begin == other.begin && length < other.length);
+    }
+  };
+  // One Value per part; no_value: no column of it lies in the image.
+  using Held = Values;
+  using Combine = std::function<Value(Value earlier, Value later)>;
+
+  // Dense windows: kernel > stride.
+  RollingWindow(int64_t kernel, int64_t stride, bool idempotent);
+
+  const InlineList<Part, 16>& held() const { return held_; }
+  int64_t combinations() const { return static_cast<int64_t>(advance_.combined.size()); }  // per output
+
+  // What the first output finds, made of its first kernel - stride columns.
+  Held begin(const std::vector<Value>& columns, const Combine& combine) const;
+  // One output: the window's reduction, from what is held and the `stride` new columns. held becomes the next
+  // output's.
+  Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
+
+ private:
+  // How parts are made of others, as numbers: those that are given come first, then the combined ones, each
+  // made of two before it.
+  struct Recipe {
+    struct Two {
+      uint32_t earlier, later;
+    };
+    InlineList<Two, 24> combined;
+    InlineList<uint32_t, 24> wanted;
+  };
+  class Cook;
+  RollingWindow(int64_t kernel, int64_t stride, Split split);
+  void find_held();
+
+  int64_t kernel_, stride_;
+  Split split_;
+  InlineList<Part, 16> held_;
+  Recipe advance_;  // what is held, then the new columns; wanted: the window, then what is held next
+};
+
+}  // namespace pooljit::ir
