@@ -10,9 +10,9 @@
 
 #include "ir/error_bounds.h"
 #include "ir/half.h"
+#include "ir/output_spans.h"
 #include "ir/reference.h"
 #include "ir/reference_backward.h"
-#include "ir/strips.h"
 
 namespace pooljit::ir {
 
@@ -79,25 +79,24 @@ template <typename T>
 std::optional<std::string> Judge::first_disagreement(const T* output, const void* indices) {
   const T* const expected = reinterpret_cast<const T*>(output_.data());
   std::optional<std::string> first;
-  const auto note = [&](std::string_view what, const Strip& strip, int64_t i, auto found, auto wanted) {
-    first =
-        fmt::format("{} at n={} c={} [{}] is {}, the reference says {}", what, strip.n,
-                    strip.c + i * strip.channel_step, fmt::join(strip.position_of(i), ","), found, wanted);
+  const auto note = [&](std::string_view what, const OutputSpan& span, int64_t i, auto found, auto wanted) {
+    first = fmt::format("{} at n={} c={} [{}] is {}, the reference says {}", what, span.n,
+                        span.c + i * span.channel_step, fmt::join(span.position_of(i), ","), found, wanted);
   };
-  for_each_strip(nest_, batch_, [&](const Strip& strip, const std::vector<Tap>&) {
-    for (int64_t i = 0; i < strip.count && !first; ++i) {
-      const int64_t at = strip.output + i * strip.output_step;
+  for_each_span(nest_, batch_, [&](const OutputSpan& span, const std::vector<Tap>&) {
+    for (int64_t i = 0; i < span.count && !first; ++i) {
+      const int64_t at = span.output + i * span.output_step;
       if (!allows(expected[at], output[at], at)) {
-        note("output", strip, i, output[at], expected[at]);
+        note("output", span, i, output[at], expected[at]);
         if (const double error = bounds()[static_cast<size_t>(at)].error; error != 0)
           *first += fmt::format(", give or take {}", error);
       }
       if (first || !writes_indices()) continue;
-      const int64_t index_at = strip.indices + i * strip.indices_step;
+      const int64_t index_at = span.indices + i * span.indices_step;
       const DType dtype = nest_.indices->dtype;
       const int64_t wanted = load_index(dtype, indices_.data(), index_at);
       const int64_t found = load_index(dtype, indices, index_at);
-      if (found != wanted) note("index", strip, i, found, wanted);
+      if (found != wanted) note("index", span, i, found, wanted);
     }
   });
   return first;

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "ir/norm.h"
+#include "ir/output_spans.h"
 #include "ir/reference_epilogue.h"
-#include "ir/strips.h"
 
 namespace pooljit::ir {
 
@@ -43,18 +43,18 @@ ErrorBound sum_bound(const Sums<T>& sums, size_t taps, int64_t divisor) {
 }
 
 template <typename T>
-void bound_sums(const Strip& strip, const std::vector<Tap>& taps, int64_t divisor, const T* input,
+void bound_sums(const OutputSpan& span, const std::vector<Tap>& taps, int64_t divisor, const T* input,
                 ErrorBound* bounds) {
-  std::array<Sums<T>, Strip::most> sums{};
+  std::array<Sums<T>, OutputSpan::most> sums{};
   for (const Tap& tap : taps)
-    for (int64_t i = 0; i < strip.count; ++i) {
-      const T x = input[tap.offset + i * strip.input_step];
+    for (int64_t i = 0; i < span.count; ++i) {
+      const T x = input[tap.offset + i * span.input_step];
       const Wide<T> finite = std::abs(x) <= std::numeric_limits<T>::max() ? x : T{0};
       sums[i].sum += finite;
       sums[i].magnitudes += std::abs(finite);
     }
-  for (int64_t i = 0; i < strip.count; ++i)
-    bounds[i * strip.output_step] = sum_bound(sums[i], taps.size(), divisor);
+  for (int64_t i = 0; i < span.count; ++i)
+    bounds[i * span.output_step] = sum_bound(sums[i], taps.size(), divisor);
 }
 
 // Integers are summed exactly; a floating quotient is rounded at most three times.
@@ -103,17 +103,17 @@ void add_conversion(ErrorBound& bound) {
 }
 
 template <typename T>
-void bound_strip(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                 ErrorBound* bounds) {
-  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, strip.windows) : 1;
+void bound_span(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
+                ErrorBound* bounds) {
+  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, span.windows) : 1;
   if constexpr (is_float_type<T>) {
-    if (nest.reduction != Reduction::lp) return bound_sums(strip, taps, count, x, bounds);
-    for (int64_t i = 0; i < strip.count; ++i)
-      bounds[i * strip.output_step] = norm_bound(x + i * strip.input_step, taps, nest.norm_type);
+    if (nest.reduction != Reduction::lp) return bound_sums(span, taps, count, x, bounds);
+    for (int64_t i = 0; i < span.count; ++i)
+      bounds[i * span.output_step] = norm_bound(x + i * span.input_step, taps, nest.norm_type);
   } else {
     const double eps = nest.output.dtype == DType::f64 ? 0x1p-52 : 0x1p-23;
-    for (int64_t i = 0; i < strip.count; ++i)
-      bounds[i * strip.output_step] = integer_bound(x + i * strip.input_step, taps, count, eps);
+    for (int64_t i = 0; i < span.count; ++i)
+      bounds[i * span.output_step] = integer_bound(x + i * span.input_step, taps, count, eps);
   }
 }
 
@@ -127,12 +127,11 @@ std::vector<ErrorBound> error_bounds(const PoolNest& nest, int64_t batch, const 
   if (nest.is_extreme() || is_exact) return bounds;
   const OperandReader reader(nest, operands);
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
-      bound_strip(nest, strip, taps, static_cast<const T*>(input) + strip.input,
-                  bounds.data() + strip.output);
-      for (int64_t i = 0; !nest.epilogue.empty() && i < strip.count; ++i) {
-        ErrorBound& bound = bounds[static_cast<size_t>(strip.output + i * strip.output_step)];
-        bound = through_steps(nest, bound, reader.read<double>(strip, i));
+    for_each_span(nest, batch, [&](const OutputSpan& span, const std::vector<Tap>& taps) {
+      bound_span(nest, span, taps, static_cast<const T*>(input) + span.input, bounds.data() + span.output);
+      for (int64_t i = 0; !nest.epilogue.empty() && i < span.count; ++i) {
+        ErrorBound& bound = bounds[static_cast<size_t>(span.output + i * span.output_step)];
+        bound = through_steps(nest, bound, reader.read<double>(span, i));
       }
     });
   });

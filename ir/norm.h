@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ir/places.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::ir {
 

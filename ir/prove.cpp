@@ -13,7 +13,7 @@
 #include "ir/interp/provenance.h"
 #include "ir/interp/stored_value.h"
 #include "ir/interp/symbolic_run.h"
-#include "ir/places.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::ir {
 namespace {
@@ -27,11 +27,12 @@ class Prover {
     if (auto done = run_symbolically(program_, nest_, batch_, terms_); !done)
       return tl::unexpected(done.error());
     WindowTaps taps(nest_);
-    for_each_place(nest_.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
-      taps.move_to(windows);
-      for (int64_t n = 0; n < batch_; ++n)
-        for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
-    });
+    for_each_position(nest_.dims,
+                      [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
+                        taps.move_to(windows);
+                        for (int64_t n = 0; n < batch_; ++n)
+                          for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
+                      });
     return ProgramProof{outputs_, graph_.size()};
   }
 

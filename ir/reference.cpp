@@ -7,17 +7,17 @@
 #include <type_traits>
 
 #include "ir/norm.h"
+#include "ir/output_spans.h"
 #include "ir/reference_backward.h"
 #include "ir/reference_epilogue.h"
-#include "ir/strips.h"
 
 namespace pooljit::ir {
 
 namespace {
 
-// Something for each output of a strip.
+// Something for each output of a span.
 template <typename T>
-using PerOutput = std::array<T, Strip::most>;
+using PerOutput = std::array<T, OutputSpan::most>;
 
 // What every value beats or equals: the lowest for a maximum, the highest for a minimum.
 template <bool is_max, typename T>
@@ -29,12 +29,12 @@ constexpr T worst_value() {
 
 // visit(i, element) for a tap of each output. Neighbours in memory are a loop of their own, which vectorises.
 template <typename T, typename Visit>
-void for_each_element(const T* x, const Strip& strip, const Tap& tap, const Visit& visit) {
+void for_each_element(const T* x, const OutputSpan& span, const Tap& tap, const Visit& visit) {
   const T* first = x + tap.offset;
-  if (strip.input_step == 1)
-    for (int64_t i = 0; i < strip.count; ++i) visit(i, first[i]);
+  if (span.input_step == 1)
+    for (int64_t i = 0; i < span.count; ++i) visit(i, first[i]);
   else
-    for (int64_t i = 0; i < strip.count; ++i) visit(i, first[i * strip.input_step]);
+    for (int64_t i = 0; i < span.count; ++i) visit(i, first[i * span.input_step]);
 }
 
 // Halves are converted once.
@@ -43,16 +43,16 @@ using Compared = std::conditional_t<is_float_type<T> && sizeof(T) == 2, float, T
 
 // The best tap of each output; with_winners: and its index, counted from the first tap's.
 template <bool is_max, bool with_winners, typename T>
-void find_best(const T* x, const Strip& strip, const std::vector<Tap>& taps, NanRule nan, PerOutput<T>& best,
-               PerOutput<int64_t>& winner) {
+void find_best(const T* x, const OutputSpan& span, const std::vector<Tap>& taps, NanRule nan,
+               PerOutput<T>& best, PerOutput<int64_t>& winner) {
   const bool nan_wins = nan == NanRule::propagate;
   PerOutput<Compared<T>> leader;
-  std::fill_n(leader.begin(), strip.count, static_cast<Compared<T>>(worst_value<is_max, T>()));
-  std::fill_n(best.begin(), strip.count, worst_value<is_max, T>());
-  if constexpr (with_winners) std::fill_n(winner.begin(), strip.count, 0);
+  std::fill_n(leader.begin(), span.count, static_cast<Compared<T>>(worst_value<is_max, T>()));
+  std::fill_n(best.begin(), span.count, worst_value<is_max, T>());
+  if constexpr (with_winners) std::fill_n(winner.begin(), span.count, 0);
   for (const Tap& tap : taps) {
     const int64_t index = tap.index;
-    for_each_element(x, strip, tap, [&](int64_t i, T element) {
+    for_each_element(x, span, tap, [&](int64_t i, T element) {
       const auto value = static_cast<Compared<T>>(element);
       const bool is_nan = value != value;
       const bool wins = (is_max ? value > leader[i] : value < leader[i]) | (is_nan & nan_wins);
@@ -70,10 +70,10 @@ using Sum =
                        std::conditional_t<sizeof(T) < sizeof(int64_t), int64_t, Wide>>;
 
 template <typename T>
-void add_up(const T* x, const Strip& strip, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
-  std::fill_n(sums.begin(), strip.count, Sum<T>{0});
+void add_up(const T* x, const OutputSpan& span, const std::vector<Tap>& taps, PerOutput<Sum<T>>& sums) {
+  std::fill_n(sums.begin(), span.count, Sum<T>{0});
   for (const Tap& tap : taps)
-    for_each_element(x, strip, tap, [&](int64_t i, T element) { sums[i] += static_cast<Sum<T>>(element); });
+    for_each_element(x, span, tap, [&](int64_t i, T element) { sums[i] += static_cast<Sum<T>>(element); });
 }
 
 // To nearest, ties to even.
@@ -94,90 +94,90 @@ struct Target {
 };
 
 template <typename V>
-void put(const PoolNest& nest, const Strip& strip, const PerOutput<V>& values, const Target& target) {
+void put(const PoolNest& nest, const OutputSpan& span, const PerOutput<V>& values, const Target& target) {
   const auto through = [&]<typename T>(T x, int64_t i) {
-    return through_steps(nest, x, target.operands.read<T>(strip, i));
+    return through_steps(nest, x, target.operands.read<T>(span, i));
   };
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
-    Out* const y = static_cast<Out*>(target.output) + strip.output;
-    for (int64_t i = 0; i < strip.count; ++i)
-      y[i * strip.output_step] = nest.epilogue.empty() ? converted<Out>(values[i])
-                                 : nest.result_dtype() == DType::f64
-                                     ? converted<Out>(through(static_cast<double>(values[i]), i))
-                                     : converted<Out>(through(static_cast<float>(values[i]), i));
+    Out* const y = static_cast<Out*>(target.output) + span.output;
+    for (int64_t i = 0; i < span.count; ++i)
+      y[i * span.output_step] = nest.epilogue.empty() ? converted<Out>(values[i])
+                                : nest.result_dtype() == DType::f64
+                                    ? converted<Out>(through(static_cast<double>(values[i]), i))
+                                    : converted<Out>(through(static_cast<float>(values[i]), i));
   });
 }
 
 template <bool is_max, typename T>
-void evaluate_extreme(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+void evaluate_extreme(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
                       const Target& target) {
   PerOutput<T> best;
   PerOutput<int64_t> winner;
   if (!nest.indices)
-    find_best<is_max, false>(x, strip, taps, nest.nan, best, winner);
+    find_best<is_max, false>(x, span, taps, nest.nan, best, winner);
   else
-    find_best<is_max, true>(x, strip, taps, nest.nan, best, winner);
-  put(nest, strip, best, target);
-  for (int64_t i = 0; nest.indices && i < strip.count; ++i)
-    store_index(nest.indices->dtype, target.indices, strip.indices + i * strip.indices_step,
-                taps.empty() ? -1 : strip.first_index + i * strip.index_step + winner[i]);
+    find_best<is_max, true>(x, span, taps, nest.nan, best, winner);
+  put(nest, span, best, target);
+  for (int64_t i = 0; nest.indices && i < span.count; ++i)
+    store_index(nest.indices->dtype, target.indices, span.indices + i * span.indices_step,
+                taps.empty() ? -1 : span.first_index + i * span.index_step + winner[i]);
 }
 
 // The accumulator's type is what a floating result is rounded to before it is converted.
 template <typename T>
-void evaluate_sum(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+void evaluate_sum(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
                   const Target& target) {
   PerOutput<Sum<T>> sums;
-  add_up(x, strip, taps, sums);
-  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, strip.windows) : 1;
+  add_up(x, span, taps, sums);
+  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, span.windows) : 1;
   if constexpr (is_float_type<T>) {
     PerOutput<FloatSum<T>> results;
-    for (int64_t i = 0; i < strip.count; ++i)
+    for (int64_t i = 0; i < span.count; ++i)
       results[i] = static_cast<FloatSum<T>>(sums[i] / static_cast<FloatSum<T>>(count));
-    put(nest, strip, results, target);
+    put(nest, span, results, target);
   } else if (!nest.epilogue.empty() && nest.reduction == Reduction::avg) {
     PerOutput<double> results;
-    for (int64_t i = 0; i < strip.count; ++i)
+    for (int64_t i = 0; i < span.count; ++i)
       results[i] = static_cast<double>(sums[i]) / static_cast<double>(count);
-    put(nest, strip, results, target);
+    put(nest, span, results, target);
   } else if (!nest.epilogue.empty()) {
-    put(nest, strip, sums, target);
+    put(nest, span, sums, target);
   } else if (is_float(nest.output.dtype)) {
     PerOutput<long double> results;
-    for (int64_t i = 0; i < strip.count; ++i)
+    for (int64_t i = 0; i < span.count; ++i)
       results[i] = static_cast<long double>(sums[i]) / static_cast<long double>(count);
-    put(nest, strip, results, target);
+    put(nest, span, results, target);
   } else {
     PerOutput<Wide> results;
-    for (int64_t i = 0; i < strip.count; ++i) results[i] = rounded_quotient(sums[i], count);
-    put(nest, strip, results, target);
+    for (int64_t i = 0; i < span.count; ++i) results[i] = rounded_quotient(sums[i], count);
+    put(nest, span, results, target);
   }
 }
 
 // As ir/nest.h defines it, each operation in float64.
 template <typename T>
-void evaluate_quantized(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
-                        const Target& target) {
+void evaluate_quantized(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps,
+                        const T* x, const Target& target) {
   const Quantization& q = *nest.quantization;
-  const auto count = static_cast<double>(divisor(nest, strip.windows));
+  const auto count = static_cast<double>(divisor(nest, span.windows));
   PerOutput<Sum<T>> sums;
-  add_up(x, strip, taps, sums);
+  add_up(x, span, taps, sums);
   PerOutput<double> results;
-  for (int64_t i = 0; i < strip.count; ++i) {
+  for (int64_t i = 0; i < span.count; ++i) {
     const auto sum =
         static_cast<double>(sums[i] - static_cast<Sum<T>>(taps.size()) * static_cast<Sum<T>>(q.zero_point));
     results[i] = sum * (q.scale / q.output_scale) / count + static_cast<double>(q.output_zero_point);
   }
-  put(nest, strip, results, target);
+  put(nest, span, results, target);
 }
 
 template <typename T>
-void evaluate_norm(const PoolNest& nest, const Strip& strip, const std::vector<Tap>& taps, const T* x,
+void evaluate_norm(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
                    const Target& target) {
   PerOutput<FloatSum<T>> results;
-  for (int64_t i = 0; i < strip.count; ++i)
-    results[i] = static_cast<FloatSum<T>>(norm(x + i * strip.input_step, taps, nest.norm_type).value);
-  put(nest, strip, results, target);
+  for (int64_t i = 0; i < span.count; ++i)
+    results[i] = static_cast<FloatSum<T>>(norm(x + i * span.input_step, taps, nest.norm_type).value);
+  put(nest, span, results, target);
 }
 
 }  // namespace
@@ -187,20 +187,20 @@ void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* outp
   if (nest.is_backward()) return evaluate_backward(nest, batch, input, output, indices);
   const Target target{output, indices, OperandReader(nest, operands)};
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
-    for_each_strip(nest, batch, [&](const Strip& strip, const std::vector<Tap>& taps) {
-      const T* const x = static_cast<const T*>(input) + strip.input;
+    for_each_span(nest, batch, [&](const OutputSpan& span, const std::vector<Tap>& taps) {
+      const T* const x = static_cast<const T*>(input) + span.input;
       switch (nest.reduction) {
         case Reduction::max:
-          return evaluate_extreme<true>(nest, strip, taps, x, target);
+          return evaluate_extreme<true>(nest, span, taps, x, target);
         case Reduction::min:
-          return evaluate_extreme<false>(nest, strip, taps, x, target);
+          return evaluate_extreme<false>(nest, span, taps, x, target);
         case Reduction::lp:
-          return evaluate_norm(nest, strip, taps, x, target);
+          return evaluate_norm(nest, span, taps, x, target);
         case Reduction::avg:
-          if (nest.quantization) return evaluate_quantized(nest, strip, taps, x, target);
+          if (nest.quantization) return evaluate_quantized(nest, span, taps, x, target);
           [[fallthrough]];
         case Reduction::sum:
-          return evaluate_sum(nest, strip, taps, x, target);
+          return evaluate_sum(nest, span, taps, x, target);
       }
     });
   });

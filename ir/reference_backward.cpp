@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "ir/element_type.h"
-#include "ir/places.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::ir {
 
@@ -32,27 +32,28 @@ std::vector<Gradient> gradients(const PoolNest& nest, int64_t batch, const void*
     gradient.undivided += std::abs(value);
     ++gradient.terms;
   };
-  for_each_place(forward.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
-    taps.move_to(windows);
-    const auto count = static_cast<long double>(divisor(forward, windows));
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t c = 0; c < nest.channels; ++c) {
-        const auto offset = [&](const View& view) {
-          return plane_offset(view, n, c) + position_offset(view, position);
-        };
-        const auto value = with_element_type(nest.input.dtype, [&]<typename T>(T) {
-          return static_cast<long double>(static_cast<const T*>(input)[offset(nest.input)]);
-        });
-        const int64_t base = n * rule.batch + c * rule.channel + taps.first.index;
-        const int64_t to = plane_offset(nest.output, n, c) + taps.first.offset;
-        for (const Tap& tap : taps.from_first) {
-          if (!nest.indices)
-            add(to + tap.offset, value, count);
-          else if (load_index(nest.indices->dtype, indices, offset(*nest.indices)) == base + tap.index)
-            add(to + tap.offset, value, 1);
-        }
-      }
-  });
+  for_each_position(
+      forward.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
+        taps.move_to(windows);
+        const auto count = static_cast<long double>(divisor(forward, windows));
+        for (int64_t n = 0; n < batch; ++n)
+          for (int64_t c = 0; c < nest.channels; ++c) {
+            const auto offset = [&](const View& view) {
+              return plane_offset(view, n, c) + position_offset(view, position);
+            };
+            const auto value = with_element_type(nest.input.dtype, [&]<typename T>(T) {
+              return static_cast<long double>(static_cast<const T*>(input)[offset(nest.input)]);
+            });
+            const int64_t base = n * rule.batch + c * rule.channel + taps.first.index;
+            const int64_t to = plane_offset(nest.output, n, c) + taps.first.offset;
+            for (const Tap& tap : taps.from_first) {
+              if (!nest.indices)
+                add(to + tap.offset, value, count);
+              else if (load_index(nest.indices->dtype, indices, offset(*nest.indices)) == base + tap.index)
+                add(to + tap.offset, value, 1);
+            }
+          }
+      });
   return sums;
 }
 
@@ -62,7 +63,7 @@ void evaluate_backward(const PoolNest& nest, int64_t batch, const void* input, v
                        const void* indices) {
   const std::vector<Gradient> sums = gradients(nest, batch, input, indices);
   with_element_type(nest.output.dtype, [&]<typename T>(T) {
-    for_each_place(nest.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>&) {
+    for_each_position(nest.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>&) {
       for (int64_t n = 0; n < batch; ++n)
         for (int64_t c = 0; c < nest.channels; ++c) {
           const int64_t at = plane_offset(nest.output, n, c) + position_offset(nest.output, position);

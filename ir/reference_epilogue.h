@@ -13,7 +13,7 @@
 #include "ir/element_type.h"
 #include "ir/error_bounds.h"
 #include "ir/nest.h"
-#include "ir/strips.h"
+#include "ir/output_spans.h"
 
 namespace pooljit::ir {
 
@@ -53,14 +53,14 @@ class OperandReader {
  public:
   OperandReader(const PoolNest& nest, Operands operands) : views_(operand_views(nest)), operands_(operands) {}
 
-  // At output i of a strip.
+  // At output i of a span.
   template <typename T>
-  OperandValues<T> read(const Strip& strip, int64_t i) const {
+  OperandValues<T> read(const OutputSpan& span, int64_t i) const {
     OperandValues<T> values{};
     for (size_t number = 0; number < views_.size(); ++number) {
       const View& view = views_[number];
-      const int64_t at = plane_offset(view, strip.n, strip.c + i * strip.channel_step) +
-                         position_offset(view, strip.position_of(i));
+      const int64_t at = plane_offset(view, span.n, span.c + i * span.channel_step) +
+                         position_offset(view, span.position_of(i));
       with_element_type(view.dtype, [&]<typename Y>(Y) {
         values[number] = static_cast<T>(static_cast<const Y*>(operands_[number])[at]);
       });

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/places.h"
 #include "ir/reductions/stored.h"
 #include "ir/reference_epilogue.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::ir {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/interp/interpreter.h"
-#include "ir/places.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::ir {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/places.h"
+#include "ir/window_taps.h"
 
 namespace pooljit::runtime {
 namespace {

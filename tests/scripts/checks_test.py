@@ -91,11 +91,11 @@ class Names(Tree):
         self.assertEqual(run("check-names", self.root), (0, "names: one definition each\n"))
 
     def test_two_of_one_name(self):
-        self.append("ir/places.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
-        self.expect_failure("check-names", "pooljit::ir::Schedule", "ir/places.h", "ir/schedule.h")
+        self.append("ir/window_taps.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
+        self.expect_failure("check-names", "pooljit::ir::Schedule", "ir/window_taps.h", "ir/schedule.h")
 
     def test_a_file_may_have_its_own(self):
-        self.append("ir/places.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")
+        self.append("ir/window_taps.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")
         self.assertEqual(run("check-names", self.root)[0], 0)
 
 
@@ -115,16 +115,16 @@ class Lengths(Tree):
         self.expect_failure("check-lengths", "ir/nest.cpp has", "under 400 are allowed")
 
     def test_a_long_function(self):
-        self.append("ir/places.h", "inline int long_one(int a,\n                    int b) {\n" + self.LONG_BODY + "}\n")
-        self.expect_failure("check-lengths", "ir/places.h:long_one has 63 lines; under 60 are allowed")
+        self.append("ir/window_taps.h", "inline int long_one(int a,\n                    int b) {\n" + self.LONG_BODY + "}\n")
+        self.expect_failure("check-lengths", "ir/window_taps.h:long_one has 63 lines; under 60 are allowed")
 
     def test_a_long_constructor_with_braces_in_texts(self):
         text = "struct S {\n  S(int a)\n      : a_(a) {\n    const char* t = \"}\";  // }\n" + self.LONG_BODY + "  }\n  int a_;\n};\n"
-        self.append("ir/places.h", text)
-        self.expect_failure("check-lengths", "ir/places.h:S has 64 lines")
+        self.append("ir/window_taps.h", text)
+        self.expect_failure("check-lengths", "ir/window_taps.h:S has 64 lines")
 
     def test_a_long_list_is_no_function(self):
-        self.append("ir/places.h", "constexpr int listed[] = {\n" + "  1,\n" * 70 + "};\n")
+        self.append("ir/window_taps.h", "constexpr int listed[] = {\n" + "  1,\n" * 70 + "};\n")
         self.assertEqual(run("check-lengths", self.root)[0], 0)
 
     def test_what_is_listed_gets_no_longer(self):

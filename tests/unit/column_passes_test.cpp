@@ -41,8 +41,8 @@ void check(int64_t kernel, int64_t dilation, bool idempotent) {
     }
   for (int64_t window = 0; window < windows; ++window) {
     Number all = std::vector<int>(columns, 0);
-    for (const ColumnPasses::Part& part : plan.parts())
-      all = joined(all, lines[part.line].at(static_cast<size_t>(window + part.offset)));
+    for (const ColumnPasses::Term& term : plan.terms())
+      all = joined(all, lines[term.line].at(static_cast<size_t>(window + term.offset)));
     ASSERT_TRUE(all) << "window " << window << " reads what was not written";
     for (int64_t column = 0; column < plan.positions(); ++column) {
       const int64_t tap = (column - window) / dilation;
@@ -63,7 +63,7 @@ TEST(ColumnPasses, EveryWindowIsMadeOfItsColumns) {
 TEST(ColumnPasses, StepsGrowWithTheLogarithm) {
   const auto steps = [](int64_t kernel, bool idempotent) {
     const ColumnPasses plan({.output = 64, .kernel = kernel}, 64, lanes, idempotent);
-    return 3 * plan.passes().size() + plan.parts().size();
+    return 3 * plan.passes().size() + plan.terms().size();
   };
   EXPECT_EQ(steps(3, true), 3U);
   EXPECT_EQ(steps(31, true), 13U);

@@ -72,7 +72,7 @@ bool pays(const Layer& layer, const Schedule& schedule) {
   const bool is_wide = schedule.lanes == fitting(layer, outputs_of(nest)) && nest.input.dtype != DType::i16;
   const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
   if (tiles.work() > (spares_borders(layer) ? most_for_borders : most_work)) return false;
-  return bytes(nest.input.dtype) < 4 || tiles.most_strips() < many_strips;
+  return bytes(nest.input.dtype) < 4 || tiles.most_line_vectors() < many_strips;
 }
 
 }  // namespace

@@ -83,11 +83,11 @@ class ChannelsLast {
 
   void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
-    Cursor at = low_.further_outputs(cursor, last, Place{strip.first});
+    Cursor at = low_.further_outputs(cursor, last, Position{strip.first});
     if (strip.count > 1) {
       const Value iv = b_.begin_loop(b_.iconst(strip.count)).iv;
-      at = low_.at_input(at, last, Place{}.further(iv, strip.dim.output * strip.dim.stride));
-      at = low_.further_outputs(at, last, Place{}.further(iv, strip.dim.output));
+      at = low_.at_input(at, last, Position{}.further(iv, strip.dim.output * strip.dim.stride));
+      at = low_.further_outputs(at, last, Position{}.further(iv, strip.dim.output));
     }
     emit_channels(at, strip.dim);
     if (strip.count > 1) low_.close(1);
@@ -131,18 +131,18 @@ class ChannelsLast {
     }
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
-    const StateColumns columns(reducer_, rolled.kernel >= least_keyed_kernel);
+    const HeldStates held(reducer_, rolled.kernel >= least_keyed_kernel);
     RollingOutputs rolling(rolled, b_, reducer_.facts(),
-                           [&](Value earlier, Value later) { return columns.join(earlier, later); });
+                           [&](Value earlier, Value later) { return held.join(earlier, later); });
     rolling.divide_alike(nest_);
     const Divisors divisors(nest_, rolled, rolling.looped(), b_);
-    const auto load = [&](const Place& place) {
-      return columns.column(reduce(low_.at_input(cursor, last, place), last, side));
+    const auto load = [&](const Position& position) {
+      return held.bundle(reduce(low_.at_input(cursor, last, position), last, side));
     };
-    const auto store_column = [&](const Place& place, const Column& column) {
-      store(low_.at_output(cursor, last, place, divisors), columns.states(column, side.size()), side);
+    const auto store_bundle = [&](const Position& position, const Bundle& bundle) {
+      store(low_.at_output(cursor, last, position, divisors), held.states(bundle, side.size()), side);
     };
-    rolling.emit(columns.column(low_.no_taps(side.size(), side[0].lanes)), load, store_column);
+    rolling.emit(held.bundle(low_.no_taps(side.size(), side[0].lanes)), load, store_bundle);
   }
 
   // Over the taps of dims [0, dims).

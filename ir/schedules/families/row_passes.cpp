@@ -5,10 +5,10 @@
 //
 // order=rows_first: by passes over it (ColumnPasses). Columns move by addresses.
 // order=rolling: from one vector of it after the other (TrailingWindows), which hold in registers what they
-// share. Long rows are done in strips that L1 holds, each of which goes on where the one before ended.
+// share. Long rows are done in segments that L1 holds, each of which goes on where the one before ended.
 //
 // unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
-// too long for scratch memory are done in strips.
+// too long for scratch memory are done in segments.
 #include <algorithm>
 
 #include "ir/reductions/float_keys.h"
@@ -25,11 +25,11 @@ namespace {
 
 class RowPasses {
  public:
-  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<RowStrip>& strips,
+  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<RowSegment>& segments,
             Builder& builder, Reducer& reducer)
       : nest_(rows),
         schedule_(schedule),
-        strips_(strips),
+        segments_(segments),
         outer_(rows.dims.size() - 1),
         as_keys_(std::max(rows.dims[outer_].kernel, rows.dims[outer_ == 0 ? 0 : outer_ - 1].kernel) >=
                  least_keyed_kernel),
@@ -40,19 +40,19 @@ class RowPasses {
   void emit() {
     nothing_ = held(low_.no_taps(1, schedule_.lanes)[0]);
     int64_t pitch = 0;
-    for (const RowStrip& strip : strips_) pitch = std::max(pitch, strip.pitch);
+    for (const RowSegment& segment : segments_) pitch = std::max(pitch, segment.pitch);
     line_bytes_ = ceil_div(pitch * element_bytes(), scratch_alignment) * scratch_alignment;
     columns_ = b_.add_scratch(schedule_.unroll * line_bytes_);
-    if (!strips_[0].trailing) {
-      for (size_t line = 1; line < strips_[0].passes.lines(); ++line)
+    if (!segments_[0].trailing) {
+      for (size_t line = 1; line < segments_[0].passes.lines(); ++line)
         lines_.push_back(b_.add_scratch(line_bytes_));
-    } else if (strips_.size() > 1) {
-      held_bytes_ = static_cast<int64_t>(strips_[0].trailing->held()) * schedule_.lanes * element_bytes();
+    } else if (segments_.size() > 1) {
+      held_bytes_ = static_cast<int64_t>(segments_[0].trailing->held()) * schedule_.lanes * element_bytes();
       held_ = b_.add_scratch(schedule_.unroll * held_bytes_);
     }
     const auto group_rows = static_cast<size_t>(schedule_.unroll);
     low_.for_each_row(outer_, [&](const Cursor& cursor, bool group) {
-      for (const RowStrip& strip : strips_) emit_strip(strip, cursor, group ? group_rows : 1);
+      for (const RowSegment& segment : segments_) emit_segment(segment, cursor, group ? group_rows : 1);
     });
     b_.ret();
   }
@@ -74,19 +74,20 @@ class RowPasses {
     return plus(position(line, first), iv, schedule_.lanes * element_bytes());
   }
 
-  void emit_strip(const RowStrip& strip, const Cursor& cursor, size_t rows) {
-    const Value iv = strip.count > 1 ? b_.begin_loop(b_.iconst(strip.count)).iv : no_value;
-    const int64_t width = strip.nest.dims.back().output;
+  void emit_segment(const RowSegment& segment, const Cursor& cursor, size_t rows) {
+    const Value iv = segment.count > 1 ? b_.begin_loop(b_.iconst(segment.count)).iv : no_value;
+    const int64_t width = segment.nest.dims.back().output;
     Cursor at = cursor;
-    at.input = plus(at.input, input_bytes(strip.input));
+    at.input = plus(at.input, input_bytes(segment.input));
     if (iv != no_value) at.input = plus(at.input, iv, input_bytes(width));
-    move_outputs(at, strip.output, iv, width);
-    reduce_rows(strip, at, rows);
+    move_outputs(at, segment.output, iv, width);
+    reduce_rows(segment, at, rows);
     for_each_line(rows, [&](const Line& line) {
       reducer_.plan(1, nest_.dims.back().most_taps());
-      if (!strip.trailing) pass_over(strip, line.columns);
+      if (!segment.trailing) pass_over(segment, line.columns);
       const bool is_one = line.row == no_value;
-      store(strip, is_one ? at : low_.further_outputs(at, outer_ - 1, Place{}.further(line.row, 1)), line);
+      store(segment, is_one ? at : low_.further_outputs(at, outer_ - 1, Position{}.further(line.row, 1)),
+            line);
     });
     if (iv != no_value) b_.end_loop();
   }
@@ -117,16 +118,16 @@ class RowPasses {
   }
 
   // The columns of so many rows, and nothing before and behind them.
-  void reduce_rows(const RowStrip& strip, const Cursor& cursor, size_t rows) {
-    const Stretch& all = strip.columns;
-    const int64_t lanes = schedule_.lanes, behind = strip.before + all.inside;
-    fill(rows, 0, ceil_div(strip.before, lanes));
+  void reduce_rows(const RowSegment& segment, const Cursor& cursor, size_t rows) {
+    const Stretch& all = segment.columns;
+    const int64_t lanes = schedule_.lanes, behind = segment.before + all.inside;
+    fill(rows, 0, ceil_div(segment.before, lanes));
     const Builder::Loop loop = b_.begin_loop(b_.iconst(all.inside / lanes));
     Cursor at = cursor;
     at.input = plus(at.input, loop.iv, input_bytes(lanes));
     const Values vectors = columns_of(at, rows);
     for (size_t row = 0; row < rows; ++row)
-      b_.store(position(columns(row), strip.before, loop.iv), vectors[row]);
+      b_.store(position(columns(row), segment.before, loop.iv), vectors[row]);
     b_.end_loop();
     if (all.inside % lanes != 0) {
       at = cursor;
@@ -134,7 +135,7 @@ class RowPasses {
       const Values last = columns_of(at, rows);
       for (size_t row = 0; row < rows; ++row) b_.store(position(columns(row), behind - lanes), last[row]);
     }
-    fill(rows, behind, ceil_div(strip.positions - behind, lanes));
+    fill(rows, behind, ceil_div(segment.positions - behind, lanes));
   }
 
   void fill(size_t rows, int64_t first, int64_t vectors) {
@@ -171,8 +172,8 @@ class RowPasses {
     return number == 0 ? columns : lines_[number - 1];
   }
 
-  void pass_over(const RowStrip& strip, const Address& columns) {
-    for (const ColumnPasses::Pass& pass : strip.passes.passes()) {
+  void pass_over(const RowSegment& segment, const Address& columns) {
+    for (const ColumnPasses::Pass& pass : segment.passes.passes()) {
       const Builder::Loop loop = b_.begin_loop(b_.iconst(pass.vectors));
       const Address& from = line(columns, pass.from);
       const Value first = b_.load(b_.type(nothing_), position(from, 0, loop.iv));
@@ -182,11 +183,11 @@ class RowPasses {
     }
   }
 
-  void store(const RowStrip& strip, const Cursor& cursor, const Line& line) {
-    Values held = held_before(strip, line);
+  void store(const RowSegment& segment, const Cursor& cursor, const Line& line) {
+    Values held = held_before(segment, line);
     Value windows = no_value;  // of the last vector,
     int64_t end = 0;           // which ends at this output
-    for (const TileLoop& tiles : strip.tiles) {
+    for (const TileLoop& tiles : segment.tiles) {
       Value iv = no_value;
       if (tiles.count > 1) {
         Builder::Loop loop = b_.begin_loop(b_.iconst(tiles.count), held);
@@ -201,26 +202,27 @@ class RowPasses {
           if (iv != no_value) address = plus(address, iv, tiles.outputs * element_bytes());
           return b_.load(Type::vec(b_.type(nothing_).dtype, lanes), address);
         };
-        if (strip.trailing && tile.begin >= end) {
-          windows = next_windows(strip, load(line.columns, ahead(strip) + tile.begin, schedule_.lanes), held);
+        if (segment.trailing && tile.begin >= end) {
+          windows =
+              next_windows(segment, load(line.columns, ahead(segment) + tile.begin, schedule_.lanes), held);
           end = tile.begin + schedule_.lanes;
         }
-        const Value all = strip.trailing ? part(windows, tile.begin - end + schedule_.lanes, tile.lanes)
-                                         : joined_parts(strip, line.columns, tile, load);
-        low_.store(at, as_keys_ ? reducer_.from_key(all) : State{all}, column_lanes(strip.nest, tile));
+        const Value all = segment.trailing ? part(windows, tile.begin - end + schedule_.lanes, tile.lanes)
+                                           : joined_terms(segment, line.columns, tile, load);
+        low_.store(at, as_keys_ ? reducer_.from_key(all) : State{all}, column_lanes(segment.nest, tile));
       }
       if (iv != no_value) held = b_.end_loop(held);
       end += (tiles.count - 1) * tiles.outputs;
     }
-    if (&strip != &strips_.back() && strip.trailing)
+    if (&segment != &segments_.back() && segment.trailing)
       for (size_t i = 0; i < held.size(); ++i) b_.store(held_at(line, i), held[i]);
   }
 
   template <typename Load>
-  Value joined_parts(const RowStrip& strip, const Address& columns, const Tile& tile, const Load& load) {
+  Value joined_terms(const RowSegment& segment, const Address& columns, const Tile& tile, const Load& load) {
     Value all = no_value;
-    for (const ColumnPasses::Part& part : strip.passes.parts()) {
-      const Value x = load(line(columns, part.line), tile.begin + part.offset, tile.lanes);
+    for (const ColumnPasses::Term& term : segment.passes.terms()) {
+      const Value x = load(line(columns, term.line), tile.begin + term.offset, tile.lanes);
       all = all == no_value ? x : join(all, x);
     }
     return all;
@@ -232,23 +234,23 @@ class RowPasses {
     return following_lanes(b_, vector, no_value, first, count);
   }
 
-  int64_t ahead(const RowStrip& strip) const {
-    return strip.goes_on ? 0 : strip.trailing->vectors_ahead() * schedule_.lanes;
+  int64_t ahead(const RowSegment& segment) const {
+    return segment.goes_on ? 0 : segment.trailing->vectors_ahead() * schedule_.lanes;
   }
 
-  Value next_windows(const RowStrip& strip, Value columns, Values& held) {
-    return strip.trailing->next(b_, held, columns,
-                                [&](Value earlier, Value later) { return join(earlier, later); });
+  Value next_windows(const RowSegment& segment, Value columns, Values& held) {
+    return segment.trailing->next(b_, held, columns,
+                                  [&](Value earlier, Value later) { return join(earlier, later); });
   }
 
   // What is held where the first windows end.
-  Values held_before(const RowStrip& strip, const Line& line) {
-    if (!strip.trailing) return {};
-    Values held(strip.trailing->held(), nothing_);
-    for (size_t i = 0; strip.goes_on && i < held.size(); ++i)
+  Values held_before(const RowSegment& segment, const Line& line) {
+    if (!segment.trailing) return {};
+    Values held(segment.trailing->held(), nothing_);
+    for (size_t i = 0; segment.goes_on && i < held.size(); ++i)
       held[i] = b_.load(b_.type(nothing_), held_at(line, i));
-    for (int64_t first = 0; first < ahead(strip); first += schedule_.lanes)
-      next_windows(strip, b_.load(b_.type(nothing_), position(line.columns, first)), held);
+    for (int64_t first = 0; first < ahead(segment); first += schedule_.lanes)
+      next_windows(segment, b_.load(b_.type(nothing_), position(line.columns, first)), held);
     return held;
   }
 
@@ -258,35 +260,35 @@ class RowPasses {
 
   const PoolNest& nest_;
   const Schedule& schedule_;
-  const std::vector<RowStrip>& strips_;
+  const std::vector<RowSegment>& segments_;
   const size_t outer_;
   const bool as_keys_;
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
   Value nothing_ = no_value;  // a vector of no taps, as it is held
-  // In scratch memory: a line for each row; what else passes need; for each row what strips hold for the next
-  // one.
+  // In scratch memory: a line for each row; what else passes need; for each row what segments hold for the
+  // next one.
   Address columns_, held_;
   std::vector<Address> lines_;
   int64_t line_bytes_ = 0, held_bytes_ = 0;
 };
 
-Result<void> check(const Layer& rows, const Schedule& schedule, const std::vector<RowStrip>& strips) {
-  if (strips.empty())
-    return unsupported("schedule.scratch", "the windows of a strip do not fit into scratch memory",
+Result<void> check(const Layer& rows, const Schedule& schedule, const std::vector<RowSegment>& segments) {
+  if (segments.empty())
+    return unsupported("schedule.scratch", "the windows of a segment do not fit into scratch memory",
                        "use a smaller unroll or channels_first");
-  if (!hold_vectors(strips, schedule))
+  if (!hold_vectors(segments, schedule))
     return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
                        "use fewer lanes");
   if (schedule.tail == Tail::overlap && rows.nest().dims.back().output < schedule.lanes)
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes",
                        "use tail=mask or tail=split");
-  if (schedule.order == Order::rolling && !follow_each_other(strips, schedule))
+  if (schedule.order == Order::rolling && !follow_each_other(segments, schedule))
     return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
                        "use tail=mask or order=rows_first");
-  if (!are_short(strips))
+  if (!are_short(segments))
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_first");
   return {};
@@ -324,18 +326,18 @@ Result<void> check_row_passes(const Layer& layer, const Schedule& schedule) {
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (auto checked = check_windows(rows, schedule); !checked) return checked;
-  return check(rows, schedule, cut_strips(nest, schedule, rows.facts(row_passes_lanes)));
+  return check(rows, schedule, cut_segments(nest, schedule, rows.facts(row_passes_lanes)));
 }
 
 Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (const auto checked = check_windows(rows, schedule); !checked) return tl::unexpected(checked.error());
-  const std::vector<RowStrip> strips = cut_strips(nest, schedule, rows.facts(row_passes_lanes));
-  if (const auto checked = check(rows, schedule, strips); !checked) return tl::unexpected(checked.error());
+  const std::vector<RowSegment> segments = cut_segments(nest, schedule, rows.facts(row_passes_lanes));
+  if (const auto checked = check(rows, schedule, segments); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, row_passes_lanes);
-  RowPasses(nest, schedule, strips, builder, **reducer).emit();
+  RowPasses(nest, schedule, segments, builder, **reducer).emit();
   return builder.finish();
 }
 

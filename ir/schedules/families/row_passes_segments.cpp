@@ -29,8 +29,8 @@ int64_t end_of(const std::vector<TileLoop>& tiles) {
   return end;
 }
 
-RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const ReductionFacts& facts, int64_t begin,
-                   int64_t outputs) {
+RowSegment cut_segment(PoolNest rows, const Schedule& schedule, const ReductionFacts& facts, int64_t begin,
+                       int64_t outputs) {
   NestDim& row = rows.dims.back();
   const Stretch seen = stretch_of(row, begin, outputs);
   const int64_t padding = row.input + row.pad_end - seen.first - seen.inside;  // behind what is seen
@@ -38,39 +38,39 @@ RowStrip cut_strip(PoolNest rows, const Schedule& schedule, const ReductionFacts
   row.output = outputs;
   row.pad_begin -= begin - seen.first;
   row.pad_end = std::min(padding, seen.behind);
-  RowStrip strip(std::move(rows), schedule, facts);
-  strip.output = begin;
-  strip.input = seen.first;
-  return strip;
+  RowSegment segment(std::move(rows), schedule, facts);
+  segment.output = begin;
+  segment.input = seen.first;
+  return segment;
 }
 
 // The first begins with what lies ahead of all windows; in the middle they are alike; the last one takes what
 // is left, where that is not enough for a vector of columns also what the one before would.
-std::vector<RowStrip> cut_rolling_strips(const PoolNest& rows, const Schedule& schedule,
-                                         const ReductionFacts& facts, int64_t width) {
+std::vector<RowSegment> cut_rolling_segments(const PoolNest& rows, const Schedule& schedule,
+                                             const ReductionFacts& facts, int64_t width) {
   const NestDim& row = rows.dims.back();
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
-  // The first strip has to see what the second one takes to be held, and reach beyond the padding.
+  // The first segment has to see what the second one takes to be held, and reach beyond the padding.
   if (width < std::max(shared, row.pad_begin)) return {};
-  std::vector<RowStrip> strips;
-  const auto add = [&](int64_t begin, int64_t outputs) -> RowStrip& {
-    strips.push_back(cut_strip(rows, schedule, facts, begin, outputs));
-    if (begin > 0) strips.back().go_on(shared);
-    return strips.back();
+  std::vector<RowSegment> segments;
+  const auto add = [&](int64_t begin, int64_t outputs) -> RowSegment& {
+    segments.push_back(cut_segment(rows, schedule, facts, begin, outputs));
+    if (begin > 0) segments.back().go_on(shared);
+    return segments.back();
   };
-  // Whole vectors: the next strip has at least one more of columns.
-  RowStrip& first = add(0, width);
+  // Whole vectors: the next segment has at least one more of columns.
+  RowSegment& first = add(0, width);
   first.columns.inside = ceil_div(first.columns.inside, lanes) * lanes;
   const int64_t alike = (interior(row).end - width - lanes) / width;
   if (alike > 0) add(width, width).count = alike;
   const int64_t rest = width * (1 + std::max<int64_t>(0, alike));
   add(rest, row.output - rest);
-  return strips;
+  return segments;
 }
 
 }  // namespace
 
-RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const ReductionFacts& facts)
+RowSegment::RowSegment(PoolNest own, const Schedule& schedule, const ReductionFacts& facts)
     : nest(std::move(own)),
       columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
       tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
@@ -86,14 +86,14 @@ RowStrip::RowStrip(PoolNest own, const Schedule& schedule, const ReductionFacts&
   pitch = std::max(positions, before + columns.inside) + schedule.lanes;
 }
 
-std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule,
-                                 const ReductionFacts& facts) {
+std::vector<RowSegment> cut_segments(const PoolNest& rows, const Schedule& schedule,
+                                     const ReductionFacts& facts) {
   const NestDim& row = rows.dims.back();
   const bool rolls = schedule.order == Order::rolling;
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
   const ColumnPasses passes(row, lanes, schedule.lanes, facts.is_idempotent);
   const int64_t lines = schedule.unroll + (rolls ? 0 : static_cast<int64_t>(passes.lines()) - 1);
-  // Outputs of a strip: what windows share takes room, too, and so does what whole vectors stretch beyond.
+  // Outputs of a segment: what windows share takes room, too, and so does what whole vectors stretch beyond.
   const int64_t bytes = rolls ? rolling_bytes : most_scratch_bytes;
   const int64_t positions = (bytes / lines - scratch_alignment) / facts.working_bytes;
   const int64_t room = (positions - 4 * lanes - shared) / lanes * lanes;
@@ -102,20 +102,20 @@ std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule,
   if (inside.begin + row.output - inside.end > static_cast<int64_t>(most_tiles) * lanes) return {};
   const int64_t count = ceil_div(row.output, room);
   const int64_t width = count == 1 ? row.output : ceil_div(ceil_div(row.output, count), lanes) * lanes;
-  if (rolls && count > 1) return cut_rolling_strips(rows, schedule, facts, width);
+  if (rolls && count > 1) return cut_rolling_segments(rows, schedule, facts, width);
   const Interior whole = interior(row);
-  std::vector<RowStrip> strips;
+  std::vector<RowSegment> segments;
   for (int64_t begin = 0; begin < row.output;) {
-    // A last strip of less than a vector does some outputs again.
+    // A last segment of less than a vector does some outputs again.
     if (begin > 0) begin = std::min(begin, row.output - lanes);
-    strips.push_back(cut_strip(rows, schedule, facts, begin, std::min(width, row.output - begin)));
-    if (begin >= whole.begin) strips.back().count = std::max<int64_t>(1, (whole.end - begin) / width);
-    begin += strips.back().count * width;
+    segments.push_back(cut_segment(rows, schedule, facts, begin, std::min(width, row.output - begin)));
+    if (begin >= whole.begin) segments.back().count = std::max<int64_t>(1, (whole.end - begin) / width);
+    begin += segments.back().count * width;
   }
-  return strips;
+  return segments;
 }
 
-void RowStrip::go_on(int64_t shared) {
+void RowSegment::go_on(int64_t shared) {
   goes_on = true;
   input += shared;
   columns.first += shared;
@@ -124,22 +124,22 @@ void RowStrip::go_on(int64_t shared) {
   positions -= trailing->vectors_ahead() * trailing->lanes();
 }
 
-bool are_short(const std::vector<RowStrip>& strips) {
+bool are_short(const std::vector<RowSegment>& segments) {
   size_t tiles = 0;
-  for (const RowStrip& strip : strips) tiles += tile_count(strip.tiles);
+  for (const RowSegment& segment : segments) tiles += tile_count(segment.tiles);
   return tiles <= most_tiles;
 }
 
-bool hold_vectors(const std::vector<RowStrip>& strips, const Schedule& schedule) {
-  return std::all_of(strips.begin(), strips.end(),
-                     [&](const RowStrip& strip) { return strip.columns.inside >= schedule.lanes; });
+bool hold_vectors(const std::vector<RowSegment>& segments, const Schedule& schedule) {
+  return std::all_of(segments.begin(), segments.end(),
+                     [&](const RowSegment& segment) { return segment.columns.inside >= schedule.lanes; });
 }
 
-bool follow_each_other(const std::vector<RowStrip>& strips, const Schedule& schedule) {
+bool follow_each_other(const std::vector<RowSegment>& segments, const Schedule& schedule) {
   const int64_t lanes = schedule.lanes;
-  return std::all_of(strips.begin(), strips.end(), [&](const RowStrip& strip) {
+  return std::all_of(segments.begin(), segments.end(), [&](const RowSegment& segment) {
     int64_t next = 0;  // vector
-    for (const TileLoop& loop : strip.tiles) {
+    for (const TileLoop& loop : segment.tiles) {
       for (const Tile& tile : loop.tiles) {
         const int64_t vector = tile.begin / lanes;
         const bool is_next = vector == next, is_again = vector == next - 1 && loop.count == 1;

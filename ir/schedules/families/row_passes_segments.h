@@ -1,4 +1,4 @@
-// Row strips: neighbouring outputs of a row (stride 1) that are done in one go through scratch memory, as
+// Row segments: neighbouring outputs of a row (stride 1) that are done in one go through scratch memory, as
 // rows of their own.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace pooljit::ir {
 
-struct RowStrip {
-  // nest: the strip's outputs, and the columns that they see.
-  RowStrip(PoolNest nest, const Schedule& schedule, const ReductionFacts& facts);
+struct RowSegment {
+  // nest: the segment's outputs, and the columns that they see.
+  RowSegment(PoolNest nest, const Schedule& schedule, const ReductionFacts& facts);
   void go_on(int64_t shared);
 
   PoolNest nest;
@@ -29,22 +29,23 @@ struct RowStrip {
   int64_t before, positions, pitch;
   // Where it begins in the whole row, and how many like it follow each other.
   int64_t output = 0, input = 0, count = 1;
-  // order=rolling: its windows go on from those of the strip before, of which they hold the columns that they
-  // share.
+  // order=rolling: its windows go on from those of the segment before, of which they hold the columns that
+  // they share.
   bool goes_on = false;
 };
 
 // The whole row, or as much at a time as scratch memory holds for schedule.unroll rows (order=rolling: as
 // stays in L1); none where that is not worth it.
-std::vector<RowStrip> cut_strips(const PoolNest& rows, const Schedule& schedule, const ReductionFacts& facts);
+std::vector<RowSegment> cut_segments(const PoolNest& rows, const Schedule& schedule,
+                                     const ReductionFacts& facts);
 
 // True if the straight-line code of a row has its bounds.
-bool are_short(const std::vector<RowStrip>& strips);
+bool are_short(const std::vector<RowSegment>& segments);
 
-// True if the vectors of each strip's columns are whole ones.
-bool hold_vectors(const std::vector<RowStrip>& strips, const Schedule& schedule);
+// True if the vectors of each segment's columns are whole ones.
+bool hold_vectors(const std::vector<RowSegment>& segments, const Schedule& schedule);
 
-// True if the outputs of each strip come from one whole vector after the other, none of them from two.
-bool follow_each_other(const std::vector<RowStrip>& strips, const Schedule& schedule);
+// True if the outputs of each segment come from one whole vector after the other, none of them from two.
+bool follow_each_other(const std::vector<RowSegment>& segments, const Schedule& schedule);
 
 }  // namespace pooljit::ir

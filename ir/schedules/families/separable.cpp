@@ -63,10 +63,10 @@ class Separable {
 
   void emit() {
     Cursor cursor = low_.start();
-    plane_ = b_.add_scratch(layout_.plane() * layout_.column_bytes());
+    plane_ = b_.add_scratch(layout_.plane() * layout_.position_bytes());
     if (!layout_.rolls()) {
-      line_ = b_.add_scratch(layout_.line() * layout_.column_bytes());
-      ends_ = b_.add_scratch(layout_.ends() * layout_.column_bytes());
+      line_ = b_.add_scratch(layout_.line() * layout_.position_bytes());
+      ends_ = b_.add_scratch(layout_.ends() * layout_.position_bytes());
     }
     int loops = low_.open_batch(cursor);
     for (size_t i = 0; i < outer_; ++i) {
@@ -88,7 +88,7 @@ class Separable {
 
   void emit_block(const Cursor& cursor, const std::vector<Slice>& side) {
     reducer_.plan(side.size(), nest_.full_taps());
-    const Column nothing = held_.column(low_.no_taps(side.size(), side[0].lanes));
+    const Bundle nothing = held_.bundle(low_.no_taps(side.size(), side[0].lanes));
     const ScratchLine plane(b_, b_.type(nothing[0]), nothing.size(), plane_);
     if (layout_.rolls())
       emit_rolling(cursor, side, nothing, plane);
@@ -98,28 +98,29 @@ class Separable {
 
   // --- taps=unroll
 
-  void emit_rolling(const Cursor& cursor, const std::vector<Slice>& side, const Column& nothing,
+  void emit_rolling(const Cursor& cursor, const std::vector<Slice>& side, const Bundle& nothing,
                     const ScratchLine& plane) {
-    const int64_t row_bytes = columns().output * plane.column_bytes();
+    const int64_t row_bytes = columns().output * plane.position_bytes();
     RollingOutputs along_columns(columns(), b_, reducer_.facts(), join_),
         along_rows(rows(), b_, reducer_.facts(), join_);
-    const Place row = Place{}.further(b_.begin_loop(b_.iconst(rows().visible_input())).iv, 1);
+    const Position row = Position{}.further(b_.begin_loop(b_.iconst(rows().visible_input())).iv, 1);
     const Cursor from = low_.at_input(cursor, outer_, row);
     const ScratchLine to = plane.from(at(plane.first(), row, row_bytes));
     along_columns.emit(
-        nothing, [&](const Place& place) { return load(low_.at_input(from, outer_ + 1, place), side); },
-        [&](const Place& place, const Column& column) { to.store(place, column); });
+        nothing,
+        [&](const Position& position) { return load(low_.at_input(from, outer_ + 1, position), side); },
+        [&](const Position& position, const Bundle& bundle) { to.store(position, bundle); });
     b_.end_loop();
 
-    const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    const Position column = Position{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
     along_rows.divide_alike(nest_);
     const Divisors divisors(nest_, rows(), along_rows.looped(), b_);
     const Cursor output = at_column(cursor, column);
-    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
+    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.position_bytes()));
     along_rows.emit(
-        nothing, [&](const Place& place) { return reduced.load(place, row_bytes); },
-        [&](const Place& place, const Column& window) {
-          store(low_.at_output(output, outer_, place, divisors), window, side);
+        nothing, [&](const Position& position) { return reduced.load(position, row_bytes); },
+        [&](const Position& position, const Bundle& window) {
+          store(low_.at_output(output, outer_, position, divisors), window, side);
         });
     b_.end_loop();
   }
@@ -174,71 +175,71 @@ class Separable {
     return band;
   }
 
-  void emit_running(const Cursor& cursor, const std::vector<Slice>& side, const Column& nothing,
+  void emit_running(const Cursor& cursor, const std::vector<Slice>& side, const Bundle& nothing,
                     const ScratchLine& plane) {
     int loops = 0;
     const Band band = open_band(cursor, loops);
-    const int64_t row_bytes = columns().output * plane.column_bytes();
+    const int64_t row_bytes = columns().output * plane.position_bytes();
     fill(plane, band.before, nothing);
     Address inside = plane.first();
-    low_.move(inside, band.before, plane.column_bytes());
+    low_.move(inside, band.before, plane.position_bytes());
     reduce_rows(band, side, nothing, plane.from(inside));
     Address behind = inside;
     low_.move(behind, band.inside, row_bytes);
     fill(plane.from(behind), band.behind, nothing);
 
-    const Place column = Place{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
-    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.column_bytes()));
+    const Position column = Position{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    const ScratchLine reduced = plane.from(at(plane.first(), column, plane.position_bytes()));
     const Cursor output = at_column(band.cursor, column);
     const Divisors divisors(nest_, rows(), {0, rows().output}, b_, band.output);
     RunningWindow(rows().kernel, b_, join_, plane.from(ends_))
         .emit(
             band.outputs, band.blocks, nothing,
-            [&](const Place& place) { return reduced.load(place, row_bytes); },
-            [&](const Place& place, const Column& window) {
-              store(low_.at_output(output, outer_, place, divisors), window, side);
+            [&](const Position& position) { return reduced.load(position, row_bytes); },
+            [&](const Position& position, const Bundle& window) {
+              store(low_.at_output(output, outer_, position, divisors), window, side);
             });
     low_.close(1 + loops);
   }
 
   // The rows of a band that lie in the image, along their columns.
-  void reduce_rows(const Band& band, const std::vector<Slice>& side, const Column& nothing,
+  void reduce_rows(const Band& band, const std::vector<Slice>& side, const Bundle& nothing,
                    const ScratchLine& to) {
     const Stretch all = stretch_of(columns(), 0, columns().output);
     const ScratchLine line = to.from(line_);
     fill(line, b_.iconst(all.before), nothing);
-    fill(line.from(plus(line_, (all.before + all.inside) * line.column_bytes())), b_.iconst(all.behind),
+    fill(line.from(plus(line_, (all.before + all.inside) * line.position_bytes())), b_.iconst(all.behind),
          nothing);
-    const Place row = Place{}.further(b_.begin_loop(band.inside).iv, 1);
+    const Position row = Position{}.further(b_.begin_loop(band.inside).iv, 1);
     const Cursor from = low_.at_input(band.cursor, outer_, row);
-    const Place position = Place{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
+    const Position position = Position{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
     line.store(position.further(all.before),
                load(low_.at_input(from, outer_ + 1, position.further(all.first)), side));
     b_.end_loop();
-    const ScratchLine row_to = to.from(at(to.first(), row, columns().output * to.column_bytes()));
+    const ScratchLine row_to = to.from(at(to.first(), row, columns().output * to.position_bytes()));
     const Value outputs = b_.iconst(columns().output);
     const Value blocks = b_.iconst(ceil_div(columns().output, columns().kernel));
     RunningWindow(columns().kernel, b_, join_, to.from(ends_))
         .emit(
-            outputs, blocks, nothing, [&](const Place& place) { return line.load(place); },
-            [&](const Place& place, const Column& window) { row_to.store(place, window); });
+            outputs, blocks, nothing, [&](const Position& position) { return line.load(position); },
+            [&](const Position& position, const Bundle& window) { row_to.store(position, window); });
     b_.end_loop();
   }
 
-  void fill(const ScratchLine& line, Value count, const Column& nothing) {
+  void fill(const ScratchLine& line, Value count, const Bundle& nothing) {
     if (const std::optional<int64_t> constant = b_.constant(count); constant && *constant == 0) return;
-    line.store(Place{}.further(b_.begin_loop(count).iv, 1), nothing);
+    line.store(Position{}.further(b_.begin_loop(count).iv, 1), nothing);
     b_.end_loop();
   }
 
   // --- both
 
-  Cursor at_column(const Cursor& cursor, const Place& column) {
+  Cursor at_column(const Cursor& cursor, const Position& column) {
     return low_.at_output(cursor, outer_ + 1, column, Divisors(nest_, columns(), {0, columns().output}, b_));
   }
 
   // One position, over the taps of the dimensions outside.
-  Column load(const Cursor& cursor, const std::vector<Slice>& side) {
+  Bundle load(const Cursor& cursor, const std::vector<Slice>& side) {
     const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
     const auto leaf = [&](Lowering::States states, const TapAt& tap) {
       for (size_t i = 0; i < side.size(); ++i) {
@@ -248,11 +249,11 @@ class Separable {
       }
       return states;
     };
-    return held_.column(
+    return held_.bundle(
         low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, Lowering::unroll_taps));
   }
 
-  void store(const Cursor& cursor, const Column& windows, const std::vector<Slice>& side) {
+  void store(const Cursor& cursor, const Bundle& windows, const std::vector<Slice>& side) {
     channels_->store(cursor, held_.states(windows, side.size()), side);
   }
 
@@ -263,7 +264,7 @@ class Separable {
   const int64_t band_;
   Builder& b_;
   Reducer& reducer_;
-  const StateColumns held_;
+  const HeldStates held_;
   Lowering low_;
   const RollingWindow::Combine join_ = [this](Value earlier, Value later) {
     return held_.join(earlier, later);

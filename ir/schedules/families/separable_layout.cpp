@@ -11,7 +11,7 @@ SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule,
     : rows_dim_(nest.dims[nest.dims.size() - 2]),
       columns_dim_(nest.dims.back()),
       rolls_(schedule.taps == Taps::unroll),
-      column_bytes_(int64_t{schedule.lanes} * schedule.unroll * held_bytes),
+      position_bytes_(int64_t{schedule.lanes} * schedule.unroll * held_bytes),
       band_(largest_band()) {}
 
 int64_t SeparableLayout::ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }
@@ -22,7 +22,7 @@ int64_t SeparableLayout::rows_of(int64_t band) const {
 
 int64_t SeparableLayout::largest_band() const {
   // Each of the three pieces begins a cache line.
-  const int64_t room = (most_scratch_bytes - 3 * scratch_alignment) / column_bytes_;
+  const int64_t room = (most_scratch_bytes - 3 * scratch_alignment) / position_bytes_;
   // What is larger by itself would overflow below.
   if (std::max({columns_dim_.output, ends(), rolls_ ? rows_dim_.visible_input() : 0}) > room) return 0;
   if (rolls_) return rows_of(0) * columns_dim_.output <= room ? rows_dim_.output : 0;

@@ -13,7 +13,7 @@ class SeparableLayout {
   // held_bytes: of a lane.
   SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes);
 
-  int64_t column_bytes() const { return column_bytes_; }
+  int64_t position_bytes() const { return position_bytes_; }
   // Windows move on in registers, over all rows of the image.
   bool rolls() const { return rolls_; }
   // Rows of outputs that are done together; 0: not even one fits.
@@ -31,7 +31,7 @@ class SeparableLayout {
   const NestDim& rows_dim_;
   const NestDim& columns_dim_;
   const bool rolls_;
-  const int64_t column_bytes_, band_;
+  const int64_t position_bytes_, band_;
 };
 
 }  // namespace pooljit::ir

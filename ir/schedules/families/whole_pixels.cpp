@@ -80,7 +80,7 @@ class WholePixels {
     emit_taps(taps);
     low_.close(static_cast<int>(along_));
     channels_->for_each(window, [&](const Block& block) {
-      const Column states = line(block, window_).load({});
+      const Bundle states = line(block, window_).load({});
       channels_->store(block.cursor, held_.states(states, block.side.size()), block.side);
     });
   }
@@ -107,7 +107,7 @@ class WholePixels {
     emit(row_);
     channels_->for_each(origin, [&](const Block& block) {
       const ScratchLine all = line(block, window_);
-      const Column before = all.load({});
+      const Bundle before = all.load({});
       all.store({}, join(before, line(block, row_).load({})));
     });
   }
@@ -150,7 +150,7 @@ class WholePixels {
   }
 
   // What the pixels add to the states of a block.
-  Column take(const Block& block, int64_t pixels, const Column& before) {
+  Bundle take(const Block& block, int64_t pixels, const Bundle& before) {
     reducer_.plan(block.side.size(), pixels);
     const Type type = Type::vec(nest_.input.dtype, block.side[0].lanes);
     const int64_t pixel_bytes =
@@ -165,11 +165,11 @@ class WholePixels {
         states[i] =
             reducer_.accumulate(states[i], load_channels(b_, reducer_.facts(), type, address, slice), {});
       }
-    const Column after = held_.column(states);
+    const Bundle after = held_.bundle(states);
     return reducer_.facts().is_split ? join(before, after) : after;
   }
 
-  Column join(const Column& earlier, const Column& later) {
+  Bundle join(const Bundle& earlier, const Bundle& later) {
     return joined(earlier, later, [this](Value a, Value b) { return held_.join(a, b); });
   }
 
@@ -177,12 +177,12 @@ class WholePixels {
     channels_->for_each(origin, [&](const Block& block) { line(block, states).store({}, nothing(block)); });
   }
 
-  Column nothing(const Block& block) {
-    return held_.column(low_.no_taps(block.side.size(), block.side[0].lanes));
+  Bundle nothing(const Block& block) {
+    return held_.bundle(low_.no_taps(block.side.size(), block.side[0].lanes));
   }
 
   ScratchLine line(const Block& block, const Address& states) {
-    const Column held = nothing(block);
+    const Bundle held = nothing(block);
     const Type type = b_.type(held[0]);
     const auto lanes = static_cast<int64_t>(block.side.size()) * block.side[0].lanes;
     const int64_t bytes = std::ssize(held) * type.vector_bytes() / lanes;
@@ -191,12 +191,12 @@ class WholePixels {
 
   // Moves by taps of a dimension.
   void step(Origin& origin, size_t dim, Value iv, int64_t taps) {
-    move(origin, dim, Place{}.further(iv, taps * nest_.dims[dim].tap_step()));
+    move(origin, dim, Position{}.further(iv, taps * nest_.dims[dim].tap_step()));
   }
 
-  void move(Origin& origin, size_t dim, const Place& place) {
-    origin.whole = low_.at_input(origin.whole, dim, place);
-    origin.first = low_.at_input(origin.first, dim, place);
+  void move(Origin& origin, size_t dim, const Position& position) {
+    origin.whole = low_.at_input(origin.whole, dim, position);
+    origin.first = low_.at_input(origin.first, dim, position);
   }
 
   const PoolNest& nest_;
@@ -205,7 +205,7 @@ class WholePixels {
   const size_t along_;  // the dimension whose taps are taken together
   Builder& b_;
   Reducer& reducer_;
-  const StateColumns held_;
+  const HeldStates held_;
   Lowering low_;
   std::optional<ChannelTasks> channels_;  // the innermost tasks: a pixel is cut last
   Address window_, row_;                  // states in scratch memory

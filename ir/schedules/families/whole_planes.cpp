@@ -66,7 +66,7 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
     return unsupported("schedule.code_size", "the plane is too large for straight-line code",
                        "use channels_first");
   const PlaneTiles plan(nest, schedule);
-  if (plan.most_strips() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
+  if (plan.most_line_vectors() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
     return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
                        "use fewer lanes");
   return {};

@@ -22,8 +22,8 @@ PlaneCode::PlaneCode(const PoolNest& nest, const Schedule& schedule, const Plane
   most_kept_ = static_cast<size_t>(std::max(1, most_kept(nest, tiles, reducer.facts(), builder.isa())));
 }
 
-// Beside them: a window and what is joined to it, a shuffle, constants; the first halves of a strip, each of
-// half as many taps as the one before. Keys of halves are made in more steps.
+// Beside them: a window and what is joined to it, a shuffle, constants; the first halves of a line vector,
+// each of half as many taps as the one before. Keys of halves are made in more steps.
 int PlaneCode::most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts,
                          Isa isa) {
   const auto taps = static_cast<uint64_t>(nest.dims[0].kernel);
@@ -38,7 +38,7 @@ void PlaneCode::emit() {
   for (const PlaneTile& tile : tiles_.tiles()) {
     plans.push_back(plan(tile));
     for (const TapPlan& tap : plans.back())
-      for (const PlaneStrip& strip : tap.fresh) count_uses(strip, rows_.kernel);
+      for (const LineVector& vector : tap.fresh) count_uses(vector, rows_.kernel);
   }
   plane_ = low_.start();
   int loops = low_.open_batch(plane_);
@@ -84,8 +84,8 @@ State PlaneCode::reduce(const TilePlan& plan) {
   std::vector<Value> vectors;
   in_use_ = 0;
   for (const TapPlan& tap : plan) {
-    for (const PlaneStrip& fresh : tap.fresh) {
-      vectors.push_back(strip(fresh, rows_.kernel));
+    for (const LineVector& fresh : tap.fresh) {
+      vectors.push_back(reduced(fresh, rows_.kernel));
       in_use_ += kept_.count({fresh.start, rows_.kernel}) == 0;
     }
     Value taps = gather_lanes(b_, vectors, schedule_.lanes, tap.lanes);
@@ -95,11 +95,11 @@ State PlaneCode::reduce(const TilePlan& plan) {
   return result;
 }
 
-// Along the line a lane takes its taps from strips. Where a tap may count twice, one that lies outside is
-// another of the same window.
+// Along the line a lane takes its taps from line vectors. Where a tap may count twice, one that lies outside
+// is another of the same window.
 PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
   TilePlan plan;
-  std::vector<PlaneStrip> strips;
+  std::vector<LineVector> line_vectors;
   const Outputs outputs = tiles_.outputs_of(tile);
   for (int64_t number = 0; number < columns_.kernel; ++number) {
     TapPlan tap{present(outputs, number)};
@@ -109,12 +109,13 @@ PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
       if (tap.inside[lane] == 0 && !reducer_.facts().is_idempotent) continue;
       const Window& window = windows_[static_cast<size_t>(outputs[lane].column)];
       const int64_t taken = std::clamp(number - window.first_tap, int64_t{0}, window.taps - 1);
-      const PlaneTiles::Place place = tiles_.place(tile, outputs[lane], window.first + taken * window.step);
-      const auto known = std::find(strips.begin(), strips.end(), place.strip);
-      tap.lanes[lane] = {static_cast<size_t>(known - strips.begin()), place.lane};
-      if (known != strips.end()) continue;
-      strips.push_back(place.strip);
-      tap.fresh.push_back(place.strip);
+      const PlaneTiles::Source source =
+          tiles_.source(tile, outputs[lane], window.first + taken * window.step);
+      const auto known = std::find(line_vectors.begin(), line_vectors.end(), source.vector);
+      tap.lanes[lane] = {static_cast<size_t>(known - line_vectors.begin()), source.lane};
+      if (known != line_vectors.end()) continue;
+      line_vectors.push_back(source.vector);
+      tap.fresh.push_back(source.vector);
     }
     plan.push_back(std::move(tap));
   }
@@ -122,7 +123,7 @@ PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
 }
 
 // Pairs begin at even rows, fours at every fourth, and so on.
-int64_t PlaneCode::first_half(const PlaneStrip& from, int64_t taps) const {
+int64_t PlaneCode::first_half(const LineVector& from, int64_t taps) const {
   const int64_t step = tiles_.tap_step();
   const int64_t number = from.start >= 0 ? from.start / step : -((step - 1 - from.start) / step);
   auto first = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(taps)));
@@ -130,7 +131,7 @@ int64_t PlaneCode::first_half(const PlaneStrip& from, int64_t taps) const {
   return first;
 }
 
-Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
+Value PlaneCode::reduced(const LineVector& from, int64_t taps) {
   const Key key = {from.start, taps};
   --uses_[key];
   if (const auto known = kept_.find(key); known != kept_.end()) {
@@ -141,8 +142,8 @@ Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
   }
   if (taps == 1) return load(from);
   const int64_t first = first_half(from, taps);
-  const Value earlier = strip(from, first);
-  const Value later = strip({from.start + first * tiles_.tap_step(), from.lanes}, taps - first);
+  const Value earlier = reduced(from, first);
+  const Value later = reduced({from.start + first * tiles_.tap_step(), from.lanes}, taps - first);
   const Value joined = earlier == no_value ? later
                        : later == no_value ? earlier
                                            : reducer_.join_values(earlier, later);
@@ -151,48 +152,48 @@ Value PlaneCode::strip(const PlaneStrip& from, int64_t taps) {
 }
 
 // What makes room is made again when it is needed.
-void PlaneCode::keep(const PlaneStrip& strip, int64_t taps, Value value) {
-  if (uses_[{strip.start, taps}] <= 0) return;
+void PlaneCode::keep(const LineVector& vector, int64_t taps, Value value) {
+  if (uses_[{vector.start, taps}] <= 0) return;
   while (!kept_.empty() && kept_.size() + in_use_ >= most_kept_)
     kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
       return a.second.last_used < b.second.last_used;
     }));
-  kept_[{strip.start, taps}] = {value, ++clock_};
+  kept_[{vector.start, taps}] = {value, ++clock_};
 }
 
-// As strip() asks, if all is kept.
-void PlaneCode::count_uses(const PlaneStrip& strip, int64_t taps) {
-  if (uses_[{strip.start, taps}]++ > 0 || taps == 1) return;
-  const int64_t first = first_half(strip, taps);
-  count_uses(strip, first);
-  count_uses({strip.start + first * tiles_.tap_step(), strip.lanes}, taps - first);
+// As reduced() asks, if all is kept.
+void PlaneCode::count_uses(const LineVector& vector, int64_t taps) {
+  if (uses_[{vector.start, taps}]++ > 0 || taps == 1) return;
+  const int64_t first = first_half(vector, taps);
+  count_uses(vector, first);
+  count_uses({vector.start + first * tiles_.tap_step(), vector.lanes}, taps - first);
 }
 
 // Loading an element again costs little; what is made of it, keys of halves, is kept.
-Value PlaneCode::load(const PlaneStrip& strip) {
+Value PlaneCode::load(const LineVector& vector) {
   const int lanes = schedule_.lanes;
   const Type type = Type::vec(nest_.input.dtype, lanes);
   const int64_t visible = rows_.visible_input() * columns_.input;
   std::vector<int64_t> inside(static_cast<size_t>(lanes), 0);
   for (int64_t lane = 0; lane < lanes; ++lane)
-    inside[static_cast<size_t>(lane)] = strip.start + lane >= 0 && strip.start + lane < visible;
-  const auto looked_at = inside.begin() + strip.lanes;
+    inside[static_cast<size_t>(lane)] = vector.start + lane >= 0 && vector.start + lane < visible;
+  const auto looked_at = inside.begin() + vector.lanes;
   if (std::find(inside.begin(), looked_at, 1) == looked_at) return no_value;
   const bool all_inside = std::find(inside.begin(), looked_at, 0) == looked_at;
   const auto from = [&](int64_t element) { return plus(plane_.input, element * bytes(type.dtype)); };
   const auto taken = [&](Value x) {
     const Value value = reducer_.value(reducer_.accumulate({}, x, {}));
-    if (value != x) keep(strip, 1, value);
+    if (value != x) keep(vector, 1, value);
     return value;
   };
-  if (all_inside && strip.start + lanes <= tiles_.inputs()) return taken(b_.load(type, from(strip.start)));
+  if (all_inside && vector.start + lanes <= tiles_.inputs()) return taken(b_.load(type, from(vector.start)));
   const Value identity = b_.vconst_splat(type, reducer_.facts().identity);
   if (can_mask(nest_, b_.isa()))
-    return taken(b_.load(type, from(strip.start), b_.vmask(type.mask_of(), inside), identity));
-  const int64_t start = std::clamp<int64_t>(strip.start, 0, tiles_.inputs() - lanes);
+    return taken(b_.load(type, from(vector.start), b_.vmask(type.mask_of(), inside), identity));
+  const int64_t start = std::clamp<int64_t>(vector.start, 0, tiles_.inputs() - lanes);
   LaneList moved;
   for (int64_t lane = 0; lane < lanes; ++lane)
-    moved.push_back(inside[static_cast<size_t>(lane)] ? strip.start + lane - start : lanes + lane);
+    moved.push_back(inside[static_cast<size_t>(lane)] ? vector.start + lane - start : lanes + lane);
   return taken(b_.shuffle(b_.load(type, from(start)), identity, moved));
 }
 

@@ -14,7 +14,7 @@ class PlaneCode {
  public:
   PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles, Builder& builder,
             Reducer& reducer);
-  // Vectors that registers leave for strips.
+  // Vectors that registers leave for line vectors.
   static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa);
   // The whole Program.
   void emit();
@@ -26,27 +26,27 @@ class PlaneCode {
   std::vector<int64_t> present(const Outputs& outputs, int64_t tap) const;
   Value where(const std::vector<int64_t>& present, Value x);
 
-  // Where a tile takes a tap of its lines from: which lanes have it, the strips that no tap before it took,
-  // and of each lane which of the tile's.
+  // Where a tile takes a tap of its lines from: which lanes have it, the line vectors that no tap before it
+  // took, and of each lane which of the tile's.
   struct TapPlan {
     std::vector<int64_t> inside;
-    std::vector<PlaneStrip> fresh = {};
+    std::vector<LineVector> fresh = {};
     std::vector<LaneSource> lanes = {};
   };
   using TilePlan = std::vector<TapPlan>;
   TilePlan plan(const PlaneTile& tile) const;
   State reduce(const TilePlan& plan);
 
-  // A strip over so many of its taps, joined in pairs that strips have in common; no_value: all of them lie
-  // outside the image.
-  Value strip(const PlaneStrip& strip, int64_t taps);
-  int64_t first_half(const PlaneStrip& strip, int64_t taps) const;
-  Value load(const PlaneStrip& strip);
+  // A line vector over so many of its taps, joined in pairs that line vectors have in common; no_value: all
+  // of them lie outside the image.
+  Value reduced(const LineVector& vector, int64_t taps);
+  int64_t first_half(const LineVector& vector, int64_t taps) const;
+  Value load(const LineVector& vector);
   Lanes stored(const PlaneTile& tile) const;
 
-  // What strips have in common is kept until it was used for the last time, or the registers are full.
-  void count_uses(const PlaneStrip& strip, int64_t taps);
-  void keep(const PlaneStrip& strip, int64_t taps, Value value);
+  // What line vectors have in common is kept until it was used for the last time, or the registers are full.
+  void count_uses(const LineVector& vector, int64_t taps);
+  void keep(const LineVector& vector, int64_t taps, Value value);
 
   const PoolNest& nest_;
   const Schedule& schedule_;
@@ -65,7 +65,7 @@ class PlaneCode {
   std::map<Key, Kept> kept_;
   std::map<Key, int64_t> uses_;  // that are to come
   int64_t clock_ = 0;
-  size_t in_use_ = 0;  // strips of the present tile that are not kept
+  size_t in_use_ = 0;  // line vectors of the present tile that are not kept
   size_t most_kept_;
 };
 

@@ -29,15 +29,17 @@ void PlaneTiles::cut(Tail tail) {
   if (tail == Tail::overlap) tiles_.back() = {outputs() - lanes_, lanes_};
 }
 
-// A tap of a line takes a join, of two instructions at most, and a shuffle for each strip after the first.
-int64_t PlaneTiles::cost(int64_t tiles) const { return tiles * (2 + std::max<int64_t>(1, strips(1) - 1)); }
+// A tap of a line takes a join, of two instructions at most, and a shuffle for each vector after the first.
+int64_t PlaneTiles::cost(int64_t tiles) const {
+  return tiles * (2 + std::max<int64_t>(1, line_vectors(1) - 1));
+}
 
 int64_t PlaneTiles::rows_per_tile() const {
   return whole_rows_ ? lanes_ / columns_.output
                      : std::min(rows_.output, count(lanes_ - 1, columns_.output) + 1);
 }
 
-int64_t PlaneTiles::strips(int64_t taps) const {
+int64_t PlaneTiles::line_vectors(int64_t taps) const {
   const int64_t width = columns_.input;
   if (rows_.stride == 1) {
     if (!whole_rows_ && taps == 1) return 2;
@@ -51,8 +53,8 @@ int64_t PlaneTiles::strips(int64_t taps) const {
 }
 
 int64_t PlaneTiles::work() const {
-  const int64_t strips_of_tap = strips(1), lines = rows_.stride == 1 ? 1 : strips_of_tap;
-  return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * strips_of_tap);
+  const int64_t vectors_of_tap = line_vectors(1), lines = rows_.stride == 1 ? 1 : vectors_of_tap;
+  return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * vectors_of_tap);
 }
 
 // Where planes keep their size.
@@ -74,7 +76,7 @@ std::vector<PlaneTiles::Output> PlaneTiles::outputs_of(const PlaneTile& tile) co
 }
 
 // Lanes are a power of two.
-PlaneTiles::Place PlaneTiles::place(const PlaneTile& tile, const Output& output, int64_t position) const {
+PlaneTiles::Source PlaneTiles::source(const PlaneTile& tile, const Output& output, int64_t position) const {
   const int64_t width = columns_.input;
   if (rows_.stride == 1) {
     const int64_t origin = whole_rows_ ? tile.begin / columns_.output * width : 0;

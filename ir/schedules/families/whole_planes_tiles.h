@@ -1,9 +1,9 @@
 // Plane tiles: how the outputs of a plane are cut into vectors, row after row without regard to where rows
 // end, and where the taps of each lane lie. The columns of an output row are reduced along the other
-// dimension first; what that makes of a row of the input is a line, and strips are vectors of lines.
+// dimension first; what that makes of a row of the input is a line, and line vectors are vectors of lines.
 //
-// Where windows move by one row, lines follow each other as the rows of the input do, and a strip may have
-// the end of one and the beginning of the next. Else each line has its own strips.
+// Where windows move by one row, lines follow each other as the rows of the input do, and a line vector may
+// have the end of one and the beginning of the next. Else each line has its own line vectors.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct PlaneTile {
   int64_t valid = 0;
 };
 
-// So many elements of the input from `start` on: what a strip's first tap reads. Some may lie outside.
-struct PlaneStrip {
+// So many elements of the input from `start` on: what a line vector's first tap reads. Some may lie outside.
+struct LineVector {
   int64_t start = 0;
   int64_t lanes = 0;  // that anybody looks at
-  bool operator==(const PlaneStrip&) const = default;
+  bool operator==(const LineVector&) const = default;
 };
 
 class PlaneTiles {
@@ -40,13 +40,13 @@ class PlaneTiles {
   std::vector<Output> outputs_of(const PlaneTile& tile) const;
 
   // Where the element of an output's line at a column of the input lies.
-  struct Place {
-    PlaneStrip strip;
+  struct Source {
+    LineVector vector;
     int64_t lane = 0;
   };
-  Place place(const PlaneTile& tile, const Output& output, int64_t position) const;
+  Source source(const PlaneTile& tile, const Output& output, int64_t position) const;
   // That a tile's taps lie in, at most.
-  int64_t most_strips() const { return strips(columns_.kernel); }
+  int64_t most_line_vectors() const { return line_vectors(columns_.kernel); }
   // Elements from tap to tap of a line.
   int64_t tap_step() const { return rows_.dilation * columns_.input; }
 
@@ -63,8 +63,8 @@ class PlaneTiles {
  private:
   void cut(Tail tail);
   int64_t cost(int64_t tiles) const;
-  int64_t rows_per_tile() const;       // that outputs of a tile are of, at most
-  int64_t strips(int64_t taps) const;  // that so many taps of each lane lie in, at most
+  int64_t rows_per_tile() const;             // that outputs of a tile are of, at most
+  int64_t line_vectors(int64_t taps) const;  // that so many taps of each lane lie in, at most
 
   const NestDim &rows_, &columns_;
   const int64_t lanes_;

@@ -51,7 +51,7 @@ void ChannelTasks::for_each(const Origin& origin, const Body& body) {
   if (whole_ > 0) {
     const Value iv = b_.begin_loop(count_).iv;
     Block block{origin.whole, slices(0, block_, schedule_.lanes, schedule_.tail),
-                Place{}.further(iv, block_)};
+                Position{}.further(iv, block_)};
     block.cursor.input = plus(block.cursor.input, iv, channel_bytes(nest_.input, block_));
     low_.for_each_output(block.cursor, [&](Address& address, const View& view) {
       address = plus(address, iv, channel_bytes(view, block_));

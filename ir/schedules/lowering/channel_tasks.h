@@ -28,7 +28,7 @@ class ChannelTasks {
   struct Block {
     Cursor cursor;
     std::vector<Slice> side;  // of equal lanes, as they lie from the cursor on
-    Place channel;            // the first: counted from the call's first, or, of the rest, from the tensor's
+    Position channel;         // the first: counted from the call's first, or, of the rest, from the tensor's
   };
   // Emits code for the call's blocks: the whole ones in a loop, then the rest.
   using Body = std::function<void(const Block&)>;

@@ -38,8 +38,8 @@ Value Lowering::divisor_here(const TapAt& at, size_t dim) {
 Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
   Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
   for (size_t i = 0; i < cursor.windows.size(); ++i) {
-    const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].output;
-    index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
+    const Value position = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].output;
+    index = b_.iadd(index, b_.imul(position, b_.iconst(rule_.dims[i])));
   }
   const Type type = Type::vec(reducer_.facts().offset_dtype, lanes.count);
   const Value all = b_.splat(type, index);

@@ -22,21 +22,21 @@ bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
 
 namespace {
 
-// A row of a run table: int64 columns.
-enum Column {
+// A row of a run table: int64 fields.
+enum RunField {
   run_begin,
   run_end,
   run_full,
   run_taps,
   run_divisor,
   run_first,
-  run_part,
-  run_first_tap = run_part + 3,
+  run_digit,
+  run_first_tap = run_digit + 3,
   run_phase,
   run_phases,
-  columns
+  run_fields
 };
-constexpr int64_t row_bytes = columns * 8;
+constexpr int64_t row_bytes = run_fields * 8;
 
 std::array<int64_t, 3> digits(int64_t taps) {
   return {taps / sum_block / sum_block, taps / sum_block % sum_block, taps % sum_block};
@@ -63,10 +63,10 @@ std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t st
       const int64_t phase = output % group, groups = (run.end - output) / group;
       const bool whole = phase == 0 && groups > 0;
       const int64_t phases = whole ? group : std::min(group - phase, run.end - output);
-      Run part{output / group, output / group + (whole ? groups : 1), run.window, phase, phases};
-      if (part.window.taps > 0) part.window.first += (output - run.begin) * stride;
-      cut.push_back(part);
-      output += part.outputs();
+      Run piece{output / group, output / group + (whole ? groups : 1), run.window, phase, phases};
+      if (piece.window.taps > 0) piece.window.first += (output - run.begin) * stride;
+      cut.push_back(piece);
+      output += piece.outputs();
     }
   return cut;
 }
@@ -103,10 +103,10 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
     if (which == Lowering::Runs::borders && window.taps == dim.kernel) continue;
     // An empty window has no first tap; 0 keeps its pointer inside the image.
     const int64_t first = window.taps == 0 ? 0 : window.first;
-    const std::array<int64_t, 3> parts = digits(window.taps);
+    const std::array<int64_t, 3> sums = digits(window.taps);
     table.insert(table.end(),
                  {run.begin, run.end, plan.is_usual(nest, run), window.taps, divisor_taps(nest, window),
-                  first, parts[0], parts[1], parts[2], window.first_tap, run.phase, run.phases});
+                  first, sums[0], sums[1], sums[2], window.first_tap, run.phase, run.phases});
   }
   return table;
 }
@@ -232,7 +232,7 @@ WindowAt Lowering::usual_window(size_t dim) {
   WindowAt window;
   window.taps = b_.iconst(plan.usual_taps);
   window.divisor_taps = b_.iconst(plan.usual_divisor);
-  for (size_t digit = 0; digit < 3; ++digit) window.parts[digit] = b_.iconst(digits(plan.usual_taps)[digit]);
+  for (size_t digit = 0; digit < 3; ++digit) window.digits[digit] = b_.iconst(digits(plan.usual_taps)[digit]);
   window.first = window.first_tap = window.output = b_.iconst(0);
   window.phases = b_.iconst(1);
   return window;
@@ -275,32 +275,32 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   const NestDim& dim = nest_.dims[i];
   const DimPlan& plan = plans_[i];
   std::vector<int64_t> table = run_table(nest_, dim, plan, which);
-  const int64_t rows = static_cast<int64_t>(table.size()) / columns;
+  const int64_t rows = static_cast<int64_t>(table.size()) / run_fields;
   const Address base{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
   const Address row = plus(base, b_.begin_loop(b_.iconst(rows)).iv, row_bytes);
-  const auto column = [&](int number) { return b_.iload(plus(row, number * 8)); };
+  const auto field = [&](int number) { return b_.iload(plus(row, number * 8)); };
 
   const Value minus_one = b_.iconst(-1);
-  const Value low = b_.imax(begin, column(run_begin));
+  const Value low = b_.imax(begin, field(run_begin));
   const Value end = b_.iadd(begin, count);
-  const Value high = b_.imin(end, column(run_end));
+  const Value high = b_.imin(end, field(run_end));
   WindowAt window;
   const Value zero = b_.iconst(0);
   window.periods = b_.imax(zero, b_.iadd(high, b_.imul(low, minus_one)));
-  window.phases = plan.one_phase ? b_.iconst(1) : column(run_phases);
-  window.taps = column(run_taps);
-  window.divisor_taps = column(run_divisor);
-  window.first_tap = nest_.indices && rule_.of_window ? column(run_first_tap) : b_.iconst(0);
+  window.phases = plan.one_phase ? b_.iconst(1) : field(run_phases);
+  window.taps = field(run_taps);
+  window.divisor_taps = field(run_divisor);
+  window.first_tap = nest_.indices && rule_.of_window ? field(run_first_tap) : b_.iconst(0);
   for (int digit = 0; is_long(dim) && digit < 3; ++digit)
-    window.parts[static_cast<size_t>(digit)] = column(run_part + digit);
+    window.digits[static_cast<size_t>(digit)] = field(run_digit + digit);
   // Where the windows of this run start: the run's first output may lie before this task's.
-  const Value skipped = b_.iadd(low, b_.imul(column(run_begin), minus_one));
-  window.first = add_product(column(run_first), skipped, plan.period.input);
+  const Value skipped = b_.iadd(low, b_.imul(field(run_begin), minus_one));
+  window.first = add_product(field(run_first), skipped, plan.period.input);
   move_input(cursor, i, window.first);
   window.output = b_.imul(low, b_.iconst(plan.period.output));
-  if (plan.period.output > 1) window.output = b_.iadd(window.output, column(run_phase));
+  if (plan.period.output > 1) window.output = b_.iadd(window.output, field(run_phase));
   move_output(cursor, i, window.output);
-  cursor.full = b_.imul(cursor.full, column(run_full));
+  cursor.full = b_.imul(cursor.full, field(run_full));
   cursor.windows.push_back(window);
   return 1;
 }
@@ -318,7 +318,7 @@ int Lowering::open_periods(Cursor& cursor) {
   iterate_input(cursor, i, number, period.input);
   iterate_output(cursor, i, number, period.output);
   if (writes_indices() || divides()) window.first = add_product(window.first, number, period.input);
-  if (own_places()) window.output = add_product(window.output, number, period.output);
+  if (compares_positions()) window.output = add_product(window.output, number, period.output);
   return 1;
 }
 
@@ -329,7 +329,7 @@ int Lowering::open_phases(Cursor& cursor) {
   const Value phase = b_.begin_loop(window.phases).iv;
   iterate_input(cursor, i, phase, plans_[i].phase_input);
   iterate_output(cursor, i, phase, 1);
-  if (own_places()) window.output = add_product(window.output, phase, 1);
+  if (compares_positions()) window.output = add_product(window.output, phase, 1);
   if (nest_.indices && rule_.of_window)
     window.first_tap = add_product(window.first_tap, phase, tap_of_phase(nest_.dims[i]));
   return 1;
@@ -346,7 +346,7 @@ void Lowering::split_full(const Cursor& cursor, const Body& usual_code, const Bo
     const WindowAt usual = usual_window(i);
     full.windows[i].taps = usual.taps;
     full.windows[i].divisor_taps = usual.divisor_taps;
-    full.windows[i].parts = usual.parts;
+    full.windows[i].digits = usual.digits;
   }
   if (always) return usual_code(full);
   b_.begin_loop(cursor.full);

@@ -31,12 +31,12 @@ int64_t byte_stride(const View& view, int64_t elements);
 struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
-  std::array<Value, 3> parts = {};  // taps as digits of base sum_block, most significant first
+  std::array<Value, 3> digits = {};  // taps as digits of base sum_block, most significant first
   Value first = no_value;  // input position of the first visible tap, at the output that the loops stand at
   Value first_tap = no_value;  // its number in the window
   Value periods = no_value;    // how many the run has
   Value phases = no_value;     // how many outputs of each period it has
-  Value output = no_value;     // position of the output that the loops stand at; only where own_places()
+  Value output = no_value;  // position of the output that the loops stand at; only where compares_positions()
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
@@ -135,7 +135,7 @@ class Lowering {
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
 
   // --- taps
-  using States = StateColumns::States;
+  using States = HeldStates::States;
   using Leaf = std::function<States(States, const TapAt&)>;
   // So many vectors before their first taps, where no index is asked for that depends on these.
   States no_taps(size_t vectors, int lanes) const;
@@ -174,10 +174,10 @@ class Lowering {
   Cursor taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const;
   // A cursor that stands at position 0 of a dimension, moved along its input; along its output, with the
   // window there.
-  Cursor at_input(const Cursor& cursor, size_t dim, const Place& place) const;
-  Cursor at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors);
+  Cursor at_input(const Cursor& cursor, size_t dim, const Position& position) const;
+  Cursor at_output(const Cursor& cursor, size_t dim, const Position& position, const Divisors& divisors);
   // A cursor moved along its output alone.
-  Cursor further_outputs(const Cursor& cursor, size_t dim, const Place& place) const;
+  Cursor further_outputs(const Cursor& cursor, size_t dim, const Position& position) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
@@ -202,7 +202,7 @@ class Lowering {
   // True if taps carry what they add to an index.
   bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }
   // True if outputs are compared by where they lie.
-  bool own_places() const { return chooses() && !rule_.of_window; }
+  bool compares_positions() const { return chooses() && !rule_.of_window; }
   std::vector<Address> divisor_tables(const Cursor& cursor, size_t dims);
   TapAt next_tap(const TapAt& at, size_t dim, int64_t taps) const;
   int divisor_table(size_t dim);

@@ -131,18 +131,18 @@ void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps)
   if (!rules_.rolls_by_keys(tile)) {
     const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
     return roll_rows(cursor, vectors, {reducer_.value(none), join, [](Value x) { return State{x}; }},
-                     [&](const Place& row) {
+                     [&](const Position& row) {
                        const Cursor at = low_.at_input(cursor, rows(), row);
-                       return Column{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
+                       return Bundle{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
                      });
   }
   const RowReduction& plan = rules_.reduction(tile);
   const auto join = [&](Value earlier, Value later) { return reducer_.join_keys(earlier, later); };
   const Rolling how = {reducer_.key(none), join, [&](Value key) { return reducer_.from_key(key); }};
-  const auto load = [&](const Place& row) {
+  const auto load = [&](const Position& row) {
     const Cursor at = low_.at_input(cursor, rows(), row);
     const std::vector<Value> all = plan.windows(b_, reducer_, reduce_columns(at, tile, taps, plan, rows()));
-    return Column(all.begin(), all.end());
+    return Bundle(all.begin(), all.end());
   };
   if (rules_.rolls_at_once(tile, plan)) return roll_rows(cursor, vectors, how, load);
   roll_by_scratch(cursor, vectors, how, load);
@@ -166,7 +166,7 @@ void RowCode::move_outputs(Cursor& cursor, int64_t columns) {
 }
 
 void RowCode::store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how,
-                         const Column& windows) {
+                         const Bundle& windows) {
   for (size_t i = 0; i < vectors.size(); ++i) {
     low_.store(at, how.state_of(windows[i]), vectors[i]);
     move_outputs(at, vectors[i].count);
@@ -178,9 +178,10 @@ void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors,
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_.facts(), how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
-  rolling.emit(Column(vectors.size(), how.nothing), load, [&](const Place& place, const Column& windows) {
-    store_rows(low_.at_output(cursor, rows(), place, divisors), vectors, how, windows);
-  });
+  rolling.emit(Bundle(vectors.size(), how.nothing), load,
+               [&](const Position& position, const Bundle& windows) {
+                 store_rows(low_.at_output(cursor, rows(), position, divisors), vectors, how, windows);
+               });
 }
 
 // Where registers do not hold what windows share. load is asked for the rows of all windows.
@@ -192,8 +193,8 @@ void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling&
   const Value outputs = b_.iconst(down.output);
   const Value blocks = b_.iconst(ceil_div(down.output, down.kernel));
   RunningWindow(down.kernel, b_, how.join, ScratchLine(b_, type, 1, *ends_))
-      .emit(outputs, blocks, {how.nothing}, load, [&](const Place& place, const Column& window) {
-        store_rows(low_.at_output(cursor, rows(), place, divisors), {vector}, how, window);
+      .emit(outputs, blocks, {how.nothing}, load, [&](const Position& position, const Bundle& window) {
+        store_rows(low_.at_output(cursor, rows(), position, divisors), {vector}, how, window);
       });
 }
 
@@ -211,20 +212,20 @@ void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& ve
   const ScratchLine plane(b_, type, vectors.size(), *plane_);
   const auto fill = [&](int64_t first, int64_t count) {
     if (count == 0) return;
-    plane.store(Place{first}.further(b_.begin_loop(b_.iconst(count)).iv, 1),
-                Column(vectors.size(), how.nothing));
+    plane.store(Position{first}.further(b_.begin_loop(b_.iconst(count)).iv, 1),
+                Bundle(vectors.size(), how.nothing));
     b_.end_loop();
   };
   fill(0, all.before);
-  const Place row = Place{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
+  const Position row = Position{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
   plane.store(row.further(all.before), load(row.further(all.first)));
   b_.end_loop();
   fill(all.before + all.inside, all.behind);
   Cursor at = cursor;
   for (size_t i = 0; i < vectors.size(); ++i) {
-    const int64_t place = static_cast<int64_t>(i) * type.vector_bytes();
-    const ScratchLine down_from(b_, type, 1, plus(*plane_, place));
-    const auto load_one = [&](const Place& from) { return down_from.load(from, row_bytes); };
+    const int64_t position = static_cast<int64_t>(i) * type.vector_bytes();
+    const ScratchLine down_from(b_, type, 1, plus(*plane_, position));
+    const auto load_one = [&](const Position& from) { return down_from.load(from, row_bytes); };
     if (rolls)
       roll_rows(at, {vectors[i]}, how, load_one);
     else
@@ -259,11 +260,11 @@ std::vector<Value> RowCode::reduce_columns(const Cursor& at, const Tile& tile, c
                                reducer_.start(std::vector<int64_t>(static_cast<size_t>(plan.width()), 0)));
   const auto leaf = [&](Lowering::States states, const TapAt& row) {
     for (size_t i = 0; i < states.size(); ++i) {
-      const RowPart part{plan.starts()[i], plan.width(), taps.end};
+      const RowVector vector{plan.starts()[i], plan.width(), taps.end};
       TapOffset tap = row.offset;
       if (low_.divides())
-        tap.divisor = {row.divisor, loads_.divisors_from(taps.origin + part.start, part.width)};
-      states[i] = reducer_.accumulate(states[i], loads_.values(tile, taps, row.input, part), tap);
+        tap.divisor = {row.divisor, loads_.divisors_from(taps.origin + vector.start, vector.width)};
+      states[i] = reducer_.accumulate(states[i], loads_.values(tile, taps, row.input, vector), tap);
     }
     return states;
   };
@@ -300,8 +301,10 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
       if (low_.divides()) here.divisor = {row.divisor, loads_.divisors_at(taps, tap)};
       state = reducer_.accumulate(state, loads_.where_present(taps, tap, x, identity), here);
     };
-    const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, row.input, part); };
-    const auto indices = [&](const RowPart& part) { return loads_.indices(tile, taps, row.indices, part); };
+    const auto values = [&](const RowVector& vector) { return loads_.values(tile, taps, row.input, vector); };
+    const auto indices = [&](const RowVector& vector) {
+      return loads_.indices(tile, taps, row.indices, vector);
+    };
     if (const std::optional<PlacedLanes>& together = plans.together) {
       const auto loaded = [&](const TileLoads::Load& load) {
         return TileLoads::all(together->starts(), together->width(), 0, taps.end, load);
@@ -331,7 +334,7 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
   const Lowering::States fresh = {reducer_.start(no_offsets(tile))};
   const TileLoads::Tap first = loads_.plan(tile, taps, 0);
   const auto leaf = [&](const Lowering::States& states, const TapAt& tap) {
-    const auto values = [&](const RowPart& part) { return loads_.values(tile, taps, tap.input, part); };
+    const auto values = [&](const RowVector& vector) { return loads_.values(tile, taps, tap.input, vector); };
     return Lowering::States{reducer_.accumulate(states[0], loads_.tap(first, values), tap.offset)};
   };
   return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
@@ -371,10 +374,10 @@ void RowCode::place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps
   lanes.ramp = no_offsets(tile);
   for (size_t lane = 0; lane < taps.windows.size(); ++lane) {
     const Window& window = taps.windows[lane];
-    const int64_t place = of_window   ? window.first_tap
-                          : backward_ ? static_cast<int64_t>(lane)
-                                      : window.first - origin;
-    lanes.ramp[lane] = place * weight;
+    const int64_t position = of_window   ? window.first_tap
+                             : backward_ ? static_cast<int64_t>(lane)
+                                         : window.first - origin;
+    lanes.ramp[lane] = position * weight;
   }
 }
 

@@ -36,13 +36,13 @@ class RowCode {
     RollingWindow::Combine join;
     std::function<State(Value)> state_of;
   };
-  using LoadRow = std::function<Column(const Place& row)>;
+  using LoadRow = std::function<Bundle(const Position& row)>;
   void roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                  const LoadRow& load);
   void roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
                        const LoadRow& load);
   void run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load);
-  void store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how, const Column& windows);
+  void store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how, const Bundle& windows);
   void move_outputs(Cursor& cursor, int64_t columns);
   std::vector<Lanes> vectors_of(const Tile& tile) const;
   State reduce_tile(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
@@ -53,7 +53,7 @@ class RowCode {
   State reduce_long(Cursor cursor, const Tile& tile, const TileTaps& taps);
   void store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns, const Lanes& lanes);
   Values reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
-                              const TileTaps& taps, const RowPart& part);
+                              const TileTaps& taps, const RowVector& vector);
 
   // What is stored of a tile.
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);

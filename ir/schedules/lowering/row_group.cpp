@@ -40,17 +40,17 @@ void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const 
 
 // One vector of columns for each row of a group.
 Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
-                                     const TileTaps& taps, const RowPart& part) {
+                                     const TileTaps& taps, const RowVector& vector) {
   const NestDim& down = nest_.dims[rows()];
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     return Lowering::States{
-        reducer_.accumulate(states[0], loads_.values(tile, taps, row.input, part), row.offset)};
+        reducer_.accumulate(states[0], loads_.values(tile, taps, row.input, vector), row.offset)};
   };
   const auto reduce = [&](int64_t first, int64_t count) {
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
     const Cursor at = low_.taps_from(cursor, rows(), first, count);
     return plan.column(reducer_,
-                       low_.reduce(at, outer_, low_.no_taps(1, part.width), leaf, unroll_limit())[0]);
+                       low_.reduce(at, outer_, low_.no_taps(1, vector.width), leaf, unroll_limit())[0]);
   };
   return shared_rows(down, schedule_.unroll, reduce,
                      [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); });
@@ -64,26 +64,26 @@ int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   const TileTaps& taps = rules_.taps(tile);
   if (!rules_.holds_group(tile)) return 0;
   const RowReduction& plan = rules_.reduction(tile);
-  const auto places = static_cast<int64_t>(plan.starts().size());
-  if (!plan.slides() || places < 2) return 0;
-  const int64_t room = dim_.visible_input() - taps.origin - places * tile.lanes;
+  const auto positions = static_cast<int64_t>(plan.starts().size());
+  if (!plan.slides() || positions < 2) return 0;
+  const int64_t room = dim_.visible_input() - taps.origin - positions * tile.lanes;
   const int64_t count = std::min(tiles.count, room < 0 ? 0 : room / tile.lanes + 1);
   if (count < 2) return 0;
 
-  const auto part = [&](int64_t place) {
-    const int64_t start = plan.starts()[static_cast<size_t>(place)];
-    return RowPart{start, tile.lanes, start + tile.lanes};
+  const auto vector = [&](int64_t number) {
+    const int64_t start = plan.starts()[static_cast<size_t>(number)];
+    return RowVector{start, tile.lanes, start + tile.lanes};
   };
   Values held;  // all rows of the first place, then of the next
-  for (int64_t place = 0; place + 1 < places; ++place) {
+  for (int64_t position = 0; position + 1 < positions; ++position) {
     const Cursor first = at_tile(cursor, tiles, tile, taps, no_value);
-    const Values column = reduce_group_columns(first, plan, tile, taps, part(place));
+    const Values column = reduce_group_columns(first, plan, tile, taps, vector(position));
     held.insert(held.end(), column.begin(), column.end());
   }
   const Builder::Loop loop = b_.begin_loop(b_.iconst(count), held);
   const Cursor here = at_tile(cursor, tiles, tile, taps, loop.iv);
   Values columns = loop.carried;
-  const Values fresh = reduce_group_columns(here, plan, tile, taps, part(places - 1));
+  const Values fresh = reduce_group_columns(here, plan, tile, taps, vector(positions - 1));
   columns.insert(columns.end(), fresh.begin(), fresh.end());
   store_group(here, plan, columns, stored_lanes(tile, taps, loop.iv, tiles));
   b_.end_loop({columns.begin() + schedule_.unroll, columns.end()});

@@ -27,24 +27,25 @@ Cursor Lowering::taps_from(const Cursor& cursor, size_t dim, int64_t first, int6
   return at;
 }
 
-Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Place& place) const {
+Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Position& position) const {
   Cursor moved = cursor;
-  moved.input = at(moved.input, place, byte_stride(nest_.input, nest_.input.strides[dim]));
+  moved.input = at(moved.input, position, byte_stride(nest_.input, nest_.input.strides[dim]));
   return moved;
 }
 
-Cursor Lowering::further_outputs(const Cursor& cursor, size_t dim, const Place& place) const {
+Cursor Lowering::further_outputs(const Cursor& cursor, size_t dim, const Position& position) const {
   Cursor moved = cursor;
   for_each_output(moved, [&](Address& address, const View& view) {
-    address = at(address, place, byte_stride(view, view.strides[dim]));
+    address = at(address, position, byte_stride(view, view.strides[dim]));
   });
   return moved;
 }
 
-Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Place& place, const Divisors& divisors) {
-  Cursor moved = further_outputs(cursor, dim, place);
+Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Position& position,
+                           const Divisors& divisors) {
+  Cursor moved = further_outputs(cursor, dim, position);
   WindowAt window = usual_window(dim);
-  window.divisor_taps = divisors(place);
+  window.divisor_taps = divisors(position);
   moved.windows.push_back(window);
   return moved;
 }
@@ -76,8 +77,8 @@ Value Lowering::load_operand(const Address& address, const View& view, const Lan
 Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
   Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
   for (size_t i = 0; i < cursor.windows.size(); ++i) {
-    const Value place = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
-    index = b_.iadd(index, b_.imul(place, b_.iconst(rule_.dims[i])));
+    const Value position = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
+    index = b_.iadd(index, b_.imul(position, b_.iconst(rule_.dims[i])));
   }
   return index;
 }

@@ -54,7 +54,7 @@ Lowering::States Lowering::reduce_level(const Walk& walk, const Level& entered) 
     return reduce_loop(walk, level, window.taps, 0).states;
   Level next = level;
   for (int digit = 0; digit < 3; ++digit)
-    next = reduce_loop(walk, std::move(next), window.parts[static_cast<size_t>(digit)], 2 - digit);
+    next = reduce_loop(walk, std::move(next), window.digits[static_cast<size_t>(digit)], 2 - digit);
   return next.states;
 }
 

@@ -29,32 +29,35 @@ bool TileLoads::any_lane(const Tile& tile, int64_t tap) const {
 
 // Which elements start .. start + width - 1 are wanted, 0/1 each: not those outside the image or behind the
 // end. Empty: all.
-std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const {
-  const int64_t first = taps.origin + part.start, last = first + part.width - 1;
-  if (part.start + part.width <= part.end && (!tile.border || (in_image(first) && in_image(last)))) return {};
+std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps,
+                                       const RowVector& vector) const {
+  const int64_t first = taps.origin + vector.start, last = first + vector.width - 1;
+  if (vector.start + vector.width <= vector.end && (!tile.border || (in_image(first) && in_image(last))))
+    return {};
   std::vector<int64_t> wanted;
-  wanted.reserve(static_cast<size_t>(part.width));
-  for (int64_t position = part.start; position < part.start + part.width; ++position)
-    wanted.push_back(position < part.end && (!tile.border || in_image(taps.origin + position)));
+  wanted.reserve(static_cast<size_t>(vector.width));
+  for (int64_t position = vector.start; position < vector.start + vector.width; ++position)
+    wanted.push_back(position < vector.end && (!tile.border || in_image(taps.origin + position)));
   if (std::find(wanted.begin(), wanted.end(), 0) == wanted.end()) wanted.clear();
   return wanted;
 }
 
-Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {
-  const Type type = Type::vec(nest_.input.dtype, part.width);
-  const Address address = plus(row, part.start * bytes(type.dtype));
-  const std::vector<int64_t> lanes = wanted(tile, taps, part);
+Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector) {
+  const Type type = Type::vec(nest_.input.dtype, vector.width);
+  const Address address = plus(row, vector.start * bytes(type.dtype));
+  const std::vector<int64_t> lanes = wanted(tile, taps, vector);
   constexpr int64_t line_bytes = 64;
-  const bool begins_line = part.start * bytes(type.dtype) % line_bytes < type.vector_bytes();
+  const bool begins_line = vector.start * bytes(type.dtype) % line_bytes < type.vector_bytes();
   if (ahead_ > 0 && begins_line) b_.prefetch(plus(address, ahead_));
   if (lanes.empty()) return b_.load(type, address);
   const Value identity = b_.vconst_splat(type, facts_.identity);
   if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
-  if (!has_masked_access(b_.isa(), type.dtype)) return moved_inside(address, type, taps.origin + part.start);
+  if (!has_masked_access(b_.isa(), type.dtype))
+    return moved_inside(address, type, taps.origin + vector.start);
   // What is not wanted behind the end may be anything, and zeros are for nothing.
   bool is_outside = false;
   for (size_t lane = 0; lane < lanes.size(); ++lane)
-    is_outside = is_outside || (lanes[lane] == 0 && part.start + static_cast<int64_t>(lane) < part.end);
+    is_outside = is_outside || (lanes[lane] == 0 && vector.start + static_cast<int64_t>(lane) < vector.end);
   const Value pass = is_outside ? identity : b_.vconst_splat(type, 0);
   return b_.load(type, address, b_.vmask(type.mask_of(), lanes), pass);
 }
@@ -70,9 +73,10 @@ Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t 
   return behind > 0 ? following_lanes(b_, inside, identity, behind, type.lanes) : inside;
 }
 
-Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part) {
-  const Address address = plus(row, part.start * bytes(nest_.indices->dtype));
-  return low_.load_indices(address, part.width, wanted(tile, taps, part));
+Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row,
+                         const RowVector& vector) {
+  const Address address = plus(row, vector.start * bytes(nest_.indices->dtype));
+  return low_.load_indices(address, vector.width, wanted(tile, taps, vector));
 }
 
 std::vector<Value> TileLoads::all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,

@@ -11,7 +11,7 @@
 namespace pooljit::ir {
 
 // Columns from a tile's origin on; from `end` on nobody needs them.
-struct RowPart {
+struct RowVector {
   int64_t start = 0;
   int width = 1;
   int64_t end = 0;
@@ -26,10 +26,10 @@ class TileLoads {
   bool any_lane(const Tile& tile, int64_t tap) const;
 
   // `row` stands at the tile's origin. Where nothing is loaded, the reduction's identity.
-  Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part);
-  Value indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowPart& part);
+  Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
+  Value indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
 
-  using Load = std::function<Value(const RowPart&)>;
+  using Load = std::function<Value(const RowVector&)>;
   static std::vector<Value> all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,
                                 const Load& load);
   // One tap of each lane: which columns it takes, and its vector.
@@ -48,7 +48,7 @@ class TileLoads {
   std::vector<int64_t> divisors_at(const TileTaps& taps, size_t tap) const;
 
  private:
-  std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const RowPart& part) const;
+  std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const RowVector& vector) const;
   Value moved_inside(const Address& address, const Type& type, int64_t column);
   int64_t divisor_at(int64_t position) const;
 

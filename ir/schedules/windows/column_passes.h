@@ -14,7 +14,7 @@ namespace pooljit::ir {
 class ColumnPasses {
  public:
   // What a window is joined from: the positions of a line, from the window's first column on.
-  struct Part {
+  struct Term {
     size_t line = 0;
     int64_t offset = 0;
   };
@@ -29,7 +29,7 @@ class ColumnPasses {
   ColumnPasses(const NestDim& dim, int64_t positions, int lanes, bool idempotent);
 
   const std::vector<Pass>& passes() const { return passes_; }
-  const std::vector<Part>& parts() const { return parts_; }
+  const std::vector<Term>& terms() const { return terms_; }
   // Lines in scratch memory. The first holds the columns, and what lies beside them.
   size_t lines() const { return lines_; }
   // Positions of a line that are read, rounded up to whole vectors.
@@ -37,7 +37,7 @@ class ColumnPasses {
 
  private:
   std::vector<Pass> passes_;
-  std::vector<Part> parts_;
+  std::vector<Term> terms_;
   size_t lines_ = 1;
   int64_t positions_ = 0;
 };

@@ -30,9 +30,9 @@ ColumnWindows::ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t
   for (int64_t length = kernel; length > 1; --length) {
     const int64_t positions = needed(length);
     if (positions < 0) continue;
-    const Parts parts = halves(length, split);
-    needed(parts.first) = std::max(needed(parts.first), positions);
-    needed(parts.second) = std::max(needed(parts.second), positions + parts.second_begin * dilation);
+    const TwoPartials of = split_in_two(length, split);
+    needed(of.first) = std::max(needed(of.first), positions);
+    needed(of.second) = std::max(needed(of.second), positions + of.second_begin * dilation);
     steps_ += vectors_at(length);
   }
 }
@@ -59,12 +59,12 @@ std::vector<Value> ColumnWindows::reduce(Builder& builder, const std::vector<Val
   levels[1] = columns;
   for (int64_t length = 2; length <= kernel_; ++length) {
     if (needed_[static_cast<size_t>(length)] < 0) continue;
-    const Parts parts = halves(length, split_);
-    const std::vector<Value>& first = levels[static_cast<size_t>(parts.first)];
-    const std::vector<Value>& second = levels[static_cast<size_t>(parts.second)];
+    const TwoPartials of = split_in_two(length, split_);
+    const std::vector<Value>& first = levels[static_cast<size_t>(of.first)];
+    const std::vector<Value>& second = levels[static_cast<size_t>(of.second)];
     std::vector<Value>& level = levels[static_cast<size_t>(length)];
     for (int64_t i = 0; i < vectors_at(length); ++i) {
-      const Value later = from(builder, second, i * lanes_ + parts.second_begin * dilation_);
+      const Value later = from(builder, second, i * lanes_ + of.second_begin * dilation_);
       const Value earlier = from(builder, first, i * lanes_);
       level.push_back(combine(earlier, later));
     }

@@ -31,7 +31,7 @@ Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Bui
   table_ = b_.add_table(std::move(divisors));
 }
 
-Value Divisors::operator()(const Place& output) const {
+Value Divisors::operator()(const Position& output) const {
   if (output.steps.empty() && origin_ == no_value)
     return b_.iconst(divisor_taps(nest_, dim_.window(output.first)));
   if (table_ < 0) return b_.iconst(common_);

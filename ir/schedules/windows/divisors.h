@@ -21,7 +21,7 @@ class Divisors {
   // this output, an index value.
   Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder,
            Value origin = no_value);
-  Value operator()(const Place& output) const;
+  Value operator()(const Position& output) const;
 
  private:
   const PoolNest& nest_;

@@ -2,19 +2,19 @@
 
 namespace pooljit::ir {
 
-Column StateColumns::column(const States& states) const {
-  Column column;
+Bundle HeldStates::bundle(const States& states) const {
+  Bundle bundle;
   for (const State& state : states) {
     const State held = reducer_.held(state, as_keys_);
-    column.insert(column.end(), held.begin(), held.end());
+    bundle.insert(bundle.end(), held.begin(), held.end());
   }
-  return column;
+  return bundle;
 }
 
-StateColumns::States StateColumns::states(const Column& column, size_t count) const {
-  const size_t each = column.size() / count;
+HeldStates::States HeldStates::states(const Bundle& bundle, size_t count) const {
+  const size_t each = bundle.size() / count;
   States states;
-  for (const Value* held = column.data(); states.size() < count; held += each)
+  for (const Value* held = bundle.data(); states.size() < count; held += each)
     states.push_back(reducer_.from_held(State(held, held + each), as_keys_));
   return states;
 }
@@ -24,16 +24,16 @@ Address ScratchLine::further(Address address, size_t vectors) const {
   return address;
 }
 
-Column ScratchLine::load(const Place& place, int64_t bytes) const {
-  Column column;
-  const Address begin = at(first_, place, bytes);
-  for (size_t i = 0; i < vectors_; ++i) column.push_back(b_.load(type_, further(begin, i)));
-  return column;
+Bundle ScratchLine::load(const Position& position, int64_t bytes) const {
+  Bundle bundle;
+  const Address begin = at(first_, position, bytes);
+  for (size_t i = 0; i < vectors_; ++i) bundle.push_back(b_.load(type_, further(begin, i)));
+  return bundle;
 }
 
-void ScratchLine::store(const Place& place, int64_t bytes, const Column& column) const {
-  const Address begin = at(first_, place, bytes);
-  for (size_t i = 0; i < vectors_; ++i) b_.store(further(begin, i), column[i]);
+void ScratchLine::store(const Position& position, int64_t bytes, const Bundle& bundle) const {
+  const Address begin = at(first_, position, bytes);
+  for (size_t i = 0; i < vectors_; ++i) b_.store(further(begin, i), bundle[i]);
 }
 
 }  // namespace pooljit::ir

@@ -1,4 +1,4 @@
-// Columns: what the positions along a dimension stand for while they are reduced, in registers or in scratch
+// What the positions along a dimension stand for while they are reduced, in registers or in scratch
 // memory.
 #pragma once
 
@@ -11,25 +11,25 @@
 
 namespace pooljit::ir {
 
-// What the vectors that are done side by side hold, one after the other.
-using Column = Values;
+// The vectors at one position that are done side by side.
+using Bundle = Values;
 
-// Two columns, joined vector by vector.
+// Two bundles, joined vector by vector.
 template <typename Join>
-Column joined(const Column& earlier, const Column& later, const Join& join) {
-  Column both;
+Bundle joined(const Bundle& earlier, const Bundle& later, const Join& join) {
+  Bundle both;
   for (size_t i = 0; i < earlier.size(); ++i) both.push_back(join(earlier[i], later[i]));
   return both;
 }
 
-// Columns of states whose lanes stay where they are, as keys or values.
-class StateColumns {
+// States whose lanes stay where they are, as keys or values.
+class HeldStates {
  public:
   using States = boost::container::small_vector<State, 4>;
 
-  StateColumns(Reducer& reducer, bool as_keys) : reducer_(reducer), as_keys_(as_keys) {}
-  Column column(const States& states) const;
-  States states(const Column& column, size_t count) const;
+  HeldStates(Reducer& reducer, bool as_keys) : reducer_(reducer), as_keys_(as_keys) {}
+  Bundle bundle(const States& states) const;
+  States states(const Bundle& bundle, size_t count) const;
   Value join(Value earlier, Value later) const { return reducer_.join_held(earlier, later, as_keys_); }
 
  private:
@@ -37,21 +37,23 @@ class StateColumns {
   bool as_keys_;
 };
 
-// Columns in scratch memory.
+// Bundles in scratch memory, position after position.
 class ScratchLine {
  public:
   ScratchLine(Builder& builder, Type type, size_t vectors, Address first)
       : b_(builder), type_(type), vectors_(vectors), first_(std::move(first)) {}
 
-  int64_t column_bytes() const { return static_cast<int64_t>(vectors_) * type_.vector_bytes(); }
+  int64_t position_bytes() const { return static_cast<int64_t>(vectors_) * type_.vector_bytes(); }
   // Beginning so many bytes further on.
   ScratchLine from(Address first) const { return {b_, type_, vectors_, std::move(first)}; }
   const Address& first() const { return first_; }
   // bytes: from position to position.
-  Column load(const Place& place, int64_t bytes) const;
-  void store(const Place& place, int64_t bytes, const Column& column) const;
-  Column load(const Place& place) const { return load(place, column_bytes()); }
-  void store(const Place& place, const Column& column) const { store(place, column_bytes(), column); }
+  Bundle load(const Position& position, int64_t bytes) const;
+  void store(const Position& position, int64_t bytes, const Bundle& bundle) const;
+  Bundle load(const Position& position) const { return load(position, position_bytes()); }
+  void store(const Position& position, const Bundle& bundle) const {
+    store(position, position_bytes(), bundle);
+  }
 
  private:
   Address further(Address address, size_t vectors) const;

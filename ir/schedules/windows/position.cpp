@@ -12,21 +12,21 @@ Address plus(Address address, Value iv, int64_t bytes) {
   return address;
 }
 
-Place Place::further(int64_t positions) const {
-  Place place = *this;
-  place.first += positions;
-  return place;
+Position Position::further(int64_t positions) const {
+  Position position = *this;
+  position.first += positions;
+  return position;
 }
 
-Place Place::further(Value iv, int64_t positions) const {
-  Place place = *this;
-  place.steps.push_back({iv, positions});
-  return place;
+Position Position::further(Value iv, int64_t positions) const {
+  Position position = *this;
+  position.steps.push_back({iv, positions});
+  return position;
 }
 
-Address at(Address address, const Place& place, int64_t bytes) {
-  address = plus(std::move(address), place.first * bytes);
-  for (const Place::Step& step : place.steps) address = plus(address, step.iv, step.positions * bytes);
+Address at(Address address, const Position& position, int64_t bytes) {
+  address = plus(std::move(address), position.first * bytes);
+  for (const Position::Step& step : position.steps) address = plus(address, step.iv, step.positions * bytes);
   return address;
 }
 

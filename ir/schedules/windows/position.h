@@ -1,4 +1,4 @@
-// Place: a position along a dimension that open loops count up.
+// Position: a position along a dimension that open loops count up.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace pooljit::ir {
 
-struct Place {
+struct Position {
   struct Step {
     Value iv = no_value;
     int64_t positions = 0;
@@ -16,13 +16,13 @@ struct Place {
   int64_t first = 0;
   InlineList<Step, 2> steps = {};  // of loops, outermost first
 
-  Place further(int64_t positions) const;
-  Place further(Value iv, int64_t positions) const;
+  Position further(int64_t positions) const;
+  Position further(Value iv, int64_t positions) const;
 };
 
 Address plus(Address address, int64_t bytes);
 Address plus(Address address, Value iv, int64_t bytes);
 // The address so many bytes per position further on.
-Address at(Address address, const Place& place, int64_t bytes);
+Address at(Address address, const Position& position, int64_t bytes);
 
 }  // namespace pooljit::ir

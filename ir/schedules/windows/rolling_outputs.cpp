@@ -81,7 +81,7 @@ int64_t RollingOutputs::newest(int64_t output) const {
   return output * dim_.stride - dim_.pad_begin + dim_.kernel - dim_.stride;
 }
 
-void RollingOutputs::emit(const Column& nothing, const Load& load, const Store& store) {
+void RollingOutputs::emit(const Bundle& nothing, const Load& load, const Store& store) {
   Walk walk{nothing, load, store};
   fill(walk);
   int64_t output = 0;
@@ -96,8 +96,8 @@ void RollingOutputs::fill(Walk& walk) {
   std::vector<std::vector<Value>> known(walk.nothing.size());
   for (int64_t i = 0; i < columns; ++i) {
     const int64_t position = i - dim_.pad_begin;
-    const Column column = in_image(position) ? walk.load({position}) : Column(walk.nothing.size(), no_value);
-    for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(column[vector]);
+    const Bundle bundle = in_image(position) ? walk.load({position}) : Bundle(walk.nothing.size(), no_value);
+    for (size_t vector = 0; vector < known.size(); ++vector) known[vector].push_back(bundle[vector]);
   }
   for (const std::vector<Value>& vector : known) walk.held.push_back(window_.begin(vector, join_));
 }
@@ -116,7 +116,7 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   };
   const Builder::Loop opened = b_.begin_loop(b_.iconst(trips), init);
   unpack(opened.carried);
-  const Place first = Place{begin}.further(opened.iv, outputs_per_iteration);
+  const Position first = Position{begin}.further(opened.iv, outputs_per_iteration);
   for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, first.further(i));
   Values next;
   for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
@@ -124,23 +124,23 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   return begin + trips * outputs_per_iteration;
 }
 
-void RollingOutputs::one(Walk& walk, const Place& output) {
-  std::vector<Column> fresh;
+void RollingOutputs::one(Walk& walk, const Position& output) {
+  std::vector<Bundle> fresh;
   for (int64_t i = 0; i < dim_.stride; ++i) {
-    Place position{newest(output.first) + i};
+    Position position{newest(output.first) + i};
     const bool is_inside = in_image(position.first);
-    for (const Place::Step& step : output.steps)
+    for (const Position::Step& step : output.steps)
       position = position.further(step.iv, step.positions * dim_.stride);
-    fresh.push_back(is_inside ? walk.load(position) : Column(walk.nothing.size(), no_value));
+    fresh.push_back(is_inside ? walk.load(position) : Bundle(walk.nothing.size(), no_value));
   }
   walk.store(output, advance(walk, fresh));
 }
 
-Column RollingOutputs::advance(Walk& walk, const std::vector<Column>& fresh) {
-  Column windows;
+Bundle RollingOutputs::advance(Walk& walk, const std::vector<Bundle>& fresh) {
+  Bundle windows;
   for (size_t vector = 0; vector < walk.held.size(); ++vector) {
     std::vector<Value> mine;
-    for (const Column& column : fresh) mine.push_back(column[vector]);
+    for (const Bundle& bundle : fresh) mine.push_back(bundle[vector]);
     const Value window = window_.advance(walk.held[vector], mine, join_);
     windows.push_back(window == no_value ? walk.nothing[vector] : window);
   }

@@ -14,8 +14,8 @@ namespace pooljit::ir {
 
 class RollingOutputs {
  public:
-  using Load = std::function<Column(const Place& input)>;
-  using Store = std::function<void(const Place& output, const Column&)>;
+  using Load = std::function<Bundle(const Position& input)>;
+  using Store = std::function<void(const Position& output, const Bundle&)>;
 
   // join: reduces two columns, or what was made of them.
   RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
@@ -32,7 +32,7 @@ class RollingOutputs {
   static Needs needs(const NestDim& dim, bool idempotent);
 
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
-  void emit(const Column& nothing, const Load& load, const Store& store);
+  void emit(const Bundle& nothing, const Load& load, const Store& store);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
   // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
@@ -41,7 +41,7 @@ class RollingOutputs {
 
  private:
   struct Walk {
-    const Column& nothing;
+    const Bundle& nothing;
     const Load& load;
     const Store& store;
     std::vector<RollingWindow::Held> held = {};  // per vector side by side
@@ -49,9 +49,9 @@ class RollingOutputs {
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
   int64_t newest(int64_t output) const;  // the first of the columns that come in with an output
   void fill(Walk& walk);
-  void one(Walk& walk, const Place& output);
+  void one(Walk& walk, const Position& output);
   int64_t loop(Walk& walk, int64_t begin, int64_t end);
-  Column advance(Walk& walk, const std::vector<Column>& fresh);
+  Bundle advance(Walk& walk, const std::vector<Bundle>& fresh);
 
   const NestDim& dim_;
   Interior looped_;

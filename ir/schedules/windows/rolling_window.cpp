@@ -19,9 +19,10 @@ RollingWindow::RollingWindow(int64_t kernel, int64_t stride, bool idempotent)
 
 namespace {
 
-std::pair<RollingWindow::Part, RollingWindow::Part> parts_of(RollingWindow::Part whole, Split split) {
-  const Parts parts = halves(whole.length, split);
-  return {{whole.begin, parts.first}, {whole.begin + parts.second_begin, parts.second}};
+std::pair<RollingWindow::Partial, RollingWindow::Partial> halves_of(RollingWindow::Partial whole,
+                                                                    Split split) {
+  const TwoPartials split_in = split_in_two(whole.length, split);
+  return {{whole.begin, split_in.first}, {whole.begin + split_in.second_begin, split_in.second}};
 }
 
 }  // namespace
@@ -31,25 +32,25 @@ class RollingWindow::Cook {
  public:
   explicit Cook(Split split) : split_(split) {}
 
-  void given(Part part) { parts_.push_back(part); }
-  void want(Part part) { recipe.wanted.push_back(make(part)); }
+  void given(Partial partial) { partials_.push_back(partial); }
+  void want(Partial partial) { recipe.wanted.push_back(make(partial)); }
 
   Recipe recipe;
 
  private:
-  uint32_t make(Part part) {
-    const Part* const known = std::find(parts_.begin(), parts_.end(), part);
-    if (known != parts_.end()) return static_cast<uint32_t>(known - parts_.begin());
-    POOLJIT_CHECK(part.length > 1, "a rolling window needs a column that it does not have");
-    const auto [first, second] = parts_of(part, split_);
+  uint32_t make(Partial partial) {
+    const Partial* const known = std::find(partials_.begin(), partials_.end(), partial);
+    if (known != partials_.end()) return static_cast<uint32_t>(known - partials_.begin());
+    POOLJIT_CHECK(partial.length > 1, "a rolling window needs a column that it does not have");
+    const auto [first, second] = halves_of(partial, split_);
     const uint32_t earlier = make(first), later = make(second);
     recipe.combined.push_back({earlier, later});
-    parts_.push_back(part);
-    return static_cast<uint32_t>(parts_.size() - 1);
+    partials_.push_back(partial);
+    return static_cast<uint32_t>(partials_.size() - 1);
   }
 
   const Split split_;
-  InlineList<Part, 48> parts_;
+  InlineList<Partial, 48> partials_;
 };
 
 RollingWindow::RollingWindow(int64_t kernel, int64_t stride, Split split)
@@ -57,30 +58,30 @@ RollingWindow::RollingWindow(int64_t kernel, int64_t stride, Split split)
   POOLJIT_CHECK(kernel > stride, "windows that share no column do not roll");
   find_held();
   Cook cook(split);
-  for (const Part& part : held_) cook.given(part);
+  for (const Partial& partial : held_) cook.given(partial);
   for (int64_t i = 0; i < stride; ++i) cook.given({kernel - stride + i, 1});
   cook.want({0, kernel});
-  for (const Part& part : held_) cook.want({part.begin + stride, part.length});
+  for (const Partial& partial : held_) cook.want({partial.begin + stride, partial.length});
   advance_ = std::move(cook.recipe);
 }
 
-// A part of the columns that are there already is held; so is what it becomes, output by output, until it has
-// a new column and is made of two others.
+// A partial of the columns that are there already is held; so is what it becomes, output by output, until it
+// has a new column and is made of two others.
 void RollingWindow::find_held() {
   std::vector<bool> seen(static_cast<size_t>(kernel_ * kernel_), false);  // by begin and length
-  InlineList<Part, 16> open = {{0, kernel_}};
+  InlineList<Partial, 16> open = {{0, kernel_}};
   while (!open.empty()) {
-    const Part part = open.back();
+    const Partial partial = open.back();
     open.pop_back();
-    const auto number = static_cast<size_t>(part.begin * kernel_ + part.length - 1);
+    const auto number = static_cast<size_t>(partial.begin * kernel_ + partial.length - 1);
     if (seen[number]) continue;
     seen[number] = true;
     const int64_t known = kernel_ - stride_;
-    if (part.begin + part.length <= known) {
-      held_.push_back(part);
-      open.push_back({part.begin + stride_, part.length});
-    } else if (part.length > 1) {
-      const auto [first, second] = parts_of(part, split_);
+    if (partial.begin + partial.length <= known) {
+      held_.push_back(partial);
+      open.push_back({partial.begin + stride_, partial.length});
+    } else if (partial.length > 1) {
+      const auto [first, second] = halves_of(partial, split_);
       open.push_back(first);
       open.push_back(second);
     }
@@ -106,10 +107,10 @@ InlineList<Value, 48> follow(const Recipe& recipe, InlineList<Value, 48> values,
 RollingWindow::Held RollingWindow::begin(const std::vector<Value>& columns, const Combine& combine) const {
   Cook cook(split_);
   for (size_t i = 0; i < columns.size(); ++i) cook.given({static_cast<int64_t>(i), 1});
-  for (const Part& part : held_) cook.want(part);
+  for (const Partial& partial : held_) cook.want(partial);
   const InlineList<Value, 48> values = follow(cook.recipe, {columns.begin(), columns.end()}, combine);
   Held held;
-  for (const uint32_t part : cook.recipe.wanted) held.push_back(values[part]);
+  for (const uint32_t partial : cook.recipe.wanted) held.push_back(values[partial]);
   return held;
 }
 

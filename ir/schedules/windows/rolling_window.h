@@ -4,8 +4,8 @@
 // kernel - stride of them in all; the number of combinations per output grows with the logarithm of the
 // kernel.
 //
-// A part is the reduction of `length` columns from `begin` on, counted from the window of the next output.
-// Longer parts are made of two shorter ones (ir/schedules/windows/split.h), whichever way combines least.
+// A partial is the reduction of `length` columns from `begin` on, counted from the window of the next output.
+// Longer partials are made of two shorter ones (ir/schedules/windows/split.h), whichever way combines least.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ namespace pooljit::ir {
 
 class RollingWindow {
  public:
-  struct Part {
+  struct Partial {
     int64_t begin = 0, length = 1;
-    bool operator==(const Part&) const = default;
-    bool operator<(const Part& other) const {
+    bool operator==(const Partial&) const = default;
+    bool operator<(const Partial& other) const {
       return begin < other.begin || (begin == other.begin && length < other.length);
     }
   };
-  // One Value per part; no_value: no column of it lies in the image.
+  // One Value per partial; no_value: no column of it lies in the image.
   using Held = Values;
   using Combine = std::function<Value(Value earlier, Value later)>;
 
   // Dense windows: kernel > stride.
   RollingWindow(int64_t kernel, int64_t stride, bool idempotent);
 
-  const InlineList<Part, 16>& held() const { return held_; }
+  const InlineList<Partial, 16>& held() const { return held_; }
   int64_t combinations() const { return static_cast<int64_t>(advance_.combined.size()); }  // per output
 
   // What the first output finds, made of its first kernel - stride columns.
@@ -43,8 +43,8 @@ class RollingWindow {
   Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
 
  private:
-  // How parts are made of others, as numbers: those that are given come first, then the combined ones, each
-  // made of two before it.
+  // How partials are made of others, as numbers: those that are given come first, then the combined ones,
+  // each made of two before it.
   struct Recipe {
     struct Two {
       uint32_t earlier, later;
@@ -58,7 +58,7 @@ class RollingWindow {
 
   int64_t kernel_, stride_;
   Split split_;
-  InlineList<Part, 16> held_;
+  InlineList<Partial, 16> held_;
   Recipe advance_;  // what is held, then the new columns; wanted: the window, then what is held next
 };
 

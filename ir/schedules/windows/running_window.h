@@ -13,8 +13,8 @@ namespace pooljit::ir {
 
 class RunningWindow {
  public:
-  using Load = std::function<Column(const Place& position)>;
-  using Store = std::function<void(const Place& output, const Column&)>;
+  using Load = std::function<Bundle(const Position& position)>;
+  using Store = std::function<void(const Position& output, const Bundle&)>;
 
   // ends: room for as many columns as the kernel has.
   RunningWindow(int64_t kernel, Builder& builder, RollingWindow::Combine join, ScratchLine ends)
@@ -22,10 +22,10 @@ class RunningWindow {
 
   // outputs and blocks of them, as index values. load is asked for positions 0 .. outputs + kernel - 2;
   // nothing: a column that changes none that it is joined with.
-  void emit(Value outputs, Value blocks, const Column& nothing, const Load& load, const Store& store);
+  void emit(Value outputs, Value blocks, const Bundle& nothing, const Load& load, const Store& store);
 
  private:
-  Column find_ends(const Place& block, const Load& load);
+  Bundle find_ends(const Position& block, const Load& load);
 
   const int64_t kernel_;
   Builder& b_;

@@ -10,14 +10,14 @@ namespace pooljit::ir {
 
 enum class Split : uint8_t { one_by_one, side_by_side, overlapping };
 
-// The first part begins where the whole does.
-struct Parts {
+// The first begins where the whole does.
+struct TwoPartials {
   int64_t first = 1, second = 1;  // lengths
   int64_t second_begin = 1;       // from the whole's begin
 };
 
 // length: at least 2.
-constexpr Parts halves(int64_t length, Split split) {
+constexpr TwoPartials split_in_two(int64_t length, Split split) {
   if (split == Split::one_by_one) return {length - 1, 1, length - 1};
   const auto most = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(length)));
   const int64_t first = most == length ? most / 2 : most;

@@ -1,5 +1,5 @@
 // Output positions and the taps of each: what the oracle (ir/reference.cpp) and the judge (ir/agreement.cpp)
-// walk over, in strips (ir/strips.h).
+// walk over, in spans (ir/output_spans.h).
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class WindowTaps {
 // Visits every output position of some dimensions and its windows once, in row-major order: visit(position,
 // windows).
 template <typename Visit>
-void for_each_place(std::span<const NestDim> dims, const Visit& visit) {
+void for_each_position(std::span<const NestDim> dims, const Visit& visit) {
   const size_t rank = dims.size();
   std::vector<int64_t> position(rank, 0);
   std::vector<Window> windows(rank);
