@@ -117,6 +117,14 @@ Result<Schedule> parse_schedule(std::string_view text) {
 
 const FamilyInfo& info(Family family) { return *families[static_cast<size_t>(family)]; }
 
+std::vector<Parameter> parameters(const Schedule& schedule) {
+  std::vector<Parameter> all = info(schedule.family).named(schedule);
+  all.insert(all.begin(), {"lanes", std::to_string(schedule.lanes)});
+  all.push_back({"tail", std::string(tail_names[static_cast<size_t>(schedule.tail)])});
+  if (schedule.stores == Stores::streamed) all.push_back({"stores", "streamed"});
+  return all;
+}
+
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most,
                                           const Machine& machine) {
   const auto layer = Layer::of(nest, isa, machine);
@@ -150,8 +158,10 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   if (!layer) return tl::unexpected(layer.error());
   if (const auto common = check_common(*layer, schedule); !common) return tl::unexpected(common.error());
   auto program = info(schedule.family).lower(*layer, schedule);
-  if (!program || schedule.stores == Stores::cached) return program;
-  Program streamed = stream_stores(std::move(*program));
+  if (!program) return program;
+  *program = verified("lower", std::move(*program));
+  if (schedule.stores == Stores::cached) return program;
+  Program streamed = verified("stream_stores", stream_stores(std::move(*program)));
   if (output_alignment(streamed) == 1)
     return unsupported("schedule.stores",
                        "not all whole vectors of the output lie at multiples of their size",

@@ -59,12 +59,20 @@ class StreamedCode final : public Code {
   const std::shared_ptr<Code> streamed_, cached_;
 };
 
+// From a nest to machine code, stage by stage; `pooljit show SPEC --stage S` prints what each makes. The two
+// stages before, from text to spec and from spec to nest, are runtime/compile.cpp's.
 MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   const jit::BackendInfo& backend = *find_backend(info(exact.engine).text);
-  auto program = make_program(nest, exact, backend.consumes);
+  // schedule: how (the caller may have chosen it) -> program: the vector IR, affine
+  auto program = ir::lower(nest, chosen_schedule(nest, exact), exact.isa);
   if (!program) return tl::unexpected(program.error());
+  // -> legal: what the instruction set has (LLVM takes the program as lowered)
+  program = ir::run_passes(std::move(*program), backend.consumes);
+  if (!program) return tl::unexpected(program.error());
+  // -> code: bytes
   auto blob = jit::emit(backend.id, *program);
   if (!blob) return tl::unexpected(blob.error());
+  // -> kernel: what the library calls; gdb and perf know it by a name if somebody wants that
   std::shared_ptr<void> names;
   if (jit::names_are_wanted()) names = jit::announce(kernel_name(nest, exact.isa), *blob, *program);
   return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
@@ -182,18 +190,7 @@ ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices) {
 
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {
   auto program = ir::lower(nest, chosen_schedule(nest, choices), choices.isa);
-  if (!program) return program;
-  switch (stage) {
-    case ir::Stage::affine:
-      return program;
-    case ir::Stage::addressed:
-      *program = ir::address(std::move(*program));
-      ir::renumber(*program);
-      return program;
-    case ir::Stage::legal:
-      break;
-  }
-  return ir::legalize(std::move(*program));
+  return program ? ir::run_passes(std::move(*program), stage) : program;
 }
 
 }  // namespace pooljit::runtime

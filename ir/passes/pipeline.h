@@ -3,6 +3,8 @@
 // the last one, renumbers (ir/builder.h).
 #pragma once
 
+#include <utility>
+
 #include "ir/error.h"
 #include "ir/program.h"
 
@@ -23,7 +25,13 @@ Result<Program> legalize_isa(Program program);
 // Removes what nothing depends on: pure instructions, carried values, loops that never run.
 Program cleanup(Program program);
 
-// From affine to legal and clean.
-Result<Program> legalize(Program affine);
+// The passes in order: from a lowered Program, of stage affine, to the stage that a back end consumes.
+// Refused with what a pass refuses.
+Result<Program> run_passes(Program affine, Stage stage);
+inline Result<Program> legalize(Program affine) { return run_passes(std::move(affine), Stage::legal); }
+
+// The Program that lowering or a pass made, after a look at it by the verifier (ir/verify.h) in every build
+// of the tests. A fault is a bug of ours: it stops with the pass and the Program.
+Program verified(const char* pass, Program program);
 
 }  // namespace pooljit::ir

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/reductions/reducer.h"
@@ -19,6 +21,13 @@ struct Knobs {
   std::vector<Tail> tail = {Tail::mask, Tail::overlap, Tail::split};
 };
 
+// A parameter of a schedule by the name that it has in its family: {"rows_together", "4"}. The text of a
+// schedule says it by a field that all families share (unroll=4), which is something else in each.
+struct Parameter {
+  std::string_view name;
+  std::string value;
+};
+
 struct FamilyInfo {
   Family family;
   std::string_view text;
@@ -28,11 +37,17 @@ struct FamilyInfo {
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);
   // Without an opinion on what is better: that is the chooser's (ir/schedules/choose/).
   Knobs (*knobs)(const Layer& layer);
+  // The fields unroll, order and taps of a schedule by their names in this family.
+  std::vector<Parameter> (*named)(const Schedule& schedule);
   // Fails where check() does.
   Result<Program> (*lower)(const Layer& layer, const Schedule& schedule);
 };
 
 const FamilyInfo& info(Family family);
+
+// All parameters of a schedule: the lanes, those that its family names, the tail, and the stores where they
+// are streamed.
+std::vector<Parameter> parameters(const Schedule& schedule);
 
 // The rules that all families share, and those of the schedule's family: what lower() would refuse.
 Result<void> check(const Layer& layer, const Schedule& schedule);

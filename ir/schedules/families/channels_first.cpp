@@ -17,6 +17,6 @@
 namespace pooljit::ir {
 
 const FamilyInfo channels_first_family = {
-    Family::channels_first, "channels_first", row_lanes, check_rows, row_knobs, lower_rows};
+    Family::channels_first, "channels_first", row_lanes, check_rows, row_knobs, row_names, lower_rows};
 
 }  // namespace pooljit::ir

@@ -2,8 +2,8 @@
 // one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
 // output; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
-// order=rolling reduces each position of the innermost dimension over the outer ones once, and lets the
-// windows of neighbouring outputs share that; order=strips does so in strips
+// scan=rolling (order=rolling) reduces each position of the innermost dimension over the outer ones once, and
+// lets the windows of neighbouring outputs share that; scan=strips (order=strips) does so in strips
 // (ir/schedules/families/channels_last_strips.h).
 #include <algorithm>
 #include <bit>
@@ -13,6 +13,7 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/slices.h"
+#include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 
@@ -26,25 +27,39 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 constexpr int64_t taps_ahead = 4;
 constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
 
-bool is_rolling(const Schedule& schedule) {
-  return schedule.order == Order::rolling || schedule.order == Order::strips;
-}
+// A schedule by its own names.
+struct ChannelsLastSchedule : ChannelCut {
+  // Window by window, rolling along a row, or rolling along strips of a row.
+  enum class Scan : uint8_t { windows, rolling, strips };
+
+  explicit ChannelsLastSchedule(const Schedule& schedule)
+      : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
+        scan(schedule.order == Order::rolling  ? Scan::rolling
+             : schedule.order == Order::strips ? Scan::strips
+                                               : Scan::windows),
+        loops_over_taps(schedule.taps == Taps::loop) {}
+
+  bool rolls() const { return scan != Scan::windows; }
+
+  Scan scan;
+  bool loops_over_taps;  // in place of straight-line code
+};
 
 // Channels that one turn of the loop over them takes.
-int64_t block_of(const PoolNest& nest, const Schedule& schedule) {
-  return std::max(int64_t{schedule.lanes} * schedule.unroll, largest_block(nest));
+int64_t block_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
+  return std::max(int64_t{schedule.lanes} * schedule.vectors_side_by_side, largest_block(nest));
 }
 
 // What a row is walked in: one piece, or strips; none if it has no strips.
-std::vector<RollingStrip> strips_of(const PoolNest& nest, const Schedule& schedule) {
-  if (schedule.order != Order::strips) return {{nest.dims.back(), 0, 1}};
+std::vector<RollingStrip> strips_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
+  if (schedule.scan != ChannelsLastSchedule::Scan::strips) return {{nest.dims.back(), 0, 1}};
   return rolling_strips(nest, block_of(nest, schedule));
 }
 
 class ChannelsLast {
  public:
-  ChannelsLast(const PoolNest& nest, const Schedule& schedule, const std::vector<RollingStrip>& strips,
-               Builder& builder, Reducer& reducer)
+  ChannelsLast(const PoolNest& nest, const ChannelsLastSchedule& schedule,
+               const std::vector<RollingStrip>& strips, Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
         strips_(strips),
@@ -79,7 +94,7 @@ class ChannelsLast {
   }
 
  private:
-  bool rolls() const { return is_rolling(schedule_); }
+  bool rolls() const { return schedule_.rolls(); }
 
   void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
@@ -109,14 +124,16 @@ class ChannelsLast {
         low_.add_channels(at, 0, iv, block);
       }
       const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
-      for (auto side = all.begin(); side != all.end(); side += schedule_.unroll)
-        emit_slices(at, rolled, {side, side + schedule_.unroll});
+      for (auto side = all.begin(); side != all.end(); side += schedule_.vectors_side_by_side)
+        emit_slices(at, rolled, {side, side + schedule_.vectors_side_by_side});
       if (blocks > 1) low_.close(1);
     }
     const int64_t done = blocks * block;
     const std::vector<Slice> rest = slices(done, nest_.channels, schedule_.lanes, schedule_.tail);
     for (auto side = rest.begin(); side != rest.end();) {
-      const auto most = rest.end() - side > schedule_.unroll ? side + schedule_.unroll : rest.end();
+      const auto most = rest.end() - side > schedule_.vectors_side_by_side
+                            ? side + schedule_.vectors_side_by_side
+                            : rest.end();
       const auto other = std::find_if(side, most, [&](const Slice& s) { return s.lanes != side->lanes; });
       emit_slices(cursor, rolled, {side, other});
       side = other;
@@ -202,19 +219,19 @@ class ChannelsLast {
     return lanes;
   }
 
-  int64_t unroll_limit() const { return schedule_.taps == Taps::unroll ? Lowering::unroll_taps : 1; }
+  int64_t unroll_limit() const { return schedule_.loops_over_taps ? 1 : Lowering::unroll_taps; }
 
   // Bytes from a tap to the one that is asked for early; 0: none is.
   int64_t bytes_ahead() const {
     const NestDim& dim = nest_.dims.back();
-    const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.unroll;
+    const bool in_pieces = nest_.channels > int64_t{schedule_.lanes} * schedule_.vectors_side_by_side;
     if (rolls() || !in_pieces || dim.most_taps() < taps_ahead || image_bytes(nest_) <= least_foreseen_bytes)
       return 0;
     return byte_stride(nest_.input, nest_.input.strides.back() * dim.tap_step() * taps_ahead);
   }
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const ChannelsLastSchedule schedule_;
   const std::vector<RollingStrip>& strips_;  // of a row; rolling
   const int64_t ahead_;
   Builder& b_;
@@ -222,13 +239,14 @@ class ChannelsLast {
   Lowering low_;
 };
 
-Result<void> check_channels_last(const Layer& layer, const Schedule& schedule) {
+Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
+  const ChannelsLastSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   if (schedule.lanes > 1 && layer.adjacent_channels() < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
-  if (is_rolling(schedule) && !can_roll(nest, layer.facts(lane_use), layer.isa(), schedule.unroll))
+  if (schedule.rolls() && !can_roll(nest, layer.facts(lane_use), layer.isa(), schedule.vectors_side_by_side))
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
@@ -243,7 +261,7 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& schedule) {
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many channels as lanes, and no blocks of them",
                        "use tail=mask or tail=split");
-  if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.unroll)))
+  if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.vectors_side_by_side)))
     return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
                        "use unroll=1, 2 or 4");
   return {};
@@ -252,11 +270,20 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& schedule) {
 Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_channels_last(layer, schedule); !checked)
     return tl::unexpected(checked.error());
+  const ChannelsLastSchedule own(schedule);
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, lane_use);
-  const std::vector<RollingStrip> strips = strips_of(layer.nest(), schedule);
-  ChannelsLast(layer.nest(), schedule, strips, builder, **reducer).emit();
+  const std::vector<RollingStrip> strips = strips_of(layer.nest(), own);
+  ChannelsLast(layer.nest(), own, strips, builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> channels_last_names(const Schedule& schedule) {
+  constexpr std::string_view scans[] = {"windows", "rolling", "strips"};
+  const ChannelsLastSchedule own(schedule);
+  return {{"scan", std::string(scans[static_cast<size_t>(own.scan)])},
+          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)},
+          {"tap_code", own.loops_over_taps ? "loops" : "straight"}};
 }
 
 Knobs channels_last_knobs(const Layer&) {
@@ -268,6 +295,7 @@ Knobs channels_last_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     lane_use,
-                                         check_channels_last,   channels_last_knobs, lower_channels_last};
+                                         check_channels_last,   channels_last_knobs, channels_last_names,
+                                         lower_channels_last};
 
 }  // namespace pooljit::ir

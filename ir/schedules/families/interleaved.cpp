@@ -30,6 +30,7 @@ Result<Program> lower_interleaved(const Layer& layer, const Schedule& schedule) 
 }  // namespace
 
 const FamilyInfo interleaved_family = {Family::interleaved, "interleaved", row_lanes,
-                                       check_interleaved,   row_knobs,     lower_interleaved};
+                                       check_interleaved,   row_knobs,     row_names,
+                                       lower_interleaved};
 
 }  // namespace pooljit::ir

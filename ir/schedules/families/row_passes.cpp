@@ -3,12 +3,13 @@
 // registers hold no more than one vector for each row, whatever the kernel. Then each row of outputs comes
 // from that line of columns:
 //
-// order=rows_first: by passes over it (ColumnPasses). Columns move by addresses.
-// order=rolling: from one vector of it after the other (TrailingWindows), which hold in registers what they
-// share. Long rows are done in segments that L1 holds, each of which goes on where the one before ended.
+// scan=passes (order=rows_first): by passes over it (ColumnPasses). Columns move by addresses.
+// scan=trailing (order=rolling): from one vector of it after the other (TrailingWindows), which hold in
+// registers what they share. Long rows are done in segments that L1 holds, each of which goes on where the
+// one before ended.
 //
-// unroll=R: R rows of outputs together, which share the input rows that they have in common. Rows that are
-// too long for scratch memory are done in segments.
+// rows_together=R (unroll=R): R rows of outputs, which share the input rows that they have in common. Rows
+// that are too long for scratch memory are done in segments.
 #include <algorithm>
 
 #include "ir/reductions/float_keys.h"
@@ -25,7 +26,7 @@ namespace {
 
 class RowPasses {
  public:
-  RowPasses(const PoolNest& rows, const Schedule& schedule, const std::vector<RowSegment>& segments,
+  RowPasses(const PoolNest& rows, const RowPassesSchedule& schedule, const std::vector<RowSegment>& segments,
             Builder& builder, Reducer& reducer)
       : nest_(rows),
         schedule_(schedule),
@@ -42,15 +43,15 @@ class RowPasses {
     int64_t pitch = 0;
     for (const RowSegment& segment : segments_) pitch = std::max(pitch, segment.pitch);
     line_bytes_ = ceil_div(pitch * element_bytes(), scratch_alignment) * scratch_alignment;
-    columns_ = b_.add_scratch(schedule_.unroll * line_bytes_);
+    columns_ = b_.add_scratch(schedule_.rows_together * line_bytes_);
     if (!segments_[0].trailing) {
       for (size_t line = 1; line < segments_[0].passes.lines(); ++line)
         lines_.push_back(b_.add_scratch(line_bytes_));
     } else if (segments_.size() > 1) {
       held_bytes_ = static_cast<int64_t>(segments_[0].trailing->held()) * schedule_.lanes * element_bytes();
-      held_ = b_.add_scratch(schedule_.unroll * held_bytes_);
+      held_ = b_.add_scratch(schedule_.rows_together * held_bytes_);
     }
-    const auto group_rows = static_cast<size_t>(schedule_.unroll);
+    const auto group_rows = static_cast<size_t>(schedule_.rows_together);
     low_.for_each_row(outer_, [&](const Cursor& cursor, bool group) {
       for (const RowSegment& segment : segments_) emit_segment(segment, cursor, group ? group_rows : 1);
     });
@@ -59,8 +60,8 @@ class RowPasses {
 
  private:
   Grouped grouped() const {
-    if (schedule_.unroll == 1) return {};
-    return {outer_ - 1, schedule_.unroll};
+    if (schedule_.rows_together == 1) return {};
+    return {outer_ - 1, schedule_.rows_together};
   }
 
   Value held(const State& state) { return as_keys_ ? reducer_.key(state) : reducer_.value(state); }
@@ -161,7 +162,7 @@ class RowPasses {
     if (rows == 1) return {reduce(cursor, taps)};
     const NestDim& down = nest_.dims[outer_ - 1];
     return shared_rows(
-        down, schedule_.unroll,
+        down, schedule_.rows_together,
         [&](int64_t first, int64_t count) {
           return reduce(low_.taps_from(cursor, outer_ - 1, first, count), taps / down.kernel * count);
         },
@@ -259,7 +260,7 @@ class RowPasses {
   }
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const RowPassesSchedule schedule_;
   const std::vector<RowSegment>& segments_;
   const size_t outer_;
   const bool as_keys_;
@@ -274,7 +275,8 @@ class RowPasses {
   int64_t line_bytes_ = 0, held_bytes_ = 0;
 };
 
-Result<void> check(const Layer& rows, const Schedule& schedule, const std::vector<RowSegment>& segments) {
+Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
+                   const std::vector<RowSegment>& segments) {
   if (segments.empty())
     return unsupported("schedule.scratch", "the windows of a segment do not fit into scratch memory",
                        "use a smaller unroll or channels_first");
@@ -285,7 +287,7 @@ Result<void> check(const Layer& rows, const Schedule& schedule, const std::vecto
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes",
                        "use tail=mask or tail=split");
-  if (schedule.order == Order::rolling && !follow_each_other(segments, schedule))
+  if (schedule.scan == RowPassesSchedule::Scan::trailing && !follow_each_other(segments, schedule))
     return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
                        "use tail=mask or order=rows_first");
   if (!are_short(segments))
@@ -295,7 +297,8 @@ Result<void> check(const Layer& rows, const Schedule& schedule, const std::vecto
 }
 
 // What can be said before the rows are cut.
-Result<void> check_windows(const Layer& rows, const Schedule& schedule) {
+Result<void> check_windows(const Layer& rows, const Schedule& given) {
+  const RowPassesSchedule schedule(given);
   const PoolNest& nest = rows.nest();
   const ReductionFacts& facts = rows.facts(row_passes_lanes);
   if (!can_take_rows(nest, facts))
@@ -304,8 +307,8 @@ Result<void> check_windows(const Layer& rows, const Schedule& schedule) {
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
         "and of several columns, no indices and no zeros=first",
         "use channels_first or channels_last");
-  const bool rolls = schedule.order == Order::rolling;
-  if ((schedule.order != Order::rows_first && !rolls) || schedule.taps != Taps::unroll)
+  const bool rolls = given.order == Order::rolling;
+  if ((given.order != Order::rows_first && !rolls) || given.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
                        "use order=rows_first or order=rolling, taps=unroll");
   if (rolls && !can_roll_along(nest, schedule, rows.isa(), facts))
@@ -313,7 +316,7 @@ Result<void> check_windows(const Layer& rows, const Schedule& schedule) {
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
                        "use order=rows_first");
-  if (!can_group_rows(nest, schedule.unroll))
+  if (!can_group_rows(nest, schedule.rows_together))
     return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
                        "use a smaller unroll");
   if (!holds_rows(nest, schedule, rows.isa(), facts))
@@ -326,19 +329,27 @@ Result<void> check_row_passes(const Layer& layer, const Schedule& schedule) {
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (auto checked = check_windows(rows, schedule); !checked) return checked;
-  return check(rows, schedule, cut_segments(nest, schedule, rows.facts(row_passes_lanes)));
+  const RowPassesSchedule own(schedule);
+  return check(rows, own, cut_segments(nest, own, rows.facts(row_passes_lanes)));
 }
 
 Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (const auto checked = check_windows(rows, schedule); !checked) return tl::unexpected(checked.error());
-  const std::vector<RowSegment> segments = cut_segments(nest, schedule, rows.facts(row_passes_lanes));
-  if (const auto checked = check(rows, schedule, segments); !checked) return tl::unexpected(checked.error());
+  const RowPassesSchedule own(schedule);
+  const std::vector<RowSegment> segments = cut_segments(nest, own, rows.facts(row_passes_lanes));
+  if (const auto checked = check(rows, own, segments); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, row_passes_lanes);
-  RowPasses(nest, schedule, segments, builder, **reducer).emit();
+  RowPasses(nest, own, segments, builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> row_passes_names(const Schedule& schedule) {
+  const RowPassesSchedule own(schedule);
+  return {{"scan", own.scan == RowPassesSchedule::Scan::trailing ? "trailing" : "passes"},
+          {"rows_together", std::to_string(own.rows_together)}};
 }
 
 Knobs row_passes_knobs(const Layer&) {
@@ -348,6 +359,7 @@ Knobs row_passes_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo row_passes_family = {Family::row_passes, "row_passes",     row_passes_lanes,
-                                      check_row_passes,   row_passes_knobs, lower_row_passes};
+                                      check_row_passes,   row_passes_knobs, row_passes_names,
+                                      lower_row_passes};
 
 }  // namespace pooljit::ir

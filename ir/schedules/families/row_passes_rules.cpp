@@ -19,6 +19,12 @@ bool have_passes(const NestDim& row) {
 
 }  // namespace
 
+RowPassesSchedule::RowPassesSchedule(const Schedule& schedule)
+    : lanes(schedule.lanes),
+      scan(schedule.order == Order::rolling ? Scan::trailing : Scan::passes),
+      rows_together(schedule.unroll),
+      tail(schedule.tail) {}
+
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
 
 bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts) {
@@ -26,7 +32,8 @@ bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts) {
          RowRules::columns_adjacent(rows);
 }
 
-bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts) {
+bool can_roll_along(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
+                    const ReductionFacts& facts) {
   const auto held = static_cast<int>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
   return facts.is_idempotent &&
          2 * held + rolling_registers + extra_registers(rows, facts) <= info(isa).vector_registers;
@@ -36,8 +43,10 @@ bool can_group_rows(const PoolNest& rows, int group) {
   return group == 1 || (rows.dims.size() > 1 && can_share_rows(rows.dims[rows.dims.size() - 2], group));
 }
 
-bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts) {
-  return schedule.unroll + spare_registers + extra_registers(rows, facts) <= info(isa).vector_registers;
+bool holds_rows(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
+                const ReductionFacts& facts) {
+  return schedule.rows_together + spare_registers + extra_registers(rows, facts) <=
+         info(isa).vector_registers;
 }
 
 }  // namespace pooljit::ir

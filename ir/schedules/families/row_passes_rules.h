@@ -11,14 +11,29 @@ namespace pooljit::ir {
 
 inline constexpr LaneUse row_passes_lanes = LaneUse::moved;
 
+// A schedule of row_passes by its own names.
+struct RowPassesSchedule {
+  // How the windows of a row come from its columns: ColumnPasses or TrailingWindows.
+  enum class Scan : uint8_t { passes, trailing };
+
+  explicit RowPassesSchedule(const Schedule& schedule);
+
+  int lanes;
+  Scan scan;
+  int rows_together;  // rows of outputs
+  Tail tail;
+};
+
 // What the family walks over: rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest);
 
 // Each of `rows`, as above: whether the layer suits the family, its windows can share what they have in
-// common (order=rolling), so many rows can be done together, and the registers hold these.
+// common (scan=trailing), so many rows can be done together, and the registers hold these.
 bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts);
-bool can_roll_along(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
+bool can_roll_along(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
+                    const ReductionFacts& facts);
 bool can_group_rows(const PoolNest& rows, int group);
-bool holds_rows(const PoolNest& rows, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
+bool holds_rows(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
+                const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

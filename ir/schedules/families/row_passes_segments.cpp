@@ -29,8 +29,8 @@ int64_t end_of(const std::vector<TileLoop>& tiles) {
   return end;
 }
 
-RowSegment cut_segment(PoolNest rows, const Schedule& schedule, const ReductionFacts& facts, int64_t begin,
-                       int64_t outputs) {
+RowSegment cut_segment(PoolNest rows, const RowPassesSchedule& schedule, const ReductionFacts& facts,
+                       int64_t begin, int64_t outputs) {
   NestDim& row = rows.dims.back();
   const Stretch seen = stretch_of(row, begin, outputs);
   const int64_t padding = row.input + row.pad_end - seen.first - seen.inside;  // behind what is seen
@@ -46,7 +46,7 @@ RowSegment cut_segment(PoolNest rows, const Schedule& schedule, const ReductionF
 
 // The first begins with what lies ahead of all windows; in the middle they are alike; the last one takes what
 // is left, where that is not enough for a vector of columns also what the one before would.
-std::vector<RowSegment> cut_rolling_segments(const PoolNest& rows, const Schedule& schedule,
+std::vector<RowSegment> cut_rolling_segments(const PoolNest& rows, const RowPassesSchedule& schedule,
                                              const ReductionFacts& facts, int64_t width) {
   const NestDim& row = rows.dims.back();
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
@@ -70,14 +70,14 @@ std::vector<RowSegment> cut_rolling_segments(const PoolNest& rows, const Schedul
 
 }  // namespace
 
-RowSegment::RowSegment(PoolNest own, const Schedule& schedule, const ReductionFacts& facts)
+RowSegment::RowSegment(PoolNest own, const RowPassesSchedule& schedule, const ReductionFacts& facts)
     : nest(std::move(own)),
       columns(stretch_of(nest.dims.back(), 0, nest.dims.back().output)),
       tiles(cut_row(nest.dims.back(), {schedule.lanes, alike(nest), schedule.tail})),
       passes(nest.dims.back(), end_of(tiles), schedule.lanes, facts.is_idempotent),
       before(columns.before),
       positions(passes.positions()) {
-  if (schedule.order == Order::rolling) {
+  if (schedule.scan == RowPassesSchedule::Scan::trailing) {
     trailing.emplace(nest.dims.back(), schedule.lanes);
     before += trailing->positions_ahead();
     positions = (trailing->vectors_ahead() + ceil_div(end_of(tiles), schedule.lanes)) * schedule.lanes;
@@ -86,13 +86,13 @@ RowSegment::RowSegment(PoolNest own, const Schedule& schedule, const ReductionFa
   pitch = std::max(positions, before + columns.inside) + schedule.lanes;
 }
 
-std::vector<RowSegment> cut_segments(const PoolNest& rows, const Schedule& schedule,
+std::vector<RowSegment> cut_segments(const PoolNest& rows, const RowPassesSchedule& schedule,
                                      const ReductionFacts& facts) {
   const NestDim& row = rows.dims.back();
-  const bool rolls = schedule.order == Order::rolling;
+  const bool rolls = schedule.scan == RowPassesSchedule::Scan::trailing;
   const int64_t lanes = schedule.lanes, shared = (row.kernel - 1) * row.dilation;
   const ColumnPasses passes(row, lanes, schedule.lanes, facts.is_idempotent);
-  const int64_t lines = schedule.unroll + (rolls ? 0 : static_cast<int64_t>(passes.lines()) - 1);
+  const int64_t lines = schedule.rows_together + (rolls ? 0 : static_cast<int64_t>(passes.lines()) - 1);
   // Outputs of a segment: what windows share takes room, too, and so does what whole vectors stretch beyond.
   const int64_t bytes = rolls ? rolling_bytes : most_scratch_bytes;
   const int64_t positions = (bytes / lines - scratch_alignment) / facts.working_bytes;
@@ -130,12 +130,12 @@ bool are_short(const std::vector<RowSegment>& segments) {
   return tiles <= most_tiles;
 }
 
-bool hold_vectors(const std::vector<RowSegment>& segments, const Schedule& schedule) {
+bool hold_vectors(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule) {
   return std::all_of(segments.begin(), segments.end(),
                      [&](const RowSegment& segment) { return segment.columns.inside >= schedule.lanes; });
 }
 
-bool follow_each_other(const std::vector<RowSegment>& segments, const Schedule& schedule) {
+bool follow_each_other(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule) {
   const int64_t lanes = schedule.lanes;
   return std::all_of(segments.begin(), segments.end(), [&](const RowSegment& segment) {
     int64_t next = 0;  // vector

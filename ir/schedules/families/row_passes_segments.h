@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/reductions/reducer.h"
-#include "ir/schedule.h"
+#include "ir/schedules/families/row_passes_rules.h"
 #include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/windows/column_passes.h"
 #include "ir/schedules/windows/stretch.h"
@@ -16,36 +16,36 @@ namespace pooljit::ir {
 
 struct RowSegment {
   // nest: the segment's outputs, and the columns that they see.
-  RowSegment(PoolNest nest, const Schedule& schedule, const ReductionFacts& facts);
+  RowSegment(PoolNest nest, const RowPassesSchedule& schedule, const ReductionFacts& facts);
   void go_on(int64_t shared);
 
   PoolNest nest;
   Stretch columns;  // of the nest's row
   std::vector<TileLoop> tiles;
-  // How windows come from columns: by passes, or order=rolling.
+  // How windows come from columns: by passes, or scan=trailing.
   ColumnPasses passes;
   std::optional<TrailingWindows> trailing;
   // A line in scratch memory: positions before the first column, all that are read, and from line to line.
   int64_t before, positions, pitch;
   // Where it begins in the whole row, and how many like it follow each other.
   int64_t output = 0, input = 0, count = 1;
-  // order=rolling: its windows go on from those of the segment before, of which they hold the columns that
+  // scan=trailing: its windows go on from those of the segment before, of which they hold the columns that
   // they share.
   bool goes_on = false;
 };
 
-// The whole row, or as much at a time as scratch memory holds for schedule.unroll rows (order=rolling: as
+// The whole row, or as much at a time as scratch memory holds for all rows together (scan=trailing: as
 // stays in L1); none where that is not worth it.
-std::vector<RowSegment> cut_segments(const PoolNest& rows, const Schedule& schedule,
+std::vector<RowSegment> cut_segments(const PoolNest& rows, const RowPassesSchedule& schedule,
                                      const ReductionFacts& facts);
 
 // True if the straight-line code of a row has its bounds.
 bool are_short(const std::vector<RowSegment>& segments);
 
 // True if the vectors of each segment's columns are whole ones.
-bool hold_vectors(const std::vector<RowSegment>& segments, const Schedule& schedule);
+bool hold_vectors(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule);
 
 // True if the outputs of each segment come from one whole vector after the other, none of them from two.
-bool follow_each_other(const std::vector<RowSegment>& segments, const Schedule& schedule);
+bool follow_each_other(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule);
 
 }  // namespace pooljit::ir

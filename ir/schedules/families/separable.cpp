@@ -2,9 +2,9 @@
 // a block of channels each row of the input is reduced along its columns into scratch memory, then each
 // column of those rows along the other dimension. A vector holds the same position of neighbouring channels.
 //
-// taps=unroll: windows move on in registers (RollingOutputs); all rows of the image lie in scratch memory.
-// taps=loop: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for every
-// kernel; rows are done in bands that fit into scratch memory.
+// scan=rolling (taps=unroll): windows move on in registers (RollingOutputs); all rows of the image lie in
+// scratch memory. scan=van_herk (taps=loop): by van Herk's algorithm (RunningWindow), which needs few
+// registers and costs the same for every kernel; rows are done in bands that fit into scratch memory.
 #include <algorithm>
 #include <optional>
 
@@ -33,24 +33,24 @@ bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
 }
 
 // Vectors that are needed at once beside constants.
-bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts, Isa isa) {
+bool fits(const PoolNest& nest, const SeparableSchedule& schedule, const ReductionFacts& facts, Isa isa) {
   size_t each = 3;
-  if (schedule.taps == Taps::unroll)
+  if (schedule.scan == SeparableSchedule::Scan::rolling)
     for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
       if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
       each = std::max(each, RollingOutputs::needs(nest.dims[dim], facts.is_idempotent).vectors);
     }
   const bool masks = info(isa).mask == MaskEncoding::vector &&
-                     facts.keeps_masks(static_cast<size_t>(schedule.unroll), nest.full_taps());
-  return static_cast<size_t>(schedule.unroll) * (each * facts.held_vectors + (masks ? 1 : 0)) + 6 +
-             static_cast<size_t>(extra_registers(nest, facts)) <=
+                     facts.keeps_masks(static_cast<size_t>(schedule.vectors_side_by_side), nest.full_taps());
+  return static_cast<size_t>(schedule.vectors_side_by_side) * (each * facts.held_vectors + (masks ? 1 : 0)) +
+             6 + static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 
 class Separable {
  public:
-  Separable(const PoolNest& nest, const Schedule& schedule, const SeparableLayout& layout, Builder& builder,
-            Reducer& reducer)
+  Separable(const PoolNest& nest, const SeparableSchedule& schedule, const SeparableLayout& layout,
+            Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
         layout_(layout),
@@ -96,7 +96,7 @@ class Separable {
       emit_running(cursor, side, nothing, plane);
   }
 
-  // --- taps=unroll
+  // --- scan=rolling
 
   void emit_rolling(const Cursor& cursor, const std::vector<Slice>& side, const Bundle& nothing,
                     const ScratchLine& plane) {
@@ -125,7 +125,7 @@ class Separable {
     b_.end_loop();
   }
 
-  // --- taps=loop
+  // --- scan=van_herk
 
   // Bands are a dimension of tasks. What is known of each is a row of a table, if there is more than one.
   struct Band {
@@ -258,7 +258,7 @@ class Separable {
   }
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const SeparableSchedule schedule_;
   const SeparableLayout& layout_;
   const size_t outer_;  // dimensions outside the two
   const int64_t band_;
@@ -274,7 +274,8 @@ class Separable {
   Address plane_, line_, ends_;  // in scratch memory
 };
 
-Result<void> check_separable(const Layer& layer, const Schedule& schedule) {
+Result<void> check_separable(const Layer& layer, const Schedule& given) {
+  const SeparableSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(lane_use);
   if (!can_separate(nest, facts))
@@ -282,7 +283,7 @@ Result<void> check_separable(const Layer& layer, const Schedule& schedule) {
                        "separable needs dense windows of stride 1 along the two innermost dimensions, no "
                        "indices and no zeros=first",
                        "use channels_last");
-  if (schedule.order != Order::rolling)
+  if (given.order != Order::rolling)
     return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
                        "use order=rolling");
   if (auto checked = check_channel_tasks(nest, schedule); !checked) return checked;
@@ -299,9 +300,16 @@ Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_separable(layer, schedule); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, lane_use);
-  const SeparableLayout layout(layer.nest(), schedule, layer.facts(lane_use).held_bytes);
-  Separable(layer.nest(), schedule, layout, builder, **reducer).emit();
+  const SeparableSchedule own(schedule);
+  const SeparableLayout layout(layer.nest(), own, layer.facts(lane_use).held_bytes);
+  Separable(layer.nest(), own, layout, builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> separable_names(const Schedule& schedule) {
+  const SeparableSchedule own(schedule);
+  return {{"scan", own.scan == SeparableSchedule::Scan::rolling ? "rolling" : "van_herk"},
+          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)}};
 }
 
 Knobs separable_knobs(const Layer&) {
@@ -313,7 +321,7 @@ Knobs separable_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable",     lane_use,
-                                     check_separable,   separable_knobs, lower_separable};
+const FamilyInfo separable_family = {Family::separable, "separable",     lane_use,       check_separable,
+                                     separable_knobs,   separable_names, lower_separable};
 
 }  // namespace pooljit::ir

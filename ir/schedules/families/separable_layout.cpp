@@ -7,11 +7,15 @@ namespace pooljit::ir {
 // Each is a row of a table.
 constexpr int64_t most_bands = 256;
 
-SeparableLayout::SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes)
+SeparableSchedule::SeparableSchedule(const Schedule& schedule)
+    : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
+      scan(schedule.taps == Taps::unroll ? Scan::rolling : Scan::van_herk) {}
+
+SeparableLayout::SeparableLayout(const PoolNest& nest, const SeparableSchedule& schedule, int held_bytes)
     : rows_dim_(nest.dims[nest.dims.size() - 2]),
       columns_dim_(nest.dims.back()),
-      rolls_(schedule.taps == Taps::unroll),
-      position_bytes_(int64_t{schedule.lanes} * schedule.unroll * held_bytes),
+      rolls_(schedule.scan == SeparableSchedule::Scan::rolling),
+      position_bytes_(int64_t{schedule.lanes} * schedule.vectors_side_by_side * held_bytes),
       band_(largest_band()) {}
 
 int64_t SeparableLayout::ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }

@@ -2,16 +2,27 @@
 #pragma once
 
 #include "ir/schedule.h"
+#include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
+
+// A schedule of separable by its own names.
+struct SeparableSchedule : ChannelCut {
+  // How windows move on: in registers (RollingOutputs), or by van Herk's algorithm (RunningWindow).
+  enum class Scan : uint8_t { rolling, van_herk };
+
+  explicit SeparableSchedule(const Schedule& schedule);
+
+  Scan scan;
+};
 
 // In columns: what one position stands for. The innermost dimension is that of the columns, the next that of
 // rows.
 class SeparableLayout {
  public:
   // held_bytes: of a lane.
-  SeparableLayout(const PoolNest& nest, const Schedule& schedule, int held_bytes);
+  SeparableLayout(const PoolNest& nest, const SeparableSchedule& schedule, int held_bytes);
 
   int64_t position_bytes() const { return position_bytes_; }
   // Windows move on in registers, over all rows of the image.

@@ -2,8 +2,8 @@
 // window are read whole, a few at a time, as they lie in memory; what all channels have come to is kept in
 // scratch memory. So memory is read in long stretches, which the hardware foresees, where registers would
 // hold a part of the channels and read each pixel in pieces. A vector holds neighbouring channels.
-// order=rows_first takes pixels below each other, so that several rows are read at once, each in one long
-// stretch; order=row_major takes neighbours in a row.
+// pixels_along=column (order=rows_first) takes pixels below each other, so that several rows are read at
+// once, each in one long stretch; pixels_along=row (order=row_major) takes neighbours in a row.
 #include <algorithm>
 #include <optional>
 
@@ -20,8 +20,20 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_together = 8;
 
-int64_t state_bytes(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts) {
-  return (channel_vectors(nest, schedule.lanes) + schedule.unroll) * schedule.lanes * facts.held_bytes;
+// A schedule by its own names.
+struct WholePixelsSchedule : ChannelCut {
+  enum class Along : uint8_t { row, column };
+
+  explicit WholePixelsSchedule(const Schedule& schedule)
+      : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
+        pixels_along(schedule.order == Order::rows_first ? Along::column : Along::row) {}
+
+  Along pixels_along;  // which neighbours are taken together
+};
+
+int64_t state_bytes(const PoolNest& nest, const WholePixelsSchedule& schedule, const ReductionFacts& facts) {
+  return (channel_vectors(nest, schedule.lanes) + schedule.vectors_side_by_side) * schedule.lanes *
+         facts.held_bytes;
 }
 
 bool can_serve(const PoolNest& nest, const ReductionFacts& facts) {
@@ -34,18 +46,19 @@ bool can_serve(const PoolNest& nest, const ReductionFacts& facts) {
 int levels(const ReductionFacts& facts) { return facts.is_split ? 2 : 1; }
 
 // A vector has what it has come to and a tap, perhaps what it came to before.
-bool fits(const PoolNest& nest, const Schedule& schedule, const ReductionFacts& facts, Isa isa) {
-  return 3 * static_cast<int>(facts.held_vectors) * schedule.unroll + 2 + extra_registers(nest, facts) <
+bool fits(const PoolNest& nest, const WholePixelsSchedule& schedule, const ReductionFacts& facts, Isa isa) {
+  return 3 * static_cast<int>(facts.held_vectors) * schedule.vectors_side_by_side + 2 +
+             extra_registers(nest, facts) <
          info(isa).vector_registers;
 }
 
 class WholePixels {
  public:
-  WholePixels(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
+  WholePixels(const PoolNest& nest, const WholePixelsSchedule& schedule, Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
         last_(nest.dims.size() - 1),
-        along_(schedule.order == Order::rows_first ? last_ - 1 : last_),
+        along_(schedule.pixels_along == WholePixelsSchedule::Along::column ? last_ - 1 : last_),
         b_(builder),
         reducer_(reducer),
         held_(reducer, false),
@@ -200,7 +213,7 @@ class WholePixels {
   }
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const WholePixelsSchedule schedule_;
   const size_t last_;
   const size_t along_;  // the dimension whose taps are taken together
   Builder& b_;
@@ -211,7 +224,8 @@ class WholePixels {
   Address window_, row_;                  // states in scratch memory
 };
 
-Result<void> check_whole_pixels(const Layer& layer, const Schedule& schedule) {
+Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
+  const WholePixelsSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(lane_use);
   if (!can_serve(nest, facts))
@@ -220,8 +234,8 @@ Result<void> check_whole_pixels(const Layer& layer, const Schedule& schedule) {
         "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
         "use channels_last");
   const bool has_rows = nest.dims.size() > 1;
-  if (schedule.taps != Taps::unroll ||
-      (schedule.order != Order::row_major && !(has_rows && schedule.order == Order::rows_first)))
+  if (given.taps != Taps::unroll ||
+      (given.order != Order::row_major && !(has_rows && given.order == Order::rows_first)))
     return unsupported("schedule.order",
                        "whole_pixels takes neighbours in a row or, where there are rows, in a column",
                        "use order=row_major or order=rows_first, taps=unroll");
@@ -240,8 +254,14 @@ Result<Program> lower_whole_pixels(const Layer& layer, const Schedule& schedule)
     return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, lane_use);
-  WholePixels(layer.nest(), schedule, builder, **reducer).emit();
+  WholePixels(layer.nest(), WholePixelsSchedule(schedule), builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> whole_pixels_names(const Schedule& schedule) {
+  const WholePixelsSchedule own(schedule);
+  return {{"pixels_along", own.pixels_along == WholePixelsSchedule::Along::row ? "row" : "column"},
+          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)}};
 }
 
 Knobs whole_pixels_knobs(const Layer&) {
@@ -253,6 +273,7 @@ Knobs whole_pixels_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     lane_use,
-                                        check_whole_pixels,   whole_pixels_knobs, lower_whole_pixels};
+                                        check_whole_pixels,   whole_pixels_knobs, whole_pixels_names,
+                                        lower_whole_pixels};
 
 }  // namespace pooljit::ir

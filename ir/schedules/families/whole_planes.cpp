@@ -81,6 +81,9 @@ Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule)
   return builder.finish();
 }
 
+// Lanes and tail are all that there is to choose.
+std::vector<Parameter> whole_planes_names(const Schedule&) { return {}; }
+
 Knobs whole_planes_knobs(const Layer&) {
   return {.unroll = {1}, .order = {Order::rows_first}, .tail = {Tail::mask, Tail::overlap}};
 }
@@ -88,6 +91,7 @@ Knobs whole_planes_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     lane_use,
-                                        check_whole_planes,   whole_planes_knobs, lower_whole_planes};
+                                        check_whole_planes,   whole_planes_knobs, whole_planes_names,
+                                        lower_whole_planes};
 
 }  // namespace pooljit::ir

@@ -3,14 +3,12 @@
 // adaptive pooling of channels-first planes. The taps of a row must lie next to each other, and be as many in
 // all windows. Planes without gaps that a window covers whole are one row.
 //
-// unroll=R: R windows together, whose lanes are joined in the end with those of each other
+// windows_together=R (unroll=R): R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
 // each channel is one window, R neighbouring channels.
 #include <algorithm>
-#include <bit>
 #include <map>
 
-#include "ir/reductions/epilogue.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
@@ -23,131 +21,17 @@ namespace {
 
 constexpr LaneUse lane_use = LaneUse::joined;
 
-// Vectors of a row that have a state of their own, so that one need not wait for another.
-constexpr size_t most_states = 4;
-// Straight-line code up to so many vectors per row.
-constexpr size_t unroll_vectors = 16;
 // Straight-line code up to so many rows.
 constexpr int64_t unroll_rows = 8;
-constexpr int64_t shortest_row = 4;
-// Registers that windows side by side leave free.
-constexpr int64_t spare_registers = 5;
-constexpr int64_t most_together = 8;
-// Channels are done together up to so many vectors of each, all in straight-line code.
-constexpr int64_t channel_vectors_together = 16;
-
-bool covers_all(const NestDim& dim) {
-  const Window window = dim.window(0);
-  return dim.kind != DimKind::gather && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
-         window.padded_taps == window.taps;
-}
-
-// The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
-// gaps.
-PoolNest joined(PoolNest nest) {
-  while (nest.dims.size() > 1) {
-    const size_t last = nest.dims.size() - 1;
-    NestDim &outer = nest.dims[last - 1], inner = nest.dims[last];
-    std::vector<int64_t>& strides = nest.input.strides;
-    if (!covers_all(outer) || !covers_all(inner) || strides[last - 1] != strides[last] * inner.input) break;
-    outer = NestDim{.input = outer.input * inner.input};
-    outer.kernel = outer.stride = outer.input;
-    strides[last - 1] = strides[last];
-    nest.dims.pop_back();
-    strides.pop_back();
-    nest.output.strides.pop_back();
-  }
-  return nest;
-}
-
-struct Row {
-  std::vector<Slice> slices;
-  // Groups of whole vectors that a loop goes over before the rest; 0: all slices are straight-line code.
-  int64_t groups = 0;
-  // What is reduced apart: lanes of each state, and the state that a slice belongs to. Slices of fewer lanes
-  // are tails, and have their own.
-  std::vector<int> state_lanes = {};
-  std::vector<size_t> state_of = {};
-};
-
-int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
-
-// The last vector of a row, which ends with so many taps that the ones before do not have.
-void end(Slice& last, int64_t taps, const Schedule& schedule) {
-  if (schedule.tail == Tail::overlap) {
-    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
-    std::fill_n(last.stored.rbegin(), taps, 1);
-  } else if (schedule.tail == Tail::mask && schedule.unroll > 1) {  // as long as all others
-    last.lanes = schedule.lanes;
-    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
-    std::fill_n(last.stored.begin(), taps, 1);
-  }
-}
-
-Row cut(const PoolNest& nest, const Schedule& schedule) {
-  Row row;
-  const int64_t taps = row_taps(nest), group = schedule.lanes * static_cast<int64_t>(most_states);
-  if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
-  row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
-  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, schedule);
-  if (schedule.unroll > 1 && is_one_window(nest)) {  // there are enough others that need not wait
-    row.state_lanes = {schedule.lanes};
-    row.state_of.assign(row.slices.size(), 0);
-    return row;
-  }
-  if (row.groups > 0) row.state_lanes.assign(most_states, schedule.lanes);
-  for (size_t i = 0; i < row.slices.size(); ++i) {
-    const int lanes = row.slices[i].lanes;
-    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= most_states;
-    row.state_of.push_back(shares ? i % most_states : row.state_lanes.size());
-    if (!shares) row.state_lanes.push_back(lanes);
-  }
-  return row;
-}
-
-bool can_serve(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
-  const NestDim& dim = nest.dims.back();
-  const std::vector<Run> all = runs(dim);
-  const bool sums_long_rows = facts.is_split && row_taps(nest) > 2 * sum_block * lanes * int64_t{most_states};
-  const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
-  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
-         nest.input.strides.back() == 1 && dim.tap_step() == 1 && all.size() == 1 &&
-         all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
-}
-
-// Windows whose results fit into one vector.
-int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
-  return info(isa).vector_bytes / std::max(facts.working_bytes, epilogue_bytes(nest));
-}
-
-// What unroll=R does together: all windows of a row, at constant distances, or neighbouring channels.
-bool can_do_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa, const Schedule& schedule) {
-  const Row row = cut(nest, schedule);
-  if (std::any_of(row.slices.begin(), row.slices.end(),
-                  [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
-    return false;
-  if (schedule.unroll > results_per_vector(nest, facts, isa)) return false;
-  const NestDim& dim = nest.dims.back();
-  if (is_one_window(nest)) {
-    const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
-    return nest.output.channel_stride == 1 && schedule.unroll <= most_together && row.groups == 0 &&
-           vectors <= channel_vectors_together && std::has_single_bit(static_cast<unsigned>(schedule.unroll));
-  }
-  // A state is a value and its mask, or a part and the whole.
-  const auto states = static_cast<int64_t>(row.state_lanes.size());
-  return nest.dims.size() > 1 && dim.output == schedule.unroll && runs(dim)[0].phases == 1 &&
-         2 * schedule.unroll * states + spare_registers + extra_registers(nest, facts) <=
-             info(isa).vector_registers;
-}
 
 class WindowRows {
  public:
-  WindowRows(const PoolNest& nest, const Schedule& schedule, Builder& builder, Reducer& reducer)
+  WindowRows(const PoolNest& nest, const WindowRowsSchedule& schedule, Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
-        row_(cut(nest, schedule)),
+        row_(cut_window_row(nest, schedule)),
         lanes_(schedule.lanes),
-        outputs_(static_cast<size_t>(schedule.unroll)),
+        outputs_(static_cast<size_t>(schedule.windows_together)),
         ahead_(row_bytes_ahead(nest, builder.isa())),
         b_(builder),
         reducer_(reducer),
@@ -166,8 +50,8 @@ class WindowRows {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    const Schedule stored{.lanes = schedule_.unroll,
-                          .tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split};
+    const ChannelCut stored{.lanes = schedule_.windows_together,
+                            .tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split};
     ChannelTasks channels(nest_, stored, b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) {
       channels.for_each(channels.origin(at), [&](const ChannelTasks::Block& block) {
@@ -292,7 +176,7 @@ class WindowRows {
                             const Lowering::States& fresh) {
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
     const bool joins = !states[0].empty() && reducer_.facts().is_split &&
-                       row_.slices.size() + size_t(row_.groups) > most_states;
+                       row_.slices.size() + size_t(row_.groups) > most_row_states;
     Lowering::States taken = joins ? Lowering::States(states.size()) : states;
     if (row_.groups > 0) {
       if (taken[0].empty()) taken = fresh;
@@ -308,11 +192,11 @@ class WindowRows {
     return taken;
   }
 
-  // The loop over whole vectors, most_states at a time.
+  // The loop over whole vectors, most_row_states at a time.
   void take_groups(Lowering::States& states, const Address& row, const Lowering::States& fresh) {
     const auto pack = [&] {
       Values values;
-      for (size_t i = 0; i < most_states; ++i) {
+      for (size_t i = 0; i < most_row_states; ++i) {
         const State settled = reducer_.settle(states[i]);
         values.insert(values.end(), settled.begin(), settled.end());
       }
@@ -320,7 +204,7 @@ class WindowRows {
     };
     const auto unpack = [&](const Values& values) {
       auto value = values.begin();
-      for (size_t i = 0; i < most_states; ++i) {
+      for (size_t i = 0; i < most_row_states; ++i) {
         const auto size = static_cast<std::ptrdiff_t>(fresh[i].size());
         states[i].assign(value, value + size);
         value += size;
@@ -329,9 +213,9 @@ class WindowRows {
     const int64_t vector_bytes = lanes_ * int64_t{bytes(nest_.input.dtype)};
     const auto loop = b_.begin_loop(b_.iconst(row_.groups), pack());
     unpack(loop.carried);
-    const Address group = plus(row, loop.iv, vector_bytes * int64_t{most_states});
+    const Address group = plus(row, loop.iv, vector_bytes * int64_t{most_row_states});
     const Type type = Type::vec(nest_.input.dtype, lanes_);
-    for (size_t i = 0; i < most_states; ++i)
+    for (size_t i = 0; i < most_row_states; ++i)
       states[i] = reducer_.accumulate(states[i],
                                       b_.load(type, plus(group, vector_bytes * static_cast<int64_t>(i))), {});
     unpack(b_.end_loop(pack()));
@@ -374,8 +258,8 @@ class WindowRows {
   }
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
-  const Row row_;
+  const WindowRowsSchedule schedule_;
+  const WindowRow row_;
   const int lanes_;
   const size_t outputs_;  // side by side
   const int64_t ahead_;
@@ -384,16 +268,17 @@ class WindowRows {
   Lowering low_;
 };
 
-Result<void> check_window_rows(const Layer& layer, const Schedule& schedule) {
-  const PoolNest nest = joined(layer.nest());
+Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
+  const WindowRowsSchedule schedule(given);
+  const PoolNest nest = with_joined_rows(layer.nest());
   const ReductionFacts& facts = layer.facts(lane_use);
-  if (!can_serve(nest, facts, schedule.lanes))
+  if (!can_take_rows_of_windows(nest, facts, schedule.lanes))
     return unsupported(
         "schedule.strides",
         "window_rows needs rows of at least four taps that lie next to each other, as many in all "
         "windows, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
-  if (schedule.unroll > 1 && !can_do_together(nest, facts, layer.isa(), schedule))
+  if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
         "schedule.unroll",
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
@@ -408,16 +293,20 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& schedule) {
 Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_window_rows(layer, schedule); !checked)
     return tl::unexpected(checked.error());
-  const PoolNest nest = joined(layer.nest());
+  const PoolNest nest = with_joined_rows(layer.nest());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, lane_use);
-  WindowRows(nest, schedule, builder, **reducer).emit();
+  WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> window_rows_names(const Schedule& schedule) {
+  return {{"windows_together", std::to_string(schedule.unroll)}};
 }
 
 // Together: the outputs of a row, or channels that are one window each.
 Knobs window_rows_knobs(const Layer& layer) {
-  const int64_t outputs = joined(layer.nest()).dims.back().output;
+  const int64_t outputs = with_joined_rows(layer.nest()).dims.back().output;
   Knobs knobs{.unroll = {1, 2, 4, 8}, .order = {Order::row_major}};
   if (outputs > 1) knobs.unroll = outputs <= 16 ? std::vector{1, static_cast<int>(outputs)} : std::vector{1};
   return knobs;
@@ -425,22 +314,8 @@ Knobs window_rows_knobs(const Layer& layer) {
 
 }  // namespace
 
-bool is_one_window(const PoolNest& nest) {
-  return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
-}
-
-int64_t joined_row_taps(const PoolNest& nest) { return row_taps(joined(nest)); }
-int64_t joined_row_outputs(const PoolNest& nest) { return joined(nest).dims.back().output; }
-
-int64_t most_windows_together(const Layer& layer) {
-  return std::min(most_together, results_per_vector(layer.nest(), layer.facts(lane_use), layer.isa()));
-}
-
-bool can_take_window_rows(const Layer& layer, int lanes) {
-  return can_serve(joined(layer.nest()), layer.facts(lane_use), lanes);
-}
-
 const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     lane_use,
-                                       check_window_rows,   window_rows_knobs, lower_window_rows};
+                                       check_window_rows,   window_rows_knobs, window_rows_names,
+                                       lower_window_rows};
 
 }  // namespace pooljit::ir

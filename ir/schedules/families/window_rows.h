@@ -1,7 +1,11 @@
-// What the chooser asks of window_rows.
+// What window_rows can do and how it cuts a window's row into vectors (ir/schedules/families/window_rows.cpp
+// is the code itself). The first functions are for the chooser.
 #pragma once
 
-#include "ir/schedules/layer.h"
+#include <vector>
+
+#include "ir/schedules/family.h"
+#include "ir/schedules/lanes/slices.h"
 
 namespace pooljit::ir {
 
@@ -18,5 +22,42 @@ int64_t most_windows_together(const Layer& layer);
 
 // Whether the family can do the layer in vectors of so many lanes at all.
 bool can_take_window_rows(const Layer& layer, int lanes);
+
+// --- for the family itself; nests are those of with_joined_rows()
+
+// A schedule by its own names.
+struct WindowRowsSchedule {
+  explicit WindowRowsSchedule(const Schedule& schedule)
+      : lanes(schedule.lanes), windows_together(schedule.unroll), tail(schedule.tail) {}
+
+  int lanes;
+  int windows_together;
+  Tail tail;
+};
+
+// The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
+// gaps.
+PoolNest with_joined_rows(PoolNest nest);
+int64_t row_taps(const PoolNest& nest);
+
+// Vectors of a row that have a state of their own, so that one need not wait for another.
+inline constexpr size_t most_row_states = 4;
+
+// How the vectors of a window's row are cut.
+struct WindowRow {
+  std::vector<Slice> slices;
+  // Groups of whole vectors that a loop goes over before the rest; 0: all slices are straight-line code.
+  int64_t groups = 0;
+  // What is reduced apart: lanes of each state, and the state that a slice belongs to. Slices of fewer lanes
+  // are tails, and have their own.
+  std::vector<int> state_lanes = {};
+  std::vector<size_t> state_of = {};
+};
+WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule);
+
+bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes);
+// All windows of a row, at constant distances, or neighbouring channels.
+bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
+                             const WindowRowsSchedule& schedule);
 
 }  // namespace pooljit::ir

@@ -6,26 +6,25 @@
 
 namespace pooljit::ir {
 
-Result<void> check_channel_tasks(const PoolNest& nest, const Schedule& schedule) {
-  if (adjacent_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
+Result<void> check_channel_tasks(const PoolNest& nest, const ChannelCut& cut) {
+  if (adjacent_channels(nest) < std::min<int64_t>(cut.lanes, nest.channels))
     return unsupported("schedule.strides", "lanes > 1 need channels that lie next to each other",
                        "use lanes=1");
-  if (schedule.tail == Tail::overlap)
+  if (cut.tail == Tail::overlap)
     return unsupported("schedule.tail", "blocks of channels are tasks, which write nothing twice",
                        "use tail=mask or tail=split");
-  if (int64_t{schedule.unroll} * schedule.lanes % largest_block(nest) != 0)
+  if (int64_t{cut.vectors_side_by_side} * cut.lanes % largest_block(nest) != 0)
     return unsupported("schedule.unroll", "lanes * unroll must be whole blocks of channels",
                        "use another unroll");
   return {};
 }
 
-ChannelTasks::ChannelTasks(const PoolNest& nest, const Schedule& schedule, Builder& builder,
-                           Lowering& lowering)
+ChannelTasks::ChannelTasks(const PoolNest& nest, const ChannelCut& cut, Builder& builder, Lowering& lowering)
     : nest_(nest),
-      schedule_(schedule),
+      cut_(cut),
       b_(builder),
       low_(lowering),
-      block_(int64_t{schedule.lanes} * schedule.unroll),
+      block_(int64_t{cut.lanes} * cut.vectors_side_by_side),
       whole_(nest.channels / block_) {
   const bool has_rest = nest.channels % block_ != 0;
   const int task = b_.add_task("c", whole_ + (has_rest ? 1 : 0));
@@ -50,8 +49,7 @@ ChannelTasks::Origin ChannelTasks::origin(const Cursor& cursor) {
 void ChannelTasks::for_each(const Origin& origin, const Body& body) {
   if (whole_ > 0) {
     const Value iv = b_.begin_loop(count_).iv;
-    Block block{origin.whole, slices(0, block_, schedule_.lanes, schedule_.tail),
-                Position{}.further(iv, block_)};
+    Block block{origin.whole, slices(0, block_, cut_.lanes, cut_.tail), Position{}.further(iv, block_)};
     block.cursor.input = plus(block.cursor.input, iv, channel_bytes(nest_.input, block_));
     low_.for_each_output(block.cursor, [&](Address& address, const View& view) {
       address = plus(address, iv, channel_bytes(view, block_));
@@ -61,7 +59,7 @@ void ChannelTasks::for_each(const Origin& origin, const Body& body) {
   }
   if (rest_ == no_value) return;
   b_.begin_loop(rest_);
-  const std::vector<Slice> rest = slices(whole_ * block_, nest_.channels, schedule_.lanes, schedule_.tail);
+  const std::vector<Slice> rest = slices(whole_ * block_, nest_.channels, cut_.lanes, cut_.tail);
   for (auto side = rest.begin(); side != rest.end();) {
     const auto other = std::find_if(side, rest.end(), [&](const Slice& s) { return s.lanes != side->lanes; });
     body({origin.first, {side, other}, {side->begin}});

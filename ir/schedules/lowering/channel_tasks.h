@@ -10,12 +10,19 @@
 
 namespace pooljit::ir {
 
+// How channels are cut: what the schedules of families whose vectors run along the channels have in common.
+struct ChannelCut {
+  int lanes = 1;
+  int vectors_side_by_side = 1;
+  Tail tail = Tail::mask;
+};
+
 // Errors: "schedule.strides", "schedule.tail", "schedule.unroll".
-Result<void> check_channel_tasks(const PoolNest& nest, const Schedule& schedule);
+Result<void> check_channel_tasks(const PoolNest& nest, const ChannelCut& cut);
 
 class ChannelTasks {
  public:
-  ChannelTasks(const PoolNest& nest, const Schedule& schedule, Builder& builder, Lowering& lowering);
+  ChannelTasks(const PoolNest& nest, const ChannelCut& cut, Builder& builder, Lowering& lowering);
 
   // Where the call's whole blocks begin, and where the tensor's channels do, from which the rest is counted.
   struct Origin {
@@ -39,7 +46,7 @@ class ChannelTasks {
 
  private:
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const ChannelCut cut_;
   Builder& b_;
   Lowering& low_;
   const int64_t block_, whole_;

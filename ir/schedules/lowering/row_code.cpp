@@ -18,14 +18,14 @@ std::vector<int64_t> no_offsets(const Tile& tile) {
   return std::vector<int64_t>(static_cast<size_t>(tile.lanes), 0);
 }
 
-Grouped grouped_rows(const PoolNest& nest, const Schedule& schedule) {
-  if (schedule.unroll == 1 || schedule.order == Order::rolling) return {};
-  return {nest.dims.size() - 2, schedule.unroll};
+Grouped grouped_rows(const PoolNest& nest, const RowSchedule& schedule) {
+  if (schedule.rows_together == 1) return {};
+  return {nest.dims.size() - 2, schedule.rows_together};
 }
 
 }  // namespace
 
-RowCode::RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules& rules, Builder& builder,
+RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
                  Reducer& reducer)
     : nest_(nest),
       schedule_(schedule),
@@ -39,7 +39,7 @@ RowCode::RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules&
       backward_(nest.is_backward()) {}
 
 void RowCode::emit() {
-  low_.for_each_row(schedule_.order == Order::rolling ? rows() : outer_,
+  low_.for_each_row(schedule_.scan == RowSchedule::Scan::rolling ? rows() : outer_,
                     [&](const Cursor& cursor, bool group) { emit_row(cursor, group); });
   b_.ret();
 }
@@ -48,7 +48,7 @@ void RowCode::emit_row(const Cursor& cursor, bool group) {
   for (const TileLoop& tiles : rules_.row()) emit_tiles(cursor, tiles, group);
   if (!rules_.borders_from_table() || all_inside()) return;
   if (!group) return emit_borders(cursor);
-  for (int64_t row = 0; row < schedule_.unroll; ++row) emit_borders(low_.further(cursor, rows(), row));
+  for (int64_t row = 0; row < schedule_.rows_together; ++row) emit_borders(low_.further(cursor, rows(), row));
 }
 
 bool RowCode::all_inside() const {
@@ -57,7 +57,7 @@ bool RowCode::all_inside() const {
 }
 
 int64_t RowCode::unroll_limit() const {
-  if (schedule_.taps == Taps::loop) return 1;
+  if (schedule_.loops_over_taps) return 1;
   return is_grouped() ? unroll_group : unroll_rows;
 }
 
@@ -88,7 +88,7 @@ void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_gr
     const TileTaps& taps = rules_.taps(tile);
     const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
     tap_plans_.reset();
-    if (schedule_.order == Order::rolling) {
+    if (schedule_.scan == RowSchedule::Scan::rolling) {
       roll(here, tile, taps);
       continue;
     }
@@ -237,7 +237,8 @@ void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& ve
 State RowCode::reduce_tile(const Cursor& at, const Tile& tile, const TileTaps& taps) {
   if (rules_.is_long()) return reduce_long(at, tile, taps);
   if (taps.lists.empty()) return reducer_.start(no_offsets(tile));
-  if (schedule_.order == Order::rows_first && rules_.holds(tile)) return reduce_rows_first(at, tile, taps);
+  if (schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile))
+    return reduce_rows_first(at, tile, taps);
   reducer_.plan(1, nest_.full_taps());
   return reduce_row_major(at, tile, taps, outer_);
 }
@@ -340,8 +341,7 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
   return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
 }
 
-// ----------------------------------------------------------------------------------------------- what is
-// stored
+// -------------------------------------------------------------------------------------------- what is stored
 
 // Offset of each lane's first tap inside the image.
 std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& taps) const {

@@ -11,7 +11,7 @@ namespace pooljit::ir {
 
 class RowCode {
  public:
-  RowCode(const PoolNest& nest, const Schedule& schedule, const RowRules& rules, Builder& builder,
+  RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
           Reducer& reducer);
   // The whole Program.
   void emit();
@@ -60,12 +60,12 @@ class RowCode {
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
-  bool is_grouped() const { return schedule_.unroll > 1 && schedule_.order != Order::rolling; }
+  bool is_grouped() const { return schedule_.rows_together > 1; }
   size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
   int64_t unroll_limit() const;
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const RowSchedule schedule_;
   const RowRules& rules_;
   const NestDim& dim_;  // along the row
   const size_t outer_;

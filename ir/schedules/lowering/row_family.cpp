@@ -5,19 +5,19 @@
 namespace pooljit::ir {
 namespace {
 
-Result<void> check(const Layer& layer, const Schedule& schedule, const RowRules& rules) {
+Result<void> check(const Layer& layer, const RowSchedule& schedule, const RowRules& rules) {
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
-  if (schedule.order == Order::rolling && !rules.can_roll())
+  if (schedule.scan == RowSchedule::Scan::rolling && !rules.can_roll())
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
         "registers for what neighbouring windows share",
         "use order=rows_first or row_major");
-  const bool is_grouped =
-      schedule.unroll > 1 && schedule.order == Order::rows_first && rules.can_group() && rules.holds_groups();
-  if (schedule.order == Order::rows_first) {
+  const bool is_grouped = schedule.rows_together > 1 && schedule.scan == RowSchedule::Scan::rows_first &&
+                          rules.can_group() && rules.holds_groups();
+  if (schedule.scan == RowSchedule::Scan::rows_first) {
     if (!layer.facts(row_lanes).any_order)
       return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
                          "use order=row_major");
@@ -26,7 +26,7 @@ Result<void> check(const Layer& layer, const Schedule& schedule, const RowRules&
                          "rows_first would hold more vectors at once than the registers allow",
                          "use order=row_major or fewer lanes");
   }
-  if (schedule.unroll > 1 && !is_grouped && schedule.order != Order::rolling)
+  if (schedule.rows_together > 1 && !is_grouped)
     return unsupported(
         "schedule.unroll",
         "rows of outputs are done together rows_first, where dense windows have rows in common and "
@@ -60,6 +60,15 @@ Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
   const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
   RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();
   return builder.finish();
+}
+
+std::vector<Parameter> row_names(const Schedule& schedule) {
+  constexpr std::string_view scans[] = {"tap_by_tap", "rows_first", "rolling"};
+  const RowSchedule rows(schedule);
+  return {{"scan", std::string(scans[static_cast<size_t>(rows.scan)])},
+          {"rows_together", std::to_string(rows.rows_together)},
+          {"vectors_side_by_side", std::to_string(rows.vectors_side_by_side)},
+          {"tap_code", rows.loops_over_taps ? "loops" : "straight"}};
 }
 
 Knobs row_knobs(const Layer&) {

@@ -11,6 +11,7 @@ inline constexpr LaneUse row_lanes = LaneUse::moved;
 // Of FamilyInfo.
 Result<void> check_rows(const Layer& layer, const Schedule& schedule);
 Knobs row_knobs(const Layer& layer);
+std::vector<Parameter> row_names(const Schedule& schedule);
 Result<Program> lower_rows(const Layer& layer, const Schedule& schedule);
 
 }  // namespace pooljit::ir

@@ -1,4 +1,4 @@
-// RowCode: rows of outputs that are done together (order=rows_first, unroll=R).
+// RowCode: rows of outputs that are done together (scan=rows_first, rows_together > 1).
 #include <algorithm>
 
 #include "ir/schedules/lowering/row_code.h"
@@ -8,7 +8,7 @@ namespace pooljit::ir {
 
 // All rows of a group: input rows that several windows have in common are reduced once.
 void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes) {
-  const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
+  const auto number_of_rows = static_cast<size_t>(schedule_.rows_together);
   if (!rules_.holds_group(tile)) {
     for (size_t row = 0; row < number_of_rows; ++row) {
       const Cursor at = low_.further(cursor, rows(), static_cast<int64_t>(row));
@@ -28,7 +28,7 @@ void RowCode::group(const Cursor& cursor, const Tile& tile, const TileTaps& taps
 // columns: all rows of the first place, then of the next.
 void RowCode::store_group(const Cursor& cursor, const RowReduction& plan, const Values& columns,
                           const Lanes& lanes) {
-  const auto number_of_rows = static_cast<size_t>(schedule_.unroll);
+  const auto number_of_rows = static_cast<size_t>(schedule_.rows_together);
   reducer_.plan(1, dim_.most_taps());
   for (size_t row = 0; row < number_of_rows; ++row) {
     std::vector<Value> own;
@@ -52,7 +52,7 @@ Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& p
     return plan.column(reducer_,
                        low_.reduce(at, outer_, low_.no_taps(1, vector.width), leaf, unroll_limit())[0]);
   };
-  return shared_rows(down, schedule_.unroll, reduce,
+  return shared_rows(down, schedule_.rows_together, reduce,
                      [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); });
 }
 
@@ -86,7 +86,7 @@ int64_t RowCode::slide(const Cursor& cursor, const TileLoop& tiles) {
   const Values fresh = reduce_group_columns(here, plan, tile, taps, vector(positions - 1));
   columns.insert(columns.end(), fresh.begin(), fresh.end());
   store_group(here, plan, columns, stored_lanes(tile, taps, loop.iv, tiles));
-  b_.end_loop({columns.begin() + schedule_.unroll, columns.end()});
+  b_.end_loop({columns.begin() + schedule_.rows_together, columns.end()});
   return count;
 }
 

@@ -13,7 +13,17 @@
 
 namespace pooljit::ir {
 
-RowRules::RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts)
+RowSchedule::RowSchedule(const Schedule& schedule)
+    : lanes(schedule.lanes),
+      scan(schedule.order == Order::rolling      ? Scan::rolling
+           : schedule.order == Order::rows_first ? Scan::rows_first
+                                                 : Scan::tap_by_tap),
+      rows_together(scan == Scan::rolling ? 1 : schedule.unroll),
+      vectors_side_by_side(scan == Scan::rolling ? schedule.unroll : 1),
+      loops_over_taps(schedule.taps == Taps::loop),
+      tail(schedule.tail) {}
+
+RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts)
     : nest_(nest),
       schedule_(schedule),
       dim_(nest.dims.back()),
@@ -32,9 +42,7 @@ bool RowRules::columns_adjacent(const PoolNest& nest) {
          (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
 }
 
-int RowRules::tile_lanes() const {
-  return schedule_.lanes * (schedule_.order == Order::rolling ? schedule_.unroll : 1);
-}
+int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_side_by_side; }
 
 bool RowRules::is_short() const {
   return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) && tile_count(row_) <= most_tiles;
@@ -125,7 +133,7 @@ bool RowRules::can_roll() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
   if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(rolled()))
     return false;
-  if (schedule_.unroll > 1) return rolls_side_by_side();
+  if (schedule_.vectors_side_by_side > 1) return rolls_side_by_side();
   const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
   return rolling_vectors() + row_vectors + 5 <= static_cast<size_t>(registers());
 }
@@ -166,7 +174,7 @@ bool RowRules::rolls_in_registers() const {
 bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) const {
   const NestDim& down = rolled();
   const int64_t vectors = ceil_div(tile.valid, schedule_.lanes);
-  if (schedule_.unroll == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
+  if (schedule_.vectors_side_by_side == 1 || (!rolls_in_registers() && down.stride > 1)) return false;
   // Of the image, or of all windows and of the ends of a block of them.
   const int64_t rows = rolls_in_registers() ? down.visible_input() : down.output + 2 * down.kernel;
   return rows * vectors * schedule_.lanes * facts_.working_bytes <= most_scratch_bytes &&
@@ -175,12 +183,12 @@ bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) cons
 
 bool RowRules::can_group() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
-  return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.unroll);
+  return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.rows_together);
 }
 
 bool RowRules::holds_group(const Tile& tile) const {
   if (!holds(tile) || taps(tile).lists.empty()) return false;
-  const size_t vectors = reduction(tile).starts().size() * static_cast<size_t>(schedule_.unroll);
+  const size_t vectors = reduction(tile).starts().size() * static_cast<size_t>(schedule_.rows_together);
   return vectors + 7 <= static_cast<size_t>(registers());
 }
 

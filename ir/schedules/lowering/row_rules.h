@@ -13,9 +13,25 @@
 
 namespace pooljit::ir {
 
+// A schedule of channels_first or interleaved by its own names.
+struct RowSchedule {
+  // How the taps of a window are taken: one by one; the outer dimensions first, on contiguous vectors; or
+  // rolling down the rows, sharing what neighbouring windows have in common.
+  enum class Scan : uint8_t { tap_by_tap, rows_first, rolling };
+
+  RowSchedule(const Schedule& schedule);  // NOLINT(google-explicit-constructor): a view of it
+
+  int lanes;
+  Scan scan;
+  int rows_together;         // rows of outputs; rolling: 1
+  int vectors_side_by_side;  // of a row of outputs; 1 but for rolling
+  bool loops_over_taps;      // in place of straight-line code
+  Tail tail;
+};
+
 class RowRules {
  public:
-  RowRules(const PoolNest& nest, const Schedule& schedule, Isa isa, const ReductionFacts& facts);
+  RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts);
 
   // Columns that lie next to each other, of input, output and indices.
   static bool columns_adjacent(const PoolNest& nest);
@@ -79,7 +95,7 @@ class RowRules {
   TilePlan& plan(const Tile& tile) const;
 
   const PoolNest& nest_;
-  const Schedule& schedule_;
+  const RowSchedule schedule_;
   const NestDim& dim_;  // along the row
   Isa isa_;
   const ReductionFacts& facts_;

@@ -1,0 +1,132 @@
+#include "ir/schedules/families/window_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/reductions/epilogue.h"
+#include "ir/schedules/windows/sum_block.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Straight-line code up to so many vectors per row.
+constexpr size_t unroll_vectors = 16;
+constexpr int64_t shortest_row = 4;
+// Registers that windows side by side leave free.
+constexpr int64_t spare_registers = 5;
+constexpr int64_t most_together = 8;
+// Channels are done together up to so many vectors of each, all in straight-line code.
+constexpr int64_t channel_vectors_together = 16;
+
+bool covers_all(const NestDim& dim) {
+  const Window window = dim.window(0);
+  return dim.kind != DimKind::gather && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
+         window.padded_taps == window.taps;
+}
+
+// The last vector of a row, which ends with so many taps that the ones before do not have.
+void end(Slice& last, int64_t taps, const WindowRowsSchedule& schedule) {
+  if (schedule.tail == Tail::overlap) {
+    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
+    std::fill_n(last.stored.rbegin(), taps, 1);
+  } else if (schedule.tail == Tail::mask && schedule.windows_together > 1) {  // as long as all others
+    last.lanes = schedule.lanes;
+    last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
+    std::fill_n(last.stored.begin(), taps, 1);
+  }
+}
+
+// Windows whose results fit into one vector.
+int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
+  return info(isa).vector_bytes / std::max(facts.working_bytes, epilogue_bytes(nest));
+}
+
+}  // namespace
+
+int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
+
+PoolNest with_joined_rows(PoolNest nest) {
+  while (nest.dims.size() > 1) {
+    const size_t last = nest.dims.size() - 1;
+    NestDim &outer = nest.dims[last - 1], inner = nest.dims[last];
+    std::vector<int64_t>& strides = nest.input.strides;
+    if (!covers_all(outer) || !covers_all(inner) || strides[last - 1] != strides[last] * inner.input) break;
+    outer = NestDim{.input = outer.input * inner.input};
+    outer.kernel = outer.stride = outer.input;
+    strides[last - 1] = strides[last];
+    nest.dims.pop_back();
+    strides.pop_back();
+    nest.output.strides.pop_back();
+  }
+  return nest;
+}
+
+WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule) {
+  WindowRow row;
+  const int64_t taps = row_taps(nest), group = schedule.lanes * int64_t{most_row_states};
+  if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
+  row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
+  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, schedule);
+  if (schedule.windows_together > 1 && is_one_window(nest)) {  // there are enough others that need not wait
+    row.state_lanes = {schedule.lanes};
+    row.state_of.assign(row.slices.size(), 0);
+    return row;
+  }
+  if (row.groups > 0) row.state_lanes.assign(most_row_states, schedule.lanes);
+  for (size_t i = 0; i < row.slices.size(); ++i) {
+    const int lanes = row.slices[i].lanes;
+    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= most_row_states;
+    row.state_of.push_back(shares ? i % most_row_states : row.state_lanes.size());
+    if (!shares) row.state_lanes.push_back(lanes);
+  }
+  return row;
+}
+
+bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
+  const NestDim& dim = nest.dims.back();
+  const std::vector<Run> all = runs(dim);
+  const bool sums_long_rows =
+      facts.is_split && row_taps(nest) > 2 * sum_block * lanes * int64_t{most_row_states};
+  const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
+  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
+         nest.input.strides.back() == 1 && dim.tap_step() == 1 && all.size() == 1 &&
+         all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
+}
+
+bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
+                             const WindowRowsSchedule& schedule) {
+  const WindowRow row = cut_window_row(nest, schedule);
+  if (std::any_of(row.slices.begin(), row.slices.end(),
+                  [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
+    return false;
+  if (schedule.windows_together > results_per_vector(nest, facts, isa)) return false;
+  const NestDim& dim = nest.dims.back();
+  if (is_one_window(nest)) {
+    const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
+    return nest.output.channel_stride == 1 && schedule.windows_together <= most_together && row.groups == 0 &&
+           vectors <= channel_vectors_together &&
+           std::has_single_bit(static_cast<unsigned>(schedule.windows_together));
+  }
+  // A state is a value and its mask, or a part and the whole.
+  const auto states = static_cast<int64_t>(row.state_lanes.size());
+  return nest.dims.size() > 1 && dim.output == schedule.windows_together && runs(dim)[0].phases == 1 &&
+         2 * schedule.windows_together * states + spare_registers + extra_registers(nest, facts) <=
+             info(isa).vector_registers;
+}
+
+bool is_one_window(const PoolNest& nest) {
+  return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
+}
+
+int64_t joined_row_taps(const PoolNest& nest) { return row_taps(with_joined_rows(nest)); }
+int64_t joined_row_outputs(const PoolNest& nest) { return with_joined_rows(nest).dims.back().output; }
+
+int64_t most_windows_together(const Layer& layer) {
+  return std::min(most_together, results_per_vector(layer.nest(), layer.facts(LaneUse::joined), layer.isa()));
+}
+
+bool can_take_window_rows(const Layer& layer, int lanes) {
+  return can_take_rows_of_windows(with_joined_rows(layer.nest()), layer.facts(LaneUse::joined), lanes);
+}
+
+}  // namespace pooljit::ir
