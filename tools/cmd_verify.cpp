@@ -1,4 +1,4 @@
-// `pooljit verify`: proves kernels right for every input, one spec or a file of them (docs/proof.md).
+// `pooljit verify`: proves the machine code of kernels, of one spec or a file of them (docs/proof.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -196,7 +196,7 @@ ir::Result<Exit> verify(const VerifyArguments& arguments) {
 }  // namespace
 
 void add_verify(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("verify", "Prove kernels right for every input");
+  CLI::App* command = app.add_subcommand("verify", "Prove the machine code of kernels (docs/proof.md lists what is assumed)");
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::Option_group* what = command->add_option_group("what to prove");
   add_spec(*what, arguments->spec);

@@ -52,7 +52,7 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
         isa: "auto", "avx2" or "avx512".
         schedule: as schedules() lists them; "": the best one.
         threads: 0: as many as the process may use, of PyTorch's tensors as many as PyTorch uses.
-        verify: True: the code is proved right for every input first (fractions of a second to minutes).
+        verify: True: the code is proved first (docs/proof.md says what is assumed); fractions of a second to minutes.
         tune_db: a file of tune().
 
     Returns:

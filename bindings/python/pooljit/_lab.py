@@ -20,7 +20,7 @@ TuneResult.__doc__ = """What tune() found.
 
     schedule: the winner; best, default: Timings of it and of the default schedule.
     legal, measured: how many schedules there are, and how many were measured.
-    proof: "verify" proved for every input, "check" all engines agreed, "default" nothing was replaced.
+    proof: "verify" the code was proved, "check" all engines agreed, "default" nothing was replaced.
     notes: what was faster and not taken, and why.
 """
 

@@ -171,8 +171,8 @@ void register_kernel(py::module_& module) {
            "program(legal=False) -> str\n\nThe vector IR as lowered; legal: with the ISA's own instructions "
            "only.")
       .def("prove", prove,
-           "prove() -> str\n\nProves the machine code right for every input, and says what was proved "
-           "(docs/proof.md). Takes a\nfraction of a second to minutes. Raises: \"prove.*\".")
+           "prove() -> str\n\nProves the machine code and says what was proved, under the assumptions that "
+           "docs/proof.md lists. Takes a\nfraction of a second to minutes. Raises: \"prove.*\".")
       .def("time", time_kernel, py::arg("seconds") = 0.2,
            "time(seconds=0.2) -> (seconds, spread, samples)\n\nThe median of a call on data of its own, "
            "without "
