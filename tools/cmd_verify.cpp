@@ -196,7 +196,8 @@ ir::Result<Exit> verify(const VerifyArguments& arguments) {
 }  // namespace
 
 void add_verify(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("verify", "Prove the machine code of kernels (docs/proof.md lists what is assumed)");
+  CLI::App* command =
+      app.add_subcommand("verify", "Prove the machine code of kernels (docs/proof.md lists what is assumed)");
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::Option_group* what = command->add_option_group("what to prove");
   add_spec(*what, arguments->spec);
