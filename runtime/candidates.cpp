@@ -81,4 +81,13 @@ ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& s
   return infos;
 }
 
+ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
+                                  int64_t batch, const ir::Caches& caches) {
+  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa);
+  const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
+  if (!program) return tl::unexpected(program.error());
+  return Candidate{schedule, ir::predict(*program, nest, batch, caches), offered.front() == schedule,
+                   std::ranges::find(offered, schedule) != offered.end()};
+}
+
 }  // namespace pooljit::runtime

@@ -38,4 +38,8 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 // find_candidates().
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options);
 
+// One schedule. Errors: "schedule.*", those of lowering and of Xbyak.
+ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
+                                  int64_t batch, const ir::Caches& caches);
+
 }  // namespace pooljit::runtime

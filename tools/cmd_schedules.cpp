@@ -11,6 +11,7 @@
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/schedule_space.h"
 #include "tools/schedules_why.h"
 
 namespace pooljit::tools {
@@ -35,6 +36,7 @@ nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
   for (size_t i = 0; i < ir::unit_count; ++i)
     busy[std::string(name(static_cast<ir::Unit>(i)))] = cost.counts.busy[i] / cost.outputs;
   return {{"schedule", ir::print(candidate.schedule)},
+          {"parameters", parameters_of(candidate.schedule)},
           {"legal", true},
           {"default", candidate.is_default},
           {"offered", candidate.is_offered},
@@ -54,14 +56,14 @@ void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Cand
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const runtime::Candidate& candidate : found.legal) rows.push_back(as_json(candidate));
   for (const runtime::Refusal& refusal : found.illegal)
-    if (all)
-      rows.push_back({{"schedule", ir::print(refusal.schedule)},
-                      {"legal", false},
-                      {"id", refusal.error.id},
-                      {"why", refusal.error.message}});
+    if (all) rows.push_back(refusal_json(ir::print(refusal.schedule), refusal.error));
+  std::vector<ir::Schedule> legal;
+  for (const runtime::Candidate& candidate : found.legal) legal.push_back(candidate.schedule);
   const nlohmann::ordered_json json = {{"spec", frontend::print(spec)},
                                        {"isa", info(isa).text},
                                        {"caches", runtime::print(runtime::machine().caches)},
+                                       {"parameters", parameter_space(legal)},
+                                       {"constraints", space_constraints(legal)},
                                        {"schedules", rows}};
   fmt::print("{}\n", json.dump(2));
 }
@@ -88,10 +90,32 @@ void print_refusals(const runtime::Candidates& found) {
   }
 }
 
+// One schedule of the user's: its row, or why it is refused, with one exit code for every refusal.
+ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const frontend::PoolSpec& spec,
+                              ir::Isa isa) {
+  const std::string& text = arguments.options.schedule;
+  const auto schedule = schedule_of(text);
+  const auto candidate = schedule.and_then([&](const ir::Schedule& asked) {
+    return runtime::predict_one(make_nest(spec), asked, isa, spec.batch.value_or(1),
+                                runtime::machine().caches);
+  });
+  if (candidate && arguments.json)
+    fmt::print("{}\n", as_json(*candidate).dump());
+  else if (candidate)
+    print_table({{*candidate}, {}});
+  else if (arguments.json)
+    fmt::print("{}\n", refusal_json(text, candidate.error()).dump());
+  else
+    report(candidate.error());
+  return candidate ? Exit::ok : Exit::unsupported;
+}
+
 ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   const auto spec = frontend::parse_spec(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
-  const auto choices = runtime::resolve(arguments.options);
+  Options options = arguments.options;
+  options.schedule.clear();  // what is wrong with it is the answer, and no error
+  const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
   if (spec->direction == ir::Direction::unpool)
     return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
@@ -101,6 +125,7 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
     fmt::print("{}", arguments.json ? why.dump(2) + "\n" : print_why(why));
     return Exit::ok;
   }
+  if (!arguments.options.schedule.empty()) return ask_schedule(arguments, *spec, choices->isa);
   const auto found = runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
                                               runtime::machine().row);
   if (!found) return tl::unexpected(found.error());
@@ -122,6 +147,9 @@ void add_schedules(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<SchedulesArguments>();
   add_spec(*command, arguments->spec)->required();
   add_isa(*command, arguments->options);
+  command->add_option(
+      "--schedule", arguments->options.schedule,
+      "Only this one, as text or as a JSON object of parameters; exit code 4 if it is refused");
   command->add_flag("--all", arguments->all, "Also those that are not legal, with the reason");
   command->add_flag("--why", arguments->why,
                     "Why the default is what it is: what each family offers, leaves to others or refuses");

@@ -5,14 +5,23 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "runtime/options.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/evaluation.h"
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
+#include "tools/schedule_space.h"
+#include "tools/tune_export.h"
 #include "tools/tune_store.h"
+#include "tools/written_aside.h"
 
 namespace pooljit::tools {
 namespace {
@@ -26,7 +35,10 @@ struct TuneArguments {
   std::vector<std::string> specs;
   std::string file, database = "pooljit-tune.db";
   double budget = 0;  // seconds; 0: seconds_per_spec each
-  bool again = false;
+  bool again = false, exhaustive = false, json = false;
+  std::string samples;             // a file for all that is measured
+  std::vector<std::string> merge;  // databases to be put into the other one
+  std::string exported;            // the format that is written to stdout
   Options options;
 };
 
@@ -52,6 +64,57 @@ struct TuneTally {
   }
 };
 
+// Appends a row for each schedule that a search measured, with the proof's verdict: the search proves the
+// winner only.
+class SampleFile {
+ public:
+  // Errors: "file.create".
+  ir::Result<void> open(const std::string& path) {
+    file_.open(path, std::ios::app);
+    if (!file_) return ir::system_error("file.create", cannot("write", path));
+    return {};
+  }
+  bool is_open() const { return file_.is_open(); }
+  void begin(const std::string& spec) { spec_ = spec, rows_.clear(); }
+  // The last and longest round of a schedule is what counts.
+  void take(const runtime::TuneSample& sample) { rows_[ir::print(sample.schedule)] = sample; }
+  // Errors: "file.write".
+  ir::Result<void> end(const runtime::TuneEntry& entry, const Options& options,
+                       const std::function<void(const std::string&)>& progress) {
+    const runtime::Choices choices = *runtime::resolve(options);
+    const std::string spec = print(*frontend::parse_spec(spec_));
+    size_t done = 0;
+    for (const auto& [text, sample] : rows_) {
+      if (interrupted()) break;
+      progress(fmt::format("proving what was measured, {} of {}", ++done, rows_.size()));
+      nlohmann::ordered_json row = {{"spec", spec},
+                                    {"cpu", entry.cpu},
+                                    {"caches", entry.caches},
+                                    {"threads", entry.threads},
+                                    {"isa", entry.isa},
+                                    {"backend", entry.backend},
+                                    {"version", entry.version},
+                                    {"schedule", text}};
+      row["parameters"] = parameters_of(sample.schedule);
+      row["default"] = sample.is_default;
+      row["proof"] = prove(spec, choices, sample.schedule);
+      row["compile_seconds"] = sample.compile_seconds;
+      put_times(row, sample.samples);
+      row["timestamp"] = timestamp();
+      file_ << row.dump() << "\n";
+    }
+    file_.flush();
+    if (!file_)
+      return ir::system_error("file.write", "the samples could not be written", "is the disk full?");
+    return {};
+  }
+
+ private:
+  std::ofstream file_;
+  std::string spec_;
+  std::map<std::string, runtime::TuneSample> rows_;
+};
+
 class Session {
  public:
   Session(const TuneArguments& arguments, std::vector<Problem> problems)
@@ -65,6 +128,8 @@ class Session {
   ir::Result<Exit> run() {
     if (auto storable = check_storable(arguments_.database); !storable)
       return tl::unexpected(storable.error());
+    if (!arguments_.samples.empty())
+      if (auto opened = samples_.open(arguments_.samples); !opened) return tl::unexpected(opened.error());
     auto known = load_entries(arguments_.database);
     if (!known) return tl::unexpected(known.error());
     known_ = std::move(*known);
@@ -106,13 +171,20 @@ class Session {
     if (auto stored = store_entries(arguments_.database, {result->entry}); !stored) return stored;
     known_.entries.push_back(result->entry);
     report(problem, *result);
-    return {};
+    if (!samples_.is_open()) return {};
+    return samples_.end(result->entry, arguments_.options, [&](const std::string& what) {
+      progress_.show(tally_.done(), problem.name + ": " + what);
+    });
   }
 
   ir::Result<runtime::TuneResult> search(const Problem& problem) {
     const double share = left() / static_cast<double>(problems_.size() - tally_.done());
+    samples_.begin(problem.spec);
     return runtime::tune(problem.spec, arguments_.options,
                          {.seconds = share,
+                          .spend = arguments_.budget > 0,
+                          .exhaustive = arguments_.exhaustive,
+                          .measured = [&](const runtime::TuneSample& sample) { samples_.take(sample); },
                           .stopped = [] { return interrupted(); },
                           .progress =
                               [&](const std::string& what) {
@@ -123,7 +195,15 @@ class Session {
   void fail(const Problem& problem, const ir::Error& error) {
     tally_.fail(error);
     progress_.clear();
-    fmt::print("{}: {}\n", problem.name, to_string(error));
+    if (arguments_.json)
+      print_line({{"name", problem.name},
+                  {"spec", problem.spec},
+                  {"status", "failed"},
+                  {"id", error.id},
+                  {"why", error.message},
+                  {"hint", error.hint}});
+    else
+      fmt::print("{}: {}\n", problem.name, to_string(error));
     std::fflush(stdout);
   }
 
@@ -131,6 +211,19 @@ class Session {
     ++tally_.tuned;
     tally_.take(result.entry);
     progress_.clear();
+    if (arguments_.json)
+      return print_line({{"name", problem.name},
+                         {"spec", problem.spec},
+                         {"status", "tuned"},
+                         {"schedule", result.entry.schedule},
+                         {"median", result.best.median},
+                         {"spread", result.best.spread()},
+                         {"default_median", result.standard.median},
+                         {"default_spread", result.standard.spread()},
+                         {"measured", result.measured},
+                         {"legal", result.legal},
+                         {"proof", result.entry.proof},
+                         {"notes", result.notes}});
     fmt::print(
         "{}: {:.2f} us +- {:.1f} %, default {:.2f} us +- {:.1f} %, {:.3f} times as fast; {} of {} measured; "
         "{}: {}\n",
@@ -141,7 +234,20 @@ class Session {
     std::fflush(stdout);
   }
 
+  static void print_line(const nlohmann::ordered_json& line) {
+    fmt::print("{}\n", line.dump());
+    std::fflush(stdout);
+  }
+
   void summarize() const {
+    if (arguments_.json)
+      return print_line({{"summary",
+                          {{"specs", problems_.size()},
+                           {"tuned", tally_.tuned},
+                           {"fresh", tally_.fresh},
+                           {"failed", tally_.failed},
+                           {"replaced", tally_.replaced},
+                           {"database", arguments_.database}}}});
     const size_t in_file = tally_.tuned + tally_.fresh;
     fmt::print(
         "{} of {} specs: {} tuned, {} had a fresh entry, {} failed; the default is within {:.0f} % of the "
@@ -157,10 +263,52 @@ class Session {
   const Progress progress_;
   const Clock::time_point end_;
   runtime::TuneDatabase known_;
+  SampleFile samples_;
   TuneTally tally_;
 };
 
+// Of entries with the same key the faster one stays.
+ir::Result<Exit> merge(const TuneArguments& arguments) {
+  const auto own = load_entries(arguments.database);
+  if (!own) return tl::unexpected(own.error());
+  std::vector<runtime::TuneEntry> best = own->entries;
+  size_t read = 0;
+  for (const std::string& path : arguments.merge) {
+    const auto other = runtime::read_tune_database(path);
+    if (!other) return tl::unexpected(other.error());
+    for (const auto& ignored : other->ignored)
+      fmt::print(stderr, "pooljit: {} line {} is ignored: {}\n", path, ignored.line, ignored.reason);
+    read += other->entries.size();
+    for (const runtime::TuneEntry& entry : other->entries) {
+      const auto same = std::ranges::find_if(best, [&](const auto& old) { return old.has_key_of(entry); });
+      if (same == best.end())
+        best.push_back(entry);
+      else if (entry.seconds < same->seconds || same->version != entry.version)
+        *same = entry;
+    }
+  }
+  if (auto stored = store_entries(arguments.database, best); !stored) return tl::unexpected(stored.error());
+  fmt::print("{} entries of {} files, {} in {}\n", read, arguments.merge.size(), best.size(),
+             arguments.database);
+  return Exit::ok;
+}
+
+ir::Result<Exit> write_export(const TuneArguments& arguments) {
+  if (arguments.exported == "json") {
+    const auto database = runtime::read_tune_database(arguments.database);
+    if (!database) return tl::unexpected(database.error());
+    fmt::print("{}\n", as_json(*database).dump(2));
+    return Exit::ok;
+  }
+  const auto rows = read_samples(arguments.samples, arguments.specs.empty() ? "" : arguments.specs.front());
+  if (!rows) return tl::unexpected(rows.error());
+  fmt::print("{}\n", (arguments.exported == "t4" ? as_t4(*rows) : as_kernel_tuner(*rows)).dump(2));
+  return Exit::ok;
+}
+
 ir::Result<Exit> tune(const TuneArguments& arguments) {
+  if (!arguments.exported.empty()) return write_export(arguments);
+  if (!arguments.merge.empty()) return merge(arguments);
   std::vector<Problem> problems;
   for (const std::string& spec : arguments.specs) problems.push_back({spec, spec});
   if (!arguments.file.empty()) {
@@ -182,11 +330,24 @@ void add_tune(CLI::App& app, Action& action) {
   what->add_option("SPEC", arguments->specs, "What to pool; several are several specs");
   what->add_option("--file", arguments->file,
                    "Tune each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
-  what->require_option(1);
+  what->add_option("--merge", arguments->merge,
+                   "Put these databases into --db; of two entries for the same the faster one stays");
+  CLI::Option* exported =
+      what->add_option("--export", arguments->exported,
+                       "Print what is known: json (the database), t4 or kernel-tuner (the file of --samples)")
+          ->check(CLI::IsMember({"json", "t4", "kernel-tuner"}));
+  what->require_option(1, 2);
   command->add_option("--db", arguments->database, "The database; default: $POOLJIT_TUNE_DB, or this")
       ->capture_default_str();
-  command->add_option("--time-budget", arguments->budget, "Seconds for all specs together (default: 3 each)")
+  command
+      ->add_option("--time-budget", arguments->budget,
+                   "Seconds for all specs together (default: 3 each, and less where nothing better "
+                   "comes)")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--exhaustive", arguments->exhaustive, "Measure every schedule, whatever time it takes");
+  command->add_option("--samples", arguments->samples,
+                      "Append everything that is measured and proved to this file, a JSON object a line");
+  command->add_flag("--json", arguments->json, "A JSON object a line for each spec, and one for the summary");
   command->add_flag("--again", arguments->again, "Also specs that have a fresh entry");
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
@@ -198,7 +359,12 @@ void add_tune(CLI::App& app, Action& action) {
       "  pooljit tune --file bench/problems/networks.txt --threads 1 --db tuned.db\n"
       "  POOLJIT_TUNE_DB=tuned.db pooljit bench 'max_pool2d(float32[1,64,112,112], kernel_size=3)' --threads "
       "1");
-  command->callback([&action, arguments] { action = [arguments] { return tune(*arguments); }; });
+  command->callback([&action, arguments, exported] {
+    const bool needs_samples = *exported && arguments->exported != "json";
+    if (needs_samples && arguments->samples.empty())
+      throw CLI::ValidationError("--export " + arguments->exported, "needs --samples FILE");
+    action = [arguments] { return tune(*arguments); };
+  });
 }
 
 }  // namespace pooljit::tools

@@ -32,6 +32,7 @@ void add_list(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
+void add_evaluate(CLI::App& app, Action& action);
 void add_onnx(CLI::App& app, Action& action);  // only with POOLJIT_ONNX
 
 // "pooljit: id: message" and "hint: ..." on stderr; the exit code of the error's kind.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "runtime/candidates.h"
 #include "runtime/check.h"
@@ -24,11 +25,17 @@ constexpr size_t finalists = 3;      // measured again, for longer
 constexpr double gain = 0.01;        // what counts as better while searching
 constexpr double final_share = 0.3;  // of the time, for the final
 constexpr double group_seconds = 0.25;
+constexpr double most_final_seconds = 2;
 
 struct Contender {
   ir::Schedule schedule;
   double ratio = 1;  // to the default, side by side
+  double compile_seconds = 0;
 };
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 ir::Result<KernelPtr> make_kernel(std::string_view spec, Options options, const ir::Schedule& schedule) {
   options.schedule = ir::print(schedule);
@@ -66,45 +73,80 @@ class Search {
   }
 
   ir::Result<void> measure_default() {
-    auto kernel = make_kernel(spec_, options_, standard_.schedule);
+    auto kernel = make(standard_);
     if (!kernel) return tl::unexpected(kernel.error());
     default_kernel_ = std::move(*kernel);
     return {};
   }
 
-  double spent() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double spent() const { return seconds_since(start_); }
+
+  ir::Result<KernelPtr> make(Contender& contender) const {
+    const Clock::time_point start = Clock::now();
+    auto kernel = make_kernel(spec_, options_, contender.schedule);
+    contender.compile_seconds = seconds_since(start);
+    return kernel;
+  }
 
   // The default and some candidates in turns; a candidate that this back end cannot make is left out.
   ir::Result<std::vector<Timing>> time_group(std::span<Contender> group, const MeasureOptions& options,
-                                             std::vector<Contender*>& timed) {
+                                             bool is_final, std::vector<Contender*>& timed) {
     if (limits_.stopped()) return ir::invalid("tune.stopped", "stopped before there was a result");
     std::vector<KernelPtr> kernels = {default_kernel_};
     for (Contender& contender : group) {
-      auto kernel = make_kernel(spec_, options_, contender.schedule);
+      auto kernel = make(contender);
       if (!kernel) continue;
       kernels.push_back(std::move(*kernel));
       timed.push_back(&contender);
     }
-    auto timings = time_kernels(kernels, options);
-    if (!timings) return timings;
-    for (size_t i = 0; i < timed.size(); ++i)
-      timed[i]->ratio = (*timings)[i + 1].median / (*timings)[0].median;
+    const auto samples = sample_kernels(kernels, options);
+    if (!samples) return tl::unexpected(samples.error());
+    std::vector<Timing> timings;
+    for (size_t i = 0; i < samples->size(); ++i) {
+      const Samples& own = (*samples)[i];
+      const Contender& contender = i == 0 ? standard_ : *timed[i - 1];
+      limits_.measured({contender.schedule, i == 0, is_final, contender.compile_seconds, own});
+      timings.push_back(summarize(own.seconds, own.calls_per_sample));
+    }
+    for (size_t i = 0; i < timed.size(); ++i) timed[i]->ratio = timings[i + 1].median / timings[0].median;
     return timings;
+  }
+
+  // When a search that measures the groups from `begin` on is over.
+  bool is_enough(size_t begin, int quiet) const {
+    if (begin >= candidates_.size()) return true;
+    if (limits_.exhaustive || begin == 0) return false;
+    if (spent() > limits_.seconds * (1 - final_share)) return true;
+    return !limits_.spend && quiet >= patience;
+  }
+
+  // The share of the time that a group may take: so much that all are measured, where that is wanted.
+  double seconds_of_group(size_t begin) const {
+    const double most = std::min(group_seconds, limits_.seconds / 10);
+    if (!limits_.spend && !limits_.exhaustive) return most;
+    const double groups = std::ceil(double(candidates_.size() - begin) / double(group_size));
+    return std::min(most, std::max(limits_.seconds * (1 - final_share) - spent(), 0.0) / groups);
+  }
+
+  std::string progress_text(double best) const {
+    const double share = double(result_.measured) / double(std::max<size_t>(candidates_.size(), 1));
+    const double rest = share > 0 ? spent() / share * (1 - share) : 0;
+    return fmt::format("{} of {} schedules, best {:.3f} of the default, {:.0f} s left at most",
+                       result_.measured, result_.legal, best,
+                       limits_.exhaustive ? rest + limits_.seconds * final_share : limits_.seconds - spent());
   }
 
   ir::Result<void> screen() {
     double best = 1;
     int quiet = 0;
-    for (size_t begin = 0; begin < candidates_.size() && quiet < patience; begin += group_size) {
-      if (begin > 0 && spent() > limits_.seconds * (1 - final_share)) break;
+    for (size_t begin = 0; !is_enough(begin, quiet); begin += group_size) {
       const std::span group =
           std::span(candidates_).subspan(begin, std::min(group_size, candidates_.size() - begin));
-      limits_.progress(fmt::format("{} of {} schedules, best {:.3f} of the default", result_.measured,
-                                   result_.legal, best));
+      limits_.progress(progress_text(best));
       std::vector<Contender*> timed;
-      const double seconds = std::min(group_seconds, limits_.seconds / 10);
       const auto timings = time_group(
-          group, {.sample_seconds = 200e-6, .budget_seconds = seconds, .fewest_samples = 5}, timed);
+          group, {.sample_seconds = 200e-6, .budget_seconds = seconds_of_group(begin), .fewest_samples = 5},
+          false, timed);
       if (!timings) return tl::unexpected(timings.error());
       double here = best;
       for (const Contender* contender : timed) here = std::min(here, contender->ratio);
@@ -123,8 +165,9 @@ class Search {
     limits_.progress(fmt::format("final of {}", better + 1));
     std::vector<Contender*> timed;
     const double seconds = std::max(limits_.seconds * final_share, limits_.seconds - spent());
-    const auto timings = time_group(std::span(candidates_).first(better),
-                                    {.budget_seconds = std::min(seconds, 2.0), .fewest_samples = 15}, timed);
+    const auto timings = time_group(
+        std::span(candidates_).first(better),
+        {.budget_seconds = std::min(seconds, most_final_seconds), .fewest_samples = 15}, true, timed);
     if (!timings) return tl::unexpected(timings.error());
     std::vector<size_t> order(timed.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;

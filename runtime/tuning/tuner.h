@@ -15,8 +15,23 @@
 
 namespace pooljit::runtime {
 
+// What was measured of a schedule, side by side with the default and others.
+struct TuneSample {
+  ir::Schedule schedule;
+  bool is_default = false;
+  bool is_final = false;  // of the last, longer round
+  double compile_seconds = 0;
+  Samples samples;
+};
+
 struct TuneLimits {
   double seconds = 5;  // for all of the search but proving
+  // Goes on until every candidate is measured or the time is over, and not only while better ones come.
+  bool spend = false;
+  // Measures every candidate, whatever time that takes.
+  bool exhaustive = false;
+  // Told of everything that was measured.
+  std::function<void(const TuneSample&)> measured = [](const TuneSample&) {};
   // Asked between two measurements: true ends the search without a result.
   std::function<bool()> stopped = [] { return false; };
   // Told what is being done.

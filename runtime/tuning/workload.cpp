@@ -58,16 +58,20 @@ ir::Result<Workload> Workload::make(const Kernel& kernel) {
   return made;
 }
 
-ir::Result<void> Workload::run(const Kernel& kernel) const {
+std::vector<const void*> Workload::operands() const {
   std::vector<const void*> operands;
   for (const Memory& memory : operands_) operands.push_back(memory.get());
-  return kernel.run(input_.get(), output_.get(),
-                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr, nullptr, -1, operands);
+  return operands;
 }
 
-ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
-                                             const MeasureOptions& options) {
-  if (kernels.empty()) return std::vector<Timing>();
+ir::Result<void> Workload::run(const Kernel& kernel) const {
+  return kernel.run(input_.get(), output_.get(),
+                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr, nullptr, -1, operands());
+}
+
+ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,
+                                                const MeasureOptions& options) {
+  if (kernels.empty()) return std::vector<Samples>();
   for (const KernelPtr& kernel : kernels) {
     if (kernel->text() != kernels[0]->text())
       return ir::invalid("tune.kernels", "kernels of different specs were to be timed side by side",
@@ -85,7 +89,16 @@ ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
   }
   MeasureOptions on_same_data = options;  // which each leaves in the caches for the next
   on_same_data.settle_seconds = 0;
-  return measure(contenders, on_same_data);
+  return measure_samples(contenders, on_same_data);
+}
+
+ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
+                                             const MeasureOptions& options) {
+  auto samples = sample_kernels(kernels, options);
+  if (!samples) return tl::unexpected(samples.error());
+  std::vector<Timing> timings;
+  for (Samples& one : *samples) timings.push_back(summarize(std::move(one.seconds), one.calls_per_sample));
+  return timings;
 }
 
 }  // namespace pooljit::runtime

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "ir/dtype.h"
 #include "ir/error.h"
@@ -24,6 +25,12 @@ class Workload {
   // Of a kernel of the same spec.
   ir::Result<void> run(const Kernel& kernel) const;
 
+  const std::byte* input() const { return input_.get(); }
+  std::vector<const void*> operands() const;
+  // What the last run left there, and before the first one zeros.
+  const std::byte* output() const { return output_.get(); }
+  const std::byte* indices() const { return indices_.get(); }
+
  private:
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -35,8 +42,11 @@ class Workload {
   std::vector<Memory> operands_;
 };
 
-// Times of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of
+// Samples of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of
 // several specs), "tune.empty" (a batch of 0), "system.memory", and those of Kernel::run.
+ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,
+                                                const MeasureOptions& options);
+// The same, summarized.
 ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,
                                              const MeasureOptions& options);
 

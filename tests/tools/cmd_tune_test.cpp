@@ -65,7 +65,7 @@ TEST(Tune, RemembersAndResumes) {
   const TempFolder folder;
   write_file(folder / "specs.txt", std::string("first\t") + small + "\nsecond\t" + with_width(50) +
                                        "\nwrong\tmax_pool1d(float32[1,3,9], kernel_size=0)\n");
-  const char* command = "$P tune --file $T/specs.txt --db $T/db --threads 1 --time-budget 8";
+  const char* command = "$P tune --file $T/specs.txt --db $T/db --threads 1 --time-budget 2";
   const Outcome first = shell(command, folder);
   EXPECT_EQ(first.exit, 3) << first.out << first.err;
   EXPECT_EQ(first.err, "");  // quiet in a pipe

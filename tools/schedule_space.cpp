@@ -1,0 +1,141 @@
+#include "tools/schedule_space.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace pooljit::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers have an order that a tuner can use; words have none.
+bool is_number(const std::string& value) {
+  return value.find_first_not_of("0123456789") == std::string::npos;
+}
+
+Json as_value(const std::string& value) {
+  if (is_number(value)) return std::stoll(value);
+  return value;
+}
+
+struct Parameter {
+  std::string name, value;
+};
+
+// As the schedule's own text has them, so that a new field of schedules is a parameter at once. What the text
+// leaves out is there, too.
+std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
+  const std::string text = print(schedule);
+  const size_t open = text.find('(');
+  std::vector<Parameter> fields = {{"family", text.substr(0, open)}};
+  for (size_t at = open + 1; at < text.size();) {
+    const size_t equals = text.find('=', at), end = text.find_first_of(",)", at);
+    fields.push_back({text.substr(at, equals - at), text.substr(equals + 1, end - equals - 1)});
+    at = text.find_first_not_of(", )", end);
+  }
+  if (schedule.stores == ir::Stores::cached) fields.push_back({"stores", "cached"});
+  return fields;
+}
+
+std::string python(const Json& value) {
+  return value.is_string() ? fmt::format("'{}'", value.get<std::string>()) : value.dump();
+}
+
+// The different rows of the first `count` parameters' values.
+std::vector<std::vector<Json>> prefixes(const std::vector<ir::Schedule>& schedules, size_t count) {
+  std::vector<std::vector<Json>> rows;
+  std::set<std::string> seen;
+  for (const ir::Schedule& schedule : schedules) {
+    std::vector<Json> row;
+    for (const Parameter& field : fields_of(schedule))
+      if (row.size() < count) row.push_back(as_value(field.value));
+    if (seen.insert(Json(row).dump()).second) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Json> values_of(const std::vector<ir::Schedule>& schedules, size_t parameter) {
+  std::vector<Json> values;
+  for (const ir::Schedule& schedule : schedules) {
+    const Json value = as_value(fields_of(schedule)[parameter].value);
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  }
+  if (!values.empty() && values.front().is_number()) std::ranges::sort(values);
+  return values;
+}
+
+}  // namespace
+
+Json parameters_of(const ir::Schedule& schedule) {
+  Json parameters;
+  for (const Parameter& field : fields_of(schedule)) parameters[field.name] = as_value(field.value);
+  return parameters;
+}
+
+ir::Result<ir::Schedule> schedule_of(const std::string& text) {
+  if (text.find_first_not_of(" \t") == std::string::npos || text[text.find_first_not_of(" \t")] != '{')
+    return ir::parse_schedule(text);
+  const Json object = Json::parse(text, nullptr, false);
+  if (object.is_discarded())
+    return ir::invalid("schedule.text", "the configuration is neither a schedule nor a JSON object",
+                       R"({"family": "channels_last", "lanes": 8})");
+  if (object.contains("schedule") && object["schedule"].is_string())
+    return ir::parse_schedule(object["schedule"].get<std::string>());
+  std::string family, words;
+  for (const auto& [name, value] : object.items()) {
+    const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
+    if (name == "family")
+      family = word;
+    else
+      words += fmt::format("{}{}={}", words.empty() ? "" : ", ", name, word);
+  }
+  return ir::parse_schedule(fmt::format("{}({})", family, words));
+}
+
+Json parameter_space(const std::vector<ir::Schedule>& schedules) {
+  Json parameters = Json::array();
+  if (schedules.empty()) return parameters;
+  const std::vector<Parameter> fields = fields_of(schedules.front());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::vector<Json> values = values_of(schedules, i);
+    parameters.push_back({{"name", fields[i].name},
+                          {"type", is_number(fields[i].value) ? "ordinal" : "categorical"},
+                          {"values", values}});
+  }
+  return parameters;
+}
+
+Json space_constraints(const std::vector<ir::Schedule>& schedules) {
+  Json constraints = Json::array();
+  if (schedules.empty()) return constraints;
+  const std::vector<Parameter> fields = fields_of(schedules.front());
+  size_t before = values_of(schedules, 0).size();
+  for (size_t count = 2; count <= fields.size(); ++count) {
+    const auto rows = prefixes(schedules, count);
+    const size_t free = before * values_of(schedules, count - 1).size();
+    before = rows.size();
+    if (rows.size() == free) continue;  // every value goes with everything before it
+    std::vector<std::string> names, tuples;
+    for (size_t i = 0; i < count; ++i) names.push_back(fields[i].name);
+    for (const std::vector<Json>& row : rows) {
+      std::vector<std::string> words;
+      for (const Json& value : row) words.push_back(python(value));
+      tuples.push_back(fmt::format("({})", fmt::join(words, ", ")));
+    }
+    constraints.push_back(
+        {{"parameters", names},
+         {"allowed", rows},
+         {"expression", fmt::format("({}) in [{}]", fmt::join(names, ", "), fmt::join(tuples, ", "))}});
+  }
+  return constraints;
+}
+
+Json refusal_json(const std::string& schedule, const ir::Error& error) {
+  return {{"schedule", schedule}, {"status", "refused"},  {"legal", false},
+          {"id", error.id},       {"why", error.message}, {"hint", error.hint}};
+}
+
+}  // namespace pooljit::tools
