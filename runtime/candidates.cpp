@@ -82,11 +82,11 @@ ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& s
 }
 
 ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
-                                  int64_t batch, const ir::Caches& caches) {
-  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa);
+                                  int64_t batch, const ir::Machine& machine) {
+  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
   const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
   if (!program) return tl::unexpected(program.error());
-  return Candidate{schedule, ir::predict(*program, nest, batch, caches), offered.front() == schedule,
+  return Candidate{schedule, ir::predict(*program, nest, batch, machine.caches), offered.front() == schedule,
                    std::ranges::find(offered, schedule) != offered.end()};
 }
 

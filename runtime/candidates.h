@@ -40,6 +40,6 @@ ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& s
 
 // One schedule. Errors: "schedule.*", those of lowering and of Xbyak.
 ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
-                                  int64_t batch, const ir::Caches& caches);
+                                  int64_t batch, const ir::Machine& machine);
 
 }  // namespace pooljit::runtime

@@ -32,9 +32,6 @@ std::string_view limit_name(const ir::Cost& cost) {
 
 nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
   const ir::Cost& cost = candidate.cost;
-  nlohmann::ordered_json busy;
-  for (size_t i = 0; i < ir::unit_count; ++i)
-    busy[std::string(name(static_cast<ir::Unit>(i)))] = cost.counts.busy[i] / cost.outputs;
   return {{"schedule", ir::print(candidate.schedule)},
           {"parameters", parameters_of(candidate.schedule)},
           {"legal", true},
@@ -43,13 +40,11 @@ nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
           {"instructions_per_output", cost.counts.instructions / cost.outputs},
           {"loads_per_output", cost.counts.loads / cost.outputs},
           {"stores_per_output", cost.counts.stores / cost.outputs},
-          {"cycles_per_output_by_unit", busy},
-          {"stall_cycles_per_output", cost.counts.stalls / cost.outputs},
           {"cycles_per_output", cost.cycles},
           {"cache_level", level_name(cost)},
-          {"memory_cycles_per_output", cost.memory_cycles},
           {"limit", limit_name(cost)},
-          {"predicted_seconds", cost.seconds}};
+          {"predicted_seconds", cost.seconds},
+          {"price", price_json(cost)}};
 }
 
 void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Candidates& found, bool all) {
@@ -61,6 +56,7 @@ void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Cand
   for (const runtime::Candidate& candidate : found.legal) legal.push_back(candidate.schedule);
   const nlohmann::ordered_json json = {{"spec", frontend::print(spec)},
                                        {"isa", info(isa).text},
+                                       {"machine", runtime::machine().row.name},
                                        {"caches", runtime::print(runtime::machine().caches)},
                                        {"parameters", parameter_space(legal)},
                                        {"constraints", space_constraints(legal)},
@@ -96,8 +92,7 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
   const std::string& text = arguments.options.schedule;
   const auto schedule = schedule_of(text);
   const auto candidate = schedule.and_then([&](const ir::Schedule& asked) {
-    return runtime::predict_one(make_nest(spec), asked, isa, spec.batch.value_or(1),
-                                runtime::machine().caches);
+    return runtime::predict_one(make_nest(spec), asked, isa, spec.batch.value_or(1), runtime::machine().row);
   });
   if (candidate && arguments.json)
     fmt::print("{}\n", as_json(*candidate).dump());

@@ -297,7 +297,7 @@ ir::Result<Exit> write_export(const TuneArguments& arguments) {
   if (arguments.exported == "json") {
     const auto database = runtime::read_tune_database(arguments.database);
     if (!database) return tl::unexpected(database.error());
-    fmt::print("{}\n", as_json(*database).dump(2));
+    fmt::print("{}\n", database_json(*database).dump(2));
     return Exit::ok;
   }
   const auto rows = read_samples(arguments.samples, arguments.specs.empty() ? "" : arguments.specs.front());

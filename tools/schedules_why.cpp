@@ -11,20 +11,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Cycles per output, by unit; the units work at the same time, so the largest counts.
 Json price(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa, int64_t batch,
            const ir::Machine& machine) {
   auto lowered = ir::lower(nest, schedule, isa);
   if (!lowered) return nullptr;
   const auto program = ir::legalize(std::move(*lowered));
   if (!program) return nullptr;
-  const ir::Cost cost = ir::predict(*program, nest, batch, machine.caches);
-  Json parts;
-  for (size_t i = 0; i < ir::unit_count; ++i)
-    parts[std::string(name(static_cast<ir::Unit>(i)))] = cost.counts.busy[i] / cost.outputs;
-  parts["stalls"] = cost.counts.stalls / cost.outputs;
-  parts["memory"] = cost.memory_cycles;
-  return {{"seconds", cost.seconds}, {"cycles_per_output", parts}};
+  return price_json(ir::predict(*program, nest, batch, machine.caches));
 }
 
 // Why the family can do none of its schedules: the sentence that refuses the first of them.
@@ -75,6 +68,15 @@ std::string decided_by(const ir::Decision& decision) {
 }
 
 }  // namespace
+
+Json price_json(const ir::Cost& cost) {
+  Json parts;
+  for (size_t i = 0; i < ir::unit_count; ++i)
+    parts[std::string(name(static_cast<ir::Unit>(i)))] = cost.counts.busy[i] / cost.outputs;
+  parts["stalls"] = cost.counts.stalls / cost.outputs;
+  parts["memory"] = cost.memory_cycles;
+  return {{"seconds", cost.seconds}, {"cycles_per_output", parts}};
+}
 
 Json why_json(const ir::PoolNest& nest, ir::Isa isa, int64_t batch, const ir::Machine& machine) {
   const auto layer = ir::Layer::of(nest, isa, machine);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/cost.h"
 #include "ir/isa.h"
 #include "ir/machine.h"
 #include "ir/nest.h"
@@ -13,7 +14,10 @@ namespace pooljit::tools {
 // decided. Nothing is measured.
 nlohmann::ordered_json why_json(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                 const ir::Machine& machine);
-// The same as text.
+// A predicted cost: "seconds" per call, and "cycles_per_output" by part: the units, which work at the same
+// time, so the busiest counts, the waiting between them, and memory.
+nlohmann::ordered_json price_json(const ir::Cost& cost);
+// why_json() as text.
 std::string print_why(const nlohmann::ordered_json& why);
 
 }  // namespace pooljit::tools

@@ -133,7 +133,7 @@ Json as_kernel_tuner(const SampleRows& rows) {
           {"cache", cache}};
 }
 
-Json as_json(const runtime::TuneDatabase& database) {
+Json database_json(const runtime::TuneDatabase& database) {
   Json entries = Json::array();
   for (const runtime::TuneEntry& entry : database.entries)
     entries.push_back({{"signature", entry.signature},

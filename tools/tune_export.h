@@ -19,6 +19,6 @@ ir::Result<SampleRows> read_samples(const std::string& path, const std::string& 
 
 nlohmann::ordered_json as_t4(const SampleRows& rows);
 nlohmann::ordered_json as_kernel_tuner(const SampleRows& rows);
-nlohmann::ordered_json as_json(const runtime::TuneDatabase& database);
+nlohmann::ordered_json database_json(const runtime::TuneDatabase& database);
 
 }  // namespace pooljit::tools

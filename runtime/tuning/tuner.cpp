@@ -26,6 +26,7 @@ constexpr double gain = 0.01;        // what counts as better while searching
 constexpr double final_share = 0.3;  // of the time, for the final
 constexpr double group_seconds = 0.25;
 constexpr double most_final_seconds = 2;
+constexpr int most_samples = 4000;  // of each, where the time is to be spent
 
 struct Contender {
   ir::Schedule schedule;
@@ -125,7 +126,8 @@ class Search {
     const double most = std::min(group_seconds, limits_.seconds / 10);
     if (!limits_.spend && !limits_.exhaustive) return most;
     const double groups = std::ceil(double(candidates_.size() - begin) / double(group_size));
-    return std::min(most, std::max(limits_.seconds * (1 - final_share) - spent(), 0.0) / groups);
+    const double share = std::max(limits_.seconds * (1 - final_share) - spent(), 0.0) / groups;
+    return limits_.spend ? share : std::min(most, share);
   }
 
   std::string progress_text(double best) const {
@@ -144,9 +146,10 @@ class Search {
           std::span(candidates_).subspan(begin, std::min(group_size, candidates_.size() - begin));
       limits_.progress(progress_text(best));
       std::vector<Contender*> timed;
-      const auto timings = time_group(
-          group, {.sample_seconds = 200e-6, .budget_seconds = seconds_of_group(begin), .fewest_samples = 5},
-          false, timed);
+      MeasureOptions options = {
+          .sample_seconds = 200e-6, .budget_seconds = seconds_of_group(begin), .fewest_samples = 5};
+      if (limits_.spend) options.most_samples = most_samples;
+      const auto timings = time_group(group, options, false, timed);
       if (!timings) return tl::unexpected(timings.error());
       double here = best;
       for (const Contender* contender : timed) here = std::min(here, contender->ratio);
@@ -164,10 +167,10 @@ class Search {
     while (better < std::min(finalists, candidates_.size()) && candidates_[better].ratio < 1) ++better;
     limits_.progress(fmt::format("final of {}", better + 1));
     std::vector<Contender*> timed;
-    const double seconds = std::max(limits_.seconds * final_share, limits_.seconds - spent());
-    const auto timings = time_group(
-        std::span(candidates_).first(better),
-        {.budget_seconds = std::min(seconds, most_final_seconds), .fewest_samples = 15}, true, timed);
+    const double left = std::max(limits_.seconds * final_share, limits_.seconds - spent());
+    MeasureOptions options = {.budget_seconds = std::min(left, most_final_seconds), .fewest_samples = 15};
+    if (limits_.spend) options.budget_seconds = left, options.most_samples = most_samples;
+    const auto timings = time_group(std::span(candidates_).first(better), options, true, timed);
     if (!timings) return tl::unexpected(timings.error());
     std::vector<size_t> order(timed.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
