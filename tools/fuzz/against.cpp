@@ -78,10 +78,13 @@ Outcome judge(const ir::PoolNest& nest, int code, runtime::Case& data, size_t pl
     return fmt::format("{}{}\n{}", data.name(), place == 0 ? "" : ", buffers at the beginning of a page",
                        wrong);
   };
-  if (code != POOLJIT_ENGINE_DONE)
-    return {.verdict = Verdict::failed,
-            .kind = Kind::error,
-            .failure = failure(fmt::format("it returned {}", code))};
+  if (code != POOLJIT_ENGINE_DONE) {
+    const std::string printed = Cell::printed_by_case();
+    return {
+        .verdict = Verdict::failed,
+        .kind = Kind::error,
+        .failure = failure(fmt::format("it returned {}{}{}", code, printed.empty() ? "" : "\n", printed))};
+  }
   if (const std::string stray = stray_write(data, place); !stray.empty())
     return {.verdict = Verdict::failed, .kind = Kind::stray_write, .failure = failure(stray)};
   const auto objection = data.objection(nest, place);

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <csignal>
@@ -30,6 +32,20 @@ void set_alarm(double seconds) {
   ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
+void empty(int output) { (void)!(::ftruncate(output, 0) == 0 && ::lseek(output, 0, SEEK_SET) == 0); }
+
+// The end of it: what it was about comes last.
+std::string text_of(int output) {
+  std::array<char, 1500> text;
+  struct stat file = {};
+  if (::fstat(output, &file) != 0) return "";
+  const off_t begin = std::max<off_t>(file.st_size - static_cast<off_t>(text.size()), 0);
+  const ssize_t bytes = ::pread(output, text.data(), text.size(), begin);
+  std::string printed(text.data(), bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  while (!printed.empty() && printed.back() == '\n') printed.pop_back();
+  return printed;
+}
+
 }  // namespace
 
 ir::Result<Cell> Cell::make() {
@@ -48,21 +64,19 @@ Cell::~Cell() {
 
 void Cell::begin_case(int64_t number, double case_seconds) const {
   expect_case(number);
+  empty(output_);
   set_alarm(case_seconds);
 }
 
 void Cell::redirect_output() const {
-  if (::ftruncate(output_, 0) != 0 || ::lseek(output_, 0, SEEK_SET) != 0) return;
+  empty(output_);
   ::dup2(output_, STDOUT_FILENO);
   ::dup2(output_, STDERR_FILENO);
 }
 
-std::string Cell::printed() const {
-  std::array<char, 1500> text;
-  const ssize_t bytes = ::pread(output_, text.data(), text.size(), 0);
-  std::string printed(text.data(), bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  while (!printed.empty() && printed.back() == '\n') printed.pop_back();
-  return printed;
+std::string Cell::printed_by_case() {
+  std::fflush(stdout);
+  return text_of(STDERR_FILENO);
 }
 
 ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, double case_seconds,
@@ -89,7 +103,7 @@ ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, dou
                          : end->signal != 0
                              ? fmt::format("died of signal {} ({})", end->signal, strsignal(end->signal))
                              : "ended its process";
-  if (const std::string text = printed(); !text.empty()) result.death.failure += "\n" + text;
+  if (const std::string text = text_of(output_); !text.empty()) result.death.failure += "\n" + text;
   return result;
 }
 

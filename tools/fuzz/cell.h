@@ -34,6 +34,8 @@ class Cell {
 
   // For the work: the case of that number begins, and with it the time that it may take.
   void begin_case(int64_t number, double case_seconds) const;
+  // For the work: what it has printed since.
+  static std::string printed_by_case();
   // For the parent: that is the first case of the work that is run next.
   void expect_case(int64_t number) const { *static_cast<volatile int64_t*>(at_) = number; }
   // The last one that was begun.
@@ -42,7 +44,6 @@ class Cell {
  private:
   Cell(int64_t* at, int output) : at_(at), output_(output) {}
   void redirect_output() const;
-  std::string printed() const;
   int64_t* at_;  // shared with the child
   int output_;   // what the child printed
 };
