@@ -3,8 +3,9 @@
     pip wheel . --no-build-isolation --no-deps
 
 The libraries that the module needs lie in pooljit.libs beside the package, but for those of every Linux. There is no
-LLVM in it. Environment: POOLJIT_CMAKE_ARGS, more arguments for CMake ("-DPOOLJIT_LLVM=ON"); POOLJIT_BUILD_DIR, a build
-to take the module from instead of making one.
+LLVM back end in it. Environment: POOLJIT_CMAKE_ARGS, more arguments for CMake ("-DPOOLJIT_LLVM=ON": with the LLVM back
+end, which works where the system has LLVM's own library); POOLJIT_BUILD_DIR, a build to take the module from instead of
+making one.
 """
 import os
 import pathlib

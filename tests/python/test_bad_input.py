@@ -1,6 +1,8 @@
 """What is wrong is an exception with an id, or gives the right result: never a crash, nothing is half-written."""
 import array
 import gc
+import multiprocessing
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +115,12 @@ def test_kernel(case):
         assert not out.any()  # nothing was written
 
 
+def of_itself():
+    endless = []
+    endless.append(endless)
+    return endless
+
+
 FUNCTIONS = [
     ("no window", lambda x: pooljit.max_pool2d(x, 0), "spec.kernel_size"),
     ("text for a number", lambda x: pooljit.max_pool2d(x, "large"), "spec.value"),
@@ -129,6 +137,10 @@ FUNCTIONS = [
     ("text that closes the spec", lambda x: pooljit.max_pool2d(x, 2, nan="ignore), stride=(1"), "spec"),
     ("an epilogue of numbers", lambda x: pooljit.max_pool2d(x, 2, epilogue=[3]), "spec.value"),
     ("no back end", lambda x: pooljit.max_pool2d(x, 2, backend="none"), "runtime.options"),
+    ("a list of itself", lambda x: pooljit.max_pool2d(x, of_itself()), "python.argument"),
+    ("an epilogue of itself", lambda x: pooljit.max_pool2d(x, 2, epilogue=of_itself()), "python.argument"),
+    ("a seed", lambda x: pooljit.random_specs(-1), "python.argument"),
+    ("verify", lambda x: pooljit.compile(SPEC, verify="no"), "python.option"),
     ("threads", lambda x: pooljit.max_pool2d(x, 2, threads=-1), "python.option"),
     ("an option", lambda x: pooljit.compile(SPEC, fast=True), "python.option"),
     ("a spec", lambda x: pooljit.compile("max_pool2d("), "spec"),
@@ -161,6 +173,27 @@ def test_dlpack_that_lies():
     pooljit.compile(SPEC)(Strange((1, 0), used))
     with pytest.raises(ValueError):
         pooljit.compile(SPEC)(Strange((1, 0), used))
+
+
+def test_kernels_are_compiled():
+    for make in (lambda: pooljit.Kernel(), lambda: pooljit.Kernel.__new__(pooljit.Kernel),
+                 lambda: object.__new__(pooljit.Kernel), lambda: type("Mine", (pooljit.Kernel,), {})):
+        with pytest.raises(TypeError):
+            make()
+
+
+def test_operands_that_change_their_list():
+    class Changing(Lent):
+        def __dlpack__(self, stream=None):
+            operands[:] = [None] * 100
+            return super().__dlpack__()
+
+    kernel = pooljit.compile(SPEC.replace(")", ", epilogue=[scale_channel])"))
+    for call in (lambda: kernel(good(), operands=operands),
+                 lambda: pooljit.max_pool2d(good(), 2, epilogue=["scale_channel"], operands=operands)):
+        operands = [Changing(np.ones(3, F32)), np.ones(3, F32)]
+        assert (call() == 1).all()
+    assert not pooljit.compile(SPEC)(good(), operands=None).any()
 
 
 def test_errors_of_the_caller_pass_through():
@@ -224,6 +257,12 @@ def work():
         n += 1
         pooljit.max_pool2d(x, 2, stride=n % 7 + 1)
         pooljit.compile(f"max_pool2d(float32[1,{n % 90 + 1},9,9], kernel_size=2)")
+def tune():
+    started.release()
+    while True:
+        pooljit.tune("max_pool2d(float32[1,8,8,8], kernel_size=2)", 0.05, threads=1, progress=lambda _: started.release())
+for _ in range(2):
+    threading.Thread(target=tune, daemon=True).start()
 for _ in range(6):
     threading.Thread(target=work, daemon=True).start()
 for _ in range(6):
@@ -233,7 +272,49 @@ for _ in range(6):
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_shutdown_with_threads_at_work(attempt):
-    """Daemon threads are in kernels and compiles when the interpreter ends."""
+    """Daemon threads are in kernels, compiles and the tuner when the interpreter ends."""
     code = SHUTDOWN + f"import time; time.sleep({0.02 * attempt})\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def pools(sent):
+    sent.send(float(pooljit.avg_pool2d(np.ones((1, 64, 112, 112), F32), 3).sum()))
+
+
+def test_fork_within_a_callback_of_the_tuner():
+    """The tuner holds forks up, but not those of its own callback."""
+    context = multiprocessing.get_context("fork")
+    received = []
+
+    def progress(_):
+        if not received:
+            here, there = context.Pipe()
+            child = context.Process(target=pools, args=(there,))
+            child.start()
+            received.append(here.recv() if here.poll(60) else None)
+            child.join(60)
+            pooljit.compile("max_pool2d(float32[1,5,5,5], kernel_size=2)")
+
+    pooljit.tune("max_pool2d(float32[1,8,8,8], kernel_size=2)", 0.05, threads=1, progress=progress)
+    assert received == [64 * 37 * 37]
+
+
+def test_an_error_of_a_callback_stops_the_tuner():
+    def progress(_):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        pooljit.tune("max_pool2d(float32[1,8,8,8], kernel_size=2)", 5, progress=progress)
+
+
+def test_threads_that_outlive_the_interpreter():
+    """The process waits half a second between the interpreter's end and its own, which is by a signal."""
+    code = SHUTDOWN + """
+import ctypes, signal
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.cast(libc.pause, ctypes.c_void_p), None, None)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (-signal.SIGALRM, "")

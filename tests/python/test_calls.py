@@ -2,8 +2,12 @@
 import ctypes
 import itertools
 import multiprocessing
+import os
+import pathlib
 import pickle
+import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -146,6 +150,27 @@ def test_bfloat16_without_a_name(make_array):
     assert y.dtype == np.dtype("V2")
     wide = lambda a: (a.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     assert np.array_equal(wide(y), wide(x).reshape(1, 2, 2, 2, 2, 2).max((3, 5)))
+
+
+ML_DTYPES = """
+import ml_dtypes, numpy, pooljit
+bfloat16 = numpy.dtype(ml_dtypes.bfloat16)
+bits = (numpy.arange(16, dtype=numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16).reshape(1, 1, 4, 4)
+def are_maxima(y):
+    return y.dtype == bfloat16 and ((y.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32) == [[5, 7], [13, 15]]).all()
+assert are_maxima(pooljit.max_pool2d(bits.view(bfloat16), 2))
+assert are_maxima(pooljit.max_pool2d(bits.view("V2"), 2, out=numpy.empty((1, 1, 2, 2), bfloat16)))
+assert are_maxima(pooljit.reference("max_pool2d(bfloat16[1,1,4,4], kernel_size=2)", bits.view(bfloat16)).output)
+"""
+
+
+def test_bfloat16_of_ml_dtypes(tmp_path):
+    """By a stand-in, which gives numpy the type as ml_dtypes does: Debian has no ml_dtypes."""
+    command = ["gcc", "-shared", "-fPIC", f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}",
+               str(pathlib.Path(__file__).parent / "ml_dtypes.c"), "-o", str(tmp_path / "ml_dtypes.so")]
+    subprocess.run(command, check=True)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ['PYTHONPATH']}"}
+    subprocess.run([sys.executable, "-c", ML_DTYPES], env=environment, check=True)
 
 
 class Lent:

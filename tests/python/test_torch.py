@@ -1,7 +1,11 @@
 """pooljit.torch against PyTorch: values, indices, gradients, whole models; what falls back; what is undone."""
 import copy
 import itertools
+import os
 import pickle
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +16,12 @@ import pooljit  # noqa: E402
 import pooljit.torch as pt  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+
+
+def has_access():
+    """Whether tensors are read by PyTorch's C++ (pooljit._torch_access), or else by Python's methods."""
+    pooljit.max_pool2d(torch.ones(1, 1, 2, 2), 2)
+    return sys.modules.get("pooljit._torch_access") is not None
 
 
 @pytest.fixture(autouse=True)
@@ -290,6 +300,54 @@ def test_threads_are_pytorchs():
         assert all(torch.equal(results[0], r) for r in results)
     finally:
         torch.set_num_threads(before)
+
+
+def test_fork_after_pytorchs_threads_ran():
+    """Its OpenMP hangs in a child whose parent has used it; kernels do not."""
+    x = torch.randn(4, 64, 56, 56)
+    torch.set_num_threads(2)
+    try:
+        wanted = pooljit.avg_pool2d(x, 3)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(0 if np.array_equal(pooljit.avg_pool2d(x, 3).numpy(), wanted.numpy()) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_autograd_knows_what_was_written():
+    """An in-place change of a tensor that a gradient needs is PyTorch's error, not a wrong gradient."""
+    weight, out = torch.randn(1, 2, 2, 2, requires_grad=True), torch.randn(1, 2, 2, 2)
+    product = weight * out
+    version = out._version
+    pooljit.max_pool2d(torch.randn(1, 2, 4, 4), 2, out=out)
+    if not has_access():
+        pytest.skip("without pooljit._torch_access, PyTorch 1.13 has no way to say so")
+    assert out._version == version + 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+    with torch.inference_mode():
+        pooljit.max_pool2d(torch.randn(1, 2, 4, 4), 2, out=torch.empty(1, 2, 2, 2))
+
+
+WITHOUT_ACCESS = """
+import sys
+sys.modules["pooljit._torch_access"] = None
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+
+
+def test_without_access():
+    """By Python's methods alone, as with a PyTorch that the package was not compiled for."""
+    if not has_access():
+        pytest.skip("this build has no pooljit._torch_access: all tests run without it")
+    chosen = ("test_tensors_in_tensors_out", "test_bad_tensors", "test_strided_tensors", "test_threads_are_pytorchs")
+    done = subprocess.run([sys.executable, "-c", WITHOUT_ACCESS, *(f"{__file__}::{name}" for name in chosen)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "12 passed" in done.stdout, done.stdout
 
 
 MODELS = ["squeezenet1_1", "googlenet", "densenet121"]

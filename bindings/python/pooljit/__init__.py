@@ -83,4 +83,4 @@ def layers():
 _describe(_core)
 # A child that is forked while another thread compiles would wait for ever for that thread's locks.
 _os.register_at_fork(before=_core.hold_compiles, after_in_parent=_core.release_compiles_in_parent,
-                     after_in_child=_core.release_compiles_in_child)
+                     after_in_child=_core.start_child)

@@ -97,10 +97,12 @@ class Operator:
         return tuple(n if size is None else size for size, n in zip(sizes, shape[-self.rank:]))
 
 
-def _text(value):
+def _text(value, depth=0):
     """A value as specs write it."""
+    if depth > 4:
+        raise InvalidError("python.argument", "lists in lists in lists", "numbers, words, or lists of them")
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or hasattr(value, "item"):  # numpy's numbers

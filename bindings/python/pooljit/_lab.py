@@ -2,6 +2,7 @@
 import collections
 
 from . import _core
+from ._errors import InvalidError
 from ._spec import Spec
 
 Reference = collections.namedtuple("Reference", "output indices bound")
@@ -51,8 +52,9 @@ def random_specs(seed, plain=False):
     >>> specs == list(itertools.islice(pooljit.random_specs(7), 3))
     True
     """
-    for text in _core.RandomSpecs(seed, plain):
-        yield Spec(text)
+    if not 0 <= seed < 2**32:
+        raise InvalidError("python.argument", f"the seed {seed}", "0 to 2**32-1")
+    return map(Spec, _core.RandomSpecs(seed, plain))
 
 
 def reference(spec, input, indices=None, operands=()):

@@ -176,7 +176,12 @@ bool is_exact_numpy(PyObject* object) {
 
 // The element types that numpy has under this name.
 py::object numpy_dtype(ir::DType dtype, PyObject* like) {
-  if (dtype != ir::DType::bf16) return py::dtype(std::string(ir::info(dtype).npy));
+  if (dtype != ir::DType::bf16) {
+    static std::array<PyObject*, std::size(ir::dtype_table)> known{};  // to the end of the process
+    PyObject*& type = known[static_cast<size_t>(dtype)];
+    if (!type) type = py::dtype(std::string(ir::info(dtype).npy)).release().ptr();
+    return py::reinterpret_borrow<py::object>(type);
+  }
   if (like && npy_api::get().PyArray_Check_(like)) {
     auto own = py::reinterpret_borrow<py::object>(like).attr("dtype");
     if (is_bfloat16(own)) return own;
@@ -187,6 +192,10 @@ py::object numpy_dtype(ir::DType dtype, PyObject* like) {
     if (!failed.matches(PyExc_ImportError)) throw;
     return py::dtype("V2");
   }
+}
+
+std::byte* numpy_data(PyObject* array) {
+  return reinterpret_cast<std::byte*>(py::detail::array_proxy(array)->data);
 }
 
 // Large outputs are written faster from a multiple of 64 on (include/pooljit.hpp); numpy aligns to 16.
@@ -203,7 +212,7 @@ py::object make_placed_numpy(const py::object& dtype, const Form& form, int64_t 
   }
   const py::object bytes =
       py::module_::import("numpy").attr(has_gaps ? "zeros" : "empty")(span + alignment, py::dtype("|u1"));
-  const auto address = reinterpret_cast<uintptr_t>(data_of(bytes.ptr(), Library::numpy));
+  const auto address = reinterpret_cast<uintptr_t>(numpy_data(bytes.ptr()));
   const auto offset = static_cast<ssize_t>((alignment - address % alignment) % alignment);
   return py::module_::import("numpy").attr("ndarray")(tuple_of(shape), dtype, bytes, offset,
                                                       tuple_of(strides));
@@ -221,9 +230,7 @@ py::object make_numpy(ir::DType dtype, const Form& form, PyObject* like) {
   const bool has_gaps = elements > 0 && span_of(form) != elements;
   if (elements > 0 && (has_gaps || elements * element >= aligned_from))
     return make_placed_numpy(numpy_dtype(dtype, like), form, element, has_gaps);
-  py::object type = dtype == ir::DType::f32
-                        ? py::reinterpret_steal<py::object>(api.PyArray_DescrFromType_(npy_api::NPY_FLOAT_))
-                        : numpy_dtype(dtype, like);
+  py::object type = numpy_dtype(dtype, like);
   std::array<Py_intptr_t, most_dims> dims{}, strides{};
   for (size_t i = 0; i < form.rank; ++i) {
     dims[i] = form.shape[i];
@@ -251,14 +258,6 @@ py::tuple tuple_of(std::span<const int64_t> numbers) {
   return tuple;
 }
 
-void set_packed_strides(Form& form) {
-  int64_t stride = 1;
-  for (size_t i = form.rank; i-- > 0;) {
-    form.strides[i] = stride;
-    stride *= std::max<int64_t>(form.shape[i], 1);
-  }
-}
-
 Array read_array(PyObject* object, const char* name) {
   if (is_exact_numpy(object)) return read_numpy(object, name);
   if (is_torch_tensor(object)) return read_torch(object, name);
@@ -271,15 +270,12 @@ Array read_array(PyObject* object, const char* name) {
   refuse(object, name);
 }
 
-py::object make_array(Library library, ir::DType dtype, const Form& form, PyObject* like) {
-  py::object made = library == Library::torch ? make_torch(dtype, form) : make_numpy(dtype, form, like);
+MadeArray make_array(Library library, ir::DType dtype, const Form& form, PyObject* like) {
+  if (library == Library::torch) return make_torch(dtype, form);
+  py::object made = make_numpy(dtype, form, like);
   if (!made) throw py::error_already_set();
-  return made;
-}
-
-std::byte* data_of(PyObject* array, Library library) {
-  if (library == Library::torch) return torch_data(array);
-  return reinterpret_cast<std::byte*>(py::detail::array_proxy(array)->data);
+  std::byte* const data = numpy_data(made.ptr());
+  return {std::move(made), data};
 }
 
 }  // namespace pooljit::python

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -27,7 +28,13 @@ struct Form {
 std::string print_dims(std::span<const int64_t> dims);  // "[1,64,112,112]"
 py::tuple tuple_of(std::span<const int64_t> numbers);
 // Packed row by row: the last dimension lies together.
-void set_packed_strides(Form& form);
+inline void set_packed_strides(Form& form) {
+  int64_t stride = 1;
+  for (size_t i = form.rank; i-- > 0;) {
+    form.strides[i] = stride;
+    stride *= std::max<int64_t>(form.shape[i], 1);
+  }
+}
 
 // Whose array it is, and so whose the result will be.
 enum class Library : uint8_t { numpy, torch, other };
@@ -47,11 +54,13 @@ struct Array {
 // number of elements), "python.shape" (more than 8 dimensions).
 Array read_array(PyObject* object, const char* name);
 
+struct MadeArray {
+  py::object object;
+  std::byte* data;  // the first element
+};
+
 // A new array, not filled, of the library and, for dtypes that a library has no name for, with the type
 // object of `like`.
-py::object make_array(Library library, ir::DType dtype, const Form& form, PyObject* like);
-
-// The address of the first element of an array that make_array made.
-std::byte* data_of(PyObject* array, Library library);
+MadeArray make_array(Library library, ir::DType dtype, const Form& form, PyObject* like);
 
 }  // namespace pooljit::python

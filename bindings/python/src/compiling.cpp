@@ -36,8 +36,8 @@ Options options_of(const py::dict& words) {
       options.schedule = text_of(value, name);
     } else if (name == "tune_db") {
       options.tune_db = text_of(value, name);
-    } else if (name == "verify") {
-      options.verify = py::bool_(py::reinterpret_borrow<py::object>(value));
+    } else if (name == "verify" && PyBool_Check(value.ptr())) {
+      options.verify = value.ptr() == Py_True;
     } else if (name == "threads" && PyLong_Check(value.ptr())) {
       const long threads = PyLong_AsLong(value.ptr());
       if (threads < 0 || threads > 65536) {

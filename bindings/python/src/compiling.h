@@ -34,6 +34,16 @@ auto compiling(Work&& work) {
   });
 }
 
+// Python's own code, called in the midst of compiling(): it may fork and compile as any other.
+template <typename Work>
+auto calling_back(Work&& work) {
+  fork_gate().unlock_shared();
+  struct Gate {
+    ~Gate() { fork_gate().lock_shared(); }  // without the GIL, which a thread that forks waits for
+  } back;
+  return relocked(work);
+}
+
 // Throws Raised with the errors of pooljit::compile().
 runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options);
 

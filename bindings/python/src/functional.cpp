@@ -32,7 +32,8 @@ class Key {
     for (size_t i = 0; i < input.form.rank; ++i) put(input.form.shape[i] > 1 ? input.form.strides[i] : -1);
   }
   // False for what the cache cannot know: then the kernel is looked for by its text.
-  bool put(PyObject* argument) {
+  bool put(PyObject* argument, int depth = 0) {
+    if (depth > most_depth) return false;
     if (argument == Py_None || PyBool_Check(argument)) {
       put(int64_t{argument == Py_None ? 1 : argument == Py_True ? 2 : 3});
     } else if (PyLong_CheckExact(argument)) {
@@ -40,11 +41,11 @@ class Key {
       put(4);
       put(int64_t{PyLong_AsLongLongAndOverflow(argument, &overflow)});
       return overflow == 0;
-    } else if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument)) {
+    } else if (PyTuple_Check(argument) || PyList_CheckExact(argument)) {  // torch.Size, too
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(argument);
       put(int64_t{5} | int64_t{size} << 8);
       for (Py_ssize_t i = 0; i < size; ++i)
-        if (!put(PySequence_Fast_GET_ITEM(argument, i))) return false;
+        if (!put(PySequence_Fast_GET_ITEM(argument, i), depth + 1)) return false;
     } else if (PyUnicode_CheckExact(argument)) {
       return put_text(argument);
     } else if (PyFloat_CheckExact(argument)) {
@@ -88,6 +89,7 @@ class Key {
   }
 
   static constexpr size_t most = 96;
+  static constexpr int most_depth = 4;  // of lists in lists
   size_t count_ = 0;
   std::array<int64_t, most> words_;  // the first count_ are set
 };
@@ -187,15 +189,12 @@ PyObject* pool(PyObject*, PyObject* const* all, Py_ssize_t count) {
     const PoolArguments arguments(all, count);
     const Array input = read_array(arguments.input, "input");
     const auto kernel = find_or_make(arguments, input);
-    const auto operands = py::reinterpret_steal<py::object>(
-        PySequence_Fast(arguments.operands, "operands= is a list of arrays"));
-    if (!operands) throw py::error_already_set();
+    const Operands operands(arguments.operands);
     return kernel
         ->call(input, {.input = arguments.input,
                        .indices = arguments.indices,
                        .out = arguments.out,
-                       .operands = {PySequence_Fast_ITEMS(operands.ptr()),
-                                    static_cast<size_t>(PySequence_Fast_GET_SIZE(operands.ptr()))}})
+                       .operands = operands.items()})
         .release()
         .ptr();
   });

@@ -6,6 +6,7 @@
 
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/openmp.h"
+#include "bindings/python/src/torch_arrays.h"
 #include "bindings/python/src/unlocked.h"
 
 namespace pooljit::python {
@@ -110,19 +111,19 @@ struct Written {
   py::object object;
   std::byte* data = nullptr;
   int64_t batch = 0;
+  bool is_torch = false;  // the caller's tensor
 };
 
 Written take_or_make(PyObject* given, const Wanted& wanted, Library library, int64_t batch, PyObject* like) {
   if (given) {
     const Array array = read_written(given, wanted);
     return {py::reinterpret_borrow<py::object>(given), array.data,
-            wanted.is_batched ? array.form.shape[0] : 1};
+            wanted.is_batched ? array.form.shape[0] : 1, array.library == Library::torch};
   }
   Form form = wanted.form;
   if (wanted.is_batched) form.shape[0] = batch;
-  Written made{make_array(library, wanted.dtype, form, like), nullptr, batch};
-  made.data = data_of(made.object.ptr(), library);
-  return made;
+  MadeArray made = make_array(library, wanted.dtype, form, like);
+  return {std::move(made.object), made.data, batch};
 }
 
 void check_batch(int64_t batch, int64_t input, const char* name) {
@@ -137,6 +138,17 @@ const char* const operand_names[] = {"operand 0", "operand 1", "operand 2", "ope
 static_assert(ir::most_operands <= std::size(operand_names));
 
 }  // namespace
+
+Operands::Operands(PyObject* given) {
+  if (given == Py_None) return;
+  tuple_ = py::reinterpret_steal<py::object>(PySequence_Tuple(given));
+  if (!tuple_) throw py::error_already_set();
+}
+
+std::span<PyObject* const> Operands::items() const {
+  if (!tuple_) return {};
+  return {PySequence_Fast_ITEMS(tuple_.ptr()), static_cast<size_t>(PyTuple_GET_SIZE(tuple_.ptr()))};
+}
 
 Kernel::Kernel(runtime::KernelPtr impl, Options options)
     : impl_(std::move(impl)), options_(std::move(options)) {
@@ -206,6 +218,8 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
                       {operands.data(), operands_.size()});
   });
   if (!done) raise(std::move(done.error()));
+  if (output.is_torch) note_written(output.object.ptr());
+  if (indices.is_torch) note_written(indices.object.ptr());
   if (!has_indices() || reads_indices()) return output.object;
   return py::reinterpret_steal<py::object>(PyTuple_Pack(2, output.object.ptr(), indices.object.ptr()));
 }

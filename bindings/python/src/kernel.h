@@ -60,6 +60,17 @@ class Kernel {
   std::vector<ir::DType> operand_dtypes_;
 };
 
+// operands= of a call, which keeps them: code of theirs may change the caller's list. None is none.
+class Operands {
+ public:
+  Operands() = default;
+  explicit Operands(PyObject* given);
+  std::span<PyObject* const> items() const;
+
+ private:
+  py::object tuple_;
+};
+
 // Python's own call protocol for Kernel(input, indices=None, *, out=None, operands=()).
 PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords);
 

@@ -95,12 +95,18 @@ const Kernel& kernel_of(PyObject* self) {
   raise(ir::invalid("python.call", what, "kernel(input, indices=None, *, out=None, operands=())"));
 }
 
+// A Kernel that nothing was compiled for would have nothing to run.
+PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "pooljit.compile(spec) makes kernels");
+  return nullptr;
+}
+
 }  // namespace
 
 PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return guarded([&] {
     CallArguments call;
-    py::object operands;
+    Operands operands;
     const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
     if (count < 1 || count > 2)
       refuse_call(fmt::format("a kernel takes input and indices, {} were given", count));
@@ -113,10 +119,8 @@ PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
       } else if (PyUnicode_CompareWithASCIIString(key, "indices") == 0 && count == 1) {
         call.indices = value;
       } else if (PyUnicode_CompareWithASCIIString(key, "operands") == 0) {
-        operands = py::reinterpret_steal<py::object>(PySequence_Fast(value, "operands= is a list of arrays"));
-        if (!operands) throw py::error_already_set();
-        call.operands = {PySequence_Fast_ITEMS(operands.ptr()),
-                         static_cast<size_t>(PySequence_Fast_GET_SIZE(operands.ptr()))};
+        operands = Operands(value);
+        call.operands = operands.items();
       } else {
         refuse_call(fmt::format("unknown argument {}", py::str(key).cast<std::string>()));
       }
@@ -130,8 +134,11 @@ PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
 void register_kernel(py::module_& module) {
   py::options texts;
   texts.disable_function_signatures();
-  const auto set_call = [](PyHeapTypeObject* type) { type->ht_type.tp_call = call_kernel; };
-  py::class_<Kernel>(module, "Kernel", py::custom_type_setup(set_call), py::is_final())
+  const auto set_up = [](PyHeapTypeObject* type) {
+    type->ht_type.tp_call = call_kernel;
+    type->ht_type.tp_new = refuse_new;  // pybind11 does not use it for those that it makes
+  };
+  py::class_<Kernel>(module, "Kernel", py::custom_type_setup(set_up), py::is_final())
       .def_property_readonly("spec", [](const Kernel& k) { return k.impl().text(); })
       .def_property_readonly("signature", [](const Kernel& k) { return k.impl().code().info.signature; })
       .def_property_readonly("backend",

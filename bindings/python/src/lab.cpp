@@ -58,8 +58,7 @@ py::object unplaced(const std::vector<std::byte>& memory, const runtime::MemoryV
   form.rank = shape.size();
   std::copy(shape.begin(), shape.end(), form.shape.begin());
   set_packed_strides(form);
-  py::object array = make_array(Library::numpy, dtype, form, nullptr);
-  std::byte* to = data_of(array.ptr(), Library::numpy);
+  auto [array, to] = make_array(Library::numpy, dtype, form, nullptr);
   const auto size = static_cast<size_t>(ir::bytes(dtype));
   runtime::for_each_element(view, [&](int64_t offset) {
     std::memcpy(to, &memory[static_cast<size_t>(offset)], size);
@@ -177,8 +176,7 @@ py::tuple reference(const std::string& text, const py::object& input, const py::
   form.rank = shape.size();
   std::copy(shape.begin(), shape.end(), form.shape.begin());
   set_packed_strides(form);
-  const py::object errors = make_array(Library::numpy, ir::DType::f64, form, nullptr);
-  std::byte* to = data_of(errors.ptr(), Library::numpy);
+  auto [errors, to] = make_array(Library::numpy, ir::DType::f64, form, nullptr);
   runtime::for_each_element(output_view, [&](int64_t offset) {
     const size_t at = static_cast<size_t>(offset / output_view.element_bytes);
     const double error = at < bounds.size() ? bounds[at].error : 0;

@@ -6,6 +6,7 @@
 #include "bindings/python/src/functional.h"
 #include "bindings/python/src/kernel.h"
 #include "bindings/python/src/lab.h"
+#include "bindings/python/src/openmp.h"
 
 PYBIND11_MODULE(_core, module) {
   using namespace pooljit::python;
@@ -18,5 +19,8 @@ PYBIND11_MODULE(_core, module) {
   module.attr("version") = POOLJIT_VERSION;
   module.def("hold_compiles", hold_compiles);
   module.def("release_compiles_in_parent", release_compiles_in_parent);
-  module.def("release_compiles_in_child", release_compiles_in_child);
+  module.def("start_child", [] {
+    release_compiles_in_child();
+    leave_openmp();
+  });
 }

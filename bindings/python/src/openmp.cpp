@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/threads.h"
+
 namespace pooljit::python {
 namespace {
 
@@ -52,7 +54,7 @@ std::string loaded_libgomp() {
   return path;
 }
 
-ThreadPool* find_pool() {
+OpenMpPool* find_pool() {
   const std::string path = loaded_libgomp();
   void* const library = path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (!library) return nullptr;
@@ -62,11 +64,16 @@ ThreadPool* find_pool() {
   return new OpenMpPool(reinterpret_cast<GompParallel>(parallel), reinterpret_cast<GetMaxThreads>(most));
 }
 
+bool is_forked = false;
+
 }  // namespace
 
 ThreadPool* openmp_pool() {
-  static ThreadPool* const pool = find_pool();  // for the life of the process
+  static OpenMpPool* const pool = find_pool();  // for the life of the process
+  if (is_forked && pool) return &runtime::builtin_pool(pool->threads());
   return pool;
 }
+
+void leave_openmp() { is_forked = true; }
 
 }  // namespace pooljit::python

@@ -9,4 +9,8 @@ namespace pooljit::python {
 // as torch.set_num_threads says; null if there is none.
 ThreadPool* openmp_pool();
 
+// In a forked child: GCC's OpenMP would wait for threads that the parent alone has. The library's own pool
+// takes its place, with as many threads.
+void leave_openmp();
+
 }  // namespace pooljit::python

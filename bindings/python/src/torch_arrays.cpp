@@ -1,10 +1,12 @@
 #include "bindings/python/src/torch_arrays.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "bindings/python/src/errors.h"
+#include "bindings/python/src/torch_access.h"
 
 namespace pooljit::python {
 namespace {
@@ -12,12 +14,29 @@ namespace {
 PyObject* held(py::handle object, const char* name) { return py::object(object.attr(name)).release().ptr(); }
 PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
 
+// The short way, if it was compiled for the PyTorch that is loaded; else null. Its libraries are looked for
+// among those of the process first: a second copy of PyTorch's would be loaded otherwise.
+const TorchAccess* find_access() {
+#ifdef POOLJIT_TORCH_SONAME
+  if (!::dlopen(POOLJIT_TORCH_SONAME, RTLD_LAZY | RTLD_NOLOAD)) return nullptr;
+  try {
+    const py::object capsule = py::module_::import(TorchAccess::module).attr("access");
+    return static_cast<const TorchAccess*>(PyCapsule_GetPointer(capsule.ptr(), TorchAccess::capsule));
+  } catch (py::error_already_set& failed) {
+    if (!failed.matches(PyExc_ImportError)) throw;
+  }
+#endif
+  return nullptr;
+}
+
 // What is looked up once. References are kept to the end of the process: other threads may be at work when
 // the interpreter ends.
 struct Torch {
   PyObject* module;
-  PyTypeObject* tensor;
+  PyTypeObject *tensor, *parameter;
+  const TorchAccess* access;
   PyObject *empty, *empty_strided;
+  PyObject* increment_version;  // null: PyTorch before 2.1
   PyObject *data_ptr = interned("data_ptr"), *shape = interned("shape"), *stride = interned("stride"),
            *dtype = interned("dtype"), *is_cpu = interned("is_cpu"),
            *is_contiguous = interned("is_contiguous"), *is_neg = interned("is_neg"), *dtype_names;
@@ -26,6 +45,10 @@ struct Torch {
   explicit Torch(PyObject* loaded) : module(Py_NewRef(loaded)) {
     const py::handle torch(module);
     tensor = reinterpret_cast<PyTypeObject*>(held(torch, "Tensor"));
+    parameter = reinterpret_cast<PyTypeObject*>(held(torch.attr("nn"), "Parameter"));
+    access = find_access();
+    const py::object graph = torch.attr("autograd").attr("graph");
+    increment_version = py::getattr(graph, "increment_version", py::handle()).release().ptr();
     empty = held(torch, "empty");
     empty_strided = held(torch, "empty_strided");
     dtype_names = py::make_tuple("dtype").release().ptr();
@@ -40,7 +63,11 @@ const Torch* loaded_torch() {
   static const Torch* torch = nullptr;
   if (torch) return torch;
   PyObject* const module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  if (!module || !PyObject_HasAttrString(module, "empty_strided")) return nullptr;  // or it is being imported
+  // It may be half imported, by another thread.
+  PyObject* const nn = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn");
+  if (!module || !nn || !PyObject_HasAttrString(module, "empty_strided") ||
+      !PyObject_HasAttrString(nn, "Parameter"))
+    return nullptr;
   torch = new Torch(module);
   return torch;
 }
@@ -80,6 +107,10 @@ ir::DType read_dtype(const Torch& torch, PyObject* tensor, const char* name) {
 
 bool is_true(PyObject* object) { return object == Py_True; }
 
+std::byte* torch_data(PyObject* tensor) {
+  return static_cast<std::byte*>(PyLong_AsVoidPtr(called(tensor, loaded_torch()->data_ptr).ptr()));
+}
+
 }  // namespace
 
 bool is_torch_tensor(PyObject* object) {
@@ -87,19 +118,18 @@ bool is_torch_tensor(PyObject* object) {
   return torch && PyObject_TypeCheck(object, torch->tensor);
 }
 
-std::byte* torch_data(PyObject* tensor) {
-  return static_cast<std::byte*>(PyLong_AsVoidPtr(called(tensor, loaded_torch()->data_ptr).ptr()));
-}
-
 Array read_torch(PyObject* object, const char* name) {
   const Torch& torch = *loaded_torch();
+  Array array;
+  array.library = Library::torch;
+  // A subclass may mean something else by its methods.
+  const bool is_exact = Py_IS_TYPE(object, torch.tensor) || Py_IS_TYPE(object, torch.parameter);
+  if (is_exact && torch.access && torch.access->read(object, array)) return array;
   if (!is_true(member(object, torch.is_cpu).ptr()))
     raise(ir::invalid(
         "python.device",
         fmt::format("{} lies on {}", name, py::str(py::handle(object).attr("device")).cast<std::string>()),
         "x.cpu() copies it to the CPU"));
-  Array array;
-  array.library = Library::torch;
   array.dtype = read_dtype(torch, object, name);
   try {
     array.data = torch_data(object);
@@ -120,21 +150,36 @@ Array read_torch(PyObject* object, const char* name) {
   return array;
 }
 
-py::object make_torch(ir::DType dtype, const Form& form) {
+void note_written(PyObject* tensor) {
+  const Torch& torch = *loaded_torch();
+  if (torch.access) {
+    torch.access->written(tensor);
+  } else if (torch.increment_version) {
+    const auto done = py::reinterpret_steal<py::object>(PyObject_CallOneArg(torch.increment_version, tensor));
+    if (!done) throw py::error_already_set();
+  }
+}
+
+MadeArray make_torch(ir::DType dtype, const Form& form) {
   const Torch& torch = *loaded_torch();
   Form packed = form;
   set_packed_strides(packed);
+  const bool is_packed = packed.strides == form.strides;
+  std::byte* data = nullptr;
+  if (torch.access)
+    if (PyObject* const made = torch.access->make(dtype, form, is_packed, &data))
+      return {py::reinterpret_steal<py::object>(made), data};
   const py::tuple shape = tuple_of(form.dims());
   PyObject* const type = torch.dtypes[static_cast<size_t>(dtype)];
-  if (packed.strides == form.strides) {
-    PyObject* const arguments[] = {shape.ptr(), type};
-    return py::reinterpret_steal<py::object>(
-        PyObject_Vectorcall(torch.empty, arguments, 1, torch.dtype_names));
-  }
   const py::tuple strides = tuple_of({form.strides.data(), form.rank});
-  PyObject* const arguments[] = {shape.ptr(), strides.ptr(), type};
-  return py::reinterpret_steal<py::object>(
-      PyObject_Vectorcall(torch.empty_strided, arguments, 2, torch.dtype_names));
+  PyObject* const of_packed[] = {shape.ptr(), type};
+  PyObject* const of_strided[] = {shape.ptr(), strides.ptr(), type};
+  auto made = py::reinterpret_steal<py::object>(
+      is_packed ? PyObject_Vectorcall(torch.empty, of_packed, 1, torch.dtype_names)
+                : PyObject_Vectorcall(torch.empty_strided, of_strided, 2, torch.dtype_names));
+  if (!made) throw py::error_already_set();
+  data = torch_data(made.ptr());
+  return {std::move(made), data};
 }
 
 }  // namespace pooljit::python

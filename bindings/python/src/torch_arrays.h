@@ -1,5 +1,5 @@
-// PyTorch's tensors, through the methods that Python has for them: this module is not linked with PyTorch,
-// and works with whatever version the process has loaded.
+// PyTorch's tensors: by pooljit._torch_access (torch_access.h) where it fits the PyTorch that the process has
+// loaded, else by the methods that Python has for them, of whatever version.
 #pragma once
 
 #include "bindings/python/src/arrays.h"
@@ -12,8 +12,9 @@ bool is_torch_tensor(PyObject* object);
 // Errors: those of read_array.
 Array read_torch(PyObject* object, const char* name);
 
-py::object make_torch(ir::DType dtype, const Form& form);
+// Tells autograd that a tensor has other elements now, so that a gradient that needs the old ones is refused.
+void note_written(PyObject* tensor);
 
-std::byte* torch_data(PyObject* tensor);
+MadeArray make_torch(ir::DType dtype, const Form& form);
 
 }  // namespace pooljit::python

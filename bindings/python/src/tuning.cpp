@@ -31,8 +31,21 @@ py::list schedules(const std::string& text, const py::dict& words) {
 
 // True if Ctrl-C or another handler of Python's raised something, which then is the current exception.
 bool was_signalled() {
-  const py::gil_scoped_acquire lock;
-  return PyErr_CheckSignals() != 0;
+  return calling_back([] { return PyErr_CheckSignals() != 0; });
+}
+
+// False if it raised something, which then is the current exception.
+bool tell(const py::object& progress, const std::string& what) {
+  if (progress.is_none()) return true;
+  return calling_back([&] {
+    try {
+      progress(what);
+      return true;
+    } catch (py::error_already_set& failed) {
+      failed.restore();
+      return false;
+    }
+  });
 }
 
 py::dict tune(const std::string& text, const py::dict& words, double seconds, const py::object& database,
@@ -41,19 +54,10 @@ py::dict tune(const std::string& text, const py::dict& words, double seconds, co
   const std::string path = database.is_none() ? "" : database.cast<std::string>();
   if (!path.empty()) value_or_raise(tools::check_storable(path));
   bool is_stopped = false;
-  const runtime::TuneLimits limits{.seconds = seconds,
-                                   .stopped = [&] { return is_stopped = is_stopped || was_signalled(); },
-                                   .progress =
-                                       [&](const std::string& what) {
-                                         if (progress.is_none()) return;
-                                         const py::gil_scoped_acquire lock;
-                                         try {
-                                           progress(what);
-                                         } catch (py::error_already_set& failed) {
-                                           failed.restore();
-                                           is_stopped = true;
-                                         }
-                                       }};
+  const runtime::TuneLimits limits{
+      .seconds = seconds,
+      .stopped = [&] { return is_stopped = is_stopped || was_signalled(); },
+      .progress = [&](const std::string& what) { is_stopped = is_stopped || !tell(progress, what); }};
   auto found = compiling([&] { return runtime::tune(text, options, limits); });
   if (is_stopped && PyErr_Occurred()) throw py::error_already_set();
   const runtime::TuneResult result = value_or_raise(std::move(found));

@@ -1,4 +1,8 @@
-// Unlocked: work without Python's global lock (GIL), so that other threads of Python go on.
+// Unlocked: work without Python's global lock (GIL), so that other threads of Python go on; and the way back.
+//
+// A thread that cannot have the lock back, because the interpreter has ended in the meantime, waits for the
+// end of the process: CPython would unwind it through frames of C++ (pthread_exit), whose destructors need
+// the lock.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -6,21 +10,40 @@
 
 namespace pooljit::python {
 
-// Calls work(), which touches nothing of Python's, without the lock. A thread that cannot have it back
-// because the interpreter has ended in the meantime waits for the end of the process: CPython would unwind it
-// through frames of C++ (pthread_exit), whose destructors need the lock.
+// What takes the lock: returns with it, or never.
+template <typename Take>
+auto taken(Take&& take) noexcept {
+  try {
+    return take();
+  } catch (...) {  // the forced unwinding of pthread_exit
+    for (;;) ::pause();
+  }
+}
+
+// This thread's state, while it is in unlocked() work. (PyGILState_Ensure would make another one, of an
+// interpreter that may have ended.)
+inline thread_local PyThreadState* unlocked_state = nullptr;
+
+// Calls work(), which touches nothing of Python's, without the lock.
 template <typename Work>
 auto unlocked(Work&& work) {
   struct Lock {
-    PyThreadState* state = PyEval_SaveThread();
-    void take_back() noexcept {
-      try {
-        PyEval_RestoreThread(state);
-      } catch (...) {  // the forced unwinding of pthread_exit
-        for (;;) ::pause();
-      }
+    Lock() { unlocked_state = PyEval_SaveThread(); }
+    ~Lock() {
+      taken([] { PyEval_RestoreThread(unlocked_state); });
     }
-    ~Lock() { take_back(); }
+  } lock;
+  return work();
+}
+
+// Calls work(), which is Python's, in the midst of unlocked() work of the same thread.
+template <typename Work>
+auto relocked(Work&& work) {
+  struct Lock {
+    Lock() {
+      taken([] { PyEval_RestoreThread(unlocked_state); });
+    }
+    ~Lock() { unlocked_state = PyEval_SaveThread(); }
   } lock;
   return work();
 }
