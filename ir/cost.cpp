@@ -7,57 +7,13 @@
 namespace pooljit::ir {
 namespace {
 
-// --- the table
-
-enum class OpClass : uint8_t {
-  free,
-  load,
-  masked_load,
-  store,
-  masked_store,
-  shuffle,
-  arithmetic,
-  choose,
-  divide,
-  root,
-  convert,
-  index,
-  branch
-};
-
-struct ClassCost {
-  OpClass op;
-  Unit unit;
-  double cycles[2];  // of the unit, per instruction, with all of its ports at work: avx2, avx512
-  double latency;    // until what is carried can be used
-};
-
-// Round numbers between what Intel's and AMD's server cores of this decade do. They decide an order, no more.
-constexpr ClassCost table[] = {
-    {OpClass::free, Unit::scalar, {0, 0}, 0},
-    {OpClass::load, Unit::load, {0.5, 0.75}, 5},
-    {OpClass::masked_load, Unit::load, {1, 0.75}, 5},
-    {OpClass::store, Unit::store, {1, 1.25}, 5},
-    {OpClass::masked_store, Unit::store, {4, 1.5}, 5},
-    {OpClass::shuffle, Unit::shuffle, {1, 1}, 3},
-    {OpClass::arithmetic, Unit::arithmetic, {0.5, 0.75}, 3},
-    {OpClass::choose, Unit::arithmetic, {0.75, 0.25}, 2},  // avx512: mostly a mask of what is chosen from
-    {OpClass::divide, Unit::arithmetic, {5, 10}, 13},
-    {OpClass::root, Unit::arithmetic, {7, 14}, 18},
-    {OpClass::convert, Unit::shuffle, {1, 1}, 5},
-    {OpClass::index, Unit::scalar, {0.25, 0.25}, 1},
-    {OpClass::branch, Unit::scalar, {1, 1}, 1},
-};
-constexpr double decode_cycles = 0.2;   // per instruction: five a cycle
 constexpr double reorder_window = 256;  // instructions; loops that fit overlap with what comes behind them
 constexpr double hertz = 3e9;           // nominal
-// Bytes per cycle that one core moves through L1, L2, L3 and memory.
-constexpr double level_bytes[] = {64, 32, 12, 5};
-
-constexpr std::string_view unit_names[] = {"load", "store", "shuffle", "arithmetic", "scalar", "decode"};
 
 OpClass class_of(const Inst& inst) {
   switch (inst.op) {
+    case Op::bitcast:  // renames a register
+      return OpClass::free;
     case Op::load:
       return inst.args.empty() ? OpClass::load : OpClass::masked_load;
     case Op::store:
@@ -90,16 +46,12 @@ OpClass class_of(const Inst& inst) {
   }
 }
 
-const ClassCost& cost_of(const Inst& inst) {
-  // A bitcast renames a register.
-  return table[static_cast<size_t>(inst.op == Op::bitcast ? OpClass::free : class_of(inst))];
-}
-
 void add_scaled(OpCounts& sum, const OpCounts& part, double times) {
   sum.instructions += times * part.instructions;
   sum.loads += times * part.loads;
   sum.stores += times * part.stores;
   for (size_t i = 0; i < unit_count; ++i) sum.busy[i] += times * part.busy[i];
+  for (size_t i = 0; i < op_class_count; ++i) sum.executed[i] += times * part.executed[i];
   sum.stalls += times * part.stalls;
 }
 
@@ -111,11 +63,8 @@ double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.be
 // whose inner loops run equally often each time is run once and multiplied.
 class Counter {
  public:
-  explicit Counter(const Program& program)
-      : program_(program),
-        isa_(static_cast<size_t>(program.isa)),
-        known_(program.types.size()),
-        ends_(program.insts.size()) {
+  Counter(const Program& program, const OpCosts& costs)
+      : program_(program), costs_(costs), known_(program.types.size()), ends_(program.insts.size()) {
     std::vector<size_t> open;
     for (size_t i = 0; i < program.insts.size(); ++i) {
       if (program.insts[i].op == Op::loop) open.push_back(i);
@@ -151,13 +100,18 @@ class Counter {
   }
 
   void take(const Inst& inst, OpCounts& counts) const {
-    const ClassCost& cost = cost_of(inst);
-    if (cost.op == OpClass::free) return;
-    counts.instructions += 1;
+    const OpClass op = class_of(inst);
+    if (op == OpClass::free) return;
     counts.loads += inst.op == Op::load ? 1 : 0;
     counts.stores += inst.op == Op::store ? 1 : 0;
-    counts.busy[static_cast<size_t>(cost.unit)] += cost.cycles[isa_];
-    counts.busy[static_cast<size_t>(Unit::decode)] += decode_cycles;
+    add(op, 1, counts);
+  }
+
+  void add(OpClass op, double times, OpCounts& counts) const {
+    counts.instructions += times;
+    counts.executed[static_cast<size_t>(op)] += times;
+    counts.busy[static_cast<size_t>(unit_of(op))] += times * costs_.cycles[static_cast<size_t>(op)];
+    counts.busy[static_cast<size_t>(Unit::decode)] += times * costs_.decode;
   }
 
   void evaluate(const Inst& inst) {
@@ -228,7 +182,7 @@ class Counter {
       add_scaled(all, once, repeats ? static_cast<double>(trip) : 1);
       all.stalls += stalls(loop, once, repeats ? static_cast<double>(trip) : 1);
       for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], repeats ? trip : 1);
-      add_branch(all, repeats ? static_cast<double>(trip) : 1);
+      add(OpClass::branch, repeats ? static_cast<double>(trip) : 1, all);
     }
     add_scaled(counts, all, 1);
     for (size_t i = 0; i < carried; ++i) known(end.results[i]) = known(head.results[i + 1]);
@@ -237,13 +191,6 @@ class Counter {
   // Pointers and indices are carried by steps of one size.
   void step(Value carried, Value next, int64_t times) {
     known(carried).number += times * (known(next).number - known(carried).number);
-  }
-
-  void add_branch(OpCounts& counts, double times) const {
-    counts.instructions += times;
-    counts.busy[static_cast<size_t>(Unit::scalar)] +=
-        times * table[static_cast<size_t>(OpClass::branch)].cycles[isa_];
-    counts.busy[static_cast<size_t>(Unit::decode)] += times * decode_cycles;
   }
 
   // Whether the trip count of a loop inside depends on the turn of this one.
@@ -293,7 +240,8 @@ class Counter {
       double deepest = -1;
       for (Value value : inst.args) deepest = std::max(deepest, depth[static_cast<size_t>(value)]);
       if (deepest < 0) continue;
-      for (Value value : inst.results) depth[static_cast<size_t>(value)] = deepest + cost_of(inst).latency;
+      for (Value value : inst.results)
+        depth[static_cast<size_t>(value)] = deepest + latency_of(class_of(inst));
     }
     double longest = 0;
     for (Value value : program_.insts[ends_[loop]].args)
@@ -302,7 +250,7 @@ class Counter {
   }
 
   const Program& program_;
-  const size_t isa_;
+  const OpCosts& costs_;
   std::vector<Known> known_;
   std::vector<size_t> ends_;  // by loop: its end
 };
@@ -329,20 +277,20 @@ int level_of(double footprint, const Caches& caches) {
 
 }  // namespace
 
-std::string_view name(Unit unit) { return unit_names[static_cast<size_t>(unit)]; }
+OpCounts count_ops(const Program& legal, const OpCosts& costs) { return Counter(legal, costs).count(); }
 
-OpCounts count_ops(const Program& legal) { return Counter(legal).count(); }
-
-Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Caches& caches) {
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine) {
+  const OpCosts& costs = costs_of(machine.name, legal.isa);
   Cost cost;
-  cost.counts = count_ops(legal);
+  cost.counts = count_ops(legal, costs);
   cost.outputs = elements(nest);
   const auto& busy = cost.counts.busy;
   cost.limit = static_cast<Unit>(std::max_element(busy.begin(), busy.end()) - busy.begin());
   cost.cycles = (busiest(cost.counts) + cost.counts.stalls) / cost.outputs;
   const double batches = static_cast<double>(std::max<int64_t>(batch, 1));
-  cost.level = level_of(batches * bytes_moved(nest), caches);
-  cost.memory_cycles = bytes_moved(nest) / cost.outputs / level_bytes[cost.level - 1];
+  cost.level = level_of(batches * bytes_moved(nest), machine.caches);
+  cost.memory_cycles =
+      bytes_moved(nest) / cost.outputs / costs.level_bytes[static_cast<size_t>(cost.level) - 1];
   cost.seconds = batches * cost.outputs * std::max(cost.cycles, cost.memory_cycles) / hertz;
   return cost;
 }

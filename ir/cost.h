@@ -1,6 +1,6 @@
 // The cost model: what a legal Program is expected to cost, from counting its instructions. Nothing is run
-// and nothing is measured, so the same Program has the same cost on every machine with the same caches.
-// docs/tuning.md says what it is good for: putting schedules in an order. ir/cost.cpp is all of it.
+// and nothing is measured, so the same Program has the same cost wherever ir::Machine is the same.
+// docs/tuning.md says what it is good for: putting schedules in an order.
 #pragma once
 
 #include <array>
@@ -9,22 +9,19 @@
 
 #include "ir/machine.h"
 #include "ir/nest.h"
+#include "ir/op_costs.h"
 #include "ir/program.h"
 
 namespace pooljit::ir {
 
-// What instructions wait for: each unit does its own work, all of them at the same time.
-enum class Unit : uint8_t { load, store, shuffle, arithmetic, scalar, decode };
-inline constexpr size_t unit_count = 6;
-std::string_view name(Unit unit);
-
 // The instructions that a Program executes for a batch of one.
 struct OpCounts {
   double instructions = 0, loads = 0, stores = 0;
-  std::array<double, unit_count> busy{};  // cycles of each unit
-  double stalls = 0;                      // cycles that long loops wait for what they carry
+  std::array<double, op_class_count> executed{};  // by OpClass
+  std::array<double, unit_count> busy{};          // cycles of each unit
+  double stalls = 0;                              // cycles that long loops wait for what they carry
 };
-OpCounts count_ops(const Program& legal);
+OpCounts count_ops(const Program& legal, const OpCosts& costs);
 
 struct Cost {
   OpCounts counts;
@@ -38,6 +35,6 @@ struct Cost {
 };
 
 // Of a Program that `nest` was lowered to.
-Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Caches& caches);
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine);
 
 }  // namespace pooljit::ir

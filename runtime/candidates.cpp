@@ -57,7 +57,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
     if (program) program = legal_program(std::move(*program));
     if (program)
       found.legal.push_back(
-          {space[i], ir::predict(*program, nest, batch, machine.caches), i == 0, i < offered.size()});
+          {space[i], ir::predict(*program, nest, batch, machine), i == 0, i < offered.size()});
     else if (i == 0)
       return tl::unexpected(program.error());
     else
@@ -86,7 +86,7 @@ ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& 
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
   const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
   if (!program) return tl::unexpected(program.error());
-  return Candidate{schedule, ir::predict(*program, nest, batch, machine.caches), offered.front() == schedule,
+  return Candidate{schedule, ir::predict(*program, nest, batch, machine), offered.front() == schedule,
                    std::ranges::find(offered, schedule) != offered.end()};
 }
 

@@ -1,6 +1,7 @@
 // `pooljit schedules`: what a spec can be computed by, and what the cost model expects of each.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,9 @@ std::string_view limit_name(const ir::Cost& cost) {
 
 nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
   const ir::Cost& cost = candidate.cost;
+  nlohmann::ordered_json executed;
+  for (size_t i = 0; i < ir::op_class_count; ++i)
+    executed[std::string(name(static_cast<ir::OpClass>(i)))] = cost.counts.executed[i] / cost.outputs;
   return {{"schedule", ir::print(candidate.schedule)},
           {"parameters", parameters_of(candidate.schedule)},
           {"legal", true},
@@ -40,6 +44,7 @@ nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
           {"instructions_per_output", cost.counts.instructions / cost.outputs},
           {"loads_per_output", cost.counts.loads / cost.outputs},
           {"stores_per_output", cost.counts.stores / cost.outputs},
+          {"executed_per_output", executed},
           {"cycles_per_output", cost.cycles},
           {"cache_level", level_name(cost)},
           {"limit", limit_name(cost)},
@@ -54,10 +59,14 @@ void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Cand
     if (all) rows.push_back(refusal_json(ir::print(refusal.schedule), refusal.error));
   std::vector<ir::Schedule> legal;
   for (const runtime::Candidate& candidate : found.legal) legal.push_back(candidate.schedule);
+  // Of one call; of an open batch, of one image.
+  const double outputs =
+      found.legal.front().cost.outputs * double(std::max<int64_t>(spec.batch.value_or(1), 1));
   const nlohmann::ordered_json json = {{"spec", frontend::print(spec)},
                                        {"isa", info(isa).text},
                                        {"machine", runtime::machine().row.name},
                                        {"caches", runtime::print(runtime::machine().caches)},
+                                       {"outputs", outputs},
                                        {"parameters", parameter_space(legal)},
                                        {"constraints", space_constraints(legal)},
                                        {"schedules", rows}};

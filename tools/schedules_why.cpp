@@ -17,7 +17,7 @@ Json price(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa, 
   if (!lowered) return nullptr;
   const auto program = ir::legalize(std::move(*lowered));
   if (!program) return nullptr;
-  return price_json(ir::predict(*program, nest, batch, machine.caches));
+  return price_json(ir::predict(*program, nest, batch, machine));
 }
 
 // Why the family can do none of its schedules: the sentence that refuses the first of them.

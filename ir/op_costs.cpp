@@ -1,0 +1,57 @@
+#include "ir/op_costs.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace pooljit::ir {
+namespace {
+
+struct ClassInfo {
+  std::string_view text;
+  Unit unit;
+  double latency;
+};
+constexpr ClassInfo classes[] = {
+#define OP_CLASS(name, unit, latency) {#name, Unit::unit, latency},
+#include "ir/op_classes.def"
+#undef OP_CLASS
+};
+
+struct Row {
+  std::string_view machine;
+  Isa isa;
+  OpCosts costs;
+};
+constexpr Row rows[] = {
+#define COSTS(machine, isa, load, masked_load, store, masked_store, shuffle, arithmetic, choose, divide, \
+              root, convert, index, branch, decode, l1, l2, l3, memory)                                  \
+  {machine,                                                                                              \
+   Isa::isa,                                                                                             \
+   {{load, masked_load, store, masked_store, shuffle, arithmetic, choose, divide, root, convert, index,  \
+     branch},                                                                                            \
+    decode,                                                                                              \
+    {l1, l2, l3, memory}}},
+#include "ir/op_costs.def"
+#undef COSTS
+};
+
+constexpr std::string_view unit_names[] = {"load", "store", "shuffle", "arithmetic", "scalar", "decode"};
+
+const Row* find(std::string_view machine, Isa isa) {
+  return std::find_if(std::begin(rows), std::end(rows),
+                      [&](const Row& row) { return row.machine == machine && row.isa == isa; });
+}
+
+}  // namespace
+
+std::string_view name(Unit unit) { return unit_names[static_cast<size_t>(unit)]; }
+std::string_view name(OpClass op) { return classes[static_cast<size_t>(op)].text; }
+Unit unit_of(OpClass op) { return classes[static_cast<size_t>(op)].unit; }
+double latency_of(OpClass op) { return op == OpClass::free ? 0 : classes[static_cast<size_t>(op)].latency; }
+
+const OpCosts& costs_of(std::string_view machine, Isa isa) {
+  const Row* found = find(machine, isa);
+  return found == std::end(rows) ? find("generic", isa)->costs : found->costs;
+}
+
+}  // namespace pooljit::ir
