@@ -41,18 +41,49 @@ bool fits(const Layer& layer, bool one_each, int unroll) {
   return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
 }
 
+// Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.76 of the time.
+bool takes_five(const Layer& layer, int64_t vectors) {
+  constexpr int64_t few_taps = 9;
+  return has_few_registers(layer) && layer.nest().input.dtype == DType::f32 &&
+         !facts_of(layer).is_idempotent && vectors == 5 && layer.nest().full_taps() >= few_taps &&
+         !layer.nest().indices;
+}
+
 // Windows with a stride share few columns, and what rolls waits for its own results.
 bool shares_little(const Layer& layer, int lanes, int64_t vectors) {
   const PoolNest& nest = layer.nest();
   const NestDim& row = nest.dims.back();
-  return has_few_registers(layer) && row.stride > 1 && vectors > 1 && nest.input.dtype == DType::f32 &&
-         nest.channels % lanes == 0 && row.kernel <= (facts_of(layer).is_idempotent ? 5 : 7);
+  const bool maxima = facts_of(layer).is_idempotent;
+  constexpr int64_t short_row = 8;
+  const bool suits = nest.input.dtype == DType::f32 || (nest.input.dtype == DType::bf16 && maxima &&
+                                                        row.kernel <= 3 && row.output >= short_row);
+  return has_few_registers(layer) && row.stride > 1 && vectors > 1 && suits && nest.channels % lanes == 0 &&
+         row.kernel <= (maxima ? 5 : 7);
+}
+
+// Sums of a few columns without borders: interleaved shares what windows have in common for all channels.
+// 0.65 to 1.0 of the time of vectors over channels, 64 to 672 channels on a Zen 3.
+bool are_sums_of_rows(const Layer& layer) {
+  constexpr int64_t least_channels = 64, most_columns = 3, least_taps = 6;
+  const PoolNest& nest = layer.nest();
+  const NestDim& row = nest.dims.back();
+  const auto is_whole = [](const NestDim& dim) {
+    const Interior inside = interior(dim);
+    return dim.kind == DimKind::pool && inside.end - inside.begin == dim.output;
+  };
+  return has_few_registers(layer) && nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg &&
+         !nest.is_backward() && nest.dims.size() > 1 && nest.channels >= least_channels && row.stride == 1 &&
+         row.dilation == 1 && row.kernel >= 2 && row.kernel <= most_columns &&
+         nest.full_taps() >= least_taps && std::ranges::all_of(nest.dims, is_whole) &&
+         !offer_interleaved(layer, 1).schedules.empty();
 }
 
 }  // namespace
 
 Offer offer_channels_last(const Layer& layer, size_t most) {
   const PoolNest& nest = layer.nest();
+  if (are_sums_of_rows(layer))
+    return {{}, "sums of few columns without borders: interleaved shares them for all channels"};
   Schedule schedule{.family = Family::channels_last};
   schedule.lanes = layer.fitting_lanes(channels_last_family.lanes, layer.adjacent_channels());
   // What is left of the channels after the last whole block is done side by side too.
@@ -66,8 +97,9 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
   Offer offer;
   for (const Order order : orders)
     for (const int unroll : {8, 4, 2, 1}) {
-      if (unroll == 8 && (order != Order::row_major || !pays_wide(layer))) continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !fits(layer, one_each, unroll))) continue;
+      const bool takes_all = unroll == 8 && takes_five(layer, vectors);
+      if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
+      if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
       schedule.order = order;
       schedule.unroll = unroll;
       schedule.tail = exact_tail(layer);

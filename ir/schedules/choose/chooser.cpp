@@ -37,6 +37,13 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
   return info(schedule.family).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
 }
 
+// The most lanes that could count for the family: it is not asked where others fill as many already.
+int most_filled(const Layer& layer, Family family) {
+  if (family == Family::channels_first)
+    return layer.fitting_lanes(info(family).lanes, layer.nest().dims.back().output);
+  return layer.most_lanes(info(family).lanes);
+}
+
 // Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2
 // MiB on, but below this it costs whoever reads the output next more than that (docs/performance.md).
 bool leaves_caches(const PoolNest& nest) {
@@ -93,7 +100,7 @@ Decision decide(const Layer& layer, size_t most) {
   int fullest = 0;
   for (size_t i = 0; i < std::size(offers); ++i) {
     Considered considered{static_cast<Family>(i), {}};
-    considered.is_asked = most > 1 || fullest < layer.most_lanes(info(considered.family).lanes);
+    considered.is_asked = most > 1 || fullest < most_filled(layer, considered.family);
     if (considered.is_asked) considered.offer = offers[i](layer, most);
     if (!considered.offer.schedules.empty())
       considered.filled = filled_lanes(layer, considered.offer.schedules.front());

@@ -28,6 +28,15 @@ bool shares_filled_rows(const Layer& layer) {
   return can_fill_borders(nest, layer.isa(), std::min(whole, fitting));
 }
 
+// 0.80 to 0.98 of the time of eight at a time, planes of 10 to 56 columns on a Zen 3; windows of three
+// columns take 1.1 to 1.3 of it.
+bool sums_pairs_of_bytes(const Layer& layer) {
+  const NestDim& row = layer.nest().dims.back();
+  return shuffles_in_halves(layer) && bytes(layer.nest().input.dtype) == 1 &&
+         !layer.facts(row_lanes).is_idempotent && row.kind == DimKind::pool && row.kernel == 2 &&
+         row.stride == 2;
+}
+
 bool is_walked_by_row(const Layer& layer) {
   constexpr int64_t most_plane_bytes = int64_t{1} << 18;
   constexpr int64_t few_rows = 3;

@@ -65,6 +65,8 @@ Offer offer_whole_pixels(const Layer& layer, size_t most) {
   Schedule schedule{.family = Family::whole_pixels};
   schedule.lanes = layer.fitting_lanes(whole_pixels_family.lanes, layer.adjacent_channels());
   schedule.tail = exact_tail(layer);
+  if (layer.adjacent_channels() == 1)
+    return {{}, "channels do not lie next to each other: there are no pixels to read whole"};
   if (overlaps(layer.nest())) return {{}, "windows overlap: each pixel would be read for each of them"};
   if (!is_worth_it(layer, schedule.lanes))
     return {{}, "images, pixels or windows are so small that registers do as well as scratch memory"};

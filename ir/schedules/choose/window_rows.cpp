@@ -18,11 +18,11 @@ bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.l
 // All windows of a row, or neighbouring channels of one window each.
 std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
   std::vector<Schedule> found;
-  const int64_t outputs = joined_row_outputs(layer.nest());
+  const int64_t outputs = joined_row_outputs(layer);
   const int64_t count = outputs > 1 ? outputs : std::min(layer.nest().channels, most_windows_together(layer));
   if (count < 2 || count > most_together) return found;
   schedule.unroll = static_cast<int>(outputs > 1 ? count : std::bit_floor(static_cast<uint64_t>(count)));
-  add_tails(found, schedule, layer, joined_row_taps(layer.nest()));
+  add_tails(found, schedule, layer, joined_row_taps(layer));
   std::erase_if(found, [&](const Schedule& one) { return !check(layer, one); });
   if (!is_idempotent(layer))  // a blend more than a mask
     std::stable_partition(found.begin(), found.end(),
@@ -33,11 +33,11 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
 }  // namespace
 
 Offer offer_window_rows(const Layer& layer, size_t) {
-  const int64_t taps = joined_row_taps(layer.nest());
+  const int64_t taps = joined_row_taps(layer);
   Schedule schedule{.family = Family::window_rows};
   schedule.lanes = layer.fitting_lanes(window_rows_family.lanes, taps);
   if (!can_take_window_rows(layer, schedule.lanes)) return {};
-  if (taps < taps_per_output * joined_row_outputs(layer.nest()) && !are_windows_far_apart(layer))
+  if (taps < taps_per_output * joined_row_outputs(layer) && !are_windows_far_apart(layer))
     return {{}, "windows are short and many: vectors of outputs"};
   Offer offer{together(layer, schedule)};
   std::vector<Schedule> alone;

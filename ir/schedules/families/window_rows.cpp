@@ -270,7 +270,7 @@ class WindowRows {
 
 Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   const WindowRowsSchedule schedule(given);
-  const PoolNest nest = with_joined_rows(layer.nest());
+  const PoolNest nest = with_joined_rows(layer);
   const ReductionFacts& facts = layer.facts(lane_use);
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes))
     return unsupported(
@@ -293,7 +293,7 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
 Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_window_rows(layer, schedule); !checked)
     return tl::unexpected(checked.error());
-  const PoolNest nest = with_joined_rows(layer.nest());
+  const PoolNest nest = with_joined_rows(layer);
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, lane_use);
   WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
@@ -306,7 +306,7 @@ std::vector<Parameter> window_rows_names(const Schedule& schedule) {
 
 // Together: the outputs of a row, or channels that are one window each.
 Knobs window_rows_knobs(const Layer& layer) {
-  const int64_t outputs = with_joined_rows(layer.nest()).dims.back().output;
+  const int64_t outputs = with_joined_rows(layer).dims.back().output;
   Knobs knobs{.unroll = {1, 2, 4, 8}, .order = {Order::row_major}};
   if (outputs > 1) knobs.unroll = outputs <= 16 ? std::vector{1, static_cast<int>(outputs)} : std::vector{1};
   return knobs;

@@ -13,9 +13,9 @@ namespace pooljit::ir {
 bool is_one_window(const PoolNest& nest);
 
 // Taps of a window's row and outputs of a row, where the innermost dimensions are one as far as one window is
-// all of them and they lie without gaps.
-int64_t joined_row_taps(const PoolNest& nest);
-int64_t joined_row_outputs(const PoolNest& nest);
+// all of them and they lie without gaps; rows that are too long for a sum count as several.
+int64_t joined_row_taps(const Layer& layer);
+int64_t joined_row_outputs(const Layer& layer);
 
 // Windows that may be done together, at most.
 int64_t most_windows_together(const Layer& layer);
@@ -36,8 +36,8 @@ struct WindowRowsSchedule {
 };
 
 // The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
-// gaps.
-PoolNest with_joined_rows(PoolNest nest);
+// gaps, or as the longest rows that a sum can take.
+PoolNest with_joined_rows(const Layer& layer);
 int64_t row_taps(const PoolNest& nest);
 
 // Vectors of a row that have a state of their own, so that one need not wait for another.

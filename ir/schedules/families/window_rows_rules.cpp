@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/reductions/epilogue.h"
+#include "ir/schedules/windows/stretch.h"
 #include "ir/schedules/windows/sum_block.h"
 
 namespace pooljit::ir {
@@ -22,6 +23,51 @@ bool covers_all(const NestDim& dim) {
   const Window window = dim.window(0);
   return dim.kind != DimKind::gather && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
          window.padded_taps == window.taps;
+}
+
+// A dimension of so many positions with one window, which is all of it.
+NestDim one_window(int64_t positions) {
+  NestDim dim{.input = positions};
+  dim.kernel = dim.stride = positions;
+  return dim;
+}
+
+// The innermost dimensions of a nest as one, as far as one window is all of them and they lie without gaps.
+void join_innermost(PoolNest& nest, int64_t longest) {
+  while (nest.dims.size() > 1) {
+    const size_t last = nest.dims.size() - 1;
+    NestDim &outer = nest.dims[last - 1], inner = nest.dims[last];
+    std::vector<int64_t>& strides = nest.input.strides;
+    if (!covers_all(outer) || !covers_all(inner) || strides[last - 1] != strides[last] * inner.input) break;
+    if (outer.input > longest / inner.input) break;
+    outer = one_window(outer.input * inner.input);
+    strides[last - 1] = strides[last];
+    nest.dims.pop_back();
+    strides.pop_back();
+    nest.output.strides.pop_back();
+  }
+}
+
+// One window that is all of a row as several rows of at most `longest` taps, as many in each; as it is where
+// its taps have no such divisor.
+void split_innermost(PoolNest& nest, int64_t longest) {
+  constexpr int64_t most_tried = 64;
+  const int64_t taps = nest.dims.back().input, fewest = ceil_div(taps, longest);
+  for (int64_t rows = fewest; rows < fewest + most_tried && rows * shortest_row <= taps; ++rows) {
+    if (taps % rows != 0) continue;
+    nest.dims.back() = one_window(rows);
+    nest.dims.push_back(one_window(taps / rows));
+    const int64_t stride = nest.input.strides.back();
+    nest.input.strides.back() = stride * (taps / rows);
+    nest.input.strides.push_back(stride);
+    nest.output.strides.push_back(0);
+    return;
+  }
+}
+
+// Taps of a row that one state of each lane can take in: of a sum that is split, its two levels of parts.
+int64_t longest_row(const ReductionFacts& facts, int lanes) {
+  return facts.is_split ? 2 * sum_block * lanes * int64_t{most_row_states} : INT64_MAX;
 }
 
 // The last vector of a row, which ends with so many taps that the ones before do not have.
@@ -45,19 +91,15 @@ int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Is
 
 int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
 
-PoolNest with_joined_rows(PoolNest nest) {
-  while (nest.dims.size() > 1) {
-    const size_t last = nest.dims.size() - 1;
-    NestDim &outer = nest.dims[last - 1], inner = nest.dims[last];
-    std::vector<int64_t>& strides = nest.input.strides;
-    if (!covers_all(outer) || !covers_all(inner) || strides[last - 1] != strides[last] * inner.input) break;
-    outer = NestDim{.input = outer.input * inner.input};
-    outer.kernel = outer.stride = outer.input;
-    strides[last - 1] = strides[last];
-    nest.dims.pop_back();
-    strides.pop_back();
-    nest.output.strides.pop_back();
-  }
+PoolNest with_joined_rows(const Layer& layer) {
+  const int64_t longest = longest_row(layer.facts(LaneUse::joined), layer.most_lanes(LaneUse::joined));
+  PoolNest nest = layer.nest();
+  join_innermost(nest, INT64_MAX);
+  if (!covers_all(nest.dims.back()) || nest.dims.back().input <= longest) return nest;
+  split_innermost(nest, longest);
+  if (nest.dims.back().input <= longest) return nest;
+  nest = layer.nest();
+  join_innermost(nest, longest);
   return nest;
 }
 
@@ -85,8 +127,7 @@ WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedul
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
   const std::vector<Run> all = runs(dim);
-  const bool sums_long_rows =
-      facts.is_split && row_taps(nest) > 2 * sum_block * lanes * int64_t{most_row_states};
+  const bool sums_long_rows = row_taps(nest) > longest_row(facts, lanes);
   const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
   return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
          nest.input.strides.back() == 1 && dim.tap_step() == 1 && all.size() == 1 &&
@@ -118,15 +159,15 @@ bool is_one_window(const PoolNest& nest) {
   return std::all_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) { return dim.output == 1; });
 }
 
-int64_t joined_row_taps(const PoolNest& nest) { return row_taps(with_joined_rows(nest)); }
-int64_t joined_row_outputs(const PoolNest& nest) { return with_joined_rows(nest).dims.back().output; }
+int64_t joined_row_taps(const Layer& layer) { return row_taps(with_joined_rows(layer)); }
+int64_t joined_row_outputs(const Layer& layer) { return with_joined_rows(layer).dims.back().output; }
 
 int64_t most_windows_together(const Layer& layer) {
   return std::min(most_together, results_per_vector(layer.nest(), layer.facts(LaneUse::joined), layer.isa()));
 }
 
 bool can_take_window_rows(const Layer& layer, int lanes) {
-  return can_take_rows_of_windows(with_joined_rows(layer.nest()), layer.facts(LaneUse::joined), lanes);
+  return can_take_rows_of_windows(with_joined_rows(layer), layer.facts(LaneUse::joined), lanes);
 }
 
 }  // namespace pooljit::ir

@@ -1,0 +1,71 @@
+// Which schedule is the default, and that it is none of single lanes where a tensor is packed. Each row was
+// measured against the schedule in its note (docs/notes/performance.md, "Rules or costs"). Nothing depends on
+// this machine.
+#include <gtest/gtest.h>
+
+#include "frontend/pool_spec.h"
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+namespace {
+
+Schedule first(const char* spec, Isa isa) {
+  return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
+}
+
+TEST(Chooser, TakesWhatWasMeasured) {
+  const struct {
+    const char *spec, *schedule, *instead_of;
+  } table[] = {
+      {"avg_pool1d(float32[1,672,128], kernel_size=4, stride=1, padding=1)",
+       "channels_first(lanes=8, unroll=1, tail=overlap, taps=unroll, order=row_major)", "rows_first"},
+      {"max_pool2d(bfloat16[1,64,112,112], kernel_size=3, stride=2, padding=1)",
+       "channels_first(lanes=16, unroll=2, tail=overlap, taps=unroll, order=rows_first)", "unroll=1"},
+      {"max_pool2d(bfloat16[1,64,147,147]:nhwc, kernel_size=3, stride=2)",
+       "channels_last(lanes=16, unroll=4, tail=split, taps=unroll, order=row_major)", "rolling"},
+      {"max_pool2d(bfloat16[1,144,109,16]:nhwc, kernel_size=[11,5], stride=2, padding=[0,2])",
+       "channels_last(lanes=16, unroll=1, tail=split, taps=unroll, order=rolling)", "row_major"},
+      {"avg_pool2d(uint8[1,512,38,38], kernel_size=2)",
+       "channels_first(lanes=4, unroll=1, tail=overlap, taps=unroll, order=rows_first)", "lanes=8"},
+      {"max_pool2d(uint8[8,64,32,32], kernel_size=2)",
+       "whole_planes(lanes=32, unroll=1, tail=overlap, taps=unroll, order=rows_first)", "channels_first"},
+      {"max_pool2d(float32[1,480,14,14], kernel_size=3, stride=1, padding=1)",
+       "channels_first(lanes=8, unroll=1, tail=overlap, taps=unroll, order=rolling)", "whole_planes"},
+      {"max_pool2d(float32[1,256,65,65], kernel_size=3, stride=1, padding=1)",
+       "row_passes(lanes=8, unroll=2, tail=mask, taps=unroll, order=rows_first)", "channels_first"},
+      {"max_pool2d(float32[1,512,96,96]:nhwc, kernel_size=3, stride=1, padding=1)",
+       "row_passes(lanes=8, unroll=2, tail=mask, taps=unroll, order=rows_first)", "channels_last in strips"},
+      {"avg_pool2d(float32[1,240,52,52]:nhwc, kernel_size=3, stride=1)",
+       "interleaved(lanes=8, unroll=3, tail=mask, taps=unroll, order=rows_first)", "channels_last"},
+      {"adaptive_avg_pool1d(float32[1,40,512]:nhwc, output_size=7)",
+       "channels_last(lanes=8, unroll=8, tail=mask, taps=unroll, order=row_major)", "unroll=4"},
+  };
+  for (const auto& row : table)
+    EXPECT_EQ(print(first(row.spec, Isa::avx2)), row.schedule) << row.spec << "\n  not " << row.instead_of;
+}
+
+// Rows of more taps than a sum takes at once are several rows.
+TEST(Chooser, GlobalAveragesAreVectors) {
+  for (const char* spec : {"adaptive_avg_pool2d(float32[1,32,112,112], output_size=1)",
+                           "avg_pool2d(float32[2,160,56,150], kernel_size=[56,150])",
+                           "avg_pool2d(bfloat16[1,2,101,103], kernel_size=[101,103])",
+                           "avg_pool2d(float32[1,2,3,4099], kernel_size=[3,4099])",
+                           "avg_pool1d(float32[1,3,9000], kernel_size=9000)"})
+    for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+      const Schedule schedule = first(spec, isa);
+      EXPECT_EQ(schedule.family, Family::window_rows) << spec;
+      EXPECT_GE(schedule.lanes, info(isa).vector_bytes / 4) << spec;
+      EXPECT_TRUE(lower(frontend::make_nest(*frontend::parse_spec(spec)), schedule, isa)) << spec;
+    }
+}
+
+// Pixels are read whole only where there are pixels.
+TEST(Chooser, PlanesHaveNoPixels) {
+  for (const char* spec : {"adaptive_max_pool2d(float32[1,72,55,416], output_size=7)",
+                           "avg_pool2d(float32[1,64,6,6], kernel_size=21, padding=10)"})
+    for (const Isa isa : {Isa::avx2, Isa::avx512})
+      EXPECT_NE(first(spec, isa).family, Family::whole_pixels) << spec;
+}
+
+}  // namespace
+}  // namespace pooljit::ir
