@@ -120,7 +120,7 @@ class Choice {
       const int64_t least = (facts_.is_idempotent ? 8 : 16) * int64_t{lanes_};
       if (!are_pixels_ && row_.kernel > 2 && row_.output >= least && row_.output % lanes_ != 0) return true;
       // Images that outgrow all but the last cache: half of channels_last's time for 19 MB.
-      const bool is_far = layer_.image_bytes() > 8 * layer_.machine().near_bytes;
+      const bool is_far = layer_.image_bytes() > 12 * layer_.machine().near_bytes;
       if (are_pixels_ && facts_.is_idempotent && row_.kernel == 3 && is_far) return true;
     }
     if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
