@@ -175,7 +175,7 @@ class Verifier {
     const Address& address = inst.addr;
     if (program_.type(address.base).kind != Type::Kind::ptr)
       return broken(Rule::address, fmt::format("the base is {}", print(program_.type(address.base))));
-    if (address.offset != static_cast<int32_t>(address.offset))
+    if (program_.stage != Stage::affine && address.offset != static_cast<int32_t>(address.offset))
       return broken(Rule::address, fmt::format("the offset {} does not fit into 32 bits", address.offset));
     if (program_.stage != Stage::affine && !address.terms.empty())
       return broken(Rule::stage, "the address has terms");
