@@ -43,8 +43,14 @@ double at(const std::vector<double>& sorted, double share) {
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample) {
   std::sort(seconds.begin(), seconds.end());
-  return {at(seconds, 0.5), at(seconds, 0.25), at(seconds, 0.75), static_cast<int>(seconds.size()),
-          calls_per_sample};
+  return {.median = at(seconds, 0.5),
+          .first_quartile = at(seconds, 0.25),
+          .third_quartile = at(seconds, 0.75),
+          .samples = static_cast<int>(seconds.size()),
+          .calls_per_sample = calls_per_sample,
+          .p10 = at(seconds, 0.1),
+          .p90 = at(seconds, 0.9),
+          .p99 = at(seconds, 0.99)};
 }
 
 std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,

@@ -12,6 +12,7 @@ struct Timing {
   double median = 0, first_quartile = 0, third_quartile = 0;  // seconds per call
   int samples = 0;
   int calls_per_sample = 1;
+  double p10 = 0, p90 = 0, p99 = 0;  // percentiles of the samples
   // Half the distance between the quartiles, as a share of the median.
   double spread() const { return median > 0 ? (third_quartile - first_quartile) / (2 * median) : 0; }
 };

@@ -31,32 +31,37 @@ std::string meaning_of(const fuzz::Outcome& outcome) {
   return text;
 }
 
-std::string finding_text(const Finding& finding, const std::string& against) {
+std::string finding_text(const Finding& finding, const std::string& against, const std::string& saved) {
   const auto reference = runtime::reference_of(finding.smallest.spec, finding.smallest.data);
   const std::string known = finding.outcome.kind == Kind::known
                                 ? "as is known, but was not accepted:\n" + meaning_of(finding.outcome)
                                 : "";
+  const std::string number = finding.number < 0 ? "a kept case" : fmt::format("case {}", finding.number);
   return fmt::format(
-      "case {}: {}\nshrunk to {}\n{}{}\nas a command:\n  {}\nas a golden test "
-      "(tests/golden/check/NAME.txt):\n{}\n",
-      finding.number, finding.drawn, finding.smallest.spec, known, indented(finding.outcome.failure),
+      "{}: {}\nshrunk to {}\n{}{}\nas a command:\n  {}\nas a golden test "
+      "(tests/golden/check/NAME.txt):\n{}\n{}",
+      number, finding.drawn, finding.smallest.spec, known, indented(finding.outcome.failure),
       command_line(finding.smallest, against),
-      indented(golden_text(finding.smallest, reference.value_or(""))));
+      indented(golden_text(finding.smallest, reference.value_or(""))),
+      saved.empty() ? "" : fmt::format("saved in {}\n", saved));
 }
 
-nlohmann::ordered_json finding_json(const Finding& finding, const std::string& against) {
-  return {{"case", finding.number},
-          {"drawn", finding.drawn},
-          {"kind", std::string(name(finding.outcome.kind))},
-          {"known_as", finding.outcome.explanation},
-          {"failure", finding.outcome.failure},
-          {"spec", finding.smallest.spec},
-          {"isa", finding.smallest.isa},
-          {"backend", finding.smallest.backend},
-          {"schedule", finding.smallest.schedule},
-          {"seed", finding.smallest.seed},
-          {"data", finding.smallest.data},
-          {"command", command_line(finding.smallest, against)}};
+nlohmann::ordered_json finding_json(const Finding& finding, const std::string& against,
+                                    const std::string& saved) {
+  nlohmann::ordered_json json = {{"case", finding.number},
+                                 {"drawn", finding.drawn},
+                                 {"kind", std::string(name(finding.outcome.kind))},
+                                 {"known_as", finding.outcome.explanation},
+                                 {"failure", finding.outcome.failure},
+                                 {"spec", finding.smallest.spec},
+                                 {"isa", finding.smallest.isa},
+                                 {"backend", finding.smallest.backend},
+                                 {"schedule", finding.smallest.schedule},
+                                 {"seed", finding.smallest.seed},
+                                 {"data", finding.smallest.data},
+                                 {"command", command_line(finding.smallest, against)}};
+  if (!saved.empty()) json["saved"] = saved;
+  return json;
 }
 
 std::string summary_text(const CampaignReport& report, const CampaignOptions& options,

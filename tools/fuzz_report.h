@@ -7,9 +7,11 @@
 
 namespace pooljit::tools {
 
-// against: the other library, or empty.
-std::string finding_text(const fuzz::Finding& finding, const std::string& against);
-nlohmann::ordered_json finding_json(const fuzz::Finding& finding, const std::string& against);
+// against: the other library, or empty. saved: the folder that keeps it, or empty.
+std::string finding_text(const fuzz::Finding& finding, const std::string& against,
+                         const std::string& saved = {});
+nlohmann::ordered_json finding_json(const fuzz::Finding& finding, const std::string& against,
+                                    const std::string& saved = {});
 
 std::string summary_text(const fuzz::CampaignReport& report, const fuzz::CampaignOptions& options,
                          const std::string& against);

@@ -18,6 +18,17 @@ global\tadaptive_max_pool2d(float32[1,8,6,6], output_size=1)
 uneven\tadaptive_max_pool2d(float32[1,8,7,7], output_size=3)
 wrong\tmax_pool2d(float32[1,3,10,12], kernel_size=0)
 """
+# The headings of the page, and whether there is anything to show under them.
+HEADINGS = {
+    "Summary": lambda data: len(data["summaries"]) > 0,
+    "Ratio of each layer": lambda data: len(data["summaries"]) > 0,
+    "Bytes moved, under the roof of the memory": lambda data: True,
+    "How the cost grows": lambda data: len(data["families"]) > 0,
+    "Compile time of each layer": lambda data: True,
+    "All numbers": lambda data: True,
+    "Left out": lambda data: len(data["absent"] + data["refused"]) + sum(len(layer["left_out"]) for layer in data["layers"]) > 0,
+    "Machine, versions, command": lambda data: True,
+}
 FAMILY = "max_pool2d(float32[1,2,12,12], kernel_size=3, stride=1, padding=1)"
 WIDTHS = (1280, 420)
 
@@ -39,18 +50,29 @@ seen.summaries = count("#summary tbody tr");
 seen.left_out = count("#left-out tbody tr");
 seen.command = document.getElementById("command").textContent;
 head("time, µs").click();
-seen.ascending = column(4).map(Number);
+const time = [...document.querySelectorAll("#rows th button")].findIndex((button) => button.textContent === "time, µs") + 1;
+seen.ascending = column(time).map(Number);
 head("time, µs").click();
-seen.descending = column(4).map(Number);
-head("ratio").click();
-seen.ratios = column(6);
+seen.descending = column(time).map(Number);
+const numberOf = (text) => [...document.querySelectorAll("#rows th button")].findIndex((button) => button.textContent === text) + 1;
+seen.heads = [...document.querySelectorAll("#rows th")].map((cell) => cell.textContent);
+if (head("ratio")) head("ratio").click();
+seen.ratios = head("ratio") ? column(numberOf("ratio")) : [];
 head("layer").click();
 seen.layers = column(1);
 seen.sorted = [...document.querySelectorAll("#rows th")].map((cell) => cell.getAttribute("aria-sort")).filter((sort) => sort !== "none");
 const filter = document.getElementById("filter");
-filter.value = "GLOBAL plain";
+filter.value = head("engine") ? "GLOBAL plain" : "GLOBAL adaptive";
 filter.dispatchEvent(new Event("input"));
-seen.filtered = column(1).map((layer, i) => `${layer} ${column(2)[i]}`);
+seen.filtered = column(1).map((layer, i) => head("engine") ? `${layer} ${column(2)[i]}` : layer);
+filter.value = "";
+filter.dispatchEvent(new Event("input"));
+seen.empty_columns = seen.heads.filter((head, i) => column(i + 1).every((text) => text === ""));
+const visible = (element) => element.getClientRects().length > 0;
+seen.headings = [...document.querySelectorAll("h2")].filter(visible).map((heading) => heading.textContent);
+seen.odd = [...document.querySelectorAll("h1, #headline, summary")].filter(visible).map((one) => one.textContent)
+  .filter((text) => /\b1 (engines|layers|comparisons)|\b0 /.test(text));
+seen.sideways = [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth).length;
 seen.clashes = [...document.querySelectorAll("svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
   const texts = [...svg.querySelectorAll("text:not(.small)")].map((text) => [text.textContent, text.getBoundingClientRect()]);
@@ -99,10 +121,18 @@ def expectations(data, seen, width):
     yield "command", seen["command"], data["command"]
     yield "ascending times", seen["ascending"], shown
     yield "descending times", seen["descending"], shown[::-1]
-    yield "ratios, of which the missing come last", seen["ratios"], sorted(ratios, key=float) + [""] * (len(engines) - len(ratios))
+    missing = len(engines) - len(ratios) if ratios else 0
+    yield "ratios, of which the missing come last", seen["ratios"], sorted(ratios, key=float) + [""] * missing
     yield "sorted layers", seen["layers"], sorted(seen["layers"])
     yield "marked heads", seen["sorted"], ["ascending"]
-    yield "filtered rows", seen["filtered"], ["global plain"]
+    alone = len(data["engines"]) == 1
+    yield "filtered rows", seen["filtered"], ["global"] if alone else ["global plain"]
+    yield "empty columns", seen["empty_columns"], []
+    yield "odd texts", seen["odd"], []
+    yield "percentiles", [head for head in seen["heads"] if head.startswith("p")], ["p10, µs", "p90, µs", "p99, µs"]
+    yield "headings", seen["headings"], [heading for heading, is_there in HEADINGS.items() if is_there(data)]
+    if width >= 1280:
+        yield "tables that scroll sideways", seen["sideways"], 0
     yield "texts that clash", seen["clashes"], []
     yield "wider than the window", seen["too_wide"], False
 
@@ -113,10 +143,10 @@ def differences(data, seen, width):
     return [f"{what}: {found}, not {wanted}" for what, found, wanted in expectations(data, seen, width) if found != wanted]
 
 
-def measure(command, folder):
-    (folder / "layers.txt").write_text(LAYERS)
-    subprocess.run([command, "bench", "--file", folder / "layers.txt", "--peers", "plain", "--threads", "1", "--seconds",
-                    "0.001", "--family", FAMILY, "--report", folder / "page.html", "--json-out", folder / "data.json"],
+def measure(command, folder, layers=LAYERS, peers="plain", family=FAMILY):
+    (folder / "layers.txt").write_text(layers)
+    subprocess.run([command, "bench", "--file", folder / "layers.txt", "--peers", peers, "--threads", "1", "--seconds",
+                    "0.001", "--family", family, "--report", folder / "page.html", "--json-out", folder / "data.json"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return (folder / "page.html").read_text(), json.loads((folder / "data.json").read_text())
 
@@ -124,6 +154,8 @@ def measure(command, folder):
 def check(browser, command, folder):
     page, data = measure(command, folder)
     found = [f"{width} wide: {line}" for width in WIDTHS for line in differences(data, look(browser, folder, page, width), width)]
+    alone = measure(command, folder, LAYERS[:LAYERS.index("wrong")], "none", "none")
+    found += [f"alone: {line}" for line in differences(alone[1], look(browser, folder, alone[0], WIDTHS[0]), WIDTHS[0])]
     # The test itself can fail: a script that breaks off, and data that lack a layer.
     if not differences(data, look(browser, folder, page.replace("drawCharts();\nlet", "drawNothing();\nlet"), WIDTHS[0]), WIDTHS[0]):
         found.append("a broken script was not noticed")

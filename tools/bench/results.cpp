@@ -13,6 +13,9 @@ Json seconds_json(const Timing& timing) {
   return {{"median_seconds", timing.median},
           {"first_quartile_seconds", timing.first_quartile},
           {"third_quartile_seconds", timing.third_quartile},
+          {"p10_seconds", timing.p10},
+          {"p90_seconds", timing.p90},
+          {"p99_seconds", timing.p99},
           {"samples", timing.samples},
           {"calls_per_sample", timing.calls_per_sample}};
 }

@@ -80,16 +80,20 @@ Outcome judge(const ir::PoolNest& nest, int code, runtime::Case& data, size_t pl
   };
   if (code != POOLJIT_ENGINE_DONE) {
     const std::string printed = Cell::printed_by_case();
-    return {
-        .verdict = Verdict::failed,
-        .kind = Kind::error,
-        .failure = failure(fmt::format("it returned {}{}{}", code, printed.empty() ? "" : "\n", printed))};
+    return {.verdict = Verdict::failed,
+            .kind = Kind::error,
+            .failure = failure(fmt::format("it returned {}{}{}", code, printed.empty() ? "" : "\n", printed)),
+            .data = std::string(data.data)};
   }
   if (const std::string stray = stray_write(data, place); !stray.empty())
-    return {.verdict = Verdict::failed, .kind = Kind::stray_write, .failure = failure(stray)};
+    return {.verdict = Verdict::failed,
+            .kind = Kind::stray_write,
+            .failure = failure(stray),
+            .data = std::string(data.data)};
   const auto objection = data.objection(nest, place);
   if (!objection) return {};
-  Outcome outcome = {.verdict = Verdict::failed, .failure = failure(*objection)};
+  Outcome outcome = {
+      .verdict = Verdict::failed, .failure = failure(*objection), .data = std::string(data.data)};
   if (nest.is_backward() || !nest.epilogue.empty()) return outcome;
   auto rules = explain(nest, data, data.results(place), accepted);
   if (rules)

@@ -32,11 +32,12 @@ struct Stretch {
   double slowest = 0;  // seconds of a case
   std::map<std::string, int64_t> by_label;
   Coverage coverage;
+  std::vector<FuzzCase> kept;
   // Cases that are more than a number: those that failed, and the first accepted one of each label.
   std::vector<std::pair<int64_t, Outcome>> notable;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
-                                   notable)
+                                   kept, notable)
 
 // A drawn spec that its own text does not give back is a finding; a schedule that does not suit, or a lack of
 // memory, is none.
@@ -61,22 +62,22 @@ class Campaign {
   Campaign(const CampaignOptions& options, const CampaignEvents& events)
       : options_(options), events_(events), start_(Clock::now()) {
     report_.next = options.first;
+    report_.coverage = options.covered;
   }
 
   ir::Result<CampaignReport> run() {
-    std::vector<Job> jobs;
     for (int i = 0; i < options_.jobs; ++i) {
       auto cell = Cell::make();
       if (!cell) return tl::unexpected(cell.error());
-      jobs.push_back({std::move(*cell), options_.first + i});
+      jobs_.push_back({std::move(*cell), options_.first + i});
     }
+    retry(jobs_[0]);
     {
       std::vector<std::jthread> threads;
-      for (size_t i = 1; i < jobs.size(); ++i) threads.emplace_back([this, &job = jobs[i]] { work(job); });
-      work(jobs[0]);
+      for (size_t i = 1; i < jobs_.size(); ++i) threads.emplace_back([this, &job = jobs_[i]] { work(job); });
+      work(jobs_[0]);
     }
     if (error_) return tl::unexpected(*error_);
-    report_.next = std::ranges::min_element(jobs, {}, &Job::next)->next;
     return report_;
   }
 
@@ -88,6 +89,30 @@ class Campaign {
     return error_ || is_last(next) || (options_.seconds > 0 && elapsed() >= options_.seconds) ||
            (options_.most_failures > 0 && report_.failures.size() >= options_.most_failures) ||
            events_.is_interrupted();
+  }
+
+  // Those of a corpus, each in a process of its own.
+  void retry(const Job& job) {
+    for (const FuzzCase& one : options_.again) {
+      if (is_over(options_.first)) return;
+      const Outcome outcome = try_in(job, one, options_.case_seconds);
+      {
+        const std::scoped_lock lock(mutex_);
+        ++report_.tried;
+        report_.runs += outcome.runs;
+        report_.seconds = elapsed();
+        if (outcome.verdict == Verdict::agrees) ++report_.agree;
+        if (outcome.verdict == Verdict::unsupported) ++report_.unsupported;
+        if (outcome.verdict == Verdict::accepted) ++report_.accepted, ++report_.by_label[label(outcome)];
+        events_.on_progress(report_);
+      }
+      if (outcome.verdict == Verdict::failed || is_first_of_its_label(outcome))
+        take(job, {.number = -1, .drawn = one.spec, .smallest = one, .outcome = outcome});
+    }
+  }
+  bool is_first_of_its_label(const Outcome& outcome) {
+    const std::scoped_lock lock(mutex_);
+    return outcome.verdict == Verdict::accepted && report_.by_label[label(outcome)] == 1;
   }
 
   // --- in a thread for each job
@@ -109,7 +134,8 @@ class Campaign {
 
   // --- in a child
 
-  Stretch try_stretch(const Job& job, const std::vector<std::string>& known_labels) const {
+  // known: of what came before.
+  Stretch try_stretch(const Job& job, const std::vector<std::string>& known_labels, Coverage known) const {
     constexpr double stretch_seconds = 1;
     Stretch stretch;
     const auto begin = Clock::now();
@@ -127,7 +153,11 @@ class Campaign {
       stretch.runs += tried.runs;
       if (tried.verdict == Verdict::agrees) ++stretch.agree;
       if (tried.verdict == Verdict::unsupported) ++stretch.unsupported;
-      if (options_.count_axes) stretch.coverage.take(drawn.settings, tried.verdict != Verdict::unsupported);
+      if (options_.count_axes) {
+        const bool is_compared = tried.verdict != Verdict::unsupported;
+        stretch.coverage.take(drawn.settings, is_compared);
+        if (known.take(drawn.settings, is_compared)) stretch.kept.push_back(drawn.one);
+      }
       const bool is_new = tried.verdict == Verdict::accepted && stretch.by_label[label(tried)]++ == 0 &&
                           std::ranges::find(known_labels, label(tried)) == known_labels.end();
       if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(number, tried);
@@ -141,31 +171,34 @@ class Campaign {
 
   ir::Result<void> run_stretch(Job& job) {
     std::vector<std::string> known_labels;
+    Coverage known;
     {
       const std::scoped_lock lock(mutex_);
+      known = report_.coverage;
       for (const auto& [known, times] : report_.by_label) known_labels.push_back(known);
     }
     job.cell.expect_case(job.next);
-    const auto end = job.cell.run([&] { return nlohmann::json(try_stretch(job, known_labels)); },
+    const auto end = job.cell.run([&] { return nlohmann::json(try_stretch(job, known_labels, known)); },
                                   options_.case_seconds, options_.case_seconds + 2);
     if (!end) return tl::unexpected(end.error());
     if (!end->is_done()) return bury(job, *end);
     const Stretch stretch = end->said.get<Stretch>();
-    job.next += stretch.tried * options_.jobs;
     {
       const std::scoped_lock lock(mutex_);
+      advance(job, job.next + stretch.tried * options_.jobs);
       report_.tried += stretch.tried;
       report_.agree += stretch.agree;
       report_.unsupported += stretch.unsupported;
       report_.runs += stretch.runs;
       report_.coverage.merge(stretch.coverage);
+      report_.kept.insert(report_.kept.end(), stretch.kept.begin(), stretch.kept.end());
       slowest_ = std::max(slowest_, stretch.slowest);
       for (const auto& [what, times] : stretch.by_label) {
         report_.by_label[what] += times;
         report_.accepted += times;
       }
     }
-    for (const auto& [number, outcome] : stretch.notable) take(job, number, outcome);
+    for (const auto& [number, outcome] : stretch.notable) take(job, drawn_finding(number, outcome));
     return {};
   }
 
@@ -173,14 +206,20 @@ class Campaign {
   ir::Result<void> bury(Job& job, const Cell::End& end) {
     const int64_t number = job.cell.last_case();
     const int64_t passed = (number - job.next) / options_.jobs + 1;
-    job.next = number + options_.jobs;
     {
       const std::scoped_lock lock(mutex_);
+      advance(job, number + options_.jobs);
       report_.tried += passed;
       if (events_.is_interrupted()) return {};
     }
-    take(job, number, options_.accepted.settled(end.death, drawn_case(number).one.spec));
+    take(job, drawn_finding(number, options_.accepted.settled(end.death, drawn_case(number).one.spec)));
     return {};
+  }
+
+  // Under the lock.
+  void advance(Job& job, int64_t next) {
+    job.next = next;
+    report_.next = std::ranges::min_element(jobs_, {}, &Job::next)->next;
   }
 
   Outcome try_in(const Job& job, const FuzzCase& one, double seconds) const {
@@ -210,15 +249,20 @@ class Campaign {
     return limits;
   }
 
+  Finding drawn_finding(int64_t number, const Outcome& outcome) const {
+    const FuzzCase drawn = drawn_case(number).one;
+    return {.number = number, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
+  }
+
   // Shrinks a case and reports it.
-  void take(const Job& job, int64_t number, const Outcome& outcome) {
+  void take(const Job& job, Finding finding) {
+    const Outcome outcome = finding.outcome;
     if (!is_worth_shrinking(outcome)) {
       const std::scoped_lock lock(mutex_);
       ++report_.failed;
       return;
     }
-    const FuzzCase drawn = drawn_case(number).one;
-    Finding finding{.number = number, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
+    const FuzzCase drawn = finding.smallest;
     const double seconds = patience(outcome);
     const auto fails = [&](const FuzzCase& one) {
       return !events_.is_interrupted() && is_like(try_in(job, one, seconds), outcome);
@@ -263,6 +307,7 @@ class Campaign {
   const Clock::time_point start_;
   std::mutex mutex_;  // of all below
   CampaignReport report_;
+  std::vector<Job> jobs_;
   std::optional<ir::Error> error_;
   double slowest_ = 0;
   int repeated_ = 0;  // failures since the last new one

@@ -27,6 +27,8 @@ struct CampaignOptions {
   double case_seconds = 10;  // after which a case counts as endless
   int jobs = 1;              // cases that are tried side by side; which cases there are does not depend on it
   bool count_axes = false;   // fill CampaignReport::coverage
+  std::vector<FuzzCase> again = {};  // tried before the first case
+  Coverage covered = {};             // by campaigns before this one
   FuzzChoices choices;
   const OtherEngine* against = nullptr;
   Accepted accepted;  // of the other engine
@@ -34,7 +36,7 @@ struct CampaignOptions {
 };
 
 struct Finding {
-  int64_t number = 0;  // of the case
+  int64_t number = 0;  // of the case; -1: one of CampaignOptions::again
   std::string drawn;   // its spec, as drawn
   FuzzCase smallest;
   Outcome outcome;  // of the smallest
@@ -47,6 +49,7 @@ struct CampaignReport {
   std::map<std::string, int64_t> by_label;  // how often differences of each label were accepted
   std::vector<Finding> examples;            // the first of each label, shrunk
   Coverage coverage;
+  std::vector<FuzzCase> kept;  // with count_axes: those that first compared a pair of settings
   double seconds = 0;
 };
 

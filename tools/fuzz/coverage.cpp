@@ -22,7 +22,7 @@ void add(std::vector<int64_t>& to, const std::vector<int64_t>& counts) {
 
 }  // namespace
 
-void Coverage::take(const Combination& settings, bool is_compared) {
+bool Coverage::take(const Combination& settings, bool is_compared) {
   const int64_t count = setting_count();
   drawn_.resize(static_cast<size_t>(count));
   compared_.resize(static_cast<size_t>(count));
@@ -33,11 +33,13 @@ void Coverage::take(const Combination& settings, bool is_compared) {
     first += std::ssize(spec_axes()[axis].settings);
   }
   for (const int64_t number : numbers) ++drawn_[static_cast<size_t>(number)];
-  if (!is_compared) return;
+  if (!is_compared) return false;
+  const size_t before = pairs_.size();
   for (size_t i = 0; i < numbers.size(); ++i) {
     ++compared_[static_cast<size_t>(numbers[i])];
     for (size_t j = i + 1; j < numbers.size(); ++j) pairs_.insert(numbers[i] * count + numbers[j]);
   }
+  return pairs_.size() > before;
 }
 
 void Coverage::merge(const Coverage& other) {

@@ -13,7 +13,8 @@ namespace pooljit::fuzz {
 
 class Coverage {
  public:
-  void take(const Combination& settings, bool is_compared);
+  // True if the case compares a pair of settings that none before it did.
+  bool take(const Combination& settings, bool is_compared);
   void merge(const Coverage& other);
 
   // A line for each axis: how often each setting was drawn and compared, and what never was; then the pairs.

@@ -30,9 +30,10 @@ struct Outcome {
   Kind kind = Kind::differs;     // failed, accepted
   std::string explanation = {};  // of Kind::known: the divergences' names
   std::string failure = {};      // failed, accepted: a few lines
+  std::string data = {};         // the kind of data that shows it, where that is known
   int64_t runs = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, runs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, data, runs)
 
 // By what differences are counted and accepted: the divergences' names, or the kind's.
 std::string label(const Outcome& outcome);

@@ -13,6 +13,7 @@ const spread = (timing, suffix) =>
 
 function drawRatios(width) {
   const layers = data.layers.filter((layer) => layer.engines.some((one) => one.ratio));
+  at("by-layer").hidden = layers.length === 0;
   if (layers.length === 0) return;
   const bar = 10, gap = 10, head = 26;
   const names = labelRoom(layers.map((layer) => layer.name), width);
@@ -139,22 +140,29 @@ function drawCompile(width) {
 
 // --- Tables
 
-const columns = [
+const microseconds = (seconds) => String(Number((seconds * 1e6).toPrecision(4)));
+const percentile = (name) =>
+  ({head: `${name}, µs`, value: (layer, one) => one.call[`${name}_seconds`], show: microseconds});
+const allColumns = [
   {head: "layer", value: (layer) => layer.name, kind: "name"},
-  {head: "engine", value: (layer, one) => one.engine, kind: "name"},
+  {head: "engine", value: (layer, one) => data.engines.length > 1 ? one.engine : undefined, kind: "name"},
   {head: "dtype", value: (layer) => layer.dtype, kind: "name"},
   {head: "time, µs", value: (layer, one) => one.call.median_seconds * 1e6, show: (v) => String(Number(v.toPrecision(4)))},
+  ...["p10", "p90", "p99"].map(percentile),
   {head: "spread, %", value: (layer, one) => 100 * spread(one.call, "_seconds"), show: (v) => v.toFixed(1)},
   {head: "ratio", value: (layer, one) => one.ratio && one.ratio.median, show: (v) => v.toFixed(2)},
   {head: "its spread, %", value: (layer, one) => one.ratio && 100 * spread(one.ratio, ""), show: (v) => v.toFixed(1)},
   {head: "GB/s", value: (layer, one) => one.bytes_per_second / 1e9, show: short},
   {head: "of copy, %", value: (layer, one) => 100 * one.share_of_copy_bandwidth, show: (v) => v.toFixed(0)},
   {head: "set-up, µs", value: (layer, one) => one.setup_seconds && one.setup_seconds * 1e6, show: short},
-  {head: "results that differ", value: (layer, one) => one.differences, show: String},
-  {head: "spec", value: (layer) => layer.spec, kind: "long"},
-  {head: "schedule", value: (layer, one) => one === ours(layer) ? `${layer.schedule} (${layer.schedule_origin})` : "", kind: "long"},
+  {head: "results that differ", value: (layer, one) => one === ours(layer) ? undefined : one.differences, show: String},
+  {head: "spec, schedule", kind: "long",
+   value: (layer, one) => one === ours(layer) ? `${layer.spec}\n${layer.schedule} (${layer.schedule_origin})` : layer.spec},
 ];
-const allRows = data.layers.flatMap((layer) => layer.engines.map((one) => columns.map((column) => column.value(layer, one))));
+const results = data.layers.flatMap((layer) => layer.engines.map((one) => ({layer, one})));
+// A column that nothing is known for is left out.
+const columns = allColumns.filter((column) => results.some(({layer, one}) => column.value(layer, one) !== undefined));
+const allRows = results.map(({layer, one}) => columns.map((column) => column.value(layer, one)));
 let sorted = {column: -1, descending: false};
 
 function cell(column, value) {
@@ -202,6 +210,7 @@ function fillTables() {
   at("rows").append(element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}));
   at("filter").addEventListener("input", fillRows);
   fillRows();
+  at("compared").hidden = data.summaries.length === 0;
   simpleTable("summary", ["engine", "version", "layers compared", "geometric mean of ratios", "least ratio", "of layer"],
     data.engines.map((engine) => {
       const found = data.summaries.find((one) => one.engine === engine.name);
@@ -210,16 +219,26 @@ function fillTables() {
   const left = [...data.absent.map((one) => ["every layer", one.engine, one.why]),
                 ...data.refused.map((one) => [one.name, "pooljit", `${one.id}: ${one.why}`]),
                 ...data.layers.flatMap((layer) => layer.left_out.map((one) => [layer.name, one.engine, one.why]))];
+  at("missing").hidden = left.length === 0;
   at("left-out-count").textContent = left.length === 1 ? "1 comparison is left out" : `${left.length} comparisons are left out`;
   simpleTable("left-out", ["layer", "engine", "why"], left);
   simpleTable("facts", [], [...Object.entries(data.machine), ...data.engines.map((one) => [one.name, one.version])]);
   at("command").textContent = data.command;
 }
 
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
 function fillHeadline() {
-  at("headline").textContent = `${data.layers.length} layers, ${data.engines.length} engines, ${data.date}, ${data.machine.processor}. `;
+  const isAlone = data.engines.length === 1;
+  if (isAlone) at("title").textContent = "pooljit, layer by layer";
+  document.title = at("title").textContent;
+  const engines = isAlone ? "" : counted(data.engines.length, "engine") + ", ";
+  at("headline").textContent = `${counted(data.layers.length, "layer")}, ${engines}${data.date}, ${data.machine.processor}. `;
+  document.querySelectorAll(".beside").forEach((words) => { words.hidden = isAlone; });
+  document.querySelectorAll(".measured").forEach((section) => { section.hidden = data.layers.length === 0; });
   if (!data.complete) at("headline").append(element("span", {class: "incomplete"}, "Stopped before it was done."));
   document.querySelectorAll(".legend").forEach((legend) => {
+    legend.hidden = isAlone && !legend.dataset.roof;
     legend.append(...data.engines.map((one, i) => one.name === legend.dataset.without ? "" : legendEntry(mark(i, 0, 0), one.name)));
     if (legend.dataset.roof) legend.append(legendEntry(line(-7, 0, 7, 0, "roof"), legend.dataset.roof));
   });
