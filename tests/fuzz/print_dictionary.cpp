@@ -1,5 +1,5 @@
-// Prints a dictionary for libFuzzer and others: every word that a spec can hold, in any dialect. Made from the
-// tables: the words of the generated matrix as each dialect prints it, operators and keywords.
+// Prints a dictionary for libFuzzer and others: every word that a spec can hold, in any dialect. Made from
+// the tables: the words of the generated matrix as each dialect prints it, operators and keywords.
 #include <cctype>
 #include <cstdio>
 #include <set>
