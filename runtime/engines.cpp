@@ -81,14 +81,10 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
 
 MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
   Choices exact = choices;
-  exact.schedule = chosen_schedule(nest, choices);
-  auto code = make_version(nest, exact);
-  // A default that needs more registers than its family counted on gives way to the next one.
-  if (!code && code.error().id == "schedule.registers" && !choices.schedule)
-    for (const ir::Schedule& next : ir::enumerate_schedules(nest, choices.isa, SIZE_MAX, machine().row)) {
-      exact.schedule = next;
-      if (code = make_version(nest, exact); code) break;
-    }
+  auto code = make_with_registers(nest, choices, [&](const ir::Schedule& schedule) {
+    exact.schedule = schedule;
+    return make_version(nest, exact);
+  });
   if (!code || exact.schedule->stores == ir::Stores::cached) return code;
   exact.schedule->stores = ir::Stores::cached;
   auto cached = make_version(std::move(nest), exact);
@@ -186,6 +182,10 @@ ir::Stage consumed_stage(Engine engine) { return find_backend(info(engine).text)
 ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices) {
   return choices.schedule ? *choices.schedule
                           : ir::enumerate_schedules(nest, choices.isa, 1, machine().row).front();
+}
+
+std::vector<ir::Schedule> offered_schedules(const ir::PoolNest& nest, const Choices& choices) {
+  return ir::enumerate_schedules(nest, choices.isa, SIZE_MAX, machine().row);
 }
 
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {

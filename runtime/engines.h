@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ir/error.h"
 #include "ir/isa.h"
@@ -51,5 +52,18 @@ ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& ch
 
 // The schedule that the choices come to: the one asked for, or the first of enumerate_schedules.
 ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices);
+// All that the chooser offers, best first.
+std::vector<ir::Schedule> offered_schedules(const ir::PoolNest& nest, const Choices& choices);
+
+// What make(schedule) gives for the chosen schedule. A default that needs more registers than its family
+// counted on gives way to the next one that does not.
+template <typename Make>
+auto make_with_registers(const ir::PoolNest& nest, const Choices& choices, const Make& make) {
+  auto made = make(chosen_schedule(nest, choices));
+  if (made || choices.schedule || made.error().id != "schedule.registers") return made;
+  for (const ir::Schedule& next : offered_schedules(nest, choices))
+    if (auto other = make(next); other) return other;
+  return made;
+}
 
 }  // namespace pooljit::runtime

@@ -34,6 +34,21 @@ struct Subject {
 
 using Text = ir::Result<std::string>;
 
+// The schedule that compile() would take, where registers decide.
+void take_schedule_that_fits(Subject& subject) {
+  const auto fitting = runtime::make_with_registers(
+      subject.nest, subject.choices, [&](const ir::Schedule& schedule) -> ir::Result<ir::Schedule> {
+        runtime::Choices choices = subject.choices;
+        choices.schedule = schedule;
+        const auto program = runtime::make_program(subject.nest, choices, ir::Stage::legal);
+        if (!program) return tl::unexpected(program.error());
+        if (const auto blob = jit::emit(jit::BackendId::xbyak, *program); !blob)
+          return tl::unexpected(blob.error());
+        return schedule;
+      });
+  if (fitting) subject.choices.schedule = *fitting;
+}
+
 Text show_nest(const Subject& subject) { return subject.nest.print(); }
 Text show_schedule(const Subject& subject) {
   return ir::print(runtime::chosen_schedule(subject.nest, subject.choices));
@@ -108,7 +123,8 @@ ir::Result<Exit> show(const ShowArguments& arguments) {
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
 
-  const Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
+  Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
+  if (spec->direction != ir::Direction::unpool) take_schedule_that_fits(subject);
   for (const StageRow& row : stages) {
     if (row.name != arguments.stage) continue;
     const Text text = row.show(subject);
