@@ -1,15 +1,26 @@
 # What is taken from others, by the part that needs it. Every entry has its reason in scripts/packages.txt.
 
+# fmt as ir/fmt.cpp compiles it: the headers, which shall declare what is not inline, and no library.
 find_package(fmt REQUIRED)
+add_library(pooljit_fmt INTERFACE)
+target_include_directories(pooljit_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_definitions(pooljit_fmt INTERFACE FMT_SHARED)
 find_package(Boost REQUIRED)  # headers only
 find_package(tl-expected REQUIRED)
 find_package(Threads REQUIRED)
 
-# --- jit: the assembler, the disassembler; LLVM, which only libpooljit-llvm.so is linked with
+# --- jit: the assembler; the disassembler, which jit/decoder.cpp loads when it is needed; LLVM, which only libpooljit-llvm.so is linked with
 find_package(xbyak REQUIRED)
 find_package(zydis REQUIRED)
 add_library(pooljit_deps_jit INTERFACE)
-target_link_libraries(pooljit_deps_jit INTERFACE xbyak::xbyak Zydis::Zydis ${CMAKE_DL_LIBS})
+target_include_directories(pooljit_deps_jit SYSTEM INTERFACE $<TARGET_PROPERTY:Zydis::Zydis,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(pooljit_deps_jit INTERFACE xbyak::xbyak ${CMAKE_DL_LIBS})
+get_target_property(POOLJIT_ZYDIS_FILE Zydis::Zydis LOCATION)
+execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${POOLJIT_ZYDIS_FILE} OUTPUT_VARIABLE zydis_header ERROR_QUIET)
+if(NOT zydis_header MATCHES "SONAME +([^\n]+)")
+  message(FATAL_ERROR "${POOLJIT_ZYDIS_FILE} is no shared library with a name (Debian: libzydis-dev)")
+endif()
+set(POOLJIT_ZYDIS_LIBRARY ${CMAKE_MATCH_1})
 if(POOLJIT_LLVM)
   # Debian keeps each version in a folder of its own; the newest of those that the back end
   # is written for wins.

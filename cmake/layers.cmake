@@ -22,7 +22,7 @@ function(pooljit_layer folder)
     return()
   endif()
   add_library(pooljit_${folder} STATIC ${sources})
-  target_link_libraries(pooljit_${folder} PUBLIC fmt::fmt tl::expected ${ARGN})
+  target_link_libraries(pooljit_${folder} PUBLIC pooljit_fmt tl::expected ${ARGN})
   target_compile_definitions(pooljit_${folder} PUBLIC POOLJIT_VERSION="${PROJECT_VERSION}")
 endfunction()
 
@@ -86,10 +86,11 @@ function(pooljit_shared_library name)
   foreach(layer IN LISTS ARGN)
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:pooljit_${layer}>)
   endforeach()
-  target_link_libraries(${name} PRIVATE fmt::fmt tl::expected pooljit_deps_jit pooljit_deps_runtime)
+  target_link_libraries(${name} PRIVATE pooljit_fmt tl::expected pooljit_deps_jit pooljit_deps_runtime)
   pooljit_public(${name})
   set(exports ${PROJECT_SOURCE_DIR}/runtime/exports.map)
-  target_link_options(${name} PRIVATE -Wl,--version-script=${exports})
+  # dlclose() leaves it where it is: the pool's threads, the threads' scratch memory and kernels run its code.
+  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
@@ -104,10 +105,10 @@ function(pooljit_static_library name)
   set(object ${PROJECT_BINARY_DIR}/pooljit.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${object} ${objects}
-    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${object}
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --localize-symbol=_ZN*3fmt2v* ${object}
     DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   add_library(${name} STATIC ${object})
-  target_link_libraries(${name} INTERFACE fmt::fmt Zydis::Zydis Threads::Threads ${CMAKE_DL_LIBS} stdc++ m)
+  target_link_libraries(${name} INTERFACE Threads::Threads ${CMAKE_DL_LIBS} stdc++ m)
   pooljit_public(${name})
   set_target_properties(${name} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME pooljit ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

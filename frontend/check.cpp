@@ -69,8 +69,12 @@ Broken check_quantized(const PoolSpec& spec) {
   return std::nullopt;
 }
 
-// The largest index plus one.
-Checked index_range(const PoolSpec& spec) {
+bool indices_count_batch(const PoolSpec& spec) {
+  return spec.index_scope == ir::IndexScope::tensor || spec.index_scope == ir::IndexScope::nhwc_batch;
+}
+
+// The largest index of one image plus one.
+Checked index_range_of_image(const PoolSpec& spec) {
   Checked range = 1;
   for (const SpecDim& dim : spec.dims) {
     if (spec.index_scope != ir::IndexScope::window)
@@ -80,9 +84,18 @@ Checked index_range(const PoolSpec& spec) {
   }
   const bool counts_channels =
       spec.index_scope != ir::IndexScope::plane && spec.index_scope != ir::IndexScope::window;
-  if (counts_channels) range = range * spec.channels;
-  if (counts_channels && spec.index_scope != ir::IndexScope::nhwc) range = range * spec.batch.value_or(1);
-  return range;
+  return counts_channels ? range * spec.channels : range;
+}
+
+Checked index_range(const PoolSpec& spec) {
+  const Checked range = index_range_of_image(spec);
+  return indices_count_batch(spec) ? range * spec.batch.value_or(1) : range;
+}
+
+int64_t largest_index(ir::DType dtype) {
+  return dtype == ir::DType::u8    ? std::numeric_limits<uint8_t>::max()
+         : dtype == ir::DType::i32 ? std::numeric_limits<int32_t>::max()
+                                   : std::numeric_limits<int64_t>::max();
 }
 
 Broken check_indices(const PoolSpec& spec) {
@@ -98,9 +111,7 @@ Broken check_indices(const PoolSpec& spec) {
   if (spec.index_dtype != ir::DType::i64 && spec.index_dtype != ir::DType::i32 &&
       !(spec.index_dtype == ir::DType::u8 && spec.index_scope == ir::IndexScope::window))
     return broke(Rule::index_dtype, "got {}", ir::info(spec.index_dtype).spec_name);
-  const int64_t most = spec.index_dtype == ir::DType::u8    ? std::numeric_limits<uint8_t>::max()
-                       : spec.index_dtype == ir::DType::i32 ? std::numeric_limits<int32_t>::max()
-                                                            : std::numeric_limits<int64_t>::max();
+  const int64_t most = largest_index(spec.index_dtype);
   const auto range = index_range(spec).value();
   if (!range) return broke(Rule::overflow, "got more indices than fit in 63 bits");
   if (*range > most)
@@ -273,6 +284,11 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec) {
   if (!checked) return checked;
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
+}
+
+int64_t largest_batch(const PoolSpec& spec) {
+  if (!has_indices(spec) || !indices_count_batch(spec)) return std::numeric_limits<int64_t>::max();
+  return largest_index(spec.index_dtype) / index_range_of_image(spec).value().value_or(1);
 }
 
 }  // namespace pooljit::frontend

@@ -12,4 +12,7 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec);
 // The same without the table of what no layer does yet (frontend/unsupported.h): what a text means.
 ir::Result<PoolSpec> check_meaning(PoolSpec spec);
 
+// How many images a run may have, of a checked spec: the indices of more would not fit index_dtype.
+int64_t largest_batch(const PoolSpec& spec);
+
 }  // namespace pooljit::frontend

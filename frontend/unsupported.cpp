@@ -2,11 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "frontend/rules.h"
 
 namespace pooljit::frontend {
 
 namespace {
+
+// How many windows along a dimension have places of their own; the others repeat them. Each costs code or a
+// row of a table. As ir::NestDim::period().
+int64_t different_windows(const PoolSpec& spec, const SpecDim& dim) {
+  if (dim.adaptive_output > 0) return dim.adaptive_output / std::gcd(dim.input, dim.adaptive_output);
+  return spec.direction == ir::Direction::backward ? std::min(dim.stride, dim.input) : 1;
+}
+constexpr int64_t most_different_windows = 1 << 17;
 
 // To make one work: remove its row, and give the test matrix a setting that asks for it.
 struct Unsupported {
@@ -31,6 +42,9 @@ constexpr Unsupported table[] = {
 }  // namespace
 
 std::optional<ir::Error> check_supported(const PoolSpec& spec) {
+  for (const SpecDim& dim : spec.dims)
+    if (const int64_t windows = different_windows(spec, dim); windows > most_different_windows)
+      return broken(Rule::unsupported_size, fmt::format("got {}", windows)).value();
   for (const Unsupported& row : table)
     if (row.applies(spec)) return broken(row.rule, fmt::format("got {}", row.what)).value();
   return std::nullopt;

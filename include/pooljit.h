@@ -33,10 +33,10 @@
  * see through them at every instruction. Do not throw or longjmp across a running one all the same: scratch
  * memory would stay taken.
  *
- * Names. The environment variable POOLJIT_NAMES, read once, makes kernels known to tools by names like
- * pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump (jit-PID.dump in
- * JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its JIT interface), or several joined by commas.
- * Files have mode 0600; what cannot be written is left out. Without it there are no names.
+ * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
+ * tools by names like pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump
+ * (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its JIT interface), or several
+ * joined by commas. Files have mode 0600; what cannot be written is left out. By default there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
@@ -96,6 +96,9 @@ typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
  *       a file of `pooljit tune`, without blanks in its name: where it has a schedule for the spec that was
  *       measured on this machine, that is taken; default: the file that the environment variable
  *       POOLJIT_TUNE_DB names, if it is there
+ *   names=perf,jitdump,gdb
+ *       who is told the kernel's name ("Names" above); default: who the environment variable POOLJIT_NAMES
+ *       names
  *
  * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
  * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
@@ -215,7 +218,8 @@ typedef struct pooljit_run_options {  // NOLINT(modernize-use-using): C
 /* pooljit_run with options; NULL for none. Costs some nanoseconds more.
  *
  * Errors: those of pooljit_run and pooljit_run_operands; "run.batch" for a batch that is negative, of a spec
- * without N, or not given where the spec has a free one; "runtime.struct" for options->size. */
+ * without N, not given where the spec has a free one, or with more indices than index_dtype has numbers;
+ * "runtime.struct" for options->size. */
 POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
                                  const pooljit_run_options* options);
 

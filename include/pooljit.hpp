@@ -15,7 +15,8 @@
 // run until it ends. Signals: no handler is installed; Kernel::run on one thread takes no lock and allocates
 // nothing but scratch memory once. Kernels have unwind tables, for backtrace(), debuggers and profilers; do
 // not throw or longjmp across a running one from a signal handler all the same.
-// Names: POOLJIT_NAMES=perf,jitdump,gdb in the environment makes kernels known to these tools (pooljit.h).
+// Names: POOLJIT_NAMES=perf,jitdump,gdb in the environment, or Options::names, makes kernels known to these
+// tools (pooljit.h).
 #pragma once
 
 #include <chrono>
@@ -117,6 +118,9 @@ struct Options {
   // taken; `schedule` weighs more. Empty: the file that the environment variable POOLJIT_TUNE_DB names, if it
   // is there.
   std::string tune_db = {};
+  // Who is told the kernel's name: "perf", "jitdump" and "gdb", several joined by commas; besides those that
+  // the environment variable POOLJIT_NAMES names. Empty: nobody.
+  std::string names = {};
 };
 
 // A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its

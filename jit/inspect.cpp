@@ -9,6 +9,7 @@
 #include "jit/abstract_lanes.h"
 #include "jit/abstract_operands.h"
 #include "jit/abstract_state.h"
+#include "jit/decoder.h"
 #include "jit/machine_code.h"
 
 namespace pooljit::jit {
@@ -320,6 +321,7 @@ class Inspector {
 }  // namespace
 
 ir::Result<CodeFacts> inspect(const CodeBlob& blob, std::span<const ir::Param> params) {
+  if (auto found = require_decoder(); !found) return tl::unexpected(found.error());
   try {
     CodeFacts facts = Inspector(blob, params, false).run();
     const auto is_operand = [](const ir::Param& param) { return param.role == ir::Param::Role::operand; };

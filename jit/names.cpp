@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #include "jit/object/gdb.h"
 #include "jit/object/perf.h"
@@ -11,36 +10,52 @@ namespace pooljit::jit {
 
 namespace {
 
-struct Wanted {
-  bool perf = false, jitdump = false, gdb = false;
+// False: it is no such word.
+bool ask(Names& names, std::string_view word) {
+  bool* const asked = word == "perf"      ? &names.perf
+                      : word == "jitdump" ? &names.jitdump
+                      : word == "gdb"     ? &names.gdb
+                                          : nullptr;
+  if (asked) *asked = true;
+  return asked;
+}
 
-  Wanted() {
-    const char* const text = std::getenv("POOLJIT_NAMES");
-    for (std::string_view rest = text ? text : ""; !rest.empty();) {
-      const size_t end = std::min(rest.find(','), rest.size());
-      const std::string_view word = rest.substr(0, end);
-      perf |= word == "perf";
-      jitdump |= word == "jitdump";
-      gdb |= word == "gdb";
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+// Returns whether all words are known; takes those that are.
+bool ask_for_all(Names& names, std::string_view text) {
+  bool all = true;
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    all &= ask(names, text.substr(0, comma));
+    more = comma != text.npos;
+    text.remove_prefix(std::min(comma, text.size() - 1) + 1);
   }
-  bool any() const { return perf || jitdump || gdb; }
-};
+  return all;
+}
 
-const Wanted& wanted() {
-  static const Wanted names;
+Names of_environment() {
+  Names names;
+  if (const char* const text = std::getenv("POOLJIT_NAMES"); text && *text) ask_for_all(names, text);
   return names;
 }
 
 }  // namespace
 
-bool names_are_wanted() { return wanted().any(); }
+std::optional<Names> parse_names(std::string_view text) {
+  Names names;
+  if (!text.empty() && !ask_for_all(names, text)) return std::nullopt;
+  return names;
+}
 
-std::shared_ptr<void> announce(const std::string& name, const CodeBlob& blob, const ir::Program& program) {
-  if (wanted().perf) add_to_perf_map(name, blob);
-  if (wanted().jitdump) add_to_jitdump(name, blob, program);
-  return wanted().gdb ? register_with_gdb(name, blob) : nullptr;
+Names with_environment(Names names) {
+  static const Names all = of_environment();
+  return {names.perf || all.perf, names.jitdump || all.jitdump, names.gdb || all.gdb};
+}
+
+std::shared_ptr<void> announce(Names names, const std::string& name, const CodeBlob& blob,
+                               const ir::Program& program) {
+  if (names.perf) add_to_perf_map(name, blob);
+  if (names.jitdump) add_to_jitdump(name, blob, program);
+  return names.gdb ? register_with_gdb(name, blob) : nullptr;
 }
 
 }  // namespace pooljit::jit

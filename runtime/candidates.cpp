@@ -5,6 +5,7 @@
 
 #include "ir/passes/pipeline.h"
 #include "jit/backend.h"
+#include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
 
@@ -71,6 +72,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 }
 
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options) {
+  const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
   const auto found = find_candidates(make_nest(spec), choices->isa, spec.batch.value_or(1), machine().row);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "runtime/float_control.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
@@ -65,10 +66,13 @@ KernelPtr bind(Request request, CodePtr code) {
 
 ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
   if (KernelPtr known = cache().find(text)) return known;
+  const FloatControl control;  // constants come out the same, too
   const auto start = Clock::now();
   auto request = read_request(text.spec(), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
-  const std::string key = cache_key(request->spec, request->choices) + (request->verify ? " verify=1" : "");
+  std::string key = cache_key(request->spec, request->choices);
+  if (request->verify) key += " verify=1";
+  if (request->choices.names.any()) key += " names=" + text.options().names;
   const auto code = cache().get(key, [&] { return make_code(*request, start); });
   if (!code) return tl::unexpected(code.error());
   KernelPtr kernel = bind(std::move(*request), *code);
@@ -94,6 +98,7 @@ CheckedSpec::CheckedSpec(frontend::PoolSpec spec, Options options, bool needs_da
 
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text,
                                                           const Options& options) {
+  const FloatControl control;
   auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
   return check_spec(std::move(*spec), options);
@@ -120,6 +125,7 @@ ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options
 }
 
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {
+  const FloatControl control;
   const auto start = Clock::now();
   auto request = read_request(spec_text, options, true);
   if (!request) return tl::unexpected(request.error());
@@ -129,6 +135,7 @@ ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options
 }
 
 ir::Result<std::string> prove_kernel(const Kernel& kernel) {
+  const FloatControl control;  // of the child that probes, too
   const CodeInfo& made = kernel.code().info;
   Choices choices;
   choices.engine = *find_engine(made.backend);

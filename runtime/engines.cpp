@@ -74,7 +74,8 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   if (!blob) return tl::unexpected(blob.error());
   // -> kernel: what the library calls; gdb and perf know it by a name if somebody wants that
   std::shared_ptr<void> names;
-  if (jit::names_are_wanted()) names = jit::announce(kernel_name(nest, exact.isa), *blob, *program);
+  if (const jit::Names asked = jit::with_environment(exact.names); asked.any())
+    names = jit::announce(asked, kernel_name(nest, exact.isa), *blob, *program);
   return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
                                       std::move(*blob), std::move(names));
 }

@@ -10,6 +10,7 @@
 #include "ir/isa.h"
 #include "ir/nest.h"
 #include "ir/schedule.h"
+#include "jit/names.h"
 #include "runtime/code.h"
 
 namespace pooljit::runtime {
@@ -25,6 +26,7 @@ struct Choices {
   Engine engine = Engine::xbyak;
   ir::Isa isa = ir::Isa::avx2;
   std::optional<ir::Schedule> schedule;  // absent: the nest's best one
+  jit::Names names = {};                 // who is told of it, besides those that the environment names
 };
 
 using MakeCode = ir::Result<std::shared_ptr<Code>> (*)(ir::PoolNest nest, const Choices& choices);

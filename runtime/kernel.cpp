@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "frontend/check.h"
 #include "ir/check.h"
+#include "runtime/float_control.h"
 #include "runtime/threads.h"
 
 namespace pooljit::runtime {
 namespace {
+
+constexpr int64_t most_useful = 1 << 20;  // threads of a batch, and batches: more are as good
 
 // How many tasks a dimension has for this batch.
 int64_t extent_of(const ir::TaskDim& task, int64_t batch) {
@@ -20,6 +24,7 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
       code_(std::move(code)),
       threads_(threads),
       schedule_origin_(std::move(schedule_origin)),
+      largest_batch_(frontend::largest_batch(spec_)),
       text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),
       output_shape_(frontend::output_shape(spec_)),
@@ -35,9 +40,10 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
   input_span_ = input_.span_bytes();
   output_span_ = output_.span_bytes();
   // In doubles: products may not fit an int64_t.
+  double useful = 0;
   for (const MemoryView* view : {&input_, &output_, &indices_})
-    threads_per_batch_ +=
-        double(view->with_batch(1).element_count() * view->element_bytes) / double(bytes_per_thread);
+    useful += double(view->with_batch(1).element_count() * view->element_bytes) / double(bytes_per_thread);
+  threads_per_batch_ = static_cast<int64_t>(1024 * std::min(useful, double(most_useful)));
 }
 
 ir::Error no_batch() {
@@ -79,6 +85,7 @@ ir::Result<void> Kernel::run_part(const void* input, void* output, void* indices
                 end = cells.cells() * (share.part + 1) / share.parts;
   for (int64_t cell = begin; cell < end; ++cell)
     if (auto checked = code_->check(call, cells.ranges(cell)); !checked) return checked;
+  const FloatControl control;
   for (int64_t cell = begin; cell < end; ++cell) code_->run(call, cells.ranges(cell));
   return {};
 }
@@ -88,6 +95,10 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
   if (call.batch != spec_.batch.value_or(1) && !spec_.batch)
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
+  if (call.batch > largest_batch_)
+    return ir::invalid("run.batch",
+                       "indices of a batch of " + std::to_string(call.batch) + " do not fit the index_dtype",
+                       "index_dtype=int64; or at most " + std::to_string(largest_batch_) + " at once");
   if (operands.size() != operands_.size())
     return ir::invalid(
         "run.operands",
@@ -152,7 +163,9 @@ ir::Result<void> Kernel::check_overlap(const Call& call) const {
 }
 
 int Kernel::useful_threads(int64_t batch, int threads) const {
-  return static_cast<int>(std::clamp(threads_per_batch_ * double(batch), 1.0, double(threads)));
+  // In integers: the caller may have floating-point exceptions unmasked.
+  const int64_t useful = threads_per_batch_ * std::min(batch, most_useful) / 1024;
+  return static_cast<int>(std::clamp<int64_t>(useful, 1, threads));
 }
 
 TaskRanges Kernel::all_tasks(int64_t batch) const {
@@ -170,11 +183,15 @@ Grid Kernel::grid(int64_t batch, int cells) const {
 }
 
 void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
-  if (threads == 1) return code_->run(call, all_tasks(call.batch));
+  const auto do_ranges = [&](const TaskRanges& ranges) {
+    const FloatControl control;  // of each thread: pools have their own
+    code_->run(call, ranges);
+  };
+  if (threads == 1) return do_ranges(all_tasks(call.batch));
   const Grid cells = grid(call.batch, threads);
-  if (cells.cells() == 1) return code_->run(call, cells.ranges(0));
+  if (cells.cells() == 1) return do_ranges(cells.ranges(0));
   ThreadPool& workers = pool ? *pool : builtin_pool(threads_);
-  workers.parallel(cells.cells(), [&](int64_t cell) { code_->run(call, cells.ranges(cell)); });
+  workers.parallel(cells.cells(), [&](int64_t cell) { do_ranges(cells.ranges(cell)); });
 }
 
 }  // namespace pooljit::runtime

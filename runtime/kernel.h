@@ -64,12 +64,14 @@ class Kernel {
   frontend::PoolSpec spec_;
   CodePtr code_;
   int threads_;
-  std::string schedule_origin_, text_;
+  std::string schedule_origin_;
+  int64_t largest_batch_;
+  std::string text_;
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
   std::vector<MemoryView> operands_;          // of the epilogue
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch
-  double threads_per_batch_ = 0;              // that what is read and written is worth waking
+  int64_t threads_per_batch_ = 0;             // that what is read and written is worth waking, in 1024ths
 };
 
 // "run.batch", of a run that does not say its batch where the spec leaves it free.

@@ -13,6 +13,7 @@
 #include "frontend/keywords.h"
 #include "frontend/operators.h"
 #include "frontend/text.h"
+#include "runtime/float_control.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -332,6 +333,7 @@ Broken read_size(const pooljit_layer& given, pooljit_layer& layer) {
 }  // namespace
 
 ir::Result<PoolSpec> spec_of(const pooljit_layer& given) {
+  const FloatControl control;
   pooljit_layer layer = {};
   PoolSpec spec;
   Broken error = read_size(given, layer);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view known_words =
     "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
-    "schedule=FAMILY(...) tune_db=FILE";
+    "schedule=FAMILY(...) tune_db=FILE names=perf,jitdump,gdb";
 
 // The next word of `text`; spaces inside parentheses belong to it.
 std::string_view take_word(std::string_view& text) {
@@ -48,6 +48,7 @@ bool set_option(Options& options, std::string_view name, std::string_view value)
                       : name == "isa"      ? &options.isa
                       : name == "schedule" ? &options.schedule
                       : name == "tune_db"  ? &options.tune_db
+                      : name == "names"    ? &options.names
                                            : nullptr;
   if (text) *text = value;
   return text != nullptr && !value.empty();
@@ -102,6 +103,11 @@ ir::Result<Choices> resolve(const Options& options) {
   const auto isa = resolve_isa(options.isa, info(*engine));
   if (!isa) return tl::unexpected(isa.error());
   choices.isa = *isa;
+  const auto names = jit::parse_names(options.names);
+  if (!names)
+    return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
+                       std::string(known_words));
+  choices.names = *names;
   if (!options.schedule.empty()) {
     const auto schedule = ir::parse_schedule(options.schedule);
     if (!schedule) return tl::unexpected(schedule.error());

@@ -204,7 +204,8 @@ ir::Result<Exit> export_kernels(const ExportArguments& arguments) {
   if (!outputs) return tl::unexpected(outputs.error());
   if (auto done = write(*outputs); !done) return tl::unexpected(done.error());
   for (const Output& output : *outputs)
-    fmt::print("{}: {} kernels, {} bytes\n", output.path, kernels->size(), output.bytes.size());
+    fmt::print("{}: {} kernel{}, {} bytes\n", output.path, kernels->size(), kernels->size() == 1 ? "" : "s",
+               output.bytes.size());
   return Exit::ok;
 }
 

@@ -7,6 +7,7 @@
 #include "frontend/dialects.h"
 #include "ir/text.h"
 #include "jit/backend.h"
+#include "jit/decoder.h"
 #include "runtime/compile.h"
 #include "runtime/options.h"
 #include "tools/command.h"
@@ -73,6 +74,7 @@ Text show_asm(const Subject& subject) {
   const std::string_view wanted = subject.backend == "auto" ? "xbyak" : std::string_view(subject.backend);
   for (const jit::BackendInfo& backend : jit::backends()) {
     if (backend.text != wanted) continue;
+    if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
     const auto program = runtime::make_program(subject.nest, subject.choices, backend.consumes);
     if (!program) return tl::unexpected(program.error());
     const auto blob = jit::emit(backend.id, *program);

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <optional>
 
+#include "tools/regular_file.h"
+
 namespace pooljit::tools {
 namespace {
 
@@ -257,11 +259,13 @@ ir::Result<NpyHeader> parse_npy_header(std::string_view dictionary) {
 }
 
 ir::Result<NpyHeader> read_npy_header(const std::string& path) {
+  if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   File file(path);
   return read_header(file, path);
 }
 
 ir::Result<Buffer> read_npy(const std::string& path, ir::DType dtype, const std::vector<int64_t>& shape) {
+  if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   File file(path);
   const ir::Result<NpyHeader> header = read_header(file, path);
   if (!header) return tl::unexpected(header.error());

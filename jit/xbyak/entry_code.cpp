@@ -265,9 +265,7 @@ class Writer : private Xbyak::CodeGenerator {
     cmp(r12, r13);
     jge(invalid, T_NEAR);
     if (slots_.batch >= 0) {
-      cmp(word(slots_.batch), 0);
-      jl(invalid, T_NEAR);
-      je(ok, T_NEAR);
+      write_batch_check(*this, word(slots_.batch), function_.largest_batch, invalid, ok);
     }
     for (int slot = 0; slot < slots_.pointers(function_); ++slot) {
       cmp(word(slot), 0);

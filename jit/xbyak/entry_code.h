@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct ExportedFunction {
   std::string name;
   bool has_indices = false, has_batch = false;
   int operands = 0;
-  int64_t scratch_bytes = 0;      // of the ISA that wants most
+  int64_t scratch_bytes = 0;  // of the ISA that wants most
+  int64_t largest_batch = std::numeric_limits<int64_t>::max();
   std::vector<ExportedIsa> isas;  // in the order of ir/isa.def
 };
 

@@ -1,5 +1,7 @@
 #include "jit/xbyak/entry_parts.h"
 
+#include <limits>
+
 #include "ir/program.h"
 
 namespace pooljit::jit {
@@ -123,6 +125,18 @@ void write_range(CodeGenerator& a, int begin, int count) {
   a.setb(a.sil);
   a.add(a.rax, a.rsi);
   a.mov(a.qword[a.rsp + count], a.rax);
+}
+
+void write_batch_check(CodeGenerator& a, const Xbyak::Address& batch, int64_t largest, Label& invalid,
+                       Label& done) {
+  a.mov(a.rax, batch);
+  a.test(a.rax, a.rax);
+  a.js(invalid, CodeGenerator::T_NEAR);
+  a.jz(done, CodeGenerator::T_NEAR);
+  if (largest == std::numeric_limits<int64_t>::max()) return;
+  a.mov(a.rcx, largest);
+  a.cmp(a.rax, a.rcx);
+  a.jg(invalid, CodeGenerator::T_NEAR);
 }
 
 void write_mxcsr_saved(CodeGenerator& a, int at) {

@@ -4,6 +4,8 @@
 
 #include <xbyak/xbyak.h>
 
+#include <cstdint>
+
 #include "ir/isa.h"
 
 namespace pooljit::jit {
@@ -15,6 +17,10 @@ constexpr int level_of(ir::Isa isa) { return 2 + static_cast<int>(isa); }
 
 // eax: the level. Destroys rbx, keeps rdi.
 void write_isa_level(Xbyak::CodeGenerator& a);
+
+// A batch that is negative or larger than `largest` is invalid; one of 0 is done. Destroys rax and rcx.
+void write_batch_check(Xbyak::CodeGenerator& a, const Xbyak::Address& batch, int64_t largest,
+                       Xbyak::Label& invalid, Xbyak::Label& done);
 
 // A dimension of tasks, cut among parts: r14 tasks, r13 parts of which r12 is asked for -> r15 cuts, rax the
 // number of the cut, r13 and r12 the parts within it. All parts get a cut of their own if that keeps them

@@ -16,8 +16,8 @@ constexpr std::string_view types = R"(#ifndef POOLJIT_EXPORT_TYPES
 /* What the functions return. Nothing is written where it is not POOLJIT_EXPORT_OK. */
 enum {
   POOLJIT_EXPORT_OK = 0,
-  POOLJIT_EXPORT_INVALID = 1, /* a null pointer, a negative batch, part < 0 or part >= parts, scratch memory
-                                 that is null or not aligned to 64 bytes */
+  POOLJIT_EXPORT_INVALID = 1, /* a null pointer, a batch that is negative or too large, part < 0 or
+                                 part >= parts, scratch memory that is null or not aligned to 64 bytes */
   POOLJIT_EXPORT_NO_ISA = 2   /* this processor, or its system, has none of the instruction sets */
 };
 

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "jit/decoder.h"
 #include "runtime/cpu_features.h"
 #include "runtime/limits.h"
 #include "runtime/memory_view.h"
@@ -95,6 +96,7 @@ ir::Result<ExportedCode> make_code(const ExportedKernel& kernel, const ir::PoolN
 ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_view spec_text,
                                          const ExportOptions& options) {
   if (auto checked = check_name(name); !checked) return tl::unexpected(checked.error());
+  if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
   const auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
   if (spec->direction == ir::Direction::unpool)

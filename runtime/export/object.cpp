@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/check.h"
 #include "ir/check.h"
 #include "jit/object/references.h"
 #include "jit/xbyak/entry_code.h"
@@ -51,9 +52,13 @@ class BodyWriter {
 jit::ExportedFunction add_bodies(const ExportedKernel& kernel, ElfObject& object,
                                  std::vector<jit::CodeFrame>& frames) {
   BodyWriter bodies(object, frames);
-  jit::ExportedFunction function{kernel.name,          kernel.indices.has_value(),
-                                 kernel.has_batch(),   static_cast<int>(kernel.operands.size()),
-                                 kernel.scratch_bytes, {}};
+  jit::ExportedFunction function{kernel.name,
+                                 kernel.indices.has_value(),
+                                 kernel.has_batch(),
+                                 static_cast<int>(kernel.operands.size()),
+                                 kernel.scratch_bytes,
+                                 frontend::largest_batch(kernel.spec),
+                                 {}};
   for (const ExportedCode& exported : kernel.codes) {
     jit::ExportedIsa isa{exported.isa, exported.code->info.tasks, 0, {}};
     for (const Code* version : exported.code->versions()) {

@@ -6,6 +6,7 @@
 Exit codes: 0 as expected, 1 not, 77 python3-onnx is not installed (ctest reports the test as skipped).
 """
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -119,6 +120,17 @@ def test_refused(run, model):
     garbage = run.folder / "garbage.onnx"
     garbage.write_bytes(b"\xff" * 64)
     run.expect_refused("garbage", "onnx.model", "", "run", "--onnx", garbage, "--node", "pool1", *files)
+    zero = run.folder / "zero.onnx"  # ONNX's inference divides by it
+    node = helper.make_node("MaxPool", ["x"], ["y"], name="pool", kernel_shape=[2, 2], strides=[0, 0])
+    graph = helper.make_graph([node], "zero", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+                              [helper.make_empty_tensor_value_info("y")])
+    zero.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString())
+    run.expect_refused("strides of 0", "onnx.model", "", "onnx", zero)
+    fifo = run.folder / "fifo"
+    os.mkfifo(fifo)
+    run.expect_refused("a FIFO as a model", "file.special", "", "onnx", fifo)
+    run.expect_refused("a FIFO as input", "file.special", "", "run", "--onnx", model, "--node", "pool1", "--input", fifo, "--output",
+                       run.folder / "y.npy")
     run.expect_refused("no file", "onnx.file", "", "run", "--onnx", run.folder / "none", "--node", "pool1", *files)
 
 

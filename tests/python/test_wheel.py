@@ -17,7 +17,7 @@ import sys, numpy, pooljit
 x = numpy.arange(64, dtype=numpy.float32).reshape(1, 1, 8, 8)
 assert pooljit.max_pool2d(x, 2)[0, 0, 0, 0] == 9
 spec = "avg_pool2d(float32[1,1,8,8], kernel_size=2)"
-assert pooljit.compile(spec).backend == "xbyak"
+assert pooljit.compile(spec, verify=True).backend == "xbyak"
 try:  # where the build has it, and the system has LLVM's library
     assert pooljit.compile(spec, backend="llvm").backend == "llvm"
 except pooljit.UnsupportedError as missing:
@@ -52,7 +52,7 @@ def test_contents(wheel):
     assert {"pooljit/__init__.py", "pooljit/__init__.pyi", "pooljit/py.typed", "pooljit/torch/__init__.py"} <= set(names)
     assert any(name.startswith("pooljit/_core.") for name in names)
     libraries = {pathlib.Path(name).name.split(".")[0] for name in names if name.startswith("pooljit.libs/")}
-    assert {"libfmt", "libZydis"} <= libraries
+    assert "libZydis" in libraries
     assert not libraries & {"libc", "libstdc++", "libLLVM-19"}
     assert wheel.stat().st_size < 15 << 20
 
@@ -67,4 +67,4 @@ def test_in_an_empty_environment(wheel, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(alone)}
     done = subprocess.run([python, "-c", PROGRAM], env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(tmp_path / "venv")) and "libfmt" in done.stdout
+    assert done.stdout.startswith(str(tmp_path / "venv")) and "libZydis" in done.stdout

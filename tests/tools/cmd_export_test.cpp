@@ -166,6 +166,23 @@ TEST(Export, StreamsOnlyToAlignedOutputs) {
   EXPECT_TRUE(std::equal(aligned.begin(), aligned.end() - 1, shifted.begin() + 1));
 }
 
+TEST(Export, ABatchWhoseIndicesDoNotFitIsInvalid) {
+  if (!runtime::best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
+  const std::string text =
+      "max_pool1d(float32[N,32768,32768], kernel_size=2, return_indices=True, index_dtype=int32, "
+      "index_scope=tensor)";
+  const TempFolder folder;
+  const Outcome done = shell(
+      "cd $T && $P export '" + text + "' --name pool -o pool.o && cc -shared pool.o -o pools.so", folder);
+  ASSERT_EQ(done.exit, 0) << done.out << done.err;
+  const Exported exported(folder / "pools.so");
+  float nothing[3] = {};
+  runtime::Call call{&nothing[0], &nothing[1], &nothing[2], 2};
+  EXPECT_EQ(exported.call("pool", *frontend::parse_spec(text), call), 1);
+  call.batch = 0;
+  EXPECT_EQ(exported.call("pool", *frontend::parse_spec(text), call), 0);
+}
+
 // --- what is written
 
 constexpr const char* stem =

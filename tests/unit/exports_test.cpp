@@ -59,6 +59,17 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
     EXPECT_TRUE(has(start)) << start;
 }
 
+// Of others only what every C++ program has: LLVM and the decoder of machine code are loaded when they are
+// asked for.
+TEST(Exports, TheLibraryNeedsTheStandardLibrariesAlone) {
+  const std::string needed = output_of("readelf -dW " POOLJIT_LIBRARY " | grep NEEDED");
+  const std::regex entry(R"(\[([^\]]+)\])"),
+      known(R"((libstdc[+][+]|libm|libgcc_s|libc|ld-linux.*|lib[a-z]*san)[.]so[.].*)");
+  EXPECT_NE(needed.find("libc.so"), std::string::npos);
+  for (std::sregex_iterator it(needed.begin(), needed.end(), entry), end; it != end; ++it)
+    EXPECT_TRUE(std::regex_match((*it)[1].str(), known)) << (*it)[1];
+}
+
 TEST(Exports, TheCodeIsNeverWritableAndExecutableAtOnce) {
   const std::string segments = output_of("readelf -lW " POOLJIT_LIBRARY);
   EXPECT_NE(segments.find("LOAD"), std::string::npos);

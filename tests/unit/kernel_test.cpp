@@ -190,6 +190,20 @@ TEST(Kernel, RefusesBuffersThatOverlap) {
   EXPECT_TRUE(kernel->run(shared.data(), shared.data() + 2 * all, buffers.indices.data()));
 }
 
+// Two images have 2^31 elements: the last index of int32 is one less.
+TEST(Kernel, RefusesABatchWhoseIndicesDoNotFit) {
+  const KernelPtr kernel =
+      make_kernel(1,
+                  "max_pool1d(float32[N,32768,32768], kernel_size=2, return_indices=True, "
+                  "index_dtype=int32, index_scope=tensor)");
+  Buffers buffers;  // nothing of which is looked at
+  const auto done =
+      kernel->run(buffers.input.data(), buffers.output.data(), buffers.indices.data(), nullptr, 2);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().id, "run.batch");
+  EXPECT_NE(done.error().hint.find("at most 1 "), std::string::npos) << done.error().hint;
+}
+
 TEST(Kernel, RefusesABatchWhereTheSpecHasNone) {
   const KernelPtr kernel =
       make_kernel(1, "max_pool2d(float32[64,1,16], kernel_size=[1,2], return_indices=True)");

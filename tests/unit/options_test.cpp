@@ -29,6 +29,15 @@ TEST(Options, AreWordsInAnyOrder) {
   EXPECT_EQ(options->backend, "interpreter");
 }
 
+TEST(Options, NamesAreAskedForOneByOne) {
+  const auto options = parse_option_words("names=gdb,perf");
+  ASSERT_TRUE(options);
+  const auto choices = resolve(*options);
+  ASSERT_TRUE(choices);
+  EXPECT_TRUE(choices->names.perf && choices->names.gdb && !choices->names.jitdump);
+  EXPECT_FALSE(resolve({})->names.any());
+}
+
 TEST(Options, NoneAreTheDefaults) {
   const auto options = parse_option_words("");
   ASSERT_TRUE(options);
@@ -45,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
                          testing::Values("fast", "=", "isa", "isa=", "backend=", "threads=", "threads=x",
                                          "threads=2x", "verify=", "verify=yes", "threads=-1",
                                          "threads=100000", "threads=99999999999999999999", "isa=sse2",
-                                         "backend=gpu", "colour=red", "isa=avx2 fast"));
+                                         "backend=gpu", "names=", "names=vtune", "names=perf,",
+                                         "names=perf,,gdb", "colour=red", "isa=avx2 fast"));
 
 TEST(Options, AScheduleThatIsNoneIsRefusedByItsParser) {
   EXPECT_EQ(error_of("schedule=fastest").substr(0, 9), "schedule.");

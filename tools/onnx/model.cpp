@@ -12,6 +12,9 @@
 #include <map>
 #include <set>
 
+#include "runtime/child.h"
+#include "tools/regular_file.h"
+
 namespace pooljit::tools {
 
 namespace {
@@ -42,6 +45,7 @@ const ElementType* find_type(int32_t type) {
 
 template <typename Message>
 ir::Result<Message> read_message(const std::string& path, const char* what) {
+  if (auto regular = check_regular_file(path); !regular) return tl::unexpected(regular.error());
   std::ifstream file(path, std::ios::binary);
   if (!file) return ir::system_error("onnx.file", fmt::format("cannot read {}", path));
   Message message;
@@ -183,6 +187,41 @@ ir::Result<void> set_dims(onnx::GraphProto& graph, const SymbolicDims& dims) {
   return {};
 }
 
+// ONNX's own inference, on whatever the file says: it divides by strides of 0. In a child, then, which hands
+// back the types that it found.
+ir::Result<void> infer_shapes(onnx::ModelProto& model, const std::string& path) {
+  constexpr double longest_seconds = 60;
+  constexpr char found = '+', refused = '-';
+  const auto infer = [&]() -> std::string {
+    try {
+      onnx::shape_inference::InferShapes(model);
+    } catch (const std::exception& error) {
+      return refused + std::string(error.what());
+    }
+    onnx::GraphProto types;
+    *types.mutable_output() = model.graph().output();
+    *types.mutable_value_info() = model.graph().value_info();
+    return found + types.SerializeAsString();
+  };
+  const auto end = runtime::run_in_child(infer, longest_seconds);
+  if (!end) return tl::unexpected(end.error());
+  const auto fail = [&](const std::string& why) {
+    return ir::invalid("onnx.model", fmt::format("{}: {}", path, why),
+                       "onnx.checker.check_model() may say more");
+  };
+  if (end->timed_out)
+    return fail(fmt::format("ONNX's shape inference takes more than {} s", longest_seconds));
+  if (end->signal != 0)
+    return fail(fmt::format("ONNX's shape inference crashes on it ({})", ::strsignal(end->signal)));
+  onnx::GraphProto types;
+  if (end->said.starts_with(refused)) return fail(end->said.substr(1));
+  if (!end->said.starts_with(found) || !types.ParseFromString(end->said.substr(1)))
+    return fail("ONNX's shape inference gives up");
+  model.mutable_graph()->mutable_output()->Swap(types.mutable_output());
+  model.mutable_graph()->mutable_value_info()->Swap(types.mutable_value_info());
+  return {};
+}
+
 }  // namespace
 
 ir::Result<SymbolicDims> parse_dims(const std::vector<std::string>& texts) {
@@ -218,11 +257,7 @@ ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& di
   auto proto = read_message<onnx::ModelProto>(path, "model");
   if (!proto) return tl::unexpected(proto.error());
   if (auto done = set_dims(*proto->mutable_graph(), dims); !done) return tl::unexpected(done.error());
-  try {
-    onnx::shape_inference::InferShapes(*proto);
-  } catch (const std::exception& error) {
-    return ir::invalid("onnx.model", fmt::format("{}: {}", path, error.what()));
-  }
+  if (auto done = infer_shapes(*proto, path); !done) return tl::unexpected(done.error());
   int64_t opset = 1;
   for (const auto& import : proto->opset_import())
     if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();

@@ -80,7 +80,7 @@ size_t tile_count(const std::vector<TileLoop>& row) {
   return count;
 }
 
-TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
+TileTaps tile_taps(const NestDim& dim, const Tile& tile, int64_t most_lists) {
   TileTaps taps;
   // Beyond the valid lanes an ordinary pooling goes on as before, which keeps its shuffles regular.
   const int64_t lanes = dim.kind == DimKind::pool ? tile.lanes : tile.valid;
@@ -96,6 +96,12 @@ TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
     if (window.taps > 0) taps.origin = std::min(taps.origin, window.first);
   }
   if (most == 0) taps.origin = 0;
+  for (int64_t lane = 0; lane < std::min<int64_t>(lanes, tile.valid); ++lane) {
+    const Window& window = taps.windows[static_cast<size_t>(lane)];
+    const int64_t last = window.first + (window.taps - 1) * window.step;
+    if (window.taps > 0) taps.end = std::max(taps.end, std::max(window.first, last) - taps.origin + 1);
+  }
+  most = std::min(most, most_lists);
   taps.lists.reserve(static_cast<size_t>(most));
   taps.present.reserve(static_cast<size_t>(most));
   for (int64_t tap = 0; tap < most; ++tap) {
@@ -111,7 +117,6 @@ TileTaps tile_taps(const NestDim& dim, const Tile& tile) {
         continue;
       }
       list[lane] = window.first + tap * window.step - taps.origin;
-      if (counts) taps.end = std::max(taps.end, list[lane] + 1);
     }
     taps.present.push_back(std::move(present));
   }

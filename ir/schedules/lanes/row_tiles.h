@@ -44,10 +44,11 @@ size_t tile_count(const std::vector<TileLoop>& row);
 struct TileTaps {
   int64_t origin = 0;                         // input position, of the loop's first iteration
   std::vector<Window> windows;                // per valid lane, as if the image had no end; `first` absolute
-  std::vector<PlacedLanes::List> lists;       // per tap
+  std::vector<PlacedLanes::List> lists;       // per tap, of the first `most_lists`
   std::vector<std::vector<int64_t>> present;  // per tap, 0/1 per lane; empty: all lanes that count have it
   int64_t end = 0;                            // positions from here on are no valid lane's
 };
-TileTaps tile_taps(const NestDim& dim, const Tile& tile);
+// most_lists: code that loops over the taps looks at the first one only.
+TileTaps tile_taps(const NestDim& dim, const Tile& tile, int64_t most_lists);
 
 }  // namespace pooljit::ir

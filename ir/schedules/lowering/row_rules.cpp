@@ -97,7 +97,7 @@ bool RowRules::has_short_rows() const {
 RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
   const auto known = std::ranges::find(plans_, tile, &TilePlan::tile);
   if (known != plans_.end()) return *known;
-  plans_.push_back({tile, tile_taps(dim_, tile), std::nullopt});
+  plans_.push_back({tile, tile_taps(dim_, tile, is_long() ? 1 : INT64_MAX), std::nullopt});
   return plans_.back();
 }
 

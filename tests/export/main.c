@@ -1,0 +1,94 @@
+/* Runs every kernel of pools.h on exactly as much memory as it needs and prints what comes out, in one number
+ * each: by its own choice of a body, and by the body of AVX2 in shares with scratch memory of the caller's.
+ */
+#include <pools.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each kernel with the same arguments, whether it has indices or not. */
+#define ROW(name)                                                                                   \
+  static int whole_##name(const void* input, void* output, void* indices) {                         \
+    (void)indices;                                                                                  \
+    return name(input, output, 1);                                                                  \
+  }                                                                                                 \
+  static int part_##name(const void* input, void* output, void* indices, int part, void* scratch) { \
+    (void)indices;                                                                                  \
+    return name##_part_with_avx2(input, output, 1, part, 3, scratch);                               \
+  }
+#define ROW_WITH_INDICES(name)                                                                      \
+  static int whole_##name(const void* input, void* output, void* indices) {                         \
+    return name(input, output, indices, 1);                                                         \
+  }                                                                                                 \
+  static int part_##name(const void* input, void* output, void* indices, int part, void* scratch) { \
+    return name##_part_with_avx2(input, output, indices, 1, part, 3, scratch);                      \
+  }
+#include <rows.h>
+
+struct row {
+  const char* name;
+  int (*whole)(const void*, void*, void*);
+  int (*part_of_avx2)(const void*, void*, void*, int, void*);
+  const pooljit_export_info* info;
+};
+static const struct row rows[] = {
+#undef ROW
+#undef ROW_WITH_INDICES
+#define ROW(name) {#name, whole_##name, part_##name, &name##_info},
+#define ROW_WITH_INDICES ROW
+#include <rows.h>
+};
+
+/* Of a batch of 1. */
+static size_t bytes_of(const pooljit_export_tensor* tensor) {
+  return tensor->rank == 0 ? 0 : (size_t)(tensor->bytes / tensor->shape[0]);
+}
+
+/* Bytes that are valid numbers of any type. */
+static unsigned char* input_of(size_t bytes) {
+  unsigned char* const input = malloc(bytes);
+  uint64_t state = 1;
+  for (size_t i = 0; i + 8 <= bytes; i += 8) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const uint64_t word = (state ^ state >> 29) & 0x3f3f3f3f3f3f3f3fU;
+    memcpy(input + i, &word, 8);
+  }
+  for (size_t i = bytes / 8 * 8; i < bytes; ++i) input[i] = (unsigned char)(i % 63);
+  return input;
+}
+
+static uint64_t digest(const unsigned char* bytes, size_t count) {
+  uint64_t sum = count;
+  for (size_t i = 0; i + 8 <= count; i += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + i, 8);
+    sum = (sum ^ word) * 1099511628211U;
+    sum ^= sum >> 31;
+  }
+  for (size_t i = count / 8 * 8; i < count; ++i) sum = (sum ^ bytes[i]) * 1099511628211U;
+  return sum;
+}
+
+static int run(const struct row* row) {
+  const size_t inputs = bytes_of(&row->info->input), outputs = bytes_of(&row->info->output),
+               indices = bytes_of(&row->info->indices), scratch_bytes = (size_t)row->info->scratch_bytes;
+  unsigned char *const input = input_of(inputs), *const whole = malloc(outputs),
+                       *const parts = malloc(outputs);
+  unsigned char *const whole_indices = malloc(indices), *const part_indices = malloc(indices);
+  void* const scratch = scratch_bytes > 0 ? aligned_alloc(64, scratch_bytes) : NULL;
+  int failed = row->whole(input, whole, whole_indices) != POOLJIT_EXPORT_OK;
+  for (int part = 2; part >= 0; --part)
+    failed |= row->part_of_avx2(input, parts, part_indices, part, scratch);
+  failed |= memcmp(whole, parts, outputs) != 0 || memcmp(whole_indices, part_indices, indices) != 0;
+  printf("%s %016llx %016llx%s\n", row->name, (unsigned long long)digest(whole, outputs),
+         (unsigned long long)digest(whole_indices, indices), failed ? " FAILED" : "");
+  free(input), free(whole), free(parts), free(whole_indices), free(part_indices), free(scratch);
+  return failed;
+}
+
+int main(void) {
+  int failures = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) failures += run(&rows[i]);
+  return failures != 0;
+}
