@@ -306,6 +306,31 @@ TEST(ProgramProofOf, SumsFitTheirAccumulators) {
         }
 }
 
+// Columns that roll down the image in 16 bits: full ones, several tasks, rows that enter and leave alone.
+TEST(ProgramProofOf, SumsThatRollDownTheImage) {
+  for (const std::string_view spec :
+       {"avg_pool2d(uint8[1,1,140,40], kernel_size=[128,5], stride=1)",
+        "avg_pool2d(int8[1,1,140,40], kernel_size=[127,4], stride=1)",
+        "sum_pool2d(uint8[1,2,30,37], kernel_size=16, stride=1, padding=8, output_dtype=int32)",
+        "avg_pool2d(int8[1,2,90,21], kernel_size=[3,2], stride=1, padding=1, count_include_pad=False)",
+        "avg_pool2d(uint8[2,40,19,3]:nhwc, kernel_size=[7,4], stride=[3,1], padding=2, ceil_mode=True)"}) {
+    const ir::PoolNest nest = make_nest(*frontend::parse_spec(spec));
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      size_t proved = 0;
+      for (const ir::Schedule& schedule : ir::schedule_space(nest, isa.isa)) {
+        if (schedule.family != ir::Family::row_passes || schedule.taps != ir::Taps::loop) continue;
+        const auto program = ir::lower(nest, schedule, isa.isa);
+        if (!program) continue;  // not of these lanes
+        const auto proof = ir::prove(*program, nest);
+        EXPECT_TRUE(proof) << spec << " " << print(schedule) << " " << isa.text << "\n"
+                           << (proof ? "" : ir::to_string(proof.error()));
+        ++proved;
+      }
+      EXPECT_GT(proved, 2U) << spec << " " << isa.text;
+    }
+  }
+}
+
 // Of operators without a reading too: passes leave the same terms, a tap elsewhere does not.
 TEST(StoreTheSame, ComparesTheTermsInEachPlace) {
   for (const char* const spec : {"max_pool1d_backward(float32[1,2,21], kernel_size=3, stride=1)",

@@ -39,6 +39,14 @@ TEST(Chooser, TakesWhatWasMeasured) {
        "interleaved(lanes=8, unroll=3, tail=mask, taps=unroll, order=rows_first)", "channels_last"},
       {"adaptive_avg_pool1d(float32[1,40,512]:nhwc, output_size=7)",
        "channels_last(lanes=8, unroll=8, tail=mask, taps=unroll, order=row_major)", "unroll=4"},
+      {"avg_pool2d(uint8[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)",
+       "row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)", "rows_first"},
+      {"avg_pool2d(int8[1,1,1080,1920], kernel_size=3, stride=1, padding=1)",
+       "row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)", "channels_first"},
+      {"sum_pool2d(uint8[1,8,224,224], kernel_size=9, stride=1, output_dtype=int32)",
+       "row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)", "rows_first"},
+      {"avg_pool2d(uint8[1,64,56,56], kernel_size=5, stride=1, padding=2)",
+       "row_passes(lanes=8, unroll=4, tail=overlap, taps=unroll, order=rows_first)", "rolling sums"},
   };
   for (const auto& row : table)
     EXPECT_EQ(print(first(row.spec, Isa::avx2)), row.schedule) << row.spec << "\n  not " << row.instead_of;

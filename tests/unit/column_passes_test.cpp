@@ -22,11 +22,11 @@ Number joined(const Number& a, const Number& b) {
   return both;
 }
 
-void check(int64_t kernel, int64_t dilation, bool idempotent) {
+void check(int64_t kernel, int64_t dilation, bool idempotent, std::optional<int> doublings = {}) {
   SCOPED_TRACE(testing::Message() << "kernel " << kernel << ", dilation " << dilation);
   const NestDim dim{.input = 1, .output = 19, .kernel = kernel, .dilation = dilation};
   const int64_t windows = 3 * lanes;
-  const ColumnPasses plan(dim, windows, lanes, idempotent);
+  const ColumnPasses plan(dim, windows, lanes, idempotent, doublings);
   std::vector<std::vector<Number>> lines(plan.lines(),
                                          std::vector<Number>(static_cast<size_t>(plan.positions())));
   const auto columns = static_cast<size_t>(plan.positions());
@@ -58,6 +58,16 @@ TEST(ColumnPasses, EveryWindowIsMadeOfItsColumns) {
   for (const bool idempotent : {false, true})
     for (int64_t kernel = 2; kernel <= 70; ++kernel)
       for (const int64_t dilation : {1, 3, 8}) check(kernel, dilation, idempotent);
+}
+
+TEST(ColumnPasses, OfSoManyDoublings) {
+  for (const int64_t kernel : {2, 4, 6, 7, 16, 31})
+    for (int doublings = 0; int64_t{1} << doublings <= kernel; ++doublings) {
+      check(kernel, 3, false, doublings);
+      const ColumnPasses plan({.output = 64, .kernel = kernel}, 64, lanes, false, doublings);
+      EXPECT_EQ(plan.passes().size(), static_cast<size_t>(doublings));
+      for (const ColumnPasses::Pass& pass : plan.passes()) EXPECT_NE(pass.to, 0U) << "the columns are kept";
+    }
 }
 
 TEST(ColumnPasses, StepsGrowWithTheLogarithm) {

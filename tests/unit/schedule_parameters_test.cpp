@@ -30,6 +30,8 @@ constexpr Row rows[] = {
      "lanes=16 scan=passes rows_together=8 tail=mask"},
     {"row_passes(lanes=16, unroll=4, tail=mask, taps=unroll, order=rolling, stores=streamed)",
      "lanes=16 scan=trailing rows_together=4 tail=mask stores=streamed"},
+    {"row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)",
+     "lanes=8 scan=rolling_sums rows_together=1 tail=overlap"},
     {"channels_last(lanes=8, unroll=4, tail=overlap, taps=loop, order=row_major)",
      "lanes=8 scan=windows vectors_side_by_side=4 tap_code=loops tail=overlap"},
     {"channels_last(lanes=8, unroll=2, tail=mask, taps=unroll, order=strips)",

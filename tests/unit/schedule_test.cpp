@@ -124,7 +124,7 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
   EXPECT_EQ(first(seven, Isa::avx2).family, Family::row_passes);
   EXPECT_EQ(first(seven, Isa::avx512).family, Family::channels_first);
   for (const char* blur : {"avg_pool2d(float32[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)",
-                           "avg_pool2d(uint8[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)"})
+                           "avg_pool2d(int16[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)"})
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
       EXPECT_EQ(first(blur, isa).family, Family::row_passes) << blur;
       EXPECT_EQ(first(blur, isa).unroll, 8) << blur;

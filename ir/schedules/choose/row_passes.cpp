@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "ir/schedules/choose/offers.h"
@@ -49,6 +50,21 @@ class Choice {
     if (element_ == 2 && row_.kernel >= 7 && row_.output >= 128) return true;
     return row_.kernel > 16 || (row_.kernel >= 13 && row_.output >= 192) ||
            (row_.kernel >= 9 && row_.output >= 14 * lanes_);
+  }
+
+  // Where sums of bytes had better roll down the image, in 16 bits: found by measuring planes of 14 to 1920
+  // columns and windows of 2 to 63 (docs/notes/performance.md). What a row costs beside its vectors is more
+  // than small planes save.
+  bool rolling_sums_pay() const {
+    if (!was_measured_on_zen3(layer_) || !is_plane() || rows_.dims.size() != 2) return false;
+    const NestDim& down = rows_.dims[0];
+    if (down.stride != 1 || down.output < 28 || row_.output < 28) return false;
+    const int64_t kernel = std::min(down.kernel, row_.kernel);
+    if (kernel >= 15) return true;
+    if (kernel >= 9) return row_.output >= 112;
+    if (are_pixels_) return false;
+    if (kernel >= 7) return row_.output >= 224;
+    return row_.kernel < least_kernel && row_.output >= 480;
   }
 
   // Best first: groups that are few would leave many rows to be done one by one.
@@ -190,14 +206,19 @@ Offer offer_row_passes(const Layer& layer, size_t most) {
       if (offer.schedules.size() >= most) return;
     }
   };
+  if (choice.rolling_sums_pay()) {
+    schedule.taps = Taps::loop;
+    add(Order::rolling, {1});
+    schedule.taps = Taps::unroll;
+  }
   const bool rolls = choice.rolling_pays(), passes = choice.passes_pay();
-  if (rolls) {
+  if (offer.schedules.size() < most && rolls) {
     const Tail tail = std::exchange(schedule.tail, exact_tail(layer));
     add(Order::rolling, choice.rolling_groups());
     schedule.tail = tail;
   }
   if (offer.schedules.size() < most && passes) add(Order::rows_first, choice.pass_groups());
-  if (!rolls && !passes)
+  if (offer.schedules.empty() && !rolls && !passes)
     offer.left = "what windows share costs less in registers than through scratch memory";
   return offer;
 }

@@ -8,6 +8,9 @@
 // registers what they share. Long rows are done in segments that L1 holds, each of which goes on where the
 // one before ended.
 //
+// scan=rolling_sums (order=rolling, taps=loop): sums of integers of 8 bits, whose columns roll down the image
+// (row_passes_sums.h).
+//
 // rows_together=R (unroll=R): R rows of outputs, which share the input rows that they have in common. Rows
 // that are too long for scratch memory are done in segments.
 #include <algorithm>
@@ -15,6 +18,7 @@
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/families/row_passes_rules.h"
 #include "ir/schedules/families/row_passes_segments.h"
+#include "ir/schedules/families/row_passes_sums.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lowering/lowering.h"
@@ -280,6 +284,9 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
   if (segments.empty())
     return unsupported("schedule.scratch", "the windows of a segment do not fit into scratch memory",
                        "use a smaller unroll or channels_first");
+  if (schedule.scan == RowPassesSchedule::Scan::rolling_sums && segments.size() > 1)
+    return unsupported("schedule.scratch", "rows whose sums roll down do not fit into scratch memory whole",
+                       "use order=rows_first, taps=unroll");
   if (!hold_vectors(segments, schedule))
     return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
                        "use fewer lanes");
@@ -307,6 +314,14 @@ Result<void> check_windows(const Layer& rows, const Schedule& given) {
         "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
         "and of several columns, no indices and no zeros=first",
         "use channels_first or channels_last");
+  if (schedule.scan == RowPassesSchedule::Scan::rolling_sums) {
+    if (!can_roll_sums(nest, schedule, facts))
+      return unsupported("schedule.order",
+                         "sums roll down the image where they are of integers of 8 bits, not quantized, of "
+                         "overlapping windows of a plane, and a column's fits into 16 bits",
+                         "use taps=unroll");
+    return {};
+  }
   const bool rolls = given.order == Order::rolling;
   if ((given.order != Order::rows_first && !rolls) || given.taps != Taps::unroll)
     return unsupported("schedule.order", "row_passes takes the rows of a window first",
@@ -342,18 +357,24 @@ Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check(rows, own, segments); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(nest, builder, row_passes_lanes);
-  RowPasses(nest, own, segments, builder, **reducer).emit();
+  if (own.scan == RowPassesSchedule::Scan::rolling_sums)
+    emit_rolling_sums(nest, own, segments[0], builder, **reducer);
+  else
+    RowPasses(nest, own, segments, builder, **reducer).emit();
   return builder.finish();
 }
 
 std::vector<Parameter> row_passes_names(const Schedule& schedule) {
   const RowPassesSchedule own(schedule);
-  return {{"scan", own.scan == RowPassesSchedule::Scan::trailing ? "trailing" : "passes"},
+  constexpr std::string_view scans[] = {"passes", "trailing", "rolling_sums"};
+  return {{"scan", std::string(scans[static_cast<size_t>(own.scan)])},
           {"rows_together", std::to_string(own.rows_together)}};
 }
 
 Knobs row_passes_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8, 16}, .order = {Order::rolling, Order::rows_first}};
+  return {.unroll = {1, 2, 3, 4, 8, 16},
+          .order = {Order::rolling, Order::rows_first},
+          .taps = {Taps::unroll, Taps::loop}};
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ bool have_passes(const NestDim& row) {
 
 RowPassesSchedule::RowPassesSchedule(const Schedule& schedule)
     : lanes(schedule.lanes),
-      scan(schedule.order == Order::rolling ? Scan::trailing : Scan::passes),
+      scan(schedule.order != Order::rolling ? Scan::passes
+           : schedule.taps == Taps::loop    ? Scan::rolling_sums
+                                            : Scan::trailing),
       rows_together(schedule.unroll),
       tail(schedule.tail) {}
 

@@ -13,8 +13,9 @@ inline constexpr LaneUse row_passes_lanes = LaneUse::moved;
 
 // A schedule of row_passes by its own names.
 struct RowPassesSchedule {
-  // How the windows of a row come from its columns: ColumnPasses or TrailingWindows.
-  enum class Scan : uint8_t { passes, trailing };
+  // How the windows of a row come from its columns: ColumnPasses, TrailingWindows, or ColumnPasses over
+  // columns that are sums which roll down the image.
+  enum class Scan : uint8_t { passes, trailing, rolling_sums };
 
   explicit RowPassesSchedule(const Schedule& schedule);
 

@@ -21,14 +21,6 @@ Interior alike(const PoolNest& nest) {
   return any_empty || divides ? interior(row) : Interior{0, row.output};
 }
 
-int64_t end_of(const std::vector<TileLoop>& tiles) {
-  int64_t end = 0;
-  for (const TileLoop& loop : tiles)
-    for (const Tile& tile : loop.tiles)
-      end = std::max(end, tile.begin + (loop.count - 1) * loop.outputs + tile.lanes);
-  return end;
-}
-
 RowSegment cut_segment(PoolNest rows, const RowPassesSchedule& schedule, const ReductionFacts& facts,
                        int64_t begin, int64_t outputs) {
   NestDim& row = rows.dims.back();
@@ -69,6 +61,14 @@ std::vector<RowSegment> cut_rolling_segments(const PoolNest& rows, const RowPass
 }
 
 }  // namespace
+
+int64_t end_of(const std::vector<TileLoop>& tiles) {
+  int64_t end = 0;
+  for (const TileLoop& loop : tiles)
+    for (const Tile& tile : loop.tiles)
+      end = std::max(end, tile.begin + (loop.count - 1) * loop.outputs + tile.lanes);
+  return end;
+}
 
 RowSegment::RowSegment(PoolNest own, const RowPassesSchedule& schedule, const ReductionFacts& facts)
     : nest(std::move(own)),

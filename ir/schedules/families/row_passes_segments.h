@@ -39,6 +39,9 @@ struct RowSegment {
 std::vector<RowSegment> cut_segments(const PoolNest& rows, const RowPassesSchedule& schedule,
                                      const ReductionFacts& facts);
 
+// Outputs of a row that its tiles reach, those that are not stored with them.
+int64_t end_of(const std::vector<TileLoop>& tiles);
+
 // True if the straight-line code of a row has its bounds.
 bool are_short(const std::vector<RowSegment>& segments);
 

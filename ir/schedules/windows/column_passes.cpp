@@ -28,13 +28,14 @@ int fewest_steps(int64_t kernel, bool idempotent) {
 
 }  // namespace
 
-ColumnPasses::ColumnPasses(const NestDim& dim, int64_t positions, int lanes, bool idempotent) {
-  const int doublings = fewest_steps(dim.kernel, idempotent);
+ColumnPasses::ColumnPasses(const NestDim& dim, int64_t positions, int lanes, bool idempotent,
+                           std::optional<int> given) {
+  const int doublings = given ? *given : fewest_steps(dim.kernel, idempotent);
   const int64_t longest = int64_t{1} << doublings;
   size_t line = 0;
   for (int i = 0; i < doublings; ++i) {
     const int64_t taps = int64_t{1} << i;
-    const bool is_term = !idempotent && (dim.kernel & taps) != 0;
+    const bool is_term = (!idempotent && (dim.kernel & taps) != 0) || (given && i == 0);
     passes_.push_back({line, is_term ? lines_++ : line, taps * dim.dilation, 0});
     line = passes_.back().to;
   }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/windows.h"
@@ -25,8 +26,11 @@ class ColumnPasses {
     int64_t vectors = 0;
   };
 
-  // positions: of windows, rounded up to whole vectors. idempotent: taps may be taken twice.
-  ColumnPasses(const NestDim& dim, int64_t positions, int lanes, bool idempotent);
+  // positions: of windows, rounded up to whole vectors. idempotent: taps may be taken twice. doublings: so
+  // many, of which the longest has no more taps than a window, and the first line is kept as it is; none
+  // given: those of the fewest steps.
+  ColumnPasses(const NestDim& dim, int64_t positions, int lanes, bool idempotent,
+               std::optional<int> doublings = {});
 
   const std::vector<Pass>& passes() const { return passes_; }
   const std::vector<Term>& terms() const { return terms_; }
