@@ -47,6 +47,8 @@ TEST(Chooser, TakesWhatWasMeasured) {
        "row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)", "rows_first"},
       {"avg_pool2d(uint8[1,64,56,56], kernel_size=5, stride=1, padding=2)",
        "row_passes(lanes=8, unroll=4, tail=overlap, taps=unroll, order=rows_first)", "rolling sums"},
+      {"adaptive_avg_pool2d(uint8[1,160,150,150]:nhwc, output_size=1)",
+       "whole_pixels(lanes=8, unroll=2, tail=split, taps=unroll, order=rows_first)", "channels_last"},
   };
   for (const auto& row : table)
     EXPECT_EQ(print(first(row.spec, Isa::avx2)), row.schedule) << row.spec << "\n  not " << row.instead_of;

@@ -32,8 +32,12 @@ bool is_worth_it(const Layer& layer, int lanes) {
   if (!was_measured_on_zen3(layer)) return image >= near_bytes && taps >= 32 && nest.channels >= 16 * lanes;
   constexpr int64_t least_pixel_bytes = 256;
   const int64_t pixel = nest.channels * bytes(nest.input.dtype);
+  const bool is_far = image >= near_bytes && taps >= 32;
+  // Bytes whose windows are too large for sums of 16 bits are held in 32.
+  if (bytes(nest.input.dtype) == 1 && is_far)
+    return nest.channels * layer.facts(LaneUse::fixed).working_bytes >= least_pixel_bytes;
   if (pixel < least_pixel_bytes) return false;
-  if (image >= near_bytes && taps >= 32) return true;
+  if (is_far) return true;
   const double usual = usual_share(nest);
   if (std::max(rows_of(nest), nest.dims.back().most_taps()) < 4 || usual < 0.5) return false;
   if (image >= near_bytes) return taps >= 16;
