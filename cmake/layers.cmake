@@ -37,7 +37,7 @@ endfunction()
 # headers, which takes each of them 5 seconds, and several together hardly more.
 function(pooljit_command_sources folder)
   get_target_property(sources pooljit_${folder} SOURCES)
-  list(FILTER sources INCLUDE REGEX "/(cmd_[a-z_]+|engine)[.]cpp$")
+  list(FILTER sources INCLUDE REGEX "/(cmd_[a-z_]+|engine|against_options)[.]cpp$")
   list(LENGTH sources count)
   math(EXPR last "${count} - 1")
   foreach(index RANGE ${last})
