@@ -27,6 +27,10 @@ class Judge {
   // none.
   std::optional<std::string> disagreement(const void* output, const void* indices);
 
+  // What the oracle makes of it, as the views lay it out.
+  const std::vector<std::byte>& output() const { return output_; }
+  const std::vector<std::byte>& indices() const { return indices_; }
+
  private:
   template <typename T>
   std::optional<std::string> first_disagreement(const T* output, const void* indices);

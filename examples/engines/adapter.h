@@ -13,6 +13,8 @@ namespace adapter {
 struct Buffers {
   const void* input;
   void *output, *indices;  // indices: null if there are none
+  // Not one byte behind their ends may be touched, as in pooljit_engine_run; no call is timed.
+  bool are_guarded = false;
 };
 
 // Why an engine does not do a layer.

@@ -28,6 +28,12 @@ Pool& pool() {
 
 uint32_t u32(int64_t number) { return static_cast<uint32_t>(number); }
 
+size_t bytes_of(const pooljit_engine_tensor& tensor) {
+  int64_t elements = 1;
+  for (int d = 0; d < tensor.rank; ++d) elements *= tensor.dims[d];
+  return size_t(elements) * (std::string_view(tensor.dtype) == "float32" ? sizeof(float) : 1);
+}
+
 struct Window {
   uint32_t top, right, bottom, left, kernel[2], stride[2], dilation[2];
   size_t batch, channels, height, width;
@@ -112,15 +118,21 @@ std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const 
       std::string_view(layer.output.layout) != "nhwc" || layer.adaptive || layer.indices.rank != 0 ||
       std::string_view(layer.input.dtype) != layer.output.dtype)
     throw Refusal("pools fixed windows of NHWC in two dimensions, without indices");
-  // It reads some bytes beyond the last element.
-  int64_t elements = 1;
-  for (int d = 0; d < 4; ++d) elements *= layer.input.dims[d];
-  const size_t bytes = size_t(elements) * (std::string_view(layer.input.dtype) == "float32" ? 4 : 1);
-  const auto input = std::make_shared<std::vector<std::byte>>(bytes + XNN_EXTRA_BYTES);
-  std::memcpy(input->data(), buffers.input, bytes);
+  // It reads up to XNN_EXTRA_BYTES behind each tensor, behind its output too where a window has several
+  // passes.
+  const size_t input_bytes = bytes_of(layer.input), output_bytes = bytes_of(layer.output);
+  const auto input = std::make_shared<std::vector<std::byte>>(input_bytes + XNN_EXTRA_BYTES);
+  std::memcpy(input->data(), buffers.input, input_bytes);
+  const auto padded = std::make_shared<std::vector<std::byte>>(output_bytes + XNN_EXTRA_BYTES);
   xnn_operator_t made = nullptr;
-  const xnn_status status = make(layer, {input->data(), buffers.output, nullptr}, made);
+  const xnn_status status =
+      make(layer, {input->data(), buffers.are_guarded ? padded->data() : buffers.output, nullptr}, made);
   const Operator op(made, DeleteOperator());
   if (status != xnn_status_success) throw Refusal("says status " + std::to_string(static_cast<int>(status)));
-  return [op, input, threads = pool()] { xnn_run_operator(op.get(), threads.get()); };
+  const auto run = [op, input, threads = pool()] { xnn_run_operator(op.get(), threads.get()); };
+  if (!buffers.are_guarded) return run;
+  return [run, padded, output = buffers.output, output_bytes] {
+    run();
+    std::memcpy(output, padded->data(), output_bytes);
+  };
 }

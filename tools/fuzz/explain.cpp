@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <list>
 
+#include "ir/agreement.h"
 #include "ir/element_type.h"
-#include "ir/reference.h"
 #include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {
@@ -117,29 +118,28 @@ void copy_element(const ir::View& view, const runtime::Bytes& from, runtime::Byt
   std::memcpy(&to[at], &from[at], size);
 }
 
-class Trial {
+// What is meant once some rules have changed it, evaluated once for all sets of rules that change the same.
+class Meaning {
  public:
-  Trial(ir::PoolNest nest, const runtime::Case& data, const std::vector<WindowFacts>& windows,
-        const runtime::Results& results, const std::vector<Divergence>& set)
-      : nest_(std::move(nest)), data_(data), windows_(windows), found_(results), expected_(results) {
-    for (const Divergence one : set) chosen_.push_back(rules[static_cast<size_t>(one)]);
-    for (const Rule* rule : chosen_) rule->change(nest_);
-  }
+  Meaning(ir::PoolNest nest, const runtime::Case& data)
+      : nest_(std::move(nest)), judge_(nest_, data.batch, data.input.at[0].data()) {}
 
-  bool explains() {
-    const std::byte* const input = data_.input.at[0].data();
-    ir::evaluate(nest_, data_.batch, input, expected_.output.data(), expected_.indices.data());
-    for (const WindowFacts& window : windows_) forgive(window);
-    return !ir::disagreement(nest_, data_.batch, input, found_.output.data(), found_.indices.data());
+  const ir::PoolNest& nest() const { return nest_; }
+
+  // Whether the results are right but for outputs that one of the rules forgives.
+  bool explains(runtime::Results found, std::span<const Rule* const> rules,
+                const std::vector<WindowFacts>& windows) {
+    for (const WindowFacts& window : windows) forgive(window, rules, found);
+    return !judge_.disagreement(found.output.data(), found.indices.data());
   }
 
  private:
   // Puts what is expected in the place of what is forgiven.
-  void forgive(const WindowFacts& window) {
+  void forgive(const WindowFacts& window, std::span<const Rule* const> rules, runtime::Results& found) const {
     const ir::DType dtype = nest_.output.dtype;
     const Output output = {.dtype = dtype,
-                           .expected = read_element(dtype, expected_.output.data(), window.output),
-                           .found = read_element(dtype, found_.output.data(), window.output),
+                           .expected = read_element(dtype, judge_.output().data(), window.output),
+                           .found = read_element(dtype, found.output.data(), window.output),
                            .has_nan = window.has_nan,
                            .taps = window.taps,
                            .divisor = nest_.divisor_override
@@ -149,16 +149,45 @@ class Trial {
                            .is_average = !nest_.is_extreme(),
                            .is_max = nest_.reduction == ir::Reduction::max,
                            .is_indexed = nest_.indices.has_value()};
-    if (std::ranges::none_of(chosen_, [&](const Rule* rule) { return rule->forgives(output); })) return;
-    copy_element(nest_.output, expected_.output, found_.output, window.output);
-    if (nest_.indices) copy_element(*nest_.indices, expected_.indices, found_.indices, window.index);
+    if (std::ranges::none_of(rules, [&](const Rule* rule) { return rule->forgives(output); })) return;
+    copy_element(nest_.output, judge_.output(), found.output, window.output);
+    if (nest_.indices) copy_element(*nest_.indices, judge_.indices(), found.indices, window.index);
   }
 
-  ir::PoolNest nest_;
+  const ir::PoolNest nest_;
+  ir::Judge judge_;
+};
+
+// Tries sets of rules on the results of one engine.
+class Trials {
+ public:
+  Trials(const ir::PoolNest& nest, const runtime::Case& data, const runtime::Results& results)
+      : nest_(nest),
+        data_(data),
+        results_(results),
+        windows_(window_facts(nest, data.batch, data.input.at[0].data())) {}
+
+  bool explains(const std::vector<Divergence>& set) {
+    ir::PoolNest changed = nest_;
+    std::vector<const Rule*> chosen;
+    for (const Divergence one : set) {
+      chosen.push_back(rules[static_cast<size_t>(one)]);
+      chosen.back()->change(changed);
+    }
+    return meaning_of(changed).explains(results_, chosen, windows_);
+  }
+
+ private:
+  Meaning& meaning_of(const ir::PoolNest& changed) {
+    const auto known = std::ranges::find_if(meanings_, [&](const Meaning& m) { return m.nest() == changed; });
+    return known != meanings_.end() ? *known : meanings_.emplace_back(changed, data_);
+  }
+
+  const ir::PoolNest& nest_;
   const runtime::Case& data_;
-  const std::vector<WindowFacts>& windows_;
-  runtime::Results found_, expected_;
-  std::vector<const Rule*> chosen_;
+  const runtime::Results& results_;
+  const std::vector<WindowFacts> windows_;
+  std::list<Meaning> meanings_;  // which stay where they are
 };
 
 // Whether `set` with so many more out of `among` is good; that is then left in `set`.
@@ -182,10 +211,8 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
                                                const runtime::Results& results,
                                                std::span<const Divergence> among) {
   constexpr size_t most_rules = 3;
-  const std::vector<WindowFacts> windows = window_facts(nest, data.batch, data.input.at[0].data());
-  const auto is_good = [&](const std::vector<Divergence>& set) {
-    return Trial(nest, data, windows, results, set).explains();
-  };
+  Trials trials(nest, data, results);
+  const auto is_good = [&](const std::vector<Divergence>& set) { return trials.explains(set); };
   std::vector<Divergence> set;
   for (size_t size = 1; size <= most_rules; ++size)
     if (any_set(set, size, among, is_good)) return set;
