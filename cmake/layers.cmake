@@ -33,8 +33,8 @@ function(pooljit_own_options)
     COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# pooljit_command_sources(folder): its cmd_*.cpp are compiled as a few files. What they read the command line with is all
-# headers, which takes each of them 5 seconds, and several together hardly more.
+# pooljit_command_sources(folder): its cmd_*.cpp, and what adds options to them, are compiled as a few files. What they
+# read the command line with is all headers, which takes each of them 5 seconds, and several together hardly more.
 function(pooljit_command_sources folder)
   get_target_property(sources pooljit_${folder} SOURCES)
   list(FILTER sources INCLUDE REGEX "/(cmd_[a-z_]+|engine|against_options)[.]cpp$")

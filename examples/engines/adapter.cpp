@@ -39,7 +39,8 @@ int done(const Call& call) {
 int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
   static const int started = pooljit_engine_start(1, "avx512");
   std::string why;
-  const Call call = prepare_or_refuse(*layer, {input, output, indices, true}, why);
+  const Call call = prepare_or_refuse(
+      *layer, {.input = input, .output = output, .indices = indices, .are_guarded = true}, why);
   if (started != POOLJIT_ENGINE_DONE || !call) return POOLJIT_ENGINE_UNSUPPORTED;
   return done(call);
 }

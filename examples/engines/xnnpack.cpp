@@ -118,19 +118,19 @@ std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const 
       std::string_view(layer.output.layout) != "nhwc" || layer.adaptive || layer.indices.rank != 0 ||
       std::string_view(layer.input.dtype) != layer.output.dtype)
     throw Refusal("pools fixed windows of NHWC in two dimensions, without indices");
-  // It reads up to XNN_EXTRA_BYTES behind each tensor, behind its output too where a window has several
-  // passes.
+  // It reads up to XNN_EXTRA_BYTES behind each tensor: also behind its output, for windows in several passes.
   const size_t input_bytes = bytes_of(layer.input), output_bytes = bytes_of(layer.output);
   const auto input = std::make_shared<std::vector<std::byte>>(input_bytes + XNN_EXTRA_BYTES);
   std::memcpy(input->data(), buffers.input, input_bytes);
-  const auto padded = std::make_shared<std::vector<std::byte>>(output_bytes + XNN_EXTRA_BYTES);
+  std::shared_ptr<std::vector<std::byte>> padded;
+  if (buffers.are_guarded) padded = std::make_shared<std::vector<std::byte>>(output_bytes + XNN_EXTRA_BYTES);
   xnn_operator_t made = nullptr;
   const xnn_status status =
-      make(layer, {input->data(), buffers.are_guarded ? padded->data() : buffers.output, nullptr}, made);
+      make(layer, {input->data(), padded ? padded->data() : buffers.output, nullptr}, made);
   const Operator op(made, DeleteOperator());
   if (status != xnn_status_success) throw Refusal("says status " + std::to_string(static_cast<int>(status)));
   const auto run = [op, input, threads = pool()] { xnn_run_operator(op.get(), threads.get()); };
-  if (!buffers.are_guarded) return run;
+  if (!padded) return run;
   return [run, padded, output = buffers.output, output_bytes] {
     run();
     std::memcpy(output, padded->data(), output_bytes);

@@ -123,6 +123,7 @@ class Meaning {
  public:
   Meaning(ir::PoolNest nest, const runtime::Case& data)
       : nest_(std::move(nest)), judge_(nest_, data.batch, data.input.at[0].data()) {}
+  Meaning(const Meaning&) = delete;  // the judge refers to nest_
 
   const ir::PoolNest& nest() const { return nest_; }
 
