@@ -29,12 +29,15 @@ install_packages() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
+# What CMake is told where ccache is installed.
+compiler_launcher=()
+! command -v ccache >/dev/null || compiler_launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+
 # configure PRESET [CMAKE ARGUMENT...]
 configure() {
-  local preset=$1 launcher=()
+  local preset=$1
   shift
-  command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  cmake --preset "$preset" --log-level=WARNING "${launcher[@]}" "$@"
+  cmake --preset "$preset" --log-level=WARNING "${compiler_launcher[@]}" "$@"
 }
 
 # build PRESET [TARGET...]
