@@ -173,19 +173,4 @@ int extra_registers(const PoolNest& nest, const ReductionFacts& facts) {
   return std::max(facts.extra_registers, epilogue_registers(nest));
 }
 
-bool can_mask(const PoolNest& nest, Isa isa) {
-  if (info(isa).mask == MaskEncoding::k_bits) return true;
-  const auto wide = [](const View& view) { return bytes(view.dtype) >= 4; };
-  const std::vector<View> operands = operand_views(nest);
-  return wide(nest.input) && wide(nest.output) && (!nest.indices || wide(*nest.indices)) &&
-         std::all_of(operands.begin(), operands.end(), wide);
-}
-
-int fitting_lanes(int64_t count, Isa isa, int working_bytes) {
-  const int most = info(isa).vector_bytes / working_bytes;
-  int lanes = 1;
-  while (lanes < most && lanes < count) lanes *= 2;
-  return lanes;
-}
-
 }  // namespace pooljit::ir

@@ -47,6 +47,14 @@ build() {
   cmake --build --preset "$preset" -j "$processors" ${1:+--target "$@"}
 }
 
+# quietly COMMAND...: shows what it printed only if it fails.
+quietly() {
+  local log
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || { cat "$log" >&2; rm "$log"; return 1; }
+  rm "$log"
+}
+
 # stage NAME COMMAND...: runs one step under a headline, remembers how long it took. A failure ends the script with
 # the step's name as the last line.
 stage_times=()

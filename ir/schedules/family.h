@@ -59,10 +59,4 @@ Result<void> check(const Layer& layer, const Schedule& schedule);
 // Vector registers that the schedule must leave free beside the values of its outputs.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);
 
-// True if the ISA can mask the loads and stores of the nest's elements.
-bool can_mask(const PoolNest& nest, Isa isa);
-
-// The smallest power of two that is at least `count`, but no more than the lanes that fit the ISA's vector.
-int fitting_lanes(int64_t count, Isa isa, int working_bytes);
-
 }  // namespace pooljit::ir

@@ -12,6 +12,12 @@
 
 namespace pooljit::ir {
 
+// True if the ISA can mask the loads and stores of the nest's elements.
+bool can_mask(const PoolNest& nest, Isa isa);
+
+// The smallest power of two that is at least `count`, but no more than the lanes that fit the ISA's vector.
+int fitting_lanes(int64_t count, Isa isa, int working_bytes);
+
 class Layer {
  public:
   // Errors: those of reduction_facts(). The nest and the machine must outlive the Layer.

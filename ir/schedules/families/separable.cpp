@@ -34,7 +34,7 @@ bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
 
 // Vectors that are needed at once beside constants.
 bool fits(const PoolNest& nest, const SeparableSchedule& schedule, const ReductionFacts& facts, Isa isa) {
-  size_t each = 3;
+  size_t each = RunningWindow::vectors();
   if (schedule.scan == SeparableSchedule::Scan::rolling)
     for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
       if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
@@ -266,9 +266,7 @@ class Separable {
   Reducer& reducer_;
   const HeldStates held_;
   Lowering low_;
-  const RollingWindow::Combine join_ = [this](Value earlier, Value later) {
-    return held_.join(earlier, later);
-  };
+  const Join join_ = [this](Value earlier, Value later) { return held_.join(earlier, later); };
   std::optional<ChannelTasks> channels_;
   int bands_ = -1;               // a dimension of tasks
   Address plane_, line_, ends_;  // in scratch memory

@@ -18,7 +18,7 @@ namespace {
 constexpr LaneUse lane_use = LaneUse::fixed;
 
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
-constexpr int64_t most_together = 8;
+constexpr int64_t most_pixels_together = 8;
 
 // A schedule by its own names.
 struct WholePixelsSchedule : ChannelCut {
@@ -129,7 +129,7 @@ class WholePixels {
   // is not known.
   int64_t part_of(const Origin& origin) const {
     const std::optional<int64_t> taps = b_.constant(origin.first.windows[along_].taps);
-    return taps ? ceil_div(*taps, ceil_div(*taps, most_together)) : 1;
+    return taps ? ceil_div(*taps, ceil_div(*taps, most_pixels_together)) : 1;
   }
 
   bool has_one_part(const Origin& origin) const {

@@ -15,7 +15,7 @@ constexpr size_t unroll_vectors = 16;
 constexpr int64_t shortest_row = 4;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
-constexpr int64_t most_together = 8;
+constexpr int64_t most_channels_together = 8;
 // Channels are done together up to so many vectors of each, all in straight-line code.
 constexpr int64_t channel_vectors_together = 16;
 
@@ -144,8 +144,8 @@ bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, 
   const NestDim& dim = nest.dims.back();
   if (is_one_window(nest)) {
     const auto vectors = nest.full_taps() / row_taps(nest) * static_cast<int64_t>(row.slices.size());
-    return nest.output.channel_stride == 1 && schedule.windows_together <= most_together && row.groups == 0 &&
-           vectors <= channel_vectors_together &&
+    return nest.output.channel_stride == 1 && schedule.windows_together <= most_channels_together &&
+           row.groups == 0 && vectors <= channel_vectors_together &&
            std::has_single_bit(static_cast<unsigned>(schedule.windows_together));
   }
   // A state is a value and its mask, or a part and the whole.
@@ -163,7 +163,8 @@ int64_t joined_row_taps(const Layer& layer) { return row_taps(with_joined_rows(l
 int64_t joined_row_outputs(const Layer& layer) { return with_joined_rows(layer).dims.back().output; }
 
 int64_t most_windows_together(const Layer& layer) {
-  return std::min(most_together, results_per_vector(layer.nest(), layer.facts(LaneUse::joined), layer.isa()));
+  return std::min(most_channels_together,
+                  results_per_vector(layer.nest(), layer.facts(LaneUse::joined), layer.isa()));
 }
 
 bool can_take_window_rows(const Layer& layer, int lanes) {

@@ -174,7 +174,7 @@ void RowCode::store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rol
 }
 
 void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
-                        const LoadRow& load) {
+                        const LoadBundle& load) {
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_.facts(), how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
@@ -185,7 +185,8 @@ void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors,
 }
 
 // Where registers do not hold what windows share. load is asked for the rows of all windows.
-void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load) {
+void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how,
+                       const LoadBundle& load) {
   const NestDim& down = nest_.dims[rows()];
   const Type type = b_.type(how.nothing);
   if (!ends_) ends_ = b_.add_scratch(down.kernel * type.vector_bytes());
@@ -200,7 +201,7 @@ void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling&
 
 // All rows of the image first; then one vector of outputs walks down after the other.
 void RowCode::roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
-                              const LoadRow& load) {
+                              const LoadBundle& load) {
   const NestDim& down = nest_.dims[rows()];
   const bool rolls = rules_.rolls_in_registers();
   // Rolling leaves out what lies outside the image.

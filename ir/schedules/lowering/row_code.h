@@ -5,7 +5,7 @@
 #include "ir/schedules/lowering/row_rules.h"
 #include "ir/schedules/lowering/tile_loads.h"
 #include "ir/schedules/windows/held_vectors.h"
-#include "ir/schedules/windows/rolling_window.h"
+#include "ir/schedules/windows/scan.h"
 
 namespace pooljit::ir {
 
@@ -33,15 +33,14 @@ class RowCode {
   // How windows come from rows: `nothing` is one outside the image.
   struct Rolling {
     Value nothing;
-    RollingWindow::Combine join;
+    Join join;
     std::function<State(Value)> state_of;
   };
-  using LoadRow = std::function<Bundle(const Position& row)>;
   void roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
-                 const LoadRow& load);
+                 const LoadBundle& load);
   void roll_by_scratch(const Cursor& cursor, const std::vector<Lanes>& vectors, const Rolling& how,
-                       const LoadRow& load);
-  void run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadRow& load);
+                       const LoadBundle& load);
+  void run_rows(const Cursor& cursor, const Lanes& vector, const Rolling& how, const LoadBundle& load);
   void store_rows(Cursor at, const std::vector<Lanes>& vectors, const Rolling& how, const Bundle& windows);
   void move_outputs(Cursor& cursor, int64_t columns);
   std::vector<Lanes> vectors_of(const Tile& tile) const;

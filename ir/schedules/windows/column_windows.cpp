@@ -54,7 +54,7 @@ Value ColumnWindows::from(Builder& builder, const std::vector<Value>& level, int
 }
 
 std::vector<Value> ColumnWindows::reduce(Builder& builder, const std::vector<Value>& columns,
-                                         const Combine& combine) const {
+                                         const Join& join) const {
   std::vector<std::vector<Value>> levels(static_cast<size_t>(kernel_ + 1));  // by length
   levels[1] = columns;
   for (int64_t length = 2; length <= kernel_; ++length) {
@@ -66,7 +66,7 @@ std::vector<Value> ColumnWindows::reduce(Builder& builder, const std::vector<Val
     for (int64_t i = 0; i < vectors_at(length); ++i) {
       const Value later = from(builder, second, i * lanes_ + of.second_begin * dilation_);
       const Value earlier = from(builder, first, i * lanes_);
-      level.push_back(combine(earlier, later));
+      level.push_back(join(earlier, later));
     }
   }
   return levels[static_cast<size_t>(kernel_)];

@@ -4,18 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/schedules/windows/scan.h"
 #include "ir/schedules/windows/split.h"
 
 namespace pooljit::ir {
 
 class ColumnWindows {
  public:
-  using Combine = std::function<Value(Value earlier, Value later)>;
-
   // outputs: how many windows are looked at; kernel: at least 2.
   ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent);
 
@@ -26,8 +24,7 @@ class ColumnWindows {
   int64_t steps() const { return steps_; }
 
   // The outputs' windows, in as many vectors as they fill.
-  std::vector<Value> reduce(Builder& builder, const std::vector<Value>& columns,
-                            const Combine& combine) const;
+  std::vector<Value> reduce(Builder& builder, const std::vector<Value>& columns, const Join& join) const;
 
  private:
   ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, Split split);

@@ -3,24 +3,12 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
-#include <functional>
 #include <utility>
 
 #include "ir/reductions/reducer.h"
-#include "ir/schedules/windows/position.h"
+#include "ir/schedules/windows/scan.h"
 
 namespace pooljit::ir {
-
-// The vectors at one position that are done side by side.
-using Bundle = Values;
-
-// Two bundles, joined vector by vector.
-template <typename Join>
-Bundle joined(const Bundle& earlier, const Bundle& later, const Join& join) {
-  Bundle both;
-  for (size_t i = 0; i < earlier.size(); ++i) both.push_back(join(earlier[i], later[i]));
-  return both;
-}
 
 // States whose lanes stay where they are, as keys or values.
 class HeldStates {

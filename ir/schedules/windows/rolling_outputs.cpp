@@ -33,8 +33,7 @@ Interior inside(const NestDim& dim) {
 
 }  // namespace
 
-RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
-                               RollingWindow::Combine join)
+RollingOutputs::RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts, Join join)
     : dim_(dim),
       looped_(inside(dim)),
       b_(builder),
@@ -81,7 +80,7 @@ int64_t RollingOutputs::newest(int64_t output) const {
   return output * dim_.stride - dim_.pad_begin + dim_.kernel - dim_.stride;
 }
 
-void RollingOutputs::emit(const Bundle& nothing, const Load& load, const Store& store) {
+void RollingOutputs::emit(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store) {
   Walk walk{nothing, load, store};
   fill(walk);
   int64_t output = 0;

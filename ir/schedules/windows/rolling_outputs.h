@@ -3,8 +3,6 @@
 // straight-line code. Columns outside the image are left out, so padding costs nothing.
 #pragma once
 
-#include <functional>
-
 #include "ir/nest.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/windows/held_vectors.h"
@@ -14,12 +12,7 @@ namespace pooljit::ir {
 
 class RollingOutputs {
  public:
-  using Load = std::function<Bundle(const Position& input)>;
-  using Store = std::function<void(const Position& output, const Bundle&)>;
-
-  // join: reduces two columns, or what was made of them.
-  RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts,
-                 RollingWindow::Combine join);
+  RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts, Join join);
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const NestDim& dim);
@@ -32,7 +25,7 @@ class RollingOutputs {
   static Needs needs(const NestDim& dim, bool idempotent);
 
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
-  void emit(const Bundle& nothing, const Load& load, const Store& store);
+  void emit(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
   // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
@@ -42,8 +35,8 @@ class RollingOutputs {
  private:
   struct Walk {
     const Bundle& nothing;
-    const Load& load;
-    const Store& store;
+    const LoadBundle& load;
+    const StoreBundle& store;
     std::vector<RollingWindow::Held> held = {};  // per vector side by side
   };
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
@@ -57,7 +50,7 @@ class RollingOutputs {
   Interior looped_;
   Builder& b_;
   const RollingWindow window_;
-  const RollingWindow::Combine join_;
+  const Join join_;
 };
 
 }  // namespace pooljit::ir

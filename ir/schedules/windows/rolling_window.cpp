@@ -93,31 +93,30 @@ namespace {
 
 // What the recipe's values are, behind those that are given.
 template <typename Recipe>
-InlineList<Value, 48> follow(const Recipe& recipe, InlineList<Value, 48> values,
-                             const RollingWindow::Combine& combine) {
+InlineList<Value, 48> follow(const Recipe& recipe, InlineList<Value, 48> values, const Join& join) {
   for (const auto [first, second] : recipe.combined) {
     const Value earlier = values[first], later = values[second];
-    values.push_back(earlier == no_value ? later : later == no_value ? earlier : combine(earlier, later));
+    values.push_back(earlier == no_value ? later : later == no_value ? earlier : join(earlier, later));
   }
   return values;
 }
 
 }  // namespace
 
-RollingWindow::Held RollingWindow::begin(const std::vector<Value>& columns, const Combine& combine) const {
+RollingWindow::Held RollingWindow::begin(const std::vector<Value>& columns, const Join& join) const {
   Cook cook(split_);
   for (size_t i = 0; i < columns.size(); ++i) cook.given({static_cast<int64_t>(i), 1});
   for (const Partial& partial : held_) cook.want(partial);
-  const InlineList<Value, 48> values = follow(cook.recipe, {columns.begin(), columns.end()}, combine);
+  const InlineList<Value, 48> values = follow(cook.recipe, {columns.begin(), columns.end()}, join);
   Held held;
   for (const uint32_t partial : cook.recipe.wanted) held.push_back(values[partial]);
   return held;
 }
 
-Value RollingWindow::advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const {
+Value RollingWindow::advance(Held& held, const std::vector<Value>& fresh, const Join& join) const {
   InlineList<Value, 48> values(held.begin(), held.end());
   values.insert(values.end(), fresh.begin(), fresh.end());
-  values = follow(advance_, std::move(values), combine);
+  values = follow(advance_, std::move(values), join);
   for (size_t i = 0; i < held.size(); ++i) held[i] = values[advance_.wanted[i + 1]];
   return values[advance_.wanted[0]];
 }

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/schedules/windows/scan.h"
 #include "ir/schedules/windows/split.h"
 
 namespace pooljit::ir {
@@ -28,7 +28,6 @@ class RollingWindow {
   };
   // One Value per partial; no_value: no column of it lies in the image.
   using Held = Values;
-  using Combine = std::function<Value(Value earlier, Value later)>;
 
   // Dense windows: kernel > stride.
   RollingWindow(int64_t kernel, int64_t stride, bool idempotent);
@@ -37,10 +36,10 @@ class RollingWindow {
   int64_t combinations() const { return static_cast<int64_t>(advance_.combined.size()); }  // per output
 
   // What the first output finds, made of its first kernel - stride columns.
-  Held begin(const std::vector<Value>& columns, const Combine& combine) const;
+  Held begin(const std::vector<Value>& columns, const Join& join) const;
   // One output: the window's reduction, from what is held and the `stride` new columns. held becomes the next
   // output's.
-  Value advance(Held& held, const std::vector<Value>& fresh, const Combine& combine) const;
+  Value advance(Held& held, const std::vector<Value>& fresh, const Join& join) const;
 
  private:
   // How partials are made of others, as numbers: those that are given come first, then the combined ones,

@@ -2,8 +2,8 @@
 
 namespace pooljit::ir {
 
-void RunningWindow::emit(Value outputs, Value blocks, const Bundle& nothing, const Load& load,
-                         const Store& store) {
+void RunningWindow::emit(Value outputs, Value blocks, const Bundle& nothing, const LoadBundle& load,
+                         const StoreBundle& store) {
   const Value number = b_.begin_loop(blocks).iv;
   const Position block = Position{}.further(number, kernel_);
   store(block, find_ends(block, load));
@@ -20,7 +20,7 @@ void RunningWindow::emit(Value outputs, Value blocks, const Bundle& nothing, con
 }
 
 // All ends of a block but the whole, which it returns.
-Bundle RunningWindow::find_ends(const Position& block, const Load& load) {
+Bundle RunningWindow::find_ends(const Position& block, const LoadBundle& load) {
   Bundle end = load(block.further(kernel_ - 1));
   if (kernel_ == 1) return end;
   ends_.store({kernel_ - 1}, end);

@@ -4,32 +4,32 @@
 // beginning of the next, which grows while the window moves on.
 #pragma once
 
-#include <functional>
+#include <utility>
 
 #include "ir/schedules/windows/held_vectors.h"
-#include "ir/schedules/windows/rolling_window.h"
 
 namespace pooljit::ir {
 
 class RunningWindow {
  public:
-  using Load = std::function<Bundle(const Position& position)>;
-  using Store = std::function<void(const Position& output, const Bundle&)>;
+  // Vectors that are needed at once, for each that is done side by side.
+  static constexpr size_t vectors() { return 3; }
 
   // ends: room for as many columns as the kernel has.
-  RunningWindow(int64_t kernel, Builder& builder, RollingWindow::Combine join, ScratchLine ends)
+  RunningWindow(int64_t kernel, Builder& builder, Join join, ScratchLine ends)
       : kernel_(kernel), b_(builder), join_(std::move(join)), ends_(std::move(ends)) {}
 
   // outputs and blocks of them, as index values. load is asked for positions 0 .. outputs + kernel - 2;
   // nothing: a column that changes none that it is joined with.
-  void emit(Value outputs, Value blocks, const Bundle& nothing, const Load& load, const Store& store);
+  void emit(Value outputs, Value blocks, const Bundle& nothing, const LoadBundle& load,
+            const StoreBundle& store);
 
  private:
-  Bundle find_ends(const Position& block, const Load& load);
+  Bundle find_ends(const Position& block, const LoadBundle& load);
 
   const int64_t kernel_;
   Builder& b_;
-  const RollingWindow::Combine join_;
+  const Join join_;
   const ScratchLine ends_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/schedules/windows/scan.h"
 #include "ir/windows.h"
 
 namespace pooljit::ir {
@@ -16,7 +17,7 @@ bool can_share_rows(const NestDim& rows, int64_t group);
 // What the rows of a group come to, one for each row of outputs. reduce(first, count): input rows from the
 // first window's first on. What all windows have in common grows downwards row by row; what lies above it is
 // added upwards, from the last row of the group to the first.
-template <typename Reduce, typename Join>
+template <typename Reduce>
 Values shared_rows(const NestDim& rows, int64_t group, const Reduce& reduce, const Join& join) {
   const int64_t last = group - 1, shared = rows.kernel - last * rows.stride;
   Value below = reduce(last * rows.stride, shared);

@@ -6,18 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/schedules/windows/scan.h"
 #include "ir/windows.h"
 
 namespace pooljit::ir {
 
 class TrailingWindows {
  public:
-  using Join = std::function<Value(Value earlier, Value later)>;
-
   TrailingWindows(const NestDim& dim, int lanes);
 
   int64_t lanes() const { return lanes_; }
