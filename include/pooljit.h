@@ -283,6 +283,12 @@ POOLJIT_API int pooljit_schedule_get(const pooljit_schedule_list* list, size_t n
                                      pooljit_schedule* schedule);
 POOLJIT_API void pooljit_schedule_list_release(pooljit_schedule_list* list); /* NULL is allowed */
 
+/* Why the spec gets its schedule where nothing was measured: what each family of schedules offers, leaves to
+ * others or refuses, the price by part, and what decided. Writes what `pooljit schedules SPEC --why` prints,
+ * for people, into the `bytes` of `text`, cut to fit and ended by a 0; NULL is allowed. Errors: those of
+ * pooljit_spec_compile; "schedule.unpool". */
+POOLJIT_API int pooljit_explain(const pooljit_spec* object, char* text, size_t bytes);
+
 typedef struct pooljit_timing {  // NOLINT(modernize-use-using): C; will not grow
   double median;                 /* seconds per call */
   double spread;                 /* half the distance of the quartiles, as a share of the median */

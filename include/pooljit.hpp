@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "pooljit_layer.h"
@@ -266,6 +267,37 @@ struct ScheduleInfo {
 // Every schedule that makes another Program of the spec, the cheapest prediction first. Of the options only
 // backend and isa matter. Errors: those of compile().
 POOLJIT_CXX_API std::vector<ScheduleInfo> schedules(std::string_view spec, const Options& options = {});
+
+// Why a spec gets its schedule where nothing was measured: what each family of schedules was asked, and what
+// came of it.
+struct Explanation {
+  struct FamilyVerdict {
+    std::string family;   // "channels_first"
+    std::string verdict;  // "offered", "left to others", "refused" or "not asked"
+    std::string reason;   // the sentence of one that did not offer
+    // Of those that offered:
+    std::string schedule;          // its first
+    size_t schedules = 0;          // how many it has
+    int filled_lanes = 0;          // of a vector: what decides between families
+    double predicted_seconds = 0;  // of a call on one thread; 0: no code can be made of it
+    std::vector<std::pair<std::string, double>> price;  // cycles per output by part: "load", ..., "memory"
+  };
+  std::string schedule;          // the default
+  std::string decided_by;        // "it fills 8 lanes, window_rows fills 4"
+  double second_over_first = 0;  // predicted seconds of the best other family's first schedule over the
+                                 // default's; 0: no other family offers one
+  std::string isa, machine;      // "avx2"; the row of ir/machine.def that thresholds come from
+  int64_t near_bytes = 0;        // the caches that one core has to itself
+  bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
+  std::vector<FamilyVerdict> families;
+
+  // What `pooljit schedules SPEC --why` prints.
+  POOLJIT_CXX_API std::string text() const;
+};
+
+// Of the options only isa matters (and backend, which may refuse it). Errors: those of compile();
+// "schedule.unpool".
+POOLJIT_CXX_API Explanation explain(std::string_view spec, const Options& options = {});
 
 struct Timing {
   double median = 0;  // seconds per call

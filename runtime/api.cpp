@@ -3,6 +3,7 @@
 #include "pooljit.hpp"
 #include "runtime/candidates.h"
 #include "runtime/compile.h"
+#include "runtime/explain.h"
 #include "runtime/layer.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
@@ -107,6 +108,10 @@ Kernel compile(const Spec& spec) { return Kernel(value_or_raise(runtime::compile
 
 std::vector<ScheduleInfo> schedules(std::string_view spec_text, const Options& options) {
   return value_or_raise(runtime::list_schedules(value_or_raise(frontend::parse_spec(spec_text)), options));
+}
+
+Explanation explain(std::string_view spec_text, const Options& options) {
+  return value_or_raise(runtime::explain(value_or_raise(frontend::parse_spec(spec_text)), options));
 }
 
 std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {

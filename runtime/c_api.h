@@ -76,4 +76,12 @@ int write_struct(const char* name, const Struct& from, Struct* to, Size Struct::
   return POOLJIT_OK;
 }
 
+// Cut to fit into `bytes`, ended by a 0; into no memory: nothing.
+inline void write_text(std::string_view from, char* text, size_t bytes) {
+  if (!text || bytes == 0) return;
+  const size_t length = std::min(from.size(), bytes - 1);
+  std::copy_n(from.data(), length, text);
+  text[length] = '\0';
+}
+
 }  // namespace pooljit::c_api

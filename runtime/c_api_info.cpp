@@ -3,6 +3,7 @@
 #include "ir/epilogue.h"
 #include "runtime/c_api.h"
 #include "runtime/candidates.h"
+#include "runtime/explain.h"
 #include "runtime/memory_view.h"
 #include "runtime/tuning/workload.h"
 
@@ -163,6 +164,16 @@ int pooljit_schedule_get(const pooljit_schedule_list* list, size_t number, poolj
 
 void pooljit_schedule_list_release(pooljit_schedule_list* list) { delete list; }
 
+int pooljit_explain(const pooljit_spec* object, char* text, size_t bytes) {
+  return guarded([&] {
+    if (!object) return fail_null("object");
+    const auto why = pooljit::runtime::explain(object->spec->spec(), object->spec->options());
+    if (!why) return fail(why.error());
+    write_text(why->text(), text, bytes);
+    return int{POOLJIT_OK};
+  });
+}
+
 int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seconds,
                  pooljit_timing* timings) {
   return guarded([&] {
@@ -186,11 +197,7 @@ int pooljit_prove(const pooljit_kernel* kernel, char* text, size_t bytes) {
     if (!kernel) return fail_null("kernel");
     const auto proof = pooljit::runtime::prove_kernel(*kernel->kernel);
     if (!proof) return fail(proof.error());
-    if (text && bytes > 0) {
-      const size_t length = std::min(proof->size(), bytes - 1);
-      std::copy_n(proof->data(), length, text);
-      text[length] = '\0';
-    }
+    write_text(*proof, text, bytes);
     return int{POOLJIT_OK};
   });
 }

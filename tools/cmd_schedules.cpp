@@ -8,12 +8,13 @@
 
 #include "frontend/pool_spec.h"
 #include "runtime/candidates.h"
+#include "runtime/explain.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/schedule_space.h"
-#include "tools/schedules_why.h"
+#include "tools/schedules_json.h"
 
 namespace pooljit::tools {
 namespace {
@@ -121,12 +122,11 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   options.schedule.clear();  // what is wrong with it is the answer, and no error
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
-  if (spec->direction == ir::Direction::unpool)
-    return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
+  if (const auto has = runtime::has_schedules(*spec); !has) return tl::unexpected(has.error());
   if (arguments.why) {
-    const auto why =
-        why_json(make_nest(*spec), choices->isa, spec->batch.value_or(1), runtime::machine().row);
-    fmt::print("{}", arguments.json ? why.dump(2) + "\n" : print_why(why));
+    const auto why = runtime::explain(*spec, choices->isa, runtime::machine().row);
+    if (!why) return tl::unexpected(why.error());
+    fmt::print("{}", arguments.json ? why_json(*why).dump(2) + "\n" : why->text());
     return Exit::ok;
   }
   if (!arguments.options.schedule.empty()) return ask_schedule(arguments, *spec, choices->isa);

@@ -246,6 +246,15 @@ def test_kernel_says_what_it_is():
     assert again.spec == kernel.spec and again.options == kernel.options
 
 
+def test_explanation_fits_the_kernel():
+    why = pooljit.explain(SPEC, isa="avx2")
+    assert why.schedule == pooljit.compile(SPEC, backend="xbyak", isa="avx2").schedule
+    assert why.isa == "avx2" and why.decided_by in str(why) == why.text
+    offered = [family for family in why.families if family.verdict == "offered"]
+    assert why.schedule in [family.schedule for family in offered] and all(family.price for family in offered)
+    assert all(family.reason for family in why.families if family not in offered)
+
+
 def test_threads_share_a_kernel(rng):
     kernel = pooljit.compile(SPEC)
     inputs = [rng.standard_normal((2, 3, 8, 8), np.float32) for _ in range(8)]

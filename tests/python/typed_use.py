@@ -12,6 +12,7 @@ spec = pooljit.Spec("nn.MaxPool2d(2)(float32[1,1,2,2])")
 names: List[str] = pooljit.layers()
 text: str = spec.dialect("onnx")
 rows: List[pooljit.ScheduleInfo] = pooljit.schedules(spec)
+prices: List[float] = [sum(family.price.values()) for family in pooljit.explain(spec).families]
 seconds: float = pooljit.evaluate(spec, rows[0].schedule).seconds
 verdict: str = pooljit.compare(spec, y, y).verdict
 z = pooljit.max_pool2d(y, (1, 1), stride=None, padding=0, return_indices=True, nan="ignore")

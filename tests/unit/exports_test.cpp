@@ -34,10 +34,10 @@ TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
       "pooljit_spec_layer", "pooljit_spec_info",      "pooljit_kernel_info",  "pooljit_run_with",
       "pooljit_run_part",   "pooljit_cache_info",     "pooljit_cache_limit",  "pooljit_cache_clear",
       "pooljit_schedules",  "pooljit_schedule_count", "pooljit_schedule_get", "pooljit_schedule_list_release",
-      "pooljit_time",       "pooljit_prove"};
+      "pooljit_time",       "pooljit_prove",          "pooljit_explain"};
   const std::regex cxx_api(
-      R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec)::.*|)"
-      R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
+      R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec|Explanation)::.*|)"
+      R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|explain|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
   const std::set<std::string> names = exported();
   for (const std::string& name : c_api) EXPECT_TRUE(names.contains(name)) << name;
   for (const std::string& name : names)
@@ -54,8 +54,9 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
        {"pooljit::Kernel::run(", "pooljit::Kernel::run_part(", "pooljit::cache_stats(",
         "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()", "pooljit::Kernel::code_bytes()",
         "pooljit::Spec::Spec(", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
-        "pooljit::compile(", "pooljit::parse_options(", "pooljit::prove", "pooljit::schedules(",
-        "pooljit::time(", "pooljit::version()", "typeinfo for pooljit::Error"})
+        "pooljit::compile(", "pooljit::explain(", "pooljit::Explanation::text", "pooljit::parse_options(",
+        "pooljit::prove", "pooljit::schedules(", "pooljit::time(", "pooljit::version()",
+        "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
 }
 

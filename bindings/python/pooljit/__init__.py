@@ -10,7 +10,7 @@ What there is:
     compile, Kernel, Spec            a layer as a text and as a kernel
     max_pool2d, avg_pool2d, ...      every operator, in one to three dimensions (pooljit.layers())
     random_specs, reference, compare what fuzzers need: layers, the oracle, a judge
-    schedules, evaluate, tune        what tuners need
+    schedules, explain, evaluate, tune what tuners need
     Error, InvalidError, ...         every error has .id and .hint
     pooljit.torch                    autograd; whole models and PyTorch's own operators on our kernels
     pooljit.onnx                     a backend for ONNX
@@ -29,17 +29,17 @@ from ._errors import *  # noqa: F401,F403
 from ._errors import __all__ as _error_names
 from ._functional import *  # noqa: F401,F403
 from ._functional import __all__ as _function_names
-from ._lab import (Comparison, Reference, ScheduleInfo, Timing, TuneResult, compare, evaluate, random_specs, reference,
-                   schedules, tune)
+from ._lab import (Comparison, Explanation, FamilyVerdict, Reference, ScheduleInfo, Timing, TuneResult, compare, evaluate,
+                   explain, random_specs, reference, schedules, tune)
 from ._spec import Spec
 from ._texts import describe as _describe
 
 __version__ = _core.version
 differences = _core.differences
 __all__ = [
-    "Comparison", "Kernel", "Reference", "ScheduleInfo", "Spec", "Timing", "TuneResult", "compare", "compile",
-    "differences", "evaluate", "get_num_threads", "layers", "random_specs", "reference", "schedules", "set_num_threads",
-    "tune", *_error_names, *_function_names
+    "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "ScheduleInfo", "Spec", "Timing", "TuneResult",
+    "compare", "compile", "differences", "evaluate", "explain", "get_num_threads", "layers", "random_specs", "reference",
+    "schedules", "set_num_threads", "tune", *_error_names, *_function_names
 ]
 
 

@@ -100,6 +100,27 @@ class Reference(NamedTuple):
     indices: Optional[_Array]
     bound: _Array
 
+class FamilyVerdict(NamedTuple):
+    family: str
+    verdict: str
+    reason: str
+    schedule: str
+    schedules: int
+    filled_lanes: int
+    predicted_seconds: float
+    price: Dict[str, float]
+
+class Explanation(NamedTuple):
+    schedule: str
+    decided_by: str
+    second_over_first: float
+    isa: str
+    machine: str
+    near_bytes: int
+    output_leaves_the_caches: bool
+    families: List[FamilyVerdict]
+    text: str
+
 class ScheduleInfo(NamedTuple):
     schedule: str
     predicted_seconds: float
@@ -134,6 +155,7 @@ def reference(spec: _Text, input: _Array, indices: Optional[_Array] = ..., opera
 def compare(spec: _Text, input: _Array, output: _Array, indices: Optional[_Array] = ...,
             operands: Sequence[_Array] = ...) -> Comparison: ...
 def schedules(spec: _Text, **options: Any) -> List[ScheduleInfo]: ...
+def explain(spec: _Text, **options: Any) -> Explanation: ...
 def evaluate(spec: _Text, schedule: str = ..., seconds: float = ..., **options: Any) -> Timing: ...
 def tune(spec: _Text, seconds: float = ..., db: Any = ..., progress: Optional[Callable[[str], None]] = ...,
          **options: Any) -> TuneResult: ...

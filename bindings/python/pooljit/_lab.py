@@ -14,6 +14,34 @@ Reference.__doc__ = """What the oracle makes of an input. Packed numpy arrays in
 """
 ScheduleInfo = collections.namedtuple("ScheduleInfo", "schedule predicted_seconds is_default")
 ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted time, good for an order and no more."
+FamilyVerdict = collections.namedtuple(
+    "FamilyVerdict", "family verdict reason schedule schedules filled_lanes predicted_seconds price")
+FamilyVerdict.__doc__ = """What a family of schedules was asked for a layer, and what came of it.
+
+    verdict: "offered", "left to others", "refused" or "not asked"; reason: the sentence of one that did not offer.
+    schedule, schedules, filled_lanes: its first, how many it has, lanes of a vector that its first fills.
+    predicted_seconds, price: of a call on one thread; cycles per output by part ("load", ..., "memory").
+"""
+
+
+class Explanation(
+        collections.namedtuple(
+            "Explanation", "schedule decided_by second_over_first isa machine near_bytes output_leaves_the_caches "
+            "families text")):
+    """Why a layer gets its schedule where nothing was measured. str() of it is what `pooljit schedules --why` prints.
+
+    schedule, decided_by: the default, and what put it first.
+    second_over_first: predicted time of the best other family's first schedule over the default's; 0: there is none.
+    isa, machine, near_bytes: what thresholds come from.
+    families: FamilyVerdicts.
+    """
+
+    __slots__ = ()
+
+    def __str__(self):
+        return self.text
+
+
 Timing = collections.namedtuple("Timing", "seconds spread samples")
 Timing.__doc__ = "The median of a call in seconds; half the distance of the quartiles, as a share of it; how many times."
 TuneResult = collections.namedtuple("TuneResult", "schedule best default legal measured proof notes")
@@ -113,6 +141,21 @@ def schedules(spec, **options):
     1
     """
     return [ScheduleInfo(*row) for row in _core.schedules(str(spec), options)]
+
+
+def explain(spec, **options):
+    """Why a layer gets its schedule: what each family offers, leaves to others or refuses, prices, what decided.
+
+    Args:
+        options: isa, of pooljit.compile.
+
+    >>> import pooljit
+    >>> why = pooljit.explain("max_pool2d(float32[1,8,32,32], kernel_size=2)")
+    >>> why.schedule in [family.schedule for family in why.families]
+    True
+    """
+    *head, families, text = _core.explain(str(spec), options)
+    return Explanation(*head, [FamilyVerdict(*one) for one in families], text)
 
 
 def evaluate(spec, schedule="", seconds=0.05, **options):

@@ -5,6 +5,7 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
 #include "runtime/candidates.h"
+#include "runtime/explain.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/tune_store.h"
 
@@ -27,6 +28,26 @@ py::list schedules(const std::string& text, const py::dict& words) {
   for (const ScheduleInfo& row : rows)
     list.append(py::make_tuple(row.schedule, row.predicted_seconds, row.is_default));
   return list;
+}
+
+// (schedule, decided by, second over first, isa, machine, near bytes, families, text); a family is (family,
+// verdict, reason, schedule, schedules, filled lanes, predicted seconds, price).
+py::tuple explain(const std::string& text, const py::dict& words) {
+  const Options options = options_of(words);
+  const Explanation why = value_or_raise(compiling([&]() -> ir::Result<Explanation> {
+    const auto spec = frontend::parse_spec(text);
+    if (!spec) return tl::unexpected(spec.error());
+    return runtime::explain(*spec, options);
+  }));
+  py::list families;
+  for (const Explanation::FamilyVerdict& one : why.families) {
+    py::dict price;
+    for (const auto& [part, cycles] : one.price) price[py::str(part)] = cycles;
+    families.append(py::make_tuple(one.family, one.verdict, one.reason, one.schedule, one.schedules,
+                                   one.filled_lanes, one.predicted_seconds, price));
+  }
+  return py::make_tuple(why.schedule, why.decided_by, why.second_over_first, why.isa, why.machine,
+                        why.near_bytes, why.output_leaves_the_caches, families, why.text());
 }
 
 // True if Ctrl-C or another handler of Python's raised something, which then is the current exception.
@@ -77,6 +98,7 @@ py::dict tune(const std::string& text, const py::dict& words, double seconds, co
 
 void register_tuning(py::module_& module) {
   module.def("schedules", schedules);
+  module.def("explain", explain);
   module.def("tune", tune);
 }
 

@@ -1,0 +1,144 @@
+#include "runtime/explain.h"
+
+#include <fmt/format.h>
+
+#include "ir/passes/pipeline.h"
+#include "ir/schedules/choose/chooser.h"
+#include "runtime/float_control.h"
+#include "runtime/machine.h"
+#include "runtime/options.h"
+
+namespace pooljit {
+namespace runtime {
+namespace {
+
+using FamilyVerdict = Explanation::FamilyVerdict;
+
+// Its price stays empty if no code can be made of it: the next one is taken then.
+void add_price(FamilyVerdict& verdict, const ir::Layer& layer, const ir::Schedule& schedule, int64_t batch) {
+  const auto program = ir::lower(layer.nest(), schedule, layer.isa()).and_then(ir::legalize);
+  if (!program) return;
+  const ir::Cost cost = ir::predict(*program, layer.nest(), batch, layer.machine());
+  verdict.predicted_seconds = cost.seconds;
+  verdict.price = price_by_part(cost);
+}
+
+// Why the family can do none of its schedules: the sentence that refuses the first of them.
+std::string refusal(const ir::Layer& layer, ir::Family family) {
+  for (const ir::Schedule& schedule : ir::schedule_space(layer.nest(), layer.isa()))
+    if (schedule.family == family)
+      if (const auto checked = check(layer, schedule); !checked) return ir::to_string(checked.error());
+  return "what it offers is done by another schedule";
+}
+
+FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considered, int64_t batch) {
+  FamilyVerdict verdict;
+  verdict.family = info(considered.family).text;
+  const auto& offered = considered.offer.schedules;
+  if (!considered.is_asked) {
+    verdict.verdict = "not asked";
+    verdict.reason = "what is found already fills as many lanes as its vectors have";
+  } else if (!offered.empty()) {
+    verdict.verdict = "offered";
+    verdict.schedule = ir::print(offered.front());
+    verdict.schedules = offered.size();
+    verdict.filled_lanes = considered.filled;
+    add_price(verdict, layer, offered.front(), batch);
+  } else if (!considered.offer.left.empty()) {
+    verdict.verdict = "left to others";
+    verdict.reason = considered.offer.left;
+  } else {
+    verdict.verdict = "refused";
+    verdict.reason = refusal(layer, considered.family);
+  }
+  return verdict;
+}
+
+// What put the winner before the family that comes next.
+void add_decision(Explanation& why) {
+  const FamilyVerdict *winner = nullptr, *second = nullptr;
+  for (const FamilyVerdict& verdict : why.families) {
+    if (verdict.schedules == 0) continue;
+    if (!winner || verdict.filled_lanes > winner->filled_lanes)
+      second = winner, winner = &verdict;
+    else if (!second || verdict.filled_lanes > second->filled_lanes)
+      second = &verdict;
+  }
+  if (!second) {
+    why.decided_by = "no other family offers a schedule";
+    return;
+  }
+  if (winner->predicted_seconds > 0)
+    why.second_over_first = second->predicted_seconds / winner->predicted_seconds;
+  why.decided_by =
+      winner->filled_lanes > second->filled_lanes
+          ? fmt::format("it fills {} lanes, {} fills {}", winner->filled_lanes, second->family,
+                        second->filled_lanes)
+          : fmt::format("{} fills as many lanes and comes later in ir/schedules.def", second->family);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> price_by_part(const ir::Cost& cost) {
+  std::vector<std::pair<std::string, double>> parts;
+  for (size_t i = 0; i < ir::unit_count; ++i)
+    parts.emplace_back(name(static_cast<ir::Unit>(i)), cost.counts.busy[i] / cost.outputs);
+  parts.emplace_back("stalls", cost.counts.stalls / cost.outputs);
+  parts.emplace_back("memory", cost.memory_cycles);
+  return parts;
+}
+
+ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
+  if (spec.direction != ir::Direction::unpool) return {};
+  return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
+}
+
+ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine) {
+  if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
+  const ir::PoolNest nest = make_nest(spec);
+  const auto layer = ir::Layer::of(nest, isa, machine);
+  if (!layer) return tl::unexpected(layer.error());
+  const ir::Decision decision = decide(*layer, SIZE_MAX);
+  Explanation why;
+  why.schedule = ir::print(decision.schedules.front());
+  why.isa = info(isa).text;
+  why.machine = machine.name;
+  why.near_bytes = machine.near_bytes;
+  why.output_leaves_the_caches = decision.streams;
+  for (const ir::Considered& considered : decision.families)
+    why.families.push_back(verdict_on(*layer, considered, spec.batch.value_or(1)));
+  add_decision(why);
+  return why;
+}
+
+ir::Result<Explanation> explain(const frontend::PoolSpec& spec, const Options& options) {
+  const FloatControl control;
+  const auto choices = resolve(options);
+  if (!choices) return tl::unexpected(choices.error());
+  return explain(spec, choices->isa, machine().row);
+}
+
+}  // namespace runtime
+
+std::string Explanation::text() const {
+  std::string text = fmt::format("{}\n  because {}\n", schedule, decided_by);
+  if (second_over_first > 0)
+    text += fmt::format("  the next family's first is predicted to take {:.2f} times as long\n",
+                        second_over_first);
+  text += fmt::format("  {}, machine {} (near: {} KiB)\n\n", isa, machine, near_bytes >> 10);
+  for (const FamilyVerdict& one : families) {
+    text += fmt::format("{:<15} {}", one.family, one.verdict);
+    if (!one.reason.empty()) text += ": " + one.reason;
+    text += '\n';
+    if (one.schedules == 0) continue;
+    text += fmt::format("{:15} {}, the first of {}, fills {} lanes\n", "", one.schedule, one.schedules,
+                        one.filled_lanes);
+    if (one.price.empty()) continue;
+    text += fmt::format("{:15} {:.2f} us predicted; cycles per output:", "", one.predicted_seconds * 1e6);
+    for (const auto& [part, cycles] : one.price) text += fmt::format(" {} {:.3f}", part, cycles);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace pooljit
