@@ -116,8 +116,6 @@ std::vector<int64_t> output_strides(const PoolSpec& spec) {
   return to_vector(*packed_strides(spec, output_layout(spec), output_axes(spec)));
 }
 
-namespace {
-
 ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
   const bool is_unpool = spec.direction == ir::Direction::unpool;
   const int64_t output =
@@ -143,8 +141,6 @@ ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
   }
   return nest;
 }
-
-}  // namespace
 
 ir::PoolNest make_nest(const PoolSpec& spec) {
   ir::PoolNest nest;

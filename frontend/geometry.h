@@ -56,4 +56,7 @@ std::optional<Axes> packed_strides(const PoolSpec& spec, Layout layout, const Ax
 // Elements from the first one to behind the last one of a view.
 Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes& strides);
 
+// The spec's dimension as lowering has it.
+ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim);
+
 }  // namespace pooljit::frontend

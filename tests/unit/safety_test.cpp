@@ -367,6 +367,13 @@ TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
       "avg_pool2d(float32[1,1,1,1000000000], kernel_size=[1,999999937], stride=1)",
       "avg_pool1d_backward(float32[1,1,1000000000], kernel_size=1, stride=999999937)",
       "avg_pool1d_backward(float32[1,1,1000000], kernel_size=131071, stride=131071)",
+      "avg_pool1d_backward(float32[1,1,1000000], kernel_size=500000, stride=1, padding=250000)",
+      "avg_pool1d_backward(float32[1,1,130000], kernel_size=65000, stride=1, padding=32500)",
+      "avg_pool1d_backward(float32[1,1,260000], kernel_size=130000, stride=2)",
+      "max_pool1d_backward(float32[1,1,1000000], kernel_size=300000, stride=4)",
+      "max_pool1d(float32[1,1,8000000], kernel_size=4000000, stride=1, padding=2000000)",
+      "avg_pool1d(int64[1,1,260000], kernel_size=130000, stride=1, padding=65000)",
+      "max_pool1d(float32[1,1,8000000], kernel_size=2, dilation=4000000, padding=1)",
   };
   for (const std::string& spec : hostile) {
     const Allocations before = allocations;
