@@ -1,0 +1,26 @@
+// What an instruction does to a lane, in the words of ir/ops.def.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ir/dtype.h"
+#include "ir/inst.h"
+
+namespace pooljit::jit::x86 {
+
+struct LaneOp {
+  ir::Op op = ir::Op::add;
+  ir::DType type = ir::DType::u8;  // of the result; of a comparison: of what it compares
+  ir::DType from = ir::DType::u8;  // of the operands
+  ir::Predicate pred = ir::Predicate::eq;
+  bool saturate = false;
+  int64_t imm = 0;  // by how much is shifted
+};
+
+// The lane's bits, from the operands' bits; a comparison gives all ones or 0. As the processor does it, also
+// where ir/ops.def leaves it open: a number that a conversion to integers has no room for becomes the lowest.
+// But which NaN arithmetic gives is not said.
+uint64_t compute(const LaneOp& op, const std::array<uint64_t, 3>& args);
+
+}  // namespace pooljit::jit::x86

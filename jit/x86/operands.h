@@ -1,0 +1,139 @@
+// The registers of a processor whose bytes are of a domain (jit/x86/machine.h), and instructions' operands.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "jit/x86/memory.h"
+#include "jit/x86/words.h"
+
+namespace pooljit::jit::x86 {
+
+template <class Domain>
+class Operands {
+ public:
+  using Byte = typename Domain::Byte;
+  static constexpr int vector_bytes = 32;
+  using Vector = std::array<Byte, vector_bytes>;
+  using Word = std::array<Byte, 8>;
+
+  // base: where the code's first instruction lies in `memory`.
+  Operands(uint64_t base, Memory<Byte>& memory, Domain& domain)
+      : base_(base), memory_(memory), domain_(domain) {
+    words.fill(word_of(0));
+    for (Vector& vector : vectors) vector.fill(domain_.constant(0));
+  }
+
+  std::array<Word, 16> words;
+  std::array<Vector, 16> vectors;
+
+  Word word_of(uint64_t value) const {
+    Word word;
+    for (int i = 0; i < 8; ++i)
+      word[static_cast<size_t>(i)] = domain_.constant(static_cast<uint8_t>(value >> 8 * i));
+    return word;
+  }
+
+ protected:
+  using Operand = ZydisDecodedOperand;
+  // Of an operand: a vector's, a word's, or memory's; those that it does not have are zeros.
+  using Bytes = std::array<Byte, vector_bytes>;
+
+  static int bytes_of(const Operand& operand) { return operand.size / 8; }
+  static bool is_register(const Operand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
+
+  // --- numbers
+
+  uint64_t number(const Byte* bytes, int count) const {
+    uint64_t value = 0;
+    for (int i = 0; i < count; ++i) {
+      const std::optional<uint8_t> byte = domain_.known(bytes[i]);
+      if (!byte) throw Refused{0, "a number that depends on data"};
+      value |= uint64_t{*byte} << 8 * i;
+    }
+    return value;
+  }
+  uint64_t number(ZydisRegister reg) const {
+    if (reg == ZYDIS_REGISTER_NONE) return 0;
+    const RegisterName name = name_of(reg);
+    return number(words[name.number].data(), name.bits / 8);
+  }
+
+  uint64_t address(const Instruction& i, const Operand& operand) const {
+    if (operand.mem.segment != ZYDIS_REGISTER_DS && operand.mem.segment != ZYDIS_REGISTER_SS)
+      throw Refused{0, "an address in another segment"};
+    const auto displacement = static_cast<uint64_t>(operand.mem.disp.value);
+    if (operand.mem.base == ZYDIS_REGISTER_RIP) return base_ + i.end() + displacement;
+    if (name_of(operand.mem.index).kind == RegisterKind::vector)
+      throw Refused{0, "addresses in a vector register"};
+    return number(operand.mem.base) + number(operand.mem.index) * operand.mem.scale + displacement;
+  }
+
+  // --- operands
+
+  Bytes zeros() const {
+    Bytes bytes;
+    bytes.fill(domain_.constant(0));
+    return bytes;
+  }
+
+  Bytes read(const Instruction& i, const Operand& operand) {
+    Bytes bytes = zeros();
+    if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+      for (int b = 0; b < 8; ++b)
+        bytes[static_cast<size_t>(b)] = domain_.constant(static_cast<uint8_t>(operand.imm.value.u >> 8 * b));
+    } else if (is_memory(operand)) {
+      const uint64_t at = address(i, operand);
+      for (int b = 0; b < bytes_of(operand); ++b)
+        bytes[static_cast<size_t>(b)] = memory_.load(at + static_cast<uint64_t>(b));
+    } else {
+      const RegisterName name = named(operand);
+      // The whole vector: some instructions name a part of it, and take another.
+      if (name.kind == RegisterKind::vector) return vectors[name.number];
+      std::copy_n(words[name.number].begin(), bytes_of(operand), bytes.begin());
+    }
+    return bytes;
+  }
+
+  static RegisterName named(const Operand& operand) {
+    if (!is_register(operand)) throw Refused{0, "an operand of a kind that has no row"};
+    const RegisterName name = name_of(operand.reg.value);
+    const bool is_known =
+        name.kind == RegisterKind::vector || (name.kind == RegisterKind::word && name.is_low);
+    if (!is_known || (name.kind == RegisterKind::vector && (name.bits > 256 || name.number > 15)))
+      throw Refused{0, "a register that has no row"};
+    return name;
+  }
+
+  // A vector's upper part becomes zero, a word's if 32 bits are written.
+  void write(const Instruction& i, const Operand& operand, const Bytes& bytes) {
+    if (is_memory(operand)) {
+      const uint64_t at = address(i, operand);
+      for (int b = 0; b < bytes_of(operand); ++b)
+        memory_.store(at + static_cast<uint64_t>(b), bytes[static_cast<size_t>(b)]);
+      return;
+    }
+    const RegisterName name = named(operand);
+    if (name.kind == RegisterKind::vector) {
+      vectors[name.number] = zeros();
+      std::copy_n(bytes.begin(), bytes_of(operand), vectors[name.number].begin());
+      return;
+    }
+    if (name.bits == 32) words[name.number] = word_of(0);
+    std::copy_n(bytes.begin(), name.bits / 8, words[name.number].begin());
+  }
+
+  Bytes bytes_of_number(uint64_t value) const {
+    Bytes bytes = zeros();
+    const Word word = word_of(value);
+    std::copy(word.begin(), word.end(), bytes.begin());
+    return bytes;
+  }
+
+  static constexpr size_t rsp = 4;
+  const uint64_t base_;
+  Memory<Byte>& memory_;
+  Domain& domain_;
+};
+
+}  // namespace pooljit::jit::x86

@@ -1,0 +1,50 @@
+#include "jit/x86/table.h"
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace pooljit::jit::x86 {
+namespace {
+
+// Zydis names its mnemonics in capitals.
+constexpr VectorRow table[] = {
+#define X86(mnemonic, form, op, type, from) \
+  {ZYDIS_MNEMONIC_INVALID, Form::form, {ir::Op::op, ir::DType::type, ir::DType::from}},
+#include "jit/x86/instructions.def"
+#undef X86
+};
+constexpr std::string_view names[] = {
+#define X86(mnemonic, form, op, type, from) #mnemonic,
+#include "jit/x86/instructions.def"
+#undef X86
+};
+
+std::vector<VectorRow> named_rows() {
+  std::vector<VectorRow> all(std::begin(table), std::end(table));
+  for (int i = 1; i <= ZYDIS_MNEMONIC_MAX_VALUE; ++i) {
+    const auto mnemonic = static_cast<ZydisMnemonic>(i);
+    const std::string_view text = ZydisMnemonicGetString(mnemonic);
+    for (size_t row = 0; row < all.size(); ++row)
+      if (names[row] == text) all[row].mnemonic = mnemonic;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const VectorRow> rows() {
+  static const std::vector<VectorRow>& all = *new std::vector<VectorRow>(named_rows());
+  return all;
+}
+
+const VectorRow* find_row(ZydisMnemonic mnemonic) {
+  static const std::vector<const VectorRow*>& by_mnemonic = *new std::vector<const VectorRow*>([] {
+    std::vector<const VectorRow*> found(ZYDIS_MNEMONIC_MAX_VALUE + 1);
+    for (const VectorRow& row : rows()) found[row.mnemonic] = &row;
+    return found;
+  }());
+  return by_mnemonic[mnemonic];
+}
+
+}  // namespace pooljit::jit::x86

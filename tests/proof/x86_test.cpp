@@ -1,0 +1,314 @@
+// The table jit/x86/instructions.def beside the processor: each instruction with registers, random and
+// special lanes, and many immediates; the general registers' instructions with the conditions after them.
+#include <gtest/gtest.h>
+#include <xbyak/xbyak.h>
+
+#include <bit>
+#include <random>
+
+#include "ir/float_format.h"
+#include "jit/x86/numbers.h"
+
+namespace pooljit::jit::x86 {
+namespace {
+
+constexpr size_t vectors = 4, bytes = vectors * 32;  // the result is the last one
+
+// Lanes that are tried of each instruction.
+const int cases = std::getenv("POOLJIT_MATRIX") ? 1'000 : 10'000;
+
+struct Code : Xbyak::CodeGenerator {
+  std::span<const uint8_t> all() const { return {getCode(), getSize()}; }
+  CodeBlob blob() const {
+    CodeBlob blob;
+    blob.entry = getCode<KernelFunction>();
+    blob.code = all();
+    return blob;
+  }
+};
+
+// All ways to call the assembler's function of a mnemonic that this test knows, each by its number; false:
+// there is no such way, or the instruction has no such form.
+#define TRY(number, ...)                     \
+  if constexpr (requires { __VA_ARGS__; }) { \
+    if (way == number) {                     \
+      __VA_ARGS__;                           \
+      return true;                           \
+    }                                        \
+  }
+
+struct Assembled {
+  const char* name;
+  bool (*emit)(Code& code, int way, int imm);
+};
+
+using Xbyak::Xmm, Xbyak::Ymm;
+const Ymm y0(0), y1(1), y2(2), y3(3);
+const Xmm x0(0), x1(1), x3(3);
+
+#define X86(mnemonic, form, op, type, from)                        \
+  {#mnemonic, [](Code& code, int way, int imm) {                   \
+     return []<class C>(C& c, int way, [[maybe_unused]] int imm) { \
+       TRY(0, c.mnemonic(y3, y0, y1))                              \
+       TRY(1, c.mnemonic(y3, y0, y1, imm))                         \
+       TRY(2, c.mnemonic(y3, y0, y1, y2))                          \
+       TRY(3, c.mnemonic(y3, y0))                                  \
+       TRY(4, c.mnemonic(y3, x0))                                  \
+       TRY(5, c.mnemonic(x3, y0))                                  \
+       TRY(6, c.mnemonic(y3, y0, imm))                             \
+       TRY(7, c.mnemonic(x3, y0, imm))                             \
+       TRY(8, c.mnemonic(y3, y0, x1, imm))                         \
+       TRY(9, c.mnemonic(x3, x0, x1))                              \
+       TRY(10, c.mnemonic(x3, x0, x1, imm))                        \
+       TRY(11, c.mnemonic(x3, x0, imm))                            \
+       TRY(12, c.mnemonic(x3, x0))                                 \
+       TRY(13, c.mnemonic(c.ptr[c.rdi + 96], y0, y1))              \
+       TRY(14, c.mnemonic(y3, y0, c.ptr[c.rdi + 32]))              \
+       TRY(15, c.mnemonic(c.ptr[c.rdi + 96], y0))                  \
+       TRY(16, c.mnemonic(y3, c.ptr[c.rdi]))                       \
+       TRY(17, c.mnemonic(c.ptr[c.rdi + 96], x0))                  \
+       TRY(18, c.mnemonic(x3, c.ptr[c.rdi]))                       \
+       TRY(19, c.mnemonic(c.ptr[c.rdi + 96], x0, imm))             \
+       TRY(20, c.mnemonic(x3, x0, c.ptr[c.rdi + 32], imm))         \
+       return false;                                               \
+     }(code, way, imm);                                            \
+   }},
+constexpr int ways = 21;
+const Assembled assembled[] = {
+#include "jit/x86/instructions.def"
+};
+#undef X86
+#undef TRY
+
+struct Data {
+  alignas(32) std::array<uint8_t, bytes> memory;
+};
+
+// A lane's bits: any, or one of those where something changes.
+uint64_t draw(ir::DType dtype, std::mt19937_64& random) {
+  const int bits = ir::info(dtype).bits;
+  const uint64_t any = random();
+  if (random() % 2 == 0) return any;
+  if (!is_float(dtype)) {
+    const uint64_t edges[] = {0,
+                              1,
+                              ~uint64_t{0},
+                              uint64_t{1} << (bits - 1),
+                              (uint64_t{1} << (bits - 1)) - 1,
+                              127,
+                              128,
+                              255,
+                              256,
+                              32767,
+                              32768,
+                              65535};
+    return edges[any % std::size(edges)];
+  }
+  const uint64_t infinity = ir::infinity_bits(dtype), sign = any % 2 == 0 ? 0 : ir::sign_bit(dtype);
+  const uint64_t edges[] = {
+      0, 1, infinity, infinity + 1, infinity - 1, infinity / 2, infinity + infinity / 4096, infinity / 2 + 1};
+  return edges[any / 2 % std::size(edges)] | sign;
+}
+
+Data drawn(ir::DType dtype, std::mt19937_64& random) {
+  Data data;
+  const auto width = static_cast<size_t>(ir::bytes(dtype));
+  for (size_t at = 0; at < bytes; at += width) {
+    const uint64_t lane = draw(dtype, random);
+    std::memcpy(data.memory.data() + at, &lane, width);
+  }
+  return data;
+}
+
+bool is_nan(ir::DType dtype, const uint8_t* lane) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, lane, static_cast<size_t>(ir::bytes(dtype)));
+  return ir::is_nan_bits(dtype, bits);
+}
+
+// Which NaN arithmetic gives is not said.
+bool same(const VectorRow& row, const Data& a, const Data& b) {
+  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary || row.form == Form::muladd;
+  const bool may_differ =
+      is_arithmetic && is_float(row.op.type) && row.op.op != ir::Op::max && row.op.op != ir::Op::min;
+  const auto width = may_differ ? static_cast<size_t>(ir::bytes(row.op.type)) : size_t{1};
+  for (size_t at = 0; at < bytes; at += width) {
+    const bool equal = std::equal(a.memory.data() + at, a.memory.data() + at + width, b.memory.data() + at);
+    if (!equal && !(may_differ && is_nan(row.op.type, a.memory.data() + at) &&
+                    is_nan(row.op.type, b.memory.data() + at)))
+      return false;
+  }
+  return true;
+}
+
+// Runs code over numbers, whose argument is the data.
+void execute(const Code& code, Data& data) {
+  const CodeBlob blob = code.blob();
+  const MachineCode decoded(blob);
+  Memory<uint8_t> memory;
+  auto& buffer = memory.add("data", bytes, Touch::both);
+  std::copy(data.memory.begin(), data.memory.end(), buffer.bytes.begin());
+  NumberDomain domain;
+  Machine<NumberDomain> machine(decoded, 0, memory, domain);
+  machine.words[7] = machine.word_of(buffer.base);
+  machine.run(1000);
+  std::transform(buffer.bytes.begin(), buffer.bytes.end(), data.memory.begin(),
+                 [](const auto& byte) { return *byte; });
+}
+
+// The result's register begins with what lies at its place, so that what is kept of it shows.
+bool assemble(Code& code, const Assembled& one, int way, int imm) {
+  for (int v = 0; v < static_cast<int>(vectors); ++v) code.vmovups(Ymm(v), code.ptr[code.rdi + 32 * v]);
+  try {
+    if (!one.emit(code, way, imm)) return false;
+  } catch (const Xbyak::Error&) {
+    return false;
+  }
+  const bool stores = way == 13 || way == 15 || way == 17 || way == 19;
+  if (!stores) code.vmovups(code.ptr[code.rdi + 96], y3);
+  code.vzeroupper();
+  code.ret();
+  return true;
+}
+
+// Whether the table has what the assembler made of it: some forms are of AVX-512 only, or of SSE.
+bool is_of_avx2(const Code& code) {
+  const CodeBlob blob = code.blob();
+  const MachineCode decoded(blob);
+  for (const auto& [at, i] : decoded.instructions())
+    if (i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX) return false;
+  return true;
+}
+
+// Of instructions that have a row.
+constexpr std::string_view no_kernel_has[] = {"a comparison that has no row", "another rounding",
+                                              "a count or a choice that is no immediate"};
+
+TEST(X86Table, DoesWhatTheProcessorDoes) {
+  std::mt19937_64 random(1);
+  for (const Assembled& one : assembled) {
+    const VectorRow& row = rows()[static_cast<size_t>(&one - assembled)];
+    ASSERT_NE(row.mnemonic, ZYDIS_MNEMONIC_INVALID) << one.name;
+    int lanes = 0;
+    for (int round = 0; lanes < cases && (round < 64 || lanes > 0); ++round)
+      for (int way = 0; way < ways; ++way) {
+        Code code;
+        if (!assemble(code, one, way, static_cast<int>(random() % 256)) || !is_of_avx2(code)) continue;
+        for (int repeat = 0; repeat < 40; ++repeat) {
+          Data mine = drawn(repeat % 2 == 0 ? row.op.from : row.op.type, random), of_processor = mine;
+          try {
+            execute(code, mine);
+          } catch (const Refused& refused) {
+            ASSERT_TRUE(std::ranges::count(no_kernel_has, refused.why) == 1)
+                << one.name << ": " << refused.why;
+            break;
+          }
+          code.getCode<void (*)(void*)>()(of_processor.memory.data());
+          ASSERT_TRUE(same(row, mine, of_processor))
+              << one.name << " way " << way << " " << text_of(code.all(), 36);
+          lanes += 32 / ir::bytes(row.op.type);
+        }
+      }
+    EXPECT_GE(lanes, cases) << one.name << " was hardly tried";
+  }
+}
+
+struct WordCase {
+  const char* name;
+  bool tells_carry;  // and overflow
+  void (*emit)(Code& code, int imm);
+};
+
+TEST(X86Words, DoWhatTheProcessorDoes) {
+  const WordCase all[] = {
+      {"add", true, [](Code& c, int) { c.add(c.rax, c.rcx); }},
+      {"add 32", true, [](Code& c, int) { c.add(c.eax, c.ecx); }},
+      {"add imm", true, [](Code& c, int imm) { c.add(c.rax, imm - 128); }},
+      {"sub", true, [](Code& c, int) { c.sub(c.rax, c.rcx); }},
+      {"sub 32", true, [](Code& c, int) { c.sub(c.eax, c.ecx); }},
+      {"cmp", true, [](Code& c, int) { c.cmp(c.rax, c.rcx); }},
+      {"cmp imm", true, [](Code& c, int imm) { c.cmp(c.rax, imm - 128); }},
+      {"cmp 8", true, [](Code& c, int) { c.cmp(c.al, c.cl); }},
+      {"test", true, [](Code& c, int) { c.test(c.rax, c.rcx); }},
+      {"and", true, [](Code& c, int) { c.and_(c.rax, c.rcx); }},
+      {"or", true, [](Code& c, int) { c.or_(c.rax, c.rcx); }},
+      {"xor", true, [](Code& c, int) { c.xor_(c.rax, c.rcx); }},
+      {"xor self", true, [](Code& c, int) { c.xor_(c.eax, c.eax); }},
+      {"neg", true, [](Code& c, int) { c.neg(c.rax); }},
+      {"inc", false, [](Code& c, int) { c.inc(c.rax); }},
+      {"dec", false, [](Code& c, int) { c.dec(c.rax); }},
+      {"shl", false, [](Code& c, int imm) { c.shl(c.rax, imm % 63 + 1); }},
+      {"shr", false, [](Code& c, int imm) { c.shr(c.rax, imm % 63 + 1); }},
+      {"sar", false, [](Code& c, int imm) { c.sar(c.eax, imm % 31 + 1); }},
+  };
+  std::mt19937_64 random(2);
+  for (const WordCase& one : all)
+    for (int run = 0; run < cases / 250; ++run) {
+      Code code;
+      code.mov(code.rax, code.ptr[code.rdi]);
+      code.mov(code.rcx, code.ptr[code.rdi + 8]);
+      one.emit(code, static_cast<int>(random() % 256));
+      code.mov(code.ptr[code.rdi + 16], code.rax);
+      code.mov(code.r8d, 1);
+      const auto tell = [&](int place, auto choose) {
+        code.mov(code.edx, 0);
+        choose();
+        code.mov(code.ptr[code.rdi + 24 + 4 * place], code.edx);
+      };
+      tell(0, [&] { code.cmovz(code.edx, code.r8d); });
+      tell(1, [&] { code.cmovnz(code.edx, code.r8d); });
+      tell(2, [&] { code.cmovs(code.edx, code.r8d); });
+      tell(3, [&] { code.cmovns(code.edx, code.r8d); });
+      if (one.tells_carry) {
+        tell(4, [&] { code.cmovb(code.edx, code.r8d); });
+        tell(5, [&] { code.cmovnb(code.edx, code.r8d); });
+        tell(6, [&] { code.cmovbe(code.edx, code.r8d); });
+        tell(7, [&] { code.cmova(code.edx, code.r8d); });
+        tell(8, [&] { code.cmovl(code.edx, code.r8d); });
+        tell(9, [&] { code.cmovge(code.edx, code.r8d); });
+        tell(10, [&] { code.cmovle(code.edx, code.r8d); });
+        tell(11, [&] { code.cmovg(code.edx, code.r8d); });
+      }
+      code.ret();
+      for (int repeat = 0; repeat < 250; ++repeat) {
+        Data mine = drawn(ir::DType::i64, random), of_processor = mine;
+        execute(code, mine);
+        code.getCode<void (*)(void*)>()(of_processor.memory.data());
+        ASSERT_EQ(mine.memory, of_processor.memory) << one.name;
+      }
+    }
+}
+
+// What has no row is refused, with its place.
+TEST(X86Machine, RefusesWhatItDoesNotKnow) {
+  const struct {
+    const char* sentence;
+    void (*emit)(Code& code);
+  } all[] = {
+      {"an instruction that has no row", [](Code& c) { c.vpsadbw(y0, y1, y2); }},
+      {"an instruction that has no row", [](Code& c) { c.bswap(c.rax); }},
+      {"an access outside all buffers", [](Code& c) { c.vmovups(y0, c.ptr[c.rdi + 112]); }},
+      {"an access outside all buffers", [](Code& c) { c.mov(c.rax, c.ptr[c.rdi - 1]); }},
+      {"too many instructions",
+       [](Code& c) {
+         Xbyak::Label here;
+         c.L(here);
+         c.jmp(here);
+       }},
+  };
+  for (const auto& one : all) {
+    Code code;
+    one.emit(code);
+    code.ret();
+    Data data = {};
+    try {
+      execute(code, data);
+      ADD_FAILURE() << "not refused: " << one.sentence;
+    } catch (const Refused& refused) {
+      EXPECT_EQ(refused.why, one.sentence);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::jit::x86
