@@ -20,12 +20,12 @@ namespace {
 
 class Prover {
  public:
-  Prover(const Program& program, const PoolNest& nest, int64_t batch)
-      : program_(program), nest_(nest), batch_(batch), terms_(program, graph_) {}
+  Prover(const PoolNest& nest, int64_t batch, const StoredTerms& stored, TermGraph& graph, Isa isa,
+         bool is_legal)
+      : nest_(nest), batch_(batch), stored_(stored), graph_(graph), written_(isa, is_legal, graph) {}
 
-  Result<ProgramProof> run() {
-    if (auto done = run_symbolically(program_, nest_, batch_, terms_); !done)
-      return tl::unexpected(done.error());
+  // Throws Unreadable.
+  ProgramProof run() {
     WindowTaps taps(nest_);
     for_each_position(nest_.dims,
                       [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
@@ -33,7 +33,7 @@ class Prover {
                         for (int64_t n = 0; n < batch_; ++n)
                           for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
                       });
-    return ProgramProof{outputs_, graph_.size()};
+    return {outputs_, graph_.size()};
   }
 
  private:
@@ -44,9 +44,8 @@ class Prover {
     const WindowTaps& taps;
   };
 
-  TermId stored(Param::Role role, const View& view, const Place& place) {
+  TermId stored(const Terms::Stored& all, const View& view, const Place& place) {
     const int64_t element = plane_offset(view, place.n, place.c) + position_offset(view, place.position);
-    const Terms::Stored& all = terms_.stored(role);
     const auto at = all.find(element * bytes(view.dtype));
     if (at == all.end()) throw Unreadable{"nothing was stored"};
     ++outputs_;
@@ -60,7 +59,7 @@ class Prover {
                         error.is_unsupported};
     };
     try {
-      const TermId value = stored(Param::Role::output, nest_.output, place);
+      const TermId value = stored(stored_.output, nest_.output, place);
       const TermId result = stored_value_.result(value, place.n, place.c, place.position, nothing());
       if (result == no_term) {
         if (!window(place).empty()) throw Unreadable{"a constant is stored"};
@@ -72,7 +71,7 @@ class Prover {
     }
     if (!nest_.indices) return;
     try {
-      check_winner(stored(Param::Role::indices, *nest_.indices, place), place);
+      check_winner(stored(stored_.indices, *nest_.indices, place), place);
     } catch (const Unreadable& error) {
       throw where("index", error);
     }
@@ -252,14 +251,13 @@ class Prover {
     return *provenance_;
   }
 
-  const Program& program_;
   const PoolNest& nest_;
   const PoolNest forward_ = nest_.is_backward() ? forward_of(nest_) : nest_;
   const IndexRule rule_ = index_rule(nest_);
   int64_t batch_;
-  TermGraph graph_;
-  Terms terms_;
-  WrittenOut written_{program_, graph_};
+  const StoredTerms& stored_;
+  TermGraph& graph_;
+  WrittenOut written_;
   const StoredValue stored_value_{graph_, written_, nest_};
   std::optional<Provenance> provenance_;
   std::optional<Linear> linear_;
@@ -276,19 +274,43 @@ bool is_linear(const PoolNest& nest) {
   return nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
 }
 
-Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
+namespace {
+
+Result<void> has_reading(const PoolNest& nest) {
   const bool is_shared = nest.is_backward() && !nest.indices;  // gradients of an average
   if (!is_shared && (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest))))
     return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.indices && nest.input.strides[d] == 0)
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
+  return {};
+}
+
+}  // namespace
+
+Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
+                                  int64_t batch, Isa isa, bool is_legal) {
+  if (const auto has = has_reading(nest); !has) return tl::unexpected(has.error());
   try {
-    return Prover(program, nest, batch).run();
+    return Prover(nest, batch, stored, graph, isa, is_legal).run();
   } catch (const Unreadable& error) {
     if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
     return invalid("prove.program", error.why);
   }
+}
+
+Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
+  if (const auto has = has_reading(nest); !has) return tl::unexpected(has.error());
+  TermGraph graph;
+  Terms terms(program, graph);
+  try {
+    if (auto done = run_symbolically(program, nest, batch, terms); !done) return tl::unexpected(done.error());
+  } catch (const Unreadable& error) {
+    if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
+    return invalid("prove.program", error.why);
+  }
+  return prove_stored({terms.stored(Param::Role::output), terms.stored(Param::Role::indices)}, graph, nest,
+                      batch, program.isa, program.stage == Stage::legal);
 }
 
 Result<bool> store_the_same(const Program& a, const Program& b, const PoolNest& nest, int64_t batch) {

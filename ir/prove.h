@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "ir/error.h"
+#include "ir/interp/terms.h"
 #include "ir/nest.h"
 #include "ir/program.h"
 
@@ -31,6 +32,15 @@ struct ProgramProof {
 // unsupported: "prove.unsupported" for what has no reading: other reductions, indices where a stride of 0
 // repeats elements (docs/proof.md).
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
+
+// What a run left in the outputs: by offset in bytes, the term of the element there.
+struct StoredTerms {
+  Terms::Stored output, indices;
+};
+// The same reading of what something else left there than a Program: machine code that was made for the ISA.
+// is_legal: from a legal Program. Errors: as of prove().
+Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
+                                  int64_t batch, Isa isa, bool is_legal);
 
 // Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the
 // same for every input. False says nothing. Errors: "interp.*"; unsupported: "prove.unsupported" where a mask

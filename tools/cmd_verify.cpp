@@ -85,6 +85,7 @@ nlohmann::json to_json(const runtime::Proof& proof) {
                          {"left", proof.left},
                          {"versions", proof.versions},
                          {"program_outputs", proof.program_outputs},
+                         {"bytes_outputs", proof.bytes_outputs},
                          {"probes", probes},
                          {"runs", proof.probes.runs},
                          {"batch", proof.probes.batch},

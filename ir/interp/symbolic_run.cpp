@@ -7,39 +7,39 @@
 #include "ir/window_taps.h"
 
 namespace pooljit::ir {
-namespace {
 
 using Extent = int64_t NestDim::*;
 
+std::vector<bool> touchable_bytes(const PoolNest& nest, const View& view, int64_t batch, Extent extent) {
+  std::vector<bool> touchable;
+  const auto width = static_cast<size_t>(bytes(view.dtype));
+  const auto add = [&](size_t offset) {
+    if (touchable.size() < offset + width) touchable.resize(offset + width);
+    std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
+  };
+  std::vector<int64_t> position(nest.dims.size(), 0);
+  for (;;) {
+    for (int64_t n = 0; n < batch; ++n)
+      for (int64_t c = 0; c < nest.channels; ++c)
+        add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width);
+    size_t d = position.size();
+    while (d > 0 && ++position[d - 1] == nest.dims[d - 1].*extent) position[--d] = 0;
+    if (d == 0) return touchable;
+  }
+}
+
+namespace {
+
 // A tensor between no pages at all: the machine checks each access.
 struct Tensor {
-  std::vector<uint8_t> memory;
   std::vector<bool> touchable;
+  std::vector<uint8_t> memory;
 
-  Tensor(const PoolNest& nest, const View& view, int64_t batch, Extent extent) {
-    const auto width = static_cast<size_t>(bytes(view.dtype));
-    std::vector<int64_t> extents;
-    for (const NestDim& dim : nest.dims) extents.push_back(dim.*extent);
-    std::vector<int64_t> position(extents.size(), 0);
-    for (;;) {
-      for (int64_t n = 0; n < batch; ++n)
-        for (int64_t c = 0; c < nest.channels; ++c)
-          add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width, width);
-      size_t d = extents.size();
-      while (d > 0 && ++position[d - 1] == extents[d - 1]) position[--d] = 0;
-      if (d == 0) break;
-    }
-    memory.resize(touchable.size());
-  }
+  Tensor(const PoolNest& nest, const View& view, int64_t batch, Extent extent)
+      : touchable(touchable_bytes(nest, view, batch, extent)), memory(touchable.size()) {}
 
   Region region() const { return {std::ssize(touchable), &touchable}; }
   uint64_t word() { return reinterpret_cast<uintptr_t>(memory.data()); }
-
- private:
-  void add(size_t offset, size_t width) {
-    if (touchable.size() < offset + width) touchable.resize(offset + width);
-    std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
-  }
 };
 
 struct Memory {

@@ -302,6 +302,7 @@ void Terms::compute(const Inst& inst) {
   if (inst.args.empty()) return set_constant(to);
   if (inst.op == Op::shuffle) return shuffle(inst);
   if (inst.op == Op::bitcast && type(to).lanes != type(inst.args[0]).lanes) return bitcast(inst);
+  const bool makes_mask = type(to).kind == Type::Kind::mask;
   for (int i = 0; i < type(to).lanes; ++i) {
     LaneTerm term = {.kind = LaneTerm::Kind::op,
                      .op = inst.op,
@@ -314,7 +315,7 @@ void Terms::compute(const Inst& inst) {
       term.args[a] = lanes(inst.args[a])[i];
       is_constant = is_constant && graph_.is_constant(term.args[a]);
     }
-    lanes(to)[i] = is_constant ? constant_lane(to, i) : op_lane(inst, term);
+    lanes(to)[i] = is_constant ? constant_lane(to, i) : graph_.apply(term, makes_mask);
   }
 }
 
@@ -336,46 +337,46 @@ void Terms::bitcast(const Inst& inst) {
         graph_.from_bytes(to.dtype, {all.begin() + i * width, all.begin() + (i + 1) * width});
 }
 
-TermId Terms::op_lane(const Inst& inst, const LaneTerm& term) {
-  if (inst.op == Op::select) return select_lane(term);
-  if (inst.op == Op::propagate) return propagate_lane(term);
-  if (inst.op == Op::bitcast) return term.args[0];
-  if (type(inst.results[0]).kind == Type::Kind::mask && inst.op != Op::cmp) return mask_lane(inst, term);
-  if (inst.op == Op::and_ || inst.op == Op::or_ || inst.op == Op::shl || inst.op == Op::shr)
-    return bytes_lane(inst, term);
-  if (inst.op != Op::cvt) return graph_.add(term);
-  const LaneTerm& from = graph_[term.args[0]];
+TermId TermGraph::apply(const LaneTerm& term, bool makes_mask) {
+  if (term.op == Op::select) return select_lane(term);
+  if (term.op == Op::propagate) return propagate_lane(term);
+  if (term.op == Op::bitcast) return term.args[0];
+  if (makes_mask && term.op != Op::cmp) return mask_lane(term);
+  if (term.op == Op::and_ || term.op == Op::or_ || term.op == Op::shl || term.op == Op::shr)
+    return bytes_lane(term);
+  if (term.op != Op::cvt) return add(term);
+  const LaneTerm& from = (*this)[term.args[0]];
   // Narrowed again to what it was widened from, or to what it fits into.
   if (from.kind == LaneTerm::Kind::op && from.op == Op::cvt && from.source() == term.dtype &&
       term.source() == from.dtype && fits(term.dtype, from.dtype))
     return from.args[0];
   if (keeps_low_bytes(term) && !term.saturate) {
-    std::vector<TermGraph::Byte> low = graph_.bytes_of(term.args[0]);
+    std::vector<Byte> low = bytes_of(term.args[0]);
     low.resize(static_cast<size_t>(bytes(term.dtype)));
-    return graph_.from_bytes(term.dtype, low);
+    return from_bytes(term.dtype, low);
   }
-  return graph_.add(term);
+  return add(term);
 }
 
-TermId Terms::mask_lane(const Inst& inst, const LaneTerm& term) {
+TermId TermGraph::mask_lane(const LaneTerm& term) {
   for (int i : {0, 1}) {
-    if (!graph_.is_constant(term.args[i])) continue;
-    const bool is_set = graph_[term.args[i]].imm != 0;
-    if (is_set == (inst.op == Op::and_)) return term.args[1 - i];
+    if (!is_constant(term.args[i])) continue;
+    const bool is_set = (*this)[term.args[i]].imm != 0;
+    if (is_set == (term.op == Op::and_)) return term.args[1 - i];
     return term.args[i];
   }
-  return graph_.add(term);
+  return add(term);
 }
 
-TermId Terms::select_lane(const LaneTerm& term) {
-  if (graph_.is_constant(term.args[0])) return term.args[graph_[term.args[0]].imm != 0 ? 1 : 2];
-  return term.args[1] == term.args[2] ? term.args[1] : graph_.add(term);
+TermId TermGraph::select_lane(const LaneTerm& term) {
+  if (is_constant(term.args[0])) return term.args[(*this)[term.args[0]].imm != 0 ? 1 : 2];
+  return term.args[1] == term.args[2] ? term.args[1] : add(term);
 }
 
 // As the choice that it is.
-TermId Terms::propagate_lane(const LaneTerm& term) {
+TermId TermGraph::propagate_lane(const LaneTerm& term) {
   const TermId x = term.args[0];
-  const TermId is_nan = graph_.add({.kind = LaneTerm::Kind::op,
+  const TermId is_nan = add({.kind = LaneTerm::Kind::op,
                                     .op = Op::cmp,
                                     .dtype = term.dtype,
                                     .pred = Predicate::un,
@@ -386,13 +387,13 @@ TermId Terms::propagate_lane(const LaneTerm& term) {
 
 // What is left of a signed integer whose low bytes are shifted out, with its sign: a whole narrower one is
 // widened.
-TermId Terms::extended_lane(const LaneTerm& term, const std::vector<TermGraph::Byte>& left) {
-  if (left.size() != 1 && left.size() != 2 && left.size() != 4) return graph_.add(term);
+TermId TermGraph::extended_lane(const LaneTerm& term, const std::vector<Byte>& left) {
+  if (left.size() != 1 && left.size() != 2 && left.size() != 4) return add(term);
   const DType narrow = left.size() == 1 ? DType::i8 : left.size() == 2 ? DType::i16 : DType::i32;
-  const TermId number = graph_.from_bytes(narrow, left);
+  const TermId number = from_bytes(narrow, left);
   if (narrow == term.dtype) return number;
-  if (graph_[number].dtype != narrow || graph_[number].kind == LaneTerm::Kind::pack) return graph_.add(term);
-  return graph_.add({.kind = LaneTerm::Kind::op,
+  if ((*this)[number].dtype != narrow || (*this)[number].kind == LaneTerm::Kind::pack) return add(term);
+  return add({.kind = LaneTerm::Kind::op,
                      .op = Op::cvt,
                      .dtype = term.dtype,
                      .imm = static_cast<int64_t>(narrow),
@@ -400,35 +401,35 @@ TermId Terms::extended_lane(const LaneTerm& term, const std::vector<TermGraph::B
 }
 
 // And with bytes of all ones or zeros, or with bytes of zeros, and shifts by whole bytes move bytes.
-TermId Terms::bytes_lane(const Inst& inst, const LaneTerm& term) {
-  std::vector<TermGraph::Byte> a = graph_.bytes_of(term.args[0]);
-  if (inst.op == Op::shl || inst.op == Op::shr) {
-    const bool is_logical = inst.op == Op::shl || info(term.dtype).cls == DTypeClass::unsigned_int;
-    if (term.imm % 8 != 0) return graph_.add(term);
+TermId TermGraph::bytes_lane(const LaneTerm& term) {
+  std::vector<Byte> a = bytes_of(term.args[0]);
+  if (term.op == Op::shl || term.op == Op::shr) {
+    const bool is_logical = term.op == Op::shl || info(term.dtype).cls == DTypeClass::unsigned_int;
+    if (term.imm % 8 != 0) return add(term);
     const auto by = std::min(static_cast<size_t>(term.imm / 8), a.size());
     const auto cut = static_cast<std::ptrdiff_t>(by);
     if (!is_logical) return extended_lane(term, {a.begin() + cut, a.end()});
-    if (inst.op == Op::shr) {
+    if (term.op == Op::shr) {
       a.erase(a.begin(), a.begin() + cut);
       a.insert(a.end(), by, {});
     } else {
       a.erase(a.end() - cut, a.end());
       a.insert(a.begin(), by, {});
     }
-    return graph_.from_bytes(term.dtype, a);
+    return from_bytes(term.dtype, a);
   }
-  const std::vector<TermGraph::Byte> b = graph_.bytes_of(term.args[1]);
-  const int64_t keeps = inst.op == Op::and_ ? 0xff : 0, kills = 0xff - keeps;
+  const std::vector<Byte> b = bytes_of(term.args[1]);
+  const int64_t keeps = term.op == Op::and_ ? 0xff : 0, kills = 0xff - keeps;
   for (size_t i = 0; i < a.size(); ++i) {
-    const auto is = [](const TermGraph::Byte& byte, int64_t value) {
+    const auto is = [](const Byte& byte, int64_t value) {
       return byte.term == no_term && byte.number == value;
     };
     if (is(a[i], keeps) || is(b[i], kills))
       a[i] = b[i];
     else if (!is(b[i], keeps) && !is(a[i], kills))
-      return graph_.add(term);
+      return add(term);
   }
-  return graph_.from_bytes(term.dtype, a);
+  return from_bytes(term.dtype, a);
 }
 
 }  // namespace pooljit::ir

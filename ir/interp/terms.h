@@ -65,6 +65,9 @@ class TermGraph {
     return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset, .buffer = buffer});
   }
   TermId add(const LaneTerm& term);
+  // The term of an operation on a lane of which some operand is no constant: as it is, or as the simpler one that it
+  // is. makes_mask: the lane is a mask's.
+  TermId apply(const LaneTerm& term, bool makes_mask);
 
   // A byte of a term; of no term: a constant's.
   struct Byte {
@@ -93,6 +96,11 @@ class TermGraph {
   };
   int find_used_bytes(const LaneTerm& term) const;
   bool is_not_negative(TermId id) const;
+  TermId mask_lane(const LaneTerm& term);
+  TermId select_lane(const LaneTerm& term);
+  TermId propagate_lane(const LaneTerm& term);
+  TermId bytes_lane(const LaneTerm& term);
+  TermId extended_lane(const LaneTerm& term, const std::vector<Byte>& left);
   std::deque<LaneTerm> terms_;
   std::vector<int> used_bytes_;  // by TermId
   std::unordered_map<LaneTerm, TermId, Hash> ids_;
@@ -129,12 +137,6 @@ class Terms {
   TermId constant_lane(Value value, int lane);
   void shuffle(const Inst& inst);
   void bitcast(const Inst& inst);
-  TermId op_lane(const Inst& inst, const LaneTerm& term);
-  TermId mask_lane(const Inst& inst, const LaneTerm& term);
-  TermId select_lane(const LaneTerm& term);
-  TermId propagate_lane(const LaneTerm& term);
-  TermId bytes_lane(const Inst& inst, const LaneTerm& term);
-  TermId extended_lane(const LaneTerm& term, const std::vector<TermGraph::Byte>& left);
 
   const Program& program_;
   Numbers numbers_;

@@ -18,9 +18,6 @@ bool is_lanes(const Type& type) { return type.kind == Type::Kind::vec || type.ki
 
 }  // namespace
 
-WrittenOut::WrittenOut(const Program& program, TermGraph& graph)
-    : graph_(graph), isa_(program.isa), is_legal_(program.stage == Stage::legal) {}
-
 bool WrittenOut::has_bits(TermId id, int64_t bits) const {
   return graph_.is_constant(id) && graph_[id].imm == bits;
 }

@@ -20,8 +20,8 @@ namespace pooljit::ir {
 
 class WrittenOut {
  public:
-  // As the Program's passes have left it.
-  WrittenOut(const Program& program, TermGraph& graph);
+  // Of a Program for the ISA, or of machine code made from it; is_legal: passes have made it legal.
+  WrittenOut(Isa isa, bool is_legal, TermGraph& graph) : graph_(graph), isa_(isa), is_legal_(is_legal) {}
 
   // The number of type `from` that this is, converted to `to` without saturation; no_term: it is none. Of
   // conversions in one instruction, and between int64 and floats.

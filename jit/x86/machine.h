@@ -1,16 +1,12 @@
 // Executes a kernel's machine code over a domain of bytes: numbers, or how they were made of input elements.
 //
 // Addresses, counts and flags are numbers, whatever the domain: where one depends on data, or an instruction
-// has no row, it is refused. A domain:
-//
-//   struct Domain {
-//     using Byte = ...;                                          // of a register or of memory
-//     Byte constant(uint8_t value);
-//     std::optional<uint8_t> known(const Byte&);                 // a number, whatever the input is
-//     void lane(const LaneOp&, std::array<const Byte*, 3> args, Byte* to);  // compare: as wide as what is
-//     compared void bits(BitOp, const Byte* a, const Byte* b, Byte* to, int count); void choose(const Byte*
-//     mask, const Byte* a, const Byte* b, Byte* to, int width);  // a where the top bit is set
-//   };
+// has no row, it is refused. A domain has:
+//   - Byte: of a register or of memory;
+//   - constant(number): a Byte; known(Byte): its number, if it is one whatever the input is;
+//   - lane(op, args, to): one lane; what compares is as wide as what is compared;
+//   - bits(op, a, b, to, count): bytes;
+//   - choose(mask, a, b, to, count, width): lanes of so many bytes, a where the mask's top bit is set, or b.
 #pragma once
 
 #include <string_view>
@@ -298,9 +294,7 @@ class Machine : public Operands<Domain> {
   void choose(const Instruction& i, const VectorRow& row) {
     const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]), mask = read(i, i.operands[3]);
     Bytes to;
-    const int width = ir::bytes(row.op.type);
-    for (int at = 0; at < vector_bytes; at += width)
-      domain_.choose(mask.data() + at, b.data() + at, a.data() + at, to.data() + at, width);
+    domain_.choose(mask.data(), b.data(), a.data(), to.data(), vector_bytes, ir::bytes(row.op.type));
     write(i, i.operands[0], to);
   }
 

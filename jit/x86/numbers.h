@@ -29,8 +29,9 @@ struct NumberDomain {
                                                        : a[i] ^ b[i]);
   }
 
-  static void choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int width) {
-    std::memcpy(to, (mask[width - 1] & 0x80) != 0 ? a : b, static_cast<size_t>(width));
+  static void choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int count, int width) {
+    for (int at = 0; at < count; ++at)
+      to[at] = (mask[at / width * width + width - 1] & 0x80) != 0 ? a[at] : b[at];
   }
 };
 

@@ -8,6 +8,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
 #include "ir/schedule.h"
+#include "jit/x86/symbolic_run.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/shrink.h"
@@ -105,6 +106,24 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
   return {};
 }
 
+// Executes the bytes over terms, and reads what they store. What has no reading is left to the probes.
+void execute_bytes(const Code& code, const Choices& choices, Proof& proof) {
+  const ir::PoolNest& nest = code.info.nest;
+  const auto machine = code.machine();
+  if (!machine || work(nest) > most_program_work) return;
+  ir::TermGraph graph;
+  const jit::x86::Kernel kernel{machine->blob, machine->params, code.info.tasks, machine->tables,
+                                code.info.scratch_bytes};
+  constexpr int64_t batch = 1;
+  const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
+  const auto proved = stored ? ir::prove_stored(*stored, graph, nest, batch, choices.isa, /*is_legal=*/true)
+                             : tl::unexpected(stored.error());
+  if (proved)
+    proof.bytes_outputs = proved->outputs;
+  else
+    proof.left.push_back(fmt::format("the bytes are executed by probes only: {}", proved.error().message));
+}
+
 void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (proof.program_outputs == 0) proof.left.emplace_back("the Program is not proved symbolically");
   if (argument_of(nest) == Argument::extremum && by_keys && proof.program_outputs == 0)
@@ -144,6 +163,7 @@ ir::Result<void> probe_all(const Code& code, const Choices& choices, const Proof
   if (proof.ok() && !code.info.schedule.empty())
     if (auto done = prove_program(code.info.nest, choices, proof); !done) return done;
   if (!proof.ok() || proof.probes.batch == 0) return {};
+  execute_bytes(code, choices, proof);
   auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
   if (!report) return tl::unexpected(report.error());
   proof.probes = std::move(*report);
@@ -274,6 +294,7 @@ Proof joined(Proof a, const Proof& b) {
     a.code->data_ops |= b.code->data_ops;
   }
   a.program_outputs = std::min(a.program_outputs, b.program_outputs);
+  a.bytes_outputs = std::min(a.bytes_outputs, b.bytes_outputs);
   for (size_t i = 0; i < part_count; ++i) a.probes.probes[i] += b.probes.probes[i];
   a.probes.runs += b.probes.runs;
   for (const std::string& sentence : b.left)
@@ -332,6 +353,8 @@ std::string print(const Proof& proof) {
                         proof.code->branches, proof.code->addresses);
   if (proof.program_outputs > 0)
     text += fmt::format("    program  {} elements, each made of exactly its window\n", proof.program_outputs);
+  if (proof.bytes_outputs > 0)
+    text += fmt::format("    bytes    {} elements, each made of exactly its window\n", proof.bytes_outputs);
   for (size_t i = 0; i < part_count; ++i)
     if (proof.probes.probes[i] > 0)
       text += fmt::format("    {:8} {} probes: {}\n", info(Part(i)).text, proof.probes.probes[i],

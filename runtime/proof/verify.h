@@ -1,8 +1,9 @@
-// Proof of a kernel's machine code, for every input. docs/proof.md has the argument. Four parts:
-//   code     the bytes are read: control flow, addresses and masks of stores do not depend on data
-//   (jit/inspect.h) program  the Program that the back end consumed is its nest (ir/prove.h); for tensors
-//   small enough probes   few inputs decide what the code does with all (runtime/proof/probes.h) memory
-//   nothing but the elements of the views is touched
+// Proof of a kernel's machine code, for every input. docs/proof.md has the argument. Its parts:
+//   - code: no branch, address or mask of a store depends on data, as the bytes say (jit/inspect.h);
+//   - program: the Program that the back end consumed is its nest (ir/prove.h), for tensors small enough;
+//   - bytes: executed over terms, they store what the nest says (jit/x86/symbolic_run.h), likewise;
+//   - probes: few inputs decide what the code does with all (runtime/proof/probes.h);
+//   - memory: nothing but the elements of the views is touched.
 // Probes and memory run in a child process: what is wrong there is a crash.
 #pragma once
 
@@ -29,6 +30,9 @@ struct Proof {
   int versions = 1;                    // of the code, proved one by one: what follows is of all together
   std::optional<jit::CodeFacts> code;  // absent: the engine runs no machine code
   int64_t program_outputs = 0;         // proved in the Program; 0: too large
+  // Of the bytes, executed over terms (jit/x86/symbolic_run.h); 0: too large, or what they store has no
+  // reading.
+  int64_t bytes_outputs = 0;
   ProbeReport probes;
   double seconds = 0;
   std::vector<std::string> left;  // what is not proved, a sentence each

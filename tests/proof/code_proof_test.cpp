@@ -1,0 +1,141 @@
+// The bytes of kernels are executed in the symbolic domain and read: each output takes exactly its window,
+// for every input, without a run of the code.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "frontend/pool_spec.h"
+#include "ir/passes/pipeline.h"
+#include "ir/prove.h"
+#include "ir/schedule.h"
+#include "jit/x86/symbolic_run.h"
+#include "tests/matrix/specs.h"
+
+namespace pooljit {
+namespace {
+
+constexpr size_t specs = 600, blocks = 6;
+constexpr int64_t most_batches = 2;
+
+int64_t outputs(const frontend::PoolSpec& spec) {
+  int64_t count = 1;
+  for (int64_t extent : output_shape(spec)) count *= extent;
+  return count;
+}
+
+ir::Result<ir::ProgramProof> prove_bytes(const jit::CodeBlob& blob, const ir::Program& program,
+                                         const ir::PoolNest& nest, int64_t batch) {
+  ir::TermGraph graph;
+  const jit::x86::Kernel kernel{&blob, program.params, program.tasks, &program.tables, program.scratch_bytes};
+  const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
+  if (!stored) return tl::unexpected(stored.error());
+  return ir::prove_stored(*stored, graph, nest, batch, program.isa, /*is_legal=*/true);
+}
+
+class KernelBytes : public testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(Block, KernelBytes, testing::Range<size_t>(0, blocks));
+
+// What the Program of the same kernel is proved for, the bytes are too, but for some.
+TEST_P(KernelBytes, EachOutputTakesItsWindow) {
+  const std::vector<tests::MatrixSpec> matrix = tests::matrix(specs);
+  int64_t elements = 0, kernels = 0, programs = 0;
+  std::map<std::string, int64_t> unread;  // kernels by why
+  for (size_t i = GetParam(); i < matrix.size(); i += blocks) {
+    const frontend::PoolSpec& spec = matrix[i].spec;
+    if (outputs(spec) == 0) continue;
+    const ir::PoolNest nest = make_nest(spec);
+    const std::vector<ir::Schedule> schedules = enumerate_schedules(nest, ir::Isa::avx2);
+    const auto legal = ir::lower(nest, schedules[i % schedules.size()], ir::Isa::avx2).and_then(ir::legalize);
+    ASSERT_TRUE(legal) << print(spec) << "\n" << ir::to_string(legal.error());
+    const auto blob = jit::emit(jit::BackendId::xbyak, *legal);
+    if (!blob) continue;  // not enough registers
+    const int64_t batch = std::min(spec.batch.value_or(1), most_batches);
+    programs += ir::prove(*legal, nest, batch).has_value();
+    const auto proof = prove_bytes(*blob, *legal, nest, batch);
+    if (proof) {
+      ++kernels, elements += proof->outputs;
+      continue;
+    }
+    // An access that no element owns, or an instruction without a row: no kernel has one.
+    EXPECT_NE(proof.error().id, "prove.code") << print(spec) << "\n" << ir::to_string(proof.error());
+    const std::string& why = proof.error().message;  // behind the place, if it names one
+    ++unread[why.substr(why.find("]: ") == std::string::npos ? 0 : why.find("]: ") + 3)];
+  }
+  fmt::print("the bytes of {} kernels proved, {} elements; {} Programs of them\n", kernels, elements,
+             programs);
+  for (const auto& [why, count] : unread) fmt::print("{:6} not read: {}\n", count, why);
+  EXPECT_GT(kernels, programs * 7 / 10);
+}
+
+// --- bytes that are wrong are not read as right
+
+struct Wrong {
+  const char* name;
+  std::vector<uint8_t> from, to;  // the only such bytes of the code are replaced
+  const char* sentence;
+};
+
+const Wrong wrong_bytes[] = {
+    {"vmaxps ymm1,ymm0,[rcx] is a vminps",
+     {0xc5, 0xfc, 0x5f, 0x09},
+     {0xc5, 0xfc, 0x5d, 0x09},
+     "none of a maximum's"},
+    {"vmovups ymm0,[rcx+0x20] takes +0x40",
+     {0xc5, 0xfc, 0x10, 0x41, 0x20},
+     {0xc5, 0xfc, 0x10, 0x41, 0x40},
+     "it is made of the elements"},
+    {"vcmpps ymm2,ymm0,ymm0 asks for eq, not un",
+     {0xc5, 0xfc, 0xc2, 0xd0, 0x03},
+     {0xc5, 0xfc, 0xc2, 0xd0, 0x00},
+     "none of a maximum's"},
+    {"add rcx,0x60 adds 0x40",
+     {0x48, 0x83, 0xc1, 0x60},
+     {0x48, 0x83, 0xc1, 0x40},
+     "it is made of the elements"},
+    {"add rcx,0x60 adds 0x7f", {0x48, 0x83, 0xc1, 0x60}, {0x48, 0x83, 0xc1, 0x7f}, "outside all buffers"},
+    {"add rsi,0x20 adds 0x10",
+     {0x48, 0x83, 0xc6, 0x20},
+     {0x48, 0x83, 0xc6, 0x10},
+     "it is made of the elements"},
+    {"dec r8 is an inc", {0x49, 0xff, 0xc8}, {0x49, 0xff, 0xc0}, "outside all buffers"},
+    {"vmovups [rsi],ymm0 stores 16 bytes",
+     {0xc5, 0xfc, 0x11, 0x06},
+     {0xc5, 0xf8, 0x11, 0x06},
+     "nothing was stored"},
+};
+
+TEST(CodeProof, RefusesWrongBytes) {
+  const auto spec = frontend::parse_spec("max_pool1d(float32[1,8,40]:nhwc, kernel_size=3)");
+  const ir::PoolNest nest = make_nest(*spec);
+  const auto schedule =
+      ir::parse_schedule("channels_last(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major)");
+  const auto legal = ir::lower(nest, *schedule, ir::Isa::avx2).and_then(ir::legalize);
+  ASSERT_TRUE(legal) << ir::to_string(legal.error());
+  const auto blob = jit::emit(jit::BackendId::xbyak, *legal);
+  ASSERT_TRUE(blob);
+  ASSERT_TRUE(prove_bytes(*blob, *legal, nest, 1));
+  for (const Wrong& wrong : wrong_bytes) {
+    std::vector<uint8_t> image(blob->image.begin(), blob->image.end());
+    jit::CodeBlob changed = *blob;
+    changed.image = image;
+    changed.code =
+        changed.image.subspan(static_cast<size_t>(blob->code.data() - blob->image.data()), blob->code.size());
+    changed.entry = reinterpret_cast<jit::KernelFunction>(
+        image.data() + (reinterpret_cast<const uint8_t*>(blob->entry) - blob->image.data()));
+    const auto found = std::ranges::search(image, wrong.from);
+    ASSERT_FALSE(found.empty()) << wrong.name;
+    EXPECT_TRUE(std::search(found.begin() + 1, image.end(), wrong.from.begin(), wrong.from.end()) ==
+                image.end())
+        << wrong.name;
+    std::ranges::copy(wrong.to, found.begin());
+    const auto proof = prove_bytes(changed, *legal, nest, 1);
+    ASSERT_FALSE(proof) << wrong.name;
+    EXPECT_NE(proof.error().message.find(wrong.sentence), std::string::npos)
+        << wrong.name << ": " << proof.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace pooljit
