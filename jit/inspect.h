@@ -1,4 +1,4 @@
-// Reads machine code and shows, for every input, what the proof by probing rests on (docs/proof.md):
+// Reads machine code and shows, for every input, what the proof by probing rests on (docs/notes/proof.md):
 //   - control flow follows counters: branches are direct, to instructions of the code, and their flags depend
 //   on
 //     arguments, constants and constant tables only;

@@ -130,7 +130,7 @@ class Machine : public Operands<Domain> {
     const bool reads_to = reads(to) && !is_zero;
     const auto result =
         compute_word(i.info.mnemonic, to.size, reads_to ? value(0) : 0, count > 1 && !is_zero ? value(1) : 0,
-                     count > 2 ? std::optional(value(2)) : std::nullopt);
+                     count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
     if (!result || i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
       throw Refused{0, "an instruction that has no row"};
     if (result->sets_flags) flags_ = result->flags;

@@ -55,11 +55,11 @@ void put_number(uint64_t number, Byte* to, int width) {
 }  // namespace
 
 bool TermDomain::is_mask(const Byte* bytes, int width) const {
-  return masks_.contains(bytes[0].term) &&
+  return is_mask(bytes[0].term) &&
          std::all_of(bytes, bytes + width, [&](const Byte& byte) { return byte == bytes[0]; });
 }
 bool TermDomain::has_mask(const Byte* bytes, int width) const {
-  return std::any_of(bytes, bytes + width, [&](const Byte& byte) { return masks_.contains(byte.term); });
+  return std::any_of(bytes, bytes + width, [&](const Byte& byte) { return is_mask(byte.term); });
 }
 
 ir::TermId TermDomain::term_of(DType dtype, const Byte* bytes) {
@@ -73,7 +73,8 @@ ir::TermId TermDomain::term_of(DType dtype, const Byte* bytes) {
 
 void TermDomain::put(TermId id, bool as_mask, Byte* to, int width) {
   if (as_mask && !graph_.is_constant(id)) {
-    masks_.insert(id);
+    if (std::ssize(masks_) <= id) masks_.resize(static_cast<size_t>(id) * 2 + 1);
+    masks_[static_cast<size_t>(id)] = true;
     std::fill_n(to, width, Byte{id, 0});
     return;
   }
@@ -127,7 +128,7 @@ void TermDomain::lane(const LaneOp& op, const std::array<const Byte*, 3>& args, 
   }
   const bool is_shift = op.op == Op::shl || op.op == Op::shr;
   for (int i = 0; i < count; ++i)
-    if (masks_.contains(term.args[i])) {
+    if (is_mask(term.args[i])) {
       if (is_shift && op.op == Op::shr && ir::is_signed_int(op.type))
         return put(term.args[i], true, to, width);
       throw Unreadable{"arithmetic on a mask"};
@@ -252,7 +253,7 @@ bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, By
     std::copy_n((*number & 0x80) != 0 ? a : b, width, to);
     return true;
   }
-  if (!masks_.contains(top(0).term)) throw Unreadable{"a choice by the sign of data", true};
+  if (!is_mask(top(0).term)) throw Unreadable{"a choice by the sign of data", true};
   if (std::equal(a, a + width, b)) return std::copy_n(a, width, to), true;
   const auto x = chunk(a, width, takes), y = chunk(b, width, takes);
   if (!x || !y) return false;

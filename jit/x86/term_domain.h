@@ -5,7 +5,6 @@
 // Throws ir::Unreadable for what no term says.
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
 #include "ir/interp/terms.h"
@@ -41,6 +40,9 @@ class TermDomain {
   // together.
   enum class Takes : uint8_t { whole, parts, any };
   std::optional<Chunk> chunk(const Byte* bytes, int width, Takes takes);
+  bool is_mask(ir::TermId id) const {
+    return id >= 0 && static_cast<size_t>(id) < masks_.size() && masks_[static_cast<size_t>(id)];
+  }
   bool is_mask(const Byte* bytes, int width) const;
   bool has_mask(const Byte* bytes, int width) const;
   void put(ir::TermId id, bool as_mask, Byte* to, int width);
@@ -53,7 +55,7 @@ class TermDomain {
   ir::TermId combined(ir::Op op, ir::DType dtype, ir::TermId a, ir::TermId b, bool makes_mask);
 
   ir::TermGraph& graph_;
-  std::unordered_set<ir::TermId> masks_;
+  std::vector<bool> masks_;  // by TermId
 };
 
 }  // namespace pooljit::jit::x86

@@ -13,18 +13,18 @@ Flags flags_of(uint64_t result, int bits) {
   return {.zero = low(result, bits) == 0, .sign = top(result, bits), .carry = false, .overflow = false};
 }
 
-WordResult sum(uint64_t a, uint64_t b, int bits) {
-  const uint64_t result = low(a + b, bits);
+WordResult sum(uint64_t a, uint64_t b, int bits, bool carry = false) {
+  const uint64_t result = low(a + b + (carry ? 1 : 0), bits);
   Flags flags = flags_of(result, bits);
-  flags.carry = result < low(a, bits);
+  flags.carry = result < low(a, bits) || (carry && result == low(a, bits));
   flags.overflow = top((a ^ result) & (b ^ result), bits);
   return {result, flags};
 }
 
-WordResult difference(uint64_t a, uint64_t b, int bits) {
-  const uint64_t result = low(a - b, bits);
+WordResult difference(uint64_t a, uint64_t b, int bits, bool carry = false) {
+  const uint64_t result = low(a - b - (carry ? 1 : 0), bits);
   Flags flags = flags_of(result, bits);
-  flags.carry = low(a, bits) < low(b, bits);
+  flags.carry = low(a, bits) < low(b, bits) || (carry && low(a, bits) == low(b, bits));
   flags.overflow = top((a ^ b) & (a ^ result), bits);
   return {result, flags};
 }
@@ -50,21 +50,25 @@ WordResult flags_only(WordResult result) {
   return result;
 }
 
-// inc and dec leave the carry as it was, which nothing here asks for after them.
-WordResult without_carry(WordResult result) {
-  result.flags.carry = {};
+// inc and dec leave the carry as it was.
+WordResult with_carry(WordResult result, std::optional<bool> carry) {
+  result.flags.carry = carry;
   return result;
 }
 
 }  // namespace
 
 std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_t to, uint64_t from,
-                                       std::optional<uint64_t> third) {
+                                       std::optional<uint64_t> third, const Flags& before) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_ADD:
       return sum(to, from, bits);
     case ZYDIS_MNEMONIC_SUB:
       return difference(to, from, bits);
+    case ZYDIS_MNEMONIC_ADC:
+      return before.carry ? std::optional(sum(to, from, bits, *before.carry)) : std::nullopt;
+    case ZYDIS_MNEMONIC_SBB:
+      return before.carry ? std::optional(difference(to, from, bits, *before.carry)) : std::nullopt;
     case ZYDIS_MNEMONIC_CMP:
       return flags_only(difference(to, from, bits));
     case ZYDIS_MNEMONIC_TEST:
@@ -76,9 +80,9 @@ std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_
     case ZYDIS_MNEMONIC_XOR:
       return logical(to ^ from, bits);
     case ZYDIS_MNEMONIC_INC:
-      return without_carry(sum(to, 1, bits));
+      return with_carry(sum(to, 1, bits), before.carry);
     case ZYDIS_MNEMONIC_DEC:
-      return without_carry(difference(to, 1, bits));
+      return with_carry(difference(to, 1, bits), before.carry);
     case ZYDIS_MNEMONIC_NEG:
       return difference(0, to, bits);
     case ZYDIS_MNEMONIC_NOT:

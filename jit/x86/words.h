@@ -20,9 +20,10 @@ struct WordResult {
   bool sets_flags = true;
 };
 
-// to: the first operand as it was; from, third: the others, or 0. None: no row.
+// to: the first operand as it was; from, third: the others, or 0; before: the flags. None: no row, or a carry
+// that is not known.
 std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_t to, uint64_t from,
-                                       std::optional<uint64_t> third);
+                                       std::optional<uint64_t> third, const Flags& before);
 
 // Whether jcc or cmovcc takes place; none: the flags do not tell, or it is no such instruction.
 std::optional<bool> condition(ZydisMnemonic mnemonic, const Flags& flags);

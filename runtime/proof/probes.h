@@ -1,5 +1,6 @@
-// Probes: few inputs that together decide, for every input, whether a kernel is right (docs/proof.md has the
-// argument). They are made from the nest's windows alone, whatever the operator, rank, layout or dtype.
+// Probes: few inputs that together decide, for every input, whether a kernel is right (docs/notes/proof.md
+// has the argument). They are made from the nest's windows alone, whatever the operator, rank, layout or
+// dtype.
 //
 // A probe puts one of a few planes (the elements of one n and c) everywhere, or one by the number of n and c;
 // so what each output must be follows from one evaluation of the oracle per plane.

@@ -1,6 +1,6 @@
 // Random rounds of probes: for outputs that are sums, which no few probes decide. A round's numbers are drawn
 // so that every right result is exact; how many rounds there are follows from how likely a wrong kernel
-// passes one (docs/proof.md has the argument).
+// passes one (docs/notes/proof.md has the argument).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Probes of the steps of an epilogue: which element of each operand an output takes, and what the steps make
-// of values. (docs/proof.md has the argument.)
+// of values. (docs/notes/proof.md has the argument.)
 #pragma once
 
 #include "runtime/proof/expected.h"

@@ -1,5 +1,5 @@
 // Random rounds of sums and norms that go through the steps of an epilogue: numbers are chosen so that no
-// right result lies where the steps make many results one (docs/proof.md).
+// right result lies where the steps make many results one (docs/notes/proof.md).
 #pragma once
 
 #include "runtime/proof/rounds.h"

@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Lane operations that the symbolic run of a Program may cost: about a second.
-constexpr double most_program_work = 300'000;
+// Taps that the symbolic runs of a Program and of bytes may take in: about a second each, at the usual limit.
+double symbolic_work(const ProofLimits& limits) { return 300'000 * (limits.work / ProofLimits{}.work); }
 // Bytes of a batch beyond which one batch has to do.
 constexpr int64_t most_bytes_for_two = 64 << 20;
 
@@ -93,8 +93,9 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
   return "";
 }
 
-ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices, Proof& proof) {
-  if (work(nest) > most_program_work) return {};
+ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices, const ProofLimits& limits,
+                               Proof& proof) {
+  if (work(nest) > symbolic_work(limits)) return {};
   const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
   const auto program = make_program(nest, choices, stage);
   if (!program) return tl::unexpected(program.error());
@@ -107,10 +108,10 @@ ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices,
 }
 
 // Executes the bytes over terms, and reads what they store. What has no reading is left to the probes.
-void execute_bytes(const Code& code, const Choices& choices, Proof& proof) {
+void execute_bytes(const Code& code, const Choices& choices, const ProofLimits& limits, Proof& proof) {
   const ir::PoolNest& nest = code.info.nest;
   const auto machine = code.machine();
-  if (!machine || work(nest) > most_program_work) return;
+  if (!machine || work(nest) > symbolic_work(limits)) return;
   ir::TermGraph graph;
   const jit::x86::Kernel kernel{machine->blob, machine->params, code.info.tasks, machine->tables,
                                 code.info.scratch_bytes};
@@ -161,9 +162,9 @@ void inspect(const Code& code, bool by_keys, Proof& proof) {
 ir::Result<void> probe_all(const Code& code, const Choices& choices, const ProofLimits& limits,
                            Proof& proof) {
   if (proof.ok() && !code.info.schedule.empty())
-    if (auto done = prove_program(code.info.nest, choices, proof); !done) return done;
+    if (auto done = prove_program(code.info.nest, choices, limits, proof); !done) return done;
   if (!proof.ok() || proof.probes.batch == 0) return {};
-  execute_bytes(code, choices, proof);
+  execute_bytes(code, choices, limits, proof);
   auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
   if (!report) return tl::unexpected(report.error());
   proof.probes = std::move(*report);

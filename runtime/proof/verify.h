@@ -1,4 +1,4 @@
-// Proof of a kernel's machine code, for every input. docs/proof.md has the argument. Its parts:
+// Proof of a kernel's machine code, for every input. docs/notes/proof.md has the argument. Its parts:
 //   - code: no branch, address or mask of a store depends on data, as the bytes say (jit/inspect.h);
 //   - program: the Program that the back end consumed is its nest (ir/prove.h), for tensors small enough;
 //   - bytes: executed over terms, they store what the nest says (jit/x86/symbolic_run.h), likewise;

@@ -22,8 +22,8 @@ struct MutantResult {
   std::string spec, change;  // the instruction before and after
   Verdict proof = Verdict::no_mutant, random = Verdict::no_mutant;
   std::string why;  // what the proof says
-  // The mutated Program is proved symbolically, or stores the same terms: the fault is none (a lane that
-  // nobody reads, a store that a later one covers).
+  // The mutated Program is proved symbolically, or it or its bytes store the same terms: the fault is none (a
+  // lane that nobody reads, a store that a later one covers).
   bool is_equivalent = false;
 };
 
