@@ -214,7 +214,8 @@ void add_verify(CLI::App& app, Action& action) {
   add_schedule(*command, arguments->options);
   command
       ->add_option("--limit", arguments->limits.work,
-                   "Elements that the probes of one kernel may visit; larger tensors are probed smaller. The symbolic runs of Program and bytes grow with it")
+                   "Elements that the probes of one kernel may visit; larger tensors are probed smaller. The "
+                   "symbolic runs of Program and bytes grow with it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "With --file: how many specs are proved at once")

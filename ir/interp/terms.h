@@ -42,6 +42,10 @@ struct LaneTerm {
   bool operator==(const LaneTerm&) const = default;
   // cvt: as what it takes the bits of its argument, which may have been made as another type.
   DType source() const { return static_cast<DType>(imm); }
+  // cvt of integers to fewer bits: it takes the low ones, unless it saturates.
+  bool keeps_low_bytes() const {
+    return !is_float(dtype) && !is_float(source()) && bytes(dtype) < bytes(source());
+  }
 };
 
 // Which buffer an element lies in: 0 is the input.
@@ -65,8 +69,8 @@ class TermGraph {
     return add({.kind = LaneTerm::Kind::input, .dtype = dtype, .imm = offset, .buffer = buffer});
   }
   TermId add(const LaneTerm& term);
-  // The term of an operation on a lane of which some operand is no constant: as it is, or as the simpler one that it
-  // is. makes_mask: the lane is a mask's.
+  // The term of an operation on a lane of which some operand is no constant: as it is, or as the simpler one
+  // that it is. makes_mask: the lane is a mask's.
   TermId apply(const LaneTerm& term, bool makes_mask);
 
   // A byte of a term; of no term: a constant's.

@@ -219,6 +219,30 @@ struct WordCase {
   void (*emit)(Code& code, int imm);
 };
 
+// Which of the conditions hold, behind the result.
+void tell_conditions(Code& code, bool tells_carry) {
+  code.mov(code.r8d, 1);
+  const auto tell = [&](int place, auto choose) {
+    code.mov(code.edx, 0);
+    choose();
+    code.mov(code.ptr[code.rdi + 24 + 4 * place], code.edx);
+  };
+  tell(0, [&] { code.cmovz(code.edx, code.r8d); });
+  tell(1, [&] { code.cmovnz(code.edx, code.r8d); });
+  tell(2, [&] { code.cmovs(code.edx, code.r8d); });
+  tell(3, [&] { code.cmovns(code.edx, code.r8d); });
+  if (tells_carry) {
+    tell(4, [&] { code.cmovb(code.edx, code.r8d); });
+    tell(5, [&] { code.cmovnb(code.edx, code.r8d); });
+    tell(6, [&] { code.cmovbe(code.edx, code.r8d); });
+    tell(7, [&] { code.cmova(code.edx, code.r8d); });
+    tell(8, [&] { code.cmovl(code.edx, code.r8d); });
+    tell(9, [&] { code.cmovge(code.edx, code.r8d); });
+    tell(10, [&] { code.cmovle(code.edx, code.r8d); });
+    tell(11, [&] { code.cmovg(code.edx, code.r8d); });
+  }
+}
+
 TEST(X86Words, DoWhatTheProcessorDoes) {
   const WordCase all[] = {
       {"add", true, [](Code& c, int) { c.add(c.rax, c.rcx); }},
@@ -252,26 +276,7 @@ TEST(X86Words, DoWhatTheProcessorDoes) {
       code.mov(code.rcx, code.ptr[code.rdi + 8]);
       one.emit(code, static_cast<int>(random() % 256));
       code.mov(code.ptr[code.rdi + 16], code.rax);
-      code.mov(code.r8d, 1);
-      const auto tell = [&](int place, auto choose) {
-        code.mov(code.edx, 0);
-        choose();
-        code.mov(code.ptr[code.rdi + 24 + 4 * place], code.edx);
-      };
-      tell(0, [&] { code.cmovz(code.edx, code.r8d); });
-      tell(1, [&] { code.cmovnz(code.edx, code.r8d); });
-      tell(2, [&] { code.cmovs(code.edx, code.r8d); });
-      tell(3, [&] { code.cmovns(code.edx, code.r8d); });
-      if (one.tells_carry) {
-        tell(4, [&] { code.cmovb(code.edx, code.r8d); });
-        tell(5, [&] { code.cmovnb(code.edx, code.r8d); });
-        tell(6, [&] { code.cmovbe(code.edx, code.r8d); });
-        tell(7, [&] { code.cmova(code.edx, code.r8d); });
-        tell(8, [&] { code.cmovl(code.edx, code.r8d); });
-        tell(9, [&] { code.cmovge(code.edx, code.r8d); });
-        tell(10, [&] { code.cmovle(code.edx, code.r8d); });
-        tell(11, [&] { code.cmovg(code.edx, code.r8d); });
-      }
+      tell_conditions(code, one.tells_carry);
       code.ret();
       for (int repeat = 0; repeat < 250; ++repeat) {
         Data mine = drawn(ir::DType::i64, random), of_processor = mine;
