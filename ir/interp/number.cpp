@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "ir/half.h"
+#include "ir/interp/lane_type.h"
 
 namespace pooljit::ir {
 namespace {
@@ -18,35 +19,10 @@ void with_float(DType dtype, F&& f) {
   dtype == DType::f32 ? f(float{}) : f(double{});
 }
 
-// Calls f with a value of the C++ type of a dtype.
-template <typename F>
-void with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::u8:
-      return f(uint8_t{});
-    case DType::i8:
-      return f(int8_t{});
-    case DType::u16:
-      return f(uint16_t{});
-    case DType::i16:
-      return f(int16_t{});
-    case DType::u32:
-      return f(uint32_t{});
-    case DType::i32:
-      return f(int32_t{});
-    case DType::u64:
-      return f(uint64_t{});
-    case DType::i64:
-      return f(int64_t{});
-    default:
-      return with_float(dtype, f);
-  }
-}
-
 // For what only moves bits: f gets an unsigned integer of the dtype's width.
 template <typename F>
 void with_bits(DType dtype, F&& f) {
-  with_type(unsigned_of(dtype), [&](auto zero) {
+  with_lane_type(unsigned_of(dtype), [&](auto zero) {
     if constexpr (std::is_unsigned_v<decltype(zero)>) f(zero);
   });
 }
@@ -66,26 +42,6 @@ T arithmetic(Op op, T a, T b) {
       return a < b ? a : b;
     default:
       return a > b ? a : b;
-  }
-}
-
-template <typename T>
-bool holds(Predicate pred, T a, T b) {
-  switch (pred) {
-    case Predicate::eq:
-      return a == b;
-    case Predicate::ne:
-      return a != b;
-    case Predicate::lt:
-      return a < b;
-    case Predicate::le:
-      return a <= b;
-    case Predicate::gt:
-      return a > b;
-    case Predicate::ge:
-      return a >= b;
-    default:
-      return a != a || b != b;
   }
 }
 
@@ -238,7 +194,7 @@ void Numbers::shuffle(const Inst& inst) {
 
 void Numbers::compare(const Inst& inst) {
   const Type& t = type(inst.args[0]);
-  with_type(t.dtype, [&](auto zero) {
+  with_lane_type(t.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* const a = as<T>(inst.args[0]);
     const T* const b = as<T>(inst.args[1]);
@@ -261,7 +217,7 @@ void Numbers::select(const Inst& inst) {
 
 void Numbers::binary(const Inst& inst) {
   const Type& t = type(inst.results[0]);
-  with_type(t.dtype, [&](auto zero) {
+  with_lane_type(t.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* const a = as<T>(inst.args[0]);
     const T* const b = as<T>(inst.args[1]);
@@ -309,7 +265,7 @@ void Numbers::bitwise(const Inst& inst) {
 
 void Numbers::shift(const Inst& inst) {
   const Type& t = type(inst.results[0]);
-  with_type(t.dtype, [&](auto zero) {
+  with_lane_type(t.dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T>) {
       const T* const a = as<T>(inst.args[0]);
@@ -337,8 +293,8 @@ void Numbers::convert(const Inst& inst) {
     if (dtype == DType::f16) return convert_half<Float16>(inst);
     if (dtype == DType::bf16) return convert_half<BFloat16>(inst);
   }
-  with_type(from_type.dtype, [&](auto from_zero) {
-    with_type(type(inst.results[0]).dtype, [&](auto to_zero) {
+  with_lane_type(from_type.dtype, [&](auto from_zero) {
+    with_lane_type(type(inst.results[0]).dtype, [&](auto to_zero) {
       using From = decltype(from_zero);
       using To = decltype(to_zero);
       const From* const from = as<From>(inst.args[0]);

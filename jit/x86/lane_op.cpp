@@ -9,6 +9,7 @@
 
 #include "ir/check.h"
 #include "ir/half.h"
+#include "ir/interp/lane_type.h"
 
 namespace pooljit::jit::x86 {
 namespace {
@@ -27,35 +28,6 @@ uint64_t to_bits(T value) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;
-}
-
-// Calls f with a value of the C++ type that a lane is computed in.
-template <typename F>
-uint64_t with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::u8:
-      return f(uint8_t{});
-    case DType::i8:
-      return f(int8_t{});
-    case DType::u16:
-      return f(uint16_t{});
-    case DType::i16:
-      return f(int16_t{});
-    case DType::u32:
-      return f(uint32_t{});
-    case DType::i32:
-      return f(int32_t{});
-    case DType::u64:
-      return f(uint64_t{});
-    case DType::i64:
-      return f(int64_t{});
-    case DType::f32:
-      return f(float{});
-    case DType::f64:
-      return f(double{});
-    default:
-      ir::fail_check(__FILE__, __LINE__, "a type of lanes", info(dtype).text);
-  }
 }
 
 template <typename T>
@@ -82,26 +54,6 @@ T arithmetic(Op op, T a, T b) {
   ir::fail_check(__FILE__, __LINE__, "an operation on two lanes", info(op).text);
 }
 
-template <typename T>
-bool holds(ir::Predicate pred, T a, T b) {
-  switch (pred) {
-    case ir::Predicate::eq:
-      return a == b;
-    case ir::Predicate::ne:
-      return a != b;
-    case ir::Predicate::lt:
-      return a < b;
-    case ir::Predicate::le:
-      return a <= b;
-    case ir::Predicate::gt:
-      return a > b;
-    case ir::Predicate::ge:
-      return a >= b;
-    default:
-      return a != a || b != b;
-  }
-}
-
 template <typename To, typename From>
 To converted(From from, bool saturate) {
   using Limits = std::numeric_limits<To>;
@@ -121,16 +73,16 @@ To converted(From from, bool saturate) {
 uint64_t convert(const LaneOp& op, uint64_t bits) {
   if (op.from == DType::f16) return to_bits(float(from_bits<ir::Float16>(bits)));
   if (op.type == DType::f16) return to_bits(ir::Float16(from_bits<float>(bits)));
-  return with_type(op.from, [&](auto from) {
+  return ir::with_lane_type(op.from, [&](auto from) {
     using From = decltype(from);
-    return with_type(op.type, [&](auto to) {
+    return ir::with_lane_type(op.type, [&](auto to) {
       return to_bits(converted<decltype(to), From>(from_bits<From>(bits), op.saturate));
     });
   });
 }
 
 uint64_t shifted(const LaneOp& op, uint64_t bits) {
-  return with_type(op.type, [&](auto zero) -> uint64_t {
+  return ir::with_lane_type(op.type, [&](auto zero) -> uint64_t {
     using T = decltype(zero);
     if constexpr (std::is_integral_v<T>) {
       constexpr int64_t width = 8 * sizeof(T);
@@ -149,10 +101,10 @@ uint64_t shifted(const LaneOp& op, uint64_t bits) {
 uint64_t compute(const LaneOp& op, const std::array<uint64_t, 3>& args) {
   if (op.op == Op::cvt) return convert(op, args[0]);
   if (op.op == Op::shl || op.op == Op::shr) return shifted(op, args[0]);
-  return with_type(op.from, [&](auto zero) {
+  return ir::with_lane_type(op.from, [&](auto zero) {
     using T = decltype(zero);
     const T a = from_bits<T>(args[0]), b = from_bits<T>(args[1]);
-    if (op.op == Op::cmp) return holds(op.pred, a, b) ? ~uint64_t{0} : 0;
+    if (op.op == Op::cmp) return ir::holds(op.pred, a, b) ? ~uint64_t{0} : 0;
     if constexpr (std::is_floating_point_v<T>)
       if (op.op == Op::fma) return to_bits(std::fma(a, b, from_bits<T>(args[2])));
     return to_bits(arithmetic(op.op, a, b));

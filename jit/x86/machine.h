@@ -185,17 +185,27 @@ class Machine : public Operands<Domain> {
         return blend(i, row);
       case Form::guarded:
         return guarded(i, row);
-      case Form::move: {
-        Bytes bytes = read(i, i.operands[1]);
-        const auto count = i.info.mnemonic == ZYDIS_MNEMONIC_VMOVD   ? 4
-                           : i.info.mnemonic == ZYDIS_MNEMONIC_VMOVQ ? 8
-                                                                     : vector_bytes;
-        std::fill(bytes.begin() + count, bytes.end(), domain_.constant(0));
-        return write(i, i.operands[0], bytes);
-      }
+      case Form::move:
+        return move(i);
       case Form::places:
         return change_places(i);
     }
+  }
+
+  void move(const Instruction& i) {
+    const auto mnemonic = i.info.mnemonic;
+    Bytes bytes = read(i, i.operands[1]);
+    const auto count = mnemonic == ZYDIS_MNEMONIC_VMOVD   ? 4
+                       : mnemonic == ZYDIS_MNEMONIC_VMOVQ ? 8
+                                                          : vector_bytes;
+    std::fill(bytes.begin() + count, bytes.end(), domain_.constant(0));
+    const std::string_view name = ZydisMnemonicGetString(mnemonic);
+    const bool is_aligned = name.starts_with("vmova") || name == "vmovdqa" || name.starts_with("vmovnt");
+    for (const Operand& operand : {i.operands[0], i.operands[1]})
+      if (is_aligned && is_memory(operand) &&
+          address(i, operand) % static_cast<uint64_t>(bytes_of(operand)) != 0)
+        throw Refused{0, "an address that need not be aligned as the instruction wants"};
+    write(i, i.operands[0], bytes);
   }
 
   Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, const Bytes& c) {

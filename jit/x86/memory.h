@@ -25,9 +25,10 @@ class Memory {
     std::vector<bool> touchable;             // empty: all of them
   };
 
-  // Its base is a multiple of 4096; references stay valid. size 0: nothing of it may be touched.
-  Buffer& add(std::string name, size_t size, Touch touch) {
-    buffers_.push_back({std::move(name), next_base_, touch, {}, {}});
+  // Its base lies so many bytes behind a multiple of 4096; references stay valid. size 0: nothing of it may
+  // be touched.
+  Buffer& add(std::string name, size_t size, Touch touch, uint64_t offset = 0) {
+    buffers_.push_back({std::move(name), next_base_ + offset, touch, {}, {}});
     buffers_.back().bytes.resize(size);
     next_base_ += (size / page + 2) * page;
     return buffers_.back();

@@ -62,6 +62,7 @@ class Operands {
   uint64_t address(const Instruction& i, const Operand& operand) const {
     if (operand.mem.segment != ZYDIS_REGISTER_DS && operand.mem.segment != ZYDIS_REGISTER_SS)
       throw Refused{0, "an address in another segment"};
+    if (i.info.address_width != 64) throw Refused{0, "an address of 32 bits"};
     const auto displacement = static_cast<uint64_t>(operand.mem.disp.value);
     if (operand.mem.base == ZYDIS_REGISTER_RIP) return base_ + i.end() + displacement;
     if (name_of(operand.mem.index).kind == RegisterKind::vector)

@@ -52,7 +52,10 @@ class Run {
 
   Buffer& add_tensor(std::string name, const View& view, int64_t NestDim::*extent, Touch touch, int number) {
     std::vector<bool> touchable = touchable_bytes(nest_, view, batch_, extent);
-    Buffer& buffer = memory_.add(std::move(name), touchable.size(), touch);
+    // Aligned as its elements are, and no better.
+    const bool is_aligned = touch == Touch::both && kernel_.output_alignment > 1;
+    const auto offset = is_aligned ? uint64_t{0} : static_cast<uint64_t>(ir::bytes(view.dtype));
+    Buffer& buffer = memory_.add(std::move(name), touchable.size(), touch, offset);
     buffer.touchable = std::move(touchable);
     const int64_t width = ir::bytes(view.dtype);
     for (int64_t at = 0; touch == Touch::read && at < std::ssize(buffer.bytes); ++at)

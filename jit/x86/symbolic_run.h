@@ -18,6 +18,7 @@ struct Kernel {
   std::span<const ir::TaskDim> tasks;
   const std::vector<std::vector<int64_t>>* tables;
   int64_t scratch_bytes = 0;
+  int64_t output_alignment = 1;  // in bytes, that callers promise
 };
 
 struct RunLimits {

@@ -35,4 +35,10 @@ std::vector<std::string> long_row_specs(size_t count) {
   return texts;
 }
 
+int64_t output_count(const frontend::PoolSpec& spec) {
+  int64_t count = 1;
+  for (const int64_t extent : output_shape(spec)) count *= extent;
+  return count;
+}
+
 }  // namespace pooljit::tests

@@ -23,6 +23,11 @@ std::vector<MatrixSpec> matrix(size_t count = 6000);
 // Their canonical texts.
 std::vector<std::string> matrix_specs(size_t count = 6000);
 
+// For what is slow, as symbolic runs are: the part of the matrix, in blocks that run side by side.
+inline constexpr size_t symbolic_specs = 600, symbolic_blocks = 6;
+// Elements of the output, of all batches.
+int64_t output_count(const frontend::PoolSpec& spec);
+
 // The matrix has small tensors only; these have rows of up to 3000 columns, windows of up to 31x40 and
 // padding of any length.
 std::vector<std::string> long_row_specs(size_t count = 240);

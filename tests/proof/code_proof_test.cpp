@@ -16,14 +16,7 @@
 namespace pooljit {
 namespace {
 
-constexpr size_t specs = 600, blocks = 6;
 constexpr int64_t most_batches = 2;
-
-int64_t outputs(const frontend::PoolSpec& spec) {
-  int64_t count = 1;
-  for (int64_t extent : output_shape(spec)) count *= extent;
-  return count;
-}
 
 ir::Result<ir::ProgramProof> prove_bytes(const jit::CodeBlob& blob, const ir::Program& program,
                                          const ir::PoolNest& nest, int64_t batch) {
@@ -35,16 +28,16 @@ ir::Result<ir::ProgramProof> prove_bytes(const jit::CodeBlob& blob, const ir::Pr
 }
 
 class KernelBytes : public testing::TestWithParam<size_t> {};
-INSTANTIATE_TEST_SUITE_P(Block, KernelBytes, testing::Range<size_t>(0, blocks));
+INSTANTIATE_TEST_SUITE_P(Block, KernelBytes, testing::Range<size_t>(0, tests::symbolic_blocks));
 
 // What the Program of the same kernel is proved for, the bytes are too, but for some.
 TEST_P(KernelBytes, EachOutputTakesItsWindow) {
-  const std::vector<tests::MatrixSpec> matrix = tests::matrix(specs);
+  const std::vector<tests::MatrixSpec> matrix = tests::matrix(tests::symbolic_specs);
   int64_t elements = 0, kernels = 0, programs = 0;
   std::map<std::string, int64_t> unread;  // kernels by why
-  for (size_t i = GetParam(); i < matrix.size(); i += blocks) {
+  for (size_t i = GetParam(); i < matrix.size(); i += tests::symbolic_blocks) {
     const frontend::PoolSpec& spec = matrix[i].spec;
-    if (outputs(spec) == 0) continue;
+    if (tests::output_count(spec) == 0) continue;
     const ir::PoolNest nest = make_nest(spec);
     const std::vector<ir::Schedule> schedules = enumerate_schedules(nest, ir::Isa::avx2);
     const auto legal = ir::lower(nest, schedules[i % schedules.size()], ir::Isa::avx2).and_then(ir::legalize);

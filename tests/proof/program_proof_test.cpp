@@ -19,26 +19,18 @@
 namespace pooljit {
 namespace {
 
-// The symbolic run is slow: fewer specs than the engines get.
-constexpr size_t specs = 600, blocks = 6;
 constexpr int64_t most_batches = 2;
 
-int64_t outputs(const frontend::PoolSpec& spec) {
-  int64_t count = 1;
-  for (int64_t extent : output_shape(spec)) count *= extent;
-  return count;
-}
-
 class ProgramProof : public testing::TestWithParam<size_t> {};
-INSTANTIATE_TEST_SUITE_P(Block, ProgramProof, testing::Range<size_t>(0, blocks));
+INSTANTIATE_TEST_SUITE_P(Block, ProgramProof, testing::Range<size_t>(0, tests::symbolic_blocks));
 
 TEST_P(ProgramProof, EachOutputTakesItsWindow) {
-  const std::vector<tests::MatrixSpec> matrix = tests::matrix(specs);
+  const std::vector<tests::MatrixSpec> matrix = tests::matrix(tests::symbolic_specs);
   int64_t proved = 0, programs = 0;
   std::map<std::string, int64_t> unread;  // Programs by why
-  for (size_t i = GetParam(); i < matrix.size(); i += blocks) {
+  for (size_t i = GetParam(); i < matrix.size(); i += tests::symbolic_blocks) {
     const frontend::PoolSpec& spec = matrix[i].spec;
-    if (outputs(spec) == 0) continue;
+    if (tests::output_count(spec) == 0) continue;
     const ir::PoolNest nest = make_nest(spec);
     for (const ir::IsaInfo& isa : ir::isa_table) {
       const std::vector<ir::Schedule> schedules = enumerate_schedules(nest, isa.isa);

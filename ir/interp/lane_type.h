@@ -1,0 +1,58 @@
+// The C++ types that lanes are computed in, and what comparisons mean of them.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/dtype.h"
+#include "ir/inst.h"
+
+namespace pooljit::ir {
+
+// Calls f with a value of the C++ type of a dtype that is computed in (no halves).
+template <typename F>
+auto with_lane_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::u8:
+      return f(uint8_t{});
+    case DType::i8:
+      return f(int8_t{});
+    case DType::u16:
+      return f(uint16_t{});
+    case DType::i16:
+      return f(int16_t{});
+    case DType::u32:
+      return f(uint32_t{});
+    case DType::i32:
+      return f(int32_t{});
+    case DType::u64:
+      return f(uint64_t{});
+    case DType::i64:
+      return f(int64_t{});
+    case DType::f32:
+      return f(float{});
+    default:
+      return f(double{});
+  }
+}
+
+template <typename T>
+bool holds(Predicate pred, T a, T b) {
+  switch (pred) {
+    case Predicate::eq:
+      return a == b;
+    case Predicate::ne:
+      return a != b;
+    case Predicate::lt:
+      return a < b;
+    case Predicate::le:
+      return a <= b;
+    case Predicate::gt:
+      return a > b;
+    case Predicate::ge:
+      return a >= b;
+    default:
+      return a != a || b != b;
+  }
+}
+
+}  // namespace pooljit::ir
