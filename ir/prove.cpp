@@ -274,8 +274,6 @@ bool is_linear(const PoolNest& nest) {
   return nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
 }
 
-namespace {
-
 Result<void> has_reading(const PoolNest& nest) {
   const bool is_shared = nest.is_backward() && !nest.indices;  // gradients of an average
   if (!is_shared && (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest))))
@@ -285,8 +283,6 @@ Result<void> has_reading(const PoolNest& nest) {
       return unsupported("prove.unsupported", "equal elements of one window cannot be told apart by index");
   return {};
 }
-
-}  // namespace
 
 Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
                                   int64_t batch, Isa isa, bool is_legal) {

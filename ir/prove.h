@@ -23,6 +23,9 @@ namespace pooljit::ir {
 bool is_extremum(const PoolNest& nest);
 bool is_linear(const PoolNest& nest);
 
+// Whether there is a reading of what the nest stores. Errors: "prove.unsupported".
+Result<void> has_reading(const PoolNest& nest);
+
 struct ProgramProof {
   int64_t outputs = 0;  // elements, indices included
   int64_t terms = 0;    // different ones that the Program computes

@@ -1,8 +1,11 @@
-// The C++ types that lanes are computed in, and what comparisons mean of them.
+// The C++ types that lanes are computed in, and what arithmetic and comparisons mean of them. To be included
+// where a * b + c is not contracted (CMakeLists.txt).
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "ir/check.h"
 #include "ir/dtype.h"
 #include "ir/inst.h"
 
@@ -32,6 +35,27 @@ auto with_lane_type(DType dtype, F&& f) {
       return f(float{});
     default:
       return f(double{});
+  }
+}
+
+// add, sub, mul, min, max.
+template <typename T>
+T arithmetic(Op op, T a, T b) {
+  // Integers wrap: computed as unsigned, which is wide enough not to be promoted to int.
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
+  switch (op) {
+    case Op::add:
+      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+    case Op::sub:
+      return static_cast<T>(static_cast<Wide>(a) - static_cast<Wide>(b));
+    case Op::mul:
+      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+    case Op::min:
+      return a < b ? a : b;
+    case Op::max:
+      return a > b ? a : b;
+    default:
+      fail_check(__FILE__, __LINE__, "arithmetic on two lanes", info(op).text);
   }
 }
 

@@ -27,24 +27,6 @@ void with_bits(DType dtype, F&& f) {
   });
 }
 
-template <typename T>
-T arithmetic(Op op, T a, T b) {
-  // Integers wrap: computed as unsigned, which is wide enough not to be promoted to int.
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
-  switch (op) {
-    case Op::add:
-      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
-    case Op::sub:
-      return static_cast<T>(static_cast<Wide>(a) - static_cast<Wide>(b));
-    case Op::mul:
-      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    case Op::min:
-      return a < b ? a : b;
-    default:
-      return a > b ? a : b;
-  }
-}
-
 // One loop per case of the op, so that the compiler sees a constant op in each.
 template <typename T, Op op>
 void binary_lanes(const T* a, const T* b, T* to, int lanes) {

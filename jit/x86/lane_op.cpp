@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "ir/check.h"
 #include "ir/half.h"
 #include "ir/interp/lane_type.h"
 
@@ -28,30 +27,6 @@ uint64_t to_bits(T value) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
   return bits;
-}
-
-template <typename T>
-T arithmetic(Op op, T a, T b) {
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
-  switch (op) {
-    case Op::add:
-      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
-    case Op::sub:
-      return static_cast<T>(static_cast<Wide>(a) - static_cast<Wide>(b));
-    case Op::mul:
-      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    case Op::min:
-      return a < b ? a : b;
-    case Op::max:
-      return a > b ? a : b;
-    default:
-      break;
-  }
-  if constexpr (std::is_floating_point_v<T>) {
-    if (op == Op::div) return a / b;
-    if (op == Op::sqrt) return std::sqrt(a);
-  }
-  ir::fail_check(__FILE__, __LINE__, "an operation on two lanes", info(op).text);
 }
 
 template <typename To, typename From>
@@ -105,9 +80,17 @@ uint64_t compute(const LaneOp& op, const std::array<uint64_t, 3>& args) {
     using T = decltype(zero);
     const T a = from_bits<T>(args[0]), b = from_bits<T>(args[1]);
     if (op.op == Op::cmp) return ir::holds(op.pred, a, b) ? ~uint64_t{0} : 0;
-    if constexpr (std::is_floating_point_v<T>)
-      if (op.op == Op::fma) return to_bits(std::fma(a, b, from_bits<T>(args[2])));
-    return to_bits(arithmetic(op.op, a, b));
+    if constexpr (std::is_floating_point_v<T>) switch (op.op) {
+        case Op::div:
+          return to_bits(a / b);
+        case Op::sqrt:
+          return to_bits(std::sqrt(a));
+        case Op::fma:
+          return to_bits(std::fma(a, b, from_bits<T>(args[2])));
+        default:
+          break;
+      }
+    return to_bits(ir::arithmetic(op.op, a, b));
   });
 }
 

@@ -19,6 +19,10 @@ namespace pooljit::jit::x86 {
 
 enum class BitOp : uint8_t { and_, and_not, or_, xor_ };  // and_not: of the first
 
+constexpr uint64_t combine(BitOp op, uint64_t a, uint64_t b) {
+  return op == BitOp::and_ ? a & b : op == BitOp::and_not ? ~a & b : op == BitOp::or_ ? a | b : a ^ b;
+}
+
 template <class Domain>
 class Machine : public Operands<Domain> {
  public:
@@ -32,14 +36,17 @@ class Machine : public Operands<Domain> {
 
   // From the entry to the return. Throws Refused.
   void run(int64_t most_steps) {
-    const Instruction* i = &code_.instructions().at(code_.entry());
+    const auto& all = code_.instructions();
+    auto i = all.find(code_.entry());
     try {
-      for (int64_t steps = 0; i->info.meta.category != ZYDIS_CATEGORY_RET; ++steps) {
+      for (int64_t steps = 0; i->second.info.meta.category != ZYDIS_CATEGORY_RET; ++steps) {
         if (steps == most_steps) throw Refused{0, "too many instructions"};
-        i = &code_.instructions().at(step(*i));
+        const size_t next = step(i->second);
+        // Instructions do not overlap, so the one behind is the next of the map.
+        i = next == i->second.end() ? std::next(i) : all.find(next);
       }
     } catch (const Refused& refused) {
-      throw Refused{i->offset, refused.why};
+      throw Refused{i->first, refused.why};
     }
   }
 
@@ -160,23 +167,38 @@ class Machine : public Operands<Domain> {
   }
 
   void vector_step(const Instruction& i, const VectorRow& row) {
+    const Operand& to = i.operands[0];
+    const auto operand = [&](size_t number) { return read(i, i.operands[number]); };
+    LaneOp op = row.op;
     switch (row.form) {
       case Form::unary:
         return unary(i, row);
       case Form::binary:
-        return write(i, i.operands[0],
-                     lanes(row.op, read(i, i.operands[1]), read(i, i.operands[2]), zeros()));
-      case Form::muladd:
-        return multiply_add(i, row);
+        return write(i, to, lanes(op, operand(1), operand(2), zeros()));
+      case Form::muladd132:
+        return write(i, to, lanes(op, operand(0), operand(2), operand(1)));
+      case Form::muladd213:
+        return write(i, to, lanes(op, operand(1), operand(0), operand(2)));
+      case Form::muladd231:
+        return write(i, to, lanes(op, operand(1), operand(2), operand(0)));
       case Form::compare:
-        return compare(i, row);
-      case Form::bits:
-        return bits(i, row);
-      case Form::shift: {
-        LaneOp op = row.op;
+        if (const auto pred = predicate_of(immediate(i))) return compare(i, op, *pred);
+        throw Refused{0, "a comparison that has no row"};
+      case Form::equal:
+        return compare(i, op, ir::Predicate::eq);
+      case Form::greater:
+        return compare(i, op, ir::Predicate::gt);
+      case Form::bits_and:
+        return bits(i, BitOp::and_);
+      case Form::bits_and_not:
+        return bits(i, BitOp::and_not);
+      case Form::bits_or:
+        return bits(i, BitOp::or_);
+      case Form::bits_xor:
+        return bits(i, BitOp::xor_);
+      case Form::shift:
         op.imm = immediate(i);
-        return write(i, i.operands[0], lanes(op, read(i, i.operands[1]), zeros(), zeros()));
-      }
+        return write(i, to, lanes(op, operand(1), zeros(), zeros()));
       case Form::pack:
         return pack(i, row);
       case Form::choose:
@@ -186,26 +208,29 @@ class Machine : public Operands<Domain> {
       case Form::guarded:
         return guarded(i, row);
       case Form::move:
-        return move(i);
+        return write(i, to, operand(1));
+      case Form::move4:
+        return move_low(i, 4);
+      case Form::move8:
+        return move_low(i, 8);
+      case Form::aligned:
+        return move_aligned(i);
       case Form::places:
         return change_places(i);
     }
   }
 
-  void move(const Instruction& i) {
-    const auto mnemonic = i.info.mnemonic;
+  void move_low(const Instruction& i, int count) {
     Bytes bytes = read(i, i.operands[1]);
-    const auto count = mnemonic == ZYDIS_MNEMONIC_VMOVD   ? 4
-                       : mnemonic == ZYDIS_MNEMONIC_VMOVQ ? 8
-                                                          : vector_bytes;
     std::fill(bytes.begin() + count, bytes.end(), domain_.constant(0));
-    const std::string_view name = ZydisMnemonicGetString(mnemonic);
-    const bool is_aligned = name.starts_with("vmova") || name == "vmovdqa" || name.starts_with("vmovnt");
-    for (const Operand& operand : {i.operands[0], i.operands[1]})
-      if (is_aligned && is_memory(operand) &&
-          address(i, operand) % static_cast<uint64_t>(bytes_of(operand)) != 0)
-        throw Refused{0, "an address that need not be aligned as the instruction wants"};
     write(i, i.operands[0], bytes);
+  }
+
+  void move_aligned(const Instruction& i) {
+    for (const Operand& operand : {i.operands[0], i.operands[1]})
+      if (is_memory(operand) && address(i, operand) % static_cast<uint64_t>(bytes_of(operand)) != 0)
+        throw Refused{0, "an address that need not be aligned as the instruction wants"};
+    write(i, i.operands[0], read(i, i.operands[1]));
   }
 
   Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, const Bytes& c) {
@@ -231,56 +256,12 @@ class Machine : public Operands<Domain> {
     write(i, to, result);
   }
 
-  // The digits say which operands are multiplied, and which is added.
-  void multiply_add(const Instruction& i, const VectorRow& row) {
-    const std::string_view name = ZydisMnemonicGetString(i.info.mnemonic);
-    const auto operand = [&](size_t digit) {
-      return read(i, i.operands[static_cast<size_t>(name[name.size() - 5 + digit] - '1')]);
-    };
-    write(i, i.operands[0], lanes(row.op, operand(0), operand(1), operand(2)));
-  }
-
-  void compare(const Instruction& i, const VectorRow& row) {
-    LaneOp op = row.op;
-    if (ir::is_float(op.type)) {
-      switch (immediate(i) & 15) {  // the fifth bit says only which NaNs raise flags
-        case 0:
-          op.pred = ir::Predicate::eq;
-          break;
-        case 1:
-          op.pred = ir::Predicate::lt;
-          break;
-        case 2:
-          op.pred = ir::Predicate::le;
-          break;
-        case 3:
-          op.pred = ir::Predicate::un;
-          break;
-        case 4:
-          op.pred = ir::Predicate::ne;
-          break;
-        case 13:
-          op.pred = ir::Predicate::ge;
-          break;
-        case 14:
-          op.pred = ir::Predicate::gt;
-          break;
-        default:
-          throw Refused{0, "a comparison that has no row"};
-      }
-    } else {
-      const std::string_view name = ZydisMnemonicGetString(i.info.mnemonic);
-      op.pred = name.starts_with("vpcmpgt") ? ir::Predicate::gt : ir::Predicate::eq;
-    }
+  void compare(const Instruction& i, LaneOp op, ir::Predicate pred) {
+    op.pred = pred;
     write(i, i.operands[0], lanes(op, read(i, i.operands[1]), read(i, i.operands[2]), zeros()));
   }
 
-  void bits(const Instruction& i, const VectorRow& row) {
-    const bool is_not =
-        std::string_view(ZydisMnemonicGetString(i.info.mnemonic)).find("andn") != std::string_view::npos;
-    const BitOp op = row.op.op == ir::Op::and_  ? is_not ? BitOp::and_not : BitOp::and_
-                     : row.op.op == ir::Op::or_ ? BitOp::or_
-                                                : BitOp::xor_;
+  void bits(const Instruction& i, BitOp op) {
     const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]);
     Bytes to;
     domain_.bits(op, a.data(), b.data(), to.data(), vector_bytes);

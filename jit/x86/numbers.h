@@ -22,11 +22,7 @@ struct NumberDomain {
   }
 
   static void bits(BitOp op, const Byte* a, const Byte* b, Byte* to, int count) {
-    for (int i = 0; i < count; ++i)
-      to[i] = static_cast<Byte>(op == BitOp::and_      ? a[i] & b[i]
-                                : op == BitOp::and_not ? ~a[i] & b[i]
-                                : op == BitOp::or_     ? a[i] | b[i]
-                                                       : a[i] ^ b[i]);
+    for (int i = 0; i < count; ++i) to[i] = static_cast<Byte>(combine(op, a[i], b[i]));
   }
 
   static void choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int count, int width) {

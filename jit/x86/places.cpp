@@ -63,7 +63,7 @@ std::vector<Place> shuffled_bytes(int bytes, std::span<const uint8_t> control) {
 std::vector<Place> by_indices(int bytes, int width, std::span<const uint8_t> control) {
   const int lanes = bytes / width;
   return by_lane(bytes, width, [&](int i) {
-    return Place{0, control[static_cast<size_t>(i * width)] % lanes};
+    return Place{0, control[static_cast<size_t>(i) * static_cast<size_t>(width)] % lanes};
   });
 }
 
@@ -71,7 +71,7 @@ std::vector<Place> by_indices(int bytes, int width, std::span<const uint8_t> con
 std::vector<Place> by_indices_in_halves(int bytes, int width, std::span<const uint8_t> control) {
   const int each = half / width;
   return by_lane(bytes, width, [&](int i) {
-    const int index = control[static_cast<size_t>(i * width)];
+    const int index = control[static_cast<size_t>(i) * static_cast<size_t>(width)];
     return Place{0, i / each * each + (width == 8 ? index >> 1 & 1 : index & 3)};
   });
 }

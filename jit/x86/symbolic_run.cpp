@@ -41,12 +41,12 @@ class Run {
  private:
   void put_word(Buffer& buffer, size_t number, uint64_t value) const {
     for (size_t b = 0; b < 8; ++b)
-      buffer.bytes[number * 8 + b] = domain_.constant(static_cast<uint8_t>(value >> 8 * b));
+      buffer.bytes[number * 8 + b] = TermDomain::constant(static_cast<uint8_t>(value >> 8 * b));
   }
 
   Buffer& add_bytes(std::string name, std::span<const uint8_t> bytes) {
     Buffer& buffer = memory_.add(std::move(name), bytes.size(), Touch::read);
-    for (size_t i = 0; i < bytes.size(); ++i) buffer.bytes[i] = domain_.constant(bytes[i]);
+    for (size_t i = 0; i < bytes.size(); ++i) buffer.bytes[i] = TermDomain::constant(bytes[i]);
     return buffer;
   }
 

@@ -1,6 +1,5 @@
 #include "jit/x86/table.h"
 
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +44,18 @@ const VectorRow* find_row(ZydisMnemonic mnemonic) {
     return found;
   }());
   return by_mnemonic[mnemonic];
+}
+
+std::optional<ir::Predicate> predicate_of(uint8_t imm) {
+  using ir::Predicate;
+  constexpr struct {
+    int imm;
+    Predicate pred;
+  } predicates[] = {{0, Predicate::eq}, {1, Predicate::lt},  {2, Predicate::le}, {3, Predicate::un},
+                    {4, Predicate::ne}, {13, Predicate::ge}, {14, Predicate::gt}};
+  for (const auto& row : predicates)
+    if (row.imm == (imm & 15)) return row.pred;  // the fifth bit says only which NaNs raise flags
+  return std::nullopt;
 }
 
 }  // namespace pooljit::jit::x86

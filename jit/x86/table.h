@@ -3,6 +3,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include <optional>
 #include <span>
 
 #include "jit/x86/lane_op.h"
@@ -12,15 +13,25 @@ namespace pooljit::jit::x86 {
 enum class Form : uint8_t {
   unary,
   binary,
-  muladd,
+  muladd132,
+  muladd213,
+  muladd231,
   compare,
-  bits,
+  equal,
+  greater,
+  bits_and,
+  bits_and_not,
+  bits_or,
+  bits_xor,
   shift,
   pack,
   choose,
   blend,
   guarded,
   move,
+  move4,
+  move8,
+  aligned,
   places
 };
 
@@ -33,5 +44,8 @@ struct VectorRow {
 // Null: the table does not have it.
 const VectorRow* find_row(ZydisMnemonic mnemonic);
 std::span<const VectorRow> rows();
+
+// Of floats, as the immediate of a comparison says it; none: ir/ops.def has no such one.
+std::optional<ir::Predicate> predicate_of(uint8_t imm);
 
 }  // namespace pooljit::jit::x86

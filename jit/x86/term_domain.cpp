@@ -200,14 +200,8 @@ bool TermDomain::bits_with_mask(BitOp op, const Chunk& a, const Chunk& b, Byte* 
 
 bool TermDomain::bits_of_chunk(BitOp op, const Byte* a, const Byte* b, Byte* to, int width, Takes takes) {
   if (op == BitOp::xor_ && std::equal(a, a + width, b)) return put_number(0, to, width), true;
-  if (all_known(a, width) && all_known(b, width)) {
-    const uint64_t x = number_of(a, width), y = number_of(b, width);
-    const uint64_t result = op == BitOp::and_   ? x & y
-                            : op == BitOp::or_  ? x | y
-                            : op == BitOp::xor_ ? x ^ y
-                                                : ~x & y;
-    return put_number(result, to, width), true;
-  }
+  if (all_known(a, width) && all_known(b, width))
+    return put_number(combine(op, number_of(a, width), number_of(b, width)), to, width), true;
   std::optional<Chunk> x = chunk(a, width, takes), y = chunk(b, width, takes);
   if (!x || !y) return false;
   if (x->is_mask || y->is_mask) return bits_with_mask(op, *x, *y, to, width);
@@ -256,12 +250,7 @@ bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, By
   if (!is_mask(top(0).term)) throw Unreadable{"a choice by the sign of data", true};
   if (std::equal(a, a + width, b)) return std::copy_n(a, width, to), true;
   const auto x = chunk(a, width, takes), y = chunk(b, width, takes);
-  if (!x || !y) return false;
-  if (x->is_mask || y->is_mask) {
-    if (!x->is_mask && !x->is_known) return false;
-    if (!y->is_mask && !y->is_known) return false;
-    throw Unreadable{"a choice among masks", true};
-  }
+  if (!x || !y || x->is_mask || y->is_mask) return false;
   put(choice(top(0).term, *x, *y), false, to, width);
   return true;
 }
@@ -269,6 +258,7 @@ bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, By
 void TermDomain::choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int count, int width) {
   for (int at = 0; at < count;) {
     const int most = widest_at(at);
+    const Byte top = mask[at + width - 1];
     const auto take = [&](int chunk, Takes takes) {
       if (chunk < width || chunk > most) return false;
       if (!choose_chunk(mask + at, a + at, b + at, to + at, chunk, width, takes)) return false;
@@ -278,7 +268,6 @@ void TermDomain::choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to
     // Whole elements of any width, else what is put together, as wide as what was compared.
     bool is_taken = false;
     for (int chunk = most; chunk >= width && !is_taken; chunk /= 2) is_taken = take(chunk, Takes::whole);
-    const Byte top = mask[at + width - 1 < count ? at + width - 1 : 0];
     if (!is_taken && top.term != ir::no_term)
       is_taken = take(ir::bytes(graph_[top.term].dtype), Takes::any) || take(width, Takes::any);
     if (!is_taken) throw Unreadable{"a choice of parts of elements", true};

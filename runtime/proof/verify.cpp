@@ -112,13 +112,15 @@ void execute_bytes(const Code& code, const Choices& choices, const ProofLimits& 
   const ir::PoolNest& nest = code.info.nest;
   const auto machine = code.machine();
   if (!machine || work(nest) > symbolic_work(limits)) return;
-  ir::TermGraph graph;
-  const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
-                                machine->tables, code.info.scratch_bytes, code.info.output_alignment};
-  constexpr int64_t batch = 1;
-  const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
-  const auto proved = stored ? ir::prove_stored(*stored, graph, nest, batch, choices.isa, /*is_legal=*/true)
-                             : tl::unexpected(stored.error());
+  const auto proved = ir::has_reading(nest).and_then([&]() -> ir::Result<ir::ProgramProof> {
+    ir::TermGraph graph;
+    const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
+                                  machine->tables, code.info.scratch_bytes, code.info.output_alignment};
+    constexpr int64_t batch = 1;
+    const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
+    if (!stored) return tl::unexpected(stored.error());
+    return ir::prove_stored(*stored, graph, nest, batch, choices.isa, /*is_legal=*/true);
+  });
   if (proved)
     proof.bytes_outputs = proved->outputs;
   else

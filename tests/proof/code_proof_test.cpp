@@ -117,12 +117,13 @@ TEST(CodeProof, RefusesWrongBytes) {
         changed.image.subspan(static_cast<size_t>(blob->code.data() - blob->image.data()), blob->code.size());
     changed.entry = reinterpret_cast<jit::KernelFunction>(
         image.data() + (reinterpret_cast<const uint8_t*>(blob->entry) - blob->image.data()));
-    const auto found = std::ranges::search(image, wrong.from);
-    ASSERT_FALSE(found.empty()) << wrong.name;
-    EXPECT_TRUE(std::search(found.begin() + 1, image.end(), wrong.from.begin(), wrong.from.end()) ==
-                image.end())
-        << wrong.name;
-    std::ranges::copy(wrong.to, found.begin());
+    const auto find_from = [&](auto begin) {
+      return std::search(begin, image.end(), wrong.from.begin(), wrong.from.end());
+    };
+    const auto found = find_from(image.begin());
+    ASSERT_TRUE(found != image.end()) << wrong.name;
+    EXPECT_TRUE(find_from(found + 1) == image.end()) << wrong.name;
+    std::ranges::copy(wrong.to, found);
     const auto proof = prove_bytes(changed, *legal, nest, 1);
     ASSERT_FALSE(proof) << wrong.name;
     EXPECT_NE(proof.error().message.find(wrong.sentence), std::string::npos)

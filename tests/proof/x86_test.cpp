@@ -132,7 +132,7 @@ bool is_nan(ir::DType dtype, const uint8_t* lane) {
 
 // Which NaN arithmetic gives is not said.
 bool same(const VectorRow& row, const Data& a, const Data& b) {
-  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary || row.form == Form::muladd;
+  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary || row.op.op == ir::Op::fma;
   const bool may_differ =
       is_arithmetic && is_float(row.op.type) && row.op.op != ir::Op::max && row.op.op != ir::Op::min;
   const auto width = may_differ ? static_cast<size_t>(ir::bytes(row.op.type)) : size_t{1};

@@ -10,7 +10,8 @@ What there is:
     compile, Kernel, Spec            a layer as a text and as a kernel
     max_pool2d, avg_pool2d, ...      every operator, in one to three dimensions (pooljit.layers())
     random_specs, reference, compare what fuzzers need: layers, the oracle, a judge
-    schedules, explain, evaluate, tune what tuners need
+    schedules, evaluate, tune        what tuners need
+    explain                          why a layer gets its schedule
     Error, InvalidError, ...         every error has .id and .hint
     pooljit.torch                    autograd; whole models and PyTorch's own operators on our kernels
     pooljit.onnx                     a backend for ONNX

@@ -33,6 +33,7 @@ class Explanation(
     schedule, decided_by: the default, and what put it first.
     second_over_first: predicted time of the best other family's first schedule over the default's; 0: there is none.
     isa, machine, near_bytes: what thresholds come from.
+    output_leaves_the_caches: stores pass the caches by, where that suits.
     families: FamilyVerdicts.
     """
 

@@ -30,8 +30,7 @@ py::list schedules(const std::string& text, const py::dict& words) {
   return list;
 }
 
-// (schedule, decided by, second over first, isa, machine, near bytes, families, text); a family is (family,
-// verdict, reason, schedule, schedules, filled lanes, predicted seconds, price).
+// The fields of Explanation in order, its families as tuples of their fields, and its text.
 py::tuple explain(const std::string& text, const py::dict& words) {
   const Options options = options_of(words);
   const Explanation why = value_or_raise(compiling([&]() -> ir::Result<Explanation> {
