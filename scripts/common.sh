@@ -40,6 +40,12 @@ configure() {
   cmake --preset "$preset" --log-level=WARNING "${compiler_launcher[@]}" "$@"
 }
 
+# configure_tests PRESET [CMAKE ARGUMENT...]: with tests and benchmarks, also where scripts/demo was first. (By itself
+# POOLJIT_BENCH follows POOLJIT_TESTS only when a folder is new.)
+configure_tests() {
+  configure "$@" -DPOOLJIT_TESTS=ON -DPOOLJIT_BENCH=ON
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1
