@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "runtime/cache_probe.h"
 #include "runtime/cpu_features.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
@@ -52,12 +53,23 @@ std::string in_quotes(const std::string& word) {
   return text + "'";
 }
 
+// A check of what a virtual machine tells, and all there is where it tells nothing.
+std::string caches_by_time() {
+  const auto bytes = runtime::caches_of_loads(runtime::measure_loads()).bytes;
+  const auto about = [](int64_t size) {
+    return size > 0 ? fmt::format("about {}K", size >> 10) : "no step seen";
+  };
+  return fmt::format("{}, {}", about(bytes[0]), about(bytes[1]));
+}
+
 }  // namespace
 
 std::vector<Fact> machine_facts() {
   const runtime::Machine& machine = runtime::machine();
   return {{"processor", machine.cpu},
-          {"caches L1, L2, L3", runtime::print(machine.caches)},
+          {"caches L1, L2, L3",
+           fmt::format("{} (source: {})", runtime::print(machine.caches), machine.caches_source)},
+          {"L1 and L2 by the time that loads take", caches_by_time()},
           {"instruction sets", isas()},
           {"processors that this process may use", std::to_string(runtime::thread_count({.threads = 0}))},
           {"frequency governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
