@@ -220,7 +220,10 @@ Broken check_output_places(const PoolSpec& spec, const Axes& shape) {
   return std::nullopt;
 }
 
+Broken check_pools(const PoolSpec& spec);
+
 Broken check_all(const PoolSpec& spec) {
+  if (is_pools(spec)) return check_pools(spec);
   if (auto error = check_form(spec)) return error;
   if (auto error = check_options(spec)) return error;
   if (auto error = check_quantized(spec)) return error;
@@ -236,6 +239,67 @@ Broken check_all(const PoolSpec& spec) {
   if (auto error = check_window(spec, Axes(is_forward ? input_strides(spec) : output_strides(spec))))
     return error;
   return check_output_places(spec, output);
+}
+
+// A member is a spec of its own, whose output may be a part of another tensor.
+Broken check_member(const PoolSpec& spec, const PoolSpec& member) {
+  if (member.direction != ir::Direction::forward || is_pools(member) ||
+      member.dims.size() != spec.dims.size())
+    return broke(Rule::members, "got one of another direction or rank");
+  if (auto error = check_all(member)) return error;
+  if (spec.concat && (member.output_layout || !member.output_strides.empty()))
+    return broke(Rule::option, "got output_layout or output_strides of a member beside concat");
+  for (const ir::EpilogueStep& step : member.epilogue)
+    if (!ir::info(step.kind).operands.empty())
+      return broke(Rule::unsupported_option, "got a step of an epilogue that takes a tensor, in a member");
+  return std::nullopt;
+}
+
+// Members whose outputs can be parts of one.
+Broken check_concat(const PoolSpec& spec) {
+  const auto spatial = [](const PoolSpec& each, const Axes& shape) {
+    return std::vector<int64_t>(shape.end() - static_cast<std::ptrdiff_t>(each.dims.size()), shape.end());
+  };
+  const PoolSpec& first = spec.members[0];
+  for (const PoolSpec& member : spec.members) {
+    if (output_dtype(member) != output_dtype(first))
+      return broke(Rule::concat, "got {} and {}", ir::info(output_dtype(first)).spec_name,
+                   ir::info(output_dtype(member)).spec_name);
+    const auto own = spatial(member, output_axes(member)), others = spatial(first, output_axes(first));
+    if (own != others)
+      return broke(Rule::concat, "got [{}] and [{}]", fmt::join(others, ","), fmt::join(own, ","));
+  }
+  if (spec.include_input) {
+    if (output_dtype(first) != spec.dtype)
+      return broke(Rule::concat, "got the input's {} and {}", ir::info(spec.dtype).spec_name,
+                   ir::info(output_dtype(first)).spec_name);
+    const auto own = spatial(first, output_axes(first)), input = spatial(spec, input_axes(spec));
+    if (own != input)
+      return broke(Rule::concat, "got the input's [{}] and [{}]", fmt::join(input, ","), fmt::join(own, ","));
+  }
+  if (const int64_t block = channel_block(output_layout(spec)); spec.channels % block != 0)
+    return broke(Rule::concat, "got {} channels in blocks of {}", spec.channels, block);
+  if (!(Checked(spec.channels) * static_cast<int64_t>(spec.members.size() + 1)).value())
+    return broke(Rule::overflow, "got C={}", spec.channels);
+  const Axes output = output_axes(spec);
+  if (auto error = check_tensor(spec, output_layout(spec), output, spec.output_strides, Rule::output_strides))
+    return error;
+  return check_output_places(spec, output);
+}
+
+Broken check_pools(const PoolSpec& spec) {
+  if (spec.members.size() > most_members) return broke(Rule::members, "got {}", spec.members.size());
+  for (size_t i = 0; i < spec.members.size(); ++i) {
+    auto error = check_member(spec, spec.members[i]);
+    if (!error) continue;
+    error->message += fmt::format(" (member {} of {})", i + 1, spec.members.size());
+    return error;
+  }
+  if (spec.concat) return check_concat(spec);
+  if (spec.include_input) return broke(Rule::option, "got include_input without concat");
+  if (spec.output_layout || !spec.output_strides.empty())
+    return broke(Rule::option, "got output_layout or output_strides of pools without concat");
+  return std::nullopt;
 }
 
 bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std::vector<int64_t>& strides) {
@@ -258,6 +322,7 @@ void normalise_unpool(std::vector<SpecDim>& dims) {
 
 // One spec has one value: what says the same as its absence is left out.
 void normalise(PoolSpec& spec) {
+  for (PoolSpec& member : spec.members) normalise(member);
   if (spec.output_dtype == spec.dtype) spec.output_dtype.reset();
   if (spec.output_layout == spec.layout) spec.output_layout.reset();
   normalise_epilogue(spec);
@@ -287,6 +352,9 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec) {
 }
 
 int64_t largest_batch(const PoolSpec& spec) {
+  int64_t largest = std::numeric_limits<int64_t>::max();
+  for (const PoolSpec& member : spec.members) largest = std::min(largest, largest_batch(member));
+  if (is_pools(spec)) return largest;
   if (!has_indices(spec) || !indices_count_batch(spec)) return std::numeric_limits<int64_t>::max();
   return largest_index(spec.index_dtype) / index_range_of_image(spec).value().value_or(1);
 }

@@ -32,6 +32,8 @@ constexpr std::string_view keras[] = {"keras.", "tf.keras."};
 constexpr std::string_view onnx[] = {"onnx."};
 constexpr std::string_view benchdnn[] = {"benchdnn", "./benchdnn", "--"};
 
+ir::Result<std::string> print_canonical(const PoolSpec& spec) { return print(spec); }
+
 constexpr Dialect table[] = {
     {"nn", torch_modules, parse_torch_modules, print_torch_modules},
     {"torch", torch, parse_torch, print_torch},
@@ -39,10 +41,7 @@ constexpr Dialect table[] = {
     {"mlx", mlx, parse_mlx, print_mlx},
     {"keras", keras, parse_keras, print_keras},
     {"benchdnn", benchdnn, parse_benchdnn, print_benchdnn},
-    {"canonical",
-     {},
-     parse_canonical,
-     [](const PoolSpec& spec) -> ir::Result<std::string> { return print(spec); }},
+    {"canonical", {}, parse_canonical, print_canonical},
 };
 
 // What two specs of the same operator differ in; empty if in nothing that has a name.
@@ -76,6 +75,8 @@ ir::Result<PoolSpec> parse_any(std::string_view text) {
 ir::Result<PoolSpec> parse_meaning(std::string_view text) { return parse_any(text).and_then(check_meaning); }
 
 ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec) {
+  if (is_pools(spec) && dialect.print != print_canonical)
+    return broken(Rule::dialect, fmt::format("{} has no words for {}", dialect.name, print(spec)));
   auto text = dialect.print(spec);
   if (!text) return text;
   const auto meaning = dialect.parse(*text).and_then(check_meaning);

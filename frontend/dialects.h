@@ -31,6 +31,9 @@ ir::Result<PoolSpec> parse_meaning(std::string_view text);
 ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec);
 
 ir::Result<PoolSpec> parse_canonical(std::string_view text);
+// Canonical: pools(TENSOR, OPERATOR(...), ..., concat=True).
+ir::Result<PoolSpec> read_pools(std::string_view text);
+std::string print_pools(const PoolSpec& spec, std::string_view batch);
 
 // One per file of frontend/dialects/.
 ir::Result<PoolSpec> parse_torch(std::string_view text);

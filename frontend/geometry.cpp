@@ -20,7 +20,17 @@ int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
   return side == Side::pooled ? output_extent(dim, spec.ceil_mode).value() : dim.input;
 }
 
+// Of the output of a pools spec with `concat`.
+int64_t concatenated_channels(const PoolSpec& spec) {
+  return spec.channels * static_cast<int64_t>(spec.members.size() + (spec.include_input ? 1 : 0));
+}
+
 Axes shape_of(const PoolSpec& spec, Side side) {
+  if (is_pools(spec) && side == Side::pooled) {
+    Axes shape = shape_of(spec.members[0], side);
+    shape[spec.batch ? 1 : 0] = concatenated_channels(spec);
+    return shape;
+  }
   Axes shape;
   if (spec.batch) shape.push(*spec.batch);
   shape.push(spec.channels);
@@ -106,14 +116,17 @@ Axes output_axes(const PoolSpec& spec) {
 }
 
 std::vector<int64_t> input_shape(const PoolSpec& spec) { return to_vector(input_axes(spec)); }
-std::vector<int64_t> output_shape(const PoolSpec& spec) { return to_vector(output_axes(spec)); }
+std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number) {
+  return to_vector(output_axes(spec_of_output(spec, number)));
+}
 std::vector<int64_t> input_strides(const PoolSpec& spec) {
   if (!spec.strides.empty()) return spec.strides;
   return to_vector(*packed_strides(spec, spec.layout, input_axes(spec)));
 }
-std::vector<int64_t> output_strides(const PoolSpec& spec) {
-  if (!spec.output_strides.empty()) return spec.output_strides;
-  return to_vector(*packed_strides(spec, output_layout(spec), output_axes(spec)));
+std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number) {
+  const PoolSpec& own = spec_of_output(spec, number);
+  if (!own.output_strides.empty()) return own.output_strides;
+  return to_vector(*packed_strides(own, output_layout(own), output_axes(own)));
 }
 
 ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
@@ -142,7 +155,57 @@ ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
   return nest;
 }
 
+namespace {
+
+// An integer that has as many bits: to copy elements bit by bit.
+ir::DType bits_of(ir::DType dtype) {
+  switch (ir::bytes(dtype)) {
+    case 1:
+      return ir::DType::i8;
+    case 2:
+      return ir::DType::i16;
+    case 4:
+      return ir::DType::i32;
+    default:
+      return ir::DType::i64;
+  }
+}
+
+// The largest of one element, as an integer.
+ir::PoolNest copy_nest(const PoolSpec& spec, const ir::View& output) {
+  ir::PoolNest nest;
+  nest.channels = spec.channels;
+  for (const SpecDim& dim : spec.dims) nest.dims.push_back({.input = dim.input, .output = dim.input});
+  nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
+  nest.output = output;
+  nest.input.dtype = nest.output.dtype = bits_of(spec.dtype);
+  return nest;
+}
+
+ir::PoolNest make_pools_nest(const PoolSpec& spec) {
+  ir::PoolNest nest;
+  nest.channels = spec.channels;
+  for (const SpecDim& dim : spec.dims) nest.dims.push_back({.input = dim.input, .output = dim.input});
+  nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
+  for (const PoolSpec& member : spec.members) nest.members.push_back(make_nest(member));
+  if (!spec.concat) return nest;
+  nest.output = view_of(spec, output_dtype(spec.members[0]), output_layout(spec), output_axes(spec),
+                        output_strides(spec));
+  if (spec.include_input) nest.members.insert(nest.members.begin(), copy_nest(spec, nest.output));
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    ir::View& own = nest.members[i].output;
+    const ir::DType dtype = own.dtype;
+    own = nest.output;
+    own.dtype = dtype;
+    nest.member_offsets.push_back(nest.output.channel_offset(static_cast<int64_t>(i) * spec.channels));
+  }
+  return nest;
+}
+
+}  // namespace
+
 ir::PoolNest make_nest(const PoolSpec& spec) {
+  if (is_pools(spec)) return make_pools_nest(spec);
   ir::PoolNest nest;
   nest.reduction = spec.reduction;
   nest.direction = spec.direction;

@@ -3,6 +3,7 @@
 // text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ enum class Layout : uint8_t { nchw, nhwc, nchw8c, nchw16c };
 enum class CeilMode : uint8_t { floor, torch, plain };
 
 inline constexpr size_t max_rank = 3;  // spatial dimensions
+inline constexpr size_t most_members = 8;
 
 struct SpecDim {  // one spatial dimension
   int64_t input = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
@@ -67,6 +69,11 @@ struct PoolSpec {
   std::optional<double> output_scale;        // avg; absent: scale
   std::optional<int64_t> output_zero_point;  // avg; absent: zero_point
   std::vector<ir::EpilogueStep> epilogue;    // what results go through before they are stored
+  // Several pools of one tensor. Each member has this spec's input and a window of its own; this spec has
+  // only the input then, kernels of 1, and with `concat` output_layout and output_strides.
+  std::vector<PoolSpec> members;
+  bool concat = false;         // their outputs lie one after the other along the channels of one output
+  bool include_input = false;  // concat: the input before them
   bool operator==(const PoolSpec&) const = default;
 };
 
@@ -84,13 +91,23 @@ std::string signature(const PoolSpec& spec);
 
 // Of the kernel's input and output, which a backward pooling swaps: dimensions in logical order: N (if
 // batched), C, spatial...
+// Of several outputs, the one that is told by its number.
 std::vector<int64_t> input_shape(const PoolSpec& spec);
-std::vector<int64_t> output_shape(const PoolSpec& spec);
+std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number = 0);
 // Strides in elements for those dimensions, explicit or packed in the layout. In a blocked layout the one of
 // C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);
-std::vector<int64_t> output_strides(const PoolSpec& spec);
+std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number = 0);
 
+inline bool is_pools(const PoolSpec& spec) { return !spec.members.empty(); }
+// How many outputs the caller gives.
+inline size_t output_count(const PoolSpec& spec) {
+  return spec.concat || !is_pools(spec) ? 1 : spec.members.size();
+}
+// The spec whose output the one of this number is: a member, or the spec itself.
+inline const PoolSpec& spec_of_output(const PoolSpec& spec, size_t number) {
+  return spec.concat || !is_pools(spec) ? spec : spec.members[number];
+}
 inline ir::DType output_dtype(const PoolSpec& spec) { return spec.output_dtype.value_or(spec.dtype); }
 inline Layout output_layout(const PoolSpec& spec) { return spec.output_layout.value_or(spec.layout); }
 inline bool is_adaptive(const PoolSpec& spec) {
@@ -98,6 +115,7 @@ inline bool is_adaptive(const PoolSpec& spec) {
 }
 // Whether the spec has indices: made, or read to go back.
 inline bool has_indices(const PoolSpec& spec) {
+  if (is_pools(spec)) return std::any_of(spec.members.begin(), spec.members.end(), has_indices);
   return spec.reduction == ir::Reduction::max &&
          (spec.return_indices || spec.direction != ir::Direction::forward);
 }

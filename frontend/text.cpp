@@ -37,6 +37,11 @@ class Parser {
     return std::move(error_);
   }
 
+  std::optional<ir::Error> parse(Call& call, std::vector<Call>& members) {
+    read_pools(call, members);
+    return std::move(error_);
+  }
+
   bool parse(Terms& terms) {
     const char close = accept('[') ? ']' : ')';
     return (close == ']' || expect('(')) && read_terms(terms, close);
@@ -45,29 +50,55 @@ class Parser {
  private:
   bool read_call(Call& call) {
     if (!read_word(call.name, "an operator") || !expect('(')) return false;
-    if (forms_ == Forms::call_or_module && !tensor_follows()) {
-      if (!accept(')')) {
-        do {
-          if (!read_argument(call)) return false;
-        } while (accept(','));
-        if (!expect(')')) return false;
-      }
-      if (!expect('(')) return false;
-    }
-    if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_shape(call)) return false;
-    if (accept(':') && !read_word(call.layout, "a layout")) return false;
+    if (forms_ == Forms::call_or_module && !tensor_follows())
+      if (!read_arguments(call) || !expect('(')) return false;
+    if (!read_tensor(call)) return false;
     while (accept(','))
       if (!read_argument(call)) return false;
-    if (!expect(')')) return false;
+    return expect(')') && read_end();
+  }
+
+  bool read_pools(Call& call, std::vector<Call>& members) {
+    if (!read_word(call.name, "an operator") || !expect('(') || !read_tensor(call)) return false;
+    while (accept(',')) {
+      if (follows_word('(')) {
+        Call& member = members.emplace_back();
+        member.dtype = call.dtype, member.dims = call.dims, member.layout = call.layout;
+        member.free_batch = call.free_batch;
+        if (!read_word(member.name, "an operator") || !expect('(') || !read_arguments(member)) return false;
+      } else if (!read_argument(call)) {
+        return false;
+      }
+    }
+    return expect(')') && read_end();
+  }
+
+  bool read_tensor(Call& call) {
+    if (!read_word(call.dtype, "a dtype") || !expect('[') || !read_shape(call)) return false;
+    return !accept(':') || read_word(call.layout, "a layout");
+  }
+
+  // The rest of a list of arguments, after its opening bracket.
+  bool read_arguments(Call& call) {
+    if (accept(')')) return true;
+    do {
+      if (!read_argument(call)) return false;
+    } while (accept(','));
+    return expect(')');
+  }
+
+  bool read_end() {
     skip_blanks();
     return next_ == text_.size() || fail("nothing more expected, but got");
   }
 
-  // Whether a word and "[" come next.
-  bool tensor_follows() const {
+  bool tensor_follows() const { return follows_word('['); }
+
+  // Whether a word and this character come next.
+  bool follows_word(char c) const {
     const auto end = std::find_if_not(text_.begin() + static_cast<std::ptrdiff_t>(next_), text_.end(),
-                                      [](char c) { return is_word(c) || is_blank(c); });
-    return end != text_.end() && *end == '[';
+                                      [](char each) { return is_word(each) || is_blank(each); });
+    return end != text_.end() && *end == c;
   }
 
   bool read_argument(Call& call) {
@@ -319,6 +350,11 @@ bool abbreviates(std::string_view word, std::string_view candidate) {
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms) {
   if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
   return Parser(text, forms).parse(call);
+}
+
+std::optional<ir::Error> parse_pools(std::string_view text, Call& call, std::vector<Call>& members) {
+  if (text.size() > longest_text) return broken(Rule::length, fmt::format("got {}", text.size())).value();
+  return Parser(text).parse(call, members);
 }
 
 Terms terms_of(const Value& value) {

@@ -3,6 +3,7 @@
 // them meaning. Nothing is copied: words point into the text, which must outlive the Call.
 //
 //   call     = word "(" tensor {"," argument} ")"
+//   pools    = word "(" tensor {"," (argument | word "(" [argument {"," argument}] ")")} ")"
 //   module   = word "(" [argument {"," argument}] ")" "(" tensor {"," argument} ")"
 //   tensor   = word "[" ("N" | integer) {"," integer} "]" [":" word]
 //   argument = [word "="] value
@@ -20,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/fixed_list.h"
 #include "ir/error.h"
@@ -73,6 +75,9 @@ enum class Forms : uint8_t { call, call_or_module };
 
 // Fills `call`, which must be new. The error, if there is one, is spec.length, spec.syntax or spec.number.
 std::optional<ir::Error> parse_call(std::string_view text, Call& call, Forms forms = Forms::call);
+
+// The same of a call of calls: `members` have the tensor of `call`.
+std::optional<ir::Error> parse_pools(std::string_view text, Call& call, std::vector<Call>& members);
 
 // The terms of a parsed value of kind terms.
 Terms terms_of(const Value& value);

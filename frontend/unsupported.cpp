@@ -49,6 +49,8 @@ constexpr Unsupported table[] = {
 }  // namespace
 
 std::optional<ir::Error> check_supported(const PoolSpec& spec) {
+  for (const PoolSpec& member : spec.members)
+    if (auto error = check_supported(member)) return error;
   for (const Unsupported& row : table)
     if (row.applies(spec)) return broken(row.rule, fmt::format("got {}", row.what)).value();
   if (spec.direction == ir::Direction::unpool) return std::nullopt;  // a routine of the runtime

@@ -46,6 +46,42 @@ void Builder::keep(InstPtr inst) {
   }
 }
 
+void Builder::copy(const Inst& inst, const Program& from, std::vector<Value>& renamed) {
+  const auto name = [&](Value value) {
+    return value == no_value ? value : renamed[static_cast<size_t>(value)];
+  };
+  const auto define_as = [&](Value result) { renamed[static_cast<size_t>(inst.results[0])] = result; };
+  switch (inst.op) {
+    case Op::iconst:
+      return define_as(iconst(inst.imm));
+    case Op::vconst:
+      return define_as(vconst(from.type(inst.results[0]), inst.data));
+    case Op::vmask:
+      return define_as(vmask(from.type(inst.results[0]), inst.data));
+    case Op::iadd:
+    case Op::imul:
+    case Op::imin:
+    case Op::imax:
+      return define_as(index_op(inst.op, name(inst.args[0]), name(inst.args[1])));
+    default:
+      break;
+  }
+  Inst& copied = append(inst.op);
+  copied = inst;
+  for (Value& arg : copied.args) arg = name(arg);
+  copied.addr.base = name(copied.addr.base);
+  for (Term& term : copied.addr.terms) term.iv = name(term.iv);
+  copied.results.clear();
+  for (const Value result : inst.results)
+    renamed[static_cast<size_t>(result)] = give(copied, from.type(result));
+  if (inst.op == Op::loop) {
+    InlineList<Type, 4>& carried = open_loops_.emplace_back();
+    for (size_t i = 1; i < inst.results.size(); ++i) carried.push_back(from.type(inst.results[i]));
+  } else if (inst.op == Op::end) {
+    open_loops_.pop_back();
+  }
+}
+
 // Room for most Programs, once there is something: who only asks a question of a Reducer makes nothing.
 Value Builder::define(Type type) {
   if (program_.types.empty()) {

@@ -71,6 +71,11 @@ struct PoolNest {
   std::optional<int64_t> divisor_override;   // avg; never 0
   std::optional<Quantization> quantization;  // avg
   std::vector<EpilogueStep> epilogue;        // at most most_steps
+  // Several pools of one input, each as if it were alone; of the fields above only channels, the dims' inputs
+  // and the input count then. With offsets their outputs are parts of one, `output`, and begin so many
+  // elements behind its first; else each is a tensor of its own.
+  std::vector<PoolNest> members;
+  std::vector<int64_t> member_offsets;
   bool operator==(const PoolNest&) const = default;
 
   // The result is one of the taps, if there are any; else it is computed from all of them.

@@ -123,9 +123,11 @@ class Parser {
   Param param() {
     Param param;
     param.role = found(find_role, "a parameter's role");
-    if (has_number(param.role)) param.number = number();
+    if (has_number(param.role) || number_follows()) param.number = number();
     return param;
   }
+
+  bool number_follows() const { return token_.kind == TokenKind::number; }
 
   void params() {
     list([&] { program_.params.push_back(param()); });

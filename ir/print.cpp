@@ -68,8 +68,8 @@ std::string mask_text(const std::vector<int64_t>& lanes) {
 }
 
 std::string param_text(const Param& param) {
-  return has_number(param.role) ? fmt::format("{} {}", text(param.role), param.number)
-                                : std::string(text(param.role));
+  return has_number(param.role) || param.number != 0 ? fmt::format("{} {}", text(param.role), param.number)
+                                                     : std::string(text(param.role));
 }
 
 // A slot by its role; by its number where the role does not tell.

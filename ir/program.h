@@ -23,12 +23,15 @@ namespace pooljit::ir {
 inline constexpr int64_t most_scratch_bytes = int64_t{256} << 10;
 inline constexpr int64_t scratch_alignment = 64;
 
+// Tensors that one Program makes: those of several pools of one input, and a copy of that.
+inline constexpr int most_member_outputs = 9;
+
 // What the caller puts into a word of the argument block.
 struct Param {
   enum class Role : uint8_t {
     input,    // pointer to the first element of the input view
-    output,   // ... of the output view
-    indices,  // ... of the index view
+    output,   // ... of the output view; of the member of this number, where the nest has members
+    indices,  // ... of the index view, likewise
     scratch,  // pointer to Program::scratch_bytes that are this call's alone, aligned to scratch_alignment
     operand,  // ... of what the caller gives for the epilogue, by its number
     table,    // pointer to Program::tables[number]

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "ir/builder.h"
+#include "ir/members.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/reductions/reducer.h"
@@ -86,6 +87,11 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 std::string print(const Schedule& schedule) {
+  if (!schedule.members.empty()) {
+    std::string text;
+    for (const Schedule& member : schedule.members) text += (text.empty() ? "each[" : "; ") + print(member);
+    return text + "]";
+  }
   const bool streams = schedule.stores == Stores::streamed;
   return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={}{})",
                      families[static_cast<size_t>(schedule.family)]->text, schedule.lanes, schedule.unroll,
@@ -94,7 +100,28 @@ std::string print(const Schedule& schedule) {
                      order_names[static_cast<size_t>(schedule.order)], streams ? ", stores=streamed" : "");
 }
 
+namespace {
+
+// What stands between "each[" and "]".
+Result<Schedule> parse_members(std::string_view text) {
+  Schedule schedule;
+  while (!trim(text).empty()) {
+    const size_t end = std::min(text.find(';'), text.size());
+    auto member = parse_schedule(trim(text.substr(0, end)));
+    if (!member) return member;
+    if (!member->members.empty()) return parse_error(text, "each");
+    schedule.members.push_back(std::move(*member));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (schedule.members.empty()) return parse_error(text, "each[]");
+  return schedule;
+}
+
+}  // namespace
+
 Result<Schedule> parse_schedule(std::string_view text) {
+  if (constexpr std::string_view each = "each["; text.starts_with(each) && text.back() == ']')
+    return parse_members(text.substr(each.size(), text.size() - each.size() - 1));
   const size_t open = text.find('(');
   if (open == std::string_view::npos || text.back() != ')') return parse_error(text, text);
   Schedule schedule;
@@ -125,8 +152,31 @@ std::vector<Parameter> parameters(const Schedule& schedule) {
   return all;
 }
 
+namespace {
+
+// The first of each member, then the second of each; a member that has no more keeps its first.
+std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {
+  size_t longest = 0;
+  for (const auto& own : of_members) longest = std::max(longest, own.size());
+  std::vector<Schedule> all(std::min(longest, most));
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const auto& own : of_members) all[i].members.push_back(own[i < own.size() ? i : 0]);
+  return all;
+}
+
+}  // namespace
+
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most,
                                           const Machine& machine) {
+  if (!nest.members.empty()) {
+    std::vector<std::vector<Schedule>> of_members;
+    for (const PoolNest& member : nest.members)
+      of_members.push_back(enumerate_schedules(member, isa, most, machine));
+    // Past the caches or not is decided by one output's size alone, and asks for its alignment.
+    for (auto& own : of_members)
+      for (Schedule& schedule : own) schedule.stores = Stores::cached;
+    return side_by_side(of_members, most);
+  }
   const auto layer = Layer::of(nest, isa, machine);
   if (!layer) return {Schedule{}};  // lower() will say why
   return decide(*layer, most).schedules;
@@ -134,6 +184,11 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
 
 std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
   std::vector<Schedule> space;
+  if (!nest.members.empty()) {
+    std::vector<std::vector<Schedule>> of_members;
+    for (const PoolNest& member : nest.members) of_members.push_back(schedule_space(member, isa));
+    return side_by_side(of_members, SIZE_MAX);
+  }
   const auto layer = Layer::of(nest, isa);
   if (!layer) return space;
   for (const FamilyInfo* family : families) {
@@ -153,7 +208,29 @@ Result<void> check(const Layer& layer, const Schedule& schedule) {
   return info(schedule.family).check(layer, schedule);
 }
 
+namespace {
+
+Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (schedule.members.size() != nest.members.size())
+    return invalid("schedule.members",
+                   fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
+                   "each[A; B; ...], one for each; with include_input the copy's first");
+  std::vector<Program> members;
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    auto member = lower(nest.members[i], schedule.members[i], isa);
+    if (!member) return member;
+    members.push_back(std::move(*member));
+  }
+  auto joined = join_members(print(schedule), members);
+  return joined ? verified("join_members", std::move(*joined)) : joined;
+}
+
+}  // namespace
+
 Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (!nest.members.empty()) return lower_members(nest, schedule, isa);
+  if (!schedule.members.empty())
+    return invalid("schedule.members", "schedules of several pools for one", "one of a family's");
   const auto layer = Layer::of(nest, isa);
   if (!layer) return tl::unexpected(layer.error());
   if (const auto common = check_common(*layer, schedule); !common) return tl::unexpected(common.error());

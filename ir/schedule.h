@@ -44,11 +44,12 @@ struct Schedule {
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
   Stores stores = Stores::cached;
+  std::vector<Schedule> members = {};  // of a nest with members: theirs, in order; nothing else counts then
   bool operator==(const Schedule&) const = default;
 };
 
 // "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
-// streamed.
+// streamed. Of a nest with members "each[A; B]".
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 

@@ -32,6 +32,11 @@ bool is_identifier(const std::string& name) {
          std::all_of(name.begin(), name.end(), belongs);
 }
 
+// Several pools of one input have an output each, and indices.
+int most_outputs_of(Param::Role role) {
+  return role == Param::Role::output || role == Param::Role::indices ? most_member_outputs : 1;
+}
+
 Maybe check_head(const Program& program) {
   for (size_t i = 0; i < program.params.size(); ++i) {
     const Param& param = program.params[i];
@@ -43,7 +48,7 @@ Maybe check_head(const Program& program) {
                                                                 : program.tables.size();
     const bool exists = has_number(param.role)
                             ? param.number >= 0 && static_cast<size_t>(param.number) < numbers
-                            : param.number == 0;
+                            : param.number >= 0 && param.number < most_outputs_of(param.role);
     if (!exists)
       return broken(Rule::params, fmt::format("there is no {} {}", text(param.role), param.number));
   }

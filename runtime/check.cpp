@@ -18,6 +18,7 @@
 #include "runtime/engines.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/machine.h"
+#include "runtime/member.h"
 #include "runtime/native_code.h"
 
 namespace pooljit::runtime {
@@ -61,8 +62,8 @@ std::string reference_text(const ir::PoolNest& nest, const Case& data) {
 
 class Checker {
  public:
-  Checker(frontend::PoolSpec spec, const CheckOptions& options)
-      : spec_(std::move(spec)), nest_(frontend::make_nest(spec_)), options_(options) {
+  Checker(const frontend::PoolSpec& spec, Member member, const CheckOptions& options)
+      : spec_(spec), member_(std::move(member)), nest_(member_.nest()), options_(options) {
     report_.spec = frontend::print(spec_);
   }
 
@@ -94,7 +95,7 @@ class Checker {
   int64_t batch_of(size_t number) const {
     if (!spec_.batch) return 1;
     // Explicit strides say nothing of batches beyond their own.
-    const bool is_packed = spec_.strides.empty() && spec_.output_strides.empty();
+    const bool is_packed = spec_.strides.empty() && spec_.output_strides.empty() && member_.is_alone();
     const double room = is_sampled() ? most_taps_sampled : most_taps;
     const int64_t most = std::clamp(int64_t(room / count_taps(nest_)), int64_t{1}, largest_batch);
     return std::min(1 + int64_t(number) % largest_batch,
@@ -136,7 +137,7 @@ class Checker {
 
   std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
     if (options_.schedule) return {*options_.schedule};
-    std::vector<ir::Schedule> all = ir::enumerate_schedules(nest_, isa, SIZE_MAX, machine().row);
+    std::vector<ir::Schedule> all = ir::enumerate_schedules(member_.all(), isa, SIZE_MAX, machine().row);
     add_forced(all, isa);
     add_streamed(all, isa);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;
@@ -146,7 +147,7 @@ class Checker {
   // Of each family that offers none for the nest but can do it, one that the seed picks; likewise one that
   // rolls, and one that walks in strips.
   void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
-    std::vector<ir::Schedule> space = ir::schedule_space(nest_, isa);
+    std::vector<ir::Schedule> space = ir::schedule_space(member_.all(), isa);
     std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()),
                 space.end());
     for (const ir::Schedule& one : space) {
@@ -155,7 +156,7 @@ class Checker {
         return other.family == one.family && walk(other) == walk(one);
       };
       if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
-          ir::lower(nest_, one, isa))
+          ir::lower(member_.all(), one, isa))
         schedules.push_back(one);
     }
   }
@@ -164,13 +165,13 @@ class Checker {
   void add_streamed(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
     ir::Schedule streamed = schedules[0];
     streamed.stores = ir::Stores::streamed;
-    if (streamed != schedules[0] && ir::lower(nest_, streamed, isa)) schedules.push_back(streamed);
+    if (streamed != schedules[0] && ir::lower(member_.all(), streamed, isa)) schedules.push_back(streamed);
   }
 
   // One that was given may not suit the nest, which is no failure.
   ir::Result<void> try_given_schedule(ir::Isa isa) const {
     if (!options_.schedule) return {};
-    const auto program = ir::lower(nest_, *options_.schedule, isa);
+    const auto program = member_.lower(*options_.schedule, isa);
     return program ? ir::Result<void>() : tl::unexpected(program.error());
   }
 
@@ -199,7 +200,7 @@ class Checker {
 
   Failure check_schedule(ir::Isa isa, const std::vector<ir::Schedule>& schedules, size_t number) {
     const ir::Schedule& schedule = schedules[number];
-    auto program = ir::lower(nest_, schedule, isa);
+    auto program = member_.lower(schedule, isa);
     if (!program)
       return fmt::format("{} is not lowered: {}", ir::print(schedule), ir::to_string(program.error()));
     const Subject subject{isa, schedule, std::move(*program)};
@@ -259,7 +260,7 @@ class Checker {
     const auto who = [&](std::string_view what) {
       return fmt::format("{}, {}\n{}", engine.text, name(subject), what);
     };
-    const auto code = engine.make(nest_, {engine.engine, subject.isa, subject.schedule});
+    const auto code = member_.make({engine.engine, subject.isa, subject.schedule});
     if (!code) {
       if (options_.schedule && code.error().id.starts_with("schedule.")) refusal_ = code.error();
       return who(ir::to_string(code.error()));
@@ -319,7 +320,7 @@ class Checker {
   std::string blame(const EngineInfo& engine, const Subject& subject, const Case& data) {
     const auto stage = consumed_stage(engine.engine);
     if (stage == ir::Stage::affine) return "";
-    const auto consumed = make_program(nest_, {engine.engine, subject.isa, subject.schedule}, stage);
+    const auto consumed = member_.program({engine.engine, subject.isa, subject.schedule}, stage);
     if (!consumed) return "";
     Failure failure = interpret(*consumed, interpreted_tasks(subject, data), data);
     if (!failure) failure = compare(data, data.interpreted, 0);
@@ -334,14 +335,24 @@ class Checker {
     set_crash_context(fmt::format("{}, {}, {}\n  {}", engine, name(subject), data.name(), report_.spec));
   }
 
-  frontend::PoolSpec spec_;
-  ir::PoolNest nest_;
+  const frontend::PoolSpec& spec_;
+  const Member member_;
+  const ir::PoolNest& nest_;  // the member's
   CheckOptions options_;
   std::vector<uint64_t> elements_;    // given ones
   std::optional<ir::Error> refusal_;  // of the given schedule, by a back end
   std::vector<Case> cases_;
   CheckReport report_;
 };
+
+// Of several pools of one tensor: one Program makes all of them.
+CheckReport joined(CheckReport all, const CheckReport& member) {
+  all.runs += member.runs;
+  all.max_batch = std::min(all.max_batch, member.max_batch);
+  all.failure = member.failure;
+  all.reference += member.reference;
+  return all;
+}
 
 }  // namespace
 
@@ -351,19 +362,29 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
   if (spec->direction == ir::Direction::unpool)
     return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",
                            "run it");
-  return Checker(std::move(*spec), options).run();
+  std::optional<CheckReport> all;
+  for (const Member& member : members_of(frontend::make_nest(*spec))) {
+    auto report = Checker(*spec, member, options).run();
+    if (!report) return report;
+    all = all ? joined(std::move(*all), *report) : std::move(*report);
+    if (!all->ok()) break;
+  }
+  return std::move(*all);
 }
 
 ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view text) {
   const auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
-  const ir::PoolNest nest = frontend::make_nest(*spec);
-  const auto elements = parse_elements(nest.input.dtype, text);
-  if (!elements) return tl::unexpected(elements.error());
   const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
-  const auto made = Case::make(nest, DataKind::plain, batch, 1, *elements);
-  if (!made) return tl::unexpected(made.error());
-  return reference_text(nest, *made);
+  std::string all;
+  for (const Member& member : members_of(frontend::make_nest(*spec))) {
+    const auto elements = parse_elements(member.nest().input.dtype, text);
+    if (!elements) return tl::unexpected(elements.error());
+    const auto made = Case::make(member.nest(), DataKind::plain, batch, 1, *elements);
+    if (!made) return tl::unexpected(made.error());
+    all += reference_text(member.nest(), *made);
+  }
+  return all;
 }
 
 std::string print(const CheckReport& report) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@
 
 namespace pooljit::runtime {
 
+// Where a member of several pools writes.
+struct MemberOutput {
+  void* output = nullptr;
+  void* indices = nullptr;
+};
+
 // The first elements of the views, and how many batches they hold. Operands: of the epilogue, as
 // ir::operand_views() lists them.
 struct Call {
@@ -28,6 +35,8 @@ struct Call {
   std::array<const void*, ir::most_operands> operands = {};
   void* scratch =
       nullptr;  // CodeInfo::scratch_bytes, aligned to ir::scratch_alignment; null: the thread's own
+  const MemberOutput* members =
+      nullptr;  // of a nest with members: one for each, instead of output and indices
 };
 
 // What is known of code however it was made.
@@ -52,6 +61,9 @@ struct MachineCode {
   const jit::CodeBlob* blob;
   std::span<const ir::Param> params;
   const std::vector<std::vector<int64_t>>* tables;
+  // Where it is the code of several pools: which of them is looked at, and all of them.
+  int member = 0;
+  std::span<const ir::PoolNest> members = {};
 };
 
 class Code {
@@ -66,6 +78,8 @@ class Code {
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
+  // The call with all that run() gives the code itself: of a member of several pools, where the others write.
+  virtual Call completed(const Call& call, std::span<MemberOutput>) const { return call; }
   // What run() chooses from by where the output lies; most code is its only one. What proofs take one by one.
   virtual std::vector<const Code*> versions() const { return {this}; }
   // Absent: it runs none.

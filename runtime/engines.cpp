@@ -7,6 +7,7 @@
 #include "ir/builder.h"
 #include "ir/check.h"
 #include "ir/interp/interpret.h"
+#include "ir/members.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
 #include "jit/backend.h"
@@ -103,22 +104,33 @@ class InterpretedCode final : public Code {
   }
 
   void run(const Call& call, const TaskRanges& ranges) const override {
-    uint64_t args[max_params];
-    fill_arguments(program_.params, program_.tables, call, ranges, args);
-    std::vector<ir::Region> operands;
-    for (const MemoryView& view : operand_memory(info.nest, call.batch))
-      operands.push_back({view.span_bytes(), nullptr});
-    const ir::MemoryMap memory{
-        {input_view(info.nest, call.batch).span_bytes(), nullptr},
-        {output_view(info.nest, call.batch).span_bytes(), nullptr},
-        {indices_view(info.nest, call.batch).span_bytes(), nullptr},
-        operands,
-    };
-    const auto done = ir::interpret(program_, {args, program_.params.size()}, memory);
-    POOLJIT_CHECK(done, ir::to_string(done.error()));
+    if (!call.members) return run(program_, info.nest, call, ranges);
+    for (size_t i = 0; i < info.nest.members.size(); ++i) {
+      Call own = call;
+      own.members = nullptr;
+      own.output = call.members[i].output, own.indices = call.members[i].indices;
+      run(ir::only_member(program_, static_cast<int>(i)), info.nest.members[i], own, ranges);
+    }
   }
 
  private:
+  static void run(const ir::Program& program, const ir::PoolNest& nest, const Call& call,
+                  const TaskRanges& ranges) {
+    uint64_t args[max_params];
+    fill_arguments(program.params, program.tables, call, ranges, args);
+    std::vector<ir::Region> operands;
+    for (const MemoryView& view : operand_memory(nest, call.batch))
+      operands.push_back({view.span_bytes(), nullptr});
+    const ir::MemoryMap memory{
+        {input_view(nest, call.batch).span_bytes(), nullptr},
+        {output_view(nest, call.batch).span_bytes(), nullptr},
+        {indices_view(nest, call.batch).span_bytes(), nullptr},
+        operands,
+    };
+    const auto done = ir::interpret(program, {args, program.params.size()}, memory);
+    POOLJIT_CHECK(done, ir::to_string(done.error()));
+  }
+
   ir::Program program_;
 };
 
@@ -135,7 +147,11 @@ class ReferenceCode final : public Code {
  public:
   using Code::Code;
   void run(const Call& call, const TaskRanges&) const override {
-    ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices, call.operands);
+    for (size_t i = 0; i < info.nest.members.size(); ++i)
+      ir::evaluate(info.nest.members[i], call.batch, call.input, call.members[i].output,
+                   call.members[i].indices);
+    if (info.nest.members.empty())
+      ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices, call.operands);
   }
 };
 

@@ -17,6 +17,14 @@ int64_t extent_of(const ir::TaskDim& task, int64_t batch) {
   return task.extent == ir::TaskDim::batch_extent ? batch : task.extent;
 }
 
+// Of the calls for one output: no indices where none are given.
+struct OneWritten {
+  void* output;
+  void* indices;
+  operator Kernel::Written() const { return {{&output, 1}, {&indices, indices ? size_t{1} : 0}}; }
+};
+OneWritten one_written(void* output, void* indices) { return {output, indices}; }
+
 }  // namespace
 
 Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin)
@@ -36,13 +44,19 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
   input_ = runtime::input_view(nest, batch);
   output_ = runtime::output_view(nest, batch);
   indices_ = runtime::indices_view(nest, batch);
+  outputs_ = all_outputs(nest, batch);
+  indices_of_ = all_indices(nest, batch);
   operands_ = operand_memory(nest, batch);
   input_span_ = input_.span_bytes();
   output_span_ = output_.span_bytes();
   // In doubles: products may not fit an int64_t.
   double useful = 0;
-  for (const MemoryView* view : {&input_, &output_, &indices_})
-    useful += double(view->with_batch(1).element_count() * view->element_bytes) / double(bytes_per_thread);
+  const auto add = [&](const MemoryView& view) {
+    useful += double(view.with_batch(1).element_count() * view.element_bytes) / double(bytes_per_thread);
+  };
+  add(input_);
+  std::ranges::for_each(outputs_, add);
+  std::ranges::for_each(indices_of_, add);
   threads_per_batch_ = static_cast<int64_t>(1024 * std::min(useful, double(most_useful)));
 }
 
@@ -59,34 +73,116 @@ int64_t Kernel::scratch_bytes() const {
 
 ir::Result<void> Kernel::run(const void* input, void* output, void* indices, ThreadPool* pool, int64_t batch,
                              ir::Operands operands) const {
-  if (batch < 0) batch = spec_.batch.value_or(1);
-  if (batch == 0) return {};
-  Call call{input, output, indices, batch};
+  if (is_pools(spec_)) return run(input, one_written(output, indices), pool, batch, operands);
+  Call call{input, output, indices, batch < 0 ? spec_.batch.value_or(1) : batch};
+  return run_call(call, pool, operands);
+}
+
+ir::Result<void> Kernel::run(const void* input, const Written& written, ThreadPool* pool, int64_t batch,
+                             ir::Operands operands) const {
+  Call call{input, nullptr, nullptr, batch < 0 ? spec_.batch.value_or(1) : batch};
+  Members members;
+  if (auto set = set_written(written, call, members); !set) return set;
+  return run_call(call, pool, operands);
+}
+
+ir::Result<void> Kernel::run_call(Call& call, ThreadPool* pool, ir::Operands operands) const {
+  if (call.batch == 0) return {};
   if (auto checked = fill(call, operands); !checked) return checked;
-  if (auto checked = code_->check(call, all_tasks(batch)); !checked) return checked;
-  run_split(call, useful_threads(batch, pool ? std::max(pool->threads(), 1) : threads_), pool);
+  if (auto checked = code_->check(call, all_tasks(call.batch)); !checked) return checked;
+  run_split(call, useful_threads(call.batch, pool ? std::max(pool->threads(), 1) : threads_), pool);
   return {};
 }
 
 ir::Result<void> Kernel::run_part(const void* input, void* output, void* indices, const Share& share,
                                   int64_t batch, ir::Operands operands) const {
+  if (is_pools(spec_)) return run_part(input, one_written(output, indices), share, batch, operands);
+  Call call{input, output, indices, batch < 0 ? spec_.batch.value_or(1) : batch};
+  return run_part_call(call, share, operands);
+}
+
+ir::Result<void> Kernel::run_part(const void* input, const Written& written, const Share& share,
+                                  int64_t batch, ir::Operands operands) const {
+  Call call{input, nullptr, nullptr, batch < 0 ? spec_.batch.value_or(1) : batch};
+  Members members;
+  if (auto set = set_written(written, call, members); !set) return set;
+  return run_part_call(call, share, operands);
+}
+
+ir::Result<void> Kernel::run_part_call(Call& call, const Share& share, ir::Operands operands) const {
   if (share.parts < 1 || share.part < 0 || share.part >= share.parts)
     return ir::invalid(
         "run.part",
         "part " + std::to_string(share.part) + " of " + std::to_string(share.parts) + " was asked for",
         "parts are counted from 0");
-  if (batch < 0) batch = spec_.batch.value_or(1);
-  if (batch == 0) return {};
-  Call call{input, output, indices, batch};
+  if (call.batch == 0) return {};
   call.scratch = share.scratch;
   if (auto checked = fill(call, operands); !checked) return checked;
-  const Grid cells = grid(batch, share.parts);
+  const Grid cells = grid(call.batch, share.parts);
   const int64_t begin = cells.cells() * share.part / share.parts,
                 end = cells.cells() * (share.part + 1) / share.parts;
   for (int64_t cell = begin; cell < end; ++cell)
     if (auto checked = code_->check(call, cells.ranges(cell)); !checked) return checked;
   const FloatControl control;
   for (int64_t cell = begin; cell < end; ++cell) code_->run(call, cells.ranges(cell));
+  return {};
+}
+
+// Gives each member its output. What is missing is a null pointer, which check() sees; what is too much is
+// refused here.
+ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members& members) const {
+  const auto refuse = [](const char* id, const char* what, size_t takes, size_t given) {
+    return ir::invalid(id,
+                       "the kernel takes " + std::to_string(takes) + " " + what + ", " +
+                           std::to_string(given) + " were given",
+                       std::string("one pointer for each member that has ") + what +
+                           ", in their order; with concat=True one output");
+  };
+  if (written.outputs.size() != outputs_.size())
+    return refuse("run.outputs", "outputs", outputs_.size(), written.outputs.size());
+  if (written.indices.size() != indices_of_.size())
+    return refuse("run.indices", "arrays of indices", indices_of_.size(), written.indices.size());
+  const ir::PoolNest& nest = code_->info.nest;
+  if (nest.members.empty()) {
+    call.output = written.outputs[0];
+    call.indices = written.indices.empty() ? nullptr : written.indices[0];
+    return {};
+  }
+  size_t with_indices = 0;
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    const bool is_part = !nest.member_offsets.empty();
+    members[i].output = written.outputs[is_part ? 0 : i];
+    if (is_part && members[i].output)
+      members[i].output = static_cast<char*>(members[i].output) +
+                          nest.member_offsets[i] * ir::bytes(nest.members[i].output.dtype);
+    members[i].indices = nest.members[i].indices ? written.indices[with_indices++] : nullptr;
+  }
+  call.members = members.data();
+  call.output = written.outputs[0];
+  return call.batch == 0 ? ir::Result<void>() : check_members(call, written);
+}
+
+// None is null, and no two of all buffers overlap.
+ir::Result<void> Kernel::check_members(const Call& call, const Written& written) const {
+  struct Buffer {
+    MemoryView view;
+    const void* begin;
+    std::string what;
+  };
+  std::vector<Buffer> buffers = {{input_.with_batch(call.batch), call.input, "the input"}};
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    buffers.push_back(
+        {outputs_[i].with_batch(call.batch), written.outputs[i], "output " + std::to_string(i)});
+  for (size_t i = 0; i < indices_of_.size(); ++i)
+    buffers.push_back(
+        {indices_of_[i].with_batch(call.batch), written.indices[i], "the indices " + std::to_string(i)});
+  for (size_t a = 0; a < buffers.size(); ++a) {
+    if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].what + " is null");
+    for (size_t b = 0; b < a; ++b)
+      if (overlap(buffers[a].view, buffers[a].begin, buffers[b].view, buffers[b].begin))
+        return ir::invalid("run.overlap", buffers[b].what + " and " + buffers[a].what + " overlap",
+                           "pooling does not work in place");
+  }
   return {};
 }
 
@@ -110,6 +206,7 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
 }
 
 ir::Result<void> Kernel::check(const Call& call) const {
+  if (call.members) return {};  // check_members() has
   const bool wants_indices = indices_.rank > 0;
   if (!call.input || !call.output || (wants_indices && !call.indices))
     return ir::invalid("run.null", std::string("the pointer to the ") +

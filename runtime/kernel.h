@@ -35,6 +35,16 @@ class Kernel {
   ir::Result<void> run_part(const void* input, void* output, void* indices, const Share& share,
                             int64_t batch = -1, ir::Operands operands = {}) const;
 
+  // The same of several pools: outputs and indices as all_outputs() and all_indices() list them. Also of one
+  // pool, with one output, and one array of indices where it has them. Errors: also "run.outputs".
+  struct Written {
+    std::span<void*const> outputs, indices;
+  };
+  ir::Result<void> run(const void* input, const Written& written, ThreadPool* pool = nullptr,
+                       int64_t batch = -1, ir::Operands operands = {}) const;
+  ir::Result<void> run_part(const void* input, const Written& written, const Share& share, int64_t batch = -1,
+                            ir::Operands operands = {}) const;
+
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
   const std::string& schedule_origin() const { return schedule_origin_; }
@@ -50,8 +60,16 @@ class Kernel {
   const MemoryView& output_view() const { return output_; }
   const MemoryView& indices_view() const { return indices_; }  // empty unless asked for
   const std::vector<MemoryView>& operand_views() const { return operands_; }
+  // Of several pools: all that the caller gives to be written.
+  const std::vector<MemoryView>& output_views() const { return outputs_; }
+  const std::vector<MemoryView>& index_views() const { return indices_of_; }
 
  private:
+  using Members = std::array<MemberOutput, ir::most_member_outputs>;
+  ir::Result<void> set_written(const Written& written, Call& call, Members& members) const;
+  ir::Result<void> check_members(const Call& call, const Written& written) const;
+  ir::Result<void> run_call(Call& call, ThreadPool* pool, ir::Operands operands) const;
+  ir::Result<void> run_part_call(Call& call, const Share& share, ir::Operands operands) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
   ir::Result<void> check_overlap(const Call& call) const;
@@ -69,6 +87,7 @@ class Kernel {
   std::string text_;
   std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
   MemoryView input_, output_, indices_;
+  std::vector<MemoryView> outputs_, indices_of_;
   std::vector<MemoryView> operands_;          // of the epilogue
   int64_t input_span_ = 0, output_span_ = 0;  // bytes from first to last, of the spec's batch
   int64_t threads_per_batch_ = 0;             // that what is read and written is worth waking, in 1024ths

@@ -84,12 +84,33 @@ MemoryView input_view(const ir::PoolNest& nest, int64_t batch) {
 }
 
 MemoryView output_view(const ir::PoolNest& nest, int64_t batch) {
+  if (!nest.members.empty()) {
+    if (nest.member_offsets.empty()) return {};
+    MemoryView all = output_view(nest.members[0], batch);
+    all.room[1].extent *= std::ssize(nest.members);
+    return all;
+  }
   return memory_view(nest, nest.output, batch, &ir::NestDim::output);
 }
 
 MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
   const auto extent = nest.direction != ir::Direction::forward ? &ir::NestDim::input : &ir::NestDim::output;
   return nest.indices ? memory_view(nest, *nest.indices, batch, extent) : MemoryView{};
+}
+
+std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch) {
+  if (nest.members.empty() || !nest.member_offsets.empty()) return {output_view(nest, batch)};
+  std::vector<MemoryView> views;
+  for (const ir::PoolNest& member : nest.members) views.push_back(output_view(member, batch));
+  return views;
+}
+
+std::vector<MemoryView> all_indices(const ir::PoolNest& nest, int64_t batch) {
+  std::vector<MemoryView> views;
+  if (nest.indices) views.push_back(indices_view(nest, batch));
+  for (const ir::PoolNest& member : nest.members)
+    if (member.indices) views.push_back(indices_view(member, batch));
+  return views;
 }
 
 std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch) {

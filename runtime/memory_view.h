@@ -34,9 +34,13 @@ struct MemoryView {
   MemoryView with_batch(int64_t batch) const;
 };
 
+// Rank 0 if the nest has none: outputs and indices of a nest with members are several.
 MemoryView input_view(const ir::PoolNest& nest, int64_t batch);
 MemoryView output_view(const ir::PoolNest& nest, int64_t batch);
-MemoryView indices_view(const ir::PoolNest& nest, int64_t batch);  // rank 0 if the nest has none
+MemoryView indices_view(const ir::PoolNest& nest, int64_t batch);
+// All that the caller gives to be written, in the order of the members.
+std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch);
+std::vector<MemoryView> all_indices(const ir::PoolNest& nest, int64_t batch);
 std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch);  // as ir::operand_views()
 
 // True if the views may share a byte when they begin at these addresses. False is certain; true is certain

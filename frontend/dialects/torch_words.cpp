@@ -135,6 +135,18 @@ std::string print_call(const PoolSpec& spec, const Operator& op, DimOrder order,
   return out.text(")").result();
 }
 
+std::string print_tensor(const PoolSpec& spec, DimOrder order, std::string_view batch) {
+  Printer out;
+  print_tensor(out, spec, order, batch);
+  return out.result();
+}
+
+std::string print_arguments(const PoolSpec& spec, KeySet keys) {
+  Printer out;
+  print_arguments(out, spec, keys, 0, "");
+  return out.result();
+}
+
 std::string print_module(const PoolSpec& spec, const Operator& op, DimOrder order, KeySet always) {
   const KeySet of_tensor =
       set_of(Key::strides) | (op.direction == ir::Direction::unpool ? set_of(Key::output_size) : 0);

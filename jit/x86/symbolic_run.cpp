@@ -51,7 +51,12 @@ class Run {
   }
 
   Buffer& add_tensor(std::string name, const View& view, int64_t NestDim::*extent, Touch touch, int number) {
-    std::vector<bool> touchable = touchable_bytes(nest_, view, batch_, extent);
+    return add_tensor(std::move(name), nest_, view, extent, touch, number);
+  }
+
+  Buffer& add_tensor(std::string name, const ir::PoolNest& nest, const View& view, int64_t NestDim::*extent,
+                     Touch touch, int number) {
+    std::vector<bool> touchable = touchable_bytes(nest, view, batch_, extent);
     // Aligned as its elements are, and no better.
     const bool is_aligned = touch == Touch::both && kernel_.output_alignment > 1;
     const auto offset = is_aligned ? uint64_t{0} : static_cast<uint64_t>(ir::bytes(view.dtype));
@@ -65,8 +70,21 @@ class Run {
     return buffer;
   }
 
+  // Where another member writes.
+  uint64_t other_member(const Param& param) {
+    const ir::PoolNest& other = kernel_.members[static_cast<size_t>(param.number)];
+    const bool is_output = param.role == Param::Role::output;
+    if (!is_output && !other.indices) return 0;
+    return add_tensor(is_output ? "another output" : "other indices", other,
+                      is_output ? other.output : *other.indices, &NestDim::output, Touch::both,
+                      ir::buffer_of(param.role, 0))
+        .base;
+  }
+
   uint64_t word(const Param& param) {
     const auto number = static_cast<size_t>(param.number);
+    const bool is_written = param.role == Param::Role::output || param.role == Param::Role::indices;
+    if (is_written && !kernel_.members.empty() && param.number != kernel_.member) return other_member(param);
     const auto beside = nest_.is_backward() ? &NestDim::input : &NestDim::output;
     const int buffer = ir::buffer_of(param.role, param.number);
     switch (param.role) {

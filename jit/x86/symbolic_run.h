@@ -19,6 +19,9 @@ struct Kernel {
   const std::vector<std::vector<int64_t>>* tables;
   int64_t scratch_bytes = 0;
   int64_t output_alignment = 1;  // in bytes, that callers promise
+  // Of several pools: which of them the nest is, and all of them, whose stores go to memory of their own.
+  int member = 0;
+  std::span<const ir::PoolNest> members = {};
 };
 
 struct RunLimits {

@@ -54,7 +54,8 @@ void BareCall::run(const Call& call, const TaskRanges& ranges, uint8_t pattern) 
   const auto machine = code_.machine();
   if (!machine) return code_.run(call, ranges);
   std::array<uint64_t, max_params> args{};
-  fill_arguments(machine->params, *machine->tables, call, ranges, args.data());
+  std::array<MemberOutput, ir::most_member_outputs> written;
+  fill_arguments(machine->params, *machine->tables, code_.completed(call, written), ranges, args.data());
   for (size_t i = 0; i < machine->params.size(); ++i)
     if (machine->params[i].role == ir::Param::Role::table)
       args[i] = reinterpret_cast<uintptr_t>(tables_[static_cast<size_t>(machine->params[i].number)].data());

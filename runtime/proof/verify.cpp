@@ -9,6 +9,7 @@
 #include "ir/prove.h"
 #include "ir/schedule.h"
 #include "jit/x86/symbolic_run.h"
+#include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/shrink.h"
@@ -49,13 +50,19 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
-// True if floats are compared as integer keys (ir/reductions/float_keys.h): the Program of the code says so.
-bool compares_keys(const Code& code, ir::Isa isa) {
-  const ir::PoolNest& nest = code.info.nest;
-  if (!ir::is_float(nest.input.dtype) || nest.indices) return false;
+// True if floats are compared as integer keys (ir/reductions/float_keys.h): the Program of the code, which
+// may make other members too, says so.
+bool compares_keys(const Code& code, const Member& member, ir::Isa isa) {
+  const auto may_have_keys = [](const ir::PoolNest& nest) {
+    return ir::is_float(nest.input.dtype) && !nest.indices;
+  };
+  const ir::PoolNest& all = member.all();
+  const bool may_have =
+      member.is_alone() ? may_have_keys(all) : std::ranges::any_of(all.members, may_have_keys);
+  if (!may_have) return false;
   const auto schedule = ir::parse_schedule(code.info.schedule);
   if (!schedule) return false;  // the reference has none
-  const auto program = ir::lower(nest, *schedule, isa);
+  const auto program = ir::lower(all, *schedule, isa);
   return program && std::any_of(program->insts.begin(), program->insts.end(), [&](const ir::Inst& inst) {
            const bool compares = inst.op == ir::Op::cmp || inst.op == ir::Op::min || inst.op == ir::Op::max;
            return compares && !ir::is_float(program->type(inst.args[0]).dtype);
@@ -93,11 +100,12 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
   return "";
 }
 
-ir::Result<void> prove_program(const ir::PoolNest& nest, const Choices& choices, const ProofLimits& limits,
+ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,
                                Proof& proof) {
+  const ir::PoolNest& nest = member.nest();
   if (work(nest) > symbolic_work(limits)) return {};
   const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
-  const auto program = make_program(nest, choices, stage);
+  const auto program = member.program(choices, stage);
   if (!program) return tl::unexpected(program.error());
   const auto proved = ir::prove(*program, nest, std::min(proof.probes.batch, int64_t{1}));
   if (proved)
@@ -115,7 +123,8 @@ void execute_bytes(const Code& code, const Choices& choices, const ProofLimits& 
   const auto proved = ir::has_reading(nest).and_then([&]() -> ir::Result<ir::ProgramProof> {
     ir::TermGraph graph;
     const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
-                                  machine->tables, code.info.scratch_bytes, code.info.output_alignment};
+                                  machine->tables, code.info.scratch_bytes, code.info.output_alignment,
+                                  machine->member, machine->members};
     constexpr int64_t batch = 1;
     const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
     if (!stored) return tl::unexpected(stored.error());
@@ -148,23 +157,32 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   say_what_steps_leave(nest, proof);
 }
 
-// Reads the bytes of code.
+// Reads the bytes of code. Where it makes several pools, what one of them does with data is not told from
+// what others do.
 void inspect(const Code& code, bool by_keys, Proof& proof) {
   const auto machine = code.machine();
   if (!machine) return;
   const auto facts = jit::inspect(*machine->blob, machine->params);
-  if (facts) {
-    proof.code = *facts;
-    proof.failure = wrong_fact(code.info.nest, *facts, by_keys);
-  } else {
+  if (!facts) {
     proof.failure = "code: " + facts.error().message;
+    return;
   }
+  proof.code = *facts;
+  const std::string wrong = wrong_fact(code.info.nest, *facts, by_keys);
+  const bool may_be_others = std::ranges::any_of(machine->members, [&](const ir::PoolNest& other) {
+    return wrong_fact(other, *facts, by_keys).empty();
+  });
+  if (wrong.empty() || !may_be_others)
+    proof.failure = wrong;
+  else
+    proof.left.emplace_back(
+        "that what the bytes compute is for other members alone, where they are only probed");
 }
 
-ir::Result<void> probe_all(const Code& code, const Choices& choices, const ProofLimits& limits,
-                           Proof& proof) {
+ir::Result<void> probe_all(const Code& code, const Member& member, const Choices& choices,
+                           const ProofLimits& limits, Proof& proof) {
   if (proof.ok() && !code.info.schedule.empty())
-    if (auto done = prove_program(code.info.nest, choices, limits, proof); !done) return done;
+    if (auto done = prove_program(member, choices, limits, proof); !done) return done;
   if (!proof.ok() || proof.probes.batch == 0) return {};
   execute_bytes(code, choices, limits, proof);
   auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
@@ -242,23 +260,25 @@ ir::Result<std::optional<Smaller>> with_same_loops(const Code& whole, const fron
     if (!made) return tl::unexpected(made.error());
     const Code& code = same_version(**made, whole);
     Proof of_small;
-    inspect(code, compares_keys(code, choices.isa), of_small);
+    inspect(code, compares_keys(code, Member(code.info.nest), choices.isa), of_small);
     if (have_same_loops(whole, code, proof.code, of_small.code))
       return Smaller{*small, std::move(*made), of_small.failure};
   }
   return std::nullopt;
 }
 
-ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec, const Choices& choices,
-                               const ProofLimits& limits, Proof& proof) {
-  const auto small = with_same_loops(whole, spec, choices, limits, proof);
+ir::Result<void> probe_smaller(const Code& whole, const Member& member, const frontend::PoolSpec& spec,
+                               const Choices& choices, const ProofLimits& limits, Proof& proof) {
+  // Of several pools there are no smaller ones that are known to be like them.
+  auto small = member.is_alone() ? with_same_loops(whole, spec, choices, limits, proof)
+                                 : ir::Result<std::optional<Smaller>>(std::nullopt);
   if (!small) return tl::unexpected(small.error());
   if (!*small) {
     if (probing_work(whole.info.nest, proof.probes.batch) > whole_factor * limits.work)
       return ir::unsupported("prove.size",
                              "the tensor is too large to be probed, and a smaller one is done by other loops",
                              "pooljit verify --limit raises what probing may cost");
-    return probe_all(whole, choices_of(whole, choices), limits, proof);
+    return probe_all(whole, member, choices_of(whole, choices), limits, proof);
   }
   const Code& code = same_version(*(*small)->code, whole);
   proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
@@ -268,24 +288,42 @@ ir::Result<void> probe_smaller(const Code& whole, const frontend::PoolSpec& spec
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch((*small)->spec, code.info.nest);
   proof.failure = (*small)->failure;
-  return probe_all(code, choices_of(code, choices), limits, proof);
+  return probe_all(code, Member(code.info.nest), choices_of(code, choices), limits, proof);
 }
 
 // One of the versions that code has.
-ir::Result<Proof> prove_version(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
-                                int64_t batch, const ProofLimits& limits) {
+ir::Result<Proof> prove_version(const Code& code, const Member& member, const frontend::PoolSpec& spec,
+                                const Choices& choices, int64_t batch, const ProofLimits& limits) {
   Proof proof;
   proof.probes.batch = batch;
-  const bool by_keys = compares_keys(code, choices.isa);
+  const bool by_keys = compares_keys(code, member, choices.isa);
   inspect(code, by_keys, proof);
   if (proof.ok()) {
     const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
-    const auto done = is_large ? probe_smaller(code, spec, choices, limits, proof)
-                               : probe_all(code, choices_of(code, choices), limits, proof);
+    const auto done = is_large ? probe_smaller(code, member, spec, choices, limits, proof)
+                               : probe_all(code, member, choices_of(code, choices), limits, proof);
     if (!done) return tl::unexpected(done.error());
   }
   if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
   return proof;
+}
+
+void add_counts(Proof& a, const Proof& b) {
+  for (size_t i = 0; i < part_count; ++i) a.probes.probes[i] += b.probes.probes[i];
+  a.probes.runs += b.probes.runs;
+  for (const std::string& sentence : b.left)
+    if (std::ranges::find(a.left, sentence) == a.left.end()) a.left.push_back(sentence);
+}
+
+// Of several pools by one kernel: of its bytes each proof says the same.
+Proof with_member(Proof a, const Proof& b) {
+  const auto sum = [](int64_t of_a, int64_t of_b) { return of_a > 0 && of_b > 0 ? of_a + of_b : 0; };
+  a.program_outputs = sum(a.program_outputs, b.program_outputs);
+  a.bytes_outputs = sum(a.bytes_outputs, b.bytes_outputs);
+  if (b.code && a.code) a.code->data_ops |= b.code->data_ops;
+  add_counts(a, b);
+  a.failure = b.failure;
+  return a;
 }
 
 // All versions have to be right.
@@ -298,20 +336,14 @@ Proof joined(Proof a, const Proof& b) {
   }
   a.program_outputs = std::min(a.program_outputs, b.program_outputs);
   a.bytes_outputs = std::min(a.bytes_outputs, b.bytes_outputs);
-  for (size_t i = 0; i < part_count; ++i) a.probes.probes[i] += b.probes.probes[i];
-  a.probes.runs += b.probes.runs;
-  for (const std::string& sentence : b.left)
-    if (std::ranges::find(a.left, sentence) == a.left.end()) a.left.push_back(sentence);
+  add_counts(a, b);
   ++a.versions;
   if (!b.failure.empty()) a.failure = "where the output is not aligned: " + b.failure;
   return a;
 }
 
-}  // namespace
-
-ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
-                             const ProofLimits& limits) {
-  const auto start = Clock::now();
+ir::Result<Proof> prove_member(const Code& code, const Member& member, const frontend::PoolSpec& spec,
+                               const Choices& choices, const ProofLimits& limits) {
   if (!argument_of(code.info.nest))
     return ir::unsupported("prove.unsupported", "no probes decide this operator");
   if (const auto rounds = rounds_needed(code.info.nest); rounds && rounds->rounds == 0)
@@ -325,9 +357,25 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
                            "prove the same layer with other strides: the windows are the same");
   std::optional<Proof> proof;
   for (const Code* version : code.versions()) {
-    auto one = prove_version(*version, spec, choices, batch, limits);
+    auto one = prove_version(*version, member, spec, choices, batch, limits);
     if (!one) return one;
     proof = proof ? joined(std::move(*proof), *one) : std::move(*one);
+    if (!proof->ok()) break;
+  }
+  return std::move(*proof);
+}
+
+}  // namespace
+
+ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
+                             const ProofLimits& limits) {
+  const auto start = Clock::now();
+  std::optional<Proof> proof;
+  for (const Member& member : members_of(code.info.nest)) {
+    const CodePtr own = member.code_of(CodePtr(CodePtr(), &code));
+    auto one = prove_member(*own, member, spec, choices, limits);
+    if (!one) return one;
+    proof = proof ? with_member(std::move(*proof), *one) : std::move(*one);
     if (!proof->ok()) break;
   }
   proof->spec = frontend::print(spec);

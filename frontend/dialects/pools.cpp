@@ -1,0 +1,143 @@
+// Several pools of one tensor, a part of the canonical spelling:
+//   pools(float32[1,512,19,19], max_pool2d(kernel_size=5, stride=1, padding=2), avg_pool2d(...), concat=True)
+// A chain, in which each member pools what the one before it makes, is read as the pools of the input that
+// make the same, or refused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "frontend/dialects.h"
+#include "frontend/dialects/torch_words.h"
+#include "frontend/rules.h"
+
+namespace pooljit::frontend {
+
+namespace {
+
+// Beside the members. The keywords of frontend/keywords.def come last.
+enum Own : uint8_t { concat, include_input, chain, output_layout_row, strides_row, output_strides_row };
+constexpr std::array<std::string_view, 6> own_names = {"concat",        "include_input", "chain",
+                                                       "output_layout", "strides",       "output_strides"};
+constexpr uint32_t all_own = (1u << own_names.size()) - 1;
+
+constexpr Choosable<bool> truth[] = {{"True", true}, {"False", false}, {"true", true}, {"false", false}};
+
+Broken read_own(const Call& call, PoolSpec& spec, bool& is_chain) {
+  Binding binding;
+  if (auto error = bind_arguments(call, {own_names, all_own, {}}, binding)) return error;
+  for (size_t i = 0; i < binding.rows.size(); ++i) {
+    const Value& value = call.arguments[i].value;
+    const uint8_t row = binding.rows[i];
+    Broken error;
+    if (row == concat)
+      error = read_choice(value, std::span<const Choosable<bool>>(truth), spec.concat);
+    else if (row == include_input)
+      error = read_choice(value, std::span<const Choosable<bool>>(truth), spec.include_input);
+    else if (row == chain)
+      error = read_choice(value, std::span<const Choosable<bool>>(truth), is_chain);
+    else if (const auto found = std::ranges::find(keywords(), own_names[row], &Keyword::name);
+             !is_none(value))
+      error = found->read(value, spec);
+    if (error) return error;
+  }
+  return std::nullopt;
+}
+
+// The input and what tells how it lies, as `spec` has it.
+PoolSpec input_of(const PoolSpec& spec) {
+  PoolSpec input;
+  input.dtype = spec.dtype, input.quantized = spec.quantized;
+  input.batch = spec.batch, input.free_batch = spec.free_batch, input.channels = spec.channels;
+  for (const SpecDim& dim : spec.dims) input.dims.push_back({.input = dim.input});
+  input.layout = spec.layout;
+  return input;
+}
+
+// Each takes in what the one before it does, and more.
+Broken join_chain(std::vector<PoolSpec>& members, const std::vector<Call>& calls) {
+  const auto refuse = [&](size_t member, std::string_view what) -> Broken {
+    return broken(Rule::chain,
+                  fmt::format("got {} with {}", quote(calls[member].name.text, calls[member].name.at), what))
+        .value();
+  };
+  for (size_t i = 0; i < members.size(); ++i) {
+    PoolSpec plain = members[i];
+    if (plain.reduction != members[0].reduction || is_adaptive(plain) ||
+        (plain.reduction != ir::Reduction::max && plain.reduction != ir::Reduction::min))
+      return refuse(i, "a chain of other operators");
+    for (SpecDim& dim : plain.dims) {
+      if (dim.stride != 1 || dim.dilation != 1) return refuse(i, "a stride or dilation");
+      if (dim.pad_begin < 0 || dim.pad_end < 0 || std::max(dim.pad_begin, dim.pad_end) >= dim.kernel)
+        return refuse(i, "windows of padding alone, or a crop");
+      dim = members[0].dims[static_cast<size_t>(&dim - plain.dims.data())];
+    }
+    if (plain.zeros != ir::ZeroRule::any || has_indices(plain))
+      return refuse(i, "indices, or an order of zeros");
+    plain.output_layout = members[0].output_layout, plain.output_strides = members[0].output_strides;
+    if (plain != members[0] || plain.output_dtype || !plain.epilogue.empty() || plain.quantized)
+      return refuse(i, "options that change the values in between");
+    if (i == 0) continue;
+    for (size_t d = 0; d < plain.dims.size(); ++d) {
+      SpecDim& dim = members[i].dims[d];
+      const SpecDim& before = members[i - 1].dims[d];
+      const bool fits = !__builtin_add_overflow(dim.kernel, before.kernel - 1, &dim.kernel) &&
+                        !__builtin_add_overflow(dim.pad_begin, before.pad_begin, &dim.pad_begin) &&
+                        !__builtin_add_overflow(dim.pad_end, before.pad_end, &dim.pad_end);
+      if (!fits) return refuse(i, "windows whose size is no number");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ir::Result<PoolSpec> read_pools(std::string_view text) {
+  Call call;
+  std::vector<Call> calls;
+  if (auto error = parse_pools(text, call, calls)) return tl::unexpected<ir::Error>(std::move(*error));
+  constexpr std::string_view pools = "pools";
+  if (call.name.text != pools) {
+    const std::string_view names[] = {pools};
+    return tl::unexpected<ir::Error>(unknown_operator(call.name, names));
+  }
+  PoolSpec spec;
+  for (const Call& each : calls) {
+    auto member = read_call(each, {.operators = operators()});
+    if (!member) return member;
+    spec.members.push_back(std::move(*member));
+  }
+  if (spec.members.empty() || spec.members.size() > most_members)
+    return broken(Rule::members, fmt::format("got {}", spec.members.size()));
+  PoolSpec input = input_of(spec.members[0]);
+  input.members = std::move(spec.members);
+  bool is_chain = false;
+  if (auto error = read_own(call, input, is_chain)) return tl::unexpected<ir::Error>(std::move(*error));
+  if (is_chain)
+    if (auto error = join_chain(input.members, calls)) return tl::unexpected<ir::Error>(std::move(*error));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (!input.members[i].strides.empty())
+      return broken(Rule::option,
+                    fmt::format("got strides of {}", quote(calls[i].name.text, calls[i].name.at)),
+                    "all members have the input of pools: write pools(..., strides=[...])");
+    input.members[i].strides = input.strides;
+  }
+  return input;
+}
+
+std::string print_pools(const PoolSpec& spec, std::string_view batch) {
+  std::string text = "pools(" + print_tensor(spec, DimOrder::channels_first, batch);
+  for (const PoolSpec& member : spec.members) {
+    const Operator& op = operator_of(member);
+    const std::string arguments = print_arguments(member, op.keys & ~set_of(Key::strides));
+    text += ", " + name_of(op, member.dims.size()) + "(" + arguments + ")";
+  }
+  if (spec.concat) text += ", concat=True";
+  if (spec.include_input) text += ", include_input=True";
+  const std::string views =
+      print_arguments(spec, set_of(Key::output_layout, Key::strides, Key::output_strides));
+  return text + (views.empty() ? "" : ", ") + views + ")";
+}
+
+}  // namespace pooljit::frontend

@@ -1,0 +1,194 @@
+#include "ir/members.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+
+namespace pooljit::ir {
+namespace {
+
+constexpr size_t most_params = 64;  // of an argument block: runtime/limits.h
+
+bool is_member_output(Param::Role role) {
+  return role == Param::Role::output || role == Param::Role::indices;
+}
+
+// How many tasks the members have in common, by the names of their dimensions in the order of their first
+// use.
+std::vector<TaskDim> common_tasks(std::span<const Program> members) {
+  std::vector<TaskDim> common;
+  for (const Program& member : members)
+    for (const TaskDim& task : member.tasks)
+      if (std::ranges::find(common, task.name, &TaskDim::name) == common.end()) common.push_back(task);
+  for (TaskDim& task : common)
+    for (const Program& member : members) {
+      if (task.extent == TaskDim::batch_extent) break;
+      const auto own = std::ranges::find(member.tasks, task.name, &TaskDim::name);
+      task.extent = own == member.tasks.end() ? 1 : std::gcd(task.extent, own->extent);
+    }
+  std::erase_if(common, [](const TaskDim& task) { return task.extent == 1; });
+  return common;
+}
+
+class Joiner {
+ public:
+  Joiner(std::string name, std::span<const Program> members)
+      : members_(members), tasks_(common_tasks(members)), b_(start(std::move(name))) {}
+
+  Program run() {
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      const Value begin = b_.param(Param::Role::begin, static_cast<int>(i));
+      const Value count = b_.param(Param::Role::count, static_cast<int>(i));
+      begins_.push_back(begin);
+      counters_.push_back(b_.begin_loop(count).iv);
+    }
+    for (size_t number = 0; number < members_.size(); ++number)
+      emit(members_[number], static_cast<int>(number));
+    for (size_t i = 0; i < tasks_.size(); ++i) b_.end_loop();
+    b_.ret();
+    Program joined = b_.finish();
+    renumber(joined);
+    return joined;
+  }
+
+ private:
+  Program start(std::string name) const {
+    Program joined;
+    joined.name = std::move(name);
+    joined.isa = members_[0].isa;
+    joined.tasks = tasks_;
+    // One after the other, they need no memory at the same time.
+    for (const Program& member : members_)
+      joined.scratch_bytes = std::max(joined.scratch_bytes, member.scratch_bytes);
+    return joined;
+  }
+
+  void emit(const Program& member, int number) {
+    std::vector<Value> renamed(member.types.size(), no_value);
+    for (const Inst& inst : member.insts) {
+      if (inst.op == Op::ret) continue;
+      if (inst.op == Op::param)
+        renamed[static_cast<size_t>(inst.results[0])] =
+            param(member, member.params[static_cast<size_t>(inst.imm)], number);
+      else
+        b_.copy(inst, member, renamed);
+    }
+  }
+
+  Value param(const Program& member, const Param& own, int number) {
+    if (own.role == Param::Role::table)
+      return b_.param(own.role, b_.add_table(member.tables[static_cast<size_t>(own.number)]));
+    if (is_member_output(own.role)) return b_.param(own.role, number);
+    if (own.role != Param::Role::begin && own.role != Param::Role::count)
+      return b_.param(own.role, own.number);
+    return range(member.tasks[static_cast<size_t>(own.number)], own.role);
+  }
+
+  // Where a member's tasks begin for the present one of all, or how many it has.
+  Value range(const TaskDim& own, Param::Role role) {
+    const auto shared = std::ranges::find(tasks_, own.name, &TaskDim::name);
+    const bool is_begin = role == Param::Role::begin;
+    if (shared == tasks_.end()) return b_.iconst(is_begin ? 0 : own.extent);
+    const bool is_batch = own.extent == TaskDim::batch_extent;
+    const Value each = b_.iconst(is_batch ? 1 : own.extent / shared->extent);
+    if (!is_begin) return each;
+    const auto at = static_cast<size_t>(shared - tasks_.begin());
+    return b_.imul(b_.iadd(begins_[at], counters_[at]), each);
+  }
+
+  const std::span<const Program> members_;
+  const std::vector<TaskDim> tasks_;
+  Builder b_;
+  std::vector<Value> begins_, counters_;  // by task
+};
+
+// Drops what has to do with pointers into the outputs of other members.
+class OthersLeftOut {
+ public:
+  // slots: of parameters, new by old; -1: it goes.
+  explicit OthersLeftOut(std::vector<int64_t> slots) : slots_(std::move(slots)) {}
+
+  void run(Program& program) {
+    gone_.assign(program.types.size(), false);
+    for (size_t i = 0; i < program.insts.size(); ++i) rework(program.insts[i]);
+    program.insts.drop_if([&](const Inst& inst) {
+      if (inst.op == Op::param) return inst.imm < 0;
+      return inst.addr.base != no_value && is_gone(inst.addr.base);
+    });
+  }
+
+ private:
+  bool is_gone(Value value) const { return gone_[static_cast<size_t>(value)]; }
+  void go(Value value) { gone_[static_cast<size_t>(value)] = true; }
+
+  void rework(Inst& inst) {
+    if (inst.op == Op::param) {
+      inst.imm = slots_[static_cast<size_t>(inst.imm)];
+      if (inst.imm < 0) go(inst.results[0]);
+    } else if (inst.op == Op::ptradd && is_gone(inst.addr.base)) {
+      go(inst.results[0]);
+    } else if (inst.op == Op::loop) {
+      // The trip count and the counter stay.
+      std::vector<bool> carried(inst.args.size(), true);
+      for (size_t i = 1; i < inst.args.size(); ++i) {
+        carried[i] = !is_gone(inst.args[i]);
+        if (!carried[i]) go(inst.results[i]);
+      }
+      keep(inst, carried);
+      open_.push_back(std::move(carried));
+    } else if (inst.op == Op::end) {
+      std::vector<bool> carried(open_.back().begin() + 1, open_.back().end());
+      for (size_t i = 0; i < carried.size(); ++i)
+        if (!carried[i]) go(inst.results[i]);
+      keep(inst, carried);
+      open_.pop_back();
+    }
+  }
+
+  static void keep(Inst& inst, const std::vector<bool>& kept) {
+    Values args, results;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (!kept[i]) continue;
+      args.push_back(inst.args[i]);
+      results.push_back(inst.results[i]);
+    }
+    inst.args = args, inst.results = results;
+  }
+
+  std::vector<int64_t> slots_;
+  std::vector<bool> gone_;               // by Value
+  std::vector<std::vector<bool>> open_;  // of loops: which arguments stay
+};
+
+}  // namespace
+
+Result<Program> join_members(std::string name, std::span<const Program> members) {
+  Program joined = Joiner(std::move(name), members).run();
+  if (joined.params.size() > most_params)
+    return unsupported("schedule.members",
+                       fmt::format("the members take {} parameters together, a kernel takes {}",
+                                   joined.params.size(), most_params),
+                       "fewer members in one spec");
+  return joined;
+}
+
+Program only_member(const Program& joined, int number) {
+  Program alone = joined;
+  alone.params.clear();
+  std::vector<int64_t> slots;  // new, by old; -1: it goes
+  for (const Param& param : joined.params) {
+    const bool goes = is_member_output(param.role) && param.number != number;
+    slots.push_back(goes ? -1 : std::ssize(alone.params));
+    if (!goes) alone.params.push_back(is_member_output(param.role) ? Param{param.role, 0} : param);
+  }
+  OthersLeftOut(std::move(slots)).run(alone);
+  renumber(alone);
+  return alone;
+}
+
+}  // namespace pooljit::ir

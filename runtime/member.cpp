@@ -1,0 +1,94 @@
+#include "runtime/member.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "ir/members.h"
+#include "runtime/memory_view.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// What members leave that nobody looks at: a thread's own, as several check at once.
+class Unseen {
+ public:
+  void* room(size_t bytes) {
+    if (bytes_.size() * sizeof bytes_[0] < bytes) bytes_.resize(bytes / sizeof bytes_[0] + 1);
+    return bytes_.data();
+  }
+
+ private:
+  std::vector<std::max_align_t> bytes_;
+};
+
+class MemberCode final : public Code {
+ public:
+  MemberCode(CodePtr all, std::shared_ptr<const ir::PoolNest> nest, size_t member)
+      : Code(all->info), all_(std::move(all)), nest_(std::move(nest)), member_(member) {
+    info.nest = nest_->members[member_];
+  }
+
+  void run(const Call& call, const TaskRanges& ranges) const override {
+    std::array<MemberOutput, ir::most_member_outputs> written;
+    all_->run(completed(call, written), ranges);
+  }
+
+  Call completed(const Call& call, std::span<MemberOutput> written) const override {
+    static thread_local std::array<Unseen, ir::most_member_outputs> outputs, indices;
+    for (size_t i = 0; i < nest_->members.size(); ++i) {
+      const ir::PoolNest& other = nest_->members[i];
+      written[i] = {outputs[i].room(size_t(output_view(other, call.batch).span_bytes())),
+                    indices[i].room(size_t(indices_view(other, call.batch).span_bytes()))};
+    }
+    written[member_] = {call.output, call.indices};
+    Call all = call;
+    all.members = written.data();
+    return all;
+  }
+
+  std::optional<MachineCode> machine() const override {
+    auto machine = all_->machine();
+    if (machine) machine->member = static_cast<int>(member_), machine->members = nest_->members;
+    return machine;
+  }
+
+ private:
+  const CodePtr all_;
+  const std::shared_ptr<const ir::PoolNest> nest_;
+  const size_t member_;
+};
+
+}  // namespace
+
+ir::Result<ir::Program> Member::alone(ir::Result<ir::Program> program) const {
+  return program && !is_alone() ? ir::only_member(*program, member_) : program;
+}
+
+ir::Result<ir::Program> Member::lower(const ir::Schedule& schedule, ir::Isa isa) const {
+  return alone(ir::lower(*all_, schedule, isa));
+}
+
+ir::Result<ir::Program> Member::program(const Choices& choices, ir::Stage stage) const {
+  return alone(make_program(*all_, choices, stage));
+}
+
+ir::Result<CodePtr> Member::make(const Choices& choices) const {
+  auto code = info(choices.engine).make(*all_, choices);
+  if (!code) return tl::unexpected(code.error());
+  return code_of(std::move(*code));
+}
+
+CodePtr Member::code_of(CodePtr all_code) const {
+  if (is_alone()) return all_code;
+  return std::make_shared<MemberCode>(std::move(all_code), all_, static_cast<size_t>(member_));
+}
+
+std::vector<Member> members_of(const ir::PoolNest& nest) {
+  if (nest.members.empty()) return {Member(nest)};
+  const auto all = std::make_shared<const ir::PoolNest>(nest);
+  std::vector<Member> members;
+  for (size_t i = 0; i < nest.members.size(); ++i) members.emplace_back(all, i);
+  return members;
+}
+
+}  // namespace pooljit::runtime
