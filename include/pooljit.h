@@ -233,6 +233,27 @@ POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const void* input
 POOLJIT_API int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
                                  const pooljit_run_options* options, int part, int parts);
 
+/* --- Several pools of one tensor, pools(...). */
+
+/* How many outputs a run takes, and arrays of indices: 1 and 0 or 1 for one pool. 0 for NULL. */
+POOLJIT_API int pooljit_output_count(const pooljit_kernel* kernel);
+POOLJIT_API int pooljit_indices_count(const pooljit_kernel* kernel);
+
+/* What is known of an output; *bytes is what a buffer for it must hold. NULL is allowed for either. Strings
+ * are valid until the kernel is released. Errors: "runtime.range" for a number that is not below the count.
+ */
+POOLJIT_API int pooljit_output_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
+                                    int64_t* bytes);
+
+/* pooljit_run_with for all of them: a pointer for each output, and one for each member that has indices, in
+ * the order of the members. With concat=True there is one output; the indices of a member lie packed in its
+ * layout.
+ *
+ * Errors: those of pooljit_run_with; "run.outputs" and "run.indices" for other counts than the kernel's. */
+POOLJIT_API int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,
+                                    int output_count, void* const* indices, int indices_count,
+                                    const pooljit_run_options* options);
+
 /* What was proved of a kernel that was compiled with verify=1, for people: a line per part, and what is left.
  * "" without verify=1, and for NULL. Valid until the kernel is released. Never NULL. */
 POOLJIT_API const char* pooljit_proof(const pooljit_kernel* kernel);

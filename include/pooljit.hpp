@@ -179,6 +179,14 @@ class POOLJIT_CXX_API Kernel {
   // whatever the pointers.
   void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
 
+  // The same of several pools of one tensor, pools(...): a pointer for each output, and one for each member
+  // that has indices, in the order of the members; with concat=True there is one output, and run() above does
+  // if no more than one member has indices. Errors: also "run.outputs" for another number of them.
+  void run(const void* input, std::span<void* const> outputs, std::span<void* const> indices = {},
+           const RunOptions& options = {}) const;
+  void run_part(const void* input, std::span<void* const> outputs, std::span<void* const> indices, int part,
+                int parts, const RunOptions& options = {}) const;
+
   // Does one of `parts` shares of the run on the calling thread, for callers that are inside their own
   // threads: each passes the same arguments and another part of 0 to parts - 1. Any number of parts will do;
   // together they do what run() does, to the last bit. Makes no thread and takes no lock. The options' pool
@@ -188,16 +196,22 @@ class POOLJIT_CXX_API Kernel {
   void run_part(const void* input, void* output, void* indices, int part, int parts,
                 const RunOptions& options = {}) const;
 
+  // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more. What follows
+  // takes their number, which is smaller; else it throws std::out_of_range.
+  size_t output_count() const;
+  size_t indices_count() const;
   // In logical order: N (if the spec is batched; 1 if it is free), C, spatial dimensions.
   std::span<const int64_t> input_shape() const;
-  std::span<const int64_t> output_shape() const;
-  // Of those dimensions, in elements. The indices have the output's.
+  std::span<const int64_t> output_shape(size_t number = 0) const;
+  // Of those dimensions, in elements. The indices of one pool have its output's; a member's beside
+  // concat=True are packed in the output's layout.
   std::span<const int64_t> input_strides() const;
-  std::span<const int64_t> output_strides() const;
+  std::span<const int64_t> output_strides(size_t number = 0) const;
   // From a view's first byte to behind its last: what a buffer must hold.
   size_t input_bytes() const;
-  size_t output_bytes() const;
-  size_t indices_bytes() const;  // 0 unless has_indices()
+  size_t output_bytes(size_t number = 0) const;
+  size_t indices_bytes(size_t number = 0) const;  // 0 unless has_indices()
+  std::string_view output_dtype(size_t number = 0) const;
   // Of what the epilogue takes (RunOptions::operands): 0 operands unless its steps name some.
   size_t operand_count() const;
   size_t operand_bytes(size_t number) const;

@@ -58,12 +58,35 @@ void Kernel::run_part(const void* input, void* output, void* indices, int part, 
     raise(done.error());
 }
 
+void Kernel::run(const void* input, std::span<void* const> outputs, std::span<void* const> indices,
+                 const RunOptions& options) const {
+  if (options.batch < 0 && impl_->spec().free_batch) raise(runtime::no_batch());
+  if (auto done = impl_->run(input, {outputs, indices}, options.pool, options.batch, options.operands); !done)
+    raise(done.error());
+}
+
+void Kernel::run_part(const void* input, std::span<void* const> outputs, std::span<void* const> indices,
+                      int part, int parts, const RunOptions& options) const {
+  if (options.batch < 0 && impl_->spec().free_batch) raise(runtime::no_batch());
+  if (auto done = impl_->run_part(input, {outputs, indices}, {part, parts, options.scratch}, options.batch,
+                                  options.operands);
+      !done)
+    raise(done.error());
+}
+
+size_t Kernel::output_count() const { return impl_->output_views().size(); }
+size_t Kernel::indices_count() const { return impl_->index_views().size(); }
 std::span<const int64_t> Kernel::input_shape() const { return impl_->input_shape(); }
-std::span<const int64_t> Kernel::output_shape() const { return impl_->output_shape(); }
+std::span<const int64_t> Kernel::output_shape(size_t number) const { return impl_->output_shape(number); }
 std::span<const int64_t> Kernel::input_strides() const { return impl_->input_strides(); }
-std::span<const int64_t> Kernel::output_strides() const { return impl_->output_strides(); }
+std::span<const int64_t> Kernel::output_strides(size_t number) const { return impl_->output_strides(number); }
 size_t Kernel::input_bytes() const { return size_t(impl_->input_view().span_bytes()); }
-size_t Kernel::output_bytes() const { return size_t(impl_->output_view().span_bytes()); }
+size_t Kernel::output_bytes(size_t number) const {
+  return size_t(impl_->output_views().at(number).span_bytes());
+}
+std::string_view Kernel::output_dtype(size_t number) const {
+  return ir::info(impl_->output_dtype(number)).spec_name;
+}
 size_t Kernel::operand_count() const { return impl_->operand_views().size(); }
 size_t Kernel::operand_bytes(size_t number) const {
   return size_t(impl_->operand_views().at(number).span_bytes());
@@ -71,7 +94,10 @@ size_t Kernel::operand_bytes(size_t number) const {
 std::string_view Kernel::operand_dtype(size_t number) const {
   return ir::info(operand_views(impl_->code().info.nest).at(number).dtype).spec_name;
 }
-size_t Kernel::indices_bytes() const { return size_t(impl_->indices_view().span_bytes()); }
+size_t Kernel::indices_bytes(size_t number) const {
+  if (number == 0 && impl_->index_views().empty()) return 0;
+  return size_t(impl_->index_views().at(number).span_bytes());
+}
 std::string_view Kernel::dtype() const { return ir::info(impl_->spec().dtype).spec_name; }
 bool Kernel::has_indices() const { return frontend::has_indices(impl_->spec()); }
 std::string_view Kernel::spec() const { return impl_->text(); }

@@ -191,6 +191,25 @@ int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* outp
                      });
 }
 
+int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,
+                        int output_count, void* const* indices, int indices_count,
+                        const pooljit_run_options* given) {
+  return run_checked(kernel, given,
+                     [&](const pooljit_run_options& options, int64_t batch,
+                         pooljit::ir::Operands operands) -> pooljit::ir::Result<void> {
+                       const auto pointers = [](void* const* first, int count) {
+                         return std::span(first, first && count > 0 ? size_t(count) : 0);
+                       };
+                       const pooljit::runtime::Kernel::Written written{pointers(outputs, output_count),
+                                                                       pointers(indices, indices_count)};
+                       if (!options.parallel)
+                         return kernel->kernel->run(input, written, nullptr, batch, operands);
+                       CallerPool pool(options,
+                                       options.threads > 0 ? options.threads : kernel->kernel->threads());
+                       return kernel->kernel->run(input, written, &pool, batch, operands);
+                     });
+}
+
 int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
                      const pooljit_run_options* given, int part, int parts) {
   return run_checked(kernel, given,

@@ -44,6 +44,12 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   return info;
 }
 
+pooljit::ir::Error out_of_range(const char* what, int64_t number, size_t count) {
+  return {pooljit::ir::ErrorKind::invalid, "runtime.range",
+          std::string(what) + " " + std::to_string(number) + " of " + std::to_string(count),
+          "they are counted from 0"};
+}
+
 }  // namespace
 
 int pooljit_spec_info(const pooljit_spec* object, pooljit_info* info) {
@@ -103,6 +109,35 @@ int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank)
   });
 }
 
+int pooljit_output_count(const pooljit_kernel* kernel) {
+  return kernel ? static_cast<int>(kernel->kernel->output_views().size()) : 0;
+}
+
+int pooljit_indices_count(const pooljit_kernel* kernel) {
+  return kernel ? static_cast<int>(kernel->kernel->index_views().size()) : 0;
+}
+
+int pooljit_output_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor, int64_t* bytes) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    const pooljit::runtime::Kernel& one = *kernel->kernel;
+    const size_t count = one.output_views().size();
+    if (number < 0 || static_cast<size_t>(number) >= count)
+      return fail(out_of_range("output", number, count));
+    const auto at = static_cast<size_t>(number);
+    if (bytes) *bytes = one.output_views()[at].span_bytes();
+    if (!tensor) return int{POOLJIT_OK};
+    const pooljit::ir::PoolNest& nest = one.code().info.nest;
+    const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
+    *tensor = pooljit::runtime::tensor_of((is_apart ? nest.members[at] : nest).output, one.output_shape(at),
+                                          one.spec().batch.value_or(1));
+    const pooljit::frontend::PoolSpec& own = spec_of_output(one.spec(), at);
+    if (own.output_strides.empty())
+      tensor->layout = pooljit::frontend::layout_name(output_layout(own)).data();
+    return int{POOLJIT_OK};
+  });
+}
+
 const char* pooljit_proof(const pooljit_kernel* kernel) {
   return kernel ? kernel->kernel->code().info.proof.c_str() : "";
 }
@@ -150,9 +185,7 @@ int pooljit_schedule_get(const pooljit_schedule_list* list, size_t number, poolj
     if (!list) return fail_null("list");
     if (!schedule) return fail_null("schedule");
     if (number >= list->schedules.size())
-      return fail({pooljit::ir::ErrorKind::invalid, "runtime.range",
-                   "schedule " + std::to_string(number) + " of " + std::to_string(list->schedules.size()),
-                   "they are counted from 0"});
+      return fail(out_of_range("schedule", static_cast<int64_t>(number), list->schedules.size()));
     const pooljit::ScheduleInfo& one = list->schedules[number];
     pooljit_schedule known = {};
     known.text = one.schedule.c_str();

@@ -35,9 +35,11 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
       largest_batch_(frontend::largest_batch(spec_)),
       text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),
-      output_shape_(frontend::output_shape(spec_)),
-      input_strides_(frontend::input_strides(spec_)),
-      output_strides_(frontend::output_strides(spec_)) {
+      input_strides_(frontend::input_strides(spec_)) {
+  for (size_t i = 0; i < frontend::output_count(spec_); ++i) {
+    output_shapes_.push_back(frontend::output_shape(spec_, i));
+    output_strides_.push_back(frontend::output_strides(spec_, i));
+  }
   POOLJIT_CHECK(code_->info.tasks.size() <= size_t(max_task_dims), "a Program has too many task dimensions");
   const ir::PoolNest& nest = code_->info.nest;
   const int64_t batch = spec_.batch.value_or(1);
@@ -63,6 +65,12 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string s
 ir::Error no_batch() {
   return {ir::ErrorKind::invalid, "run.batch", "the spec leaves the batch free and the run does not say it",
           "RunOptions::batch; in C pooljit_run_options.has_batch and batch"};
+}
+
+ir::DType Kernel::output_dtype(size_t number) const {
+  const ir::PoolNest& nest = code_->info.nest;
+  const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
+  return (is_apart ? nest.members.at(number) : nest).output.dtype;
 }
 
 int64_t Kernel::scratch_bytes() const {

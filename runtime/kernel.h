@@ -52,9 +52,9 @@ class Kernel {
   int threads() const { return threads_; }  // of the built-in pool
   int64_t scratch_bytes() const;            // that each thread of a run needs
   const std::vector<int64_t>& input_shape() const { return input_shape_; }
-  const std::vector<int64_t>& output_shape() const { return output_shape_; }
+  const std::vector<int64_t>& output_shape(size_t number = 0) const { return output_shapes_.at(number); }
   const std::vector<int64_t>& input_strides() const { return input_strides_; }
-  const std::vector<int64_t>& output_strides() const { return output_strides_; }
+  const std::vector<int64_t>& output_strides(size_t number = 0) const { return output_strides_.at(number); }
   // Of the spec's batch.
   const MemoryView& input_view() const { return input_; }
   const MemoryView& output_view() const { return output_; }
@@ -63,6 +63,7 @@ class Kernel {
   // Of several pools: all that the caller gives to be written.
   const std::vector<MemoryView>& output_views() const { return outputs_; }
   const std::vector<MemoryView>& index_views() const { return indices_of_; }
+  ir::DType output_dtype(size_t number) const;
 
  private:
   using Members = std::array<MemberOutput, ir::most_member_outputs>;
@@ -85,7 +86,8 @@ class Kernel {
   std::string schedule_origin_;
   int64_t largest_batch_;
   std::string text_;
-  std::vector<int64_t> input_shape_, output_shape_, input_strides_, output_strides_;
+  std::vector<int64_t> input_shape_, input_strides_;
+  std::vector<std::vector<int64_t>> output_shapes_, output_strides_;  // by output
   MemoryView input_, output_, indices_;
   std::vector<MemoryView> outputs_, indices_of_;
   std::vector<MemoryView> operands_;          // of the epilogue

@@ -30,7 +30,7 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
 }
 
 bool can_measure(const frontend::PoolSpec& spec) {
-  return spec.direction == ir::Direction::forward && spec.index_dtype == ir::DType::i64 &&
+  return !is_pools(spec) && spec.direction == ir::Direction::forward && spec.index_dtype == ir::DType::i64 &&
          spec.index_scope == ir::IndexScope::plane && output_layout(spec) == spec.layout &&
          channel_block(spec.layout) == 1;
 }

@@ -9,9 +9,11 @@
 #include "runtime/options.h"
 #include "tools/bench/session.h"
 #include "tools/bench_case.h"
+#include "tools/bench_pools.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/measure.h"
+#include "tools/time_text.h"
 
 namespace pooljit::tools {
 namespace {
@@ -128,20 +130,6 @@ nlohmann::ordered_json as_json(const BenchReport& report) {
           {"differences_to_plain_loop", report.differences}};
 }
 
-std::string text(double seconds) {
-  const struct {
-    double limit, scale;
-    std::string_view unit;
-  } units[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {1e300, 1, "s"}};
-  for (const auto& unit : units)
-    if (seconds < unit.limit) return fmt::format("{:.4g} {}", seconds * unit.scale, unit.unit);
-  return "";
-}
-
-std::string text(const Timing& timing) {
-  return fmt::format("{:>9} +- {:.1f} %", text(timing.median), 100 * timing.spread());
-}
-
 void print_report(const BenchReport& report) {
   const bool streams = report.streaming_copy.median < report.copy.median;
   fmt::print("{}\n", report.spec);
@@ -150,25 +138,40 @@ void print_report(const BenchReport& report) {
   if (!report.schedule.empty())
     fmt::print("  schedule    {} ({})\n", report.schedule, report.schedule_origin);
   fmt::print("  code        {} bytes\n", report.code_bytes);
-  fmt::print("  compile     {}   text to callable, {} times past the cache\n", text(report.compile),
+  fmt::print("  compile     {}   text to callable, {} times past the cache\n", time_text(report.compile),
              report.compile.samples);
-  fmt::print("  cache hit   {}\n", text(report.cache_hit));
-  fmt::print("  call        {}   {:.4g} MB read, {:.4g} MB written, {:.4g} GB/s\n", text(report.call),
+  fmt::print("  cache hit   {}\n", time_text(report.cache_hit));
+  fmt::print("  call        {}   {:.4g} MB read, {:.4g} MB written, {:.4g} GB/s\n", time_text(report.call),
              static_cast<double>(report.bytes_read) * 1e-6, static_cast<double>(report.bytes_written) * 1e-6,
              report.bandwidth());
   fmt::print(
       "  copy        {}   the same bytes only moved ({} stores): {:.4g} GB/s; the call reaches {:.0f} %\n",
-      text(report.best_copy()), streams ? "streaming" : "ordinary", report.copy_bandwidth(),
+      time_text(report.best_copy()), streams ? "streaming" : "ordinary", report.copy_bandwidth(),
       100 * report.share());
-  fmt::print("  plain loop  {}   the call is {:.3g} times as fast; {}\n", text(report.plain),
+  fmt::print("  plain loop  {}   the call is {:.3g} times as fast; {}\n", time_text(report.plain),
              report.speedup(),
              report.differences == 0 ? "same results" : fmt::format("{} RESULTS DIFFER", report.differences));
   fmt::print("  99 of 100   {:>9}   single calls take no longer; of ordinary copies {}\n",
-             text(report.call_slow), text(report.copy_slow));
+             time_text(report.call_slow), time_text(report.copy_slow));
   fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
 }
 
+ir::Result<Exit> bench_pools(const BenchArguments& arguments) {
+  const auto kernel = runtime::compile(arguments.spec, arguments.options);
+  if (!kernel) return tl::unexpected(kernel.error());
+  const auto report = measure_pools(*kernel, arguments.options);
+  if (!report) return tl::unexpected(report.error());
+  if (arguments.json)
+    fmt::print("{}", json_text(*report));
+  else
+    print_report(*report);
+  return Exit::ok;
+}
+
 ir::Result<Exit> bench(const BenchArguments& arguments) {
+  const auto spec = frontend::parse_spec(arguments.spec);
+  if (!spec) return tl::unexpected(spec.error());
+  if (is_pools(*spec)) return bench_pools(arguments);
   const auto report = measure_spec(arguments);
   if (!report) return tl::unexpected(report.error());
   if (arguments.json)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -41,19 +42,26 @@ ir::Result<Workload::Memory> Workload::allocate(const MemoryView& view) {
 
 ir::Result<Workload> Workload::make(const Kernel& kernel) {
   Workload made;
-  made.operands_.resize(kernel.operand_views().size());
-  std::vector<std::pair<Memory*, const MemoryView*>> wanted = {{&made.input_, &kernel.input_view()},
-                                                               {&made.output_, &kernel.output_view()},
-                                                               {&made.indices_, &kernel.indices_view()}};
-  for (size_t i = 0; i < made.operands_.size(); ++i)
-    wanted.emplace_back(&made.operands_[i], &kernel.operand_views()[i]);
-  for (const auto& [memory, view] : wanted) {
-    auto allocated = allocate(*view);
-    if (!allocated) return tl::unexpected(allocated.error());
-    *memory = std::move(*allocated);
-    const bool is_result = memory == &made.output_ || memory == &made.indices_;
-    if (!is_result)
-      fill_ordinary(kernel.spec().dtype, {memory->get(), static_cast<size_t>(view->span_bytes())});
+  const auto add = [](const MemoryView& view, std::vector<Memory>& to) -> ir::Result<void> {
+    auto memory = allocate(view);
+    if (!memory) return tl::unexpected(memory.error());
+    to.push_back(std::move(*memory));
+    return {};
+  };
+  const auto fill = [&](const Memory& memory, const MemoryView& view) {
+    fill_ordinary(kernel.spec().dtype, {memory.get(), static_cast<size_t>(view.span_bytes())});
+  };
+  auto input = allocate(kernel.input_view());
+  if (!input) return tl::unexpected(input.error());
+  made.input_ = std::move(*input);
+  fill(made.input_, kernel.input_view());
+  for (const MemoryView& view : kernel.output_views())
+    if (auto ok = add(view, made.outputs_); !ok) return tl::unexpected(ok.error());
+  for (const MemoryView& view : kernel.index_views())
+    if (auto ok = add(view, made.indices_); !ok) return tl::unexpected(ok.error());
+  for (const MemoryView& view : kernel.operand_views()) {
+    if (auto ok = add(view, made.operands_); !ok) return tl::unexpected(ok.error());
+    fill(made.operands_.back(), view);
   }
   return made;
 }
@@ -65,8 +73,15 @@ std::vector<const void*> Workload::operands() const {
 }
 
 ir::Result<void> Workload::run(const Kernel& kernel) const {
-  return kernel.run(input_.get(), output_.get(),
-                    frontend::has_indices(kernel.spec()) ? indices_.get() : nullptr, nullptr, -1, operands());
+  if (!is_pools(kernel.spec()))
+    return kernel.run(input_.get(), outputs_[0].get(), indices_.empty() ? nullptr : indices_[0].get(),
+                      nullptr, -1, operands());
+  std::array<void*, ir::most_member_outputs> outputs{}, indices{};
+  const auto pointers = [](const std::vector<Memory>& from, auto& to) {
+    std::ranges::transform(from, to.begin(), [](const Memory& memory) { return memory.get(); });
+    return std::span<void* const>(to).first(from.size());
+  };
+  return kernel.run(input_.get(), {pointers(outputs_, outputs), pointers(indices_, indices)});
 }
 
 ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,

@@ -28,8 +28,10 @@ class Workload {
   const std::byte* input() const { return input_.get(); }
   std::vector<const void*> operands() const;
   // What the last run left there, and before the first one zeros.
-  const std::byte* output() const { return output_.get(); }
-  const std::byte* indices() const { return indices_.get(); }
+  const std::byte* output(size_t number = 0) const { return outputs_[number].get(); }
+  const std::byte* indices(size_t number = 0) const {
+    return indices_.empty() ? nullptr : indices_[number].get();
+  }
 
  private:
   struct Free {
@@ -38,8 +40,8 @@ class Workload {
   using Memory = std::unique_ptr<std::byte, Free>;
   static ir::Result<Memory> allocate(const MemoryView& view);
 
-  Memory input_, output_, indices_;
-  std::vector<Memory> operands_;
+  Memory input_;
+  std::vector<Memory> outputs_, indices_, operands_;
 };
 
 // Samples of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of

@@ -1,0 +1,134 @@
+#include "tools/bench_pools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "runtime/options.h"
+#include "runtime/tuning/workload.h"
+#include "tools/measure.h"
+#include "tools/time_text.h"
+
+namespace pooljit::tools {
+namespace {
+
+struct Contender {
+  runtime::KernelPtr kernel;
+  runtime::Workload workload;
+
+  static ir::Result<Contender> make(runtime::KernelPtr kernel) {
+    auto workload = runtime::Workload::make(*kernel);
+    if (!workload) return tl::unexpected(workload.error());
+    // Whatever is wrong with it shows here.
+    if (auto ran = workload->run(*kernel); !ran) return tl::unexpected(ran.error());
+    return Contender{std::move(kernel), std::move(*workload)};
+  }
+  void run() const { (void)workload.run(*kernel); }
+  double compile_seconds() const {
+    return std::chrono::duration<double>(kernel->code().info.compile_time).count();
+  }
+};
+
+// Each member as a spec of its own, in the layout that its results have.
+ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, const Options& options) {
+  Options plain = options;
+  plain.schedule.clear();
+  std::vector<Contender> members;
+  for (frontend::PoolSpec member : spec.members) {
+    if (spec.concat) member.output_layout = spec.output_layout;
+    auto kernel = runtime::compile(frontend::print(member), plain);
+    if (!kernel) return tl::unexpected(kernel.error());
+    auto contender = Contender::make(std::move(*kernel));
+    if (!contender) return tl::unexpected(contender.error());
+    members.push_back(std::move(*contender));
+  }
+  return members;
+}
+
+nlohmann::ordered_json as_json(const Timing& timing) {
+  return {{"median_seconds", timing.median}, {"spread", timing.spread()}, {"samples", timing.samples}};
+}
+
+}  // namespace
+
+const PoolsReport::Member& PoolsReport::slowest() const {
+  return *std::ranges::max_element(members, {}, [](const Member& member) { return member.call.median; });
+}
+
+ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const Options& options) {
+  const frontend::PoolSpec& spec = kernel->spec();
+  if (spec.batch == 0)
+    return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
+  const auto joined = Contender::make(kernel);
+  if (!joined) return tl::unexpected(joined.error());
+  const auto members = members_of(spec, options);
+  if (!members) return tl::unexpected(members.error());
+
+  std::vector<std::function<void()>> contenders = {[&] { joined->run(); },
+                                                   [&] { std::ranges::for_each(*members, &Contender::run); }};
+  for (const Contender& member : *members) contenders.emplace_back([&member] { member.run(); });
+  const std::vector<Timing> timings = measure(contenders, {.budget_seconds = 2});
+
+  const runtime::CodeInfo& code = kernel->code().info;
+  PoolsReport report{.spec = kernel->text(),
+                     .backend = std::string(code.backend),
+                     .isa = std::string(code.isa),
+                     .schedule = code.schedule,
+                     .schedule_origin = kernel->schedule_origin(),
+                     .code_bytes = code.code_bytes,
+                     .threads = kernel->threads(),
+                     .call = timings[0],
+                     .apart = timings[1],
+                     .members = {},
+                     .compile_seconds = joined->compile_seconds()};
+  for (size_t i = 0; i < members->size(); ++i) {
+    report.members.push_back({(*members)[i].kernel->text(), timings[2 + i]});
+    report.members_compile_seconds += (*members)[i].compile_seconds();
+  }
+  return report;
+}
+
+void print_report(const PoolsReport& report) {
+  fmt::print("{}\n", report.spec);
+  fmt::print("  engine      {} {}, {} thread{}\n", report.backend, report.isa, report.threads,
+             report.threads == 1 ? "" : "s");
+  if (!report.schedule.empty())
+    fmt::print("  schedule    {} ({})\n", report.schedule, report.schedule_origin);
+  fmt::print("  code        {} bytes, compiled in {}; the members' own kernels in {}\n", report.code_bytes,
+             time_text(report.compile_seconds), time_text(report.members_compile_seconds));
+  fmt::print("  call        {}\n", time_text(report.call));
+  fmt::print(
+      "  apart       {}   the members' own kernels, one after the other: the call is {:.3g} times as fast\n",
+      time_text(report.apart), report.apart.median / report.call.median);
+  for (const PoolsReport::Member& member : report.members)
+    fmt::print("  alone       {}   {}\n", time_text(member.call), member.spec);
+  fmt::print("  the call takes {:.3g} times as long as the slowest of these alone\n",
+             report.call.median / report.slowest().call.median);
+  fmt::print("  times are medians of samples that take turns, +- half the distance between the quartiles\n");
+}
+
+std::string json_text(const PoolsReport& report) {
+  nlohmann::ordered_json members;
+  for (const PoolsReport::Member& member : report.members)
+    members.push_back({{"spec", member.spec}, {"call", as_json(member.call)}});
+  const nlohmann::ordered_json json = {
+      {"spec", report.spec},
+      {"backend", report.backend},
+      {"isa", report.isa},
+      {"schedule", report.schedule},
+      {"schedule_origin", report.schedule_origin},
+      {"threads", report.threads},
+      {"code_bytes", report.code_bytes},
+      {"compile_seconds", report.compile_seconds},
+      {"members_compile_seconds", report.members_compile_seconds},
+      {"call", as_json(report.call)},
+      {"apart", as_json(report.apart)},
+      {"members", members},
+      {"speedup_over_apart", report.apart.median / report.call.median},
+      {"times_the_slowest_alone", report.call.median / report.slowest().call.median}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace pooljit::tools

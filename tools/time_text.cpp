@@ -1,0 +1,23 @@
+#include "tools/time_text.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace pooljit::tools {
+
+std::string time_text(double seconds) {
+  const struct {
+    double limit, scale;
+    std::string_view unit;
+  } units[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {1e300, 1, "s"}};
+  for (const auto& unit : units)
+    if (seconds < unit.limit) return fmt::format("{:.4g} {}", seconds * unit.scale, unit.unit);
+  return "";
+}
+
+std::string time_text(const Timing& timing) {
+  return fmt::format("{:>9} +- {:.1f} %", time_text(timing.median), 100 * timing.spread());
+}
+
+}  // namespace pooljit::tools
