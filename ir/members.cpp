@@ -18,27 +18,34 @@ bool is_member_output(Param::Role role) {
   return role == Param::Role::output || role == Param::Role::indices;
 }
 
-// How many tasks the members have in common, by the names of their dimensions in the order of their first
-// use.
-std::vector<TaskDim> common_tasks(std::span<const Program> members) {
+// The most tasks that divide those of all members in such a dimension, and are no more than `most`.
+int64_t common_extent(std::span<const Program> members, std::string_view name, int64_t most) {
+  int64_t each = 0;
+  for (const Program& member : members) {
+    const auto own = std::ranges::find(member.tasks, name, &TaskDim::name);
+    each = std::gcd(each, own == member.tasks.end() ? 1 : own->extent);
+  }
+  int64_t tasks = std::min(each, most);
+  while (each % tasks != 0) --tasks;
+  return tasks;
+}
+
+std::vector<TaskDim> common_tasks(std::span<const Program> members, const MemberTasks& most) {
   std::vector<TaskDim> common;
-  for (const Program& member : members)
-    for (const TaskDim& task : member.tasks)
-      if (std::ranges::find(common, task.name, &TaskDim::name) == common.end()) common.push_back(task);
-  for (TaskDim& task : common)
-    for (const Program& member : members) {
-      if (task.extent == TaskDim::batch_extent) break;
-      const auto own = std::ranges::find(member.tasks, task.name, &TaskDim::name);
-      task.extent = own == member.tasks.end() ? 1 : std::gcd(task.extent, own->extent);
-    }
-  std::erase_if(common, [](const TaskDim& task) { return task.extent == 1; });
+  for (const TaskDim& task : members[0].tasks)
+    if (task.extent == TaskDim::batch_extent) common.push_back(task);
+  constexpr std::string_view rows = "o0", channels = "c";
+  if (const int64_t extent = common_extent(members, rows, most.rows); extent > 1)
+    common.push_back({std::string(rows), extent});
+  else if (const int64_t others = common_extent(members, channels, most.channels); others > 1)
+    common.push_back({std::string(channels), others});
   return common;
 }
 
 class Joiner {
  public:
-  Joiner(std::string name, std::span<const Program> members)
-      : members_(members), tasks_(common_tasks(members)), b_(start(std::move(name))) {}
+  Joiner(std::string name, std::span<const Program> members, const MemberTasks& most)
+      : members_(members), tasks_(common_tasks(members, most)), b_(start(std::move(name))) {}
 
   Program run() {
     for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -167,8 +174,8 @@ class OthersLeftOut {
 
 }  // namespace
 
-Result<Program> join_members(std::string name, std::span<const Program> members) {
-  Program joined = Joiner(std::move(name), members).run();
+Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most) {
+  Program joined = Joiner(std::move(name), members, most).run();
   if (joined.params.size() > most_params)
     return unsupported("schedule.members",
                        fmt::format("the members take {} parameters together, a kernel takes {}",

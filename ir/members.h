@@ -9,12 +9,18 @@
 
 namespace pooljit::ir {
 
+// At most so many tasks: along the channels, and along the first spatial dimension.
+struct MemberTasks {
+  int channels = 1, rows = 1;
+  bool operator==(const MemberTasks&) const = default;
+};
+
 // Does what each member does, one after the other for each task: what one has loaded is near for the next.
-// Member k stores to `output k` and `indices k`. Its tasks are what the members' have in common: of each
-// dimension that has more than one, as many as divide those of all; the rest of a member's are done within.
+// Member k stores to `output k` and `indices k`. The tasks are batches, and the most rows, or else channels,
+// that divide those of all members and are no more than asked for; the rest of a member's are done within.
 // All are of stage affine and for one ISA. Errors: "schedule.members" for more parameters than a kernel
 // takes.
-Result<Program> join_members(std::string name, std::span<const Program> members);
+Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most);
 
 // What member `number` of such a Program does, in its tasks, as if it were alone: the stores of the others
 // are left out, and its own go to `output` and `indices`.

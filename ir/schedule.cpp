@@ -13,6 +13,7 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedules/choose/chooser.h"
+#include "ir/schedules/choose/members.h"
 #include "ir/schedules/family.h"
 
 namespace pooljit::ir {
@@ -88,8 +89,10 @@ std::string_view trim(std::string_view text) {
 
 std::string print(const Schedule& schedule) {
   if (!schedule.members.empty()) {
-    std::string text;
-    for (const Schedule& member : schedule.members) text += (text.empty() ? "each[" : "; ") + print(member);
+    std::string text =
+        fmt::format("each(channels={}, rows={})[", schedule.tasks.channels, schedule.tasks.rows);
+    for (size_t i = 0; i < schedule.members.size(); ++i)
+      text += (i == 0 ? "" : "; ") + print(schedule.members[i]);
     return text + "]";
   }
   const bool streams = schedule.stores == Stores::streamed;
@@ -102,26 +105,43 @@ std::string print(const Schedule& schedule) {
 
 namespace {
 
-// What stands between "each[" and "]".
-Result<Schedule> parse_members(std::string_view text) {
+bool parse_tasks(std::string_view text, MemberTasks& tasks) {
+  for (const auto& [head, number] : {std::pair(std::string_view("channels="), &tasks.channels),
+                                     std::pair(std::string_view("rows="), &tasks.rows)}) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view field = trim(text.substr(0, comma));
+    if (!field.starts_with(head) || !parse_number(field.substr(head.size()), *number) || *number < 1)
+      return false;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return trim(text).empty();
+}
+
+// "each(channels=8, rows=1)[A; B]".
+Result<Schedule> parse_members(std::string_view all) {
   Schedule schedule;
+  constexpr std::string_view head = "each(";
+  const size_t close = std::min(all.find(")["), all.size());
+  if (!all.starts_with(head) || all.back() != ']' || close == all.size() ||
+      !parse_tasks(all.substr(head.size(), close - head.size()), schedule.tasks))
+    return parse_error(all, all.substr(0, close));
+  std::string_view text = all.substr(close + 2, all.size() - close - 3);
   while (!trim(text).empty()) {
     const size_t end = std::min(text.find(';'), text.size());
     auto member = parse_schedule(trim(text.substr(0, end)));
     if (!member) return member;
-    if (!member->members.empty()) return parse_error(text, "each");
+    if (!member->members.empty()) return parse_error(all, "each");
     schedule.members.push_back(std::move(*member));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (schedule.members.empty()) return parse_error(text, "each[]");
+  if (schedule.members.empty()) return parse_error(all, "[]");
   return schedule;
 }
 
 }  // namespace
 
 Result<Schedule> parse_schedule(std::string_view text) {
-  if (constexpr std::string_view each = "each["; text.starts_with(each) && text.back() == ']')
-    return parse_members(text.substr(each.size(), text.size() - each.size() - 1));
+  if (text.starts_with("each")) return parse_members(text);
   const size_t open = text.find('(');
   if (open == std::string_view::npos || text.back() != ')') return parse_error(text, text);
   Schedule schedule;
@@ -152,31 +172,9 @@ std::vector<Parameter> parameters(const Schedule& schedule) {
   return all;
 }
 
-namespace {
-
-// The first of each member, then the second of each; a member that has no more keeps its first.
-std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {
-  size_t longest = 0;
-  for (const auto& own : of_members) longest = std::max(longest, own.size());
-  std::vector<Schedule> all(std::min(longest, most));
-  for (size_t i = 0; i < all.size(); ++i)
-    for (const auto& own : of_members) all[i].members.push_back(own[i < own.size() ? i : 0]);
-  return all;
-}
-
-}  // namespace
-
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most,
                                           const Machine& machine) {
-  if (!nest.members.empty()) {
-    std::vector<std::vector<Schedule>> of_members;
-    for (const PoolNest& member : nest.members)
-      of_members.push_back(enumerate_schedules(member, isa, most, machine));
-    // Past the caches or not is decided by one output's size alone, and asks for its alignment.
-    for (auto& own : of_members)
-      for (Schedule& schedule : own) schedule.stores = Stores::cached;
-    return side_by_side(of_members, most);
-  }
+  if (!nest.members.empty()) return offer_members(nest, isa, most, machine);
   const auto layer = Layer::of(nest, isa, machine);
   if (!layer) return {Schedule{}};  // lower() will say why
   return decide(*layer, most).schedules;
@@ -214,14 +212,14 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
   if (schedule.members.size() != nest.members.size())
     return invalid("schedule.members",
                    fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
-                   "each[A; B; ...], one for each; with include_input the copy's first");
+                   "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
   std::vector<Program> members;
   for (size_t i = 0; i < nest.members.size(); ++i) {
     auto member = lower(nest.members[i], schedule.members[i], isa);
     if (!member) return member;
     members.push_back(std::move(*member));
   }
-  auto joined = join_members(print(schedule), members);
+  auto joined = join_members(print(schedule), members, schedule.tasks);
   return joined ? verified("join_members", std::move(*joined)) : joined;
 }
 

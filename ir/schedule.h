@@ -11,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/isa.h"
 #include "ir/machine.h"
+#include "ir/members.h"
 #include "ir/nest.h"
 #include "ir/program.h"
 
@@ -44,12 +45,14 @@ struct Schedule {
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
   Stores stores = Stores::cached;
-  std::vector<Schedule> members = {};  // of a nest with members: theirs, in order; nothing else counts then
+  // Of a nest with members: theirs, in order, and in how many tasks all are done. Nothing else counts then.
+  std::vector<Schedule> members = {};
+  MemberTasks tasks = {};
   bool operator==(const Schedule&) const = default;
 };
 
 // "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
-// streamed. Of a nest with members "each[A; B]".
+// streamed. Of a nest with members "each(channels=8, rows=1)[A; B]".
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 
