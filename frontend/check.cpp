@@ -323,6 +323,7 @@ void normalise_unpool(std::vector<SpecDim>& dims) {
 // One spec has one value: what says the same as its absence is left out.
 void normalise(PoolSpec& spec) {
   for (PoolSpec& member : spec.members) normalise(member);
+  if (spec.concat) spec.output_dtype = spec.members[0].output_dtype;
   if (spec.output_dtype == spec.dtype) spec.output_dtype.reset();
   if (spec.output_layout == spec.layout) spec.output_layout.reset();
   normalise_epilogue(spec);
@@ -349,6 +350,13 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec) {
   if (!checked) return checked;
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
+}
+
+ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who) {
+  if (!is_pools(spec)) return {};
+  return ir::unsupported("pools.one",
+                         fmt::format("{} takes one pool at a time, not {}", who, spec.members.size()),
+                         "give each member of pools(...) as a spec of its own");
 }
 
 int64_t largest_batch(const PoolSpec& spec) {

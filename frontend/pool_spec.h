@@ -80,6 +80,9 @@ struct PoolSpec {
 // Parses any spelling, checks every rule, normalises. Errors: "spec.<rule>", listed in frontend/rules.def.
 ir::Result<PoolSpec> parse_spec(std::string_view text);
 
+// Fails with "pools.one" for several pools of one tensor: what `who` does is done for one.
+ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who);
+
 // Canonical text.
 std::string print(const PoolSpec& spec);
 

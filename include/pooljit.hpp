@@ -136,7 +136,8 @@ class POOLJIT_CXX_API Spec {
   std::string_view text() const;  // canonical
   std::string_view signature()
       const;  // what the code depends on: the text with N for the batch; itself a spec
-  // As Kernel's of the same names, without compiling. The batch of a spec with N is 1 here.
+  // As Kernel's of the same names, without compiling; of several outputs the first. The batch of a spec with
+  // N is 1 here.
   std::vector<int64_t> input_shape() const, output_shape() const;
   std::vector<int64_t> input_strides() const, output_strides() const;
   size_t input_bytes() const, output_bytes() const, indices_bytes() const;

@@ -147,6 +147,16 @@ std::string PoolNest::print() const {
 #undef REDUCTION
   };
   std::string out;
+  if (!members.empty()) {
+    append(out, "{} pools of one input over {} channels\n", members.size(), channels);
+    for (size_t i = 0; i < members.size(); ++i) {
+      append(out, "\npool {}", i + 1);
+      if (!member_offsets.empty())
+        append(out, ", {} elements behind the first of the output", member_offsets[i]);
+      out += "\n" + members[i].print();
+    }
+    return out;
+  }
   append(out, "{}{} over {} channels", names[static_cast<int>(reduction)],
          is_backward()                    ? " backward"
          : direction == Direction::unpool ? " unpool"

@@ -124,7 +124,10 @@ std::vector<int64_t> Spec::output_shape() const { return frontend::output_shape(
 std::vector<int64_t> Spec::input_strides() const { return frontend::input_strides(impl_->spec()); }
 std::vector<int64_t> Spec::output_strides() const { return frontend::output_strides(impl_->spec()); }
 size_t Spec::input_bytes() const { return bytes_of(runtime::input_view, impl_->spec()); }
-size_t Spec::output_bytes() const { return bytes_of(runtime::output_view, impl_->spec()); }
+size_t Spec::output_bytes() const {
+  const frontend::PoolSpec& spec = impl_->spec();
+  return size_t(runtime::all_outputs(make_nest(spec), spec.batch.value_or(1))[0].span_bytes());
+}
 size_t Spec::indices_bytes() const { return bytes_of(runtime::indices_view, impl_->spec()); }
 
 Kernel compile(std::string_view spec, const Options& options) {

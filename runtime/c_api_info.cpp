@@ -21,7 +21,10 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   const int64_t batch = spec.batch.value_or(1);
   pooljit_info info = {};
   info.input = pooljit::runtime::tensor_of(nest.input, input_shape(spec), batch);
-  info.output = pooljit::runtime::tensor_of(nest.output, output_shape(spec), batch);
+  // Of several outputs the first; pooljit_output_info has the others.
+  const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
+  info.output =
+      pooljit::runtime::tensor_of((is_apart ? nest.members[0] : nest).output, output_shape(spec), batch);
   if (spec.strides.empty()) info.input.layout = layout_name(spec.layout).data();
   if (spec.output_strides.empty()) info.output.layout = layout_name(output_layout(spec)).data();
   info.indices.dtype = info.indices.layout = "";
@@ -30,7 +33,7 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
     info.indices.dtype = pooljit::ir::info(nest.indices->dtype).spec_name.data();
   }
   info.input_bytes = pooljit::runtime::input_view(nest, batch).span_bytes();
-  info.output_bytes = pooljit::runtime::output_view(nest, batch).span_bytes();
+  info.output_bytes = pooljit::runtime::all_outputs(nest, batch)[0].span_bytes();
   info.indices_bytes = pooljit::runtime::indices_view(nest, batch).span_bytes();
   info.unbatched = !spec.batch;
   info.free_batch = spec.free_batch;
@@ -89,6 +92,7 @@ int pooljit_spec_layer(const pooljit_spec* object, pooljit_layer* layer) {
   return guarded([&] {
     if (!object) return fail_null("object");
     if (!layer) return fail_null("layer");
+    if (const auto one = one_pool(object->spec->spec(), "pooljit_layer"); !one) return fail(one.error());
     std::call_once(object->layer_made, [&] {
       object->layer = std::make_unique<const pooljit::runtime::Layer>(object->spec->spec());
     });

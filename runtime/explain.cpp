@@ -95,6 +95,8 @@ ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
 
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine) {
   if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
+  if (const auto one = one_pool(spec, "an explanation of a schedule"); !one)
+    return tl::unexpected(one.error());
   const ir::PoolNest nest = make_nest(spec);
   const auto layer = ir::Layer::of(nest, isa, machine);
   if (!layer) return tl::unexpected(layer.error());

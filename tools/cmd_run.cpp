@@ -17,7 +17,8 @@ namespace pooljit::tools {
 namespace {
 
 struct RunArguments {
-  std::string spec, input, output, indices;
+  std::string spec, input;
+  std::vector<std::string> outputs, indices;
   std::vector<std::string> operands;  // of the epilogue
   std::string onnx, node;             // instead of the spec
   std::vector<std::string> dims;
@@ -93,8 +94,81 @@ ir::Result<frontend::PoolSpec> with_batch_of(frontend::PoolSpec spec, const std:
   if (!spec.free_batch) return spec;
   const auto header = read_npy_header(path);
   if (!header) return tl::unexpected(header.error());
-  if (header->shape.size() == input_view(spec).shape.size()) spec.batch = header->shape[0];
+  if (header->shape.size() != input_view(spec).shape.size()) return spec;
+  spec.batch = header->shape[0];
+  for (frontend::PoolSpec& member : spec.members) member.batch = spec.batch;
   return spec;
+}
+
+// A tensor to be written to a file.
+struct Result {
+  FileView view;
+  ir::DType dtype;
+  size_t file = 0;
+  Buffer tensor;
+};
+
+// For what of specs: their outputs or their indices.
+ir::Result<std::vector<Result>> make_results(OutputFiles& files, const std::vector<std::string>& paths,
+                                             const std::vector<frontend::PoolSpec>& specs, bool are_indices) {
+  std::vector<Result> results;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto file = files.add(paths[i]);
+    if (!file) return tl::unexpected(file.error());
+    const FileView view = output_view(specs[i]);
+    const ir::DType dtype = are_indices ? specs[i].index_dtype : output_dtype(specs[i]);
+    auto tensor = Buffer::allocate(tensor_bytes(view, dtype));
+    if (!tensor) return tl::unexpected(tensor.error());
+    results.push_back({view, dtype, *file, std::move(*tensor)});
+  }
+  return results;
+}
+
+std::vector<void*> pointers_of(const std::vector<Result>& results) {
+  std::vector<void*> pointers;
+  for (const Result& result : results) pointers.push_back(result.tensor.data());
+  return pointers;
+}
+
+ir::Result<void> write_results(OutputFiles& files, const std::vector<Result>& results) {
+  for (const Result& result : results)
+    if (auto ok = write_npy(files, result.file, result.view, result.dtype, result.tensor); !ok) return ok;
+  return {};
+}
+
+// The specs that outputs are those of, and indices that are written.
+std::vector<frontend::PoolSpec> specs_of_outputs(const frontend::PoolSpec& spec) {
+  std::vector<frontend::PoolSpec> specs;
+  for (size_t i = 0; i < output_count(spec); ++i) specs.push_back(spec_of_output(spec, i));
+  return specs;
+}
+std::vector<frontend::PoolSpec> specs_of_indices(const frontend::PoolSpec& spec) {
+  std::vector<frontend::PoolSpec> specs;
+  for (const frontend::PoolSpec& member : is_pools(spec) ? spec.members : std::vector{spec})
+    if (has_indices(member) && member.direction == ir::Direction::forward) specs.push_back(member);
+  return specs;
+}
+
+ir::Result<void> check_files(const RunArguments& arguments, const frontend::PoolSpec& spec, size_t outputs,
+                             size_t indices) {
+  if (arguments.outputs.size() != outputs)
+    return ir::invalid(
+        "run.outputs",
+        fmt::format("the spec has {} outputs, --output names {} files", outputs, arguments.outputs.size()),
+        "--output once for each; with concat=True there is one");
+  if (has_indices(spec) && spec.direction != ir::Direction::forward) {
+    if (arguments.indices.size() == 1) return {};
+    return ir::invalid("run.indices", "the spec reads indices, but --indices names no file",
+                       "give the file that the forward pass wrote");
+  }
+  if (arguments.indices.empty() || arguments.indices.size() == indices) return {};
+  if (indices == 0)
+    return ir::invalid("run.indices", "--indices is given, but the spec does not ask for indices",
+                       "add return_indices=True to the spec");
+  return ir::invalid("run.indices",
+                     fmt::format("the spec makes {} arrays of indices, --indices names {} files", indices,
+                                 arguments.indices.size()),
+                     "--indices once for each member that has some, or not at all");
 }
 
 ir::Result<Exit> run(const RunArguments& arguments) {
@@ -105,43 +179,46 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   const auto sized = with_batch_of((*kernel)->spec(), arguments.input);
   if (!sized) return tl::unexpected(sized.error());
   const frontend::PoolSpec& spec = *sized;
-  const bool names_indices = !arguments.indices.empty();
-  const bool has_indices = frontend::has_indices(spec);
-  const bool reads_indices = has_indices && spec.direction != ir::Direction::forward;
-  if (names_indices && !has_indices)
-    return ir::invalid("run.indices", "--indices is given, but the spec does not ask for indices",
-                       "add return_indices=True to the spec");
-  if (reads_indices && !names_indices)
-    return ir::invalid("run.indices", "the spec reads indices, but --indices names no file",
-                       "give the file that the forward pass wrote");
-  const bool wants_indices = names_indices && !reads_indices;
+  const auto of_outputs = specs_of_outputs(spec), of_indices = specs_of_indices(spec);
+  if (auto ok = check_files(arguments, spec, of_outputs.size(), of_indices.size()); !ok)
+    return tl::unexpected(ok.error());
 
   // Outputs first: that they cannot be written should not be learnt after the work.
   OutputFiles files;
-  const auto output_file = files.add(arguments.output);
-  if (!output_file) return tl::unexpected(output_file.error());
-  const auto indices_file = wants_indices ? files.add(arguments.indices) : ir::Result<size_t>(0);
-  if (!indices_file) return tl::unexpected(indices_file.error());
+  const auto outputs = make_results(files, arguments.outputs, of_outputs, false);
+  if (!outputs) return tl::unexpected(outputs.error());
+  const bool reads_indices = has_indices(spec) && spec.direction != ir::Direction::forward;
+  const bool names_indices = !arguments.indices.empty() && !reads_indices;
+  const auto indices = names_indices ? make_results(files, arguments.indices, of_indices, true)
+                                     : ir::Result<std::vector<Result>>(std::vector<Result>());
+  if (!indices) return tl::unexpected(indices.error());
 
-  const FileView from = input_view(spec), to = output_view(spec);
+  const FileView from = input_view(spec);
   auto file = read_npy(arguments.input, spec.dtype, from.shape);
   if (!file) return tl::unexpected(file.error());
   const auto input = to_tensor(from, spec.dtype, std::move(*file));
-  const auto output = Buffer::allocate(tensor_bytes(to, output_dtype(spec)));
-  const auto indices = reads_indices ? read_indices(arguments.indices, spec, from)
-                                     : Buffer::allocate(has_indices ? tensor_bytes(to, spec.index_dtype) : 0);
-  for (const auto* buffer : {&input, &output, &indices})
-    if (!*buffer) return tl::unexpected(buffer->error());
-
+  if (!input) return tl::unexpected(input.error());
   const auto operands = read_operands(arguments.operands, spec);
   if (!operands) return tl::unexpected(operands.error());
-  std::vector<const void*> pointers;
-  for (const Buffer& operand : *operands) pointers.push_back(operand.data());
+  std::vector<const void*> operand_pointers;
+  for (const Buffer& operand : *operands) operand_pointers.push_back(operand.data());
 
-  auto ok = (*kernel)->run(input->data(), output->data(), has_indices ? indices->data() : nullptr, nullptr,
-                           spec.batch.value_or(1), pointers);
-  if (ok) ok = write_npy(files, *output_file, to, output_dtype(spec), *output);
-  if (ok && wants_indices) ok = write_npy(files, *indices_file, to, spec.index_dtype, *indices);
+  const std::vector<void*> output_pointers = pointers_of(*outputs);
+  std::vector<void*> index_pointers = pointers_of(*indices);
+  std::vector<Buffer> unnamed;  // indices that are read, or made but in no file
+  const size_t unnamed_count = reads_indices ? 1 : names_indices ? 0 : of_indices.size();
+  for (size_t i = 0; i < unnamed_count; ++i) {
+    auto made = reads_indices
+                    ? read_indices(arguments.indices[0], spec, from)
+                    : Buffer::allocate(tensor_bytes(output_view(of_indices[i]), of_indices[i].index_dtype));
+    if (!made) return tl::unexpected(made.error());
+    unnamed.push_back(std::move(*made));
+    index_pointers.push_back(unnamed.back().data());
+  }
+  auto ok = (*kernel)->run(input->data(), {output_pointers, index_pointers}, nullptr, spec.batch.value_or(1),
+                           operand_pointers);
+  if (ok) ok = write_results(files, *outputs);
+  if (ok) ok = write_results(files, *indices);
   if (ok) ok = files.commit();
   if (!ok) return tl::unexpected(ok.error());
   return Exit::ok;
@@ -169,9 +246,11 @@ void add_run(CLI::App& app, Action& action) {
   what->require_option(1);
   command->add_option("--input", arguments->input, "npy file of the spec's dtype and shape, in C order")
       ->required();
-  command->add_option("--output", arguments->output, "npy file to write")->required();
+  command->add_option("--output", arguments->outputs, "npy file to write; once for each output of pools(...)")
+      ->required();
   command->add_option("--indices", arguments->indices,
-                      "npy file to write the indices to; backward and unpool read it");
+                      "npy file to write the indices to, once for each member of pools(...) that has some; "
+                      "backward and unpool read it");
   command->add_option(
       "--operand", arguments->operands,
       "npy file of an array or tensor that the epilogue takes; once for each, in their order");

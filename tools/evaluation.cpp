@@ -105,6 +105,10 @@ ir::Result<Evaluator> Evaluator::make(const std::string& text, const Options& op
   const auto key = runtime::tune_key(text, options);
   if (!key) return tl::unexpected(key.error());
   const frontend::PoolSpec spec = *frontend::parse_spec(text);
+  if (const auto one =
+          verdict == Verdict::compare ? one_pool(spec, "a comparison with the oracle") : ir::Result<void>();
+      !one)
+    return tl::unexpected(one.error());
   if (spec.batch == 0)
     return ir::invalid("tune.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
   const std::shared_ptr<Parts> parts(new Parts{spec,

@@ -102,6 +102,7 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
   if (spec->direction == ir::Direction::unpool)
     return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
                            "call pooljit_run, or write it in C: one store for each index");
+  if (const auto one = one_pool(*spec, "export"); !one) return tl::unexpected(one.error());
   ExportedKernel kernel;
   kernel.name = name;
   kernel.spec = *spec;

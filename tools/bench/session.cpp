@@ -57,6 +57,7 @@ class Outputs {
 ir::Result<frontend::PoolSpec> vary(const std::string& text, const SessionArguments& arguments) {
   auto spec = frontend::parse_spec(text);
   if (!spec) return spec;
+  if (const auto one = one_pool(*spec, "a comparison with peers"); !one) return tl::unexpected(one.error());
   if (!arguments.layout.empty())
     spec->layout = arguments.layout == "nhwc" ? frontend::Layout::nhwc : frontend::Layout::nchw;
   if (!arguments.dtype.empty()) spec->dtype = *ir::find_dtype(arguments.dtype);

@@ -153,6 +153,9 @@ std::span<PyObject* const> Operands::items() const {
 Kernel::Kernel(runtime::KernelPtr impl, Options options)
     : impl_(std::move(impl)), options_(std::move(options)) {
   const frontend::PoolSpec& spec = impl_->spec();
+  if (impl_->output_views().size() != 1 || (is_pools(spec) && has_indices()))
+    if (const auto one = one_pool(spec, "a kernel in Python that has several results"); !one)
+      raise(one.error());
   input_ = form_of(spec, impl_->input_shape(), impl_->input_strides(), spec.layout);
   output_ = form_of(spec, impl_->output_shape(), impl_->output_strides(), frontend::output_layout(spec));
   is_output_packed_ = is_packed(output_);

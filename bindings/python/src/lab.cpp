@@ -92,6 +92,7 @@ class Subject {
     if (spec_.direction == ir::Direction::unpool)
       raise(ir::unsupported("python.unpool", "an unpool has no oracle: it is a routine of the runtime",
                             "numpy.put_along_axis does the same"));
+    if (const auto one = frontend::one_pool(spec_, "the lab"); !one) raise(one.error());
     nest_ = frontend::make_nest(spec_);
     batch_ = spec_.batch.value_or(1);
     input_ = placed(read_logical(input, "input", nest_.input.dtype, frontend::input_shape(spec_)),
