@@ -12,6 +12,7 @@
 #include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
+#include "runtime/proof/read_code.h"
 #include "runtime/proof/shrink.h"
 #include "runtime/proof/tensor.h"
 #include "runtime/proof/through.h"
@@ -50,25 +51,6 @@ int64_t probed_batch(const frontend::PoolSpec& spec, const ir::PoolNest& nest) {
   return bytes > most_bytes_for_two ? 1 : most;
 }
 
-// True if floats are compared as integer keys (ir/reductions/float_keys.h): the Program of the code, which
-// may make other members too, says so.
-bool compares_keys(const Code& code, const Member& member, ir::Isa isa) {
-  const auto may_have_keys = [](const ir::PoolNest& nest) {
-    return ir::is_float(nest.input.dtype) && !nest.indices;
-  };
-  const ir::PoolNest& all = member.all();
-  const bool may_have =
-      member.is_alone() ? may_have_keys(all) : std::ranges::any_of(all.members, may_have_keys);
-  if (!may_have) return false;
-  const auto schedule = ir::parse_schedule(code.info.schedule);
-  if (!schedule) return false;  // the reference has none
-  const auto program = ir::lower(all, *schedule, isa);
-  return program && std::any_of(program->insts.begin(), program->insts.end(), [&](const ir::Inst& inst) {
-           const bool compares = inst.op == ir::Op::cmp || inst.op == ir::Op::min || inst.op == ir::Op::max;
-           return compares && !ir::is_float(program->type(inst.args[0]).dtype);
-         });
-}
-
 // What steps of an epilogue keep from being seen, and what is only tested of them.
 void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
   if (nest.epilogue.empty()) return;
@@ -79,25 +61,6 @@ void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
     proof.left.push_back(fmt::format(
         "{} outputs of a plane that the numbers tried for an operand did not change", proof.probes.untold));
   for (const std::string_view hidden : hidden_by_steps(nest)) proof.left.emplace_back(hidden);
-}
-
-// What data may go through on its way to an output: else no output would be what the argument takes it for.
-std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bool by_keys) {
-  using jit::DataOp;
-  const Argument argument = *argument_of(nest);
-  const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
-  if (!facts.may_be_called) return "code: it does not begin with endbr64";
-  if (facts.products && !is_power)
-    return fmt::format("code: at {}: data is multiplied with data", facts.product);
-  if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
-    return "code: data is multiplied with itself";
-  // Indices and keys are computed with, and so are elements that are converted or go through steps.
-  const bool only_moves = argument == Argument::extremum && !nest.indices &&
-                          nest.output.dtype == nest.input.dtype && !ir::is_half(nest.input.dtype) &&
-                          !by_keys && nest.epilogue.empty();
-  for (const DataOp op : {DataOp::add, DataOp::scale, DataOp::root})
-    if (only_moves && facts.has(op)) return "code: elements are computed with where they should be compared";
-  return "";
 }
 
 ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,
@@ -155,28 +118,6 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
   if (rounds.rounds > 0 && ir::is_float(nest.output.dtype))
     proof.left.emplace_back("how sums of other than small whole numbers are rounded");
   say_what_steps_leave(nest, proof);
-}
-
-// Reads the bytes of code. Where it makes several pools, what one of them does with data is not told from
-// what others do.
-void inspect(const Code& code, bool by_keys, Proof& proof) {
-  const auto machine = code.machine();
-  if (!machine) return;
-  const auto facts = jit::inspect(*machine->blob, machine->params);
-  if (!facts) {
-    proof.failure = "code: " + facts.error().message;
-    return;
-  }
-  proof.code = *facts;
-  const std::string wrong = wrong_fact(code.info.nest, *facts, by_keys);
-  const bool may_be_others = std::ranges::any_of(machine->members, [&](const ir::PoolNest& other) {
-    return wrong_fact(other, *facts, by_keys).empty();
-  });
-  if (wrong.empty() || !may_be_others)
-    proof.failure = wrong;
-  else
-    proof.left.emplace_back(
-        "that what the bytes compute is for other members alone, where they are only probed");
 }
 
 ir::Result<void> probe_all(const Code& code, const Member& member, const Choices& choices,

@@ -28,13 +28,17 @@ std::set<std::string> exported() {
 
 TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
   const std::set<std::string> c_api = {
-      "pooljit_compile",    "pooljit_output_shape",   "pooljit_run",          "pooljit_release",
-      "pooljit_last_error", "pooljit_version",        "pooljit_run_operands", "pooljit_proof",
-      "pooljit_spec_read",  "pooljit_spec_compile",   "pooljit_spec_release", "pooljit_spec_make",
-      "pooljit_spec_layer", "pooljit_spec_info",      "pooljit_kernel_info",  "pooljit_run_with",
-      "pooljit_run_part",   "pooljit_cache_info",     "pooljit_cache_limit",  "pooljit_cache_clear",
-      "pooljit_schedules",  "pooljit_schedule_count", "pooljit_schedule_get", "pooljit_schedule_list_release",
-      "pooljit_time",       "pooljit_prove",          "pooljit_explain"};
+      "pooljit_compile",        "pooljit_output_shape",  "pooljit_run",
+      "pooljit_release",        "pooljit_last_error",    "pooljit_version",
+      "pooljit_run_operands",   "pooljit_proof",         "pooljit_spec_read",
+      "pooljit_spec_compile",   "pooljit_spec_release",  "pooljit_spec_make",
+      "pooljit_spec_layer",     "pooljit_spec_info",     "pooljit_kernel_info",
+      "pooljit_run_with",       "pooljit_run_part",      "pooljit_cache_info",
+      "pooljit_cache_limit",    "pooljit_cache_clear",   "pooljit_schedules",
+      "pooljit_schedule_count", "pooljit_schedule_get",  "pooljit_schedule_list_release",
+      "pooljit_time",           "pooljit_prove",         "pooljit_explain",
+      "pooljit_output_count",   "pooljit_indices_count", "pooljit_output_info",
+      "pooljit_run_outputs"};
   const std::regex cxx_api(
       R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec|Explanation)::.*|)"
       R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|explain|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
