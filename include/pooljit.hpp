@@ -197,21 +197,25 @@ class POOLJIT_CXX_API Kernel {
   void run_part(const void* input, void* output, void* indices, int part, int parts,
                 const RunOptions& options = {}) const;
 
-  // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more. What follows
-  // takes their number, which is smaller; else it throws std::out_of_range.
+  // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more. Where a number
+  // may be given it counts from 0, the default; std::out_of_range is thrown for one that is too large.
   size_t output_count() const;
   size_t indices_count() const;
   // In logical order: N (if the spec is batched; 1 if it is free), C, spatial dimensions.
   std::span<const int64_t> input_shape() const;
-  std::span<const int64_t> output_shape(size_t number = 0) const;
+  std::span<const int64_t> output_shape() const;
+  std::span<const int64_t> output_shape(size_t number) const;
   // Of those dimensions, in elements. The indices of one pool have its output's; a member's beside
-  // concat=True are packed in the output's layout.
+  // concat=True are packed in its layout.
   std::span<const int64_t> input_strides() const;
-  std::span<const int64_t> output_strides(size_t number = 0) const;
+  std::span<const int64_t> output_strides() const;
+  std::span<const int64_t> output_strides(size_t number) const;
   // From a view's first byte to behind its last: what a buffer must hold.
   size_t input_bytes() const;
-  size_t output_bytes(size_t number = 0) const;
-  size_t indices_bytes(size_t number = 0) const;  // 0 unless has_indices()
+  size_t output_bytes() const;
+  size_t output_bytes(size_t number) const;
+  size_t indices_bytes() const;  // 0 unless has_indices()
+  size_t indices_bytes(size_t number) const;
   std::string_view output_dtype(size_t number = 0) const;
   // Of what the epilogue takes (RunOptions::operands): 0 operands unless its steps name some.
   size_t operand_count() const;

@@ -77,10 +77,13 @@ void Kernel::run_part(const void* input, std::span<void* const> outputs, std::sp
 size_t Kernel::output_count() const { return impl_->output_views().size(); }
 size_t Kernel::indices_count() const { return impl_->index_views().size(); }
 std::span<const int64_t> Kernel::input_shape() const { return impl_->input_shape(); }
+std::span<const int64_t> Kernel::output_shape() const { return output_shape(0); }
 std::span<const int64_t> Kernel::output_shape(size_t number) const { return impl_->output_shape(number); }
 std::span<const int64_t> Kernel::input_strides() const { return impl_->input_strides(); }
+std::span<const int64_t> Kernel::output_strides() const { return output_strides(0); }
 std::span<const int64_t> Kernel::output_strides(size_t number) const { return impl_->output_strides(number); }
 size_t Kernel::input_bytes() const { return size_t(impl_->input_view().span_bytes()); }
+size_t Kernel::output_bytes() const { return output_bytes(0); }
 size_t Kernel::output_bytes(size_t number) const {
   return size_t(impl_->output_views().at(number).span_bytes());
 }
@@ -94,8 +97,8 @@ size_t Kernel::operand_bytes(size_t number) const {
 std::string_view Kernel::operand_dtype(size_t number) const {
   return ir::info(operand_views(impl_->code().info.nest).at(number).dtype).spec_name;
 }
+size_t Kernel::indices_bytes() const { return indices_count() == 0 ? 0 : indices_bytes(0); }
 size_t Kernel::indices_bytes(size_t number) const {
-  if (number == 0 && impl_->index_views().empty()) return 0;
   return size_t(impl_->index_views().at(number).span_bytes());
 }
 std::string_view Kernel::dtype() const { return ir::info(impl_->spec().dtype).spec_name; }
