@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t longest_text = 65536;
 constexpr size_t longest_quote = 40;
+constexpr size_t most_calls = 16;  // in a call of calls: more than any spec may have
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -62,6 +63,7 @@ class Parser {
     if (!read_word(call.name, "an operator") || !expect('(') || !read_tensor(call)) return false;
     while (accept(',')) {
       if (follows_word('(')) {
+        if (members.size() == most_calls) return fail("too many members at");
         Call& member = members.emplace_back();
         member.dtype = call.dtype, member.dims = call.dims, member.layout = call.layout;
         member.free_batch = call.free_batch;

@@ -44,6 +44,10 @@ constexpr std::string_view reductions[] = {
 }  // namespace
 
 std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa) {
+  if (!nest.members.empty())
+    return fmt::format("pooljit:{}_pools{}d_{}_{}x{}_{}", nest.members.size(), nest.dims.size(),
+                       ir::info(nest.input.dtype).text, nest.channels,
+                       fmt::join(each(nest, &ir::NestDim::input), "x"), ir::info(isa).text);
   return fmt::format("pooljit:{}_pool{}d{}_{}_{}x{}_{}{}_{}", reductions[static_cast<size_t>(nest.reduction)],
                      nest.dims.size(), nest.is_backward() ? "_backward" : "", ir::info(nest.input.dtype).text,
                      nest.channels, fmt::join(each(nest, &ir::NestDim::input), "x"), window(nest),

@@ -48,7 +48,10 @@ ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, co
 }
 
 nlohmann::ordered_json as_json(const Timing& timing) {
-  return {{"median_seconds", timing.median}, {"spread", timing.spread()}, {"samples", timing.samples}};
+  return {{"median_seconds", timing.median},
+          {"first_quartile_seconds", timing.first_quartile},
+          {"third_quartile_seconds", timing.third_quartile},
+          {"samples", timing.samples}};
 }
 
 }  // namespace
