@@ -6,8 +6,8 @@
 namespace pooljit::ir {
 namespace {
 
-// A piece is an eighth of near_bytes. On Zen 3 pieces of 40 to 600 KB took equal times within the noise, one of
-// all 30 MB 2.6 times as long (docs/notes/performance.md, "Several pools of one tensor").
+// A piece is an eighth of near_bytes. On Zen 3 pieces of 40 to 600 KB took equal times within the noise, one
+// of all 30 MB 2.6 times as long (docs/notes/performance.md, "Several pools of one tensor").
 constexpr int64_t pieces_of_near_bytes = 8;
 constexpr int64_t least_pixel_bytes = 1024;
 
