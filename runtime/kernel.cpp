@@ -174,21 +174,25 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
 ir::Result<void> Kernel::check_members(const Call& call, const Written& written) const {
   struct Buffer {
     MemoryView view;
-    const void* begin;
-    std::string what;
+    const void* begin = nullptr;
+    const char* what = "";
+    size_t number = 0;
+    std::string name() const { return std::string(what) + " " + std::to_string(number); }
   };
-  std::vector<Buffer> buffers = {{input_.with_batch(call.batch), call.input, "the input"}};
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    buffers.push_back(
-        {outputs_[i].with_batch(call.batch), written.outputs[i], "output " + std::to_string(i)});
-  for (size_t i = 0; i < indices_of_.size(); ++i)
-    buffers.push_back(
-        {indices_of_[i].with_batch(call.batch), written.indices[i], "the indices " + std::to_string(i)});
-  for (size_t a = 0; a < buffers.size(); ++a) {
-    if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].what + " is null");
+  // On the stack: a run allocates nothing.
+  std::array<Buffer, 1 + 2 * ir::most_member_outputs> buffers;
+  size_t count = 0;
+  const auto add = [&](const MemoryView& view, const void* begin, const char* what, size_t number) {
+    buffers[count++] = {view.with_batch(call.batch), begin, what, number};
+  };
+  add(input_, call.input, "input", 0);
+  for (size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], written.outputs[i], "output", i);
+  for (size_t i = 0; i < indices_of_.size(); ++i) add(indices_of_[i], written.indices[i], "indices", i);
+  for (size_t a = 0; a < count; ++a) {
+    if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].name() + " is null");
     for (size_t b = 0; b < a; ++b)
       if (overlap(buffers[a].view, buffers[a].begin, buffers[b].view, buffers[b].begin))
-        return ir::invalid("run.overlap", buffers[b].what + " and " + buffers[a].what + " overlap",
+        return ir::invalid("run.overlap", buffers[b].name() + " and " + buffers[a].name() + " overlap",
                            "pooling does not work in place");
   }
   return {};

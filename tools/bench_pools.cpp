@@ -47,13 +47,6 @@ ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, co
   return members;
 }
 
-nlohmann::ordered_json as_json(const Timing& timing) {
-  return {{"median_seconds", timing.median},
-          {"first_quartile_seconds", timing.first_quartile},
-          {"third_quartile_seconds", timing.third_quartile},
-          {"samples", timing.samples}};
-}
-
 }  // namespace
 
 const PoolsReport::Member& PoolsReport::slowest() const {
@@ -115,7 +108,7 @@ void print_report(const PoolsReport& report) {
 std::string json_text(const PoolsReport& report) {
   nlohmann::ordered_json members;
   for (const PoolsReport::Member& member : report.members)
-    members.push_back({{"spec", member.spec}, {"call", as_json(member.call)}});
+    members.push_back({{"spec", member.spec}, {"call", time_json(member.call)}});
   const nlohmann::ordered_json json = {
       {"spec", report.spec},
       {"backend", report.backend},
@@ -126,8 +119,8 @@ std::string json_text(const PoolsReport& report) {
       {"code_bytes", report.code_bytes},
       {"compile_seconds", report.compile_seconds},
       {"members_compile_seconds", report.members_compile_seconds},
-      {"call", as_json(report.call)},
-      {"apart", as_json(report.apart)},
+      {"call", time_json(report.call)},
+      {"apart", time_json(report.apart)},
       {"members", members},
       {"speedup_over_apart", report.apart.median / report.call.median},
       {"times_the_slowest_alone", report.call.median / report.slowest().call.median}};

@@ -97,14 +97,6 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
   return report;
 }
 
-nlohmann::ordered_json as_json(const Timing& timing) {
-  return {{"median_seconds", timing.median},
-          {"first_quartile_seconds", timing.first_quartile},
-          {"third_quartile_seconds", timing.third_quartile},
-          {"samples", timing.samples},
-          {"calls_per_sample", timing.calls_per_sample}};
-}
-
 nlohmann::ordered_json as_json(const BenchReport& report) {
   return {{"spec", report.spec},
           {"backend", report.backend},
@@ -113,19 +105,19 @@ nlohmann::ordered_json as_json(const BenchReport& report) {
           {"schedule_origin", report.schedule_origin},
           {"threads", report.threads},
           {"code_bytes", report.code_bytes},
-          {"compile", as_json(report.compile)},
-          {"cache_hit", as_json(report.cache_hit)},
-          {"call", as_json(report.call)},
+          {"compile", time_json(report.compile)},
+          {"cache_hit", time_json(report.cache_hit)},
+          {"call", time_json(report.call)},
           {"call_99th_percentile_seconds", report.call_slow},
           {"bytes_read", report.bytes_read},
           {"bytes_written", report.bytes_written},
           {"bytes_per_second", report.bandwidth() * 1e9},
-          {"copy", as_json(report.copy)},
+          {"copy", time_json(report.copy)},
           {"copy_99th_percentile_seconds", report.copy_slow},
-          {"streaming_copy", as_json(report.streaming_copy)},
+          {"streaming_copy", time_json(report.streaming_copy)},
           {"copy_bytes_per_second", report.copy_bandwidth() * 1e9},
           {"share_of_copy_bandwidth", report.share()},
-          {"plain_loop", as_json(report.plain)},
+          {"plain_loop", time_json(report.plain)},
           {"speedup_over_plain_loop", report.speedup()},
           {"differences_to_plain_loop", report.differences}};
 }

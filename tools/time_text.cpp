@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace pooljit::tools {
@@ -18,6 +19,14 @@ std::string time_text(double seconds) {
 
 std::string time_text(const Timing& timing) {
   return fmt::format("{:>9} +- {:.1f} %", time_text(timing.median), 100 * timing.spread());
+}
+
+nlohmann::ordered_json time_json(const Timing& timing) {
+  return {{"median_seconds", timing.median},
+          {"first_quartile_seconds", timing.first_quartile},
+          {"third_quartile_seconds", timing.third_quartile},
+          {"samples", timing.samples},
+          {"calls_per_sample", timing.calls_per_sample}};
 }
 
 }  // namespace pooljit::tools
