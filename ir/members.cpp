@@ -42,20 +42,31 @@ std::vector<TaskDim> common_tasks(std::span<const Program> members, const Member
   return common;
 }
 
+std::vector<TaskDim> piece_tasks(const Program& any, int64_t pieces) {
+  std::vector<TaskDim> tasks;
+  for (const TaskDim& task : any.tasks)
+    if (task.extent == TaskDim::batch_extent) tasks.push_back(task);
+  tasks.push_back({"c", pieces});
+  return tasks;
+}
+
 class Joiner {
  public:
-  Joiner(std::string name, std::span<const Program> members, const MemberTasks& most)
-      : members_(members), tasks_(common_tasks(members, most)), b_(start(std::move(name))) {}
+  // pieces: none, or the last task goes through them.
+  Joiner(std::string name, std::span<const MemberPart> parts, std::vector<TaskDim> tasks,
+         const MemberPieces* pieces)
+      : parts_(parts), tasks_(std::move(tasks)), pieces_(pieces), b_(std::move(name), parts[0].program.isa) {}
 
   Program run() {
+    for (const TaskDim& task : tasks_) b_.add_task(task.name, task.extent);
+    reserve();
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const Value begin = b_.param(Param::Role::begin, static_cast<int>(i));
       const Value count = b_.param(Param::Role::count, static_cast<int>(i));
       begins_.push_back(begin);
       counters_.push_back(b_.begin_loop(count).iv);
     }
-    for (size_t number = 0; number < members_.size(); ++number)
-      emit(members_[number], static_cast<int>(number));
+    for (const MemberPart& part : parts_) emit(part);
     for (size_t i = 0; i < tasks_.size(); ++i) b_.end_loop();
     b_.ret();
     Program joined = b_.finish();
@@ -64,54 +75,90 @@ class Joiner {
   }
 
  private:
-  Program start(std::string name) const {
-    Program joined;
-    joined.name = std::move(name);
-    joined.isa = members_[0].isa;
-    joined.tasks = tasks_;
-    // One after the other, they need no memory at the same time.
-    for (const Program& member : members_)
-      joined.scratch_bytes = std::max(joined.scratch_bytes, member.scratch_bytes);
-    return joined;
+  struct Pointer {
+    Param::Role role;
+    int number;
+    Value value;
+  };
+
+  // Memory that the Programs have one after the other, and rooms, which stay.
+  void reserve() {
+    int64_t shared = 0;
+    for (const MemberPart& part : parts_) shared = std::max(shared, part.program.scratch_bytes);
+    if (shared > 0) b_.add_scratch(shared);
+    if (pieces_ == nullptr) return;
+    for (const int64_t bytes : pieces_->rooms) rooms_.push_back(bytes == 0 ? Address{} : b_.add_scratch(bytes));
   }
 
-  void emit(const Program& member, int number) {
-    std::vector<Value> renamed(member.types.size(), no_value);
-    for (const Inst& inst : member.insts) {
+  void emit(const MemberPart& part) {
+    const Program& program = part.program;
+    std::vector<Value> renamed(program.types.size(), no_value);
+    for (const Inst& inst : program.insts) {
       if (inst.op == Op::ret) continue;
       if (inst.op == Op::param)
         renamed[static_cast<size_t>(inst.results[0])] =
-            param(member, member.params[static_cast<size_t>(inst.imm)], number);
+            param(part, program.params[static_cast<size_t>(inst.imm)]);
       else
-        b_.copy(inst, member, renamed);
+        b_.copy(inst, program, renamed);
     }
   }
 
-  Value param(const Program& member, const Param& own, int number) {
-    if (own.role == Param::Role::table)
-      return b_.param(own.role, b_.add_table(member.tables[static_cast<size_t>(own.number)]));
-    if (is_member_output(own.role)) return b_.param(own.role, number);
-    if (own.role != Param::Role::begin && own.role != Param::Role::count)
-      return b_.param(own.role, own.number);
-    return range(member.tasks[static_cast<size_t>(own.number)], own.role);
+  Value param(const MemberPart& part, const Param& own) {
+    switch (own.role) {
+      case Param::Role::table:
+        return b_.param(own.role, b_.add_table(part.program.tables[static_cast<size_t>(own.number)]));
+      case Param::Role::begin:
+      case Param::Role::count:
+        return range(part.program.tasks[static_cast<size_t>(own.number)], own.role);
+      case Param::Role::input:
+        return part.reads < 0 ? piece(own.role, 0) : room(part.reads);
+      case Param::Role::output:
+        return part.writes < 0 ? piece(own.role, part.member) : room(part.writes);
+      case Param::Role::indices:
+        return piece(own.role, part.member);
+      default:
+        return b_.param(own.role, own.number);
+    }
   }
 
-  // Where a member's tasks begin for the present one of all, or how many it has.
+  Value room(int number) { return b_.ptradd(rooms_[static_cast<size_t>(number)]); }
+
+  // Where the present piece of a tensor begins.
+  Value piece(Param::Role role, int number) {
+    const Value tensor = b_.param(role, number);
+    if (pieces_ == nullptr || pieces_->count == 1) return tensor;
+    for (const Pointer& known : pointers_)
+      if (known.role == role && known.number == number) return known.value;
+    const auto of = [&](const std::vector<int64_t>& bytes) { return bytes[static_cast<size_t>(number)]; };
+    const int64_t apart = role == Param::Role::input    ? pieces_->input_bytes
+                          : role == Param::Role::output ? of(pieces_->output_bytes)
+                                                        : of(pieces_->indices_bytes);
+    const Value bytes = b_.imul(b_.iadd(begins_.back(), counters_.back()), b_.iconst(apart));
+    const Value begin = b_.ptradd({.base = tensor}, bytes);
+    pointers_.push_back({role, number, begin});
+    return begin;
+  }
+
+  // Where a Program's tasks begin for the present one of all, or how many it has.
   Value range(const TaskDim& own, Param::Role role) {
+    const bool is_batch = own.extent == TaskDim::batch_extent;
     const auto shared = std::ranges::find(tasks_, own.name, &TaskDim::name);
     const bool is_begin = role == Param::Role::begin;
-    if (shared == tasks_.end()) return b_.iconst(is_begin ? 0 : own.extent);
-    const bool is_batch = own.extent == TaskDim::batch_extent;
+    if (shared == tasks_.end() || (pieces_ != nullptr && !is_batch))
+      return b_.iconst(is_begin ? 0 : own.extent);
     const Value each = b_.iconst(is_batch ? 1 : own.extent / shared->extent);
     if (!is_begin) return each;
     const auto at = static_cast<size_t>(shared - tasks_.begin());
     return b_.imul(b_.iadd(begins_[at], counters_[at]), each);
   }
 
-  const std::span<const Program> members_;
+  const std::span<const MemberPart> parts_;
   const std::vector<TaskDim> tasks_;
+  const MemberPieces* pieces_;
   Builder b_;
   std::vector<Value> begins_, counters_;  // by task
+  std::vector<Address> rooms_;
+  std::vector<Pointer> pointers_;  // of the present piece
 };
 
 // Drops what has to do with pointers into the outputs of other members.
@@ -172,16 +219,31 @@ class OthersLeftOut {
   std::vector<std::vector<bool>> open_;  // of loops: which arguments stay
 };
 
-}  // namespace
-
-Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most) {
-  Program joined = Joiner(std::move(name), members, most).run();
+Result<Program> fitting(Program joined) {
   if (joined.params.size() > most_params)
     return unsupported("schedule.members",
                        fmt::format("the members take {} parameters together, a kernel takes {}",
                                    joined.params.size(), most_params),
                        "fewer members in one spec");
+  if (joined.scratch_bytes > most_scratch_bytes)
+    return unsupported("schedule.members",
+                       fmt::format("the members take {} bytes of scratch memory, a kernel takes {}",
+                                   joined.scratch_bytes, most_scratch_bytes),
+                       "fewer channels at a time: more tasks");
   return joined;
+}
+
+}  // namespace
+
+Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most) {
+  std::vector<MemberPart> parts;
+  for (const Program& member : members)
+    parts.push_back({.program = member, .member = static_cast<int>(parts.size())});
+  return fitting(Joiner(std::move(name), parts, common_tasks(members, most), nullptr).run());
+}
+
+Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces) {
+  return fitting(Joiner(std::move(name), parts, piece_tasks(parts[0].program, pieces.count), &pieces).run());
 }
 
 Program only_member(const Program& joined, int number) {

@@ -15,12 +15,31 @@ struct MemberTasks {
   bool operator==(const MemberTasks&) const = default;
 };
 
+// What one of the Programs that are joined reads and writes.
+struct MemberPart {
+  Program program;
+  int member = 0;              // of the outputs and indices
+  int reads = -1, writes = -1;  // rooms; -1: the input, the output
+};
+
+// Channels of the tensor, `count` times as many as the Programs are for, and how far apart in bytes these
+// pieces begin; in each the same rooms of scratch memory serve.
+struct MemberPieces {
+  int64_t count = 1;
+  int64_t input_bytes = 0;
+  std::vector<int64_t> output_bytes, indices_bytes;  // by member
+  std::vector<int64_t> rooms;                        // bytes of each, by number
+};
+
 // Does what each member does, one after the other for each task: what one has loaded is near for the next.
 // Member k stores to `output k` and `indices k`. The tasks are batches, and the most rows, or else channels,
 // that divide those of all members and are no more than asked for; the rest of a member's are done within.
-// All are of stage affine and for one ISA. Errors: "schedule.members" for more parameters than a kernel
-// takes.
+// All are of stage affine and for one ISA. Errors: "schedule.members" for more parameters or more scratch
+// memory than a kernel takes.
 Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most);
+
+// The same for each piece: the tasks are batches and pieces.
+Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces);
 
 // What member `number` of such a Program does, in its tasks, as if it were alone: the stores of the others
 // are left out, and its own go to `output` and `indices`.

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "ir/builder.h"
+#include "ir/member_steps.h"
 #include "ir/members.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reductions/epilogue.h"
@@ -76,6 +77,7 @@ bool parse_field(std::string_view name, std::string_view value, Schedule& schedu
   if (name == "taps") return parse_name(value, taps_names, schedule.taps);
   if (name == "order") return parse_name(value, order_names, schedule.order);
   if (name == "stores") return parse_name(value, stores_names, schedule.stores);
+  if (name == "from") return parse_number(value, schedule.from);
   return false;
 }
 
@@ -96,11 +98,12 @@ std::string print(const Schedule& schedule) {
     return text + "]";
   }
   const bool streams = schedule.stores == Stores::streamed;
-  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={}{})",
+  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={}{}{})",
                      families[static_cast<size_t>(schedule.family)]->text, schedule.lanes, schedule.unroll,
                      tail_names[static_cast<size_t>(schedule.tail)],
                      taps_names[static_cast<size_t>(schedule.taps)],
-                     order_names[static_cast<size_t>(schedule.order)], streams ? ", stores=streamed" : "");
+                     order_names[static_cast<size_t>(schedule.order)], streams ? ", stores=streamed" : "",
+                     schedule.from >= 0 ? fmt::format(", from={}", schedule.from) : "");
 }
 
 namespace {
@@ -206,20 +209,62 @@ Result<void> check(const Layer& layer, const Schedule& schedule) {
   return info(schedule.family).check(layer, schedule);
 }
 
+std::vector<int> sources(const Schedule& schedule) {
+  std::vector<int> from;
+  for (const Schedule& member : schedule.members) from.push_back(member.from);
+  return from;
+}
+
 namespace {
 
-Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  if (schedule.members.size() != nest.members.size())
-    return invalid("schedule.members",
-                   fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
-                   "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
+// All for the whole tensor.
+Result<Program> lower_whole(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   std::vector<Program> members;
   for (size_t i = 0; i < nest.members.size(); ++i) {
     auto member = lower(nest.members[i], schedule.members[i], isa);
     if (!member) return member;
     members.push_back(std::move(*member));
   }
-  auto joined = join_members(print(schedule), members, schedule.tasks);
+  return join_members(print(schedule), members, schedule.tasks);
+}
+
+// Each for some channels at a time, some of the results of others.
+Result<Program> lower_pieces(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (nest.channels % schedule.tasks.channels != 0)
+    return invalid("schedule.members", fmt::format("{} channels are not {} equal pieces", nest.channels,
+                                                   schedule.tasks.channels));
+  const auto all = member_steps(nest, sources(schedule), nest.channels / schedule.tasks.channels);
+  if (!all) return tl::unexpected(all.error());
+  std::vector<MemberPart> parts;
+  for (const MemberStep& step : all->steps) {
+    // A copy has nothing to choose.
+    Schedule own = step.reads == step.member ? enumerate_schedules(step.nest, isa, 1)[0]
+                                             : schedule.members[static_cast<size_t>(step.member)];
+    own.from = -1;
+    auto part = lower(step.nest, own, isa);
+    if (!part) return part;
+    parts.push_back({std::move(*part), step.member, step.reads, step.writes});
+  }
+  const auto apart = [&](const View& view) { return view.channel_offset(all->channels) * bytes(view.dtype); };
+  MemberPieces pieces{.count = schedule.tasks.channels,
+                      .input_bytes = apart(nest.input),
+                      .output_bytes = {},
+                      .indices_bytes = {},
+                      .rooms = all->rooms};
+  for (const PoolNest& member : nest.members) {
+    pieces.output_bytes.push_back(apart(member.output));
+    pieces.indices_bytes.push_back(member.indices ? apart(*member.indices) : 0);
+  }
+  return join_members(print(schedule), parts, pieces);
+}
+
+Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (schedule.members.size() != nest.members.size())
+    return invalid("schedule.members",
+                   fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
+                   "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
+  const bool is_chained = std::ranges::any_of(sources(schedule), [](int from) { return from >= 0; });
+  auto joined = is_chained ? lower_pieces(nest, schedule, isa) : lower_whole(nest, schedule, isa);
   return joined ? verified("join_members", std::move(*joined)) : joined;
 }
 
@@ -229,6 +274,8 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   if (!nest.members.empty()) return lower_members(nest, schedule, isa);
   if (!schedule.members.empty())
     return invalid("schedule.members", "schedules of several pools for one", "one of a family's");
+  if (schedule.from >= 0)
+    return invalid("schedule.from", fmt::format("from={} of a pool alone", schedule.from), "leave it out");
   const auto layer = Layer::of(nest, isa);
   if (!layer) return tl::unexpected(layer.error());
   if (const auto common = check_common(*layer, schedule); !common) return tl::unexpected(common.error());

@@ -45,6 +45,9 @@ struct Schedule {
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
   Stores stores = Stores::cached;
+  // Of a member: of whose results it is made, by number; -1: of the input. Where one is made of another's, all
+  // are done for as many channels at a time as tasks.channels says.
+  int from = -1;
   // Of a nest with members: theirs, in order, and in how many tasks all are done. Nothing else counts then.
   std::vector<Schedule> members = {};
   MemberTasks tasks = {};
@@ -52,9 +55,11 @@ struct Schedule {
 };
 
 // "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
-// streamed. Of a nest with members "each(channels=8, rows=1)[A; B]".
+// streamed, from only where it is not the input. Of a nest with members "each(channels=8, rows=1)[A; B]".
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
+// `from` of each member.
+std::vector<int> sources(const Schedule& schedule);
 
 // The schedules that the chooser offers for the nest on such a machine, best first; the first is the default.
 // Never empty. The first one costs least to find: with most = 1 only that of each family is sought, and

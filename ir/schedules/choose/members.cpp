@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+
+#include "ir/member_steps.h"
 
 namespace pooljit::ir {
 namespace {
@@ -15,6 +18,76 @@ double bytes_of(const PoolNest& nest, const View& view, int64_t NestDim::*extent
   double elements = static_cast<double>(nest.channels);
   for (const NestDim& dim : nest.dims) elements *= static_cast<double>(dim.*extent);
   return elements * bytes(view.dtype);
+}
+
+// Rooms of as much leave the first cache, or the second, to what is read and written beside them.
+constexpr int64_t room_bytes = 16 << 10, most_room_bytes = 128 << 10;
+
+int64_t taps_of(const PoolNest& nest) {
+  int64_t taps = 1;
+  for (const NestDim& dim : nest.dims) taps *= dim.most_taps();
+  return taps;
+}
+
+// By member: of whose results it is made with fewest taps, no more than half of its own; -1: none.
+std::vector<int> best_sources(const PoolNest& nest) {
+  std::vector<int> from;
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    int64_t least = taps_of(nest.members[i]) / 2 + 1;
+    from.push_back(-1);
+    for (size_t j = 0; j < nest.members.size(); ++j) {
+      if (j == i || (j > i && taps_of(nest.members[j]) >= taps_of(nest.members[i]))) continue;
+      const auto made = made_of(nest.members[i], nest.members[j]);
+      if (!made || taps_of(*made) >= least) continue;
+      least = taps_of(*made);
+      from[i] = static_cast<int>(j);
+    }
+  }
+  return from;
+}
+
+// All members are exact, or the order of their additions would be another one than alone.
+bool is_exact(const PoolNest& nest) {
+  return std::ranges::all_of(nest.members, [](const PoolNest& member) {
+    return member.is_extreme() && (!member.indices || member.index_scope == IndexScope::plane ||
+                                   member.index_scope == IndexScope::window);
+  });
+}
+
+// So few channels at a time that what others are made of stays near; 0: none are few enough.
+int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from) {
+  int64_t least = nest.input.channel_block;
+  if (least == 1 && nest.input.channel_stride == 1)
+    least = std::min(nest.channels, least_pixel_bytes / bytes(nest.input.dtype));
+  int64_t found = 0;
+  for (int64_t channels = least; channels <= nest.channels; ++channels) {
+    const auto steps = member_steps(nest, from, channels);
+    if (!steps) continue;
+    const int64_t room = std::reduce(steps->rooms.begin(), steps->rooms.end());
+    if (room > (found == 0 ? most_room_bytes : room_bytes)) break;
+    found = channels;
+  }
+  return found;
+}
+
+// Larger maxima of smaller ones, where that is possible.
+std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& machine) {
+  const std::vector<int> from = best_sources(nest);
+  if (!is_exact(nest) || std::ranges::all_of(from, [](int each) { return each < 0; })) return std::nullopt;
+  const int64_t channels = channels_at_a_time(nest, from);
+  if (channels == 0) return std::nullopt;
+  Schedule schedule;
+  schedule.members.resize(nest.members.size());
+  schedule.tasks = {.channels = static_cast<int>(nest.channels / channels), .rows = 1};
+  const auto all = member_steps(nest, from, channels);
+  for (const MemberStep& step : all->steps) {
+    if (step.reads == step.member) continue;
+    Schedule& own = schedule.members[static_cast<size_t>(step.member)];
+    own = enumerate_schedules(step.nest, isa, 1, machine)[0];
+    own.stores = Stores::cached;
+    own.from = step.reads;
+  }
+  return schedule;
 }
 
 }  // namespace
@@ -64,6 +137,8 @@ std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, 
     offers.push_back(offers[0]);
     offers.back().tasks = other;
   }
+  if (auto first = chained(nest, isa, machine)) offers.insert(offers.begin(), std::move(*first));
+  if (offers.size() > most) offers.resize(most);
   return offers;
 }
 

@@ -1,0 +1,42 @@
+// Several pools of one tensor, a few channels at a time: what each is made of, which may be the results of a
+// smaller one that are still near.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/error.h"
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// The nest that makes `larger`'s results of those of `smaller`, pools of one tensor: its windows are those of
+// `larger`, in results of `smaller`. None where these do not make up those exactly, or where a result would
+// show it (indices, zeros of one sign). Its input view is still `larger`'s.
+//
+// A window of k is the union of windows of j <= k that begin no more than j apart. Where the first of these
+// lies before the smaller's results, the next has to reach the border: they begin no more than the smaller's
+// padding and one apart.
+std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller);
+
+// One after the other, steps make all members for some channels.
+struct MemberStep {
+  PoolNest nest;  // of so many channels
+  int member = 0;
+  // Rooms, by the member whose results are there; -1: the input, the output.
+  int reads = -1, writes = -1;
+};
+
+struct MemberSteps {
+  int64_t channels = 0;
+  std::vector<MemberStep> steps;
+  std::vector<int64_t> rooms;  // bytes of scratch memory, by member; 0: it needs none
+};
+
+// from: by member, of whose results it is made; -1: of the input. Members that others are made of go to rooms,
+// and from there to their outputs.
+// Errors: "schedule.from" where that cannot be; "schedule.members" where so many channels are no part of all.
+Result<MemberSteps> member_steps(const PoolNest& nest, std::span<const int> from, int64_t channels);
+
+}  // namespace pooljit::ir
