@@ -36,19 +36,6 @@ std::optional<NestDim> made_of(const NestDim& larger, const NestDim& smaller, bo
                  .pad_end = after};
 }
 
-// Of a pair of values each, for one result. Taps side by side are shared by windows next to each other, by
-// doublings along each dimension.
-int64_t combinations(const PoolNest& nest) {
-  int64_t taps = 1, shared = 0;
-  bool is_shared = true;
-  for (const NestDim& dim : nest.dims) {
-    taps *= dim.kernel;
-    shared += std::bit_width(static_cast<uint64_t>(dim.kernel - 1));
-    is_shared = is_shared && dim.dilation == 1;
-  }
-  return is_shared ? shared : taps - 1;
-}
-
 // A maximum or minimum that is nothing else: its results are elements of the tensor.
 bool is_plain(const PoolNest& nest) {
   return nest.is_extreme() && nest.direction == Direction::forward && !nest.indices &&
@@ -72,8 +59,8 @@ View packed(const View& like, DType dtype, int64_t channels, const std::vector<N
 }
 
 int64_t bytes_of(const PoolNest& nest) {
-  int64_t elements = (nest.channels + nest.output.channel_block - 1) / nest.output.channel_block *
-                     nest.output.channel_block;
+  int64_t elements =
+      (nest.channels + nest.output.channel_block - 1) / nest.output.channel_block * nest.output.channel_block;
   for (const NestDim& dim : nest.dims) elements *= dim.output;
   return elements * bytes(nest.output.dtype);
 }
@@ -105,6 +92,17 @@ tl::unexpected<Error> not_made(size_t member, int from) {
 }
 
 }  // namespace
+
+int64_t combinations(const PoolNest& nest) {
+  int64_t taps = 1, shared = 0;
+  bool is_shared = true;
+  for (const NestDim& dim : nest.dims) {
+    taps *= dim.kernel;
+    shared += std::bit_width(static_cast<uint64_t>(dim.kernel - 1));
+    is_shared = is_shared && dim.dilation == 1;
+  }
+  return is_shared ? shared : taps - 1;
+}
 
 std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller) {
   if (!is_plain(larger) || !is_plain(smaller) || larger.reduction != smaller.reduction ||

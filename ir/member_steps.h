@@ -20,6 +20,10 @@ namespace pooljit::ir {
 // padding and one apart.
 std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller);
 
+// How often two values become one for each result: taps side by side are shared by windows next to each
+// other, by doublings along each dimension; others are not. made_of() takes the taps that need fewer.
+int64_t combinations(const PoolNest& nest);
+
 // One after the other, steps make all members for some channels.
 struct MemberStep {
   PoolNest nest;  // of so many channels
@@ -34,9 +38,9 @@ struct MemberSteps {
   std::vector<int64_t> rooms;  // bytes of scratch memory, by member; 0: it needs none
 };
 
-// from: by member, of whose results it is made; -1: of the input. Members that others are made of go to rooms,
-// and from there to their outputs.
-// Errors: "schedule.from" where that cannot be; "schedule.members" where so many channels are no part of all.
+// from: by member, of whose results it is made; -1: of the input. Members that others are made of go to
+// rooms, and from there to their outputs. Errors: "schedule.from" where that cannot be; "schedule.members"
+// where so many channels are no part of all.
 Result<MemberSteps> member_steps(const PoolNest& nest, std::span<const int> from, int64_t channels);
 
 }  // namespace pooljit::ir

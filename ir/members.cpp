@@ -87,7 +87,8 @@ class Joiner {
     for (const MemberPart& part : parts_) shared = std::max(shared, part.program.scratch_bytes);
     if (shared > 0) b_.add_scratch(shared);
     if (pieces_ == nullptr) return;
-    for (const int64_t bytes : pieces_->rooms) rooms_.push_back(bytes == 0 ? Address{} : b_.add_scratch(bytes));
+    for (const int64_t bytes : pieces_->rooms)
+      rooms_.push_back(bytes == 0 ? Address{} : b_.add_scratch(bytes));
   }
 
   void emit(const MemberPart& part) {
@@ -242,7 +243,8 @@ Result<Program> join_members(std::string name, std::span<const Program> members,
   return fitting(Joiner(std::move(name), parts, common_tasks(members, most), nullptr).run());
 }
 
-Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces) {
+Result<Program> join_members(std::string name, std::span<const MemberPart> parts,
+                             const MemberPieces& pieces) {
   return fitting(Joiner(std::move(name), parts, piece_tasks(parts[0].program, pieces.count), &pieces).run());
 }
 

@@ -18,7 +18,7 @@ struct MemberTasks {
 // What one of the Programs that are joined reads and writes.
 struct MemberPart {
   Program program;
-  int member = 0;              // of the outputs and indices
+  int member = 0;               // of the outputs and indices
   int reads = -1, writes = -1;  // rooms; -1: the input, the output
 };
 

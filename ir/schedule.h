@@ -45,8 +45,8 @@ struct Schedule {
   Taps taps = Taps::unroll;
   Order order = Order::row_major;
   Stores stores = Stores::cached;
-  // Of a member: of whose results it is made, by number; -1: of the input. Where one is made of another's, all
-  // are done for as many channels at a time as tasks.channels says.
+  // Of a member: of whose results it is made, by number; -1: of the input. Where one is made of another's,
+  // all are done for as many channels at a time as tasks.channels says.
   int from = -1;
   // Of a nest with members: theirs, in order, and in how many tasks all are done. Nothing else counts then.
   std::vector<Schedule> members = {};

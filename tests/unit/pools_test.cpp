@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "frontend/pool_spec.h"
+#include "ir/member_steps.h"
 #include "ir/members.h"
+#include "ir/schedule.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "pooljit.h"
@@ -44,6 +46,16 @@ const char* const specs[] = {
     "output_strides=[900,100,10,1])",
     "pools(float32[16,10,10], lp_pool2d(2, 3), min_pool2d(2, epilogue=[relu]), sum_pool2d(5, "
     "output_dtype=float64), max_pool2d(2), max_pool2d(3), max_pool2d(4), max_pool2d(5), max_pool2d(6))",
+    // Larger ones of smaller ones, of which one is no part of the output's dimensions or comes later, beside
+    // others.
+    "pools(uint8[2,40,9,9], max_pool2d(9, 1, 4), max_pool2d(3, 1, 1, return_indices=True), max_pool2d(5, 1, "
+    "2))",
+    "pools(bfloat16[1,6,5,40], min_pool2d([3, 7], 1), min_pool2d([5, 13], 1), min_pool2d([5, 25], 1, "
+    "epilogue=[relu]))",
+    "pools(float32[2,16,7,7]:nhwc, max_pool2d(3, 1, 1), max_pool2d(7, 1, 3), max_pool2d(5, 1, 2), "
+    "concat=True)",
+    "pools(float16[1,16,6,9,8]:ncdhw8c, max_pool3d(3, 1, 1), max_pool3d(5, 1, 2))",
+    "pools(int32[3,70], max_pool1d(7, 1, 3), max_pool1d(13, 1, 6), strides=[100, 1])",
 };
 
 TEST(Pools, EveryEngineAgreesOnEachMember) {
@@ -207,6 +219,87 @@ TEST(Pools, SchedulesPrintAndParse) {
             "schedule.members");
   EXPECT_EQ(refusal([&] { (void)compile("max_pool2d(float32[1,2,4,4], 2)", {.schedule = text}); }),
             "schedule.members");
+}
+
+// Windows of every extent, and paddings of either side: where there is a nest for the larger one, each of its
+// windows is the union of the smaller's that it names.
+TEST(Pools, LargerWindowsAreUnionsOfSmallerOnes) {
+  const auto nest = [](int64_t kernel, int64_t before, int64_t after) {
+    ir::PoolNest made;
+    made.dims = {{.input = 9,
+                  .output = 9 + before + after - kernel + 1,
+                  .kernel = kernel,
+                  .pad_begin = before,
+                  .pad_end = after}};
+    made.input.strides = made.output.strides = {1};
+    return made;
+  };
+  int found = 0, apart = 0;
+  for (int64_t smaller_kernel = 1; smaller_kernel <= 5; ++smaller_kernel)
+    for (int64_t smaller_pad = 0; smaller_pad < 9; ++smaller_pad)
+      for (int64_t kernel = 1; kernel <= 9; ++kernel)
+        for (int64_t pad = 0; pad < 81; ++pad) {
+          const ir::PoolNest smaller = nest(smaller_kernel, smaller_pad / 3, smaller_pad % 3);
+          const ir::PoolNest larger = nest(kernel, pad / 9, pad % 9);
+          const auto made = ir::made_of(larger, smaller);
+          if (!made) continue;
+          ++found;
+          if (made->dims[0].dilation > 1) ++apart;
+          for (int64_t o = 0; o < larger.dims[0].output; ++o) {
+            std::vector<bool> wanted(9), is_seen(9);
+            const auto mark = [](std::vector<bool>& seen, const ir::Window& window) {
+              for (int64_t tap = 0; tap < window.taps; ++tap)
+                seen[static_cast<size_t>(window.first + tap * window.step)] = true;
+            };
+            mark(wanted, larger.dims[0].window(o));
+            const ir::Window of = made->dims[0].window(o);
+            for (int64_t tap = 0; tap < of.taps; ++tap)
+              mark(is_seen, smaller.dims[0].window(of.first + tap * of.step));
+            ASSERT_EQ(is_seen, wanted) << "k" << kernel << " pad " << pad << " of k" << smaller_kernel
+                                       << " pad " << smaller_pad << " at " << o;
+          }
+        }
+  EXPECT_GT(found, 300);
+  EXPECT_GT(apart, 30);
+}
+
+TEST(Pools, OnlyWhatKeepsEveryBitIsMadeOfAnother) {
+  const auto source_of_second = [](const std::string& members) {
+    const Kernel kernel = compile("pools(float32[1,8,9,9], " + members + ")");
+    return ir::parse_schedule(kernel.schedule())->members[1].from;
+  };
+  EXPECT_EQ(source_of_second("max_pool2d(5, 1, 2), max_pool2d(9, 1, 4)"), 0);
+  EXPECT_EQ(source_of_second("max_pool2d(5, 1, 2), max_pool2d(5, 1, 2)"), 0);
+  EXPECT_EQ(source_of_second("max_pool2d(5, 1, 2), max_pool2d(9, 1, 4, epilogue=[relu])"), 0);
+  for (const char* alone :
+       {"max_pool2d(5, 1, 2), min_pool2d(9, 1, 4)", "max_pool2d(5, 2, 2), max_pool2d(9, 2, 4)",
+        "max_pool2d(5, 1, 2), max_pool2d(9, 1, 4, return_indices=True)",
+        "max_pool2d(5, 1, 2, return_indices=True), max_pool2d(9, 1, 4)",
+        "max_pool2d(5, 1, 2, epilogue=[relu]), max_pool2d(9, 1, 4)",
+        "max_pool2d(5, 1, 2, nan=ignore), max_pool2d(9, 1, 4)",
+        "max_pool2d(5, 1, 2), max_pool2d(9, 1, 4), avg_pool2d(3, 1, 1)",
+        "max_pool2d(5, 1, 2), max_pool2d(9, 1, 8, dilation=2)", "max_pool2d(5, 1, 2), max_pool2d(6, 1, 1)"})
+    EXPECT_EQ(source_of_second(alone), -1) << alone;
+}
+
+TEST(Pools, WrongSourcesAreRefused) {
+  const auto with = [](const std::string& tasks, const std::string& first, const std::string& second) {
+    const std::string family = "channels_first(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major";
+    return refusal([&] {
+      (void)compile("pools(float32[1,6,9,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2))",
+                    {.schedule = "each(channels=" + tasks + ", rows=1)[" + family + first + "); " + family +
+                                 second + ")]"});
+    });
+  };
+  EXPECT_EQ(with("3", "", ", from=0"), "");
+  EXPECT_EQ(with("1", "", ", from=0"), "");
+  EXPECT_EQ(with("4", "", ", from=0"), "schedule.members");
+  EXPECT_EQ(with("7", "", ", from=0"), "schedule.members");
+  EXPECT_EQ(with("3", "", ", from=1"), "schedule.from");
+  EXPECT_EQ(with("3", "", ", from=2"), "schedule.from");
+  EXPECT_EQ(with("3", ", from=1", ""), "schedule.from");
+  EXPECT_EQ(with("3", ", from=1", ", from=0"), "schedule.from");
+  EXPECT_EQ(with("3", "", ", from=x"), "schedule.text");
 }
 
 TEST(Pools, AProgramComesApartAgainAtEachStage) {

@@ -23,23 +23,19 @@ double bytes_of(const PoolNest& nest, const View& view, int64_t NestDim::*extent
 // Rooms of as much leave the first cache, or the second, to what is read and written beside them.
 constexpr int64_t room_bytes = 16 << 10, most_room_bytes = 128 << 10;
 
-int64_t taps_of(const PoolNest& nest) {
-  int64_t taps = 1;
-  for (const NestDim& dim : nest.dims) taps *= dim.most_taps();
-  return taps;
-}
-
-// By member: of whose results it is made with fewest taps, no more than half of its own; -1: none.
+// By member: of whose results it is made with fewest combinations, and fewer than of the input; -1: none.
 std::vector<int> best_sources(const PoolNest& nest) {
   std::vector<int> from;
   for (size_t i = 0; i < nest.members.size(); ++i) {
-    int64_t least = taps_of(nest.members[i]) / 2 + 1;
+    int64_t least = combinations(nest.members[i]);
     from.push_back(-1);
     for (size_t j = 0; j < nest.members.size(); ++j) {
-      if (j == i || (j > i && taps_of(nest.members[j]) >= taps_of(nest.members[i]))) continue;
       const auto made = made_of(nest.members[i], nest.members[j]);
-      if (!made || taps_of(*made) >= least) continue;
-      least = taps_of(*made);
+      // Of equal ones, the later is made of the earlier.
+      const bool is_circle =
+          j == i || (j > i && combinations(nest.members[j]) >= combinations(nest.members[i]));
+      if (!made || is_circle || combinations(*made) >= least) continue;
+      least = combinations(*made);
       from[i] = static_cast<int>(j);
     }
   }
