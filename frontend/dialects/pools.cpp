@@ -55,43 +55,66 @@ PoolSpec input_of(const PoolSpec& spec) {
   return input;
 }
 
-// Each takes in what the one before it does, and more.
+// Why such a pool is no part of a chain that begins with `first`; empty: it can be one.
+std::string_view no_part_of_chain(const PoolSpec& member, const PoolSpec& first) {
+  PoolSpec plain = member;
+  if (plain.reduction != first.reduction || plain.direction != ir::Direction::forward || is_adaptive(plain) ||
+      (plain.reduction != ir::Reduction::max && plain.reduction != ir::Reduction::min))
+    return "a chain of other operators";
+  for (const SpecDim& dim : plain.dims) {
+    if (dim.stride != 1 || dim.dilation != 1) return "a stride or dilation";
+    if (dim.pad_begin < 0 || dim.pad_end < 0 || std::max(dim.pad_begin, dim.pad_end) >= dim.kernel)
+      return "windows of padding alone, or a crop";
+  }
+  if (plain.zeros != ir::ZeroRule::any || has_indices(plain)) return "indices, or an order of zeros";
+  plain.dims = first.dims;
+  plain.output_layout = first.output_layout, plain.output_strides = first.output_strides;
+  if (plain != first || plain.output_dtype || !plain.epilogue.empty() || plain.quantized)
+    return "options that change the values in between";
+  return "";
+}
+
+// Takes in what the one before it does. False: the sizes are no numbers.
+bool take_in(PoolSpec& member, const PoolSpec& before) {
+  for (size_t d = 0; d < member.dims.size(); ++d) {
+    SpecDim& dim = member.dims[d];
+    const SpecDim& own = before.dims[d];
+    dim.input = own.input;
+    if (__builtin_add_overflow(dim.kernel, own.kernel - 1, &dim.kernel) ||
+        __builtin_add_overflow(dim.pad_begin, own.pad_begin, &dim.pad_begin) ||
+        __builtin_add_overflow(dim.pad_end, own.pad_end, &dim.pad_end))
+      return false;
+  }
+  return true;
+}
+
 Broken join_chain(std::vector<PoolSpec>& members, const std::vector<Call>& calls) {
-  const auto refuse = [&](size_t member, std::string_view what) -> Broken {
-    return broken(Rule::chain,
-                  fmt::format("got {} with {}", quote(calls[member].name.text, calls[member].name.at), what))
-        .value();
-  };
+  const PoolSpec first = members[0];
   for (size_t i = 0; i < members.size(); ++i) {
-    PoolSpec plain = members[i];
-    if (plain.reduction != members[0].reduction || is_adaptive(plain) ||
-        (plain.reduction != ir::Reduction::max && plain.reduction != ir::Reduction::min))
-      return refuse(i, "a chain of other operators");
-    for (SpecDim& dim : plain.dims) {
-      if (dim.stride != 1 || dim.dilation != 1) return refuse(i, "a stride or dilation");
-      if (dim.pad_begin < 0 || dim.pad_end < 0 || std::max(dim.pad_begin, dim.pad_end) >= dim.kernel)
-        return refuse(i, "windows of padding alone, or a crop");
-      dim = members[0].dims[static_cast<size_t>(&dim - plain.dims.data())];
-    }
-    if (plain.zeros != ir::ZeroRule::any || has_indices(plain))
-      return refuse(i, "indices, or an order of zeros");
-    plain.output_layout = members[0].output_layout, plain.output_strides = members[0].output_strides;
-    if (plain != members[0] || plain.output_dtype || !plain.epilogue.empty() || plain.quantized)
-      return refuse(i, "options that change the values in between");
-    if (i == 0) continue;
-    for (size_t d = 0; d < plain.dims.size(); ++d) {
-      SpecDim& dim = members[i].dims[d];
-      const SpecDim& before = members[i - 1].dims[d];
-      const bool fits = !__builtin_add_overflow(dim.kernel, before.kernel - 1, &dim.kernel) &&
-                        !__builtin_add_overflow(dim.pad_begin, before.pad_begin, &dim.pad_begin) &&
-                        !__builtin_add_overflow(dim.pad_end, before.pad_end, &dim.pad_end);
-      if (!fits) return refuse(i, "windows whose size is no number");
-    }
+    std::string_view why = no_part_of_chain(members[i], first);
+    if (why.empty() && i > 0 && !take_in(members[i], members[i - 1])) why = "windows whose size is no number";
+    if (why.empty()) continue;
+    return broken(Rule::chain,
+                  fmt::format("got {} with {}", quote(calls[i].name.text, calls[i].name.at), why))
+        .value();
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+std::optional<PoolSpec> follow(const PoolSpec& before, const PoolSpec& next) {
+  PoolSpec both = next;
+  const bool fits = before.dims.size() == next.dims.size() && no_part_of_chain(before, before).empty() &&
+                    no_part_of_chain(next, before).empty() && take_in(both, before);
+  return fits ? std::optional(std::move(both)) : std::nullopt;
+}
+
+PoolSpec pools_of(std::vector<PoolSpec> members) {
+  PoolSpec spec = input_of(members[0]);
+  spec.members = std::move(members);
+  return spec;
+}
 
 ir::Result<PoolSpec> read_pools(std::string_view text) {
   Call call;
@@ -110,8 +133,7 @@ ir::Result<PoolSpec> read_pools(std::string_view text) {
   }
   if (spec.members.empty() || spec.members.size() > most_members)
     return broken(Rule::members, fmt::format("got {}", spec.members.size()));
-  PoolSpec input = input_of(spec.members[0]);
-  input.members = std::move(spec.members);
+  PoolSpec input = pools_of(std::move(spec.members));
   bool is_chain = false;
   if (auto error = read_own(call, input, is_chain)) return tl::unexpected<ir::Error>(std::move(*error));
   if (is_chain)

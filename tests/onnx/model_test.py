@@ -93,6 +93,45 @@ def test_open_dims(run):
                "pool\tmax_pool2d(float32[N,4,8,10], kernel_size=2, stride=1)\n")
 
 
+def test_groups(run):
+    """Nodes that pool one tensor: side by side (SPP), a chain (SPPF), with and without a Concat, and what is no group."""
+    pool = lambda x, y, k, **more: helper.make_node("MaxPool", [x], [y], kernel_shape=[k, k], pads=[k // 2] * 4, **more)
+    concat = lambda name, axis, *inputs: helper.make_node("Concat", inputs, [name], axis=axis)
+    average = helper.make_node("AveragePool", ["x"], ["a"], kernel_shape=[3, 3], pads=[1] * 4)
+    relu = helper.make_node("Relu", ["p"], ["r"])
+    members = "max_pool2d(kernel_size=5, stride=1, padding=2), max_pool2d(kernel_size=9, stride=1, padding=4)"
+    plain = lambda k: f"max_pool2d(float32[1,8,19,19], kernel_size={k}, stride=1, padding={k // 2})"
+    tensor = "float32[1,8,19,19]"
+    table = [
+        ("SPP", [pool("x", "p", 5), pool("x", "q", 9), concat("y", 1, "x", "p", "q")],
+         [f"p + q + y\tpools({tensor}, {members}, concat=True, include_input=True)"]),
+        ("SPPF", [pool("x", "p", 5), pool("p", "q", 5), concat("y", -3, "x", "p", "q")],
+         [f"p + q + y\tpools({tensor}, {members}, concat=True, include_input=True)"]),
+        ("another order", [pool("x", "p", 9), pool("x", "q", 5), concat("y", 1, "q", "p")],
+         [f"q + p + y\tpools({tensor}, {members}, concat=True)"]),
+        ("the input is last", [pool("x", "p", 5), pool("x", "q", 9), concat("y", 1, "p", "q", "x")],
+         [f"p + q\tpools({tensor}, {members})"]),
+        ("no Concat", [pool("x", "p", 5), pool("x", "q", 9)], [f"p + q\tpools({tensor}, {members})"]),
+        ("a Concat along rows", [pool("x", "p", 5), pool("x", "q", 9), concat("y", 2, "p", "q")],
+         [f"p + q\tpools({tensor}, {members})"]),
+        ("average and maximum", [pool("x", "p", 5), average],
+         [f"p + a\tpools({tensor}, max_pool2d(kernel_size=5, stride=1, padding=2), "
+          "avg_pool2d(kernel_size=3, stride=1, padding=1, count_include_pad=False))"]),
+        ("one alone", [pool("x", "p", 5)], []),
+        ("no chain: a Relu between", [pool("x", "p", 5), relu, pool("r", "q", 5)], []),
+        ("no chain: a stride", [pool("x", "p", 5, strides=[2, 2]), pool("p", "q", 5)], []),
+    ]
+    for what, nodes, wanted in table:
+        outputs = [helper.make_empty_tensor_value_info(nodes[-1].output[0])]
+        graph = helper.make_graph(nodes, "groups", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 19, 19])], outputs)
+        model = run.folder / "groups.onnx"
+        model.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString())
+        lines = run("onnx", model).stdout.splitlines()
+        run.expect(what, [line for line in lines if "pools(" in line], wanted)
+        if what == "SPPF":
+            run.expect("the nodes by themselves", lines[:2], [f"p\t{plain(5)}", f"q\t{plain(5)}"])
+
+
 def test_run(run, model):
     x = np.random.default_rng(1).integers(-9, 9, (2, 3, 8, 8)).astype(np.float32)
     r = np.maximum(x, 0)
@@ -144,6 +183,7 @@ def main():
         for test in (test_list, test_run, test_refused):
             test(run, model)
         test_open_dims(run)
+        test_groups(run)
     print("ok" if run.failures == 0 else f"{run.failures} failures")
     return 1 if run.failures else 0
 

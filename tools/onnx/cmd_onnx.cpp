@@ -11,6 +11,7 @@
 #include "runtime/compile.h"
 #include "tools/buffer.h"
 #include "tools/command.h"
+#include "tools/onnx/groups.h"
 #include "tools/onnx/model.h"
 
 namespace pooljit::tools {
@@ -31,6 +32,8 @@ ir::Result<Exit> list_nodes(const std::string& path, const std::vector<std::stri
     }
     fmt::print("{}\t{}\n", node.name, text);
   }
+  for (const PoolGroup& group : find_groups(*model))
+    fmt::print("{}\t{}\n", fmt::join(group.nodes, " + "), group.spec);
   return Exit::ok;
 }
 
@@ -150,6 +153,8 @@ void add_onnx(CLI::App& app, Action& action) {
   list->footer(
       "A line per node: its name, a tab, its spec or why it has none. A batch that the model leaves open is "
       "N.\n"
+      "Then a line for nodes that pool one tensor, side by side or as a chain, and the Concat of their outputs:\n"
+      "their names with +, a tab, the spec of one kernel for all of them.\n"
       "`pooljit run --onnx` runs a node.\n\n"
       "  pooljit onnx resnet50.onnx\n"
       "  pooljit onnx detector.onnx --dim height=640 --dim width=640");

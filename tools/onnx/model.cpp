@@ -10,6 +10,7 @@
 #include <exception>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "runtime/child.h"
@@ -148,12 +149,17 @@ std::string quantization_text(const onnx::GraphProto& graph, PoolNode& node) {
   return text;
 }
 
+// The name of a node, or else of its first output.
+std::string name_of(const onnx::NodeProto& proto) {
+  return proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name();
+}
+
 PoolNode pool_node(const onnx::GraphProto& graph, const onnx::NodeProto& proto, const Types& types,
                    int64_t opset) {
   PoolNode node;
   node.inputs.assign(proto.input().begin(), proto.input().end());
   node.outputs.assign(proto.output().begin(), proto.output().end());
-  node.name = proto.name().empty() && !node.outputs.empty() ? node.outputs[0] : proto.name();
+  node.name = name_of(proto);
   if (node.inputs.empty()) {
     node.problem = "it has no input";
     return node;
@@ -167,6 +173,18 @@ PoolNode pool_node(const onnx::GraphProto& graph, const onnx::NodeProto& proto, 
   if (proto.op_type().starts_with("QLinear")) node.text += quantization_text(graph, node);
   node.text += fmt::format(", opset={})", opset);
   return node;
+}
+
+std::optional<OnnxModel::Concat> concat_of(const onnx::NodeProto& proto, const Types& types) {
+  if (proto.op_type() != "Concat" || proto.input_size() == 0) return std::nullopt;
+  const auto type = types.find(proto.input(0));
+  for (const onnx::AttributeProto& attribute : proto.attribute()) {
+    if (attribute.name() != "axis") continue;
+    const int rank = type == types.end() ? 0 : type->second.tensor_type().shape().dim_size();
+    if (attribute.i() == 1 || attribute.i() + rank == 1)
+      return OnnxModel::Concat{name_of(proto), {proto.input().begin(), proto.input().end()}};
+  }
+  return std::nullopt;
 }
 
 // Of the graph's inputs, before shapes are inferred.
@@ -263,9 +281,11 @@ ir::Result<OnnxModel> read_model(const std::string& path, const SymbolicDims& di
     if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
   OnnxModel model;
   const Types types = types_of(proto->graph());
-  for (const onnx::NodeProto& node : proto->graph().node())
+  for (const onnx::NodeProto& node : proto->graph().node()) {
     if (std::find(std::begin(pooling_ops), std::end(pooling_ops), node.op_type()) != std::end(pooling_ops))
       model.nodes.push_back(pool_node(proto->graph(), node, types, opset));
+    if (auto concat = concat_of(node, types)) model.concats.push_back(std::move(*concat));
+  }
   for (const auto& info : proto->graph().input()) model.inputs.push_back(info.name());
   for (const auto& info : proto->graph().output()) model.outputs.push_back(info.name());
   return model;

@@ -19,7 +19,13 @@ struct PoolNode {
 };
 
 struct OnnxModel {
+  // Along the channels.
+  struct Concat {
+    std::string name;  // of the node; else of its output
+    std::vector<std::string> inputs;
+  };
   std::vector<PoolNode> nodes;               // in the model's order
+  std::vector<Concat> concats;
   std::vector<std::string> inputs, outputs;  // of the graph
 };
 
