@@ -72,6 +72,35 @@ TEST(BenchPeers, ResultsThatDifferAreSaid) {
   EXPECT_NE(outcome.out.find(" results differ)"), std::string::npos) << outcome.out;
 }
 
+// A peer does each member, and what concatenates them is done for it.
+TEST(BenchPeers, SeveralPoolsBesideALayerForEach) {
+  const TempFolder folder;
+  write_file(folder / "pools.txt",
+             "spp\tpools(float32[2,3,7,7], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2), concat=True, "
+             "include_input=True)\n"
+             "apart\tpools(float32[1,3,8,8], max_pool2d(2), max_pool2d(3, 1))\n"
+             "mean\tpools(float32[1,3,8,8], max_pool2d(2, return_indices=True), avg_pool2d(2))\n"
+             "steps\tpools(float32[1,3,8,8], max_pool2d(2, epilogue=[relu]), max_pool2d(3))\n");
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const Outcome outcome =
+        shell("$P bench --file $T/pools.txt" + std::string(quick) + "--peers " + toy +
+                  "," POOLJIT_TOYS "/libtoy_engine_dropped_tap.so --json --layout " + layout,
+              folder);
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    const json found = json::parse(outcome.out);
+    ASSERT_EQ(found["layers"].size(), 3U);
+    for (const json& layer : found["layers"]) EXPECT_EQ(layer["engines"][0]["differences"], 0) << layer;
+    const json& spp = found["layers"][0];
+    ASSERT_EQ(spp["engines"].size(), 3U) << outcome.err;
+    EXPECT_EQ(spp["engines"][1]["differences"], 0);
+    EXPECT_GT(spp["engines"][1]["ratio"]["median"], 0);
+    EXPECT_GT(found["layers"][1]["engines"][2]["differences"], 0) << "a tap is missing";
+    EXPECT_EQ(spp["bytes_written"], 3 * 2 * 3 * 49 * 4);
+    EXPECT_EQ(found["layers"][2]["engines"].size(), 1U) << "the toy has no averages";
+    EXPECT_EQ(found["refused"][0]["id"], "bench.pools");
+  }
+}
+
 TEST(BenchPeers, LayoutAndTypeCanBeOthers) {
   const TempFolder folder;
   const Outcome outcome = bench("--peers plain --layout nhwc --dtype uint8 --json", folder);

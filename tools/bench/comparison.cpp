@@ -1,51 +1,22 @@
 #include "tools/bench/comparison.h"
 
-#include <fmt/format.h>
-
-#include <chrono>
 #include <deque>
-#include <optional>
 
 #include "runtime/options.h"
+#include "tools/bench/pools_comparison.h"
+#include "tools/bench/turns.h"
 #include "tools/bench_case.h"
 
 namespace pooljit::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Of threads that spin: about as long as those of libgomp and pthreadpool do before they sleep.
-constexpr double settle_threads_seconds = 0.01;
-
-double seconds_of(const std::function<void()>& work) {
-  const Clock::time_point start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::string too_long(double seconds) {
-  return fmt::format("one call takes {:.3g} s, more than --longest", seconds);
-}
-
-// Adaptive windows that are all alike, for engines that know no others.
-std::optional<frontend::PoolSpec> with_fixed_windows(frontend::PoolSpec spec) {
-  if (!is_adaptive(spec)) return std::nullopt;
-  for (frontend::SpecDim& dim : spec.dims) {
-    if (dim.input % dim.adaptive_output != 0) return std::nullopt;
-    dim.kernel = dim.stride = dim.input / dim.adaptive_output;
-    dim.adaptive_output = 0;
-  }
-  return spec;
-}
 
 // Everybody who takes part in one layer; what they point to lives as long.
 class Contest {
  public:
   Contest(const BenchCase& bench, const frontend::PoolSpec& spec, const ComparisonOptions& options)
       : bench_(bench), layer_(spec), options_(options) {
-    if (const auto fixed = with_fixed_windows(spec)) fixed_layer_.emplace(*fixed);
-    add(pooljit_name, [this] { static_cast<void>(bench_.run_kernel()); });  // which has been seen to succeed
-    add("", [this] { bench_.run_copy(false); });
+    // Which has been seen to succeed.
+    turns_.add(pooljit_name, [this] { static_cast<void>(bench_.run_kernel()); });
   }
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
@@ -53,8 +24,8 @@ class Contest {
   void add_plain_loop(int64_t differences, double seconds, LayerResult& result) {
     if (seconds > options_.longest_seconds)
       return result.left_out.push_back({std::string(plain_loop_name), too_long(seconds)});
-    add(std::string(plain_loop_name), [this] { bench_.run_plain(); });
-    engines_.back().differences = differences;
+    turns_.add(
+        std::string(plain_loop_name), [this] { bench_.run_plain(); }, differences);
   }
 
   // What it cannot do is left out, and said in the result. Errors: "system.memory".
@@ -63,10 +34,7 @@ class Contest {
     if (!tensors) return tl::unexpected(tensors.error());
     tensors_.push_back(std::move(*tensors));
     ir::Result<PeerCall> call = ir::unsupported("bench.peer", "");
-    const double setup = seconds_of([&] {
-      call = peer.prepare(layer_, tensors_.back());
-      if (!call && fixed_layer_) call = peer.prepare(*fixed_layer_, tensors_.back());
-    });
+    const double setup = seconds_of([&] { call = layer_.prepare(peer, tensors_.back()); });
     const auto leave_out = [&](const std::string& why) { result.left_out.push_back({peer.name(), why}); };
     if (!call) return leave_out(call.error().message), ir::Result<void>();
     calls_.push_back(std::move(*call));
@@ -77,61 +45,24 @@ class Contest {
     if (first > options_.longest_seconds) return leave_out(too_long(first)), ir::Result<void>();
     const auto differences = bench_.differences_from(tensors_.back());
     if (!differences) return tl::unexpected(differences.error());
-    add(peer.name(), [&one = calls_.back()] { static_cast<void>(one()); });
-    engines_.back().differences = *differences;
-    engines_.back().setup_seconds = setup + first;
+    turns_.add(
+        peer.name(), [&one = calls_.back()] { static_cast<void>(one()); }, *differences, setup + first);
     return {};
   }
 
-  // All take turns but the copy with streaming stores, which would leave empty caches to the next one.
   void measure(LayerResult& result) {
-    MeasureOptions how{.budget_seconds = options_.seconds * double(contenders_.size()), .fewest_samples = 5};
-    if (result.threads > 1) how.settle_seconds = settle_threads_seconds;
-    const std::vector<Samples> samples = measure_samples(contenders_, how);
-    const std::function<void()> stream = [this] { bench_.run_copy(true); };
-    how.budget_seconds = options_.seconds;
-    const Timing copy = summarize(samples[1].seconds), streaming = tools::measure({&stream, 1}, how)[0];
-    result.copy_streams = streaming.median < copy.median;
-    result.copy = result.copy_streams ? streaming : copy;
-    for (size_t i = 0; i < samples.size(); ++i) {
-      EngineResult& engine = engines_[i];
-      if (engine.engine.empty()) continue;
-      engine.samples = samples[i];
-      engine.call = summarize(samples[i].seconds, samples[i].calls_per_sample);
-      if (i > 0) engine.ratio = ratio(samples[i], samples[0]);
-      result.engines.push_back(std::move(engine));
-    }
+    turns_.measure(
+        options_.seconds, [this](bool streaming) { bench_.run_copy(streaming); }, result);
   }
 
  private:
-  void add(std::string name, std::function<void()> work) {
-    contenders_.push_back(std::move(work));
-    engines_.push_back({.engine = std::move(name), .call = {}, .ratio = {}, .samples = {}});
-  }
-
-  static Timing ratio(const Samples& theirs, const Samples& ours) {
-    std::vector<double> ratios;
-    for (size_t i = 0; i < theirs.seconds.size(); ++i) ratios.push_back(theirs.seconds[i] / ours.seconds[i]);
-    return summarize(std::move(ratios));
-  }
-
   const BenchCase& bench_;
-  const runtime::Layer layer_;
-  std::optional<runtime::Layer> fixed_layer_;  // the same without adaptive windows, where that can be said
+  const PeerLayer layer_;
   const ComparisonOptions& options_;
   std::deque<BenchCase::Theirs> tensors_;
   std::deque<PeerCall> calls_;
-  std::vector<std::function<void()>> contenders_;
-  std::vector<EngineResult> engines_;  // of the contenders; "" is a copy
+  Turns turns_;
 };
-
-// Peers take and give packed tensors, and have nothing behind the pooling.
-std::string why_no_peer(const frontend::PoolSpec& spec) {
-  if (!spec.batch) return "peers are compared on layers with a batch";
-  if (!spec.strides.empty() || !spec.output_strides.empty()) return "peers are compared on packed tensors";
-  if (!spec.epilogue.empty()) return "peers are compared without an epilogue";
-  return "";
-}
 
 ir::Result<void> add_peers(std::span<const Peer> peers, const frontend::PoolSpec& spec, Contest& contest,
                            LayerResult& result) {
@@ -163,6 +94,7 @@ ir::Result<Timing> time_compile(const std::string& spec, const Options& options,
 
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options) {
+  if (is_pools(spec)) return compare_pools(name, spec, peers, options);
   const auto kernel = runtime::compile(print(spec), options.engine);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = BenchCase::make(*kernel, runtime::thread_count(options.engine));

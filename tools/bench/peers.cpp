@@ -61,6 +61,17 @@ Candidate find_one(const std::string& name, const std::vector<std::string>& fold
   return {lower(name), {}};
 }
 
+// Adaptive windows that are all alike, for engines that know no others.
+std::optional<frontend::PoolSpec> with_fixed_windows(frontend::PoolSpec spec) {
+  if (!is_adaptive(spec)) return std::nullopt;
+  for (frontend::SpecDim& dim : spec.dims) {
+    if (dim.input % dim.adaptive_output != 0) return std::nullopt;
+    dim.kernel = dim.stride = dim.input / dim.adaptive_output;
+    dim.adaptive_output = 0;
+  }
+  return spec;
+}
+
 }  // namespace
 
 ir::Result<Peer> Peer::open(std::string name, const std::string& path) {
@@ -95,6 +106,22 @@ ir::Result<PeerCall> Peer::prepare(const runtime::Layer& layer, const BenchCase:
   if (!prepared)
     return ir::unsupported("bench.peer", fmt::format("{} {}", name_, why ? why : "does not say why not"));
   return PeerCall(prepared, call_, release_);
+}
+
+PeerLayer::PeerLayer(const frontend::PoolSpec& spec) : layer_(spec) {
+  if (const auto fixed = with_fixed_windows(spec)) fixed_.emplace(*fixed);
+}
+
+ir::Result<PeerCall> PeerLayer::prepare(const Peer& peer, const BenchCase::Theirs& tensors) const {
+  auto call = peer.prepare(layer_, tensors);
+  return call || !fixed_ ? std::move(call) : peer.prepare(*fixed_, tensors);
+}
+
+std::string why_no_peer(const frontend::PoolSpec& spec) {
+  if (!spec.batch) return "peers are compared on layers with a batch";
+  if (!spec.strides.empty() || !spec.output_strides.empty()) return "peers are compared on packed tensors";
+  if (!spec.epilogue.empty()) return "peers are compared without an epilogue";
+  return "";
 }
 
 ir::Result<Peers> find_peers(const std::vector<std::string>& names, const std::vector<std::string>& folders) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,21 @@ class Peer {
   PeerCall::Call call_ = nullptr;
   PeerCall::Release release_ = nullptr;
 };
+
+// A layer as peers may be asked for it.
+class PeerLayer {
+ public:
+  explicit PeerLayer(const frontend::PoolSpec& spec);
+  // Errors: "bench.peer".
+  ir::Result<PeerCall> prepare(const Peer& peer, const BenchCase::Theirs& tensors) const;
+
+ private:
+  const runtime::Layer layer_;
+  std::optional<runtime::Layer> fixed_;  // the same without adaptive windows, where that can be said
+};
+
+// Peers take and give packed tensors, and have nothing behind the pooling: why the layer is none of theirs.
+std::string why_no_peer(const frontend::PoolSpec& spec);
 
 struct LeftOut {
   std::string engine, why;

@@ -153,7 +153,8 @@ void add_onnx(CLI::App& app, Action& action) {
   list->footer(
       "A line per node: its name, a tab, its spec or why it has none. A batch that the model leaves open is "
       "N.\n"
-      "Then a line for nodes that pool one tensor, side by side or as a chain, and the Concat of their outputs:\n"
+      "Then a line for nodes that pool one tensor, side by side or as a chain, and the Concat of their "
+      "outputs:\n"
       "their names with +, a tab, the spec of one kernel for all of them.\n"
       "`pooljit run --onnx` runs a node.\n\n"
       "  pooljit onnx resnet50.onnx\n"

@@ -91,7 +91,8 @@ std::vector<PoolGroup> find_groups(const OnnxModel& model) {
   for (const std::string& tensor : tensors) {
     std::vector<Pooled> members;
     for (const Pooled& each : all)
-      if (each.tensor == tensor && std::ranges::find(taken, each.node) == taken.end()) members.push_back(each);
+      if (each.tensor == tensor && std::ranges::find(taken, each.node) == taken.end())
+        members.push_back(each);
     if (members.size() < 2) continue;
     if (auto group = group_of(members, model)) {
       groups.push_back(std::move(*group));

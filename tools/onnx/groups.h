@@ -14,8 +14,8 @@ struct PoolGroup {
 };
 
 // Two nodes or more that pool one tensor, or, as maxima in a chain, what others make of it. Where a Concat
-// along the channels takes all of them, and it may be the tensor before them, they have its order, and the spec
-// has its output. A node without a spec is in no group.
+// along the channels takes all of them, and it may be the tensor before them, they have its order, and the
+// spec has its output. A node without a spec is in no group.
 std::vector<PoolGroup> find_groups(const OnnxModel& model);
 
 }  // namespace pooljit::tools

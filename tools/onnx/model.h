@@ -24,7 +24,7 @@ struct OnnxModel {
     std::string name;  // of the node; else of its output
     std::vector<std::string> inputs;
   };
-  std::vector<PoolNode> nodes;               // in the model's order
+  std::vector<PoolNode> nodes;  // in the model's order
   std::vector<Concat> concats;
   std::vector<std::string> inputs, outputs;  // of the graph
 };
