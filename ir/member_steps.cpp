@@ -25,6 +25,8 @@ std::optional<NestDim> made_of(const NestDim& larger, const NestDim& smaller, bo
   int64_t apart = smaller.kernel;
   if (before > 0) apart = std::min(apart, smaller.pad_begin + 1);
   if (after > 0) apart = std::min(apart, smaller.pad_end + 1);
+  // Not all of them before and behind.
+  if (before > 0 && after > 0) apart = std::min(apart, smaller.output);
   apart = std::min(apart, std::max<int64_t>(more, 1));
   if (!far) apart = 1;
   while (more % apart != 0) --apart;

@@ -17,7 +17,7 @@ namespace pooljit::ir {
 //
 // A window of k is the union of windows of j <= k that begin no more than j apart. Where the first of these
 // lies before the smaller's results, the next has to reach the border: they begin no more than the smaller's
-// padding and one apart.
+// padding and one apart, and where the last may lie behind them, too, no more than there are results.
 std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller);
 
 // How often two values become one for each result: taps side by side are shared by windows next to each

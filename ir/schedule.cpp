@@ -263,6 +263,11 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
     return invalid("schedule.members",
                    fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
                    "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
+  // Their outputs may lie at any multiple of an element.
+  if (std::ranges::any_of(schedule.members,
+                          [](const Schedule& one) { return one.stores == Stores::streamed; }))
+    return unsupported("schedule.stores", "several pools are not stored past the caches",
+                       "use stores=cached");
   const bool is_chained = std::ranges::any_of(sources(schedule), [](int from) { return from >= 0; });
   auto joined = is_chained ? lower_pieces(nest, schedule, isa) : lower_whole(nest, schedule, isa);
   return joined ? verified("join_members", std::move(*joined)) : joined;

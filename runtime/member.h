@@ -21,6 +21,8 @@ class Member {
       : all_(std::move(all)), member_(static_cast<int>(member)) {}
 
   bool is_alone() const { return member_ < 0; }
+  // Of nest.members; -1: alone.
+  int number() const { return member_; }
   const ir::PoolNest& nest() const {
     return is_alone() ? *all_ : all_->members[static_cast<size_t>(member_)];
   }

@@ -88,4 +88,26 @@ std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double 
   return checked ? std::optional(std::move(*checked)) : std::nullopt;
 }
 
+std::optional<FewerChannels> fewer_channels(const frontend::PoolSpec& spec, int64_t pieces) {
+  const bool has_strides = !spec.strides.empty() || !spec.output_strides.empty() ||
+                           std::ranges::any_of(spec.members, [](const frontend::PoolSpec& member) {
+                             return !member.output_strides.empty();
+                           });
+  if (has_strides || spec.channels % pieces != 0) return std::nullopt;
+  FewerChannels fewer{.spec = spec};
+  const int64_t piece = spec.channels / pieces;
+  fewer.pieces = std::min<int64_t>(pieces, 2);
+  const int64_t channels =
+      pieces == 1 ? smaller(spec.channels, channel_step, 2 * channel_step) : piece * fewer.pieces;
+  if (channels == spec.channels) return std::nullopt;
+  fewer.spec.channels = channels;
+  for (frontend::PoolSpec& member : fewer.spec.members) member.channels = channels;
+  if (fewer.spec.batch) fewer.spec.batch = std::min(*fewer.spec.batch, int64_t{1});
+  for (frontend::PoolSpec& member : fewer.spec.members) member.batch = fewer.spec.batch;
+  auto checked = frontend::check_spec(std::move(fewer.spec));
+  if (!checked) return std::nullopt;
+  fewer.spec = std::move(*checked);
+  return fewer;
+}
+
 }  // namespace pooljit::runtime

@@ -18,4 +18,12 @@ constexpr int64_t whole_rows = 0;
 // the innermost so many times that, for code that walks it in pieces.
 std::optional<frontend::PoolSpec> shrunk(const frontend::PoolSpec& spec, double most_work, int64_t wider = 1);
 
+// The same pools of a tensor of fewer channels, of which `pieces` tasks have equal parts (1: channels are not
+// cut); and how many tasks have as many each of the smaller one.
+struct FewerChannels {
+  frontend::PoolSpec spec;
+  int64_t pieces = 1;
+};
+std::optional<FewerChannels> fewer_channels(const frontend::PoolSpec& spec, int64_t pieces);
+
 }  // namespace pooljit::runtime

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
@@ -31,6 +32,14 @@ double work(const ir::PoolNest& nest) {
   double taps = double(nest.channels) * double(nest.full_taps());
   for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
   return taps;
+}
+
+// What one run of its kernel does, which makes the other members too.
+double work_of_run(const Member& member) {
+  if (member.is_alone()) return work(member.nest());
+  const std::vector<ir::PoolNest>& all = member.all().members;
+  return std::accumulate(all.begin(), all.end(), 0.0,
+                         [](double sum, const ir::PoolNest& one) { return sum + work(one); });
 }
 
 // Given strides may say nothing of a second batch, or put it into the first.
@@ -66,7 +75,7 @@ void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
 ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,
                                Proof& proof) {
   const ir::PoolNest& nest = member.nest();
-  if (work(nest) > symbolic_work(limits)) return {};
+  if (work_of_run(member) > symbolic_work(limits)) return {};
   const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
   const auto program = member.program(choices, stage);
   if (!program) return tl::unexpected(program.error());
@@ -79,10 +88,11 @@ ir::Result<void> prove_program(const Member& member, const Choices& choices, con
 }
 
 // Executes the bytes over terms, and reads what they store. What has no reading is left to the probes.
-void execute_bytes(const Code& code, const Choices& choices, const ProofLimits& limits, Proof& proof) {
+void execute_bytes(const Code& code, const Member& member, const Choices& choices, const ProofLimits& limits,
+                   Proof& proof) {
   const ir::PoolNest& nest = code.info.nest;
   const auto machine = code.machine();
-  if (!machine || work(nest) > symbolic_work(limits)) return;
+  if (!machine || work_of_run(member) > symbolic_work(limits)) return;
   const auto proved = ir::has_reading(nest).and_then([&]() -> ir::Result<ir::ProgramProof> {
     ir::TermGraph graph;
     const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
@@ -125,7 +135,7 @@ ir::Result<void> probe_all(const Code& code, const Member& member, const Choices
   if (proof.ok() && !code.info.schedule.empty())
     if (auto done = prove_program(member, choices, limits, proof); !done) return done;
   if (!proof.ok() || proof.probes.batch == 0) return {};
-  execute_bytes(code, choices, limits, proof);
+  execute_bytes(code, member, choices, limits, proof);
   auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
   if (!report) return tl::unexpected(report.error());
   proof.probes = std::move(*report);
@@ -182,7 +192,8 @@ constexpr int64_t wider_rows[] = {1, 2, 3, 4, 6, 8, whole_rows};
 // The same layer, smaller, its code, and what is wrong with the bytes of that.
 struct Smaller {
   frontend::PoolSpec spec;
-  std::shared_ptr<Code> code;
+  Member member;
+  CodePtr code;
   std::string failure;
 };
 
@@ -203,16 +214,36 @@ ir::Result<std::optional<Smaller>> with_same_loops(const Code& whole, const fron
     Proof of_small;
     inspect(code, compares_keys(code, Member(code.info.nest), choices.isa), of_small);
     if (have_same_loops(whole, code, proof.code, of_small.code))
-      return Smaller{*small, std::move(*made), of_small.failure};
+      return Smaller{*small, Member(code.info.nest), std::move(*made), of_small.failure};
   }
   return std::nullopt;
 }
 
+// The same of one of several pools: of fewer channels, in tasks of as many.
+ir::Result<std::optional<Smaller>> with_fewer_channels(const Code& whole, const Member& member,
+                                                       const frontend::PoolSpec& spec, const Choices& choices,
+                                                       const ProofLimits& limits, const Proof& proof) {
+  constexpr std::string_view channels = "c";
+  const auto cut = std::ranges::find(whole.info.tasks, channels, &ir::TaskDim::name);
+  const auto small = fewer_channels(spec, cut == whole.info.tasks.end() ? 1 : cut->extent);
+  if (!small) return std::nullopt;
+  Choices same = choices_of(whole, choices);
+  if (same.schedule && small->pieces > 1) same.schedule->tasks.channels = static_cast<int>(small->pieces);
+  auto made = make_code(small->spec, same);
+  if (!made) return tl::unexpected(made.error());
+  const Member like(std::make_shared<const ir::PoolNest>((*made)->info.nest), size_t(member.number()));
+  const CodePtr code = like.code_of(*made);
+  if (probing_work(code->info.nest, proof.probes.batch) > whole_factor * limits.work) return std::nullopt;
+  Proof of_small;
+  inspect(*code, compares_keys(*code, like, choices.isa), of_small);
+  if (!have_same_loops(whole, *code, proof.code, of_small.code)) return std::nullopt;
+  return Smaller{small->spec, like, code, of_small.failure};
+}
+
 ir::Result<void> probe_smaller(const Code& whole, const Member& member, const frontend::PoolSpec& spec,
                                const Choices& choices, const ProofLimits& limits, Proof& proof) {
-  // Of several pools there are no smaller ones that are known to be like them.
   auto small = member.is_alone() ? with_same_loops(whole, spec, choices, limits, proof)
-                                 : ir::Result<std::optional<Smaller>>(std::nullopt);
+                                 : with_fewer_channels(whole, member, spec, choices, limits, proof);
   if (!small) return tl::unexpected(small.error());
   if (!*small) {
     if (probing_work(whole.info.nest, proof.probes.batch) > whole_factor * limits.work)
@@ -229,7 +260,7 @@ ir::Result<void> probe_smaller(const Code& whole, const Member& member, const fr
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch((*small)->spec, code.info.nest);
   proof.failure = (*small)->failure;
-  return probe_all(code, Member(code.info.nest), choices_of(code, choices), limits, proof);
+  return probe_all(code, (*small)->member, choices_of(code, choices), limits, proof);
 }
 
 // One of the versions that code has.
@@ -240,7 +271,8 @@ ir::Result<Proof> prove_version(const Code& code, const Member& member, const fr
   const bool by_keys = compares_keys(code, member, choices.isa);
   inspect(code, by_keys, proof);
   if (proof.ok()) {
-    const bool is_large = probing_work(code.info.nest, proof.probes.batch) > limits.work;
+    const double share = work_of_run(member) / work(code.info.nest);
+    const bool is_large = share * probing_work(code.info.nest, proof.probes.batch) > limits.work;
     const auto done = is_large ? probe_smaller(code, member, spec, choices, limits, proof)
                                : probe_all(code, member, choices_of(code, choices), limits, proof);
     if (!done) return tl::unexpected(done.error());

@@ -23,6 +23,7 @@ const std::vector<std::string>& specs() {
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> all = tests::matrix_specs();
     for (std::string& text : tests::long_row_specs()) all.push_back(std::move(text));
+    for (std::string& text : tests::pools_specs()) all.push_back(std::move(text));
     return all;
   }();
   return texts;

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "tools/fuzz/random_pools.h"
+
 namespace pooljit::tests {
 
 std::vector<MatrixSpec> matrix(size_t count) {
@@ -31,6 +33,17 @@ std::vector<std::string> long_row_specs(size_t count) {
     const auto spec = fuzz::combine(fuzz::random_combination(draw));
     if (!spec || spec->dims.back().adaptive_output != 0) continue;  // which has no window
     if (const auto with_long_rows = fuzz::lengthened(*spec, draw)) texts.push_back(print(*with_long_rows));
+  }
+  return texts;
+}
+
+std::vector<std::string> pools_specs(size_t count) {
+  fuzz::Draw draw(6);
+  std::vector<std::string> texts;
+  while (texts.size() < count) {
+    const auto first = fuzz::combine(fuzz::random_combination(draw));
+    if (!first) continue;
+    if (const auto pools = fuzz::random_pools(*first, draw)) texts.push_back(print(*pools));
   }
   return texts;
 }

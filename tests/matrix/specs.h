@@ -32,4 +32,7 @@ int64_t output_count(const frontend::PoolSpec& spec);
 // padding of any length.
 std::vector<std::string> long_row_specs(size_t count = 240);
 
+// Two to four pools of one small tensor.
+std::vector<std::string> pools_specs(size_t count = 300);
+
 }  // namespace pooljit::tests

@@ -77,6 +77,26 @@ TEST(Pools, TheMachineCodeOfEachMemberIsProved) {
   }
 }
 
+// Of fewer channels, by the same code.
+TEST(Pools, LargeTensorsAreProvedBySmallerOnes) {
+  const auto choices = runtime::resolve({.backend = "xbyak", .isa = "avx2"});
+  ASSERT_TRUE(choices);
+  const struct {
+    const char *spec, *probed;
+  } rows[] = {{"pools(float32[1,512,19,19], max_pool2d(5, 1, 2), max_pool2d(9, 1, 4), concat=True)",
+               "pools(float32[1,16,19,19], "},
+              {"pools(float32[1,300,33,33]:nhwc, max_pool2d(3, 1, 1), avg_pool2d(3, 1, 1))",
+               "pools(float32[1,172,33,33]:nhwc, "}};
+  for (const auto& row : rows) {
+    const auto proof = runtime::verify(row.spec, *choices);
+    ASSERT_TRUE(proof) << row.spec << ": " << to_string(proof.error());
+    EXPECT_TRUE(proof->ok()) << print(*proof);
+    EXPECT_NE(print(*proof).find("the tensor is too large: what was probed is " + std::string(row.probed)),
+              std::string::npos)
+        << print(*proof);
+  }
+}
+
 // Dense outputs of a kernel, one after the other.
 std::vector<Bytes> run(const Kernel& kernel, const Bytes& input, int parts = 0) {
   std::vector<Bytes> outputs, indices;
@@ -224,10 +244,10 @@ TEST(Pools, SchedulesPrintAndParse) {
 // Windows of every extent, and paddings of either side: where there is a nest for the larger one, each of its
 // windows is the union of the smaller's that it names.
 TEST(Pools, LargerWindowsAreUnionsOfSmallerOnes) {
-  const auto nest = [](int64_t kernel, int64_t before, int64_t after) {
+  const auto nest = [](int64_t input, int64_t kernel, int64_t before, int64_t after) {
     ir::PoolNest made;
-    made.dims = {{.input = 9,
-                  .output = 9 + before + after - kernel + 1,
+    made.dims = {{.input = input,
+                  .output = input + before + after - kernel + 1,
                   .kernel = kernel,
                   .pad_begin = before,
                   .pad_end = after}};
@@ -235,32 +255,37 @@ TEST(Pools, LargerWindowsAreUnionsOfSmallerOnes) {
     return made;
   };
   int found = 0, apart = 0;
-  for (int64_t smaller_kernel = 1; smaller_kernel <= 5; ++smaller_kernel)
-    for (int64_t smaller_pad = 0; smaller_pad < 9; ++smaller_pad)
-      for (int64_t kernel = 1; kernel <= 9; ++kernel)
-        for (int64_t pad = 0; pad < 81; ++pad) {
-          const ir::PoolNest smaller = nest(smaller_kernel, smaller_pad / 3, smaller_pad % 3);
-          const ir::PoolNest larger = nest(kernel, pad / 9, pad % 9);
-          const auto made = ir::made_of(larger, smaller);
-          if (!made) continue;
-          ++found;
-          if (made->dims[0].dilation > 1) ++apart;
-          for (int64_t o = 0; o < larger.dims[0].output; ++o) {
-            std::vector<bool> wanted(9), is_seen(9);
-            const auto mark = [](std::vector<bool>& seen, const ir::Window& window) {
-              for (int64_t tap = 0; tap < window.taps; ++tap)
-                seen[static_cast<size_t>(window.first + tap * window.step)] = true;
-            };
-            mark(wanted, larger.dims[0].window(o));
-            const ir::Window of = made->dims[0].window(o);
-            for (int64_t tap = 0; tap < of.taps; ++tap)
-              mark(is_seen, smaller.dims[0].window(of.first + tap * of.step));
-            ASSERT_EQ(is_seen, wanted) << "k" << kernel << " pad " << pad << " of k" << smaller_kernel
-                                       << " pad " << smaller_pad << " at " << o;
+  const auto try_pair = [&](const ir::PoolNest& smaller, const ir::PoolNest& larger) {
+    const auto made = ir::made_of(larger, smaller);
+    if (!made) return;
+    ++found;
+    if (made->dims[0].dilation > 1) ++apart;
+    for (int64_t o = 0; o < larger.dims[0].output; ++o) {
+      std::vector<bool> wanted(9), is_seen(9);
+      const auto mark = [](std::vector<bool>& seen, const ir::Window& window) {
+        for (int64_t tap = 0; tap < window.taps; ++tap)
+          seen[static_cast<size_t>(window.first + tap * window.step)] = true;
+      };
+      mark(wanted, larger.dims[0].window(o));
+      const ir::Window of = made->dims[0].window(o);
+      for (int64_t tap = 0; tap < of.taps; ++tap)
+        mark(is_seen, smaller.dims[0].window(of.first + tap * of.step));
+      ASSERT_EQ(is_seen, wanted) << larger.print() << " of " << smaller.print() << " at " << o;
+    }
+  };
+  for (const int64_t input : {1, 2, 3, 5, 9})
+    for (int64_t kernel = 1; kernel <= 6; ++kernel)
+      for (int64_t pad = 0; pad < 25; ++pad) {
+        const ir::PoolNest smaller = nest(input, kernel, pad / 5, pad % 5);
+        if (smaller.dims[0].output < 1) continue;
+        for (int64_t larger_kernel = 1; larger_kernel <= 13; ++larger_kernel)
+          for (int64_t larger_pad = 0; larger_pad < 81; ++larger_pad) {
+            const ir::PoolNest larger = nest(input, larger_kernel, larger_pad / 9, larger_pad % 9);
+            if (larger.dims[0].output >= 1) try_pair(smaller, larger);
           }
-        }
-  EXPECT_GT(found, 300);
-  EXPECT_GT(apart, 30);
+      }
+  EXPECT_GT(found, 3000);
+  EXPECT_GT(apart, 300);
 }
 
 TEST(Pools, OnlyWhatKeepsEveryBitIsMadeOfAnother) {
@@ -300,6 +325,7 @@ TEST(Pools, WrongSourcesAreRefused) {
   EXPECT_EQ(with("3", ", from=1", ""), "schedule.from");
   EXPECT_EQ(with("3", ", from=1", ", from=0"), "schedule.from");
   EXPECT_EQ(with("3", "", ", from=x"), "schedule.text");
+  EXPECT_EQ(with("3", "", ", stores=streamed"), "schedule.stores");
 }
 
 TEST(Pools, AProgramComesApartAgainAtEachStage) {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
+
+#include "tools/fuzz/random_pools.h"
 
 namespace pooljit::fuzz {
 namespace {
@@ -53,17 +56,30 @@ ir::Schedule random_schedule(Draw& draw, const ir::PoolNest& nest, ir::Isa isa) 
   const std::vector<ir::Schedule> all = ir::enumerate_schedules(nest, isa);
   const ir::Schedule enumerated = all[draw.below(all.size())];
   ir::Schedule changed = enumerated;
-  for (uint64_t changes = draw.below(3); changes > 0; --changes)
-    schedule_fields[draw.below(std::size(schedule_fields))](changed, draw);
+  for (uint64_t changes = draw.below(3); changes > 0; --changes) {
+    // Of several pools, the tasks or one of them.
+    const size_t part = draw.below(changed.members.size() + 1);
+    if (part < changed.members.size())
+      schedule_fields[draw.below(std::size(schedule_fields))](changed.members[part], draw);
+    else if (part > 0)
+      changed.tasks = {.channels = static_cast<int>(draw.between(1, 80)),
+                       .rows = static_cast<int>(draw.between(1, 9))};
+    else
+      schedule_fields[draw.below(std::size(schedule_fields))](changed, draw);
+  }
   return ir::lower(nest, changed, isa) ? changed : enumerated;
 }
 
 DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
   // Now and then what the library seemed not to do: a refusal may have had to do with another setting.
   const bool is_learned = choices.weights && !draw.one_in(16);
+  constexpr uint64_t several = 8;  // one in so many cases is of several pools of a tensor
   const auto draw_spec = [&] {
     if (is_learned) return random_spec_of(draw, *choices.weights);
-    return random_spec_of(draw, choices.is_own ? Style::any : Style::plain);
+    DrawnSpec one = random_spec_of(draw, choices.is_own ? Style::any : Style::plain);
+    if (choices.is_own && draw.one_in(several))
+      if (auto pools = random_pools(one.spec, draw)) one.spec = std::move(*pools);
+    return one;
   };
   DrawnSpec drawn = draw_spec();
   for (int tries = 20000; tries > 0 && print(drawn.spec).find(choices.only) == std::string::npos; --tries)

@@ -168,8 +168,9 @@ std::optional<PoolSpec> lengthened(PoolSpec spec, Draw& draw) {
 
 bool is_small(const PoolSpec& spec, const SpecLimits& limits) {
   int64_t elements = 1, work = 1;
-  for (int64_t extent : input_shape(spec)) elements *= extent;
-  for (int64_t extent : output_shape(spec)) work *= extent;
+  // A batch of 0 is tried with others, too.
+  for (int64_t extent : input_shape(spec)) elements *= std::max<int64_t>(extent, 1);
+  for (int64_t extent : output_shape(spec)) work *= std::max<int64_t>(extent, 1);
   for (const SpecDim& dim : spec.dims) work *= dim.kernel;
   return elements <= limits.elements && work <= limits.work;
 }
