@@ -245,6 +245,10 @@ POOLJIT_API int pooljit_indices_count(const pooljit_kernel* kernel);
 POOLJIT_API int pooljit_output_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
                                     int64_t* bytes);
 
+/* The same of an array of indices: of the members that have them, in their order. */
+POOLJIT_API int pooljit_indices_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
+                                     int64_t* bytes);
+
 /* pooljit_run_with for all of them: a pointer for each output, and one for each member that has indices, in
  * the order of the members. With concat=True there is one output; the indices of a member lie packed in its
  * layout.
@@ -253,6 +257,12 @@ POOLJIT_API int pooljit_output_info(const pooljit_kernel* kernel, int number, po
 POOLJIT_API int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,
                                     int output_count, void* const* indices, int indices_count,
                                     const pooljit_run_options* options);
+
+/* pooljit_run_part for all of them. Errors: those of pooljit_run_outputs; "run.part". */
+POOLJIT_API int pooljit_run_outputs_part(const pooljit_kernel* kernel, const void* input,
+                                         void* const* outputs, int output_count, void* const* indices,
+                                         int indices_count, const pooljit_run_options* options, int part,
+                                         int parts);
 
 /* What was proved of a kernel that was compiled with verify=1, for people: a line per part, and what is left.
  * "" without verify=1, and for NULL. Valid until the kernel is released. Never NULL. */

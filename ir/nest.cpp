@@ -57,6 +57,12 @@ void print_dim(std::string& out, size_t number, const NestDim& dim) {
 
 }  // namespace
 
+const PoolNest& PoolNest::with_indices(size_t number) const {
+  for (const PoolNest& member : members)
+    if (member.indices && number-- == 0) return member;
+  return *this;
+}
+
 int64_t PoolNest::full_taps() const {
   int64_t taps = 1;
   for (const NestDim& dim : dims) taps *= dim.most_taps();

@@ -84,6 +84,14 @@ struct PoolNest {
   // What the reduction's result is converted to: what the steps of an epilogue compute in, else the output's
   // dtype.
   DType result_dtype() const;
+  // The outputs that the caller gives are the members' own, or one.
+  bool has_outputs_apart() const { return !members.empty() && member_offsets.empty(); }
+  // Whose indices the caller's array of this number holds: the nest's, or a member's.
+  const PoolNest& with_indices(size_t number) const;
+  // Of the output of this number.
+  const View& written(size_t number) const {
+    return has_outputs_apart() ? members.at(number).output : output;
+  }
   int64_t full_taps() const;  // product of the most taps that windows have
   std::string print() const;  // stage "nest" of `pooljit show`
 };

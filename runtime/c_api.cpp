@@ -98,6 +98,14 @@ int run_checked(const pooljit_kernel* kernel, const pooljit_run_options* given, 
   });
 }
 
+pooljit::runtime::Kernel::Written written_of(void* const* outputs, int output_count, void* const* indices,
+                                             int indices_count) {
+  const auto pointers = [](void* const* first, int count) {
+    return std::span(first, first && count > 0 ? size_t(count) : 0);
+  };
+  return {pointers(outputs, output_count), pointers(indices, indices_count)};
+}
+
 }  // namespace
 
 namespace pooljit::c_api {
@@ -197,17 +205,23 @@ int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* c
   return run_checked(kernel, given,
                      [&](const pooljit_run_options& options, int64_t batch,
                          pooljit::ir::Operands operands) -> pooljit::ir::Result<void> {
-                       const auto pointers = [](void* const* first, int count) {
-                         return std::span(first, first && count > 0 ? size_t(count) : 0);
-                       };
-                       const pooljit::runtime::Kernel::Written written{pointers(outputs, output_count),
-                                                                       pointers(indices, indices_count)};
+                       const auto written = written_of(outputs, output_count, indices, indices_count);
                        if (!options.parallel)
                          return kernel->kernel->run(input, written, nullptr, batch, operands);
                        CallerPool pool(options,
                                        options.threads > 0 ? options.threads : kernel->kernel->threads());
                        return kernel->kernel->run(input, written, &pool, batch, operands);
                      });
+}
+
+int pooljit_run_outputs_part(const pooljit_kernel* kernel, const void* input, void* const* outputs,
+                             int output_count, void* const* indices, int indices_count,
+                             const pooljit_run_options* given, int part, int parts) {
+  return run_checked(
+      kernel, given, [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
+        return kernel->kernel->run_part(input, written_of(outputs, output_count, indices, indices_count),
+                                        {part, parts, options.scratch}, batch, operands);
+      });
 }
 
 int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,

@@ -22,9 +22,7 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   pooljit_info info = {};
   info.input = pooljit::runtime::tensor_of(nest.input, input_shape(spec), batch);
   // Of several outputs the first; pooljit_output_info has the others.
-  const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
-  info.output =
-      pooljit::runtime::tensor_of((is_apart ? nest.members[0] : nest).output, output_shape(spec), batch);
+  info.output = pooljit::runtime::tensor_of(nest.written(0), output_shape(spec), batch);
   if (spec.strides.empty()) info.input.layout = layout_name(spec.layout).data();
   if (spec.output_strides.empty()) info.output.layout = layout_name(output_layout(spec)).data();
   info.indices.dtype = info.indices.layout = "";
@@ -131,13 +129,29 @@ int pooljit_output_info(const pooljit_kernel* kernel, int number, pooljit_tensor
     const auto at = static_cast<size_t>(number);
     if (bytes) *bytes = one.output_views()[at].span_bytes();
     if (!tensor) return int{POOLJIT_OK};
-    const pooljit::ir::PoolNest& nest = one.code().info.nest;
-    const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
-    *tensor = pooljit::runtime::tensor_of((is_apart ? nest.members[at] : nest).output, one.output_shape(at),
+    *tensor = pooljit::runtime::tensor_of(one.code().info.nest.written(at), one.output_shape(at),
                                           one.spec().batch.value_or(1));
     const pooljit::frontend::PoolSpec& own = spec_of_output(one.spec(), at);
     if (own.output_strides.empty())
       tensor->layout = pooljit::frontend::layout_name(output_layout(own)).data();
+    return int{POOLJIT_OK};
+  });
+}
+
+int pooljit_indices_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor, int64_t* bytes) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    const pooljit::runtime::Kernel& one = *kernel->kernel;
+    const size_t count = one.index_views().size();
+    if (number < 0 || static_cast<size_t>(number) >= count)
+      return fail(out_of_range("array of indices", number, count));
+    const pooljit::runtime::MemoryView& view = one.index_views()[static_cast<size_t>(number)];
+    if (bytes) *bytes = view.span_bytes();
+    if (!tensor) return int{POOLJIT_OK};
+    std::vector<int64_t> shape;
+    for (const auto& dim : view.dims().subspan(one.spec().batch ? 0 : 1)) shape.push_back(dim.extent);
+    const pooljit::ir::PoolNest& nest = one.code().info.nest.with_indices(static_cast<size_t>(number));
+    *tensor = pooljit::runtime::tensor_of(*nest.indices, shape, one.spec().batch.value_or(1));
     return int{POOLJIT_OK};
   });
 }

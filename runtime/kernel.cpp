@@ -69,8 +69,7 @@ ir::Error no_batch() {
 
 ir::DType Kernel::output_dtype(size_t number) const {
   const ir::PoolNest& nest = code_->info.nest;
-  const bool is_apart = !nest.members.empty() && nest.member_offsets.empty();
-  return (is_apart ? nest.members.at(number) : nest).output.dtype;
+  return nest.written(number).dtype;
 }
 
 int64_t Kernel::scratch_bytes() const {

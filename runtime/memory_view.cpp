@@ -99,7 +99,7 @@ MemoryView indices_view(const ir::PoolNest& nest, int64_t batch) {
 }
 
 std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch) {
-  if (nest.members.empty() || !nest.member_offsets.empty()) return {output_view(nest, batch)};
+  if (!nest.has_outputs_apart()) return {output_view(nest, batch)};
   std::vector<MemoryView> views;
   for (const ir::PoolNest& member : nest.members) views.push_back(output_view(member, batch));
   return views;

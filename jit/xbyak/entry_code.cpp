@@ -23,20 +23,18 @@ int aligned(int bytes, int alignment) { return (bytes + alignment - 1) / alignme
 
 // The call as its entries write it down, a word each.
 struct Slots {
-  int indices = -1, operands = 2, batch = -1, part = 0, parts = 0, scratch = 0, count = 0;
+  int indices, operands, batch = -1, part = 0, parts = 0, scratch = 0, count = 0;
   static constexpr int input = 0, output = 1;
-  explicit Slots(const ExportedFunction& function) {
-    int next = 2;
-    if (function.has_indices) indices = next++;
-    operands = next;
-    next += function.operands;
+  explicit Slots(const ExportedFunction& function)
+      : indices(output + function.outputs), operands(indices + function.indices) {
+    int next = operands + function.operands;
     if (function.has_batch) batch = next++;
     part = next++;
     parts = next++;
     scratch = next++;
     count = next;
   }
-  // Those that are pointers, input, output, indices and operands, come first.
+  // Those that are pointers, input, outputs, indices and operands, come first.
   int pointers(const ExportedFunction& function) const { return operands + function.operands; }
 };
 
@@ -344,6 +342,15 @@ class Writer : private Xbyak::CodeGenerator {
     if (&body != &isa.bodies.back()) jmp(called, T_NEAR);
     L(next);
   }
+  bool is_one_pool() const { return function_.written.empty(); }
+  void load_output(int number) {
+    if (is_one_pool()) return mov(rax, word(Slots::output));
+    const ExportedFunction::Written& written = function_.written[static_cast<size_t>(number)];
+    mov(rax, word(Slots::output + written.output));
+    if (written.output_bytes == 0) return;
+    mov(rcx, written.output_bytes);
+    add(rax, rcx);
+  }
   void load_argument(const ExportedBody& body, const ir::Param& param, const Locals& locals) {
     using Role = ir::Param::Role;
     const auto number = static_cast<size_t>(param.number);
@@ -351,9 +358,9 @@ class Writer : private Xbyak::CodeGenerator {
       case Role::input:
         return mov(rax, word(Slots::input));
       case Role::output:
-        return mov(rax, word(Slots::output));
+        return load_output(param.number);
       case Role::indices:
-        return mov(rax, word(slots_.indices));
+        return mov(rax, word(slots_.indices + (is_one_pool() ? 0 : function_.written[number].indices)));
       case Role::scratch:
         return mov(rax, word(slots_.scratch));
       case Role::operand:

@@ -35,13 +35,21 @@ struct ExportedIsa {
   std::vector<ExportedBody> bodies;
 };
 
-// int NAME(input, output, [indices], [operand...], [batch])
+// int NAME(input, output..., [indices...], [operand...], [batch])
 // int NAME_part(..., int part, int parts)
 // int NAME_part_with(..., int part, int parts, void* scratch)
 // int NAME_part_with_ISA(the same): without asking the processor
 struct ExportedFunction {
   std::string name;
-  bool has_indices = false, has_batch = false;
+  int outputs = 1, indices = 0;
+  // Where each of several pools writes: into which of these, and how many bytes behind its first element.
+  struct Written {
+    int output = 0;
+    int64_t output_bytes = 0;
+    int indices = 0;
+  };
+  std::vector<Written> written;  // empty: there is one pool
+  bool has_batch = false;
   int operands = 0;
   int64_t scratch_bytes = 0;  // of the ISA that wants most
   int64_t largest_batch = std::numeric_limits<int64_t>::max();

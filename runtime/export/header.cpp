@@ -41,12 +41,16 @@ typedef struct pooljit_export_info {
   const char* spec;
   const char* backend;
   const char* version; /* of pooljit */
-  pooljit_export_tensor input, output, indices;
+  pooljit_export_tensor input, output, indices; /* of several the first */
   int64_t operand_count;
   const pooljit_export_tensor* operands;
   int64_t body_count;
   const pooljit_export_body* bodies;
   int64_t scratch_bytes; /* what NAME_part_with wants */
+  int64_t output_count;  /* several pools of one tensor have several outputs, and arrays of indices */
+  const pooljit_export_tensor* outputs;
+  int64_t indices_count;
+  const pooljit_export_tensor* all_indices;
 } pooljit_export_info;
 
 #endif /* POOLJIT_EXPORT_TYPES */
@@ -81,9 +85,18 @@ std::string describe(const ExportedTensor& tensor, std::string_view what) {
                      fmt::join(tensor.strides, ","));
 }
 
+// "output"; of several "output0".
+std::string numbered(std::string_view what, size_t number, size_t count) {
+  return count == 1 ? std::string(what) : fmt::format("{}{}", what, number);
+}
+
 std::string declarations(const ExportedKernel& kernel) {
-  std::string arguments = "const void* input, void* output";
-  if (kernel.indices) arguments += kernel.writes_indices() ? ", void* indices" : ", const void* indices";
+  std::string arguments = "const void* input";
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    arguments += ", void* " + numbered("output", i, kernel.outputs.size());
+  for (size_t i = 0; i < kernel.indices.size(); ++i)
+    arguments += (kernel.writes_indices() ? ", void* " : ", const void* ") +
+                 numbered("indices", i, kernel.indices.size());
   for (size_t i = 0; i < kernel.operands.size(); ++i) arguments += fmt::format(", const void* operand{}", i);
   if (kernel.has_batch()) arguments += ", int64_t batch";
   const std::string part = ", int part, int parts";
@@ -116,8 +129,10 @@ std::string lines_of(std::string_view text, std::string_view prefix) {
 std::string comment(const ExportedKernel& kernel) {
   std::string out = fmt::format("/* {}\n", kernel.text);
   out += describe(kernel.input, "input");
-  out += describe(kernel.output, "output");
-  if (kernel.indices) out += describe(*kernel.indices, "indices");
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    out += describe(kernel.outputs[i], numbered("output", i, kernel.outputs.size()));
+  for (size_t i = 0; i < kernel.indices.size(); ++i)
+    out += describe(kernel.indices[i], numbered("indices", i, kernel.indices.size()));
   for (size_t i = 0; i < kernel.operands.size(); ++i)
     out += describe(kernel.operands[i], fmt::format("operand{}", i));
   for (const ExportedCode& code : kernel.codes) {

@@ -32,6 +32,10 @@ struct InfoData {
   int64_t body_count = 0;
   uint64_t bodies = 0;  // an address
   int64_t scratch_bytes = 0;
+  int64_t output_count = 0;
+  uint64_t outputs = 0;  // an address
+  int64_t indices_count = 0;
+  uint64_t all_indices = 0;  // an address
 };
 
 // A structure whose addresses are known: where each lies in it, and what it points to.
@@ -74,11 +78,11 @@ TensorData tensor_data(const ExportedTensor& tensor, size_t at, Pointers& pointe
   return data;
 }
 
-size_t append_operands(const ExportedKernel& kernel, ElfObject& object) {
+size_t append_tensors(std::span<const ExportedTensor> tensors, ElfObject& object) {
   Pointers pointers(object);
   std::vector<TensorData> data;
-  for (const ExportedTensor& operand : kernel.operands)
-    data.push_back(tensor_data(operand, data.size() * sizeof(TensorData), pointers));
+  for (const ExportedTensor& tensor : tensors)
+    data.push_back(tensor_data(tensor, data.size() * sizeof(TensorData), pointers));
   return pointers.place(data.data(), data.size() * sizeof(TensorData));
 }
 
@@ -104,17 +108,22 @@ void append_info(const ExportedKernel& kernel, ElfObject& object) {
   pointers.to_text(offsetof(InfoData, backend), kernel.backend);
   pointers.to_text(offsetof(InfoData, version), POOLJIT_VERSION);
   data.input = tensor_data(kernel.input, offsetof(InfoData, input), pointers);
-  data.output = tensor_data(kernel.output, offsetof(InfoData, output), pointers);
-  if (kernel.indices)
-    data.indices = tensor_data(*kernel.indices, offsetof(InfoData, indices), pointers);
+  data.output = tensor_data(kernel.outputs[0], offsetof(InfoData, output), pointers);
+  if (!kernel.indices.empty())
+    data.indices = tensor_data(kernel.indices[0], offsetof(InfoData, indices), pointers);
   else
     pointers.to_text(offsetof(InfoData, indices) + offsetof(TensorData, dtype), "");
   data.operand_count = std::ssize(kernel.operands);
   if (!kernel.operands.empty())
-    pointers.to(offsetof(InfoData, operands), SectionId::relro, append_operands(kernel, object));
+    pointers.to(offsetof(InfoData, operands), SectionId::relro, append_tensors(kernel.operands, object));
   data.body_count = std::ssize(kernel.codes);
   pointers.to(offsetof(InfoData, bodies), SectionId::relro, append_bodies(kernel, object));
   data.scratch_bytes = kernel.scratch_bytes;
+  data.output_count = std::ssize(kernel.outputs);
+  pointers.to(offsetof(InfoData, outputs), SectionId::relro, append_tensors(kernel.outputs, object));
+  data.indices_count = std::ssize(kernel.indices);
+  if (!kernel.indices.empty())
+    pointers.to(offsetof(InfoData, all_indices), SectionId::relro, append_tensors(kernel.indices, object));
   const size_t base = pointers.place(&data, sizeof data);
   object.add_symbol({kernel.name + "_info", SectionId::relro, base, sizeof data, true});
 }

@@ -55,8 +55,12 @@ void describe(ExportedKernel& kernel, const ir::PoolNest& nest) {
   const int64_t batch = kernel.spec.batch.value_or(1);
   const bool has_batch = kernel.has_batch();
   kernel.input = tensor(input_view(nest, batch), nest.input.dtype, has_batch);
-  kernel.output = tensor(output_view(nest, batch), nest.output.dtype, has_batch);
-  if (nest.indices) kernel.indices = tensor(indices_view(nest, batch), nest.indices->dtype, has_batch);
+  const std::vector<MemoryView> outputs = all_outputs(nest, batch);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    kernel.outputs.push_back(tensor(outputs[i], nest.written(i).dtype, has_batch));
+  const std::vector<MemoryView> indices = all_indices(nest, batch);
+  for (size_t i = 0; i < indices.size(); ++i)
+    kernel.indices.push_back(tensor(indices[i], nest.with_indices(i).indices->dtype, has_batch));
   const std::vector<ir::View> views = operand_views(nest);
   const std::vector<MemoryView> memory = operand_memory(nest, batch);
   for (size_t i = 0; i < views.size(); ++i)
@@ -102,7 +106,6 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
   if (spec->direction == ir::Direction::unpool)
     return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
                            "call pooljit_run, or write it in C: one store for each index");
-  if (const auto one = one_pool(*spec, "export"); !one) return tl::unexpected(one.error());
   ExportedKernel kernel;
   kernel.name = name;
   kernel.spec = *spec;

@@ -42,8 +42,9 @@ struct ExportedKernel {
   frontend::PoolSpec spec;
   std::string text;  // canonical
   std::string_view backend;
-  ExportedTensor input, output;
-  std::optional<ExportedTensor> indices;
+  ExportedTensor input;
+  // Several only of several pools; indices: of those members that have them.
+  std::vector<ExportedTensor> outputs, indices;
   std::vector<ExportedTensor> operands;
   int64_t scratch_bytes = 0;  // of the ISA that wants most
   std::vector<ExportedCode> codes;

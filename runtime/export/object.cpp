@@ -52,8 +52,20 @@ class BodyWriter {
 jit::ExportedFunction add_bodies(const ExportedKernel& kernel, ElfObject& object,
                                  std::vector<jit::CodeFrame>& frames) {
   BodyWriter bodies(object, frames);
+  const ir::PoolNest nest = make_nest(kernel.spec);
+  std::vector<jit::ExportedFunction::Written> written;
+  int with_indices = 0;
+  for (int i = 0; i < static_cast<int>(nest.members.size()); ++i) {
+    const ir::PoolNest& member = nest.members[static_cast<size_t>(i)];
+    const int64_t offset = nest.has_outputs_apart() ? 0 : nest.member_offsets[static_cast<size_t>(i)];
+    written.push_back({.output = nest.has_outputs_apart() ? i : 0,
+                       .output_bytes = offset * ir::bytes(member.output.dtype),
+                       .indices = member.indices ? with_indices++ : 0});
+  }
   jit::ExportedFunction function{kernel.name,
-                                 kernel.indices.has_value(),
+                                 static_cast<int>(kernel.outputs.size()),
+                                 static_cast<int>(kernel.indices.size()),
+                                 std::move(written),
                                  kernel.has_batch(),
                                  static_cast<int>(kernel.operands.size()),
                                  kernel.scratch_bytes,

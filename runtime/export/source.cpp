@@ -101,12 +101,16 @@ std::string initializer(const ExportedTensor& tensor) {
 
 std::string info_source(const ExportedKernel& kernel) {
   std::string out;
-  if (!kernel.operands.empty()) {
-    out += fmt::format("\nstatic const pooljit_export_tensor {}_operands[] = {{\n", kernel.name);
-    for (const ExportedTensor& operand : kernel.operands)
-      out += fmt::format("    {},\n", initializer(operand));
+  // The array's name; 0 where there are none.
+  const auto array = [&](const char* what, const std::vector<ExportedTensor>& tensors) -> std::string {
+    if (tensors.empty()) return "0";
+    out += fmt::format("\nstatic const pooljit_export_tensor {}_{}[] = {{\n", kernel.name, what);
+    for (const ExportedTensor& tensor : tensors) out += fmt::format("    {},\n", initializer(tensor));
     out += "};\n";
-  }
+    return fmt::format("{}_{}", kernel.name, what);
+  };
+  const std::string operands = array("operands", kernel.operands), outputs = array("outputs", kernel.outputs),
+                    indices = array("indices", kernel.indices);
   out += fmt::format("\nstatic const pooljit_export_body {}_bodies[] = {{\n", kernel.name);
   for (const ExportedCode& code : kernel.codes)
     out += fmt::format("    {{{}, {}, {}, {}}},\n", quoted(ir::info(code.isa).text),
@@ -115,13 +119,14 @@ std::string info_source(const ExportedKernel& kernel) {
   out += fmt::format(
       "const pooljit_export_info {}_info = {{\n    sizeof(pooljit_export_info),\n    {},\n    {},\n    {},\n",
       kernel.name, quoted(kernel.text), quoted(kernel.backend), quoted(POOLJIT_VERSION));
-  for (const ExportedTensor& tensor : {kernel.input, kernel.output})
+  for (const ExportedTensor& tensor : {kernel.input, kernel.outputs[0]})
     out += fmt::format("    {},\n", initializer(tensor));
-  out += fmt::format("    {},\n", kernel.indices ? initializer(*kernel.indices) : "{\"\", 0, {0}, {0}, 0}");
-  out += fmt::format("    {}, {},\n", kernel.operands.size(),
-                     kernel.operands.empty() ? "0" : kernel.name + "_operands");
-  out +=
-      fmt::format("    {}, {}_bodies,\n    {}}};\n", kernel.codes.size(), kernel.name, kernel.scratch_bytes);
+  out += fmt::format("    {},\n",
+                     kernel.indices.empty() ? "{\"\", 0, {0}, {0}, 0}" : initializer(kernel.indices[0]));
+  out += fmt::format("    {}, {},\n", kernel.operands.size(), operands);
+  out += fmt::format("    {}, {}_bodies,\n    {},\n", kernel.codes.size(), kernel.name, kernel.scratch_bytes);
+  out += fmt::format("    {}, {},\n    {}, {}}};\n", kernel.outputs.size(), outputs, kernel.indices.size(),
+                     indices);
   return out;
 }
 

@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "runtime/check_case.h"
+#include "runtime/compile.h"
 #include "runtime/cpu_features.h"
 #include "runtime/export/kernel.h"
+#include "runtime/tuning/workload.h"
 #include "tests/tools/shell.h"
 #include "tools/problem_file.h"
 
@@ -36,18 +40,20 @@ class Exported {
 
   int call(const std::string& name, const frontend::PoolSpec& spec, const runtime::Call& call,
            std::initializer_list<uint64_t> more = {}) const {
+    const auto word = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
+    std::vector<uint64_t> arguments = {word(call.input), word(call.output)};
+    if (has_indices(spec)) arguments.push_back(word(call.indices));
+    const size_t operands = operand_views(make_nest(spec)).size();
+    for (size_t i = 0; i < operands; ++i) arguments.push_back(word(call.operands[i]));
+    if (spec.batch) arguments.push_back(uint64_t(call.batch));
+    arguments.insert(arguments.end(), more);
+    return call_with(name, arguments);
+  }
+
+  int call_with(const std::string& name, std::vector<uint64_t> a) const {
     auto* const function = reinterpret_cast<Function>(dlsym(library_, name.c_str()));
     EXPECT_NE(function, nullptr) << name;
-    const auto word = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
-    std::array<uint64_t, 16> a{};
-    size_t count = 0;
-    a[count++] = word(call.input);
-    a[count++] = word(call.output);
-    if (has_indices(spec)) a[count++] = word(call.indices);
-    const size_t operands = operand_views(make_nest(spec)).size();
-    for (size_t i = 0; i < operands; ++i) a[count++] = word(call.operands[i]);
-    if (spec.batch) a[count++] = uint64_t(call.batch);
-    std::ranges::copy(more, a.begin() + std::ptrdiff_t(count));
+    a.resize(16);
     return function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
                     a[14], a[15]);
   }
@@ -126,6 +132,63 @@ constexpr const char* kinds_of_specs =
     "unbatched\tmax_pool1d(int16[3,40], kernel_size=5)\n"
     "scratch\tmax_pool2d(float32[2,16,40,40]:nhwc, kernel_size=13, stride=1, padding=6)\n"
     "bytes\tavg_pool3d(uint8[1,4,9,9,9], kernel_size=3, stride=2)\n";
+
+// One function for all of them: input, outputs, arrays of indices.
+TEST(Export, SeveralPoolsAreRight) {
+  if (!runtime::best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
+  const char* const specs =
+      "spp\tpools(float32[2,16,19,19], max_pool2d(5, 1, 2), max_pool2d(9, 1, 4), concat=True, "
+      "include_input=True)\n"
+      "apart\tpools(uint8[1,12,9,9]:nhwc, max_pool2d(3, 1, 1), max_pool2d(2, return_indices=True), "
+      "sum_pool2d(3), "
+      "max_pool2d(4, return_indices=True))\n";
+  const TempFolder folder;
+  write_file(folder / "specs", specs);
+  export_and_link(folder, folder / "specs", "--isa avx2,avx512");
+  const std::string header = read_file(folder / "pools.h");
+  EXPECT_NE(header.find("int spp(const void* input, void* output, int64_t batch);"), std::string::npos)
+      << header;
+  EXPECT_NE(
+      header.find("int apart(const void* input, void* output0, void* output1, void* output2, void* output3, "
+                  "void* indices0, void* indices1, int64_t batch);"),
+      std::string::npos)
+      << header;
+  const Exported exported(folder / "pools.so");
+  const auto problems = tools::read_problems(folder / "specs");
+  ASSERT_TRUE(problems);
+  for (const tools::Problem& problem : *problems) {
+    const auto kernel = runtime::compile(problem.spec, {.backend = "reference"});
+    ASSERT_TRUE(kernel) << to_string(kernel.error());
+    const auto workload = runtime::Workload::make(**kernel);
+    ASSERT_TRUE(workload);
+    ASSERT_TRUE(workload->run(**kernel));
+    std::vector<std::span<std::byte>> written;
+    std::vector<std::vector<std::byte>> wanted;
+    const auto add = [&](const std::byte* begin, const runtime::MemoryView& view) {
+      written.emplace_back(const_cast<std::byte*>(begin), static_cast<size_t>(view.span_bytes()));
+      wanted.emplace_back(written.back().begin(), written.back().end());
+    };
+    for (size_t i = 0; i < (*kernel)->output_views().size(); ++i)
+      add(workload->output(i), (*kernel)->output_views()[i]);
+    for (size_t i = 0; i < (*kernel)->index_views().size(); ++i)
+      add(workload->indices(i), (*kernel)->index_views()[i]);
+    std::vector<uint64_t> arguments = {reinterpret_cast<uint64_t>(workload->input())};
+    for (const auto& buffer : written) arguments.push_back(reinterpret_cast<uint64_t>(buffer.data()));
+    arguments.push_back(uint64_t(*(*kernel)->spec().batch));
+    for (const int parts : {0, 1, 3}) {
+      for (const auto& buffer : written) std::ranges::fill(buffer, std::byte{0x55});
+      for (int part = 0; part < std::max(parts, 1); ++part) {
+        std::vector<uint64_t> all = arguments;
+        if (parts > 0) all.insert(all.end(), {uint64_t(part), uint64_t(parts)});
+        EXPECT_EQ(exported.call_with(problem.name + (parts > 0 ? "_part" : ""), all), 0);
+      }
+      for (size_t i = 0; i < written.size(); ++i)
+        EXPECT_TRUE(std::ranges::equal(written[i], wanted[i])) << problem.name << " " << i << " in " << parts;
+    }
+    arguments[1] = 0;
+    EXPECT_EQ(exported.call_with(problem.name, arguments), 1) << "a null pointer";
+  }
+}
 
 class ExportBackend : public testing::TestWithParam<const char*> {};
 TEST_P(ExportBackend, KindsOfSpecsAreRight) {

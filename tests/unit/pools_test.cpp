@@ -216,8 +216,29 @@ TEST(Pools, InC) {
   EXPECT_EQ(global, (std::vector<double>{15, 31}));
   EXPECT_EQ(pooljit_run_outputs(kernel, input.data(), outputs, 1, nullptr, 0, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(std::string(pooljit_last_error()).rfind("run.outputs", 0), 0U);
+  for (int part = 0; part < 3; ++part) {
+    if (part == 0) small.assign(8, 0), global.assign(2, 0);
+    EXPECT_EQ(pooljit_run_outputs_part(kernel, input.data(), outputs, 2, nullptr, 0, nullptr, part, 3),
+              POOLJIT_OK);
+  }
+  EXPECT_EQ(small, (std::vector<int32_t>{5, 7, 13, 15, 21, 23, 29, 31}));
+  EXPECT_EQ(global, (std::vector<double>{15, 31}));
+  EXPECT_EQ(pooljit_run_outputs_part(kernel, input.data(), outputs, 2, nullptr, 0, nullptr, 3, 3),
+            POOLJIT_INVALID);
+  EXPECT_EQ(pooljit_indices_info(kernel, 0, &tensor, &bytes), POOLJIT_INVALID) << "it has none";
   pooljit_release(kernel);
   EXPECT_EQ(pooljit_output_count(nullptr), 0);
+  ASSERT_EQ(pooljit_compile("pools(int8[2,3,4,4], max_pool2d(2), max_pool2d(4, return_indices=True), "
+                            "max_pool2d(2, return_indices=True, index_dtype=int32))",
+                            nullptr, &kernel),
+            POOLJIT_OK);
+  ASSERT_EQ(pooljit_indices_count(kernel), 2);
+  ASSERT_EQ(pooljit_indices_info(kernel, 1, &tensor, &bytes), POOLJIT_OK);
+  EXPECT_STREQ(tensor.dtype, "int32");
+  EXPECT_EQ(tensor.rank, 4);
+  EXPECT_EQ(tensor.dims[2], 2);
+  EXPECT_EQ(bytes, 2 * 3 * 4 * 4);
+  pooljit_release(kernel);
 }
 
 TEST(Pools, SchedulesPrintAndParse) {
