@@ -323,3 +323,34 @@ def test_fork_while_others_compile(rng):
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_several_pools():
+    """A tuple of outputs, then of indices; what each member alone gives."""
+    members = ["max_pool2d(kernel_size=2, return_indices=True)", "avg_pool2d(kernel_size=3, stride=1, padding=1)",
+               "max_pool2d(kernel_size=3, return_indices=True, index_dtype=int32)"]
+    kernel = pooljit.compile("pools(float32[N,3,8,9], " + ", ".join(members) + ")")
+    assert kernel.results == [("float32", (1, 3, 4, 4)), ("float32", (1, 3, 8, 9)), ("float32", (1, 3, 2, 3)),
+                              ("int64", (1, 3, 4, 4)), ("int32", (1, 3, 2, 3))]
+    x = np.random.default_rng(5).random((2, 3, 8, 9), np.float32)
+    results = kernel(x)
+    assert isinstance(results, tuple)
+    alone = [pooljit.compile(member.replace("(", "(float32[N,3,8,9], ", 1))(x) for member in members]
+    wanted = [alone[0][0], alone[1], alone[2][0], alone[0][1], alone[2][1]]
+    for got, want in zip(results, wanted):
+        assert got.dtype == want.dtype and np.array_equal(got, want)
+    out, indices = [np.empty_like(a) for a in wanted[:3]], [np.empty_like(a) for a in wanted[3:]]
+    given = kernel(x, indices, out=out)
+    assert all(a is b for a, b in zip(given, out + indices))
+    assert all(np.array_equal(a, b) for a, b in zip(given, wanted))
+    for id_, arguments in [("run.outputs", {"out": out[:2]}), ("run.indices", {"indices": indices + out}),
+                           ("python.shape", {"out": out[::-1]}), ("python.dtype", {"indices": indices[::-1]}),
+                           ("run.overlap", {"out": [out[0], x[:, :, :, :], out[2]]}), ("run.operands", {"operands": [x]})]:
+        with pytest.raises(pooljit.Error) as refused:
+            kernel(x, **arguments)
+        assert refused.value.id == id_
+    with pytest.raises(TypeError):
+        kernel(x, out=5)
+    one = pooljit.compile("pools(float32[1,3,8,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2), concat=True, include_input=True)")
+    assert one.results == [("float32", (1, 9, 8, 9))]
+    assert np.array_equal(one(x)[:, :3], x) and isinstance(one(x), np.ndarray)

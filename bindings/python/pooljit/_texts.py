@@ -6,15 +6,16 @@ _KERNEL = """A compiled layer: kernel(input, indices=None, *, out=None, operands
         input: an array of the spec's dtype, shape and strides; N may be another. numpy, PyTorch or __dlpack__; no
             copy is made. Of a blocked layout (nchw8c) it has the blocks as its last dimension.
         indices: read by max_pool_backward and max_unpool; where the kernel makes them, written instead of a new array.
-        out: written instead of a new array.
+        out: written instead of a new array. Of pools with several results a list of arrays, as are indices then.
         operands: what the epilogue takes, in the order of its steps.
 
     Returns:
-        the output, or (output, indices): arrays of the input's library, in the spec's output layout.
+        the output, or (output, indices): arrays of the input's library, in the spec's output layout. Of pools with several
+        results a tuple: all outputs, then all indices, as `results` lists them.
 
     Raises:
         InvalidError: "python.dtype", "python.shape", "python.strides", "python.device", "python.readonly",
-            "python.array", "python.out", "run.indices", "run.operands", "run.overlap". Nothing is written then.
+            "python.array", "python.out", "run.outputs", "run.indices", "run.operands", "run.overlap". Nothing is written then.
 
     Immutable, and may be run by many threads at once. Keep it: a Kernel is found faster than a text.
 
@@ -40,10 +41,11 @@ _MEMBERS = {
     "output_dtype": 'Of the output: "float32".',
     "index_dtype": "Of the indices; None of a kernel without.",
     "input_shape": "N (if batched), C and spatial.",
-    "output_shape": "The same of the output, and of indices that are made.",
+    "output_shape": "The same of the output, and of indices that are made; of several outputs the first.",
     "input_strides": "In elements; of a blocked layout, that of C is of blocks.",
     "output_strides": "The same of output and indices.",
     "operands": "[(dtype, shape), ...] of what the epilogue takes.",
+    "results": "[(dtype, shape), ...] of what a call gives.",
     "options": "What it was compiled with, where that is not the default.",
 }
 

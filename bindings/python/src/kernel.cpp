@@ -153,9 +153,6 @@ std::span<PyObject* const> Operands::items() const {
 Kernel::Kernel(runtime::KernelPtr impl, Options options)
     : impl_(std::move(impl)), options_(std::move(options)) {
   const frontend::PoolSpec& spec = impl_->spec();
-  if (impl_->output_views().size() != 1 || (is_pools(spec) && has_indices()))
-    if (const auto one = one_pool(spec, "a kernel in Python that has several results"); !one)
-      raise(one.error());
   input_ = form_of(spec, impl_->input_shape(), impl_->input_strides(), spec.layout);
   output_ = form_of(spec, impl_->output_shape(), impl_->output_strides(), frontend::output_layout(spec));
   is_output_packed_ = is_packed(output_);
@@ -166,6 +163,28 @@ Kernel::Kernel(runtime::KernelPtr impl, Options options)
   for (const ir::EpilogueStep& step : nest().epilogue)
     for (const char form : info(step.kind).operands) operands_.push_back(form == 'T' ? output_ : channels);
   for (const ir::View& view : ir::operand_views(nest())) operand_dtypes_.push_back(view.dtype);
+  list_results();
+}
+
+void Kernel::list_results() {
+  const frontend::PoolSpec& spec = impl_->spec();
+  const auto add = [&](Form form, ir::DType dtype) {
+    const bool packed = is_packed(form);
+    results_.push_back({form, dtype, packed});
+  };
+  for (size_t i = 0; i < impl_->output_views().size(); ++i)
+    add(form_of(spec, impl_->output_shape(i), impl_->output_strides(i),
+                frontend::output_layout(spec_of_output(spec, i))),
+        impl_->output_dtype(i));
+  if (!is_pools(spec)) {
+    if (has_indices() && !reads_indices()) add(output_, index_dtype());
+    return;
+  }
+  for (const frontend::PoolSpec& member : spec.members)
+    if (frontend::has_indices(member))
+      add(form_of(member, frontend::output_shape(member), frontend::output_strides(member),
+                  frontend::output_layout(member)),
+          member.index_dtype);
 }
 
 py::object Kernel::call(const CallArguments& arguments) const {
@@ -176,6 +195,7 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
   const bool is_batched = impl_->spec().batch.has_value();
   check(input, {"input", input_, input_dtype(), is_batched, is_packed(input_)});
   const int64_t batch = is_batched ? input.form.shape[0] : 1;
+  if (has_several()) return call_several(input, arguments);
   const Library library = input.library == Library::torch ? Library::torch : Library::numpy;
   const Wanted wanted_output{"out", output_, output_dtype(), is_batched, is_output_packed_};
   const Written output = take_or_make(arguments.out, wanted_output, library, batch, arguments.input);
@@ -225,6 +245,49 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
   if (indices.is_torch) note_written(indices.object.ptr());
   if (!has_indices() || reads_indices()) return output.object;
   return py::reinterpret_steal<py::object>(PyTuple_Pack(2, output.object.ptr(), indices.object.ptr()));
+}
+
+py::object Kernel::call_several(const Array& input, const CallArguments& arguments) const {
+  const bool is_batched = impl_->spec().batch.has_value();
+  const int64_t batch = is_batched ? input.form.shape[0] : 1;
+  const Library library = input.library == Library::torch ? Library::torch : Library::numpy;
+  if (!arguments.operands.empty())
+    raise(ir::invalid("run.operands", "several pools take no operands", "leave operands= out"));
+  const size_t outputs = impl_->output_views().size(), count = results_.size();
+  const auto given = [&](PyObject* arrays, size_t wanted, const char* name, const char* id) {
+    Operands all(arrays ? arrays : Py_None);
+    if (arrays && all.items().size() != wanted)
+      raise(ir::invalid(
+          id, fmt::format("{} holds {} arrays, the kernel writes {}", name, all.items().size(), wanted),
+          "a list in the order of the members"));
+    return all;
+  };
+  const Operands out = given(arguments.out, outputs, "out", "run.outputs");
+  const Operands indices = given(arguments.indices, count - outputs, "indices", "run.indices");
+  std::vector<Written> written;
+  std::vector<void*> data;
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_output = i < outputs;
+    const std::span<PyObject* const> arrays = (is_output ? out : indices).items();
+    const char* const name = is_output ? "out" : "indices";
+    const Wanted wanted{name, results_[i].form, results_[i].dtype, is_batched, results_[i].is_packed};
+    PyObject* const own = arrays.empty() ? nullptr : arrays[is_output ? i : i - outputs];
+    written.push_back(take_or_make(own, wanted, library, batch, arguments.input));
+    check_batch(written.back().batch, batch, name);
+    data.push_back(written.back().data);
+  }
+  ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
+  const std::span<void* const> pointers(data);
+  auto done = unlocked([&] {
+    return impl_->run(input.data, {pointers.first(outputs), pointers.subspan(outputs)}, pool, batch);
+  });
+  if (!done) raise(std::move(done.error()));
+  py::tuple all(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (written[i].is_torch) note_written(written[i].object.ptr());
+    all[i] = std::move(written[i].object);
+  }
+  return all;
 }
 
 }  // namespace pooljit::python

@@ -29,7 +29,8 @@ class Kernel {
   const runtime::KernelPtr& pointer() const { return impl_; }
   const Options& options() const { return options_; }
 
-  // Runs it without the GIL. Gives the output, or (output, indices) of a kernel that writes both. The arrays
+  // Runs it without the GIL. Gives the output, or (output, indices) of a kernel that writes both; of several
+  // pools a tuple of all outputs, then all arrays of indices, where that is more than one output. The arrays
   // may hold another batch than the spec's. Tensors of PyTorch's are pooled on its threads, unless the
   // options say how many.
   py::object call(const CallArguments& arguments) const;
@@ -41,8 +42,15 @@ class Kernel {
   const Form& input_form() const { return input_; }
   const Form& output_form() const { return output_; }
   ir::DType input_dtype() const { return nest().input.dtype; }
-  ir::DType output_dtype() const { return nest().output.dtype; }
+  ir::DType output_dtype() const { return nest().written(0).dtype; }
   ir::DType index_dtype() const { return nest().indices->dtype; }
+  // All that is written, outputs first; several only of several pools.
+  struct Result {
+    Form form;
+    ir::DType dtype;
+    bool is_packed;
+  };
+  const std::vector<Result>& results() const { return results_; }
   bool has_indices() const { return nest().indices.has_value(); }
   bool reads_indices() const { return has_indices() && nest().direction != ir::Direction::forward; }
   const Form& operand_form(size_t number) const { return operands_[number]; }
@@ -51,6 +59,9 @@ class Kernel {
 
  private:
   const ir::PoolNest& nest() const { return impl_->code().info.nest; }
+  bool has_several() const { return is_pools(impl_->spec()) && results_.size() > 1; }
+  py::object call_several(const Array& input, const CallArguments& arguments) const;
+  void list_results();
 
   runtime::KernelPtr impl_;
   Options options_;
@@ -58,6 +69,7 @@ class Kernel {
   bool is_output_packed_;
   std::vector<Form> operands_;  // those with rank 1 are arrays, one number per channel
   std::vector<ir::DType> operand_dtypes_;
+  std::vector<Result> results_;
 };
 
 // operands= of a call, which keeps them: code of theirs may change the caller's list. None is none.

@@ -86,6 +86,14 @@ py::list operands_of(const Kernel& kernel) {
   return operands;
 }
 
+py::list results_of(const Kernel& kernel) {
+  py::list results;
+  for (const Kernel::Result& result : kernel.results())
+    results.append(
+        py::make_tuple(std::string(ir::info(result.dtype).spec_name), tuple_of(result.form.dims())));
+  return results;
+}
+
 const Kernel& kernel_of(PyObject* self) {
   const auto* const instance = reinterpret_cast<py::detail::instance*>(self);
   return *static_cast<const Kernel*>(instance->simple_value_holder[0]);
@@ -170,6 +178,7 @@ void register_kernel(py::module_& module) {
       .def_property_readonly("output_strides",
                              [](const Kernel& k) { return tuple_of(k.impl().output_strides()); })
       .def_property_readonly("operands", operands_of)
+      .def_property_readonly("results", results_of)
       .def_property_readonly("options", [](const Kernel& k) { return words_of(k.options()); })
       .def("asm", assembly,
            "asm() -> str\n\nThe disassembly of the kernel's own code, with the Program line of each "
