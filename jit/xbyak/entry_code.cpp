@@ -17,7 +17,6 @@ using Xbyak::Label;
 using Xbyak::Reg64;
 
 constexpr size_t room = 256 * 1024;
-constexpr int page_bytes = 4096;
 
 int aligned(int bytes, int alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -180,28 +179,11 @@ class Writer : private Xbyak::CodeGenerator {
     if (share == Share::part_with)
       take(slots_.scratch, false);
     else if (function_.scratch_bytes > 0)
-      scratch_on_stack(word(slots_.scratch));
+      write_scratch_on_stack(*this, function_.scratch_bytes, word(slots_.scratch));
     lea(rdi, ptr[rbp - block]);
     call(target);
     end_frame();
     end();
-  }
-
-  // Page by page, so that a stack that is too small is seen by its guard page.
-  void scratch_on_stack(const Xbyak::Address& slot) {
-    Label next, done;
-    lea(rax, ptr[rsp - static_cast<int>(function_.scratch_bytes)]);
-    and_(rax, -static_cast<int>(ir::scratch_alignment));
-    L(next);
-    sub(rsp, page_bytes);
-    cmp(rsp, rax);
-    jbe(done);
-    mov(byte[rsp], 0);
-    jmp(next);
-    L(done);
-    mov(rsp, rax);
-    mov(byte[rsp], 0);
-    mov(slot, rax);
   }
 
   // --- one ISA

@@ -139,6 +139,23 @@ void write_batch_check(CodeGenerator& a, const Xbyak::Address& batch, int64_t la
   a.jg(invalid, CodeGenerator::T_NEAR);
 }
 
+void write_scratch_on_stack(CodeGenerator& a, int64_t bytes, const Xbyak::Address& word) {
+  constexpr int page_bytes = 4096;
+  Label next, done;
+  a.lea(a.rax, a.ptr[a.rsp - static_cast<int>(bytes)]);
+  a.and_(a.rax, -static_cast<int>(ir::scratch_alignment));
+  a.L(next);
+  a.sub(a.rsp, page_bytes);
+  a.cmp(a.rsp, a.rax);
+  a.jbe(done);
+  a.mov(a.byte[a.rsp], 0);
+  a.jmp(next);
+  a.L(done);
+  a.mov(a.rsp, a.rax);
+  a.mov(a.byte[a.rsp], 0);
+  a.mov(word, a.rax);
+}
+
 void write_mxcsr_saved(CodeGenerator& a, int at) {
   Label as_wanted;
   a.stmxcsr(a.dword[a.rsp + at]);

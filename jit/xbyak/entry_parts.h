@@ -31,6 +31,10 @@ void write_last_cut(Xbyak::CodeGenerator& a, Xbyak::Label& nothing);
 // Cut rax of r15 of r14 tasks: its first task and how many, into words at these offsets from rsp.
 void write_range(Xbyak::CodeGenerator& a, int begin, int count);
 
+// So many bytes of the stack, aligned as kernels want them: their address into the word. Page by page, so
+// that a stack that is too small is seen by its guard page. Destroys rax.
+void write_scratch_on_stack(Xbyak::CodeGenerator& a, int64_t bytes, const Xbyak::Address& word);
+
 // Kernels want round to nearest, denormals and no exceptions, whatever the caller has, which is kept in the
 // first of two words of 4 bytes at this offset from rsp.
 void write_mxcsr_saved(Xbyak::CodeGenerator& a, int at);

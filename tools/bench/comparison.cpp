@@ -92,6 +92,27 @@ ir::Result<Timing> time_compile(const std::string& spec, const Options& options,
   return summarize(std::move(seconds));
 }
 
+LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel) {
+  LayerResult result;
+  result.name = name, result.spec = kernel.text();
+  result.dtype = info(kernel.spec().dtype).spec_name;
+  result.schedule = kernel.code().info.schedule, result.schedule_origin = kernel.schedule_origin();
+  for (size_t i = 0; i < kernel.output_views().size(); ++i) {
+    int64_t outputs = 1;
+    for (const int64_t extent : kernel.output_shape(i)) outputs *= extent;
+    result.outputs += outputs;
+  }
+  return result;
+}
+
+ir::Result<LayerResult> with_compile_time(LayerResult result, const ComparisonOptions& options) {
+  const auto compile = time_compile(result.spec, options.engine, options.seconds);
+  if (!compile) return tl::unexpected(compile.error());
+  result.compile = *compile;
+  result.engines.front().setup_seconds = compile->median;
+  return result;
+}
+
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options) {
   if (is_pools(spec)) return compare_pools(name, spec, peers, options);
@@ -99,15 +120,9 @@ ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::P
   if (!kernel) return tl::unexpected(kernel.error());
   const auto bench = BenchCase::make(*kernel, runtime::thread_count(options.engine));
   if (!bench) return tl::unexpected(bench.error());
-  LayerResult result;
-  result.name = name, result.spec = (*kernel)->text();
-  result.dtype = info(spec.dtype).spec_name;
-  result.schedule = (*kernel)->code().info.schedule;
-  result.schedule_origin = (*kernel)->schedule_origin();
+  LayerResult result = about_layer(name, **kernel);
   result.threads = (*bench)->threads();
   result.bytes_read = (*bench)->bytes_read(), result.bytes_written = (*bench)->bytes_written();
-  result.outputs = 1;
-  for (const int64_t extent : output_shape(spec)) result.outputs *= extent;
 
   if (auto ok = (*bench)->run_kernel(); !ok) return tl::unexpected(ok.error());
   Contest contest(**bench, spec, options);
@@ -121,11 +136,7 @@ ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::P
   }
   if (auto ok = add_peers(peers, spec, contest, result); !ok) return tl::unexpected(ok.error());
   contest.measure(result);
-  const auto compile = time_compile(result.spec, options.engine, options.seconds);
-  if (!compile) return tl::unexpected(compile.error());
-  result.compile = *compile;
-  result.engines.front().setup_seconds = compile->median;
-  return result;
+  return with_compile_time(std::move(result), options);
 }
 
 }  // namespace pooljit::tools

@@ -20,6 +20,11 @@ struct ComparisonOptions {
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options);
 
+// What is known of the kernel's layer before anything is measured.
+LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel);
+// And of its compile, the last.
+ir::Result<LayerResult> with_compile_time(LayerResult result, const ComparisonOptions& options);
+
 // From text to callable, past the cache. The first one warms up and is left out.
 ir::Result<Timing> time_compile(const std::string& spec, const Options& options, double budget_seconds);
 

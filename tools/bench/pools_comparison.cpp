@@ -250,16 +250,9 @@ ir::Result<LayerResult> compare_pools(const std::string& name, const frontend::P
   const auto pools = Pools::make(spec, options);
   if (!pools) return tl::unexpected(pools.error());
   const runtime::Kernel& kernel = (*pools)->kernel();
-  LayerResult result;
-  result.name = name, result.spec = kernel.text(), result.dtype = info(spec.dtype).spec_name;
-  result.schedule = kernel.code().info.schedule, result.schedule_origin = kernel.schedule_origin();
+  LayerResult result = about_layer(name, kernel);
   result.threads = (*pools)->threads();
   result.bytes_read = (*pools)->bytes_read(), result.bytes_written = (*pools)->bytes_written();
-  for (const frontend::PoolSpec& member : spec.members) {
-    int64_t outputs = 1;
-    for (const int64_t extent : output_shape(member)) outputs *= extent;
-    result.outputs += outputs;
-  }
   const auto differences = (*pools)->differences();
   if (!differences) return tl::unexpected(differences.error());
   Turns turns;
@@ -272,11 +265,7 @@ ir::Result<LayerResult> compare_pools(const std::string& name, const frontend::P
     if (auto ok = (*pools)->add_peer(peer, options, turns, result); !ok) return tl::unexpected(ok.error());
   turns.measure(
       options.seconds, [&](bool streaming) { (*pools)->run_copy(streaming); }, result);
-  const auto compile = time_compile(result.spec, options.engine, options.seconds);
-  if (!compile) return tl::unexpected(compile.error());
-  result.compile = *compile;
-  result.engines.front().setup_seconds = compile->median;
-  return result;
+  return with_compile_time(std::move(result), options);
 }
 
 }  // namespace pooljit::tools
