@@ -22,7 +22,8 @@ std::optional<NestDim> made_of(const NestDim& larger, const NestDim& smaller, bo
   const int64_t more = larger.kernel - smaller.kernel;
   const int64_t before = larger.pad_begin - smaller.pad_begin, after = larger.pad_end - smaller.pad_end;
   if (more < 0 || std::min(before, after) < 0 || std::max(before, after) > more) return std::nullopt;
-  int64_t apart = smaller.kernel;
+  constexpr int64_t most_apart = 4096;  // a divisor is sought from there
+  int64_t apart = std::min(smaller.kernel, most_apart);
   if (before > 0) apart = std::min(apart, smaller.pad_begin + 1);
   if (after > 0) apart = std::min(apart, smaller.pad_end + 1);
   // Not all of them before and behind.

@@ -1,6 +1,7 @@
 #include "ir/schedules/choose/members.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -50,20 +51,23 @@ bool is_exact(const PoolNest& nest) {
   });
 }
 
-// So few channels at a time that what others are made of stays near; 0: none are few enough.
+// So few channels at a time, an equal part of all, that what others are made of stays near; 0: none are few
+// enough.
 int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from) {
   int64_t least = nest.input.channel_block;
+  const auto suits = [&](int64_t channels) {
+    return nest.channels % channels == 0 && channels % nest.input.channel_block == 0;
+  };
   if (least == 1 && nest.input.channel_stride == 1)
     least = std::min(nest.channels, least_pixel_bytes / bytes(nest.input.dtype));
-  int64_t found = 0;
-  for (int64_t channels = least; channels <= nest.channels; ++channels) {
-    const auto steps = member_steps(nest, from, channels);
-    if (!steps) continue;
-    const int64_t room = std::reduce(steps->rooms.begin(), steps->rooms.end());
-    if (room > (found == 0 ? most_room_bytes : room_bytes)) break;
-    found = channels;
-  }
-  return found;
+  while (least < std::min(nest.channels, most_room_bytes) && !suits(least)) ++least;
+  const auto steps = member_steps(nest, from, least);
+  if (!steps) return 0;
+  const int64_t room = std::reduce(steps->rooms.begin(), steps->rooms.end());
+  if (room > most_room_bytes) return 0;
+  int64_t channels = std::min(nest.channels, std::max(least, least * room_bytes / room));
+  while (!suits(channels)) --channels;
+  return nest.channels / channels <= std::numeric_limits<int>::max() ? channels : 0;
 }
 
 // Larger maxima of smaller ones, where that is possible.
@@ -83,7 +87,8 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
     own.stores = Stores::cached;
     own.from = step.reads;
   }
-  return schedule;
+  // With what the members keep there themselves, rooms may be more scratch memory than a kernel has.
+  return lower(nest, schedule, isa) ? std::optional(std::move(schedule)) : std::nullopt;
 }
 
 }  // namespace
@@ -115,6 +120,8 @@ std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_mem
 }
 
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine) {
+  auto first = chained(nest, isa, machine);
+  if (first && most == 1) return {std::move(*first)};
   std::vector<std::vector<Schedule>> of_members;
   for (const PoolNest& member : nest.members)
     of_members.push_back(enumerate_schedules(member, isa, most, machine));
@@ -133,7 +140,7 @@ std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, 
     offers.push_back(offers[0]);
     offers.back().tasks = other;
   }
-  if (auto first = chained(nest, isa, machine)) offers.insert(offers.begin(), std::move(*first));
+  if (first) offers.insert(offers.begin(), std::move(*first));
   if (offers.size() > most) offers.resize(most);
   return offers;
 }
