@@ -70,6 +70,24 @@ int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from) {
   return nest.channels / channels <= std::numeric_limits<int>::max() ? channels : 0;
 }
 
+// Whether what members keep in scratch memory themselves fits beside the rooms for certain: a plane at most,
+// but for families that are built on scratch memory.
+bool surely_fits(const MemberSteps& all, const Schedule& schedule) {
+  int64_t room = std::reduce(all.rooms.begin(), all.rooms.end()), own = 0;
+  for (const MemberStep& step : all.steps) {
+    const Family family = schedule.members[static_cast<size_t>(step.member)].family;
+    if (family == Family::separable || family == Family::row_passes || family == Family::whole_pixels)
+      return false;
+    constexpr int64_t most_lanes = 64, most_lane_bytes = 8;
+    double plane = most_lane_bytes;
+    for (const NestDim& dim : step.nest.dims)
+      plane *= static_cast<double>(std::max(dim.input, dim.output) + 2 * dim.kernel);
+    plane *= 1 + most_lanes / static_cast<double>(step.nest.dims.back().output);
+    own = std::max(own, static_cast<int64_t>(std::min(plane, double(most_scratch_bytes))));
+  }
+  return room + own < most_scratch_bytes;
+}
+
 // Larger maxima of smaller ones, where that is possible.
 std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& machine) {
   const std::vector<int> from = best_sources(nest);
@@ -87,8 +105,8 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
     own.stores = Stores::cached;
     own.from = step.reads;
   }
-  // With what the members keep there themselves, rooms may be more scratch memory than a kernel has.
-  return lower(nest, schedule, isa) ? std::optional(std::move(schedule)) : std::nullopt;
+  if (surely_fits(*all, schedule) || lower(nest, schedule, isa)) return schedule;
+  return std::nullopt;
 }
 
 }  // namespace
