@@ -97,14 +97,16 @@ tl::unexpected<Error> not_made(size_t member, int from) {
 }  // namespace
 
 int64_t combinations(const PoolNest& nest) {
-  int64_t taps = 1, shared = 0;
+  double taps = 1;
+  int64_t shared = 0;
   bool is_shared = true;
   for (const NestDim& dim : nest.dims) {
-    taps *= dim.kernel;
-    shared += std::bit_width(static_cast<uint64_t>(dim.kernel - 1));
+    taps *= static_cast<double>(dim.kernel);
+    shared += static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(dim.kernel - 1)));
     is_shared = is_shared && dim.dilation == 1;
   }
-  return is_shared ? shared : taps - 1;
+  constexpr double most = 1e18;
+  return is_shared ? shared : static_cast<int64_t>(std::min(taps - 1, most));
 }
 
 std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller) {

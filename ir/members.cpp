@@ -170,7 +170,7 @@ class OthersLeftOut {
 
   void run(Program& program) {
     gone_.assign(program.types.size(), false);
-    for (size_t i = 0; i < program.insts.size(); ++i) rework(program.insts[i]);
+    for (Inst& inst : program.insts) rework(inst);
     program.insts.drop_if([&](const Inst& inst) {
       if (inst.op == Op::param) return inst.imm < 0;
       return inst.addr.base != no_value && is_gone(inst.addr.base);

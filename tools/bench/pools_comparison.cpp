@@ -96,7 +96,7 @@ class Pools {
     for (size_t i = 0; i < members_.size(); ++i) {
       const Buffer& indices = (*tensors)[i].indices;
       if (indices.size() > 0) std::memcpy(indices.data(), indices_[with_indices++].data(), indices.size());
-      const auto different = members_[i]->differences_from((*tensors)[i]);
+      auto different = members_[i]->differences_from((*tensors)[i]);
       if (!different) return different;
       count += *different;
     }
