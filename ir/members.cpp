@@ -50,12 +50,20 @@ std::vector<TaskDim> piece_tasks(const Program& any, int64_t pieces) {
   return tasks;
 }
 
+// A MemberPart whose Program is the caller's.
+struct Part {
+  const Program* program;
+  int member, reads = -1, writes = -1;
+};
+
 class Joiner {
  public:
   // pieces: none, or the last task goes through them.
-  Joiner(std::string name, std::span<const MemberPart> parts, std::vector<TaskDim> tasks,
-         const MemberPieces* pieces)
-      : parts_(parts), tasks_(std::move(tasks)), pieces_(pieces), b_(std::move(name), parts[0].program.isa) {}
+  Joiner(std::string name, std::vector<Part> parts, std::vector<TaskDim> tasks, const MemberPieces* pieces)
+      : parts_(std::move(parts)),
+        tasks_(std::move(tasks)),
+        pieces_(pieces),
+        b_(std::move(name), parts_[0].program->isa) {}
 
   Program run() {
     for (const TaskDim& task : tasks_) b_.add_task(task.name, task.extent);
@@ -66,7 +74,7 @@ class Joiner {
       begins_.push_back(begin);
       counters_.push_back(b_.begin_loop(count).iv);
     }
-    for (const MemberPart& part : parts_) emit(part);
+    for (const Part& part : parts_) emit(part);
     for (size_t i = 0; i < tasks_.size(); ++i) b_.end_loop();
     b_.ret();
     Program joined = b_.finish();
@@ -84,15 +92,15 @@ class Joiner {
   // Memory that the Programs have one after the other, and rooms, which stay.
   void reserve() {
     int64_t shared = 0;
-    for (const MemberPart& part : parts_) shared = std::max(shared, part.program.scratch_bytes);
+    for (const Part& part : parts_) shared = std::max(shared, part.program->scratch_bytes);
     if (shared > 0) b_.add_scratch(shared);
     if (pieces_ == nullptr) return;
     for (const int64_t bytes : pieces_->rooms)
       rooms_.push_back(bytes == 0 ? Address{} : b_.add_scratch(bytes));
   }
 
-  void emit(const MemberPart& part) {
-    const Program& program = part.program;
+  void emit(const Part& part) {
+    const Program& program = *part.program;
     std::vector<Value> renamed(program.types.size(), no_value);
     for (const Inst& inst : program.insts) {
       if (inst.op == Op::ret) continue;
@@ -104,13 +112,13 @@ class Joiner {
     }
   }
 
-  Value param(const MemberPart& part, const Param& own) {
+  Value param(const Part& part, const Param& own) {
     switch (own.role) {
       case Param::Role::table:
-        return b_.param(own.role, b_.add_table(part.program.tables[static_cast<size_t>(own.number)]));
+        return b_.param(own.role, b_.add_table(part.program->tables[static_cast<size_t>(own.number)]));
       case Param::Role::begin:
       case Param::Role::count:
-        return range(part.program.tasks[static_cast<size_t>(own.number)], own.role);
+        return range(part.program->tasks[static_cast<size_t>(own.number)], own.role);
       case Param::Role::input:
         return part.reads < 0 ? piece(own.role, 0) : room(part.reads);
       case Param::Role::output:
@@ -153,7 +161,7 @@ class Joiner {
     return b_.imul(b_.iadd(begins_[at], counters_[at]), each);
   }
 
-  const std::span<const MemberPart> parts_;
+  const std::vector<Part> parts_;
   const std::vector<TaskDim> tasks_;
   const MemberPieces* pieces_;
   Builder b_;
@@ -237,15 +245,18 @@ Result<Program> fitting(Program joined) {
 }  // namespace
 
 Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most) {
-  std::vector<MemberPart> parts;
+  std::vector<Part> parts;
   for (const Program& member : members)
-    parts.push_back({.program = member, .member = static_cast<int>(parts.size())});
-  return fitting(Joiner(std::move(name), parts, common_tasks(members, most), nullptr).run());
+    parts.push_back({.program = &member, .member = static_cast<int>(parts.size())});
+  return fitting(Joiner(std::move(name), std::move(parts), common_tasks(members, most), nullptr).run());
 }
 
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts,
                              const MemberPieces& pieces) {
-  return fitting(Joiner(std::move(name), parts, piece_tasks(parts[0].program, pieces.count), &pieces).run());
+  std::vector<Part> own;
+  for (const MemberPart& part : parts) own.push_back({&part.program, part.member, part.reads, part.writes});
+  std::vector<TaskDim> tasks = piece_tasks(parts[0].program, pieces.count);
+  return fitting(Joiner(std::move(name), std::move(own), std::move(tasks), &pieces).run());
 }
 
 Program only_member(const Program& joined, int number) {

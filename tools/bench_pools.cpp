@@ -31,16 +31,12 @@ struct Contender {
   }
 };
 
-// Each member as a spec of its own, in the layout that its results have.
 ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, const Options& options) {
-  Options plain = options;
-  plain.schedule.clear();
+  auto kernels = compile_members(spec, options);
+  if (!kernels) return tl::unexpected(kernels.error());
   std::vector<Contender> members;
-  for (frontend::PoolSpec member : spec.members) {
-    if (spec.concat) member.output_layout = spec.output_layout;
-    auto kernel = runtime::compile(frontend::print(member), plain);
-    if (!kernel) return tl::unexpected(kernel.error());
-    auto contender = Contender::make(std::move(*kernel));
+  for (runtime::KernelPtr& kernel : *kernels) {
+    auto contender = Contender::make(std::move(kernel));
     if (!contender) return tl::unexpected(contender.error());
     members.push_back(std::move(*contender));
   }
@@ -48,6 +44,18 @@ ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, co
 }
 
 }  // namespace
+
+ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec, Options options) {
+  options.schedule.clear();
+  std::vector<runtime::KernelPtr> kernels;
+  for (frontend::PoolSpec member : spec.members) {
+    if (spec.concat) member.output_layout = spec.output_layout;
+    auto kernel = runtime::compile(frontend::print(member), options);
+    if (!kernel) return tl::unexpected(kernel.error());
+    kernels.push_back(std::move(*kernel));
+  }
+  return kernels;
+}
 
 const PoolsReport::Member& PoolsReport::slowest() const {
   return *std::ranges::max_element(members, {}, [](const Member& member) { return member.call.median; });

@@ -27,6 +27,10 @@ struct PoolsReport {
   const Member& slowest() const;
 };
 
+// A kernel for each member, as a spec of its own in the layout that its results have; without the schedule of
+// all. Errors: those of compile.
+ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec, Options options);
+
 // All take turns on the same input. Errors: those of compile and of Kernel::run; "bench.empty".
 ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const Options& options);
 

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 
-#include "ir/program.h"
 #include "runtime/options.h"
 #include "runtime/tuning/workload.h"
 #include "tools/bandwidth.h"
 #include "tools/bench/turns.h"
 #include "tools/bench_case.h"
+#include "tools/bench_pools.h"
 #include "tools/parallel.h"
 
 namespace pooljit::tools {
@@ -22,7 +23,7 @@ namespace {
 // Packed tensors, one after the other along the channels.
 struct Concat {
   struct Part {
-    std::byte* tensor;
+    const std::byte* tensor;
     size_t bytes;  // of each row
   };
   std::vector<Part> parts;
@@ -30,23 +31,28 @@ struct Concat {
 
   void join(int threads, std::byte* all) const {
     in_parallel(threads, rows, [&](int64_t begin, int64_t end) {
-      for_each(begin, end, all, [](std::byte* at, std::byte* part, size_t n) { std::memcpy(at, part, n); });
+      for_each(begin, end, [&](size_t part, size_t at, size_t in_part) {
+        std::memcpy(all + at, parts[part].tensor + in_part, parts[part].bytes);
+      });
     });
   }
-  void split(std::byte* all) const {
-    for_each(0, rows, all, [](std::byte* at, std::byte* part, size_t n) { std::memcpy(part, at, n); });
+  // Into tensors like the parts.
+  void split(const std::byte* all, std::span<std::byte* const> to) const {
+    for_each(0, rows, [&](size_t part, size_t at, size_t in_part) {
+      std::memcpy(to[part] + in_part, all + at, parts[part].bytes);
+    });
   }
 
  private:
   template <typename Move>
-  void for_each(int64_t begin, int64_t end, std::byte* all, Move move) const {
+  void for_each(int64_t begin, int64_t end, Move move) const {
     size_t row_bytes = 0;
     for (const Part& part : parts) row_bytes += part.bytes;
-    for (int64_t row = begin; row < end; ++row) {
-      std::byte* at = all + static_cast<size_t>(row) * row_bytes;
-      for (const Part& part : parts) {
-        move(at, part.tensor + static_cast<size_t>(row) * part.bytes, part.bytes);
-        at += part.bytes;
+    for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+      size_t at = row * row_bytes;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        move(i, at, row * parts[i].bytes);
+        at += parts[i].bytes;
       }
     }
   }
@@ -63,39 +69,40 @@ class Pools {
 
   const runtime::Kernel& kernel() const { return *kernel_; }
   int threads() const { return members_[0]->threads(); }
-  int64_t bytes_read() const { return static_cast<int64_t>(input_bytes_); }
-  int64_t bytes_written() const { return total(outputs_) + total(indices_); }
+  int64_t bytes_read() const { return kernel_->input_view().span_bytes(); }
+  int64_t bytes_written() const { return total(kernel_->output_views()) + total(kernel_->index_views()); }
 
-  ir::Result<void> run_kernel() const {
-    std::array<void*, ir::most_member_outputs> outputs{}, indices{};
-    const auto pointers = [](const std::vector<Buffer>& from, auto& to) {
-      std::ranges::transform(from, to.begin(), [](const Buffer& buffer) { return buffer.data(); });
-      return std::span<void* const>(to).first(from.size());
-    };
-    return kernel_->run(input(), {pointers(outputs_, outputs), pointers(indices_, indices)});
-  }
+  ir::Result<void> run_kernel() const { return workload_->run(*kernel_); }
 
   void run_copy(bool streaming) const {
     in_parallel(threads(), threads(), [&](int64_t part, int64_t) {
-      copy_part({input(), input_bytes_, copied_.data(), copied_.size()}, size_t(part), size_t(threads()),
-                streaming);
+      copy_part({workload_->input(), size_t(bytes_read()), copied_.data(), copied_.size()}, size_t(part),
+                size_t(threads()), streaming);
     });
   }
 
-  // Of what the last run left, to what the members' own kernels make.
+  // Of what the last run left, to what the members' own kernels make, and to the input.
   ir::Result<int64_t> differences() const {
     auto tensors = tensors_of_members();
     if (!tensors) return tl::unexpected(tensors.error());
-    if (kernel_->spec().concat)
-      concat_of(*tensors).split(outputs_[0].data());
-    else
-      for (size_t i = 0; i < members_.size(); ++i)
-        std::memcpy((*tensors)[i].output.data(), outputs_[i].data(), outputs_[i].size());
+    std::vector<std::byte*> seen;
+    for (const BenchCase::Theirs& each : *tensors) seen.push_back(each.output.data());
     int64_t count = 0;
+    if (kernel_->spec().concat) {
+      const bool has_input = kernel_->spec().include_input;
+      const auto input = Buffer::allocate(has_input ? size_t(bytes_read()) : 0);
+      if (!input) return tl::unexpected(input.error());
+      if (has_input) seen.insert(seen.begin(), input->data());
+      concat_of(*tensors).split(workload_->output(), seen);
+      for (size_t i = 0; i < input->size(); ++i) count += input->data()[i] != workload_->input()[i];
+    } else {
+      for (size_t i = 0; i < members_.size(); ++i)
+        std::memcpy(seen[i], workload_->output(i), (*tensors)[i].output.size());
+    }
     size_t with_indices = 0;
     for (size_t i = 0; i < members_.size(); ++i) {
       const Buffer& indices = (*tensors)[i].indices;
-      if (indices.size() > 0) std::memcpy(indices.data(), indices_[with_indices++].data(), indices.size());
+      if (indices.size() > 0) std::memcpy(indices.data(), workload_->indices(with_indices++), indices.size());
       auto different = members_[i]->differences_from((*tensors)[i]);
       if (!different) return different;
       count += *different;
@@ -149,19 +156,18 @@ class Pools {
 
   Pools() = default;
 
-  static int64_t total(const std::vector<Buffer>& buffers) {
-    size_t bytes = 0;
-    for (const Buffer& buffer : buffers) bytes += buffer.size();
-    return static_cast<int64_t>(bytes);
+  static int64_t total(const std::vector<runtime::MemoryView>& views) {
+    int64_t bytes = 0;
+    for (const runtime::MemoryView& view : views) bytes += view.span_bytes();
+    return bytes;
   }
-  std::byte* input() const { return input_.data(); }
 
   ir::Result<std::vector<BenchCase::Theirs>> tensors_of_members() const {
     std::vector<BenchCase::Theirs> all;
     for (const auto& member : members_) {
       auto tensors = member->theirs();
       if (!tensors) return tl::unexpected(tensors.error());
-      tensors->input = input();
+      tensors->input = workload_->input();
       all.push_back(std::move(*tensors));
     }
     return all;
@@ -175,10 +181,10 @@ class Pools {
       const std::vector<int64_t> shape = output_shape(spec);
       for (size_t axis = 2; axis < shape.size(); ++axis) concat.rows *= shape[axis];
     }
-    const auto add = [&](std::byte* tensor, size_t bytes) {
+    const auto add = [&](const std::byte* tensor, size_t bytes) {
       concat.parts.push_back({tensor, bytes / static_cast<size_t>(concat.rows)});
     };
-    if (spec.include_input) add(input(), input_bytes_);
+    if (spec.include_input) add(workload_->input(), size_t(bytes_read()));
     for (const BenchCase::Theirs& each : tensors) add(each.output.data(), each.output.size());
     return concat;
   }
@@ -186,9 +192,8 @@ class Pools {
   runtime::KernelPtr kernel_;
   std::vector<std::unique_ptr<BenchCase>> members_;  // each by pooljit's own kernel, to compare results with
   std::deque<PeerLayer> layers_;
-  size_t input_bytes_ = 0;
-  Buffer input_, copied_;  // copied_: as large as all outputs
-  std::vector<Buffer> outputs_, indices_;
+  std::optional<runtime::Workload> workload_;
+  Buffer copied_;  // as large as all outputs
   std::deque<Theirs> theirs_;
 };
 
@@ -198,39 +203,21 @@ ir::Result<std::unique_ptr<Pools>> Pools::make(const frontend::PoolSpec& spec,
   if (!kernel) return tl::unexpected(kernel.error());
   std::unique_ptr<Pools> pools(new Pools);
   pools->kernel_ = std::move(*kernel);
-  Options plain = options.engine;
-  plain.schedule.clear();
-  for (frontend::PoolSpec member : spec.members) {
-    if (spec.concat) member.output_layout = spec.output_layout;
-    auto own = runtime::compile(print(member), plain);
-    if (!own) return tl::unexpected(own.error());
-    auto bench = BenchCase::make(std::move(*own), runtime::thread_count(plain));
+  auto members = compile_members(spec, options.engine);
+  if (!members) return tl::unexpected(members.error());
+  for (runtime::KernelPtr& member : *members) {
+    pools->layers_.emplace_back(member->spec());
+    auto bench = BenchCase::make(std::move(member), runtime::thread_count(options.engine));
     if (!bench) return tl::unexpected(bench.error());
-    pools->layers_.emplace_back(member);
     pools->members_.push_back(std::move(*bench));
   }
-  const auto allocate = [](size_t bytes, Buffer& buffer) -> ir::Result<void> {
-    auto memory = Buffer::allocate(bytes);
-    if (!memory) return tl::unexpected(memory.error());
-    std::memset(memory->data(), 0, bytes);
-    buffer = std::move(*memory);
-    return {};
-  };
-  const auto allocate_all = [&](const std::vector<runtime::MemoryView>& views,
-                                std::vector<Buffer>& buffers) -> ir::Result<void> {
-    for (const runtime::MemoryView& view : views)
-      if (auto ok = allocate(static_cast<size_t>(view.span_bytes()), buffers.emplace_back()); !ok) return ok;
-    return {};
-  };
-  pools->input_bytes_ = static_cast<size_t>(pools->kernel_->input_view().span_bytes());
-  if (auto ok = allocate(pools->input_bytes_, pools->input_); !ok) return tl::unexpected(ok.error());
-  runtime::fill_ordinary(spec.dtype, pools->input_.span());
-  if (auto ok = allocate_all(pools->kernel_->output_views(), pools->outputs_); !ok)
-    return tl::unexpected(ok.error());
-  if (auto ok = allocate_all(pools->kernel_->index_views(), pools->indices_); !ok)
-    return tl::unexpected(ok.error());
-  if (auto ok = allocate(static_cast<size_t>(pools->bytes_written()), pools->copied_); !ok)
-    return tl::unexpected(ok.error());
+  auto workload = runtime::Workload::make(*pools->kernel_);
+  if (!workload) return tl::unexpected(workload.error());
+  pools->workload_ = std::move(*workload);
+  auto copied = Buffer::allocate(static_cast<size_t>(pools->bytes_written()));
+  if (!copied) return tl::unexpected(copied.error());
+  std::memset(copied->data(), 0, copied->size());
+  pools->copied_ = std::move(*copied);
   if (auto ok = pools->run_kernel(); !ok) return tl::unexpected(ok.error());
   return pools;
 }
