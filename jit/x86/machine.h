@@ -95,6 +95,8 @@ class Machine : public Operands<Domain> {
   // --- general registers
 
   void word_step(const Instruction& i) {
+    if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+      throw Refused{0, "an instruction that has no row"};
     const auto mnemonic = i.info.mnemonic;
     const Operand &to = i.operands[0], &from = i.operands[1];
     switch (mnemonic) {
@@ -138,8 +140,7 @@ class Machine : public Operands<Domain> {
     const auto result =
         compute_word(i.info.mnemonic, to.size, reads_to ? value(0) : 0, count > 1 && !is_zero ? value(1) : 0,
                      count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
-    if (!result || i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-      throw Refused{0, "an instruction that has no row"};
+    if (!result) throw Refused{0, "an instruction that has no row"};
     if (result->sets_flags) flags_ = result->flags;
     if (result->value) write(i, to, bytes_of_number(*result->value));
   }

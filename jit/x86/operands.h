@@ -39,7 +39,11 @@ class Operands {
   // Of an operand: a vector's, a word's, or memory's; those that it does not have are zeros.
   using Bytes = std::array<Byte, vector_bytes>;
 
-  static int bytes_of(const Operand& operand) { return operand.size / 8; }
+  // Throws Refused for more than there is room for.
+  static int bytes_of(const Operand& operand) {
+    if (operand.size / 8 > vector_bytes) throw Refused{0, "an operand that is too wide"};
+    return operand.size / 8;
+  }
   static bool is_register(const Operand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
 
   // --- numbers

@@ -299,6 +299,9 @@ TEST(X86Machine, RefusesWhatItDoesNotKnow) {
   } all[] = {
       {"an instruction that has no row", [](Code& c) { c.vpsadbw(y0, y1, y2); }},
       {"an instruction that has no row", [](Code& c) { c.bswap(c.rax); }},
+      {"an instruction that has no row",
+       [](Code& c) { c.vpsadbw(Xbyak::Zmm(0), Xbyak::Zmm(1), c.ptr[c.rdi]); }},
+      {"an operand that is too wide", [](Code& c) { c.fxrstor(c.ptr[c.rdi]); }},
       {"an access outside all buffers", [](Code& c) { c.vmovups(y0, c.ptr[c.rdi + 112]); }},
       {"an address that need not be aligned as the instruction wants",
        [](Code& c) { c.vmovaps(y0, c.ptr[c.rdi + 16]); }},
