@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/fusion.h"
 
 namespace pooljit::ir {
 namespace {
-
-constexpr size_t most_params = 64;  // of an argument block: runtime/limits.h
 
 bool is_member_output(Param::Role role) {
   return role == Param::Role::output || role == Param::Role::indices;
@@ -59,10 +58,12 @@ struct Part {
 class Joiner {
  public:
   // pieces: none, or the last task goes through them.
-  Joiner(std::string name, std::vector<Part> parts, std::vector<TaskDim> tasks, const MemberPieces* pieces)
+  Joiner(std::string name, std::vector<Part> parts, std::vector<TaskDim> tasks, const MemberPieces* pieces,
+         bool fused = false)
       : parts_(std::move(parts)),
         tasks_(std::move(tasks)),
         pieces_(pieces),
+        fused_(fused),
         b_(std::move(name), parts_[0].program->isa) {}
 
   Program run() {
@@ -71,10 +72,16 @@ class Joiner {
     for (size_t i = 0; i < tasks_.size(); ++i) {
       const Value begin = b_.param(Param::Role::begin, static_cast<int>(i));
       const Value count = b_.param(Param::Role::count, static_cast<int>(i));
-      begins_.push_back(begin);
-      counters_.push_back(b_.begin_loop(count).iv);
+      now_.push_back(b_.iadd(begin, b_.begin_loop(count).iv));
     }
-    for (const Part& part : parts_) emit(part);
+    std::vector<FusedPart> named;
+    for (const Part& part : parts_) {
+      named.push_back({part.program, params_of(part)});
+      if (fused_) continue;
+      fuse(b_, named);
+      named.clear();
+    }
+    fuse(b_, named);
     for (size_t i = 0; i < tasks_.size(); ++i) b_.end_loop();
     b_.ret();
     Program joined = b_.finish();
@@ -99,17 +106,15 @@ class Joiner {
       rooms_.push_back(bytes == 0 ? Address{} : b_.add_scratch(bytes));
   }
 
-  void emit(const Part& part) {
+  // By Value of the part's Program; no others.
+  std::vector<Value> params_of(const Part& part) {
     const Program& program = *part.program;
     std::vector<Value> renamed(program.types.size(), no_value);
-    for (const Inst& inst : program.insts) {
-      if (inst.op == Op::ret) continue;
+    for (const Inst& inst : program.insts)
       if (inst.op == Op::param)
         renamed[static_cast<size_t>(inst.results[0])] =
             param(part, program.params[static_cast<size_t>(inst.imm)]);
-      else
-        b_.copy(inst, program, renamed);
-    }
+    return renamed;
   }
 
   Value param(const Part& part, const Param& own) {
@@ -142,7 +147,7 @@ class Joiner {
     const int64_t apart = role == Param::Role::input    ? pieces_->input_bytes
                           : role == Param::Role::output ? of(pieces_->output_bytes)
                                                         : of(pieces_->indices_bytes);
-    const Value bytes = b_.imul(b_.iadd(begins_.back(), counters_.back()), b_.iconst(apart));
+    const Value bytes = b_.imul(now_.back(), b_.iconst(apart));
     const Value begin = b_.ptradd({.base = tensor}, bytes);
     pointers_.push_back({role, number, begin});
     return begin;
@@ -157,15 +162,15 @@ class Joiner {
       return b_.iconst(is_begin ? 0 : own.extent);
     const Value each = b_.iconst(is_batch ? 1 : own.extent / shared->extent);
     if (!is_begin) return each;
-    const auto at = static_cast<size_t>(shared - tasks_.begin());
-    return b_.imul(b_.iadd(begins_[at], counters_[at]), each);
+    return b_.imul(now_[static_cast<size_t>(shared - tasks_.begin())], each);
   }
 
   const std::vector<Part> parts_;
   const std::vector<TaskDim> tasks_;
   const MemberPieces* pieces_;
+  const bool fused_;
   Builder b_;
-  std::vector<Value> begins_, counters_;  // by task
+  std::vector<Value> now_;  // by task: which one is being done
   std::vector<Address> rooms_;
   std::vector<Pointer> pointers_;  // of the present piece
 };
@@ -244,11 +249,16 @@ Result<Program> fitting(Program joined) {
 
 }  // namespace
 
-Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most) {
+Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most,
+                             bool fused) {
+  if (fused && std::ranges::any_of(members, [](const Program& one) { return one.scratch_bytes > 0; }))
+    return unsupported("schedule.members", "loops of members that use scratch memory are not fused",
+                       "each(...) instead of fused(...)");
   std::vector<Part> parts;
   for (const Program& member : members)
     parts.push_back({.program = &member, .member = static_cast<int>(parts.size())});
-  return fitting(Joiner(std::move(name), std::move(parts), common_tasks(members, most), nullptr).run());
+  return fitting(
+      Joiner(std::move(name), std::move(parts), common_tasks(members, most), nullptr, fused).run());
 }
 
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts,

@@ -1,5 +1,6 @@
 #include "ir/nest.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/append.h"
@@ -56,6 +57,18 @@ void print_dim(std::string& out, size_t number, const NestDim& dim) {
 }
 
 }  // namespace
+
+MemberPlace PoolNest::member_place(size_t number) const {
+  MemberPlace place;
+  if (has_outputs_apart())
+    place.output = number;
+  else
+    place.offset = member_offsets.at(number);
+  if (members.at(number).indices)
+    place.indices = static_cast<int>(std::ranges::count_if(std::span(members).first(number),
+                                                           [](const PoolNest& m) { return !!m.indices; }));
+  return place;
+}
 
 const PoolNest& PoolNest::with_indices(size_t number) const {
   for (const PoolNest& member : members)

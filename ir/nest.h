@@ -52,6 +52,14 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
+// Where a member's results go: to which of the caller's outputs, so many elements behind its first, and to
+// which of the arrays of indices; -1: it has none.
+struct MemberPlace {
+  size_t output = 0;
+  int64_t offset = 0;
+  int indices = -1;
+};
+
 // Backward, `input` is the gradient of the forward's output, `indices` are read beside it, `output` is the
 // gradient of the forward's input; the dims are gathers. An unpool has no windows: only extents, views and
 // how its indices count; it is not lowered.
@@ -86,6 +94,7 @@ struct PoolNest {
   DType result_dtype() const;
   // The outputs that the caller gives are the members' own, or one.
   bool has_outputs_apart() const { return !members.empty() && member_offsets.empty(); }
+  MemberPlace member_place(size_t number) const;
   // Whose indices the caller's array of this number holds: the nest's, or a member's.
   const PoolNest& with_indices(size_t number) const;
   // Of the output of this number.

@@ -23,6 +23,11 @@ namespace pooljit::ir {
 inline constexpr int64_t most_scratch_bytes = int64_t{256} << 10;
 inline constexpr int64_t scratch_alignment = 64;
 
+// Words of a kernel's argument block; it lies on the stack, so that a call allocates nothing. Three buffers,
+// tables of runs and divisors, begin and count per task dimension come to half of it; several pools of one
+// tensor may want more.
+inline constexpr size_t most_params = 64;
+
 // Tensors that one Program makes: those of several pools of one input, and a copy of that.
 inline constexpr int most_member_outputs = 9;
 

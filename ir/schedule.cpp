@@ -91,8 +91,8 @@ std::string_view trim(std::string_view text) {
 
 std::string print(const Schedule& schedule) {
   if (!schedule.members.empty()) {
-    std::string text =
-        fmt::format("each(channels={}, rows={})[", schedule.tasks.channels, schedule.tasks.rows);
+    std::string text = fmt::format("{}(channels={}, rows={})[", schedule.fused ? "fused" : "each",
+                                   schedule.tasks.channels, schedule.tasks.rows);
     for (size_t i = 0; i < schedule.members.size(); ++i)
       text += (i == 0 ? "" : "; ") + print(schedule.members[i]);
     return text + "]";
@@ -120,20 +120,23 @@ bool parse_tasks(std::string_view text, MemberTasks& tasks) {
   return trim(text).empty();
 }
 
+bool is_of_members(std::string_view text) { return text.starts_with("each") || text.starts_with("fused"); }
+
 // "each(channels=8, rows=1)[A; B]".
 Result<Schedule> parse_members(std::string_view all) {
   Schedule schedule;
-  constexpr std::string_view head = "each(";
-  const size_t close = std::min(all.find(")["), all.size());
-  if (!all.starts_with(head) || all.back() != ']' || close == all.size() ||
-      !parse_tasks(all.substr(head.size(), close - head.size()), schedule.tasks))
+  const size_t open = std::min(all.find('('), all.size()), close = std::min(all.find(")["), all.size());
+  const std::string_view head = all.substr(0, open);
+  schedule.fused = head == "fused";
+  if ((!schedule.fused && head != "each") || all.back() != ']' || close == all.size() || close < open ||
+      !parse_tasks(all.substr(open + 1, close - open - 1), schedule.tasks))
     return parse_error(all, all.substr(0, close));
   std::string_view text = all.substr(close + 2, all.size() - close - 3);
   while (!trim(text).empty()) {
     const size_t end = std::min(text.find(';'), text.size());
     auto member = parse_schedule(trim(text.substr(0, end)));
     if (!member) return member;
-    if (!member->members.empty()) return parse_error(all, "each");
+    if (!member->members.empty()) return parse_error(all, text.substr(0, end));
     schedule.members.push_back(std::move(*member));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -144,7 +147,7 @@ Result<Schedule> parse_members(std::string_view all) {
 }  // namespace
 
 Result<Schedule> parse_schedule(std::string_view text) {
-  if (text.starts_with("each")) return parse_members(text);
+  if (is_of_members(text)) return parse_members(text);
   const size_t open = text.find('(');
   if (open == std::string_view::npos || text.back() != ')') return parse_error(text, text);
   Schedule schedule;
@@ -188,7 +191,10 @@ std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
   if (!nest.members.empty()) {
     std::vector<std::vector<Schedule>> of_members;
     for (const PoolNest& member : nest.members) of_members.push_back(schedule_space(member, isa));
-    return side_by_side(of_members, SIZE_MAX);
+    space = side_by_side(of_members, SIZE_MAX);
+    const size_t each = space.size();
+    for (size_t i = 0; i < each; ++i) space.push_back(space[i]), space.back().fused = true;
+    return space;
   }
   const auto layer = Layer::of(nest, isa);
   if (!layer) return space;
@@ -225,7 +231,7 @@ Result<Program> lower_whole(const PoolNest& nest, const Schedule& schedule, Isa 
     if (!member) return member;
     members.push_back(std::move(*member));
   }
-  return join_members(print(schedule), members, schedule.tasks);
+  return join_members(print(schedule), members, schedule.tasks, schedule.fused);
 }
 
 // Each for some channels at a time, some of the results of others.
@@ -269,6 +275,10 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
     return unsupported("schedule.stores", "several pools are not stored past the caches",
                        "use stores=cached");
   const bool is_chained = std::ranges::any_of(sources(schedule), [](int from) { return from >= 0; });
+  if (is_chained && schedule.fused)
+    return unsupported("schedule.members",
+                       "loops are not fused where one member is made of another's results",
+                       "each(...) instead of fused(...), or no from");
   auto joined = is_chained ? lower_pieces(nest, schedule, isa) : lower_whole(nest, schedule, isa);
   return joined ? verified("join_members", std::move(*joined)) : joined;
 }

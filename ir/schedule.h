@@ -48,14 +48,17 @@ struct Schedule {
   // Of a member: of whose results it is made, by number; -1: of the input. Where one is made of another's,
   // all are done for as many channels at a time as tasks.channels says.
   int from = -1;
-  // Of a nest with members: theirs, in order, and in how many tasks all are done. Nothing else counts then.
+  // Of a nest with members: theirs, in order, in how many tasks all are done, and whether their loops are
+  // fused (ir/fusion.h). Nothing else counts then.
   std::vector<Schedule> members = {};
   MemberTasks tasks = {};
+  bool fused = false;
   bool operator==(const Schedule&) const = default;
 };
 
 // "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
-// streamed, from only where it is not the input. Of a nest with members "each(channels=8, rows=1)[A; B]".
+// streamed, from only where it is not the input. Of a nest with members "each(channels=8, rows=1)[A; B]",
+// or "fused(channels=8, rows=1)[A; B]".
 std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 // `from` of each member.

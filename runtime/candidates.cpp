@@ -35,7 +35,8 @@ std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered
   return all;
 }
 
-// Only allocating registers shows whether they suffice.
+}  // namespace
+
 ir::Result<ir::Program> legal_program(ir::Program lowered) {
   auto program = ir::legalize(std::move(lowered));
   if (!program) return program;
@@ -43,8 +44,6 @@ ir::Result<ir::Program> legal_program(ir::Program lowered) {
     return tl::unexpected(blob.error());
   return program;
 }
-
-}  // namespace
 
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Machine& machine) {

@@ -12,6 +12,10 @@
 
 namespace pooljit::runtime {
 
+// Ready for Xbyak, of stage affine. Errors: those of Xbyak; only allocating registers shows whether they
+// suffice.
+ir::Result<ir::Program> legal_program(ir::Program lowered);
+
 struct Candidate {
   ir::Schedule schedule;
   ir::Cost cost;

@@ -116,7 +116,7 @@ class InterpretedCode final : public Code {
  private:
   static void run(const ir::Program& program, const ir::PoolNest& nest, const Call& call,
                   const TaskRanges& ranges) {
-    uint64_t args[max_params];
+    uint64_t args[ir::most_params];
     fill_arguments(program.params, program.tables, call, ranges, args);
     std::vector<ir::Region> operands;
     for (const MemoryView& view : operand_memory(nest, call.batch))

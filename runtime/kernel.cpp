@@ -155,14 +155,13 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
     call.indices = written.indices.empty() ? nullptr : written.indices[0];
     return {};
   }
-  size_t with_indices = 0;
   for (size_t i = 0; i < nest.members.size(); ++i) {
-    const bool is_part = !nest.member_offsets.empty();
-    members[i].output = written.outputs[is_part ? 0 : i];
-    if (is_part && members[i].output)
-      members[i].output = static_cast<char*>(members[i].output) +
-                          nest.member_offsets[i] * ir::bytes(nest.members[i].output.dtype);
-    members[i].indices = nest.members[i].indices ? written.indices[with_indices++] : nullptr;
+    const ir::MemberPlace place = nest.member_place(i);
+    void* const output = written.outputs[place.output];
+    members[i].output =
+        output ? static_cast<char*>(output) + place.offset * ir::bytes(nest.members[i].output.dtype)
+               : nullptr;
+    members[i].indices = place.indices < 0 ? nullptr : written.indices[static_cast<size_t>(place.indices)];
   }
   call.members = members.data();
   call.output = written.outputs[0];

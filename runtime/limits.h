@@ -10,9 +10,6 @@ namespace pooljit::runtime {
 // Of one pool. More than any machine that pooling scales to has.
 inline constexpr int max_threads = 256;
 
-// Words of a kernel's argument block; it lies on the stack, so that a call allocates nothing. Three buffers,
-// tables of runs and divisors, begin and count per task dimension come to half of it.
-inline constexpr int max_params = 64;
 // N, C and the spatial dimensions.
 inline constexpr int max_task_dims = 8;
 

@@ -58,7 +58,7 @@ NativeCode::NativeCode(CodeInfo code_info, const ir::Program& program, jit::Code
       tables_(program.tables),
       blob_(std::move(blob)),
       names_(std::move(names)) {
-  POOLJIT_CHECK(params_.size() <= size_t(max_params), "a Program has too many parameters");
+  POOLJIT_CHECK(params_.size() <= ir::most_params, "a Program has too many parameters");
   info.scratch_bytes = program.scratch_bytes;
   info.output_alignment = output_alignment(program);
   info.code_bytes = blob_.code.size();
@@ -75,7 +75,7 @@ void NativeCode::run(const Call& call, const TaskRanges& ranges) const {
 }
 
 void NativeCode::enter(const Call& call, const TaskRanges& ranges) const {
-  uint64_t args[max_params];
+  uint64_t args[ir::most_params];
   fill_arguments(params_, tables_, call, ranges, args);
   blob_.entry(args);
 }

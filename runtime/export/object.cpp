@@ -54,13 +54,11 @@ jit::ExportedFunction add_bodies(const ExportedKernel& kernel, ElfObject& object
   BodyWriter bodies(object, frames);
   const ir::PoolNest nest = make_nest(kernel.spec);
   std::vector<jit::ExportedFunction::Written> written;
-  int with_indices = 0;
-  for (int i = 0; i < static_cast<int>(nest.members.size()); ++i) {
-    const ir::PoolNest& member = nest.members[static_cast<size_t>(i)];
-    const int64_t offset = nest.has_outputs_apart() ? 0 : nest.member_offsets[static_cast<size_t>(i)];
-    written.push_back({.output = nest.has_outputs_apart() ? i : 0,
-                       .output_bytes = offset * ir::bytes(member.output.dtype),
-                       .indices = member.indices ? with_indices++ : 0});
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    const ir::MemberPlace place = nest.member_place(i);
+    written.push_back({.output = static_cast<int>(place.output),
+                       .output_bytes = place.offset * ir::bytes(nest.members[i].output.dtype),
+                       .indices = std::max(place.indices, 0)});
   }
   jit::ExportedFunction function{kernel.name,
                                  static_cast<int>(kernel.outputs.size()),

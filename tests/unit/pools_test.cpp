@@ -12,9 +12,11 @@
 #include "frontend/pool_spec.h"
 #include "ir/member_steps.h"
 #include "ir/members.h"
+#include "ir/passes/pipeline.h"
 #include "ir/schedule.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "jit/backend.h"
 #include "pooljit.h"
 #include "pooljit.hpp"
 #include "runtime/check.h"
@@ -46,6 +48,10 @@ const char* const specs[] = {
     "output_strides=[900,100,10,1])",
     "pools(float32[16,10,10], lp_pool2d(2, 3), min_pool2d(2, epilogue=[relu]), sum_pool2d(5, "
     "output_dtype=float64), max_pool2d(2), max_pool2d(3), max_pool2d(4), max_pool2d(5), max_pool2d(6))",
+    // In one loop: rows that roll, whole pixels, planes.
+    "pools(float32[2,5,13,21], avg_pool2d(3, 1, 1), max_pool2d(3, 1, 1), concat=True)",
+    "pools(float64[2,24,9,8]:nhwc, max_pool2d(2, nan=ignore), avg_pool2d(2), concat=True)",
+    "pools(float32[2,24,7,7], adaptive_avg_pool2d(1), adaptive_max_pool2d(1), concat=True)",
     // Larger ones of smaller ones, of which one is no part of the output's dimensions or comes later, beside
     // others.
     "pools(uint8[2,40,9,9], max_pool2d(9, 1, 4), max_pool2d(3, 1, 1, return_indices=True), max_pool2d(5, 1, "
@@ -248,8 +254,14 @@ TEST(Pools, SchedulesPrintAndParse) {
   const auto schedule = ir::parse_schedule(text);
   ASSERT_TRUE(schedule) << to_string(schedule.error());
   EXPECT_EQ(ir::print(*schedule), text);
+  const std::string fused = "fused" + text.substr(4);
+  const auto of_fused = ir::parse_schedule(fused);
+  ASSERT_TRUE(of_fused) << to_string(of_fused.error());
+  EXPECT_TRUE(of_fused->fused);
+  EXPECT_EQ(ir::print(*of_fused), fused);
   for (const char* wrong :
-       {"each", "each[]", "each(channels=4, rows=1)[]", "each(channels=0, rows=1)[x]",
+       {"each", "each[]", "fused", "fuse(channels=4, rows=1)[x]", "each)[(channels=4, rows=1]",
+        "fused(channels=4, rows=1)[]", "each(channels=4, rows=1)[]", "each(channels=0, rows=1)[x]",
         "each(channels=4)[channels_last(lanes=1)]", "each(channels=1, rows=1)[nothing(lanes=1)]",
         "each(channels=1, rows=1)[each(channels=1, rows=1)[channels_last(lanes=1)]]"}) {
     const auto parsed = ir::parse_schedule(wrong);
@@ -347,6 +359,73 @@ TEST(Pools, WrongSourcesAreRefused) {
   EXPECT_EQ(with("3", ", from=1", ", from=0"), "schedule.from");
   EXPECT_EQ(with("3", "", ", from=x"), "schedule.text");
   EXPECT_EQ(with("3", "", ", stores=streamed"), "schedule.stores");
+}
+
+// The ones before the colon load what the ones behind it load, too: these loads are gone.
+TEST(Pools, FusedMembersLoadOnce) {
+  const auto loads = [](const std::string& spec, bool is_fused) {
+    const ir::PoolNest nest = make_nest(*frontend::parse_spec(spec));
+    ir::Schedule schedule = ir::enumerate_schedules(nest, ir::Isa::avx2, 1)[0];
+    EXPECT_TRUE(schedule.fused) << spec;
+    schedule.fused = is_fused;
+    const auto program = ir::lower(nest, schedule, ir::Isa::avx2);
+    EXPECT_TRUE(program) << spec;
+    return std::ranges::count_if(program->insts,
+                                 [](const ir::Inst& inst) { return inst.op == ir::Op::load; });
+  };
+  for (const char* spec : {"pools(float32[1,8,14,14], avg_pool2d(2), max_pool2d(2))",
+                           "pools(float32[1,8,20,20], avg_pool2d(3, 1, 0), max_pool2d(3, 1, 0))",
+                           "pools(float64[1,64,8,8]:nhwc, max_pool2d(2), avg_pool2d(2))"})
+    EXPECT_EQ(2 * loads(spec, true), loads(spec, false)) << spec;
+  // The masked last vector of a plane is filled up with another value.
+  const char* const global = "pools(float32[1,8,7,7], adaptive_avg_pool2d(1), adaptive_max_pool2d(1))";
+  EXPECT_LT(loads(global, true), loads(global, false));
+}
+
+// By default loops are fused only where the registers suffice, whatever the layer.
+TEST(Pools, FusedDefaultsCompile) {
+  int fused = 0;
+  for (const char* shape : {"2,24,13,21", "3,64,16,16", "1,5,7,7"})
+    for (const char* layout : {"", ":nhwc"})
+      for (const char* dtype : {"float32", "float64"})
+        for (const char* window : {"1", "2", "3", "[1,3]", "[3,2], 1", "3, 1, 1", "3, 2, 1",
+                                   "[2,3], [3,2], 1, ceil_mode=True", "5", "3, 1, 1, dilation=2", "7, 7, 3"})
+          for (const char* rule : {"", ", nan=ignore"})
+            for (const char* average : {"", ", count_include_pad=False", ", divisor_override=3"}) {
+              const std::string more =
+                  std::string(window).find("dilation") == std::string::npos ? average : "";
+              const std::string spec = std::string("pools(") + dtype + "[" + shape + "]" + layout +
+                                       ", max_pool2d(" + window + rule + "), avg_pool2d(" + window + more +
+                                       "))";
+              const auto parsed = frontend::parse_spec(spec);
+              if (!parsed) continue;  // an average knows no dilation
+              for (const ir::IsaInfo& isa : ir::isa_table) {
+                const ir::PoolNest nest = make_nest(*parsed);
+                const ir::Schedule schedule = ir::enumerate_schedules(nest, isa.isa, 1)[0];
+                fused += schedule.fused ? 1 : 0;
+                auto program = ir::lower(nest, schedule, isa.isa);
+                ASSERT_TRUE(program) << spec << ": " << to_string(program.error());
+                program = ir::legalize(std::move(*program));
+                ASSERT_TRUE(program) << spec << ": " << to_string(program.error());
+                const auto code = jit::emit(jit::BackendId::xbyak, *program);
+                EXPECT_TRUE(code) << spec << ": " << to_string(code.error());
+              }
+            }
+  EXPECT_GT(fused, 100);
+}
+
+TEST(Pools, MembersThatCannotBeFusedAreRefused) {
+  const auto with = [](const std::string& members) {
+    return refusal([&] {
+      (void)compile("pools(float32[1,6,20,20], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2))",
+                    {.isa = "avx2", .schedule = "fused(channels=3, rows=1)[" + members + "]"});
+    });
+  };
+  const std::string first = "channels_first(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major",
+                    passes = "row_passes(lanes=8, unroll=1, tail=overlap, taps=unroll, order=rows_first)";
+  EXPECT_EQ(with(first + "); " + first + ")"), "");
+  EXPECT_EQ(with(first + "); " + first + ", from=0)"), "schedule.members");
+  EXPECT_EQ(with(passes + "; " + first + ")"), "schedule.members");
 }
 
 TEST(Pools, AProgramComesApartAgainAtEachStage) {
