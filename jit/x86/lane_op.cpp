@@ -83,6 +83,8 @@ uint64_t compute(const LaneOp& op, const std::array<uint64_t, 3>& args) {
     if constexpr (std::is_floating_point_v<T>) switch (op.op) {
         case Op::div:
           return to_bits(a / b);
+        case Op::propagate:
+          return std::isnan(a) ? args[0] : args[1];
         case Op::sqrt:
           return to_bits(std::sqrt(a));
         case Op::fma:

@@ -13,7 +13,7 @@ template <class Domain>
 class Operands {
  public:
   using Byte = typename Domain::Byte;
-  static constexpr int vector_bytes = 32;
+  static constexpr int vector_bytes = 64;
   using Vector = std::array<Byte, vector_bytes>;
   using Word = std::array<Byte, 8>;
 
@@ -22,10 +22,13 @@ class Operands {
       : base_(base), memory_(memory), domain_(domain) {
     words.fill(word_of(0));
     for (Vector& vector : vectors) vector.fill(domain_.constant(0));
+    for (Vector& mask : masks) mask.fill(domain_.constant(0));
   }
 
   std::array<Word, 16> words;
-  std::array<Vector, 16> vectors;
+  std::array<Vector, 32> vectors;
+  // A byte for each lane, whose top bit counts.
+  std::array<Vector, 8> masks;
 
   Word word_of(uint64_t value) const {
     Word word;
@@ -88,9 +91,7 @@ class Operands {
       for (int b = 0; b < 8; ++b)
         bytes[static_cast<size_t>(b)] = domain_.constant(static_cast<uint8_t>(operand.imm.value.u >> 8 * b));
     } else if (is_memory(operand)) {
-      const uint64_t at = address(i, operand);
-      for (int b = 0; b < bytes_of(operand); ++b)
-        bytes[static_cast<size_t>(b)] = memory_.load(at + static_cast<uint64_t>(b));
+      return load(i, operand, nullptr);
     } else {
       const RegisterName name = named(operand);
       // The whole vector: some instructions name a part of it, and take another.
@@ -100,15 +101,32 @@ class Operands {
     return bytes;
   }
 
+  // mask: for each byte, whether it is loaded; null: all are. The others are zeros.
+  Bytes load(const Instruction& i, const Operand& operand, const std::array<bool, vector_bytes>* mask) {
+    Bytes bytes = zeros();
+    const uint64_t at = address(i, operand);
+    const bool repeats = i.info.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID &&
+                         i.info.avx.broadcast.is_static == ZYAN_FALSE;
+    const int unit = repeats ? operand.element_size / 8 : bytes_of(operand);
+    for (int b = 0; b < (repeats ? i.info.avx.vector_length / 8 : unit); ++b)
+      if (!mask || (*mask)[static_cast<size_t>(b)])
+        bytes[static_cast<size_t>(b)] = memory_.load(at + static_cast<uint64_t>(b % unit));
+    return bytes;
+  }
+
   static RegisterName named(const Operand& operand) {
     if (!is_register(operand)) throw Refused{0, "an operand of a kind that has no row"};
     const RegisterName name = name_of(operand.reg.value);
     const bool is_known =
         name.kind == RegisterKind::vector || (name.kind == RegisterKind::word && name.is_low);
-    if (!is_known || (name.kind == RegisterKind::vector && (name.bits > 256 || name.number > 15)))
-      throw Refused{0, "a register that has no row"};
+    if (!is_known) throw Refused{0, "a register that has no row"};
     return name;
   }
+
+  static bool is_mask(const Operand& operand) {
+    return is_register(operand) && name_of(operand.reg.value).kind == RegisterKind::mask;
+  }
+  Vector& mask_of(const Operand& operand) { return masks[name_of(operand.reg.value).number]; }
 
   // A vector's upper part becomes zero, a word's if 32 bits are written.
   void write(const Instruction& i, const Operand& operand, const Bytes& bytes) {

@@ -60,11 +60,49 @@ std::vector<Place> shuffled_bytes(int bytes, std::span<const uint8_t> control) {
   return all;
 }
 
-std::vector<Place> by_indices(int bytes, int width, std::span<const uint8_t> control) {
+// Lanes of all sources, one after the other.
+std::vector<Place> by_indices(int bytes, int width, std::span<const uint8_t> control, int sources) {
   const int lanes = bytes / width;
   return by_lane(bytes, width, [&](int i) {
-    return Place{0, control[static_cast<size_t>(i) * static_cast<size_t>(width)] % lanes};
+    const int index = control[static_cast<size_t>(i) * static_cast<size_t>(width)] % (lanes * sources);
+    return Place{index / lanes, index % lanes};
   });
+}
+
+// By lanes of any two vectors: the indices are where the result goes (vpermi2), or the first source is
+// (vpermt2).
+struct TwoSources {
+  ZydisMnemonic mnemonic;
+  int width;
+  bool indices_first;
+};
+constexpr TwoSources two_sources[] = {
+    {ZYDIS_MNEMONIC_VPERMI2B, 1, true},  {ZYDIS_MNEMONIC_VPERMT2B, 1, false},
+    {ZYDIS_MNEMONIC_VPERMI2W, 2, true},  {ZYDIS_MNEMONIC_VPERMT2W, 2, false},
+    {ZYDIS_MNEMONIC_VPERMI2D, 4, true},  {ZYDIS_MNEMONIC_VPERMT2D, 4, false},
+    {ZYDIS_MNEMONIC_VPERMI2PS, 4, true}, {ZYDIS_MNEMONIC_VPERMT2PS, 4, false},
+    {ZYDIS_MNEMONIC_VPERMI2Q, 8, true},  {ZYDIS_MNEMONIC_VPERMT2Q, 8, false},
+    {ZYDIS_MNEMONIC_VPERMI2PD, 8, true}, {ZYDIS_MNEMONIC_VPERMT2PD, 8, false},
+};
+const TwoSources* find_two_sources(ZydisMnemonic mnemonic) {
+  for (const TwoSources& row : two_sources)
+    if (row.mnemonic == mnemonic) return &row;
+  return nullptr;
+}
+
+// The second source's lanes from `by` on, then the first one's.
+std::vector<Place> aligned_lanes(int bytes, int width, int by) {
+  const int lanes = bytes / width;
+  return by_lane(bytes, width, [&](int i) {
+    const int from = i + by % lanes;
+    return from < lanes ? Place{1, from} : Place{0, from - lanes};
+  });
+}
+
+// Each 16 bytes are one of a source's, the lower half of the result's of the first source.
+std::vector<Place> shuffled_quarters(int bytes, uint8_t imm) {
+  const int count = bytes / half, bits = count == 4 ? 2 : 1;
+  return by_lane(bytes, half, [&](int i) { return Place{i / (count / 2), imm >> (bits * i) & (count - 1)}; });
 }
 
 // vpermilps and vpermilpd by a vector: within 16 bytes; of 8 bytes it is the second bit that counts.
@@ -106,19 +144,27 @@ std::vector<Place> moved_bytes(int bytes, int by) {
 }  // namespace
 
 int control_operand(ZydisMnemonic mnemonic, bool has_immediate) {
+  if (has_immediate) return no_control;
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPSHUFB:
-      return 2;
-    case ZYDIS_MNEMONIC_VPERMD:
-    case ZYDIS_MNEMONIC_VPERMPS:
-      return 1;
     case ZYDIS_MNEMONIC_VPERMILPS:
     case ZYDIS_MNEMONIC_VPERMILPD:
-      return has_immediate ? 0 : 2;
+      return 2;
+    case ZYDIS_MNEMONIC_VPERMB:
+    case ZYDIS_MNEMONIC_VPERMW:
+    case ZYDIS_MNEMONIC_VPERMD:
+    case ZYDIS_MNEMONIC_VPERMPS:
+    case ZYDIS_MNEMONIC_VPERMQ:
+    case ZYDIS_MNEMONIC_VPERMPD:
+      return 1;
     default:
-      return 0;
+      break;
   }
+  const TwoSources* const row = find_two_sources(mnemonic);
+  return !row ? no_control : row->indices_first ? 0 : 1;
 }
+
+bool reads_result(ZydisMnemonic mnemonic) { return find_two_sources(mnemonic) != nullptr; }
 
 namespace {
 
@@ -146,11 +192,25 @@ constexpr Row by_width[] = {
     {ZYDIS_MNEMONIC_VPINSRB, Kind::put_in, 1},           {ZYDIS_MNEMONIC_VPINSRW, Kind::put_in, 2},
     {ZYDIS_MNEMONIC_VPINSRD, Kind::put_in, 4},           {ZYDIS_MNEMONIC_VPINSRQ, Kind::put_in, 8},
     {ZYDIS_MNEMONIC_VINSERTF128, Kind::put_in, half},    {ZYDIS_MNEMONIC_VINSERTI128, Kind::put_in, half},
+    {ZYDIS_MNEMONIC_VBROADCASTF32X2, Kind::repeat, 8},   {ZYDIS_MNEMONIC_VBROADCASTI32X2, Kind::repeat, 8},
+    {ZYDIS_MNEMONIC_VBROADCASTF32X4, Kind::repeat, 16},  {ZYDIS_MNEMONIC_VBROADCASTI32X4, Kind::repeat, 16},
+    {ZYDIS_MNEMONIC_VBROADCASTF64X2, Kind::repeat, 16},  {ZYDIS_MNEMONIC_VBROADCASTI64X2, Kind::repeat, 16},
+    {ZYDIS_MNEMONIC_VBROADCASTF32X8, Kind::repeat, 32},  {ZYDIS_MNEMONIC_VBROADCASTI32X8, Kind::repeat, 32},
+    {ZYDIS_MNEMONIC_VBROADCASTF64X4, Kind::repeat, 32},  {ZYDIS_MNEMONIC_VBROADCASTI64X4, Kind::repeat, 32},
+    {ZYDIS_MNEMONIC_VEXTRACTF32X4, Kind::take_out, 16},  {ZYDIS_MNEMONIC_VEXTRACTI32X4, Kind::take_out, 16},
+    {ZYDIS_MNEMONIC_VEXTRACTF64X2, Kind::take_out, 16},  {ZYDIS_MNEMONIC_VEXTRACTI64X2, Kind::take_out, 16},
+    {ZYDIS_MNEMONIC_VEXTRACTF32X8, Kind::take_out, 32},  {ZYDIS_MNEMONIC_VEXTRACTI32X8, Kind::take_out, 32},
+    {ZYDIS_MNEMONIC_VEXTRACTF64X4, Kind::take_out, 32},  {ZYDIS_MNEMONIC_VEXTRACTI64X4, Kind::take_out, 32},
+    {ZYDIS_MNEMONIC_VINSERTF32X4, Kind::put_in, 16},     {ZYDIS_MNEMONIC_VINSERTI32X4, Kind::put_in, 16},
+    {ZYDIS_MNEMONIC_VINSERTF64X2, Kind::put_in, 16},     {ZYDIS_MNEMONIC_VINSERTI64X2, Kind::put_in, 16},
+    {ZYDIS_MNEMONIC_VINSERTF32X8, Kind::put_in, 32},     {ZYDIS_MNEMONIC_VINSERTI32X8, Kind::put_in, 32},
+    {ZYDIS_MNEMONIC_VINSERTF64X4, Kind::put_in, 32},     {ZYDIS_MNEMONIC_VINSERTI64X4, Kind::put_in, 32},
 };
 
-std::vector<Place> places_of(const Row& row, int bytes, uint8_t imm) {
-  // Elements of 16 bytes are two in a vector, others are counted within 16 bytes.
-  const int lane = imm % (row.width == half ? 2 : half / row.width);
+// vector: bytes of the one that is taken from or put into.
+std::vector<Place> places_of(const Row& row, int bytes, int vector, uint8_t imm) {
+  // Elements of fewer than 16 bytes are counted within 16 bytes.
+  const int lane = imm % ((row.width < half ? half : vector) / row.width);
   switch (row.kind) {
     case Kind::unpack_low:
       return unpacked(bytes, row.width, false);
@@ -170,25 +230,34 @@ std::optional<std::vector<Place>> by_control(ZydisMnemonic mnemonic, int bytes,
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPSHUFB:
       return shuffled_bytes(bytes, control);
+    case ZYDIS_MNEMONIC_VPERMB:
+      return by_indices(bytes, 1, control, 1);
+    case ZYDIS_MNEMONIC_VPERMW:
+      return by_indices(bytes, 2, control, 1);
     case ZYDIS_MNEMONIC_VPERMD:
     case ZYDIS_MNEMONIC_VPERMPS:
-      return by_indices(bytes, 4, control);
+      return by_indices(bytes, 4, control, 1);
+    case ZYDIS_MNEMONIC_VPERMQ:
+    case ZYDIS_MNEMONIC_VPERMPD:
+      return by_indices(bytes, 8, control, 1);
     case ZYDIS_MNEMONIC_VPERMILPS:
       return by_indices_in_halves(bytes, 4, control);
     case ZYDIS_MNEMONIC_VPERMILPD:
       return by_indices_in_halves(bytes, 8, control);
     default:
-      return std::nullopt;
+      break;
   }
+  if (const TwoSources* row = find_two_sources(mnemonic)) return by_indices(bytes, row->width, control, 2);
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, uint8_t imm,
+std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
                                          std::span<const uint8_t> control) {
   if (!control.empty()) return by_control(mnemonic, bytes, control);
   for (const Row& row : by_width)
-    if (row.mnemonic == mnemonic) return places_of(row, bytes, imm);
+    if (row.mnemonic == mnemonic) return places_of(row, bytes, vector, imm);
   const auto two_bits = [imm](int i) { return imm >> (2 * i) & 3; };
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPERMILPS:
@@ -206,7 +275,16 @@ std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, uint
       return by_lane(bytes, 8, [&](int i) { return Place{i % 2, i / 2 * 2 + (imm >> i & 1)}; });
     case ZYDIS_MNEMONIC_VPERMQ:
     case ZYDIS_MNEMONIC_VPERMPD:
-      return by_lane(bytes, 8, [&](int i) { return Place{0, two_bits(i)}; });
+      return by_lane(bytes, 8, [&](int i) { return Place{0, i / 4 * 4 + two_bits(i % 4)}; });
+    case ZYDIS_MNEMONIC_VALIGND:
+      return aligned_lanes(bytes, 4, imm);
+    case ZYDIS_MNEMONIC_VALIGNQ:
+      return aligned_lanes(bytes, 8, imm);
+    case ZYDIS_MNEMONIC_VSHUFF32X4:
+    case ZYDIS_MNEMONIC_VSHUFF64X2:
+    case ZYDIS_MNEMONIC_VSHUFI32X4:
+    case ZYDIS_MNEMONIC_VSHUFI64X2:
+      return shuffled_quarters(bytes, imm);
     case ZYDIS_MNEMONIC_VPERM2I128:
     case ZYDIS_MNEMONIC_VPERM2F128:
       return halves_by_immediate(imm);

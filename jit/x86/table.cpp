@@ -58,4 +58,24 @@ std::optional<ir::Predicate> predicate_of(uint8_t imm) {
   return std::nullopt;
 }
 
+std::optional<ir::Predicate> order_of(uint8_t imm) {
+  using ir::Predicate;
+  switch (imm & 7) {
+    case 0:
+      return Predicate::eq;
+    case 1:
+      return Predicate::lt;
+    case 2:
+      return Predicate::le;
+    case 4:
+      return Predicate::ne;
+    case 5:
+      return Predicate::ge;
+    case 6:
+      return Predicate::gt;
+    default:  // always or never
+      return std::nullopt;
+  }
+}
+
 }  // namespace pooljit::jit::x86
