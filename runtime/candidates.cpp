@@ -35,14 +35,20 @@ std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered
   return all;
 }
 
-}  // namespace
-
+// Only allocating registers shows whether they suffice.
 ir::Result<ir::Program> legal_program(ir::Program lowered) {
   auto program = ir::legalize(std::move(lowered));
   if (!program) return program;
   if (const auto blob = jit::emit(jit::BackendId::xbyak, *program); !blob)
     return tl::unexpected(blob.error());
   return program;
+}
+
+}  // namespace
+
+bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
+  auto program = ir::lower(nest, schedule, isa);
+  return program && (!schedule.fused || legal_program(std::move(*program)));
 }
 
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,

@@ -12,9 +12,9 @@
 
 namespace pooljit::runtime {
 
-// Ready for Xbyak, of stage affine. Errors: those of Xbyak; only allocating registers shows whether they
-// suffice.
-ir::Result<ir::Program> legal_program(ir::Program lowered);
+// Whether there is such a Program, and registers for it. (Rules of families see to it that these suffice; of
+// loops that are fused no rule does.)
+bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa);
 
 struct Candidate {
   ir::Schedule schedule;

@@ -145,27 +145,20 @@ class Checker {
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
 
-  // Of each family that offers none for the nest but can do it, one that the seed picks; likewise one that
-  // rolls, one that walks in strips, and one whose members are fused.
+  // Of each family that offers none but can do it, one that the seed picks; likewise one that rolls, one that
+  // walks in strips, and one whose members are fused.
   void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
     std::vector<ir::Schedule> space = ir::schedule_space(member_.all(), isa);
-    std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()),
-                space.end());
+    std::ranges::rotate(space, space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()));
     for (const ir::Schedule& one : space) {
       const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
       const auto is_same = [&](const ir::Schedule& other) {
         return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
       };
       if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
-          is_possible(one, isa))
+          can_make(member_.all(), one, isa))
         schedules.push_back(one);
     }
-  }
-
-  // Rules of families see to it that registers suffice; of loops that are fused no rule does.
-  bool is_possible(const ir::Schedule& schedule, ir::Isa isa) const {
-    auto program = ir::lower(member_.all(), schedule, isa);
-    return program && (!schedule.fused || legal_program(std::move(*program)));
   }
 
   // Where none is offered, the first one with streamed stores.

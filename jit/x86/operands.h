@@ -153,10 +153,84 @@ class Operands {
     return bytes;
   }
 
+  // --- write masks
+
+  // Lanes that are not written, where k1 to k7 are given with an instruction.
+  struct WriteMask {
+    size_t number = 0;
+    bool zeroes = false;
+  };
+
+  static uint8_t immediate(const Instruction& i) {
+    const Operand& last = i.operands[i.info.operand_count_visible - 1U];
+    if (last.type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+      throw Refused{0, "a count or a choice that is no immediate"};
+    return static_cast<uint8_t>(last.imm.value.u);
+  }
+
+  // What takes lanes by it is said in info.avx.mask; as an operand it would be in the way of the others.
+  static void take_write_mask(Instruction& i) {
+    if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX) return;
+    const auto begin = i.operands.begin(), end = begin + i.info.operand_count;
+    const auto mask = std::find_if(
+        begin, end, [](const Operand& one) { return one.encoding == ZYDIS_OPERAND_ENCODING_MASK; });
+    if (mask == end) return;
+    std::rotate(mask, mask + 1, end);
+    --i.info.operand_count;
+    --i.info.operand_count_visible;
+  }
+
+  // As many bytes as lanes of `width` bytes have in all.
+  Bytes spread(const Bytes& mask, int width) const {
+    Bytes bytes;
+    for (int at = 0; at < vector_bytes; ++at)
+      bytes[static_cast<size_t>(at)] = mask[static_cast<size_t>(at / width)];
+    return bytes;
+  }
+  std::array<bool, vector_bytes> numbers(const Bytes& mask) const {
+    std::array<bool, vector_bytes> set;
+    for (size_t at = 0; at < set.size(); ++at) set[at] = (number(&mask[at], 1) & 0x80) != 0;
+    return set;
+  }
+
+  // An operand of which lanes that the write mask leaves out may lie where nothing is; where it depends on
+  // data, all are there.
+  Bytes read_lanes(const Instruction& i, const Operand& operand, int width) {
+    const Bytes& mask = masks[write_mask_.number];
+    const bool is_known = std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
+    if (write_mask_.number == 0 || !is_memory(operand) || !is_known) return read(i, operand);
+    const auto wanted = numbers(spread(mask, width));
+    return load(i, operand, &wanted);
+  }
+
+  // A result of lanes of `width` bytes, of which the write mask says which are written.
+  void give(const Instruction& i, const Bytes& bytes, int width) {
+    give(i, bytes, width, bytes_of(i.operands[0]));
+  }
+  // count: of the bytes that are the result; behind them there are zeros.
+  void give(const Instruction& i, const Bytes& bytes, int width, int count) {
+    const Operand& to = i.operands[0];
+    if (write_mask_.number == 0) return write(i, to, bytes);
+    const Bytes mask = spread(masks[write_mask_.number], width);
+    if (is_memory(to)) {
+      const auto wanted = numbers(mask);
+      const uint64_t at = address(i, to);
+      for (int b = 0; b < count; ++b)
+        if (wanted[static_cast<size_t>(b)])
+          memory_.store(at + static_cast<uint64_t>(b), bytes[static_cast<size_t>(b)]);
+      return;
+    }
+    const Bytes old = write_mask_.zeroes ? zeros() : read(i, to);
+    Bytes chosen = zeros();
+    domain_.choose(mask.data(), bytes.data(), old.data(), chosen.data(), count, width);
+    write(i, to, chosen);
+  }
+
   static constexpr size_t rsp = 4;
   const uint64_t base_;
   Memory<Byte>& memory_;
   Domain& domain_;
+  WriteMask write_mask_;  // of the present instruction
 };
 
 }  // namespace pooljit::jit::x86

@@ -23,8 +23,8 @@ struct Place {
 std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
                                          std::span<const uint8_t> control);
 
-// Which operand, counted from the result, holds indices instead of data; no_control: none does. imm: whether it has an
-// immediate.
+// Which operand, counted from the result, holds indices instead of data; no_control: none does. imm: whether
+// it has an immediate.
 int control_operand(ZydisMnemonic mnemonic, bool has_immediate);
 inline constexpr int no_control = -1;
 

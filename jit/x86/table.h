@@ -14,6 +14,7 @@ enum class Form : uint8_t {
   unary,
   narrow,
   binary,
+  scalar,
   muladd132,
   muladd213,
   muladd231,

@@ -75,6 +75,8 @@ std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_
       return flags_only(logical(to & from, bits));
     case ZYDIS_MNEMONIC_AND:
       return logical(to & from, bits);
+    case ZYDIS_MNEMONIC_ANDN:
+      return third ? std::optional(logical(~from & *third, bits)) : std::nullopt;
     case ZYDIS_MNEMONIC_OR:
       return logical(to | from, bits);
     case ZYDIS_MNEMONIC_XOR:

@@ -1,5 +1,6 @@
 /* Runs every kernel of pools.h on exactly as much memory as it needs and prints what comes out, in one number
- * each: by its own choice of a body, and by the body of AVX2 in shares with scratch memory of the caller's.
+ * each: by its own choice of a body, and by the body of AVX2, in shares with scratch memory of the caller's
+ * as in one. (The order in which an average adds may be another one for another instruction set.)
  */
 #include <pools.h>
 
@@ -8,28 +9,30 @@
 #include <string.h>
 
 /* Each kernel with the same arguments, whether it has indices or not. */
-#define ROW(name)                                                                                   \
-  static int whole_##name(const void* input, void* output, void* indices) {                         \
-    (void)indices;                                                                                  \
-    return name(input, output, 1);                                                                  \
-  }                                                                                                 \
-  static int part_##name(const void* input, void* output, void* indices, int part, void* scratch) { \
-    (void)indices;                                                                                  \
-    return name##_part_with_avx2(input, output, 1, part, 3, scratch);                               \
+#define ROW(name)                                                                             \
+  static int whole_##name(const void* input, void* output, void* indices) {                   \
+    (void)indices;                                                                            \
+    return name(input, output, 1);                                                            \
+  }                                                                                           \
+  static int part_##name(const void* input, void* output, void* indices, int part, int parts, \
+                         void* scratch) {                                                     \
+    (void)indices;                                                                            \
+    return name##_part_with_avx2(input, output, 1, part, parts, scratch);                     \
   }
-#define ROW_WITH_INDICES(name)                                                                      \
-  static int whole_##name(const void* input, void* output, void* indices) {                         \
-    return name(input, output, indices, 1);                                                         \
-  }                                                                                                 \
-  static int part_##name(const void* input, void* output, void* indices, int part, void* scratch) { \
-    return name##_part_with_avx2(input, output, indices, 1, part, 3, scratch);                      \
+#define ROW_WITH_INDICES(name)                                                                \
+  static int whole_##name(const void* input, void* output, void* indices) {                   \
+    return name(input, output, indices, 1);                                                   \
+  }                                                                                           \
+  static int part_##name(const void* input, void* output, void* indices, int part, int parts, \
+                         void* scratch) {                                                     \
+    return name##_part_with_avx2(input, output, indices, 1, part, parts, scratch);            \
   }
 #include <rows.h>
 
 struct row {
   const char* name;
   int (*whole)(const void*, void*, void*);
-  int (*part_of_avx2)(const void*, void*, void*, int, void*);
+  int (*part_of_avx2)(const void*, void*, void*, int, int, void*);
   const pooljit_export_info* info;
 };
 static const struct row rows[] = {
@@ -70,20 +73,30 @@ static uint64_t digest(const unsigned char* bytes, size_t count) {
   return sum;
 }
 
+struct results {
+  unsigned char *outputs, *indices;
+};
+
 static int run(const struct row* row) {
   const size_t inputs = bytes_of(&row->info->input), outputs = bytes_of(&row->info->output),
                indices = bytes_of(&row->info->indices), scratch_bytes = (size_t)row->info->scratch_bytes;
-  unsigned char *const input = input_of(inputs), *const whole = malloc(outputs),
-                       *const parts = malloc(outputs);
-  unsigned char *const whole_indices = malloc(indices), *const part_indices = malloc(indices);
+  unsigned char* const input = input_of(inputs);
+  struct results all[3]; /* by its own choice, by AVX2 in one and in shares */
+  for (int i = 0; i < 3; ++i) all[i] = (struct results){malloc(outputs), malloc(indices)};
   void* const scratch = scratch_bytes > 0 ? aligned_alloc(64, scratch_bytes) : NULL;
-  int failed = row->whole(input, whole, whole_indices) != POOLJIT_EXPORT_OK;
+  int failed = row->whole(input, all[0].outputs, all[0].indices) != POOLJIT_EXPORT_OK;
+  failed |= row->part_of_avx2(input, all[1].outputs, all[1].indices, 0, 1, scratch);
   for (int part = 2; part >= 0; --part)
-    failed |= row->part_of_avx2(input, parts, part_indices, part, scratch);
-  failed |= memcmp(whole, parts, outputs) != 0 || memcmp(whole_indices, part_indices, indices) != 0;
-  printf("%s %016llx %016llx%s\n", row->name, (unsigned long long)digest(whole, outputs),
-         (unsigned long long)digest(whole_indices, indices), failed ? " FAILED" : "");
-  free(input), free(whole), free(parts), free(whole_indices), free(part_indices), free(scratch);
+    failed |= row->part_of_avx2(input, all[2].outputs, all[2].indices, part, 3, scratch);
+  failed |= memcmp(all[1].outputs, all[2].outputs, outputs) != 0;
+  failed |= memcmp(all[1].indices, all[2].indices, indices) != 0;
+  printf("%s", row->name);
+  for (int i = 0; i < 2; ++i)
+    printf(" %016llx %016llx", (unsigned long long)digest(all[i].outputs, outputs),
+           (unsigned long long)digest(all[i].indices, indices));
+  printf("%s\n", failed ? " FAILED" : "");
+  for (int i = 0; i < 3; ++i) free(all[i].outputs), free(all[i].indices);
+  free(input), free(scratch);
   return failed;
 }
 

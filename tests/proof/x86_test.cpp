@@ -1,39 +1,14 @@
-// The table jit/x86/instructions.def beside the processor: each instruction with registers, random and
-// special lanes, and many immediates; the general registers' instructions with the conditions after them.
+// The table jit/x86/instructions.def beside the processor: each instruction with registers, memory and write
+// masks, random and special lanes, and many immediates.
 #include <gtest/gtest.h>
-#include <xbyak/xbyak.h>
 
-#include <bit>
 #include <iostream>
-#include <random>
 
-#include "ir/float_format.h"
-#include "jit/x86/numbers.h"
+#include "proof/x86_code.h"
 #include "runtime/cpu_features.h"
 
 namespace pooljit::jit::x86 {
 namespace {
-
-// Four vectors, of which the last one is the result, and a mask.
-constexpr int vectors = 4;
-constexpr size_t bytes = vectors * 64 + 8;
-
-// Lanes that are tried of each instruction; sanitizers are slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int cases = 1'000;
-#else
-constexpr int cases = 10'000;
-#endif
-
-struct Code : Xbyak::CodeGenerator {
-  std::span<const uint8_t> all() const { return {getCode(), getSize()}; }
-  CodeBlob blob() const {
-    CodeBlob blob;
-    blob.entry = getCode<KernelFunction>();
-    blob.code = all();
-    return blob;
-  }
-};
 
 // All ways to call the assembler's function of a mnemonic that this test knows, each by its number; false:
 // there is no such way, or the instruction has no such form.
@@ -64,91 +39,92 @@ To written(const To& to, Masking masking) {
   return masking == Masking::none ? to : masking == Masking::merging ? to | k1 : to | k1 | Xbyak::util::T_z;
 }
 
-#define X86(mnemonic, form, op, type, from)                        \
-  {#mnemonic, [](Code& code, int way, int imm) {                   \
-     return []<class C>(C& c, int way, [[maybe_unused]] int imm) { \
-       TRY(0, c.mnemonic(y3, y0, y1))                              \
-       TRY(1, c.mnemonic(y3, y0, y1, imm))                         \
-       TRY(2, c.mnemonic(y3, y0, y1, y2))                          \
-       TRY(3, c.mnemonic(y3, y0))                                  \
-       TRY(4, c.mnemonic(y3, x0))                                  \
-       TRY(5, c.mnemonic(x3, y0))                                  \
-       TRY(6, c.mnemonic(y3, y0, imm))                             \
-       TRY(7, c.mnemonic(x3, y0, imm))                             \
-       TRY(8, c.mnemonic(y3, y0, x1, imm))                         \
-       TRY(9, c.mnemonic(x3, x0, x1))                              \
-       TRY(10, c.mnemonic(x3, x0, x1, imm))                        \
-       TRY(11, c.mnemonic(x3, x0, imm))                            \
-       TRY(12, c.mnemonic(x3, x0))                                 \
-       TRY(13, c.mnemonic(c.ptr[c.rdi + 96], y0, y1))              \
-       TRY(14, c.mnemonic(y3, y0, c.ptr[c.rdi + 32]))              \
-       TRY(15, c.mnemonic(c.ptr[c.rdi + 96], y0))                  \
-       TRY(16, c.mnemonic(y3, c.ptr[c.rdi]))                       \
-       TRY(17, c.mnemonic(c.ptr[c.rdi + 96], x0))                  \
-       TRY(18, c.mnemonic(x3, c.ptr[c.rdi]))                       \
-       TRY(19, c.mnemonic(c.ptr[c.rdi + 96], x0, imm))             \
-       TRY(20, c.mnemonic(x3, x0, c.ptr[c.rdi + 32], imm))         \
-       return false;                                               \
-     }(code, way, imm);                                            \
-   },                                                              \
-   [](Code& code, int way, int imm, Masking masking) {             \
-     return []<class C>(C& c, int way, [[maybe_unused]] int imm, Masking masking) { \
-       const Zmm z = written(z3, masking);                         \
-       const Ymm y = written(y3, masking);                         \
-       const Xmm x = written(x3, masking);                         \
-       /* Of masks and memory nothing becomes zeros. */            \
-       const Masking kept = masking == Masking::none ? masking : Masking::merging; \
-       const Opmask k = written(k3, kept);                         \
+#define X86(mnemonic, form, op, type, from)                                          \
+  {#mnemonic,                                                                        \
+   [](Code& code, int way, int imm) {                                                \
+     return []<class C>(C& c, int way, [[maybe_unused]] int imm) {                   \
+       TRY(0, c.mnemonic(y3, y0, y1))                                                \
+       TRY(1, c.mnemonic(y3, y0, y1, imm))                                           \
+       TRY(2, c.mnemonic(y3, y0, y1, y2))                                            \
+       TRY(3, c.mnemonic(y3, y0))                                                    \
+       TRY(4, c.mnemonic(y3, x0))                                                    \
+       TRY(5, c.mnemonic(x3, y0))                                                    \
+       TRY(6, c.mnemonic(y3, y0, imm))                                               \
+       TRY(7, c.mnemonic(x3, y0, imm))                                               \
+       TRY(8, c.mnemonic(y3, y0, x1, imm))                                           \
+       TRY(9, c.mnemonic(x3, x0, x1))                                                \
+       TRY(10, c.mnemonic(x3, x0, x1, imm))                                          \
+       TRY(11, c.mnemonic(x3, x0, imm))                                              \
+       TRY(12, c.mnemonic(x3, x0))                                                   \
+       TRY(13, c.mnemonic(c.ptr[c.rdi + 96], y0, y1))                                \
+       TRY(14, c.mnemonic(y3, y0, c.ptr[c.rdi + 32]))                                \
+       TRY(15, c.mnemonic(c.ptr[c.rdi + 96], y0))                                    \
+       TRY(16, c.mnemonic(y3, c.ptr[c.rdi]))                                         \
+       TRY(17, c.mnemonic(c.ptr[c.rdi + 96], x0))                                    \
+       TRY(18, c.mnemonic(x3, c.ptr[c.rdi]))                                         \
+       TRY(19, c.mnemonic(c.ptr[c.rdi + 96], x0, imm))                               \
+       TRY(20, c.mnemonic(x3, x0, c.ptr[c.rdi + 32], imm))                           \
+       return false;                                                                 \
+     }(code, way, imm);                                                              \
+   },                                                                                \
+   [](Code& code, int way, int imm, Masking masking) {                               \
+     return []<class C>(C& c, int way, [[maybe_unused]] int imm, Masking masking) {  \
+       const Zmm z = written(z3, masking);                                           \
+       const Ymm y = written(y3, masking);                                           \
+       const Xmm x = written(x3, masking);                                           \
+       /* Of masks and memory nothing becomes zeros. */                              \
+       const Masking kept = masking == Masking::none ? masking : Masking::merging;   \
+       const Opmask k = written(k3, kept);                                           \
        [[maybe_unused]] const Xbyak::Address to = written(c.ptr[c.rdi + 192], kept); \
-       TRY(0, c.mnemonic(z, z0, z1))                               \
-       TRY(1, c.mnemonic(z, z0, z1, imm))                          \
-       TRY(2, c.mnemonic(z, z0))                                   \
-       TRY(3, c.mnemonic(z, y0))                                   \
-       TRY(4, c.mnemonic(z, x0))                                   \
-       TRY(5, c.mnemonic(y, z0))                                   \
-       TRY(6, c.mnemonic(x, z0))                                   \
-       TRY(7, c.mnemonic(y, y0))                                   \
-       TRY(8, c.mnemonic(y, x0))                                   \
-       TRY(9, c.mnemonic(x, y0))                                   \
-       TRY(10, c.mnemonic(x, x0))                                  \
-       TRY(11, c.mnemonic(z, z0, imm))                             \
-       TRY(12, c.mnemonic(y, z0, imm))                             \
-       TRY(13, c.mnemonic(x, z0, imm))                             \
-       TRY(14, c.mnemonic(x, y0, imm))                             \
-       TRY(15, c.mnemonic(z, z0, y1, imm))                         \
-       TRY(16, c.mnemonic(z, z0, x1, imm))                         \
-       TRY(17, c.mnemonic(y, y0, x1, imm))                         \
-       TRY(18, c.mnemonic(y, y0, y1))                              \
-       TRY(19, c.mnemonic(x, x0, x1))                              \
-       TRY(20, c.mnemonic(y, y0, y1, imm))                         \
-       TRY(21, c.mnemonic(x, x0, x1, imm))                         \
-       TRY(22, c.mnemonic(y, y0, imm))                             \
-       TRY(23, c.mnemonic(k, z0, z1))                              \
-       TRY(24, c.mnemonic(k, z0, z1, imm))                         \
-       TRY(25, c.mnemonic(k, y0, y1, imm))                         \
-       TRY(26, c.mnemonic(z, c.ptr[c.rdi]))                        \
-       TRY(27, c.mnemonic(y, c.ptr[c.rdi]))                        \
-       TRY(28, c.mnemonic(x, c.ptr[c.rdi]))                        \
-       TRY(29, c.mnemonic(to, z0))                                 \
-       TRY(30, c.mnemonic(to, y0))                                 \
-       TRY(31, c.mnemonic(to, x0))                                 \
-       TRY(32, c.mnemonic(z, z0, c.ptr[c.rdi + 64]))               \
-       TRY(33, c.mnemonic(z, z0, c.ptr_b[c.rdi + 64]))             \
-       TRY(34, c.mnemonic(y, y0, c.ptr_b[c.rdi + 64]))             \
-       TRY(35, c.mnemonic(z, c.ptr_b[c.rdi + 64]))                 \
-       TRY(36, c.mnemonic(k, z0, c.ptr_b[c.rdi + 64], imm))        \
-       TRY(37, c.mnemonic(to, z0, imm))                            \
-       TRY(38, c.mnemonic(z, z0, c.ptr[c.rdi + 64], imm))          \
-       TRY(39, c.mnemonic(k3, k1, k2))                             \
-       TRY(40, c.mnemonic(k3, k2))                                 \
-       TRY(41, c.mnemonic(k3, c.rdx))                              \
-       TRY(42, c.mnemonic(c.rdx, k2))                              \
-       TRY(43, c.mnemonic(k3, c.edx))                              \
-       TRY(44, c.mnemonic(c.edx, k2))                              \
-       TRY(45, c.mnemonic(z, c.edx))                               \
-       TRY(46, c.mnemonic(z, c.rdx))                               \
-       return false;                                               \
-     }(code, way, imm, masking);                                   \
+       TRY(0, c.mnemonic(z, z0, z1))                                                 \
+       TRY(1, c.mnemonic(z, z0, z1, imm))                                            \
+       TRY(2, c.mnemonic(z, z0))                                                     \
+       TRY(3, c.mnemonic(z, y0))                                                     \
+       TRY(4, c.mnemonic(z, x0))                                                     \
+       TRY(5, c.mnemonic(y, z0))                                                     \
+       TRY(6, c.mnemonic(x, z0))                                                     \
+       TRY(7, c.mnemonic(y, y0))                                                     \
+       TRY(8, c.mnemonic(y, x0))                                                     \
+       TRY(9, c.mnemonic(x, y0))                                                     \
+       TRY(10, c.mnemonic(x, x0))                                                    \
+       TRY(11, c.mnemonic(z, z0, imm))                                               \
+       TRY(12, c.mnemonic(y, z0, imm))                                               \
+       TRY(13, c.mnemonic(x, z0, imm))                                               \
+       TRY(14, c.mnemonic(x, y0, imm))                                               \
+       TRY(15, c.mnemonic(z, z0, y1, imm))                                           \
+       TRY(16, c.mnemonic(z, z0, x1, imm))                                           \
+       TRY(17, c.mnemonic(y, y0, x1, imm))                                           \
+       TRY(18, c.mnemonic(y, y0, y1))                                                \
+       TRY(19, c.mnemonic(x, x0, x1))                                                \
+       TRY(20, c.mnemonic(y, y0, y1, imm))                                           \
+       TRY(21, c.mnemonic(x, x0, x1, imm))                                           \
+       TRY(22, c.mnemonic(y, y0, imm))                                               \
+       TRY(23, c.mnemonic(k, z0, z1))                                                \
+       TRY(24, c.mnemonic(k, z0, z1, imm))                                           \
+       TRY(25, c.mnemonic(k, y0, y1, imm))                                           \
+       TRY(26, c.mnemonic(z, c.ptr[c.rdi]))                                          \
+       TRY(27, c.mnemonic(y, c.ptr[c.rdi]))                                          \
+       TRY(28, c.mnemonic(x, c.ptr[c.rdi]))                                          \
+       TRY(29, c.mnemonic(to, z0))                                                   \
+       TRY(30, c.mnemonic(to, y0))                                                   \
+       TRY(31, c.mnemonic(to, x0))                                                   \
+       TRY(32, c.mnemonic(z, z0, c.ptr[c.rdi + 64]))                                 \
+       TRY(33, c.mnemonic(z, z0, c.ptr_b[c.rdi + 64]))                               \
+       TRY(34, c.mnemonic(y, y0, c.ptr_b[c.rdi + 64]))                               \
+       TRY(35, c.mnemonic(z, c.ptr_b[c.rdi + 64]))                                   \
+       TRY(36, c.mnemonic(k, z0, c.ptr_b[c.rdi + 64], imm))                          \
+       TRY(37, c.mnemonic(to, z0, imm))                                              \
+       TRY(38, c.mnemonic(z, z0, c.ptr[c.rdi + 64], imm))                            \
+       TRY(39, c.mnemonic(k3, k1, k2))                                               \
+       TRY(40, c.mnemonic(k3, k2))                                                   \
+       TRY(41, c.mnemonic(k3, c.rdx))                                                \
+       TRY(42, c.mnemonic(c.rdx, k2))                                                \
+       TRY(43, c.mnemonic(k3, c.edx))                                                \
+       TRY(44, c.mnemonic(c.edx, k2))                                                \
+       TRY(45, c.mnemonic(z, c.edx))                                                 \
+       TRY(46, c.mnemonic(z, c.rdx))                                                 \
+       return false;                                                                 \
+     }(code, way, imm, masking);                                                     \
    }},
 constexpr int wide_ways = 47;
 constexpr int ways = 21;
@@ -158,46 +134,6 @@ const Assembled assembled[] = {
 #undef X86
 #undef TRY
 
-struct Data {
-  alignas(64) std::array<uint8_t, bytes> memory;
-};
-
-// A lane's bits: any, or one of those where something changes.
-uint64_t draw(ir::DType dtype, std::mt19937_64& random) {
-  const int bits = ir::info(dtype).bits;
-  const uint64_t any = random();
-  if (random() % 2 == 0) return any;
-  if (!is_float(dtype)) {
-    const uint64_t edges[] = {0,
-                              1,
-                              ~uint64_t{0},
-                              uint64_t{1} << (bits - 1),
-                              (uint64_t{1} << (bits - 1)) - 1,
-                              127,
-                              128,
-                              255,
-                              256,
-                              32767,
-                              32768,
-                              65535};
-    return edges[any % std::size(edges)];
-  }
-  const uint64_t infinity = ir::infinity_bits(dtype), sign = any % 2 == 0 ? 0 : ir::sign_bit(dtype);
-  const uint64_t edges[] = {
-      0, 1, infinity, infinity + 1, infinity - 1, infinity / 2, infinity + infinity / 4096, infinity / 2 + 1};
-  return edges[any / 2 % std::size(edges)] | sign;
-}
-
-Data drawn(ir::DType dtype, std::mt19937_64& random) {
-  Data data;
-  const auto width = static_cast<size_t>(ir::bytes(dtype));
-  for (size_t at = 0; at < bytes; at += width) {
-    const uint64_t lane = draw(dtype, random);
-    std::memcpy(data.memory.data() + at, &lane, width);
-  }
-  return data;
-}
-
 bool is_nan(ir::DType dtype, const uint8_t* lane) {
   uint64_t bits = 0;
   std::memcpy(&bits, lane, static_cast<size_t>(ir::bytes(dtype)));
@@ -206,7 +142,8 @@ bool is_nan(ir::DType dtype, const uint8_t* lane) {
 
 // Which NaN arithmetic gives is not said.
 bool same(const VectorRow& row, const Data& a, const Data& b) {
-  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary || row.op.op == ir::Op::fma;
+  const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary ||
+                             row.form == Form::scalar || row.op.op == ir::Op::fma;
   const bool may_differ =
       is_arithmetic && is_float(row.op.type) && row.op.op != ir::Op::max && row.op.op != ir::Op::min;
   const auto width = may_differ ? static_cast<size_t>(ir::bytes(row.op.type)) : size_t{1};
@@ -217,21 +154,6 @@ bool same(const VectorRow& row, const Data& a, const Data& b) {
       return false;
   }
   return true;
-}
-
-// Runs code over numbers, whose argument is the data.
-void execute(const Code& code, Data& data) {
-  const CodeBlob blob = code.blob();
-  const MachineCode decoded(blob);
-  Memory<uint8_t> memory;
-  auto& buffer = memory.add("data", bytes, Touch::both);
-  std::copy(data.memory.begin(), data.memory.end(), buffer.bytes.begin());
-  NumberDomain domain;
-  Machine<NumberDomain> machine(decoded, 0, memory, domain);
-  machine.words[7] = machine.word_of(buffer.base);
-  machine.run(1000);
-  std::transform(buffer.bytes.begin(), buffer.bytes.end(), data.memory.begin(),
-                 [](const auto& byte) { return *byte; });
 }
 
 // The result's register begins with what lies at its place, so that what is kept of it shows.
@@ -291,9 +213,12 @@ bool is_of_avx2(const Code& code) {
 }
 
 // Of instructions that have a row. (The assembler gives write masks also to what takes none.)
-constexpr std::string_view no_kernel_has[] = {"a comparison that has no row", "another rounding",
+constexpr std::string_view no_kernel_has[] = {"a comparison that has no row",
+                                              "another rounding",
                                               "a count or a choice that is no immediate",
-                                              "bits of three operands", "this is no instruction",
+                                              "bits of three operands",
+                                              "this is no instruction",
+                                              "a scalar that is masked",
                                               "a table of responses that has no row"};
 
 // Code of one instruction over numbers and by the processor, with data after data; gives how many lanes.
@@ -350,117 +275,6 @@ TEST(X86Table, DoesWhatTheProcessorDoes) {
     }
   }
   if (!untried.empty()) std::cout << "without AVX-512 not tried: " << untried << "\n";
-}
-
-struct WordCase {
-  const char* name;
-  bool tells_carry;  // and overflow
-  void (*emit)(Code& code, int imm);
-};
-
-// Which of the conditions hold, behind the result.
-void tell_conditions(Code& code, bool tells_carry) {
-  code.mov(code.r8d, 1);
-  const auto tell = [&](int place, auto choose) {
-    code.mov(code.edx, 0);
-    choose();
-    code.mov(code.ptr[code.rdi + 24 + 4 * place], code.edx);
-  };
-  tell(0, [&] { code.cmovz(code.edx, code.r8d); });
-  tell(1, [&] { code.cmovnz(code.edx, code.r8d); });
-  tell(2, [&] { code.cmovs(code.edx, code.r8d); });
-  tell(3, [&] { code.cmovns(code.edx, code.r8d); });
-  if (tells_carry) {
-    tell(4, [&] { code.cmovb(code.edx, code.r8d); });
-    tell(5, [&] { code.cmovnb(code.edx, code.r8d); });
-    tell(6, [&] { code.cmovbe(code.edx, code.r8d); });
-    tell(7, [&] { code.cmova(code.edx, code.r8d); });
-    tell(8, [&] { code.cmovl(code.edx, code.r8d); });
-    tell(9, [&] { code.cmovge(code.edx, code.r8d); });
-    tell(10, [&] { code.cmovle(code.edx, code.r8d); });
-    tell(11, [&] { code.cmovg(code.edx, code.r8d); });
-  }
-}
-
-TEST(X86Words, DoWhatTheProcessorDoes) {
-  const WordCase all[] = {
-      {"add", true, [](Code& c, int) { c.add(c.rax, c.rcx); }},
-      {"add 32", true, [](Code& c, int) { c.add(c.eax, c.ecx); }},
-      {"add imm", true, [](Code& c, int imm) { c.add(c.rax, imm - 128); }},
-      {"sub", true, [](Code& c, int) { c.sub(c.rax, c.rcx); }},
-      {"sub 32", true, [](Code& c, int) { c.sub(c.eax, c.ecx); }},
-      {"cmp", true, [](Code& c, int) { c.cmp(c.rax, c.rcx); }},
-      {"cmp imm", true, [](Code& c, int imm) { c.cmp(c.rax, imm - 128); }},
-      {"cmp 8", true, [](Code& c, int) { c.cmp(c.al, c.cl); }},
-      {"test", true, [](Code& c, int) { c.test(c.rax, c.rcx); }},
-      {"and", true, [](Code& c, int) { c.and_(c.rax, c.rcx); }},
-      {"or", true, [](Code& c, int) { c.or_(c.rax, c.rcx); }},
-      {"xor", true, [](Code& c, int) { c.xor_(c.rax, c.rcx); }},
-      {"xor self", true, [](Code& c, int) { c.xor_(c.eax, c.eax); }},
-      {"neg", true, [](Code& c, int) { c.neg(c.rax); }},
-      {"adc", true, [](Code& c, int imm) { c.add(c.rcx, imm - 128), c.adc(c.rax, c.rcx); }},
-      {"sbb", true, [](Code& c, int imm) { c.cmp(c.rcx, imm - 128), c.sbb(c.eax, c.ecx); }},
-      {"inc after add", true, [](Code& c, int) { c.add(c.rcx, c.rax), c.inc(c.rax); }},
-      {"inc", false, [](Code& c, int) { c.inc(c.rax); }},
-      {"dec", false, [](Code& c, int) { c.dec(c.rax); }},
-      {"shl", false, [](Code& c, int imm) { c.shl(c.rax, imm % 63 + 1); }},
-      {"shr", false, [](Code& c, int imm) { c.shr(c.rax, imm % 63 + 1); }},
-      {"sar", false, [](Code& c, int imm) { c.sar(c.eax, imm % 31 + 1); }},
-  };
-  std::mt19937_64 random(2);
-  for (const WordCase& one : all)
-    for (int run = 0; run < cases / 250; ++run) {
-      Code code;
-      code.mov(code.rax, code.ptr[code.rdi]);
-      code.mov(code.rcx, code.ptr[code.rdi + 8]);
-      one.emit(code, static_cast<int>(random() % 256));
-      code.mov(code.ptr[code.rdi + 16], code.rax);
-      tell_conditions(code, one.tells_carry);
-      code.ret();
-      for (int repeat = 0; repeat < 250; ++repeat) {
-        Data mine = drawn(ir::DType::i64, random), of_processor = mine;
-        execute(code, mine);
-        code.getCode<void (*)(void*)>()(of_processor.memory.data());
-        ASSERT_EQ(mine.memory, of_processor.memory) << one.name;
-      }
-    }
-}
-
-// What has no row is refused, with its place.
-TEST(X86Machine, RefusesWhatItDoesNotKnow) {
-  const struct {
-    const char* sentence;
-    void (*emit)(Code& code);
-  } all[] = {
-      {"an instruction that has no row", [](Code& c) { c.vpsadbw(y0, y1, y2); }},
-      {"an instruction that has no row", [](Code& c) { c.bswap(c.rax); }},
-      {"an instruction that has no row",
-       [](Code& c) { c.vpsadbw(Xbyak::Zmm(0), Xbyak::Zmm(1), c.ptr[c.rdi]); }},
-      {"an operand that is too wide", [](Code& c) { c.fxrstor(c.ptr[c.rdi]); }},
-      {"an access outside all buffers", [](Code& c) { c.vmovups(y0, c.ptr[c.rdi + bytes - 16]); }},
-      {"an address that need not be aligned as the instruction wants",
-       [](Code& c) { c.vmovaps(y0, c.ptr[c.rdi + 16]); }},
-      {"an address of 32 bits", [](Code& c) { c.vmovups(y0, c.ptr[c.edi]); }},
-      {"an access outside all buffers", [](Code& c) { c.mov(c.rax, c.ptr[c.rdi - 1]); }},
-      {"too many instructions",
-       [](Code& c) {
-         Xbyak::Label here;
-         c.L(here);
-         c.jmp(here);
-       }},
-  };
-  for (const auto& one : all) {
-    Code code;
-    one.emit(code);
-    code.ret();
-    Data data = {};
-    try {
-      execute(code, data);
-      ADD_FAILURE() << "not refused: " << one.sentence;
-    } catch (const Refused& refused) {
-      EXPECT_EQ(refused.why, one.sentence);
-    }
-  }
 }
 
 }  // namespace

@@ -1,0 +1,90 @@
+// Code, data and what executes the one over the other, as numbers: for the tests of jit/x86.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <array>
+#include <random>
+
+#include "ir/float_format.h"
+#include "jit/x86/numbers.h"
+
+namespace pooljit::jit::x86 {
+
+// Four vectors, of which the last one is the result, and a mask.
+inline constexpr int vectors = 4;
+inline constexpr size_t bytes = vectors * 64 + 8;
+
+// Lanes that are tried of each instruction; sanitizers are slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int cases = 1'000;
+#else
+inline constexpr int cases = 10'000;
+#endif
+
+struct Code : Xbyak::CodeGenerator {
+  std::span<const uint8_t> all() const { return {getCode(), getSize()}; }
+  CodeBlob blob() const {
+    CodeBlob blob;
+    blob.entry = getCode<KernelFunction>();
+    blob.code = all();
+    return blob;
+  }
+};
+
+struct Data {
+  alignas(64) std::array<uint8_t, bytes> memory;
+};
+
+// A lane's bits: any, or one of those where something changes.
+inline uint64_t draw(ir::DType dtype, std::mt19937_64& random) {
+  const int bits = ir::info(dtype).bits;
+  const uint64_t any = random();
+  if (random() % 2 == 0) return any;
+  if (!is_float(dtype)) {
+    const uint64_t edges[] = {0,
+                              1,
+                              ~uint64_t{0},
+                              uint64_t{1} << (bits - 1),
+                              (uint64_t{1} << (bits - 1)) - 1,
+                              127,
+                              128,
+                              255,
+                              256,
+                              32767,
+                              32768,
+                              65535};
+    return edges[any % std::size(edges)];
+  }
+  const uint64_t infinity = ir::infinity_bits(dtype), sign = any % 2 == 0 ? 0 : ir::sign_bit(dtype);
+  const uint64_t edges[] = {
+      0, 1, infinity, infinity + 1, infinity - 1, infinity / 2, infinity + infinity / 4096, infinity / 2 + 1};
+  return edges[any / 2 % std::size(edges)] | sign;
+}
+
+inline Data drawn(ir::DType dtype, std::mt19937_64& random) {
+  Data data;
+  const auto width = static_cast<size_t>(ir::bytes(dtype));
+  for (size_t at = 0; at < bytes; at += width) {
+    const uint64_t lane = draw(dtype, random);
+    std::memcpy(data.memory.data() + at, &lane, width);
+  }
+  return data;
+}
+
+// Runs code over numbers, whose argument is the data.
+inline void execute(const Code& code, Data& data) {
+  const CodeBlob blob = code.blob();
+  const MachineCode decoded(blob);
+  Memory<uint8_t> memory;
+  auto& buffer = memory.add("data", bytes, Touch::both);
+  std::copy(data.memory.begin(), data.memory.end(), buffer.bytes.begin());
+  NumberDomain domain;
+  Machine<NumberDomain> machine(decoded, 0, memory, domain);
+  machine.words[7] = machine.word_of(buffer.base);
+  machine.run(1000);
+  std::transform(buffer.bytes.begin(), buffer.bytes.end(), data.memory.begin(),
+                 [](const auto& byte) { return *byte; });
+}
+
+}  // namespace pooljit::jit::x86
