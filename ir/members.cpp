@@ -96,6 +96,12 @@ class Joiner {
     Value value;
   };
 
+  // Where a Program's tasks begin that has `each` of them for one of the shared task.
+  struct Begin {
+    size_t task;
+    Value each, value;
+  };
+
   // Memory that the Programs have one after the other, and rooms, which stay.
   void reserve() {
     int64_t shared = 0;
@@ -162,7 +168,13 @@ class Joiner {
       return b_.iconst(is_begin ? 0 : own.extent);
     const Value each = b_.iconst(is_batch ? 1 : own.extent / shared->extent);
     if (!is_begin) return each;
-    return b_.imul(now_[static_cast<size_t>(shared - tasks_.begin())], each);
+    // Once for all parts that begin at the same.
+    const Begin wanted{static_cast<size_t>(shared - tasks_.begin()), each, no_value};
+    for (const Begin& known : begins_)
+      if (known.task == wanted.task && known.each == each) return known.value;
+    begins_.push_back(wanted);
+    begins_.back().value = b_.imul(now_[wanted.task], each);
+    return begins_.back().value;
   }
 
   const std::vector<Part> parts_;
@@ -171,6 +183,7 @@ class Joiner {
   const bool fused_;
   Builder b_;
   std::vector<Value> now_;  // by task: which one is being done
+  std::vector<Begin> begins_;
   std::vector<Address> rooms_;
   std::vector<Pointer> pointers_;  // of the present piece
 };

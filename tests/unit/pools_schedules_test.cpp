@@ -152,8 +152,8 @@ TEST(PoolsSchedules, FusedMembersLoadOnce) {
     return std::ranges::count_if(program->insts,
                                  [](const ir::Inst& inst) { return inst.op == ir::Op::load; });
   };
-  for (const char* spec : {"pools(float32[1,8,14,14], avg_pool2d(2), max_pool2d(2))",
-                           "pools(float32[1,8,20,20], avg_pool2d(3, 1, 0), max_pool2d(3, 1, 0))",
+  for (const char* spec : {"pools(float32[1,8,64,64], avg_pool2d(2), max_pool2d(2))",
+                           "pools(float32[1,8,66,66], avg_pool2d(3, 1, 0), max_pool2d(3, 1, 0))",
                            "pools(float64[1,64,8,8]:nhwc, max_pool2d(2), avg_pool2d(2))"})
     EXPECT_EQ(2 * loads(spec, true), loads(spec, false)) << spec;
   // The masked last vector of a plane is filled up with another value.
