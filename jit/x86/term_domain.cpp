@@ -147,7 +147,10 @@ std::optional<TermDomain::Chunk> TermDomain::chunk(const Byte* bytes, int width,
   const bool is_part = bytes[0].term != ir::no_term && ir::bytes(graph_[bytes[0].term].dtype) > width;
   if (is_part && takes == Takes::whole) return std::nullopt;
   const TermId id = graph_.from_bytes(dtype, {bytes, bytes + width});
-  if (width > 1 && takes != Takes::any && graph_[id].kind == LaneTerm::Kind::pack) return std::nullopt;
+  // Bytes that are put together, but for the high half of a word, which is rounded to bfloat16.
+  if (width > 1 && takes != Takes::any && graph_[id].kind == LaneTerm::Kind::pack &&
+      graph_.whole_of(id) == ir::no_term)
+    return std::nullopt;
   return Chunk{.term = id};
 }
 

@@ -61,6 +61,28 @@ TEST(Schedules, TheTableNamesTheDefault) {
   EXPECT_EQ(shell("$P schedules 'max_unpool2d(float32[1,1,2,2], kernel_size=2)'", folder).exit, 4);
 }
 
+// Several pools: how they go together, then each as alone.
+TEST(Schedules, SaysWhySeveralPoolsGoTogetherAsTheyDo) {
+  const TempFolder folder;
+  const struct {
+    const char *members, *because;
+  } all[] = {
+      {"float32[1,8,64,64], avg_pool2d(2), max_pool2d(2)", "the windows are the same"},
+      {"float32[1,8,19,19], max_pool2d(5, 1, 2), max_pool2d(9, 1, 4)", "made of the results of smaller ones"},
+      {"float32[1,8,9,9], max_pool2d(2), avg_pool2d(3)", "the whole tensor"},
+      {"float32[1,2048,60,60], adaptive_avg_pool2d(1), adaptive_avg_pool2d(2)", "groups of channels"}};
+  for (const auto& one : all) {
+    const std::string command = std::string("$P schedules 'pools(") + one.members + ")' --isa avx2 --why";
+    const Outcome outcome = shell(command, folder);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(one.because), std::string::npos) << outcome.out;
+    const auto json = nlohmann::json::parse(shell(command + " --json", folder).out);
+    EXPECT_NE(json["because"].get<std::string>().find(one.because), std::string::npos);
+    EXPECT_EQ(json["members"].size(), 2U);
+    EXPECT_TRUE(json["members"][0]["why"].contains("families"));
+  }
+}
+
 TEST(Tune, RemembersAndResumes) {
   const TempFolder folder;
   write_file(folder / "specs.txt", std::string("first\t") + small + "\nsecond\t" + with_width(50) +
