@@ -1,16 +1,36 @@
 #include "ir/fusion.h"
 
+#include <array>
 #include <boost/container_hash/hash.hpp>
 #include <utility>
 
 namespace pooljit::ir {
 namespace {
 
-bool is_constant(Op op) { return op == Op::iconst || op == Op::vconst || op == Op::vmask; }
+// What several parts may do alike: to find elements, load and convert them. Reductions differ.
+bool may_be_shared(const Inst& inst) {
+  switch (inst.op) {
+    case Op::load:
+    case Op::prefetch:
+    case Op::iload:
+    case Op::ptradd:
+    case Op::iadd:
+    case Op::imul:
+    case Op::imin:
+    case Op::imax:
+    case Op::cvt:
+    case Op::bitcast:
+      return true;
+    default:
+      return false;
+  }
+}
 
 class Fusion {
  public:
-  Fusion(Builder& b, std::span<FusedPart> parts) : b_(b), parts_(parts), at_(parts.size(), 0) {}
+  Fusion(Builder& b, std::span<FusedPart> parts) : b_(b), parts_(parts), at_(parts.size(), 0) {
+    buckets_.fill(-1);
+  }
 
   void run() {
     std::vector<size_t> all(parts_.size());
@@ -24,6 +44,7 @@ class Fusion {
     size_t part, hash;
     Inst inst;  // with the new Program's operands
     Value value;
+    int before;  // of the same bucket; -1: none
   };
 
   const Inst& next(size_t part) const { return parts_[part].program->insts[at_[part]]; }
@@ -46,7 +67,7 @@ class Fusion {
       if (fused.empty()) break;
       loop(fused);
     }
-    known_.resize(outside);
+    for (; known_.size() > outside; known_.pop_back()) bucket(known_.back().hash) = known_.back().before;
   }
 
   void straight(const std::vector<size_t>& parts) {
@@ -71,9 +92,8 @@ class Fusion {
 
   void one(size_t part, const Inst& inst) {
     const Program& program = *parts_[part].program;
-    if (parts_.size() == 1 || is_constant(inst.op) || info(inst.op).effect == Effect::write)
-      return b_.copy(inst, program, parts_[part].renamed);
-    Known own{part, 0, inst, no_value};
+    if (parts_.size() == 1 || !may_be_shared(inst)) return b_.copy(inst, program, parts_[part].renamed);
+    Known own{part, 0, inst, no_value, -1};
     own.inst.results.clear();
     for (Value& arg : own.inst.args) arg = renamed(part, arg);
     own.inst.addr.base = renamed(part, inst.addr.base);
@@ -88,10 +108,12 @@ class Fusion {
     if (is_shared) return;
     own.value = inst.results.empty() ? no_value : name(part, inst.results[0]);
     // What it has made again is nearer than what it made before.
-    if (known)
-      *known = std::move(own);
-    else
-      known_.push_back(std::move(own));
+    if (known) {
+      known->part = part, known->value = own.value;
+      return;
+    }
+    own.before = std::exchange(bucket(own.hash), static_cast<int>(known_.size()));
+    known_.push_back(std::move(own));
   }
 
   static size_t hash(const Inst& inst) {
@@ -102,11 +124,15 @@ class Fusion {
     return hash;
   }
 
+  int& bucket(size_t hash) { return buckets_[hash % buckets_.size()]; }
+
   Known* find(const Known& wanted, const Type& type) {
-    for (Known& known : known_)
+    for (int at = bucket(wanted.hash); at >= 0; at = known_[static_cast<size_t>(at)].before) {
+      Known& known = known_[static_cast<size_t>(at)];
       if (known.hash == wanted.hash && known.inst == wanted.inst &&
           (known.value == no_value || b_.type(known.value) == type))
         return &known;
+    }
     return nullptr;
   }
 
@@ -141,6 +167,7 @@ class Fusion {
   const std::span<FusedPart> parts_;
   std::vector<size_t> at_;  // by part: the next instruction
   std::vector<Known> known_;
+  std::array<int, 256> buckets_;  // the newest of each
 };
 
 }  // namespace

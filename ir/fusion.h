@@ -15,7 +15,7 @@ struct FusedPart {
 };
 
 // Emits what all parts do, but for ret. Loops that are next in several of them and go equally often become
-// one, and what another part has loaded or computed from the same in that loop is not done again. The parts
+// one, and what another part has loaded or converted from the same in that loop is not done again. The parts
 // are taken in turn from load to load, so that a vector is used soon after it was loaded. None of them reads
 // what another one writes.
 void fuse(Builder& b, std::span<FusedPart> parts);
