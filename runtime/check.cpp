@@ -145,11 +145,11 @@ class Checker {
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
 
-  // Of each family that offers none but can do it, one that the seed picks; likewise one that rolls, one that
-  // walks in strips, and one whose members are fused.
+  // Of each family that offers none, one by the seed that can; one that rolls, is in strips, is fused.
   void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
     std::vector<ir::Schedule> space = ir::schedule_space(member_.all(), isa);
-    std::ranges::rotate(space, space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size()));
+    const auto first = space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size());
+    std::rotate(space.begin(), first, space.end());
     for (const ir::Schedule& one : space) {
       const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
       const auto is_same = [&](const ir::Schedule& other) {

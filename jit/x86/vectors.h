@@ -196,7 +196,7 @@ class Vectors : public Operands<Domain> {
     if (!is_mask(to)) return write(i, to, told);
     Bytes mask = zeros();
     for (int lane = 0; lane < count / width; ++lane)
-      mask[static_cast<size_t>(lane)] = told[static_cast<size_t>(lane * width)];
+      mask[static_cast<size_t>(lane)] = told[static_cast<size_t>(lane) * static_cast<size_t>(width)];
     if (write_mask_.number != 0) {
       const Bytes other = mask;
       domain_.bits(BitOp::and_, other.data(), masks[write_mask_.number].data(), mask.data(), vector_bytes);

@@ -1,5 +1,6 @@
 // Several pools of one tensor: how their schedules are said, made and chosen; joining and taking apart
 // Programs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -239,9 +240,12 @@ TEST(PoolsSchedules, AveragesAddInTheOrderThatTheyHaveAlone) {
       for (const std::string isa : {"avx2", "avx512"}) {
         if (isa == "avx512" && !runtime::can_run(ir::Isa::avx512)) continue;
         const std::string input = "float32[2,16,56,56]" + layout;
-        const Kernel both = compile(
-            "pools(" + input + ", max_pool2d(" + window + "), avg_pool2d(" + window + "))", {.isa = isa});
-        const Kernel alone = compile("avg_pool2d(" + input + ", " + window + ")", {.isa = isa});
+        const auto pool = [&](const char* what, const std::string& of) {
+          return fmt::format("{}_pool2d({}{})", what, of, window);
+        };
+        const Kernel both =
+            compile(fmt::format("pools({}, {}, {})", input, pool("max", ""), pool("avg", "")), {.isa = isa});
+        const Kernel alone = compile(pool("avg", input + ", "), {.isa = isa});
         fused += both.schedule().starts_with("fused") ? 1 : 0;
         std::vector<float> x(both.input_bytes() / 4), maxima(both.output_bytes(0) / 4),
             averages(both.output_bytes(1) / 4), wanted(alone.output_bytes() / 4);
