@@ -54,7 +54,7 @@ class Fusion {
 
   // Up to the end of the loop or the Program that these parts are in.
   void block(const std::vector<size_t>& parts) {
-    const size_t outside = known_.size();
+    const size_t outside = std::exchange(inside_, known_.size());
     for (;;) {
       straight(parts);
       std::vector<size_t> fused;
@@ -67,7 +67,8 @@ class Fusion {
       if (fused.empty()) break;
       loop(fused);
     }
-    for (; known_.size() > outside; known_.pop_back()) bucket(known_.back().hash) = known_.back().before;
+    for (; known_.size() > inside_; known_.pop_back()) bucket(known_.back().hash) = known_.back().before;
+    inside_ = outside;
   }
 
   void straight(const std::vector<size_t>& parts) {
@@ -107,9 +108,9 @@ class Fusion {
       name(part, inst.results[0]) = known->value;
     if (is_shared) return;
     own.value = inst.results.empty() ? no_value : name(part, inst.results[0]);
-    // What it has made again is nearer than what it made before.
-    if (known) {
-      known->part = part, known->value = own.value;
+    // What it has made again is nearer than what it made before, but gone behind the present loop.
+    if (known && known >= known_.data() + inside_) {
+      known->value = own.value;
       return;
     }
     own.before = std::exchange(bucket(own.hash), static_cast<int>(known_.size()));
@@ -167,6 +168,7 @@ class Fusion {
   const std::span<FusedPart> parts_;
   std::vector<size_t> at_;  // by part: the next instruction
   std::vector<Known> known_;
+  size_t inside_ = 0;             // from here on they are of the present loop
   std::array<int, 256> buckets_;  // the newest of each
 };
 

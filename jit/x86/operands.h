@@ -153,6 +153,13 @@ class Operands {
     return bytes;
   }
 
+  static uint8_t immediate(const Instruction& i) {
+    const Operand& last = i.operands[i.info.operand_count_visible - 1U];
+    if (last.type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+      throw Refused{0, "a count or a choice that is no immediate"};
+    return static_cast<uint8_t>(last.imm.value.u);
+  }
+
   // --- write masks
 
   // Lanes that are not written, where k1 to k7 are given with an instruction.
@@ -160,13 +167,6 @@ class Operands {
     size_t number = 0;
     bool zeroes = false;
   };
-
-  static uint8_t immediate(const Instruction& i) {
-    const Operand& last = i.operands[i.info.operand_count_visible - 1U];
-    if (last.type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
-      throw Refused{0, "a count or a choice that is no immediate"};
-    return static_cast<uint8_t>(last.imm.value.u);
-  }
 
   // What takes lanes by it is said in info.avx.mask; as an operand it would be in the way of the others.
   static void take_write_mask(Instruction& i) {
@@ -196,9 +196,10 @@ class Operands {
   // An operand of which lanes that the write mask leaves out may lie where nothing is; where it depends on
   // data, all are there.
   Bytes read_lanes(const Instruction& i, const Operand& operand, int width) {
+    if (write_mask_.number == 0 || !is_memory(operand)) return read(i, operand);
     const Bytes& mask = masks[write_mask_.number];
-    const bool is_known = std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
-    if (write_mask_.number == 0 || !is_memory(operand) || !is_known) return read(i, operand);
+    if (!std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); }))
+      return read(i, operand);
     const auto wanted = numbers(spread(mask, width));
     return load(i, operand, &wanted);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/pool_spec.h"
+#include "ir/builder.h"
 #include "ir/member_steps.h"
 #include "ir/members.h"
 #include "ir/passes/pipeline.h"
@@ -160,6 +161,35 @@ TEST(PoolsSchedules, FusedMembersLoadOnce) {
   // The masked last vector of a plane is filled up with another value.
   const char* const global = "pools(float32[1,8,7,7], adaptive_avg_pool2d(1), adaptive_max_pool2d(1))";
   EXPECT_LT(loads(global, true), loads(global, false));
+}
+
+// One part loads in a loop of its own what another one loads behind it.
+TEST(PoolsSchedules, WhatALoopLoadsIsNotKnownBehindIt) {
+  const auto part = [](bool loop_first) {
+    ir::Builder b("part", ir::Isa::avx2);
+    b.add_task("n", ir::TaskDim::batch_extent);
+    const ir::Value input = b.param(ir::Param::Role::input), output = b.param(ir::Param::Role::output);
+    const ir::Value images = b.param(ir::Param::Role::count);
+    const ir::Type type = ir::Type::vec(ir::DType::f32, 8);
+    const auto copy = [&](int64_t offset) {
+      const ir::Value loaded = b.load(type, {.base = input});
+      b.store({.base = output, .offset = offset}, loaded);
+    };
+    b.begin_loop(images);
+    if (!loop_first) copy(0);
+    b.begin_loop(b.iconst(loop_first ? 5 : 3));
+    copy(32);
+    b.end_loop();
+    if (loop_first) copy(0);
+    b.end_loop();
+    b.ret();
+    return b.finish();
+  };
+  const ir::Program parts[] = {part(false), part(true)};
+  const auto joined = ir::join_members("both", parts, {}, true);
+  ASSERT_TRUE(joined) << to_string(joined.error());
+  const auto verified = ir::verify(*joined);
+  EXPECT_TRUE(verified) << to_string(verified.error()) << ir::print(*joined);
 }
 
 // By default loops are fused only where the registers suffice, whatever the layer.
