@@ -118,8 +118,7 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
 // What the default of several pools makes of their schedules.
 std::string reason(const ir::Schedule& all, const ir::PoolNest& nest) {
   if (all.fused) return "the windows are the same: in one loop each element is loaded once";
-  const bool is_chained =
-      std::ranges::any_of(all.members, [](const ir::Schedule& one) { return one.from >= 0; });
+  const bool is_chained = std::ranges::any_of(sources(all), [](int from) { return from >= 0; });
   if (is_chained)
     return fmt::format(
         "larger windows are made of the results of smaller ones (from=), {} channels at a time, which stay "
@@ -138,19 +137,18 @@ ir::Result<Exit> explain_pools(const frontend::PoolSpec& spec, ir::Isa isa, bool
   const ir::Machine& machine = runtime::machine().row;
   const ir::PoolNest nest = make_nest(spec);
   const ir::Schedule all = ir::enumerate_schedules(nest, isa, 1, machine)[0];
+  const std::string schedule = ir::print(all), because = reason(all, nest);
   nlohmann::ordered_json members = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{}\n  because {}\n  {}, machine {} (near: {} KiB)\n", ir::print(all),
-                                 reason(all, nest), info(isa).text, machine.name, machine.near_bytes >> 10);
+  std::string text = fmt::format("{}\n  because {}\n  {}, machine {} (near: {} KiB)\n", schedule, because,
+                                 info(isa).text, machine.name, machine.near_bytes >> 10);
   for (const frontend::PoolSpec& member : spec.members) {
     const auto why = runtime::explain(member, isa, machine);
     if (!why) return tl::unexpected(why.error());
     members.push_back({{"spec", frontend::print(member)}, {"why", why_json(*why)}});
     text += fmt::format("\nalone: {}\n{}", frontend::print(member), why->text());
   }
-  const nlohmann::ordered_json whole = {{"schedule", ir::print(all)},
-                                        {"because", reason(all, nest)},
-                                        {"isa", info(isa).text},
-                                        {"members", members}};
+  const nlohmann::ordered_json whole = {
+      {"schedule", schedule}, {"because", because}, {"isa", info(isa).text}, {"members", members}};
   fmt::print("{}", json ? whole.dump(2) + "\n" : text);
   return Exit::ok;
 }

@@ -34,8 +34,9 @@ class Vectors : public Operands<Domain> {
     const bool is_evex = i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
     if (is_evex && i.info.avx.rounding.mode != ZYDIS_ROUNDING_MODE_INVALID)
       throw Refused{0, "another rounding"};
+    const ZydisMaskMode mode = i.info.avx.mask.mode;
     write_mask_ = {is_evex ? name_of(i.info.avx.mask.reg).number : 0,
-                   i.info.avx.mask.mode == ZYDIS_MASK_MODE_ZEROING};
+                   mode == ZYDIS_MASK_MODE_ZEROING || mode == ZYDIS_MASK_MODE_CONTROL_ZEROING};
     lanes_step(i, row);
   }
 
@@ -204,16 +205,15 @@ class Vectors : public Operands<Domain> {
     mask_of(to) = mask;
   }
 
-  // By k1 to k7, or else by a whole vector; what is not chosen of the second is of the first.
+  // The second operand where the write mask has the lane; without a mask all of it.
   void masked(const Instruction& i, const VectorRow& row) {
     const int width = ir::bytes(row.op.type);
     const Bytes a = read(i, i.operands[1]), b = read_lanes(i, i.operands[2], width);
     if (write_mask_.number == 0) return write(i, i.operands[0], b);
     const Bytes mask = spread(masks[write_mask_.number], width), none = zeros();
-    const bool zeroes = i.info.avx.mask.mode == ZYDIS_MASK_MODE_CONTROL_ZEROING || write_mask_.zeroes;
     Bytes to = zeros();
-    domain_.choose(mask.data(), b.data(), zeroes ? none.data() : a.data(), to.data(), bytes_of(i.operands[0]),
-                   width);
+    domain_.choose(mask.data(), b.data(), (write_mask_.zeroes ? none : a).data(), to.data(),
+                   bytes_of(i.operands[0]), width);
     write(i, i.operands[0], to);
   }
 
