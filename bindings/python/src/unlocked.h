@@ -1,24 +1,10 @@
 // Unlocked: work without Python's global lock (GIL), so that other threads of Python go on; and the way back.
-//
-// A thread that cannot have the lock back, because the interpreter has ended in the meantime, waits for the
-// end of the process: CPython would unwind it through frames of C++ (pthread_exit), whose destructors need
-// the lock.
+// Where the interpreter has ended in the meantime there is none: ending.cpp.
 #pragma once
 
 #include <pybind11/pybind11.h>
-#include <unistd.h>
 
 namespace pooljit::python {
-
-// What takes the lock: returns with it, or never.
-template <typename Take>
-auto taken(Take&& take) noexcept {
-  try {
-    return take();
-  } catch (...) {  // the forced unwinding of pthread_exit
-    for (;;) ::pause();
-  }
-}
 
 // This thread's state, while it is in unlocked() work. (PyGILState_Ensure would make another one, of an
 // interpreter that may have ended.)
@@ -29,9 +15,7 @@ template <typename Work>
 auto unlocked(Work&& work) {
   struct Lock {
     Lock() { unlocked_state = PyEval_SaveThread(); }
-    ~Lock() {
-      taken([] { PyEval_RestoreThread(unlocked_state); });
-    }
+    ~Lock() { PyEval_RestoreThread(unlocked_state); }
   } lock;
   return work();
 }
@@ -40,9 +24,7 @@ auto unlocked(Work&& work) {
 template <typename Work>
 auto relocked(Work&& work) {
   struct Lock {
-    Lock() {
-      taken([] { PyEval_RestoreThread(unlocked_state); });
-    }
+    Lock() { PyEval_RestoreThread(unlocked_state); }
     ~Lock() { unlocked_state = PyEval_SaveThread(); }
   } lock;
   return work();
