@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "frontend/geometry.h"
 #include "frontend/rules.h"
@@ -17,8 +18,9 @@ constexpr int64_t most_different_windows = 1 << 17;
 // code or a row of a table: those of a period, and those that an edge of the image clips. These are no more
 // than there are counts of taps, on either side.
 int64_t different_windows(const ir::NestDim& dim) {
+  if (dim.kind == ir::DimKind::adaptive) return dim.output / std::gcd(dim.input, dim.output);
   const int64_t phases = std::min(dim.period().output, dim.output);
-  if (dim.kind == ir::DimKind::adaptive || phases > most_different_windows) return phases;
+  if (phases > most_different_windows) return phases;
   // Sizes fit 63 bits, their products need not.
   const int64_t counts = std::min(dim.most_taps(), dim.output / phases + 1) * 2;
   if (counts < most_different_windows / phases) return phases * (counts + 1);

@@ -15,7 +15,8 @@ PlacedLanes::PlacedLanes(std::vector<List> lists, Style style)
       std::min<uint64_t>(static_cast<uint64_t>(lanes_), std::bit_floor(static_cast<uint64_t>(span_))));
   first_vector_.assign(lists_.size(), 0);
   const int64_t stride = style == Style::group ? common_stride() : 0;
-  grouped_ = stride > 0 && width_ == lanes_;
+  // Never more vectors than there are places.
+  grouped_ = stride > 0 && width_ == lanes_ && stride <= lanes_ * std::ssize(lists_);
   grouped_ ? group(stride) : cover();
 }
 

@@ -1,0 +1,31 @@
+// Bytes as a file of ONNX: a model or tensor that is wrong is refused; what a model's pooling nodes say reads
+// as specs, alone and several of one tensor together.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "frontend/dialects.h"
+#include "frontend/pool_spec.h"
+#include "tests/fuzz/target.h"
+#include "tools/onnx/groups.h"
+#include "tools/onnx/model.h"
+
+using namespace pooljit;
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const int file = ::memfd_create("model", MFD_CLOEXEC);
+  fuzz::demand(file >= 0 && ::write(file, data, size) == ssize_t(size), "no room for the model");
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  if (const auto model = tools::read_model(path)) {
+    for (const tools::PoolNode& node : model->nodes)
+      fuzz::demand(!node.text.empty() || !node.problem.empty(), "a node with neither a text nor a problem");
+    for (const tools::PoolGroup& group : tools::find_groups(*model)) {
+      const auto spec = frontend::parse_spec(group.spec);
+      fuzz::demand(spec && print(*spec) == group.spec, "a group's spec does not read back", group.spec);
+    }
+  }
+  (void)tools::read_tensor(path);
+  ::close(file);
+  return 0;
+}
