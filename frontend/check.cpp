@@ -249,9 +249,6 @@ Broken check_member(const PoolSpec& spec, const PoolSpec& member) {
   if (auto error = check_all(member)) return error;
   if (spec.concat && (member.output_layout || !member.output_strides.empty()))
     return broke(Rule::option, "got output_layout or output_strides of a member beside concat");
-  for (const ir::EpilogueStep& step : member.epilogue)
-    if (!ir::info(step.kind).operands.empty())
-      return broke(Rule::unsupported_option, "got a step of an epilogue that takes a tensor, in a member");
   return std::nullopt;
 }
 
@@ -295,6 +292,10 @@ Broken check_pools(const PoolSpec& spec) {
     error->message += fmt::format(" (member {} of {})", i + 1, spec.members.size());
     return error;
   }
+  size_t operands = 0;
+  for (const PoolSpec& member : spec.members) operands += ir::operand_count(member.epilogue);
+  if (operands > ir::most_operands)
+    return broke(Rule::member_operands, "got {} of all members' steps", operands);
   if (spec.concat) return check_concat(spec);
   if (spec.include_input) return broke(Rule::option, "got include_input without concat");
   if (spec.output_layout || !spec.output_strides.empty())

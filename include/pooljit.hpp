@@ -309,6 +309,10 @@ struct Explanation {
   int64_t near_bytes = 0;        // the caches that one core has to itself
   bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
   std::vector<FamilyVerdict> families;
+  // Of several pools, which have no families of their own: why each has the schedule that it has alone, and
+  // its spec.
+  std::string spec;
+  std::vector<Explanation> members;
 
   // What `pooljit schedules SPEC --why` prints.
   POOLJIT_CXX_API std::string text() const;

@@ -74,12 +74,6 @@ void Builder::copy(const Inst& inst, const Program& from, std::vector<Value>& re
   copied.results.clear();
   for (const Value result : inst.results)
     renamed[static_cast<size_t>(result)] = give(copied, from.type(result));
-  if (inst.op == Op::loop) {
-    InlineList<Type, 4>& carried = open_loops_.emplace_back();
-    for (size_t i = 1; i < inst.results.size(); ++i) carried.push_back(from.type(inst.results[i]));
-  } else if (inst.op == Op::end) {
-    open_loops_.pop_back();
-  }
 }
 
 // Room for most Programs, once there is something: who only asks a question of a Reducer makes nothing.

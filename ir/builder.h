@@ -25,7 +25,7 @@ class Builder {
   explicit Builder(Program&& source);
   void keep(InstPtr inst);
   // Like an instruction of another Program, but for its operands, which are renamed, as are its results: by
-  // the other Program's values. Not a param or ret.
+  // the other Program's values. Not a param, loop, end or ret.
   void copy(const Inst& inst, const Program& from, std::vector<Value>& renamed);
   Value define(Type type);
   size_t values() const { return program_.types.size(); }

@@ -9,6 +9,7 @@
 
 #include "ir/builder.h"
 #include "ir/fusion.h"
+#include "ir/passes/pipeline.h"
 
 namespace pooljit::ir {
 namespace {
@@ -18,20 +19,21 @@ bool is_member_output(Param::Role role) {
 }
 
 // The most tasks that divide those of all members in such a dimension, and are no more than `most`.
-int64_t common_extent(std::span<const Program> members, std::string_view name, int64_t most) {
+int64_t common_extent(std::span<const MemberPart> members, std::string_view name, int64_t most) {
   int64_t each = 0;
-  for (const Program& member : members) {
-    const auto own = std::ranges::find(member.tasks, name, &TaskDim::name);
-    each = std::gcd(each, own == member.tasks.end() ? 1 : own->extent);
+  for (const MemberPart& member : members) {
+    const std::vector<TaskDim>& tasks = member.program.tasks;
+    const auto own = std::ranges::find(tasks, name, &TaskDim::name);
+    each = std::gcd(each, own == tasks.end() ? 1 : own->extent);
   }
   int64_t tasks = std::min(each, most);
   while (each % tasks != 0) --tasks;
   return tasks;
 }
 
-std::vector<TaskDim> common_tasks(std::span<const Program> members, const MemberTasks& most) {
+std::vector<TaskDim> common_tasks(std::span<const MemberPart> members, const MemberTasks& most) {
   std::vector<TaskDim> common;
-  for (const TaskDim& task : members[0].tasks)
+  for (const TaskDim& task : members[0].program.tasks)
     if (task.extent == TaskDim::batch_extent) common.push_back(task);
   constexpr std::string_view rows = "o0", channels = "c";
   if (const int64_t extent = common_extent(members, rows, most.rows); extent > 1)
@@ -49,22 +51,16 @@ std::vector<TaskDim> piece_tasks(const Program& any, int64_t pieces) {
   return tasks;
 }
 
-// A MemberPart whose Program is the caller's.
-struct Part {
-  const Program* program;
-  int member, reads = -1, writes = -1;
-};
-
 class Joiner {
  public:
   // pieces: none, or the last task goes through them.
-  Joiner(std::string name, std::vector<Part> parts, std::vector<TaskDim> tasks, const MemberPieces* pieces,
-         bool fused = false)
-      : parts_(std::move(parts)),
+  Joiner(std::string name, std::span<const MemberPart> parts, std::vector<TaskDim> tasks,
+         const MemberPieces* pieces, bool fused = false)
+      : parts_(parts),
         tasks_(std::move(tasks)),
         pieces_(pieces),
         fused_(fused),
-        b_(std::move(name), parts_[0].program->isa) {}
+        b_(std::move(name), parts_[0].program.isa) {}
 
   Program run() {
     for (const TaskDim& task : tasks_) b_.add_task(task.name, task.extent);
@@ -75,8 +71,8 @@ class Joiner {
       now_.push_back(b_.iadd(begin, b_.begin_loop(count).iv));
     }
     std::vector<FusedPart> named;
-    for (const Part& part : parts_) {
-      named.push_back({part.program, params_of(part)});
+    for (const MemberPart& part : parts_) {
+      named.push_back({&part.program, params_of(part)});
       if (fused_) continue;
       fuse(b_, named);
       named.clear();
@@ -105,7 +101,7 @@ class Joiner {
   // Memory that the Programs have one after the other, and rooms, which stay.
   void reserve() {
     int64_t shared = 0;
-    for (const Part& part : parts_) shared = std::max(shared, part.program->scratch_bytes);
+    for (const MemberPart& part : parts_) shared = std::max(shared, part.program.scratch_bytes);
     if (shared > 0) b_.add_scratch(shared);
     if (pieces_ == nullptr) return;
     for (const int64_t bytes : pieces_->rooms)
@@ -113,8 +109,8 @@ class Joiner {
   }
 
   // By Value of the part's Program; no others.
-  std::vector<Value> params_of(const Part& part) {
-    const Program& program = *part.program;
+  std::vector<Value> params_of(const MemberPart& part) {
+    const Program& program = part.program;
     std::vector<Value> renamed(program.types.size(), no_value);
     for (const Inst& inst : program.insts)
       if (inst.op == Op::param)
@@ -123,19 +119,21 @@ class Joiner {
     return renamed;
   }
 
-  Value param(const Part& part, const Param& own) {
+  Value param(const MemberPart& part, const Param& own) {
     switch (own.role) {
       case Param::Role::table:
-        return b_.param(own.role, b_.add_table(part.program->tables[static_cast<size_t>(own.number)]));
+        return b_.param(own.role, b_.add_table(part.program.tables[static_cast<size_t>(own.number)]));
       case Param::Role::begin:
       case Param::Role::count:
-        return range(part.program->tasks[static_cast<size_t>(own.number)], own.role);
+        return range(part.program.tasks[static_cast<size_t>(own.number)], own.role);
       case Param::Role::input:
         return part.reads < 0 ? piece(own.role, 0) : room(part.reads);
       case Param::Role::output:
         return part.writes < 0 ? piece(own.role, part.member) : room(part.writes);
       case Param::Role::indices:
         return piece(own.role, part.member);
+      case Param::Role::operand:
+        return piece(own.role, part.first_operand + own.number);
       default:
         return b_.param(own.role, own.number);
     }
@@ -150,9 +148,10 @@ class Joiner {
     for (const Pointer& known : pointers_)
       if (known.role == role && known.number == number) return known.value;
     const auto of = [&](const std::vector<int64_t>& bytes) { return bytes[static_cast<size_t>(number)]; };
-    const int64_t apart = role == Param::Role::input    ? pieces_->input_bytes
-                          : role == Param::Role::output ? of(pieces_->output_bytes)
-                                                        : of(pieces_->indices_bytes);
+    const int64_t apart = role == Param::Role::input     ? pieces_->input_bytes
+                          : role == Param::Role::output  ? of(pieces_->output_bytes)
+                          : role == Param::Role::indices ? of(pieces_->indices_bytes)
+                                                         : of(pieces_->operand_bytes);
     const Value bytes = b_.imul(now_.back(), b_.iconst(apart));
     const Value begin = b_.ptradd({.base = tensor}, bytes);
     pointers_.push_back({role, number, begin});
@@ -177,7 +176,7 @@ class Joiner {
     return begins_.back().value;
   }
 
-  const std::vector<Part> parts_;
+  const std::span<const MemberPart> parts_;
   const std::vector<TaskDim> tasks_;
   const MemberPieces* pieces_;
   const bool fused_;
@@ -188,7 +187,7 @@ class Joiner {
   std::vector<Pointer> pointers_;  // of the present piece
 };
 
-// Drops what has to do with pointers into the outputs of other members.
+// Drops what is read and written through pointers into the outputs and operands of other members.
 class OthersLeftOut {
  public:
   // slots: of parameters, new by old; -1: it goes.
@@ -262,36 +261,40 @@ Result<Program> fitting(Program joined) {
 
 }  // namespace
 
-Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most,
+Result<Program> join_members(std::string name, std::span<const MemberPart> members, const MemberTasks& most,
                              bool fused) {
-  if (fused && std::ranges::any_of(members, [](const Program& one) { return one.scratch_bytes > 0; }))
+  if (fused &&
+      std::ranges::any_of(members, [](const MemberPart& one) { return one.program.scratch_bytes > 0; }))
     return unsupported("schedule.members", "loops of members that use scratch memory are not fused",
                        "each(...) instead of fused(...)");
-  std::vector<Part> parts;
-  for (const Program& member : members)
-    parts.push_back({.program = &member, .member = static_cast<int>(parts.size())});
-  return fitting(
-      Joiner(std::move(name), std::move(parts), common_tasks(members, most), nullptr, fused).run());
+  return fitting(Joiner(std::move(name), members, common_tasks(members, most), nullptr, fused).run());
 }
 
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts,
                              const MemberPieces& pieces) {
-  std::vector<Part> own;
-  for (const MemberPart& part : parts) own.push_back({&part.program, part.member, part.reads, part.writes});
   std::vector<TaskDim> tasks = piece_tasks(parts[0].program, pieces.count);
-  return fitting(Joiner(std::move(name), std::move(own), std::move(tasks), &pieces).run());
+  return fitting(Joiner(std::move(name), parts, std::move(tasks), &pieces).run());
 }
 
-Program only_member(const Program& joined, int number) {
+Program only_member(const Program& joined, std::span<const PoolNest> members, int number) {
+  const auto member = static_cast<size_t>(number);
+  const auto first = static_cast<int>(first_operand(members, member)),
+             behind = static_cast<int>(first_operand(members, member + 1));
   Program alone = joined;
   alone.params.clear();
   std::vector<int64_t> slots;  // new, by old; -1: it goes
   for (const Param& param : joined.params) {
-    const bool goes = is_member_output(param.role) && param.number != number;
+    const bool is_operand = param.role == Param::Role::operand, is_output = is_member_output(param.role);
+    const bool goes = is_output    ? param.number != number
+                      : is_operand ? param.number < first || param.number >= behind
+                                   : false;
     slots.push_back(goes ? -1 : std::ssize(alone.params));
-    if (!goes) alone.params.push_back(is_member_output(param.role) ? Param{param.role, 0} : param);
+    if (goes) continue;
+    const int own = is_output ? 0 : is_operand ? param.number - first : param.number;
+    alone.params.push_back({param.role, own});
   }
   OthersLeftOut(std::move(slots)).run(alone);
+  alone = cleanup(std::move(alone));
   renumber(alone);
   return alone;
 }

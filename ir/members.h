@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/error.h"
+#include "ir/nest.h"
 #include "ir/program.h"
 
 namespace pooljit::ir {
@@ -19,6 +20,7 @@ struct MemberTasks {
 struct MemberPart {
   Program program;
   int member = 0;               // of the outputs and indices
+  int first_operand = 0;        // of all members' operands: its own follow
   int reads = -1, writes = -1;  // rooms; -1: the input, the output
 };
 
@@ -28,23 +30,25 @@ struct MemberPieces {
   int64_t count = 1;
   int64_t input_bytes = 0;
   std::vector<int64_t> output_bytes, indices_bytes;  // by member
+  std::vector<int64_t> operand_bytes;                // by operand
   std::vector<int64_t> rooms;                        // bytes of each, by number
 };
 
 // Does what each member does, one after the other for each task: what one has loaded is near for the next.
 // Fused, it does so in the same loops, where these go equally often: what one has loaded is still in a
-// register (ir/fusion.h). Member k stores to `output k` and `indices k`. The tasks are batches, and the most
+// register (ir/fusion.h). Member k stores to `output k` and `indices k`, and its operands are numbered behind
+// those of the members before. The tasks are batches, and the most
 // rows, or else channels, that divide those of all members and are no more than asked for; the rest of a
 // member's are done within. All are of stage affine and for one ISA. Errors: "schedule.members" for more
 // parameters or more scratch memory than a kernel takes; fused, for any scratch memory.
-Result<Program> join_members(std::string name, std::span<const Program> members, const MemberTasks& most,
+Result<Program> join_members(std::string name, std::span<const MemberPart> members, const MemberTasks& most,
                              bool fused = false);
 
 // The same for each piece: the tasks are batches and pieces.
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces);
 
 // What member `number` of such a Program does, in its tasks, as if it were alone: the stores of the others
-// are left out, and its own go to `output` and `indices`.
-Program only_member(const Program& joined, int number);
+// are left out with all that only these need, and its own go to `output` and `indices`. members: of the nest.
+Program only_member(const Program& joined, std::span<const PoolNest> members, int number);
 
 }  // namespace pooljit::ir

@@ -1,6 +1,7 @@
 #include "ir/nest.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ir/append.h"
@@ -99,7 +100,29 @@ std::vector<View> operand_views(const PoolNest& nest) {
                          .strides = std::vector<int64_t>(nest.dims.size(), 0)});
       }
     }
+  for (const PoolNest& member : nest.members)
+    std::ranges::copy(operand_views(member), std::back_inserter(views));
   return views;
+}
+
+size_t first_operand(std::span<const PoolNest> members, size_t member) {
+  size_t first = 0;
+  for (const PoolNest& before : members.first(member)) first += operand_count(before.epilogue);
+  return first;
+}
+
+bool is_per_channel(const PoolNest& nest, size_t operand) {
+  for (const EpilogueStep& step : nest.epilogue) {
+    const std::string_view forms = info(step.kind).operands;
+    if (operand < forms.size()) return forms[operand] == 'C';
+    operand -= forms.size();
+  }
+  for (const PoolNest& member : nest.members) {
+    const size_t own = operand_count(member.epilogue);
+    if (operand < own) return is_per_channel(member, operand);
+    operand -= own;
+  }
+  return false;
 }
 
 PoolNest forward_of(const PoolNest& backward) {

@@ -109,8 +109,13 @@ struct PoolNest {
 PoolNest forward_of(const PoolNest& backward);
 
 // What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array
-// with one number per channel repeats itself in every other direction, by strides of 0.
+// with one number per channel repeats itself in every other direction, by strides of 0. Of several pools
+// those of each member, which are in the extents of its own output.
 std::vector<View> operand_views(const PoolNest& nest);
+// Which of all the operands is the first of this member, or of the one behind the last.
+size_t first_operand(std::span<const PoolNest> members, size_t member);
+// Whether the operand of this number is an array with one number per channel.
+bool is_per_channel(const PoolNest& nest, size_t operand);
 
 // Where they begin in memory.
 using Operands = std::span<const void* const>;

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <iterator>
 
 #include "ir/builder.h"
 #include "ir/member_steps.h"
@@ -221,15 +222,23 @@ std::vector<int> sources(const Schedule& schedule) {
   return from;
 }
 
+bool is_chained(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.members, [](const Schedule& member) { return member.from >= 0; });
+}
+
 namespace {
+
+int operand_begin(const PoolNest& nest, size_t member) {
+  return static_cast<int>(first_operand(nest.members, member));
+}
 
 // All for the whole tensor.
 Result<Program> lower_whole(const PoolNest& nest, const Schedule& schedule, Isa isa) {
-  std::vector<Program> members;
+  std::vector<MemberPart> members;
   for (size_t i = 0; i < nest.members.size(); ++i) {
     auto member = lower(nest.members[i], schedule.members[i], isa);
     if (!member) return member;
-    members.push_back(std::move(*member));
+    members.push_back({std::move(*member), static_cast<int>(i), operand_begin(nest, i)});
   }
   return join_members(print(schedule), members, schedule.tasks, schedule.fused);
 }
@@ -249,18 +258,21 @@ Result<Program> lower_pieces(const PoolNest& nest, const Schedule& schedule, Isa
     own.from = -1;
     auto part = lower(step.nest, own, isa);
     if (!part) return part;
-    parts.push_back({std::move(*part), step.member, step.reads, step.writes});
+    parts.push_back({std::move(*part), step.member, operand_begin(nest, static_cast<size_t>(step.member)),
+                     step.reads, step.writes});
   }
   const auto apart = [&](const View& view) { return view.channel_offset(all->channels) * bytes(view.dtype); };
   MemberPieces pieces{.count = schedule.tasks.channels,
                       .input_bytes = apart(nest.input),
                       .output_bytes = {},
                       .indices_bytes = {},
+                      .operand_bytes = {},
                       .rooms = all->rooms};
   for (const PoolNest& member : nest.members) {
     pieces.output_bytes.push_back(apart(member.output));
     pieces.indices_bytes.push_back(member.indices ? apart(*member.indices) : 0);
   }
+  std::ranges::transform(operand_views(nest), std::back_inserter(pieces.operand_bytes), apart);
   return join_members(print(schedule), parts, pieces);
 }
 
@@ -274,12 +286,11 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
                           [](const Schedule& one) { return one.stores == Stores::streamed; }))
     return unsupported("schedule.stores", "several pools are not stored past the caches",
                        "use stores=cached");
-  const bool is_chained = std::ranges::any_of(sources(schedule), [](int from) { return from >= 0; });
-  if (is_chained && schedule.fused)
+  if (is_chained(schedule) && schedule.fused)
     return unsupported("schedule.members",
                        "loops are not fused where one member is made of another's results",
                        "each(...) instead of fused(...), or no from");
-  auto joined = is_chained ? lower_pieces(nest, schedule, isa) : lower_whole(nest, schedule, isa);
+  auto joined = is_chained(schedule) ? lower_pieces(nest, schedule, isa) : lower_whole(nest, schedule, isa);
   return joined ? verified("join_members", std::move(*joined)) : joined;
 }
 

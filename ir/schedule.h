@@ -63,6 +63,8 @@ std::string print(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view text);
 // `from` of each member.
 std::vector<int> sources(const Schedule& schedule);
+// Some member is made of another's results.
+bool is_chained(const Schedule& schedule);
 
 // The schedules that the chooser offers for the nest on such a machine, best first; the first is the default.
 // Never empty. The first one costs least to find: with most = 1 only that of each family is sought, and

@@ -94,6 +94,12 @@ MadeCode make_native(ir::PoolNest nest, const Choices& choices) {
   return std::make_shared<StreamedCode>(std::move(*code), std::move(*cached));
 }
 
+// Those of one member.
+ir::Operands operands_of(std::span<const ir::PoolNest> members, size_t member, const Call& call) {
+  return ir::Operands(call.operands)
+      .subspan(first_operand(members, member), operand_count(members[member].epilogue));
+}
+
 // Interprets the Program as lowered, on the caller's memory.
 class InterpretedCode final : public Code {
  public:
@@ -109,7 +115,9 @@ class InterpretedCode final : public Code {
       Call own = call;
       own.members = nullptr;
       own.output = call.members[i].output, own.indices = call.members[i].indices;
-      run(ir::only_member(program_, static_cast<int>(i)), info.nest.members[i], own, ranges);
+      std::ranges::copy(operands_of(info.nest.members, i, call), own.operands.begin());
+      run(ir::only_member(program_, info.nest.members, static_cast<int>(i)), info.nest.members[i], own,
+          ranges);
     }
   }
 
@@ -149,7 +157,7 @@ class ReferenceCode final : public Code {
   void run(const Call& call, const TaskRanges&) const override {
     for (size_t i = 0; i < info.nest.members.size(); ++i)
       ir::evaluate(info.nest.members[i], call.batch, call.input, call.members[i].output,
-                   call.members[i].indices);
+                   call.members[i].indices, operands_of(info.nest.members, i, call));
     if (info.nest.members.empty())
       ir::evaluate(info.nest, call.batch, call.input, call.output, call.indices, call.operands);
   }

@@ -77,6 +77,41 @@ void add_decision(Explanation& why) {
           : fmt::format("{} fills as many lanes and comes later in ir/schedules.def", second->family);
 }
 
+// What the default of several pools makes of their schedules.
+std::string reason(const ir::Schedule& all, const ir::PoolNest& nest) {
+  if (all.fused) return "the windows are the same: in one loop each element is loaded once";
+  if (is_chained(all))
+    return fmt::format(
+        "larger windows are made of the results of smaller ones (from=), {} channels at a time, which stay "
+        "near",
+        nest.channels / all.tasks.channels);
+  const std::string each = "each member has the schedule that it has alone, one after the other for ";
+  if (all.tasks == ir::MemberTasks{}) return each + "the whole tensor, which is near in any case";
+  return each +
+         (all.tasks.rows > 1 ? fmt::format("up to {} stretches of rows", all.tasks.rows)
+                             : fmt::format("up to {} groups of channels", all.tasks.channels)) +
+         ", so that the input is near from the second on";
+}
+
+ir::Result<Explanation> explain_pools(const frontend::PoolSpec& spec, ir::Isa isa,
+                                      const ir::Machine& machine) {
+  const ir::PoolNest nest = make_nest(spec);
+  const ir::Schedule all = ir::enumerate_schedules(nest, isa, 1, machine)[0];
+  Explanation why;
+  why.schedule = ir::print(all);
+  why.decided_by = reason(all, nest);
+  why.isa = info(isa).text;
+  why.machine = machine.name;
+  why.near_bytes = machine.near_bytes;
+  for (const frontend::PoolSpec& member : spec.members) {
+    auto own = explain(member, isa, machine);
+    if (!own) return own;
+    own->spec = frontend::print(member);
+    why.members.push_back(std::move(*own));
+  }
+  return why;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, double>> price_by_part(const ir::Cost& cost) {
@@ -95,8 +130,7 @@ ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
 
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine) {
   if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
-  if (const auto one = one_pool(spec, "an explanation of a schedule"); !one)
-    return tl::unexpected(one.error());
+  if (is_pools(spec)) return explain_pools(spec, isa, machine);
   const ir::PoolNest nest = make_nest(spec);
   const auto layer = ir::Layer::of(nest, isa, machine);
   if (!layer) return tl::unexpected(layer.error());
@@ -127,7 +161,10 @@ std::string Explanation::text() const {
   if (second_over_first > 0)
     text += fmt::format("  the next family's first is predicted to take {:.2f} times as long\n",
                         second_over_first);
-  text += fmt::format("  {}, machine {} (near: {} KiB)\n\n", isa, machine, near_bytes >> 10);
+  text += fmt::format("  {}, machine {} (near: {} KiB)\n", isa, machine, near_bytes >> 10);
+  for (const Explanation& member : members)
+    text += fmt::format("\nalone: {}\n{}", member.spec, member.text());
+  if (!families.empty()) text += '\n';
   for (const FamilyVerdict& one : families) {
     text += fmt::format("{:<15} {}", one.family, one.verdict);
     if (!one.reason.empty()) text += ": " + one.reason;

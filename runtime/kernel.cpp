@@ -165,31 +165,42 @@ ir::Result<void> Kernel::set_written(const Written& written, Call& call, Members
   }
   call.members = members.data();
   call.output = written.outputs[0];
-  return call.batch == 0 ? ir::Result<void>() : check_members(call, written);
+  return {};
 }
 
-// None is null, and no two of all buffers overlap.
-ir::Result<void> Kernel::check_members(const Call& call, const Written& written) const {
+// None is null, and none that is written overlaps another.
+ir::Result<void> Kernel::check_members(const Call& call) const {
   struct Buffer {
     MemoryView view;
     const void* begin = nullptr;
     const char* what = "";
     size_t number = 0;
+    bool is_written = false;
     std::string name() const { return std::string(what) + " " + std::to_string(number); }
   };
   // On the stack: a run allocates nothing.
-  std::array<Buffer, 1 + 2 * ir::most_member_outputs> buffers;
+  std::array<Buffer, 1 + 2 * ir::most_member_outputs + ir::most_operands> buffers;
   size_t count = 0;
-  const auto add = [&](const MemoryView& view, const void* begin, const char* what, size_t number) {
-    buffers[count++] = {view.with_batch(call.batch), begin, what, number};
+  const auto add = [&](const MemoryView& view, const void* begin, const char* what, size_t number,
+                       bool is_written) {
+    buffers[count++] = {view.with_batch(call.batch), begin, what, number, is_written};
   };
-  add(input_, call.input, "input", 0);
-  for (size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], written.outputs[i], "output", i);
-  for (size_t i = 0; i < indices_of_.size(); ++i) add(indices_of_[i], written.indices[i], "indices", i);
+  const ir::PoolNest& nest = code_->info.nest;
+  add(input_, call.input, "input", 0, false);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    add(outputs_[i], nest.has_outputs_apart() ? call.members[i].output : call.output, "output", i, true);
+  size_t indices = 0;
+  for (size_t i = 0; i < nest.members.size(); ++i) {
+    if (!nest.members[i].indices) continue;
+    add(indices_of_[indices], call.members[i].indices, "indices", indices, true);
+    ++indices;
+  }
+  for (size_t i = 0; i < operands_.size(); ++i) add(operands_[i], call.operands[i], "operand", i, false);
   for (size_t a = 0; a < count; ++a) {
     if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].name() + " is null");
     for (size_t b = 0; b < a; ++b)
-      if (overlap(buffers[a].view, buffers[a].begin, buffers[b].view, buffers[b].begin))
+      if ((buffers[a].is_written || buffers[b].is_written) &&
+          overlap(buffers[a].view, buffers[a].begin, buffers[b].view, buffers[b].begin))
         return ir::invalid("run.overlap", buffers[b].name() + " and " + buffers[a].name() + " overlap",
                            "pooling does not work in place");
   }
@@ -216,7 +227,7 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
 }
 
 ir::Result<void> Kernel::check(const Call& call) const {
-  if (call.members) return {};  // check_members() has
+  if (call.members) return check_members(call);
   const bool wants_indices = indices_.rank > 0;
   if (!call.input || !call.output || (wants_indices && !call.indices))
     return ir::invalid("run.null", std::string("the pointer to the ") +

@@ -68,7 +68,7 @@ class Kernel {
  private:
   using Members = std::array<MemberOutput, ir::most_member_outputs>;
   ir::Result<void> set_written(const Written& written, Call& call, Members& members) const;
-  ir::Result<void> check_members(const Call& call, const Written& written) const;
+  ir::Result<void> check_members(const Call& call) const;
   ir::Result<void> run_call(Call& call, ThreadPool* pool, ir::Operands operands) const;
   ir::Result<void> run_part_call(Call& call, const Share& share, ir::Operands operands) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;

@@ -9,7 +9,7 @@
 namespace pooljit::runtime {
 namespace {
 
-// What members leave that nobody looks at: a thread's own, as several check at once.
+// What members read and leave that nobody looks at: a thread's own, as several check at once.
 class Unseen {
  public:
   void* room(size_t bytes) {
@@ -43,7 +43,19 @@ class MemberCode final : public Code {
     written[member_] = {call.output, call.indices};
     Call all = call;
     all.members = written.data();
+    place_operands(call, all);
     return all;
+  }
+
+  // The member's, where they are among all; for the others there are zeros to read.
+  void place_operands(const Call& call, Call& all) const {
+    static thread_local std::array<Unseen, ir::most_operands> unseen;
+    const std::vector<MemoryView> views = operand_memory(*nest_, call.batch);
+    const size_t first = first_operand(nest_->members, member_),
+                 behind = first_operand(nest_->members, member_ + 1);
+    for (size_t i = 0; i < views.size(); ++i)
+      all.operands[i] =
+          i >= first && i < behind ? call.operands[i - first] : unseen[i].room(size_t(views[i].span_bytes()));
   }
 
   std::optional<MachineCode> machine() const override {
@@ -61,7 +73,7 @@ class MemberCode final : public Code {
 }  // namespace
 
 ir::Result<ir::Program> Member::alone(ir::Result<ir::Program> program) const {
-  return program && !is_alone() ? ir::only_member(*program, member_) : program;
+  return program && !is_alone() ? ir::only_member(*program, all_->members, member_) : program;
 }
 
 ir::Result<ir::Program> Member::lower(const ir::Schedule& schedule, ir::Isa isa) const {

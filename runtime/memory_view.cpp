@@ -1,6 +1,7 @@
 #include "runtime/memory_view.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace pooljit::runtime {
@@ -115,6 +116,9 @@ std::vector<MemoryView> all_indices(const ir::PoolNest& nest, int64_t batch) {
 
 std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch) {
   std::vector<MemoryView> views;
+  for (const ir::PoolNest& member : nest.members)
+    std::ranges::copy(operand_memory(member, batch), std::back_inserter(views));
+  if (!nest.members.empty()) return views;
   for (const ir::View& view : operand_views(nest))
     views.push_back(memory_view(nest, view, batch, &ir::NestDim::output));
   return views;

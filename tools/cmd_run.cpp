@@ -64,16 +64,14 @@ ir::Result<std::vector<Buffer>> read_operands(const std::vector<std::string>& pa
         fmt::format("the epilogue takes {} operands, {} are given", views.size(), paths.size()),
         "give --operand once for each array and tensor of the epilogue, in the order of its steps");
   std::vector<Buffer> operands;
-  for (const ir::EpilogueStep& step : spec.epilogue)
-    for (char form : info(step.kind).operands) {
-      const size_t number = operands.size();
-      const FileView view = form == 'T' ? output_view(spec) : FileView{{spec.channels}, {1}};
-      auto file = read_npy(paths[number], views[number].dtype, view.shape);
-      if (!file) return tl::unexpected(file.error());
-      auto tensor = to_tensor(view, views[number].dtype, std::move(*file));
-      if (!tensor) return tl::unexpected(tensor.error());
-      operands.push_back(std::move(*tensor));
-    }
+  for (const FileView& view : operand_views(spec)) {
+    const size_t number = operands.size();
+    auto file = read_npy(paths[number], views[number].dtype, view.shape);
+    if (!file) return tl::unexpected(file.error());
+    auto tensor = to_tensor(view, views[number].dtype, std::move(*file));
+    if (!tensor) return tl::unexpected(tensor.error());
+    operands.push_back(std::move(*tensor));
+  }
   return operands;
 }
 

@@ -115,44 +115,6 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
   return candidate ? Exit::ok : Exit::unsupported;
 }
 
-// What the default of several pools makes of their schedules.
-std::string reason(const ir::Schedule& all, const ir::PoolNest& nest) {
-  if (all.fused) return "the windows are the same: in one loop each element is loaded once";
-  const bool is_chained = std::ranges::any_of(sources(all), [](int from) { return from >= 0; });
-  if (is_chained)
-    return fmt::format(
-        "larger windows are made of the results of smaller ones (from=), {} channels at a time, which stay "
-        "near",
-        nest.channels / all.tasks.channels);
-  const std::string each = "each member has the schedule that it has alone, one after the other for ";
-  if (all.tasks == ir::MemberTasks{}) return each + "the whole tensor, which is near in any case";
-  return each +
-         (all.tasks.rows > 1 ? fmt::format("up to {} stretches of rows", all.tasks.rows)
-                             : fmt::format("up to {} groups of channels", all.tasks.channels)) +
-         ", so that the input is near from the second on";
-}
-
-// Why several pools of one tensor are done as they are, and then why each member has its schedule alone.
-ir::Result<Exit> explain_pools(const frontend::PoolSpec& spec, ir::Isa isa, bool json) {
-  const ir::Machine& machine = runtime::machine().row;
-  const ir::PoolNest nest = make_nest(spec);
-  const ir::Schedule all = ir::enumerate_schedules(nest, isa, 1, machine)[0];
-  const std::string schedule = ir::print(all), because = reason(all, nest);
-  nlohmann::ordered_json members = nlohmann::ordered_json::array();
-  std::string text = fmt::format("{}\n  because {}\n  {}, machine {} (near: {} KiB)\n", schedule, because,
-                                 info(isa).text, machine.name, machine.near_bytes >> 10);
-  for (const frontend::PoolSpec& member : spec.members) {
-    const auto why = runtime::explain(member, isa, machine);
-    if (!why) return tl::unexpected(why.error());
-    members.push_back({{"spec", frontend::print(member)}, {"why", why_json(*why)}});
-    text += fmt::format("\nalone: {}\n{}", frontend::print(member), why->text());
-  }
-  const nlohmann::ordered_json whole = {
-      {"schedule", schedule}, {"because", because}, {"isa", info(isa).text}, {"members", members}};
-  fmt::print("{}", json ? whole.dump(2) + "\n" : text);
-  return Exit::ok;
-}
-
 ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   const auto spec = frontend::parse_spec(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
@@ -161,7 +123,6 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
   if (const auto has = runtime::has_schedules(*spec); !has) return tl::unexpected(has.error());
-  if (arguments.why && is_pools(*spec)) return explain_pools(*spec, choices->isa, arguments.json);
   if (arguments.why) {
     const auto why = runtime::explain(*spec, choices->isa, runtime::machine().row);
     if (!why) return tl::unexpected(why.error());

@@ -29,6 +29,12 @@ Json verdict_json(const Explanation::FamilyVerdict& verdict) {
 Json price_json(const ir::Cost& cost) { return price_json(cost.seconds, runtime::price_by_part(cost)); }
 
 Json why_json(const Explanation& why) {
+  if (!why.members.empty()) {
+    Json members = Json::array();
+    for (const Explanation& member : why.members)
+      members.push_back({{"spec", member.spec}, {"why", why_json(member)}});
+    return {{"schedule", why.schedule}, {"because", why.decided_by}, {"isa", why.isa}, {"members", members}};
+  }
   Json families = Json::array();
   for (const Explanation::FamilyVerdict& verdict : why.families) families.push_back(verdict_json(verdict));
   return {{"isa", why.isa},

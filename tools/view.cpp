@@ -79,6 +79,24 @@ FileView output_view(const frontend::PoolSpec& spec) {
   return file_view(spec, output_layout(spec), output_shape(spec), output_strides(spec));
 }
 
+std::vector<FileView> operand_views(const frontend::PoolSpec& spec) {
+  std::vector<FileView> views;
+  const auto add = [&](const frontend::PoolSpec& pool) {
+    // Of one output that has all of them, each lies as its part does.
+    const frontend::PoolSpec& written = spec.concat ? spec : pool;
+    for (const ir::EpilogueStep& step : pool.epilogue)
+      for (const char form : info(step.kind).operands)
+        views.push_back(
+            form == 'T' ? file_view(pool, output_layout(written), output_shape(pool), output_strides(written))
+                        : FileView{{pool.channels}, {1}});
+  };
+  if (is_pools(spec))
+    std::ranges::for_each(spec.members, add);
+  else
+    add(spec);
+  return views;
+}
+
 size_t file_bytes(const FileView& view, ir::DType dtype) {
   return static_cast<size_t>(view.elements() * ir::bytes(dtype));
 }

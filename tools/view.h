@@ -27,6 +27,8 @@ struct FileView {
 
 FileView input_view(const frontend::PoolSpec& spec);
 FileView output_view(const frontend::PoolSpec& spec);  // of the indices too
+// By operand of the epilogues, as ir::operand_views() lists them.
+std::vector<FileView> operand_views(const frontend::PoolSpec& spec);
 
 // Bytes of the data in the file, and of the tensor in memory.
 size_t file_bytes(const FileView& view, ir::DType dtype);

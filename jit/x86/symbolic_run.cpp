@@ -81,6 +81,22 @@ class Run {
         .base;
   }
 
+  // What a step of an epilogue takes: of several pools, by its number among those of all.
+  uint64_t operand(int number) {
+    const std::span<const ir::PoolNest> members = kernel_.members;
+    size_t owner = 0;
+    auto own = static_cast<size_t>(number);
+    for (; !members.empty() && own >= operand_count(members[owner].epilogue); ++owner)
+      own -= operand_count(members[owner].epilogue);
+    const bool is_own = members.empty() || owner == static_cast<size_t>(kernel_.member);
+    const ir::PoolNest& nest = is_own ? nest_ : members[owner];
+    // Those of others are numbered behind all own ones.
+    const int buffer = static_cast<int>(is_own ? own : ir::most_operands + static_cast<size_t>(number));
+    return add_tensor(is_own ? "an operand" : "another operand", nest, operand_views(nest)[own],
+                      &NestDim::output, Touch::read, ir::buffer_of(Param::Role::operand, buffer))
+        .base;
+  }
+
   uint64_t word(const Param& param) {
     const auto number = static_cast<size_t>(param.number);
     const bool is_written = param.role == Param::Role::output || param.role == Param::Role::indices;
@@ -99,8 +115,7 @@ class Run {
                                nest_.is_backward() ? Touch::read : Touch::both, buffer);
         return indices_->base;
       case Param::Role::operand:
-        return add_tensor("an operand", operand_views(nest_)[number], &NestDim::output, Touch::read, buffer)
-            .base;
+        return operand(param.number);
       case Param::Role::scratch:
         return memory_.add("scratch memory", static_cast<size_t>(kernel_.scratch_bytes), Touch::both).base;
       case Param::Role::table: {

@@ -103,15 +103,6 @@ Plane operand_plane(const ir::PoolNest& nest, size_t operand, double number) {
   return Plane(size, bits_of(operand_views(nest)[operand].dtype, number));
 }
 
-bool is_per_channel(const ir::PoolNest& nest, size_t operand) {
-  for (const ir::EpilogueStep& step : nest.epilogue) {
-    const std::string_view forms = info(step.kind).operands;
-    if (operand < forms.size()) return forms[operand] == 'C';
-    operand -= forms.size();
-  }
-  return false;
-}
-
 Oracle::Oracle(const ir::PoolNest& nest)
     : nest_(nest),
       forward_(nest.is_backward() ? forward_of(nest) : nest),

@@ -16,8 +16,6 @@ Extent index_extent(const ir::PoolNest& nest);
 // The position of this number, row-major.
 Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent);
 
-// Of an operand of the steps: an array with one number per channel; else a tensor like the output.
-bool is_per_channel(const ir::PoolNest& nest, size_t operand);
 // The operand's plane: `number` everywhere.
 Plane operand_plane(const ir::PoolNest& nest, size_t operand, double number);
 // By operand: what leaves every result as it is.

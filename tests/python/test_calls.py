@@ -253,6 +253,10 @@ def test_explanation_fits_the_kernel():
     offered = [family for family in why.families if family.verdict == "offered"]
     assert why.schedule in [family.schedule for family in offered] and all(family.price for family in offered)
     assert all(family.reason for family in why.families if family not in offered)
+    pools = pooljit.explain("pools(float32[1,8,64,64], avg_pool2d(2), max_pool2d(2))", isa="avx2")
+    assert [member.spec.split("(")[0] for member in pools.members] == ["avg_pool2d", "max_pool2d"]
+    assert pools.members[1] == pooljit.explain(pools.members[1].spec, isa="avx2")._replace(spec=pools.members[1].spec)
+    assert not pools.families and not why.members
 
 
 def test_threads_share_a_kernel(rng):
@@ -323,6 +327,31 @@ def test_fork_while_others_compile(rng):
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def test_several_pools_with_operands():
+    """In the order of the members; a tensor lies as the member's part of the output does."""
+    members = ["avg_pool2d(kernel_size=3, stride=1, padding=1, epilogue=[scale_channel])",
+               "max_pool2d(kernel_size=3, stride=1, padding=1, epilogue=[add, relu])"]
+    kernel = pooljit.compile("pools(float32[N,3,8,9]:nhwc, " + ", ".join(members) + ", concat=True)")
+    assert kernel.operands == [("float32", (3,)), ("float32", (3,)), ("float32", (1, 3, 8, 9))]
+    draw = np.random.default_rng(6).standard_normal
+    x = draw((2, 8, 9, 3), np.float32).transpose(0, 3, 1, 2)
+    scale, bias = draw(3, np.float32), draw(3, np.float32)
+    whole = draw((2, 8, 9, 6), np.float32).transpose(0, 3, 1, 2)
+    y = kernel(x, operands=[scale, bias, whole[:, 3:]])
+    alone = [pooljit.compile(member.replace("(", "(float32[N,3,8,9]:nhwc, ", 1)) for member in members]
+    packed = np.ascontiguousarray(whole[:, 3:].transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    assert np.array_equal(y[:, :3], alone[0](x, operands=[scale, bias]))
+    assert np.array_equal(y[:, 3:], alone[1](x, operands=[packed]))
+    apart = pooljit.compile("pools(float32[N,3,8,9]:nhwc, " + ", ".join(members) + ")")
+    assert all(np.array_equal(a, b) for a, b in zip(apart(x, operands=[scale, bias, packed]), [y[:, :3], y[:, 3:]]))
+    for id_, operands in [("run.operands", [scale]), ("python.shape", [scale, bias, packed[:, :, :4]]),
+                          ("python.dtype", [scale, bias.astype(np.float64), packed]),
+                          ("python.shape", [scale, bias, packed[:1]])]:
+        with pytest.raises(pooljit.Error) as refused:
+            apart(x, operands=operands)
+        assert refused.value.id == id_
 
 
 def test_several_pools():

@@ -179,6 +179,27 @@ TEST(Command, RunReadsWhatTheEpilogueTakes) {
   }
 }
 
+// Of several pools: those of the first one's steps, then the next one's.
+TEST(Command, RunReadsWhatTheEpiloguesOfSeveralPoolsTake) {
+  const TempFolder folder;
+  write_file(folder / "x.npy", counting<float>(ir::DType::f32, {1, 2, 2, 2}));
+  write_file(folder / "a.npy", npy_header(ir::DType::f32, {2}) + bytes_of(std::vector<float>{10, 20}));
+  write_file(folder / "b.npy", counting<float>(ir::DType::f32, {1, 2, 1, 1}));
+  const std::string command =
+      "$P run 'pools(float32[1,2,2,2], max_pool2d(1, epilogue=[mul_channel]), max_pool2d(2, "
+      "epilogue=[add]))' "
+      "--input $T/x.npy --output $T/y.npy --output $T/z.npy --operand $T/a.npy";
+  const Outcome outcome = shell(command + " --operand $T/b.npy", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_EQ(read_file(folder / "y.npy"), npy_header(ir::DType::f32, {1, 2, 2, 2}) +
+                                             bytes_of(std::vector<float>{0, 10, 20, 30, 80, 100, 120, 140}));
+  EXPECT_EQ(read_file(folder / "z.npy"),
+            npy_header(ir::DType::f32, {1, 2, 1, 1}) + bytes_of(std::vector<float>{3, 8}));
+  const Outcome refused = shell(command, folder);
+  EXPECT_NE(refused.exit, 0);
+  EXPECT_NE(refused.err.find("run.operands"), std::string::npos) << refused.err;
+}
+
 TEST(Command, AnEmptyBatchGivesAnEmptyFile) {
   expect_run<float>("max_pool2d(float32[0,2,4,4], kernel_size=2)",
                     counting<float>(ir::DType::f32, {0, 2, 4, 4}), ir::DType::f32, {0, 2, 2, 2}, {});

@@ -53,6 +53,21 @@ TEST(Explanation, NamesEveryFamily) {
   EXPECT_EQ(families, all);
 }
 
+// Several pools: how they go together, then each as if it were alone.
+TEST(Explanation, OfSeveralPools) {
+  const char* const text = "pools(float32[1,8,64,64], avg_pool2d(kernel_size=2), max_pool2d(kernel_size=2))";
+  const Options options{.backend = "interpreter", .isa = "avx2"};
+  const Explanation why = explain(text, options);
+  EXPECT_EQ(why.schedule, compile(text, options).schedule());
+  EXPECT_TRUE(why.families.empty());
+  ASSERT_EQ(why.members.size(), 2U);
+  for (const Explanation& member : why.members) {
+    EXPECT_EQ(member.text(), explain(member.spec, options).text());
+    EXPECT_NE(why.text().find(member.spec + "\n" + member.text()), std::string::npos) << why.text();
+  }
+  EXPECT_EQ(why.members[1].spec, "max_pool2d(float32[1,8,64,64], kernel_size=2)");
+}
+
 TEST(Explanation, IsTheSameTextInC) {
   pooljit_spec* spec = nullptr;
   ASSERT_EQ(pooljit_spec_read(layers[0], nullptr, &spec), POOLJIT_OK) << pooljit_last_error();

@@ -185,7 +185,7 @@ TEST(PoolsSchedules, WhatALoopLoadsIsNotKnownBehindIt) {
     b.ret();
     return b.finish();
   };
-  const ir::Program parts[] = {part(false), part(true)};
+  const ir::MemberPart parts[] = {{part(false), 0}, {part(true), 1}};
   const auto joined = ir::join_members("both", parts, {}, true);
   ASSERT_TRUE(joined) << to_string(joined.error());
   const auto verified = ir::verify(*joined);
@@ -248,7 +248,7 @@ TEST(PoolsSchedules, AProgramComesApartAgainAtEachStage) {
     ASSERT_TRUE(again) << to_string(again.error());
     EXPECT_EQ(*again, *program);
     for (const int member : {0, 1}) {
-      const ir::Program alone = ir::only_member(*program, member);
+      const ir::Program alone = ir::only_member(*program, nest.members, member);
       const auto verified = ir::verify(alone);
       EXPECT_TRUE(verified) << to_string(verified.error());
       EXPECT_LT(alone.insts.size(), program->insts.size());

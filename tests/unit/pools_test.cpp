@@ -2,9 +2,11 @@
 // every engine; what callers may get wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -62,6 +64,15 @@ const char* const specs[] = {
     "concat=True)",
     "pools(float16[1,16,6,9,8]:ncdhw8c, max_pool3d(3, 1, 1), max_pool3d(5, 1, 2))",
     "pools(int32[3,70], max_pool1d(7, 1, 3), max_pool1d(13, 1, 6), strides=[100, 1])",
+    // With steps that take arrays and tensors: in one loop, one after the other, larger ones of smaller ones.
+    "pools(float32[2,20,9,9], avg_pool2d(3, 1, 1, epilogue=[scale_channel, relu]), max_pool2d(3, 1, 1, "
+    "epilogue=[add]), concat=True, include_input=True)",
+    "pools(uint8[2,24,9,9]:nhwc, avg_pool2d(2, epilogue=[mul_channel, add(float16)], output_dtype=float32), "
+    "max_pool2d(3), max_pool2d(3, epilogue=[add_channel, add(int32)]))",
+    "pools(float32[2,16,9,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2, epilogue=[scale_channel, add]), "
+    "concat=True)",
+    "pools(float32[1,16,9,9]:nchw8c, max_pool2d(3, 1, 1, epilogue=[add]), avg_pool2d(3, 1, 1, "
+    "epilogue=[add_channel]), concat=True)",
 };
 
 TEST(Pools, EveryEngineAgreesOnEachMember) {
@@ -177,6 +188,56 @@ std::string refusal(const std::function<void()>& call) {
     return error.id();
   }
   return "";
+}
+
+// Each member's steps take what comes behind the operands of the members before.
+TEST(Pools, OperandsOfTheStepsOfMembers) {
+  const std::string input_text = "(float32[2,3,6,6], ", first = "avg_pool2d", second = "max_pool2d",
+                    first_rest = "3, 1, 1, epilogue=[scale_channel])",
+                    second_rest = "2, epilogue=[add(float64)])";
+  const Kernel kernel = compile("pools(float32[2,3,6,6], " + first + "(" + first_rest + ", " + second + "(" +
+                                second_rest + ")");
+  ASSERT_EQ(kernel.operand_count(), 3U);
+  EXPECT_EQ(kernel.operand_bytes(1), 12U);
+  EXPECT_EQ(kernel.operand_bytes(2), 8U * 2 * 3 * 3 * 3);
+  EXPECT_EQ(kernel.operand_dtype(2), "float64");
+  std::vector<float> input(216), factors = {1, -2, 3}, addends = {0.5, 0, -7};
+  std::iota(input.begin(), input.end(), -100.0F);
+  std::vector<double> tensor(54);
+  std::iota(tensor.begin(), tensor.end(), 0.25);
+  const void* const operands[] = {factors.data(), addends.data(), tensor.data()};
+  const auto alone = [&](const std::string& text, std::span<const void* const> own) {
+    const Kernel one = compile(text);
+    std::vector<float> output(one.output_bytes() / sizeof(float));
+    one.run(input.data(), output.data(), nullptr, {.operands = own});
+    return output;
+  };
+  const auto a = alone(first + input_text + first_rest, std::span(operands).first(2)),
+             b = alone(second + input_text + second_rest, std::span(operands).last(1));
+  std::vector<float> y(a.size()), z(b.size());
+  const std::vector<void*> outputs = {y.data(), z.data()};
+  kernel.run(input.data(), outputs, {}, {.operands = operands});
+  EXPECT_EQ(y, a);
+  EXPECT_EQ(z, b);
+  for (const char* engine : {"interpreter", "reference"}) {
+    std::ranges::fill(y, 0.0F), std::ranges::fill(z, 0.0F);
+    compile("pools(float32[2,3,6,6], " + first + "(" + first_rest + ", " + second + "(" + second_rest + ")",
+            {.backend = engine})
+        .run(input.data(), outputs, {}, {.operands = operands});
+    EXPECT_EQ(y, a) << engine;
+    EXPECT_EQ(z, b) << engine;
+  }
+  const auto refused = [&](std::span<const void* const> given) {
+    return refusal([&] { kernel.run(input.data(), outputs, {}, {.operands = given}); });
+  };
+  const void* const missing[] = {factors.data(), nullptr, tensor.data()};
+  const void* const written[] = {factors.data(), z.data(), tensor.data()};
+  const void* const read[] = {input.data(), input.data(), tensor.data()};
+  EXPECT_EQ(refused({}), "run.operands");
+  EXPECT_EQ(refused(std::span(operands).first(2)), "run.operands");
+  EXPECT_EQ(refused(missing), "run.null");
+  EXPECT_EQ(refused(written), "run.overlap");
+  EXPECT_EQ(refused(read), "");
 }
 
 TEST(Pools, WrongBuffersAreRefused) {

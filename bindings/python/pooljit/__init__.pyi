@@ -121,6 +121,8 @@ class Explanation(NamedTuple):
     near_bytes: int
     output_leaves_the_caches: bool
     families: List[FamilyVerdict]
+    spec: str
+    members: List["Explanation"]
     text: str
 
 class ScheduleInfo(NamedTuple):

@@ -27,7 +27,7 @@ FamilyVerdict.__doc__ = """What a family of schedules was asked for a layer, and
 class Explanation(
         collections.namedtuple(
             "Explanation", "schedule decided_by second_over_first isa machine near_bytes output_leaves_the_caches "
-            "families text")):
+            "families spec members text")):
     """Why a layer gets its schedule where nothing was measured. str() of it is what `pooljit schedules --why` prints.
 
     schedule, decided_by: the default, and what put it first.
@@ -35,6 +35,8 @@ class Explanation(
     isa, machine, near_bytes: what thresholds come from.
     output_leaves_the_caches: stores pass the caches by, where that suits.
     families: FamilyVerdicts.
+    members: of several pools, which have no families of their own: why each has the schedule that it has alone; spec
+    says which it is.
     """
 
     __slots__ = ()
@@ -155,8 +157,12 @@ def explain(spec, **options):
     >>> why.schedule in [family.schedule for family in why.families]
     True
     """
-    *head, families, text = _core.explain(str(spec), options)
-    return Explanation(*head, [FamilyVerdict(*one) for one in families], text)
+    return _explanation(_core.explain(str(spec), options))
+
+
+def _explanation(fields):
+    *head, families, spec, members, text = fields
+    return Explanation(*head, [FamilyVerdict(*one) for one in families], spec, [_explanation(one) for one in members], text)
 
 
 def evaluate(spec, schedule="", seconds=0.05, **options):

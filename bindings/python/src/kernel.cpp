@@ -156,14 +156,29 @@ Kernel::Kernel(runtime::KernelPtr impl, Options options)
   input_ = form_of(spec, impl_->input_shape(), impl_->input_strides(), spec.layout);
   output_ = form_of(spec, impl_->output_shape(), impl_->output_strides(), frontend::output_layout(spec));
   is_output_packed_ = is_packed(output_);
+  list_operands();
+  list_results();
+}
+
+void Kernel::list_operands() {
   Form channels;
   channels.rank = 1;
   channels.shape[0] = nest().channels;
   channels.strides[0] = 1;
-  for (const ir::EpilogueStep& step : nest().epilogue)
-    for (const char form : info(step.kind).operands) operands_.push_back(form == 'T' ? output_ : channels);
+  const frontend::PoolSpec& spec = impl_->spec();
+  const auto add = [&](const frontend::PoolSpec& pool) {
+    // Of one output that has all of them, each lies as its part does.
+    const frontend::PoolSpec& written = spec.concat ? spec : pool;
+    const Form tensor = form_of(pool, frontend::output_shape(pool), frontend::output_strides(written),
+                                frontend::output_layout(written));
+    for (const ir::EpilogueStep& step : pool.epilogue)
+      for (const char form : info(step.kind).operands) operands_.push_back(form == 'T' ? tensor : channels);
+  };
+  if (is_pools(spec))
+    std::ranges::for_each(spec.members, add);
+  else
+    add(spec);
   for (const ir::View& view : ir::operand_views(nest())) operand_dtypes_.push_back(view.dtype);
-  list_results();
 }
 
 void Kernel::list_results() {
@@ -220,26 +235,10 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
                       "add return_indices=True to the spec"));
   }
 
-  if (arguments.operands.size() != operands_.size())
-    raise(ir::invalid("run.operands",
-                      fmt::format("the epilogue takes {} operands, {} were given", operands_.size(),
-                                  arguments.operands.size()),
-                      "operands=[...], in the order of the epilogue's steps"));
-  std::array<Array, ir::most_operands> held;
-  std::array<const void*, ir::most_operands> operands{};
-  for (size_t i = 0; i < operands_.size(); ++i) {
-    const bool is_tensor = operands_[i].rank == output_.rank;
-    held[i] = read_given(arguments.operands[i], {operand_names[i], operands_[i], operand_dtypes_[i],
-                                                 is_tensor && is_batched, is_packed(operands_[i])});
-    if (is_tensor && is_batched) check_batch(held[i].form.shape[0], batch, operand_names[i]);
-    operands[i] = held[i].data;
-  }
-
+  const HeldOperands operands = read_operands(arguments, batch);
   ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
-  auto done = unlocked([&] {
-    return impl_->run(input.data, output.data, indices.data, pool, batch,
-                      {operands.data(), operands_.size()});
-  });
+  auto done = unlocked(
+      [&] { return impl_->run(input.data, output.data, indices.data, pool, batch, operands.pointers()); });
   if (!done) raise(std::move(done.error()));
   if (output.is_torch) note_written(output.object.ptr());
   if (indices.is_torch) note_written(indices.object.ptr());
@@ -247,12 +246,31 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
   return py::reinterpret_steal<py::object>(PyTuple_Pack(2, output.object.ptr(), indices.object.ptr()));
 }
 
+Kernel::HeldOperands Kernel::read_operands(const CallArguments& arguments, int64_t batch) const {
+  if (arguments.operands.size() != operands_.size())
+    raise(ir::invalid("run.operands",
+                      fmt::format("the epilogue takes {} operands, {} were given", operands_.size(),
+                                  arguments.operands.size()),
+                      "operands=[...], in the order of the epilogue's steps"));
+  const bool is_batched = impl_->spec().batch.has_value();
+  HeldOperands operands;
+  operands.count = operands_.size();
+  for (size_t i = 0; i < operands.count; ++i) {
+    const bool is_tensor = operands_[i].rank == output_.rank;
+    operands.arrays[i] =
+        read_given(arguments.operands[i], {operand_names[i], operands_[i], operand_dtypes_[i],
+                                           is_tensor && is_batched, is_packed(operands_[i])});
+    if (is_tensor && is_batched) check_batch(operands.arrays[i].form.shape[0], batch, operand_names[i]);
+    operands.data[i] = operands.arrays[i].data;
+  }
+  return operands;
+}
+
 py::object Kernel::call_several(const Array& input, const CallArguments& arguments) const {
   const bool is_batched = impl_->spec().batch.has_value();
   const int64_t batch = is_batched ? input.form.shape[0] : 1;
   const Library library = input.library == Library::torch ? Library::torch : Library::numpy;
-  if (!arguments.operands.empty())
-    raise(ir::invalid("run.operands", "several pools take no operands", "leave operands= out"));
+  const HeldOperands operands = read_operands(arguments, batch);
   const size_t outputs = impl_->output_views().size(), count = results_.size();
   const auto given = [&](PyObject* arrays, size_t wanted, const char* name, const char* id) {
     Operands all(arrays ? arrays : Py_None);
@@ -279,7 +297,8 @@ py::object Kernel::call_several(const Array& input, const CallArguments& argumen
   ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
   const std::span<void* const> pointers(data);
   auto done = unlocked([&] {
-    return impl_->run(input.data, {pointers.first(outputs), pointers.subspan(outputs)}, pool, batch);
+    return impl_->run(input.data, {pointers.first(outputs), pointers.subspan(outputs)}, pool, batch,
+                      operands.pointers());
   });
   if (!done) raise(std::move(done.error()));
   py::tuple all(count);

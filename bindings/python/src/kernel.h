@@ -60,7 +60,16 @@ class Kernel {
  private:
   const ir::PoolNest& nest() const { return impl_->code().info.nest; }
   bool has_several() const { return is_pools(impl_->spec()) && results_.size() > 1; }
+  // Of a call, in their order; arrays keeps them alive.
+  struct HeldOperands {
+    std::array<Array, ir::most_operands> arrays;
+    std::array<const void*, ir::most_operands> data{};
+    size_t count = 0;
+    ir::Operands pointers() const { return {data.data(), count}; }
+  };
+  HeldOperands read_operands(const CallArguments& arguments, int64_t batch) const;
   py::object call_several(const Array& input, const CallArguments& arguments) const;
+  void list_operands();
   void list_results();
 
   runtime::KernelPtr impl_;

@@ -30,23 +30,28 @@ py::list schedules(const std::string& text, const py::dict& words) {
   return list;
 }
 
-// The fields of Explanation in order, its families as tuples of their fields, and its text.
-py::tuple explain(const std::string& text, const py::dict& words) {
-  const Options options = options_of(words);
-  const Explanation why = value_or_raise(compiling([&]() -> ir::Result<Explanation> {
-    const auto spec = frontend::parse_spec(text);
-    if (!spec) return tl::unexpected(spec.error());
-    return runtime::explain(*spec, options);
-  }));
-  py::list families;
+// The fields of Explanation in order, its families as tuples of their fields, its members, and its text.
+py::tuple as_tuple(const Explanation& why) {
+  py::list families, members;
   for (const Explanation::FamilyVerdict& one : why.families) {
     py::dict price;
     for (const auto& [part, cycles] : one.price) price[py::str(part)] = cycles;
     families.append(py::make_tuple(one.family, one.verdict, one.reason, one.schedule, one.schedules,
                                    one.filled_lanes, one.predicted_seconds, price));
   }
+  for (const Explanation& member : why.members) members.append(as_tuple(member));
   return py::make_tuple(why.schedule, why.decided_by, why.second_over_first, why.isa, why.machine,
-                        why.near_bytes, why.output_leaves_the_caches, families, why.text());
+                        why.near_bytes, why.output_leaves_the_caches, families, why.spec, members,
+                        why.text());
+}
+
+py::tuple explain(const std::string& text, const py::dict& words) {
+  const Options options = options_of(words);
+  return as_tuple(value_or_raise(compiling([&]() -> ir::Result<Explanation> {
+    const auto spec = frontend::parse_spec(text);
+    if (!spec) return tl::unexpected(spec.error());
+    return runtime::explain(*spec, options);
+  })));
 }
 
 // True if Ctrl-C or another handler of Python's raised something, which then is the current exception.
