@@ -56,10 +56,11 @@ class Choice {
   // columns and windows of 2 to 63 (docs/notes/performance.md). What a row costs beside its vectors is more
   // than small planes save.
   bool rolling_sums_pay() const {
-    if (!was_measured_on_zen3(layer_) || !is_plane() || rows_.dims.size() != 2) return false;
+    if (!is_plane() || rows_.dims.size() != 2) return false;
     const NestDim& down = rows_.dims[0];
     if (down.stride != 1 || down.output < 28 || row_.output < 28) return false;
     const int64_t kernel = std::min(down.kernel, row_.kernel);
+    if (!was_measured_on_zen3(layer_)) return rolling_sums_pay_on_zen5(kernel);
     if (kernel >= 15) return true;
     if (kernel >= 9) return row_.output >= 112;
     if (are_pixels_) return false;
@@ -91,6 +92,18 @@ class Choice {
   }
 
  private:
+  // Vectors of 64 bytes take less of a plane's row, so that its beginning costs more.
+  bool rolling_sums_pay_on_zen5(int64_t kernel) const {
+    constexpr int64_t longest_of_pixels = 5000, longest_of_few = 6000;
+    if (kernel >= 18) return true;
+    if (kernel >= 16) return row_.output >= 112;
+    if (kernel >= 11) return row_.output >= 224;
+    if (are_pixels_ && row_.output > longest_of_pixels) return false;
+    if (kernel >= 7) return row_.output >= 300;
+    if (kernel >= 5) return row_.output >= 400;
+    return kernel >= 3 && row_.output >= 480 && row_.output <= longest_of_few;
+  }
+
   // Also where channels lie next to each other in images that outgrow a core's own caches: rows are read
   // whole.
   bool are_far_pixels() const {
@@ -186,8 +199,12 @@ class Choice {
 Offer offer_row_passes(const Layer& layer, size_t most) {
   const NestDim& given = layer.nest().dims.back();
   if (given.kind != DimKind::pool || given.stride != 1 || given.kernel < 2) return {};
-  if (given.kernel < least_kernel && !has_few_registers(layer))
-    return {{}, "windows of few columns: channels_first takes them in registers"};
+  const bool are_few = given.kernel < least_kernel && !has_few_registers(layer);
+  const auto left_to_registers = [] {
+    return Offer{{}, "windows of few columns: channels_first takes them in registers"};
+  };
+  if (are_few && (layer.nest().is_extreme() || bytes(layer.nest().input.dtype) > 1))
+    return left_to_registers();
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (!can_take_rows(nest, rows.facts(row_passes_lanes))) return {};
@@ -197,6 +214,7 @@ Offer offer_row_passes(const Layer& layer, size_t most) {
   while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
   schedule.tail = layer.can_mask() || row.output < schedule.lanes ? exact_tail(layer) : Tail::overlap;
   const Choice choice(layer, rows, schedule.lanes);
+  if (are_few && !choice.rolling_sums_pay()) return left_to_registers();
   Offer offer;
   const auto add = [&](Order order, const std::vector<int>& groups) {
     schedule.order = order;
