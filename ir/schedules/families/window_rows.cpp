@@ -1,7 +1,8 @@
 // window_rows: a vector holds neighbouring taps of one window's row; when all rows are taken in, its lanes
 // are joined. For windows that are long and few, where columns of outputs would leave lanes idle: global and
-// adaptive pooling of channels-first planes. The taps of a row must lie next to each other, and be as many in
-// all windows. Planes without gaps that a window covers whole are one row.
+// adaptive pooling of channels-first planes. The taps of a row must lie next to each other. Where windows of
+// a row differ in more than their place, each has code of its own. Planes without gaps that a window covers
+// whole are one row.
 //
 // windows_together=R (unroll=R): R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
@@ -15,6 +16,7 @@
 #include "ir/schedules/lanes/lane_fold.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lowering/channel_tasks.h"
+#include "ir/schedules/windows/divisors.h"
 
 namespace pooljit::ir {
 namespace {
@@ -29,7 +31,7 @@ class WindowRows {
   WindowRows(const PoolNest& nest, const WindowRowsSchedule& schedule, Builder& builder, Reducer& reducer)
       : nest_(nest),
         schedule_(schedule),
-        row_(cut_window_row(nest, schedule)),
+        row_(cut_window_row(nest, schedule, row_taps(nest))),
         lanes_(schedule.lanes),
         outputs_(static_cast<size_t>(schedule.windows_together)),
         ahead_(row_bytes_ahead(nest, builder.isa())),
@@ -93,6 +95,10 @@ class WindowRows {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
+    if (are_windows_unlike(nest_)) {
+      low_.split_full(cursor, [&](const Cursor& at) { emit_unlike(at); });
+      return low_.close(loops);
+    }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
     low_.split_full(cursor, [&](Cursor at) {
       const int outputs = outputs_ == 1 ? low_.open_outputs(at) : 0;
@@ -100,6 +106,20 @@ class WindowRows {
       low_.close(outputs);
     });
     low_.close(loops);
+  }
+
+  // The outputs of a row, each by code of its own.
+  void emit_unlike(const Cursor& cursor) {
+    const size_t last = nest_.dims.size() - 1;
+    const NestDim& dim = nest_.dims[last];
+    for (int64_t output = 0; output < dim.output; ++output) {
+      const Window window = dim.window(output);
+      Cursor at = low_.further_outputs(low_.at_input(cursor, last, {window.first}), last, {output});
+      at.windows.push_back(low_.usual_window(last));
+      at.windows.back().divisor_taps = b_.iconst(divisor_taps(nest_, window));
+      row_ = cut_window_row(nest_, schedule_, window.taps);
+      emit_windows(at);
+    }
   }
 
   Lowering::States fresh_states() {
@@ -259,7 +279,7 @@ class WindowRows {
 
   const PoolNest& nest_;
   const WindowRowsSchedule schedule_;
-  const WindowRow row_;
+  WindowRow row_;  // of the window at hand
   const int lanes_;
   const size_t outputs_;  // side by side
   const int64_t ahead_;
@@ -275,8 +295,8 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes))
     return unsupported(
         "schedule.strides",
-        "window_rows needs rows of at least four taps that lie next to each other, as many in all "
-        "windows, and no indices, zeros=first or blocks of channels",
+        "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
+        "at most 16 windows in a row, and no indices, zeros=first or blocks of channels",
         "use channels_last or channels_first");
   if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
@@ -284,7 +304,7 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
         "whose windows are held in registers, or 2, 4 or 8 neighbouring channels of one short window each",
         "use unroll=1, or as many as a row has outputs");
-  if (schedule.tail == Tail::overlap && row_taps(nest) < schedule.lanes)
+  if (schedule.tail == Tail::overlap && least_row_taps(nest) < schedule.lanes)
     return unsupported("schedule.tail", "an overlapping tail needs a whole vector before it",
                        "use tail=mask or tail=split");
   return {};

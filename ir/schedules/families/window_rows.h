@@ -16,6 +16,7 @@ bool is_one_window(const PoolNest& nest);
 // all of them and they lie without gaps; rows that are too long for a sum count as several.
 int64_t joined_row_taps(const Layer& layer);
 int64_t joined_row_outputs(const Layer& layer);
+bool are_row_windows_unlike(const Layer& layer);
 
 // Windows that may be done together, at most.
 int64_t most_windows_together(const Layer& layer);
@@ -38,7 +39,11 @@ struct WindowRowsSchedule {
 // The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
 // gaps, or as the longest rows that a sum can take.
 PoolNest with_joined_rows(const Layer& layer);
+// Of the longest window of a row, and of the shortest.
 int64_t row_taps(const PoolNest& nest);
+int64_t least_row_taps(const PoolNest& nest);
+// The windows of a row differ in more than their place: each has code of its own.
+bool are_windows_unlike(const PoolNest& nest);
 
 // Vectors of a row that have a state of their own, so that one need not wait for another.
 inline constexpr size_t most_row_states = 4;
@@ -53,7 +58,7 @@ struct WindowRow {
   std::vector<int> state_lanes = {};
   std::vector<size_t> state_of = {};
 };
-WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule);
+WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps);
 
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes);
 // All windows of a row, at constant distances, or neighbouring channels.

@@ -13,6 +13,8 @@ namespace {
 // Straight-line code up to so many vectors per row.
 constexpr size_t unroll_vectors = 16;
 constexpr int64_t shortest_row = 4;
+// Windows with code of their own.
+constexpr int64_t most_unlike = 16;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_channels_together = 8;
@@ -30,6 +32,25 @@ NestDim one_window(int64_t positions) {
   NestDim dim{.input = positions};
   dim.kernel = dim.stride = positions;
   return dim;
+}
+
+// Windows that are all there is along a dimension and hang over its ends, as if they did not: what the others
+// divide by stays.
+void drop_borders(PoolNest& nest) {
+  const auto hangs_over = [](const NestDim& dim) {
+    const Window window = dim.window(0);
+    return dim.kind == DimKind::pool && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
+           dim.kernel > dim.input;
+  };
+  if (nest.is_backward() || std::ranges::none_of(nest.dims, hangs_over)) return;
+  if (nest.reduction == Reduction::avg && nest.count_include_pad && !nest.divisor_override) {
+    if (!is_one_window(nest)) return;
+    std::vector<Window> windows;
+    for (const NestDim& dim : nest.dims) windows.push_back(dim.window(0));
+    nest.divisor_override = divisor(nest, windows);
+  }
+  for (NestDim& dim : nest.dims)
+    if (hangs_over(dim)) dim = one_window(dim.input);
 }
 
 // The innermost dimensions of a nest as one, as far as one window is all of them and they lie without gaps.
@@ -89,23 +110,46 @@ int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Is
 
 }  // namespace
 
-int64_t row_taps(const PoolNest& nest) { return nest.dims.back().most_taps(); }
+int64_t row_taps(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  if (!are_windows_unlike(nest)) return dim.most_taps();
+  int64_t most = 0;
+  for (int64_t output = 0; output < dim.output; ++output) most = std::max(most, dim.window(output).taps);
+  return most;
+}
+
+int64_t least_row_taps(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  int64_t least = dim.most_taps();
+  if (are_windows_unlike(nest))
+    for (int64_t output = 0; output < dim.output; ++output) least = std::min(least, dim.window(output).taps);
+  return least;
+}
+
+bool are_windows_unlike(const PoolNest& nest) {
+  const NestDim& dim = nest.dims.back();
+  if (dim.kind == DimKind::gather || dim.output > most_unlike) return false;
+  const std::vector<Run> all = runs(dim);
+  return all.size() != 1 || all[0].window.taps != dim.most_taps();
+}
 
 PoolNest with_joined_rows(const Layer& layer) {
   const int64_t longest = longest_row(layer.facts(LaneUse::joined), layer.most_lanes(LaneUse::joined));
   PoolNest nest = layer.nest();
+  drop_borders(nest);
   join_innermost(nest, INT64_MAX);
   if (!covers_all(nest.dims.back()) || nest.dims.back().input <= longest) return nest;
   split_innermost(nest, longest);
   if (nest.dims.back().input <= longest) return nest;
   nest = layer.nest();
+  drop_borders(nest);
   join_innermost(nest, longest);
   return nest;
 }
 
-WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule) {
+WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps) {
   WindowRow row;
-  const int64_t taps = row_taps(nest), group = schedule.lanes * int64_t{most_row_states};
+  const int64_t group = schedule.lanes * int64_t{most_row_states};
   if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
   row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
   if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, schedule);
@@ -126,17 +170,21 @@ WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedul
 
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
-  const std::vector<Run> all = runs(dim);
-  const bool sums_long_rows = row_taps(nest) > longest_row(facts, lanes);
   const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
-  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
-         nest.input.strides.back() == 1 && dim.tap_step() == 1 && all.size() == 1 &&
-         all[0].window.taps == row_taps(nest) && row_taps(nest) >= shortest_row && !sums_long_rows;
+  if (nest.is_backward() || nest.indices || in_blocks || !facts.any_order || nest.input.strides.back() != 1 ||
+      dim.tap_step() != 1)
+    return false;
+  const int64_t taps = row_taps(nest);
+  const std::vector<Run> all = runs(dim);
+  const bool are_alike = all.size() == 1 && all[0].window.taps == taps;
+  const bool can_differ = are_windows_unlike(nest) && least_row_taps(nest) > 0;
+  return (are_alike || can_differ) && taps >= shortest_row && taps <= longest_row(facts, lanes);
 }
 
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule) {
-  const WindowRow row = cut_window_row(nest, schedule);
+  if (are_windows_unlike(nest)) return false;
+  const WindowRow row = cut_window_row(nest, schedule, row_taps(nest));
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
     return false;
@@ -160,6 +208,7 @@ bool is_one_window(const PoolNest& nest) {
 }
 
 int64_t joined_row_taps(const Layer& layer) { return row_taps(with_joined_rows(layer)); }
+bool are_row_windows_unlike(const Layer& layer) { return are_windows_unlike(with_joined_rows(layer)); }
 int64_t joined_row_outputs(const Layer& layer) { return with_joined_rows(layer).dims.back().output; }
 
 int64_t most_windows_together(const Layer& layer) {
