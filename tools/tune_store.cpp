@@ -50,7 +50,7 @@ ir::Result<void> under_lock(const std::string& path, const Work& work) {
   if (const auto known = load_entries(target); !known) return tl::unexpected(known.error());
   if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0 && errno != ENOENT && errno != ENOTDIR)
     return ir::system_error("file.write", cannot("write", target));
-  const Descriptor lock_file(target + ".lock", O_RDWR | O_CREAT);
+  const Descriptor lock_file(target + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
   if (!lock_file.is_open() || !lock(lock_file))
     return ir::system_error("file.create", cannot("lock", target + ".lock"));
   auto aside = WrittenAside::create(target, WrittenAside::Name::one);

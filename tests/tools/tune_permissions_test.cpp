@@ -230,6 +230,18 @@ TEST_F(TunePermissions, NothingIsWrittenThroughWhatLiesAside) {
   EXPECT_EQ(read_file(path_), before);
 }
 
+// A link in the lock's place would make a file somewhere else; a pipe is as good a lock as a file.
+TEST_F(TunePermissions, ALockThatLeadsElsewhere) {
+  fs::create_symlink("elsewhere", path_ + ".lock");
+  EXPECT_EQ(stored(path_), "file.create");
+  EXPECT_EQ(names(), (std::vector<std::string>{"db.lock"}));
+  fs::remove(path_ + ".lock");
+  ASSERT_EQ(::mkfifo((path_ + ".lock").c_str(), 0600), 0);
+  ::alarm(20);
+  EXPECT_EQ(stored(path_), "");
+  ::alarm(0);
+}
+
 TEST_F(TunePermissions, ALockThatIsNone) {
   write_file(path_, whole);
   fs::create_directory(path_ + ".lock");
