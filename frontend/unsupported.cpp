@@ -28,6 +28,23 @@ int64_t different_windows(const ir::NestDim& dim) {
   return phases + dim.output - (inside.end - inside.begin);
 }
 
+// The gradient of an average reads what each window divides by from a table, where they differ.
+constexpr int64_t most_listed_divisors = 1 << 20;
+
+int64_t listed_divisors(const PoolSpec& spec, const ir::NestDim& dim) {
+  if (spec.direction != ir::Direction::backward || spec.reduction != ir::Reduction::avg ||
+      spec.divisor_override)
+    return 0;
+  const ir::NestDim forward = forward_of(dim);
+  const std::vector<ir::Run> all = runs(forward);
+  const auto divisor = [&](const ir::Window& window) {
+    return std::max<int64_t>(1, spec.count_include_pad ? window.padded_taps : window.taps);
+  };
+  const bool differ = std::ranges::any_of(
+      all, [&](const ir::Run& run) { return divisor(run.window) != divisor(all[0].window); });
+  return differ ? forward.output : 0;
+}
+
 // To make one work: remove its row, and give the test matrix a setting that asks for it.
 struct Unsupported {
   Rule rule;
@@ -59,6 +76,9 @@ std::optional<ir::Error> check_supported(const PoolSpec& spec) {
   for (const SpecDim& dim : spec.dims)
     if (const int64_t windows = different_windows(nest_dim(spec, dim)); windows > most_different_windows)
       return broken(Rule::unsupported_size, fmt::format("got {}", windows)).value();
+  for (const SpecDim& dim : spec.dims)
+    if (const int64_t divisors = listed_divisors(spec, nest_dim(spec, dim)); divisors > most_listed_divisors)
+      return broken(Rule::unsupported_divisors, fmt::format("got {}", divisors)).value();
   return std::nullopt;
 }
 

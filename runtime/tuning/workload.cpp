@@ -81,7 +81,8 @@ ir::Result<void> Workload::run(const Kernel& kernel) const {
     std::ranges::transform(from, to.begin(), [](const Memory& memory) { return memory.get(); });
     return std::span<void* const>(to).first(from.size());
   };
-  return kernel.run(input_.get(), {pointers(outputs_, outputs), pointers(indices_, indices)});
+  return kernel.run(input_.get(), {pointers(outputs_, outputs), pointers(indices_, indices)}, nullptr, -1,
+                    operands());
 }
 
 ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,

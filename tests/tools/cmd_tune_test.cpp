@@ -83,6 +83,17 @@ TEST(Schedules, SaysWhySeveralPoolsGoTogetherAsTheyDo) {
   }
 }
 
+TEST(Tune, GivesEachOfSeveralPoolsItsOperands) {
+  const TempFolder folder;
+  const Outcome outcome = shell(
+      "$P tune 'pools(float32[1,4,8,8], max_pool2d(2, epilogue=[mul_channel]), avg_pool2d(2, "
+      "epilogue=[add]))' "
+      "--db $T/db --threads 1 --time-budget 0.2",
+      folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(runtime::read_tune_database(folder / "db")->entries.size(), 1U);
+}
+
 TEST(Tune, RemembersAndResumes) {
   const TempFolder folder;
   write_file(folder / "specs.txt", std::string("first\t") + small + "\nsecond\t" + with_width(50) +
