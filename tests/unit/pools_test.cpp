@@ -192,11 +192,10 @@ std::string refusal(const std::function<void()>& call) {
 
 // Each member's steps take what comes behind the operands of the members before.
 TEST(Pools, OperandsOfTheStepsOfMembers) {
-  const std::string input_text = "(float32[2,3,6,6], ", first = "avg_pool2d", second = "max_pool2d",
-                    first_rest = "3, 1, 1, epilogue=[scale_channel])",
-                    second_rest = "2, epilogue=[add(float64)])";
-  const Kernel kernel = compile("pools(float32[2,3,6,6], " + first + "(" + first_rest + ", " + second + "(" +
-                                second_rest + ")");
+  const std::string spec =
+      "pools(float32[2,3,6,6], avg_pool2d(3, 1, 1, epilogue=[scale_channel]), max_pool2d(2, "
+      "epilogue=[add(float64)]))";
+  const Kernel kernel = compile(spec);
   ASSERT_EQ(kernel.operand_count(), 3U);
   EXPECT_EQ(kernel.operand_bytes(1), 12U);
   EXPECT_EQ(kernel.operand_bytes(2), 8U * 2 * 3 * 3 * 3);
@@ -212,8 +211,10 @@ TEST(Pools, OperandsOfTheStepsOfMembers) {
     one.run(input.data(), output.data(), nullptr, {.operands = own});
     return output;
   };
-  const auto a = alone(first + input_text + first_rest, std::span(operands).first(2)),
-             b = alone(second + input_text + second_rest, std::span(operands).last(1));
+  const auto a = alone("avg_pool2d(float32[2,3,6,6], 3, 1, 1, epilogue=[scale_channel])",
+                       std::span(operands).first(2)),
+             b = alone("max_pool2d(float32[2,3,6,6], 2, epilogue=[add(float64)])",
+                       std::span(operands).last(1));
   std::vector<float> y(a.size()), z(b.size());
   const std::vector<void*> outputs = {y.data(), z.data()};
   kernel.run(input.data(), outputs, {}, {.operands = operands});
@@ -221,9 +222,7 @@ TEST(Pools, OperandsOfTheStepsOfMembers) {
   EXPECT_EQ(z, b);
   for (const char* engine : {"interpreter", "reference"}) {
     std::ranges::fill(y, 0.0F), std::ranges::fill(z, 0.0F);
-    compile("pools(float32[2,3,6,6], " + first + "(" + first_rest + ", " + second + "(" + second_rest + ")",
-            {.backend = engine})
-        .run(input.data(), outputs, {}, {.operands = operands});
+    compile(spec, {.backend = engine}).run(input.data(), outputs, {}, {.operands = operands});
     EXPECT_EQ(y, a) << engine;
     EXPECT_EQ(z, b) << engine;
   }

@@ -462,7 +462,7 @@ TEST(Schedule, RowsAreCutAtTheLeastCost) {
       return schedule.family == Family::channels_first;
     });
     ASSERT_NE(found, all.end()) << row.spec;
-    const Schedule schedule = *found;
+    const Schedule& schedule = *found;
     EXPECT_EQ(schedule.lanes, row.lanes) << row.spec << ' ' << print(schedule);
     EXPECT_EQ(schedule.tail, row.tail) << row.spec << ' ' << print(schedule);
   }
