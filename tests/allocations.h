@@ -37,14 +37,21 @@ inline void count_allocation(int64_t bytes) {
 }  // namespace pooljit::tests
 
 #if defined(POOLJIT_ASAN)
-#include <sanitizer/allocator_interface.h>
+// As in clang's sanitizer/allocator_interface.h, which GCC does not come with.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the sanitizer's names
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*, size_t),
+                                              void (*freed)(const volatile void*));
+size_t __sanitizer_get_allocated_size(const volatile void* memory);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+}
 
 namespace pooljit::tests {
 
 inline const int hooks = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*, size_t size) { count_allocation(static_cast<int64_t>(size)); },
     [](const volatile void* memory) {
-      const size_t size = memory ? __sanitizer_get_allocated_size(const_cast<const void*>(memory)) : 0;
+      const size_t size = memory ? __sanitizer_get_allocated_size(memory) : 0;
       allocations.held -= static_cast<int64_t>(size);
     });
 
