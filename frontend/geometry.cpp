@@ -1,5 +1,6 @@
 #include "frontend/geometry.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace pooljit::frontend {
@@ -127,6 +128,20 @@ std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number) {
   const PoolSpec& own = spec_of_output(spec, number);
   if (!own.output_strides.empty()) return own.output_strides;
   return to_vector(*packed_strides(own, output_layout(own), output_axes(own)));
+}
+
+std::vector<SpecOperand> operands(const PoolSpec& spec) {
+  std::vector<SpecOperand> all;
+  const auto add = [&](const PoolSpec& pool) {
+    for (const ir::EpilogueStep& step : pool.epilogue)
+      for (const char form : info(step.kind).operands)
+        all.push_back({form == 'T', &pool, spec.concat ? &spec : &pool});
+  };
+  if (is_pools(spec))
+    std::ranges::for_each(spec.members, add);
+  else
+    add(spec);
+  return all;
 }
 
 ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {

@@ -101,6 +101,15 @@ std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number = 0);
 // C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);
 std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number = 0);
+// What a step of an epilogue takes: an array with one number per channel, or a tensor that lies as the output
+// of `pool` does in that of `written`, which with concat has those of all members as its parts. Both are the
+// spec's own.
+struct SpecOperand {
+  bool is_tensor;
+  const PoolSpec *pool, *written;
+};
+// In the order of the steps, and of the members.
+std::vector<SpecOperand> operands(const PoolSpec& spec);
 
 inline bool is_pools(const PoolSpec& spec) { return !spec.members.empty(); }
 // How many outputs the caller gives.

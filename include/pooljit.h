@@ -251,7 +251,8 @@ POOLJIT_API int pooljit_indices_info(const pooljit_kernel* kernel, int number, p
 
 /* pooljit_run_with for all of them: a pointer for each output, and one for each member that has indices, in
  * the order of the members. With concat=True there is one output; the indices of a member lie packed in its
- * layout.
+ * layout. options->operands has those of the first member's steps, then the next one's; with concat=True a
+ * tensor lies as the member's part of the output does.
  *
  * Errors: those of pooljit_run_with; "run.outputs" and "run.indices" for other counts than the kernel's. */
 POOLJIT_API int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,

@@ -117,11 +117,6 @@ bool is_per_channel(const PoolNest& nest, size_t operand) {
     if (operand < forms.size()) return forms[operand] == 'C';
     operand -= forms.size();
   }
-  for (const PoolNest& member : nest.members) {
-    const size_t own = operand_count(member.epilogue);
-    if (operand < own) return is_per_channel(member, operand);
-    operand -= own;
-  }
   return false;
 }
 

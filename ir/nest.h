@@ -114,7 +114,7 @@ PoolNest forward_of(const PoolNest& backward);
 std::vector<View> operand_views(const PoolNest& nest);
 // Which of all the operands is the first of this member, or of the one behind the last.
 size_t first_operand(std::span<const PoolNest> members, size_t member);
-// Whether the operand of this number is an array with one number per channel.
+// Whether the operand of this number, of one pool, is an array with one number per channel.
 bool is_per_channel(const PoolNest& nest, size_t operand);
 
 // Where they begin in memory.

@@ -81,19 +81,10 @@ FileView output_view(const frontend::PoolSpec& spec) {
 
 std::vector<FileView> operand_views(const frontend::PoolSpec& spec) {
   std::vector<FileView> views;
-  const auto add = [&](const frontend::PoolSpec& pool) {
-    // Of one output that has all of them, each lies as its part does.
-    const frontend::PoolSpec& written = spec.concat ? spec : pool;
-    for (const ir::EpilogueStep& step : pool.epilogue)
-      for (const char form : info(step.kind).operands)
-        views.push_back(
-            form == 'T' ? file_view(pool, output_layout(written), output_shape(pool), output_strides(written))
-                        : FileView{{pool.channels}, {1}});
-  };
-  if (is_pools(spec))
-    std::ranges::for_each(spec.members, add);
-  else
-    add(spec);
+  for (const auto& [is_tensor, pool, written] : frontend::operands(spec))
+    views.push_back(
+        is_tensor ? file_view(*pool, output_layout(*written), output_shape(*pool), output_strides(*written))
+                  : FileView{{pool->channels}, {1}});
   return views;
 }
 

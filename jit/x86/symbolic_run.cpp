@@ -84,14 +84,14 @@ class Run {
   // What a step of an epilogue takes: of several pools, by its number among those of all.
   uint64_t operand(int number) {
     const std::span<const ir::PoolNest> members = kernel_.members;
+    const auto asked = static_cast<size_t>(number);
     size_t owner = 0;
-    auto own = static_cast<size_t>(number);
-    for (; !members.empty() && own >= operand_count(members[owner].epilogue); ++owner)
-      own -= operand_count(members[owner].epilogue);
+    while (!members.empty() && first_operand(members, owner + 1) <= asked) ++owner;
+    const size_t own = asked - (members.empty() ? 0 : first_operand(members, owner));
     const bool is_own = members.empty() || owner == static_cast<size_t>(kernel_.member);
     const ir::PoolNest& nest = is_own ? nest_ : members[owner];
     // Those of others are numbered behind all own ones.
-    const int buffer = static_cast<int>(is_own ? own : ir::most_operands + static_cast<size_t>(number));
+    const int buffer = static_cast<int>(is_own ? own : ir::most_operands + asked);
     return add_tensor(is_own ? "an operand" : "another operand", nest, operand_views(nest)[own],
                       &NestDim::output, Touch::read, ir::buffer_of(Param::Role::operand, buffer))
         .base;

@@ -165,19 +165,11 @@ void Kernel::list_operands() {
   channels.rank = 1;
   channels.shape[0] = nest().channels;
   channels.strides[0] = 1;
-  const frontend::PoolSpec& spec = impl_->spec();
-  const auto add = [&](const frontend::PoolSpec& pool) {
-    // Of one output that has all of them, each lies as its part does.
-    const frontend::PoolSpec& written = spec.concat ? spec : pool;
-    const Form tensor = form_of(pool, frontend::output_shape(pool), frontend::output_strides(written),
-                                frontend::output_layout(written));
-    for (const ir::EpilogueStep& step : pool.epilogue)
-      for (const char form : info(step.kind).operands) operands_.push_back(form == 'T' ? tensor : channels);
-  };
-  if (is_pools(spec))
-    std::ranges::for_each(spec.members, add);
-  else
-    add(spec);
+  for (const auto& [is_tensor, pool, written] : frontend::operands(impl_->spec()))
+    operands_.push_back(is_tensor
+                            ? form_of(*pool, frontend::output_shape(*pool),
+                                      frontend::output_strides(*written), frontend::output_layout(*written))
+                            : channels);
   for (const ir::View& view : ir::operand_views(nest())) operand_dtypes_.push_back(view.dtype);
 }
 
