@@ -62,6 +62,15 @@ std::string_view served_better(const Layer& layer) {
   return others_read_rows ? is_far : "";
 }
 
+// Pixels of the input or output lie so that all begin in few sets of the caches. Then others wait for lines
+// that were there before, and the more of each pixel is taken at a time the better: found by measuring images
+// of 7 to 56 columns and pixels of 1 to 16 KiB on a Zen 5.
+bool do_pixels_meet(const Layer& layer) {
+  constexpr int64_t apart = 2048;
+  const auto meet = [](const View& view) { return view.strides.back() * bytes(view.dtype) % apart == 0; };
+  return !has_few_registers(layer) && (meet(layer.nest().input) || meet(layer.nest().output));
+}
+
 bool has_windows_for_it(const PoolNest& nest) {
   const auto overlaps = [](const NestDim& dim) {
     return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
@@ -75,7 +84,9 @@ bool has_windows_for_it(const PoolNest& nest) {
 
 Offer offer_separable(const Layer& layer, size_t most) {
   if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
-  if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
+  const bool pixels_meet = do_pixels_meet(layer);
+  if (const std::string_view better = served_better(layer); !better.empty() && !pixels_meet)
+    return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
   const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
@@ -102,8 +113,9 @@ Offer offer_separable(const Layer& layer, size_t most) {
     add(Taps::unroll, {1});
     add(Taps::loop, {1});
   } else {
+    if (pixels_meet) add(Taps::loop, {4, 2, 1});
     add(Taps::unroll, {4, 2, 1});
-    add(Taps::loop, {4, 2, 1});
+    if (!pixels_meet) add(Taps::loop, {4, 2, 1});
   }
   return offer;
 }
