@@ -37,10 +37,10 @@ struct MemberPieces {
 // Does what each member does, one after the other for each task: what one has loaded is near for the next.
 // Fused, it does so in the same loops, where these go equally often: what one has loaded is still in a
 // register (ir/fusion.h). Member k stores to `output k` and `indices k`, and its operands are numbered behind
-// those of the members before. The tasks are batches, and the most
-// rows, or else channels, that divide those of all members and are no more than asked for; the rest of a
-// member's are done within. All are of stage affine and for one ISA. Errors: "schedule.members" for more
-// parameters or more scratch memory than a kernel takes; fused, for any scratch memory.
+// those of the members before. The tasks are batches, and the most rows, or else channels, that divide those
+// of all members and are no more than asked for; the rest of a member's are done within. All are of stage
+// affine and for one ISA. Errors: "schedule.members" for more parameters or more scratch memory than a kernel
+// takes; fused, for any scratch memory.
 Result<Program> join_members(std::string name, std::span<const MemberPart> members, const MemberTasks& most,
                              bool fused = false);
 
