@@ -7,6 +7,7 @@
 
 #include "frontend/geometry.h"
 #include "frontend/rules.h"
+#include "ir/schedules/windows/divisors.h"
 
 namespace pooljit::frontend {
 
@@ -35,13 +36,12 @@ int64_t listed_divisors(const PoolSpec& spec, const ir::NestDim& dim) {
   if (spec.direction != ir::Direction::backward || spec.reduction != ir::Reduction::avg ||
       spec.divisor_override)
     return 0;
+  const ir::PoolNest nest = make_nest(spec);
   const ir::NestDim forward = forward_of(dim);
   const std::vector<ir::Run> all = runs(forward);
-  const auto divisor = [&](const ir::Window& window) {
-    return std::max<int64_t>(1, spec.count_include_pad ? window.padded_taps : window.taps);
-  };
-  const bool differ = std::ranges::any_of(
-      all, [&](const ir::Run& run) { return divisor(run.window) != divisor(all[0].window); });
+  const int64_t first = divisor_taps(nest, all[0].window);
+  const bool differ =
+      std::ranges::any_of(all, [&](const ir::Run& run) { return divisor_taps(nest, run.window) != first; });
   return differ ? forward.output : 0;
 }
 

@@ -85,8 +85,8 @@ bool has_windows_for_it(const PoolNest& nest) {
 Offer offer_separable(const Layer& layer, size_t most) {
   if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
   const bool pixels_meet = do_pixels_meet(layer);
-  if (const std::string_view better = served_better(layer); !better.empty() && !pixels_meet)
-    return {{}, better};
+  if (!pixels_meet)
+    if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
   const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
@@ -113,9 +113,8 @@ Offer offer_separable(const Layer& layer, size_t most) {
     add(Taps::unroll, {1});
     add(Taps::loop, {1});
   } else {
-    if (pixels_meet) add(Taps::loop, {4, 2, 1});
-    add(Taps::unroll, {4, 2, 1});
-    if (!pixels_meet) add(Taps::loop, {4, 2, 1});
+    add(pixels_meet ? Taps::loop : Taps::unroll, {4, 2, 1});
+    add(pixels_meet ? Taps::unroll : Taps::loop, {4, 2, 1});
   }
   return offer;
 }

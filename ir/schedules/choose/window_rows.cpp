@@ -51,7 +51,8 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   const NestDim& row = layer.nest().dims.back();
   const bool share_taps = outputs > 1 && row.kind == DimKind::pool && 2 * row.stride <= row.kernel;
   const LeastUnlike least = least_unlike(layer, is_idempotent(layer));
-  const bool are_short = are_row_windows_unlike(layer)
+  const bool are_unlike = are_row_windows_unlike(layer);
+  const bool are_short = are_unlike
                              ? share_taps || taps < std::min(least.taps, least.taps_per_output * outputs)
                              : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
   if (are_short) return {{}, "windows are short and many: vectors of outputs"};
@@ -59,7 +60,7 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   std::vector<Schedule> alone;
   add_tails(alone, schedule, layer, taps);
   // The shortest of unlike windows may have no whole vector.
-  std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
+  if (are_unlike) std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
   // Of windows done one by one, what a vector has twice costs more than shorter vectors.
   if (!is_idempotent(layer))
     std::erase_if(alone, [](const Schedule& one) { return one.tail == Tail::overlap; });

@@ -27,6 +27,12 @@ bool covers_all(const NestDim& dim) {
          window.padded_taps == window.taps;
 }
 
+// No window of the dimension is clipped, and each is as long as the others.
+bool are_alike(const NestDim& dim) {
+  const std::vector<Run> all = runs(dim);
+  return all.size() == 1 && all[0].window.taps == dim.most_taps();
+}
+
 // A dimension of so many positions with one window, which is all of it.
 NestDim one_window(int64_t positions) {
   NestDim dim{.input = positions};
@@ -128,9 +134,7 @@ int64_t least_row_taps(const PoolNest& nest) {
 
 bool are_windows_unlike(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
-  if (dim.kind == DimKind::gather || dim.output > most_unlike) return false;
-  const std::vector<Run> all = runs(dim);
-  return all.size() != 1 || all[0].window.taps != dim.most_taps();
+  return dim.kind != DimKind::gather && dim.output <= most_unlike && !are_alike(dim);
 }
 
 PoolNest with_joined_rows(const Layer& layer) {
@@ -175,10 +179,8 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
       dim.tap_step() != 1)
     return false;
   const int64_t taps = row_taps(nest);
-  const std::vector<Run> all = runs(dim);
-  const bool are_alike = all.size() == 1 && all[0].window.taps == taps;
   const bool can_differ = are_windows_unlike(nest) && least_row_taps(nest) > 0;
-  return (are_alike || can_differ) && taps >= shortest_row && taps <= longest_row(facts, lanes);
+  return (can_differ || are_alike(dim)) && taps >= shortest_row && taps <= longest_row(facts, lanes);
 }
 
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,

@@ -37,14 +37,14 @@ struct Record {
 Record time_record{"seconds", 1e-6}, held_record{"MiB held", 0x1p-20}, code_record{"KiB of code", 0x1p-10};
 
 // To libFuzzer each size that was not reached before is as good as a branch.
-constexpr size_t levels = 160;
+constexpr size_t levels = 4 * 64;  // quarters of powers of two
 [[gnu::section("__libfuzzer_extra_counters")]] std::array<uint8_t, 2 * levels> reached;
 
 void reach(size_t which, int64_t value) {
   const auto word = static_cast<uint64_t>(value);
   const auto bits = static_cast<size_t>(std::bit_width(word));
   const size_t quarter = bits > 2 ? word >> (bits - 3) & 3 : 0;
-  reached[which * levels + std::min(4 * bits / 2 + quarter, levels - 1)] = 1;
+  reached[which * levels + 4 * bits + quarter] = 1;
 }
 
 int64_t microseconds() {
