@@ -18,19 +18,22 @@
 namespace pooljit::ir {
 namespace {
 
+Unreadable wrong(std::string why) { return {std::move(why), false, true}; }
+
 class Prover {
  public:
   Prover(const PoolNest& nest, int64_t batch, const StoredTerms& stored, TermGraph& graph, Isa isa,
          bool is_legal)
       : nest_(nest), batch_(batch), stored_(stored), graph_(graph), written_(isa, is_legal, graph) {}
 
-  // Throws Unreadable.
-  ProgramProof run() {
+  // Of these planes, or of all. Throws Unreadable.
+  ProgramProof run(std::span<const Plane> planes) {
     WindowTaps taps(nest_);
     for_each_position(nest_.dims,
                       [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
                         taps.move_to(windows);
-                        for (int64_t n = 0; n < batch_; ++n)
+                        for (const auto& [n, c] : planes) check({n, c, position, windows, taps});
+                        for (int64_t n = 0; planes.empty() && n < batch_; ++n)
                           for (int64_t c = 0; c < nest_.channels; ++c) check({n, c, position, windows, taps});
                       });
     return {outputs_, graph_.size()};
@@ -47,7 +50,8 @@ class Prover {
   TermId stored(const Terms::Stored& all, const View& view, const Place& place) {
     const int64_t element = plane_offset(view, place.n, place.c) + position_offset(view, place.position);
     const auto at = all.find(element * bytes(view.dtype));
-    if (at == all.end()) throw Unreadable{"nothing was stored"};
+    if (at == all.end()) throw wrong("nothing was stored");
+    if (at->second == no_term) throw Unreadable{"it takes in elements of another plane", true};
     ++outputs_;
     return at->second;
   }
@@ -56,13 +60,13 @@ class Prover {
     const auto where = [&](std::string_view what, const Unreadable& error) {
       return Unreadable{fmt::format("{} at n={} c={} [{}]: {}", what, place.n, place.c,
                                     fmt::join(place.position, ","), error.why),
-                        error.is_unsupported};
+                        error.is_unsupported, error.is_wrong};
     };
     try {
       const TermId value = stored(stored_.output, nest_.output, place);
       const TermId result = stored_value_.result(value, place.n, place.c, place.position, nothing());
       if (result == no_term) {
-        if (!window(place).empty()) throw Unreadable{"a constant is stored"};
+        if (!window(place).empty()) throw wrong("a constant is stored");
       } else {
         is_extremum(nest_) ? check_joined(result, place) : check_form(result, place);
       }
@@ -100,8 +104,8 @@ class Prover {
                               bool in_order) {
     const auto found = distinct(all_found, in_order), wanted = distinct(all_wanted, in_order);
     if (found != wanted)
-      throw Unreadable{fmt::format("it is made of the elements at bytes [{}], its window has [{}]",
-                                   fmt::join(found, ","), fmt::join(wanted, ","))};
+      throw wrong(fmt::format("it is made of the elements at bytes [{}], its window has [{}]",
+                              fmt::join(found, ","), fmt::join(wanted, ",")));
   }
 
   // Integers that are divided in integers, and bfloat16 rounded in integers, have no reading.
@@ -173,7 +177,7 @@ class Prover {
       if (row.element == -1) continue;
       const int64_t wanted = first + place.taps.from_first[tap++].index;
       if (row.index != wanted)
-        throw Unreadable{fmt::format("tap {} is numbered {}, not {}", tap - 1, row.index, wanted)};
+        throw wrong(fmt::format("tap {} is numbered {}, not {}", tap - 1, row.index, wanted));
     }
   }
 
@@ -236,14 +240,13 @@ class Prover {
       const auto right = wanted.find(element);
       const Rational should = right == wanted.end() ? Rational{} : right->second;
       if (weight != should)
-        throw Unreadable{fmt::format("the element at byte {} weighs {}/{}, not {}/{}", element,
-                                     weight.numerator, weight.denominator, should.numerator,
-                                     should.denominator)};
+        throw wrong(fmt::format("the element at byte {} weighs {}/{}, not {}/{}", element, weight.numerator,
+                                weight.denominator, should.numerator, should.denominator));
     }
     if (form.weights.size() != wanted.size())
-      throw Unreadable{
-          fmt::format("it is made of {} elements, its window has {}", form.weights.size(), wanted.size())};
-    if (form.constant != added(place)) throw Unreadable{"another constant is added"};
+      throw wrong(
+          fmt::format("it is made of {} elements, its window has {}", form.weights.size(), wanted.size()));
+    if (form.constant != added(place)) throw wrong("another constant is added");
   }
 
   Provenance& provenance() {
@@ -285,13 +288,13 @@ Result<void> has_reading(const PoolNest& nest) {
 }
 
 Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
-                                  int64_t batch, Isa isa, bool is_legal) {
+                                  int64_t batch, Isa isa, bool is_legal, std::span<const Plane> planes) {
   if (const auto has = has_reading(nest); !has) return tl::unexpected(has.error());
   try {
-    return Prover(nest, batch, stored, graph, isa, is_legal).run();
+    return Prover(nest, batch, stored, graph, isa, is_legal).run(planes);
   } catch (const Unreadable& error) {
     if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
-    return invalid("prove.program", error.why);
+    return invalid(error.is_wrong ? "prove.wrong" : "prove.program", error.why);
   }
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ir/error.h"
 #include "ir/interp/terms.h"
@@ -36,14 +37,19 @@ struct ProgramProof {
 // repeats elements (docs/proof.md).
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
 
-// What a run left in the outputs: by offset in bytes, the term of the element there.
+// What a run left in the outputs: by offset in bytes, the term of the element there; no_term: it takes in
+// elements of which no term was wanted.
 struct StoredTerms {
   Terms::Stored output, indices;
 };
+struct Plane {
+  int64_t n, c;
+};
 // The same reading of what something else left there than a Program: machine code that was made for the ISA.
-// is_legal: from a legal Program. Errors: as of prove().
+// is_legal: from a legal Program; planes: of which it is read; empty: of all. Errors: as of prove(), and
+// "prove.wrong" where what is read is not what the nest says, whatever else might be read.
 Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, const PoolNest& nest,
-                                  int64_t batch, Isa isa, bool is_legal);
+                                  int64_t batch, Isa isa, bool is_legal, std::span<const Plane> planes = {});
 
 // Whether two Programs of a nest, whatever its operator, leave equal terms in equal places: then they do the
 // same for every input. False says nothing. Errors: "interp.*"; unsupported: "prove.unsupported" where a mask

@@ -4,7 +4,9 @@
 
 namespace pooljit::jit {
 
-RegisterName name_of(ZydisRegister reg) {
+namespace {
+
+RegisterName find_name(ZydisRegister reg) {
   if (reg == ZYDIS_REGISTER_NONE) return {};
   const ZydisRegisterClass cls = ZydisRegisterGetClass(reg);
   const auto number = static_cast<size_t>(ZydisRegisterGetId(reg));
@@ -38,6 +40,17 @@ RegisterName name_of(ZydisRegister reg) {
     default:
       return {RegisterKind::other, number, 64};
   }
+}
+
+}  // namespace
+
+RegisterName name_of(ZydisRegister reg) {
+  static const std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1>& names = *new auto([] {
+    std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1> all;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = find_name(static_cast<ZydisRegister>(i));
+    return all;
+  }());
+  return names[reg];
 }
 
 bool reads(const ZydisDecodedOperand& operand) {

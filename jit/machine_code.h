@@ -17,10 +17,11 @@
 
 namespace pooljit::jit {
 
-// Thrown where the code does what it must not; `at` is an offset into the code.
+// Thrown where the code does what it must not, or what cannot be followed; `at` is an offset into the code.
 struct Refused {
   size_t at;
   std::string why;
+  bool is_wrong = false;  // it was followed, and must not do it
 };
 
 struct Instruction {

@@ -26,26 +26,27 @@ struct VerifyArguments {
   Options options = {.backend = "all", .isa = "all"};
   runtime::ProofLimits limits;
   int threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-  bool json = false, allow_unsupported = false;
+  bool json = false, allow_unsupported = false, allow_smaller = false;
 };
 
 struct VerifyTally {
-  int64_t proved = 0, failed = 0, unsupported = 0, invalid = 0, system = 0, runs = 0;
+  int64_t proved = 0, smaller = 0, failed = 0, unsupported = 0, invalid = 0, system = 0, runs = 0;
 
   void take(const ir::Result<runtime::Proof>& proof) {
     if (proof) {
-      ++(proof->ok() ? proved : failed);
+      ++(!proof->ok() ? failed : proof->smaller.empty() ? proved : smaller);
       runs += proof->probes.runs;
       return;
     }
     const ir::ErrorKind kind = proof.error().kind;
     ++(kind == ir::ErrorKind::unsupported ? unsupported : kind == ir::ErrorKind::invalid ? invalid : system);
   }
-  Exit exit(bool allow_unsupported) const {
+  Exit exit(const VerifyArguments& arguments) const {
     if (failed != 0) return Exit::difference;
     if (invalid != 0) return Exit::invalid;
     if (system != 0) return Exit::system;
-    return unsupported != 0 && !allow_unsupported ? Exit::unsupported : Exit::ok;
+    if (unsupported != 0 && !arguments.allow_unsupported) return Exit::unsupported;
+    return smaller != 0 && !arguments.allow_smaller ? Exit::smaller : Exit::ok;
   }
 };
 
@@ -81,11 +82,14 @@ nlohmann::json to_json(const runtime::Proof& proof) {
                          {"isa", proof.isa},
                          {"schedule", proof.schedule},
                          {"proved", proof.ok()},
+                         {"smaller", proof.smaller},
                          {"failure", proof.failure},
                          {"left", proof.left},
                          {"versions", proof.versions},
                          {"program_outputs", proof.program_outputs},
                          {"bytes_outputs", proof.bytes_outputs},
+                         {"plane_kinds", proof.bytes_kinds},
+                         {"task_ranges", proof.ranges},
                          {"probes", probes},
                          {"runs", proof.probes.runs},
                          {"batch", proof.probes.batch},
@@ -111,7 +115,7 @@ ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<
     std::fflush(stdout);
     tally.take(proof);
   }
-  return tally.exit(false);
+  return tally.exit(arguments);
 }
 
 void report(const VerifyArguments& arguments, const Problem& problem, const ir::Result<runtime::Proof>& proof,
@@ -121,6 +125,10 @@ void report(const VerifyArguments& arguments, const Problem& problem, const ir::
   } else if (!proof || !proof->ok()) {
     progress.clear();
     fmt::print("{}: {}", problem.name, proof ? print(*proof) : to_string(proof.error()) + "\n");
+  } else if (!proof->smaller.empty()) {
+    progress.clear();
+    fmt::print("{}: {} {} is proved for a smaller tensor: {}\n", problem.name, proof->backend, proof->isa,
+               proof->smaller);
   }
   std::fflush(stdout);
 }
@@ -181,11 +189,12 @@ ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (!arguments.json)
     fmt::print(
-        "{} of {} specs: {} kernels proved, {} not, {} specs unsupported, {} invalid, {} failed; {} runs, "
-        "{:.1f} s\n",
-        file.done, problems->size(), tally.proved, tally.failed, tally.unsupported, tally.invalid,
-        tally.system, tally.runs, elapsed.count());
-  return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
+        "{} of {} specs: {} kernels proved, {} for a smaller tensor, {} not, {} specs unsupported, {} "
+        "invalid, "
+        "{} failed; {} runs, {:.1f} s\n",
+        file.done, problems->size(), tally.proved, tally.smaller, tally.failed, tally.unsupported,
+        tally.invalid, tally.system, tally.runs, elapsed.count());
+  return interrupted() ? Exit::interrupted : tally.exit(arguments);
 }
 
 ir::Result<Exit> verify(const VerifyArguments& arguments) {
@@ -224,6 +233,8 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_flag("--json", arguments->json, "A JSON object per kernel");
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");
+  command->add_flag("--allow-smaller", arguments->allow_smaller,
+                    "Tensors that are too large, of which a smaller one is proved, are no failure");
   command->footer(
       "What is proved, what is assumed and what is left: docs/proof.md.\n\n"
       "  pooljit verify 'max_pool2d(float32[1,64,56,56], kernel_size=3, stride=2, return_indices=True)'\n"

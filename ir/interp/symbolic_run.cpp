@@ -13,19 +13,12 @@ using Extent = int64_t NestDim::*;
 std::vector<bool> touchable_bytes(const PoolNest& nest, const View& view, int64_t batch, Extent extent) {
   std::vector<bool> touchable;
   const auto width = static_cast<size_t>(bytes(view.dtype));
-  const auto add = [&](size_t offset) {
+  for_each_element(nest, view, batch, extent, [&](const PlaneElement& element) {
+    const auto offset = static_cast<size_t>(element.offset) * width;
     if (touchable.size() < offset + width) touchable.resize(offset + width);
     std::fill_n(touchable.begin() + static_cast<std::ptrdiff_t>(offset), width, true);
-  };
-  std::vector<int64_t> position(nest.dims.size(), 0);
-  for (;;) {
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t c = 0; c < nest.channels; ++c)
-        add(static_cast<size_t>(plane_offset(view, n, c) + position_offset(view, position)) * width);
-    size_t d = position.size();
-    while (d > 0 && ++position[d - 1] == nest.dims[d - 1].*extent) position[--d] = 0;
-    if (d == 0) return touchable;
-  }
+  });
+  return touchable;
 }
 
 namespace {

@@ -86,15 +86,16 @@ bool TermGraph::is_not_negative(TermId id) const {
 std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
   const LaneTerm& term = (*this)[id];
   if (term.kind == LaneTerm::Kind::pack) return packs_[static_cast<size_t>(term.imm)];
-  const int64_t width = bytes(term.dtype);
+  const int width = bytes(term.dtype);
   std::vector<Byte> result;
   if (term.kind == LaneTerm::Kind::constant) {
-    for (int64_t i = 0; i < width; ++i) result.push_back({no_term, term.imm >> (8 * i) & 0xff});
+    for (int i = 0; i < width; ++i)
+      result.push_back({no_term, static_cast<int32_t>(term.imm >> (8 * i) & 0xff)});
   } else if (term.kind == LaneTerm::Kind::op && widens_by_zeros(term)) {
     result = bytes_of(term.args[0]);
     result.resize(static_cast<size_t>(width));
   } else {
-    for (int64_t i = 0; i < width; ++i) result.push_back(i < used_bytes(id) ? Byte{id, i} : Byte{});
+    for (int i = 0; i < width; ++i) result.push_back(i < used_bytes(id) ? Byte{id, i} : Byte{});
   }
   return result;
 }
@@ -102,7 +103,7 @@ std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
 TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   if (std::all_of(bytes.begin(), bytes.end(), [](const Byte& byte) { return byte.term == no_term; })) {
     int64_t bits = 0;
-    for (size_t i = 0; i < bytes.size(); ++i) bits |= bytes[i].number << (8 * i);
+    for (size_t i = 0; i < bytes.size(); ++i) bits |= int64_t{bytes[i].number} << (8 * i);
     return constant(dtype, bits);
   }
   // A whole term, with nothing or zeros above it.
@@ -110,7 +111,7 @@ TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   const auto width = low == no_term ? size_t{0} : static_cast<size_t>(ir::bytes((*this)[low].dtype));
   const auto is_byte_of_low = [&](size_t i) {
     const bool used = i < static_cast<size_t>(used_bytes(low));
-    return bytes[i] == (used ? Byte{low, static_cast<int64_t>(i)} : Byte{});
+    return bytes[i] == (used ? Byte{low, static_cast<int32_t>(i)} : Byte{});
   };
   bool is_whole = width > 0 && width <= bytes.size();
   for (size_t i = 0; is_whole && i < bytes.size(); ++i) is_whole = is_byte_of_low(i);

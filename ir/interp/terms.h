@@ -23,6 +23,7 @@ namespace pooljit::ir {
 struct Unreadable {
   std::string why;
   bool is_unsupported = false;  // it may well be right, but there is no reading of it
+  bool is_wrong = false;        // it was read, and is not what the nest says
 };
 
 using TermId = int32_t;
@@ -76,7 +77,7 @@ class TermGraph {
   // A byte of a term; of no term: a constant's.
   struct Byte {
     TermId term = no_term;
-    int64_t number = 0;                             // which byte, or the constant's value
+    int32_t number = 0;                             // which byte, or the constant's value
     auto operator<=>(const Byte&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
   std::vector<Byte> bytes_of(TermId id) const;

@@ -138,7 +138,7 @@ TermId WrittenOut::with_low_digit(TermId id) const {
   const std::vector<TermGraph::Byte> all = graph_.bytes_of(id);
   const TermId whole = all[0].term;
   if (whole == no_term || graph_[whole].dtype != DType::i64) return no_term;
-  for (int64_t i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i)
     if (all[static_cast<size_t>(i)] != (i < 4 ? TermGraph::Byte{whole, i} : TermGraph::Byte{}))
       return no_term;
   return whole;

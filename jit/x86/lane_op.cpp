@@ -1,6 +1,7 @@
 // Compiled without contraction of a * b + c: each operation rounds once.
 #include "jit/x86/lane_op.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -72,6 +73,29 @@ uint64_t shifted(const LaneOp& op, uint64_t bits) {
 }
 
 }  // namespace
+
+int operands(Op op) {
+  switch (op) {
+    case Op::cvt:
+    case Op::shl:
+    case Op::shr:
+    case Op::sqrt:
+      return 1;
+    case Op::fma:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
+TakenBytes taken_bytes(const LaneOp& op) {
+  const int width = ir::bytes(op.from),
+            shifted_out = static_cast<int>(std::min<int64_t>(op.imm / 8, width - 1));
+  if (op.op == Op::shr) return {shifted_out, width - shifted_out};
+  if (op.op == Op::shl) return {0, width - shifted_out};
+  const bool keeps_low = op.op == Op::cvt && !op.saturate && !ir::is_float(op.type) && !ir::is_float(op.from);
+  return {0, keeps_low ? std::min(width, ir::bytes(op.type)) : width};
+}
 
 uint64_t compute(const LaneOp& op, const std::array<uint64_t, 3>& args) {
   if (op.op == Op::cvt) return convert(op, args[0]);

@@ -18,6 +18,15 @@ struct LaneOp {
   int64_t imm = 0;  // by how much is shifted
 };
 
+// How many operands it takes.
+int operands(ir::Op op);
+
+// Which bytes of its only operand the result depends on: what is shifted out or left out is not among them.
+struct TakenBytes {
+  int first, count;
+};
+TakenBytes taken_bytes(const LaneOp& op);
+
 // The lane's bits, from the operands' bits; a comparison gives all ones or 0. As the processor does it, also
 // where ir/ops.def leaves it open: a number that a conversion to integers has no room for becomes the lowest.
 // But which NaN arithmetic gives is not said.

@@ -11,6 +11,7 @@
 
 #include <string_view>
 
+#include "jit/x86/steps.h"
 #include "jit/x86/vectors.h"
 
 namespace pooljit::jit::x86 {
@@ -22,60 +23,51 @@ class Machine : public Vectors<Domain> {
   using Base::word_of, Base::words;
   using typename Base::Byte;
 
-  // code: as its instructions lie in `memory`, from `base` on.
-  Machine(const MachineCode& code, uint64_t base, Memory<Byte>& memory, Domain& domain)
-      : Base(base, memory, domain), code_(code), instructions_(code.instructions()) {
-    for (auto& [at, i] : instructions_) Base::take_write_mask(i);
-  }
+  // The code lies in `memory`, from `base` on.
+  Machine(const Steps& steps, uint64_t base, Memory<Byte>& memory, Domain& domain)
+      : Base(base, memory, domain), steps_(steps) {}
 
-  // From the entry to the return. Throws Refused.
-  void run(int64_t most_steps) {
-    auto i = instructions_.find(code_.entry());
+  // From the entry to the return; gives how many instructions that took. Throws Refused.
+  int64_t run(int64_t most_steps) {
+    size_t at = steps_.entry();
+    int64_t count = 0;
     try {
-      for (int64_t steps = 0; i->second.info.meta.category != ZYDIS_CATEGORY_RET; ++steps) {
-        if (steps == most_steps) throw Refused{0, "too many instructions"};
-        const size_t next = step(i->second);
-        // Instructions do not overlap, so the one behind is the next of the map.
-        i = next == i->second.end() ? std::next(i) : instructions_.find(next);
+      for (; steps_[at].kind != Step::Kind::ret; ++count) {
+        if (count == most_steps) throw Refused{0, "too many instructions"};
+        at = next(steps_[at], at);
       }
     } catch (const Refused& refused) {
-      throw Refused{i->first, refused.why};
+      throw Refused{steps_[at].instruction.offset, refused.why, refused.is_wrong};
     }
-  }
-
-  // Gives the offset of the next instruction.
-  size_t step(const Instruction& i) {
-    const auto mnemonic = i.info.mnemonic;
-    const auto category = i.info.meta.category;
-    const VectorRow* const row = find_row(mnemonic);
-    const bool is_evex = i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
-    if (row && (is_evex || i.info.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX)) {
-      vector_step(i, *row);
-      return i.end();
-    }
-    switch (category) {
-      case ZYDIS_CATEGORY_UNCOND_BR:
-        return code_.successors(i).front();
-      case ZYDIS_CATEGORY_COND_BR:
-        return code_.successors(i)[told(mnemonic) ? 1 : 0];
-      case ZYDIS_CATEGORY_NOP:
-      case ZYDIS_CATEGORY_WIDENOP:
-      case ZYDIS_CATEGORY_CET:
-      case ZYDIS_CATEGORY_PREFETCH:
-        return i.end();
-      default:
-        break;
-    }
-    if (mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) {
-      for (size_t v = 0; v < 16; ++v)
-        std::fill(this->vectors[v].begin() + 16, this->vectors[v].end(), domain_.constant(0));
-    } else if (mnemonic != ZYDIS_MNEMONIC_SFENCE) {
-      word_step(i);
-    }
-    return i.end();
+    return count;
   }
 
  private:
+  // Executes it, and gives which comes next.
+  size_t next(const Step& step, size_t at) {
+    const Instruction& i = step.instruction;
+    switch (step.kind) {
+      case Step::Kind::vector:
+        vector_step(i, *step.row);
+        break;
+      case Step::Kind::jump:
+        return step.target;
+      case Step::Kind::branch:
+        return told(i.info.mnemonic) ? step.target : at + 1;
+      case Step::Kind::zero_upper:
+        for (size_t v = 0; v < 16; ++v)
+          std::fill(this->vectors[v].begin() + 16, this->vectors[v].end(), domain_.constant(0));
+        break;
+      case Step::Kind::word:
+        word_step(i);
+        break;
+      case Step::Kind::nothing:
+      case Step::Kind::ret:
+        break;
+    }
+    return at + 1;
+  }
+
   using Operand = ZydisDecodedOperand;
   using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::is_register, Base::memory_,
       Base::number;
@@ -143,19 +135,18 @@ class Machine : public Vectors<Domain> {
 
   void push(const Bytes& bytes) {
     const uint64_t at = number(ZYDIS_REGISTER_RSP) - 8;
-    for (uint64_t b = 0; b < 8; ++b) memory_.store(at + b, bytes[b]);
+    memory_.store(at, 8, bytes.data());
     words[rsp] = word_of(at);
   }
   Bytes pop() {
     const uint64_t at = number(ZYDIS_REGISTER_RSP);
     Bytes bytes = zeros();
-    for (uint64_t b = 0; b < 8; ++b) bytes[b] = memory_.load(at + b);
+    memory_.load(at, 8, bytes.data());
     words[rsp] = word_of(at + 8);
     return bytes;
   }
 
-  const MachineCode& code_;
-  std::map<size_t, Instruction> instructions_;  // without the operands that are write masks
+  const Steps& steps_;
   Flags flags_;
 };
 

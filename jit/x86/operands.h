@@ -19,16 +19,12 @@ class Operands {
 
   // base: where the code's first instruction lies in `memory`.
   Operands(uint64_t base, Memory<Byte>& memory, Domain& domain)
-      : base_(base), memory_(memory), domain_(domain) {
-    words.fill(word_of(0));
-    for (Vector& vector : vectors) vector.fill(domain_.constant(0));
-    for (Vector& mask : masks) mask.fill(domain_.constant(0));
-  }
+      : base_(base), memory_(memory), domain_(domain) {}
 
-  std::array<Word, 16> words;
-  std::array<Vector, 32> vectors;
+  std::array<Word, 16> words{};
+  std::array<Vector, 32> vectors{};
   // A byte for each lane, whose top bit counts.
-  std::array<Vector, 8> masks;
+  std::array<Vector, 8> masks{};
 
   Word word_of(uint64_t value) const {
     Word word;
@@ -79,13 +75,14 @@ class Operands {
 
   // --- operands
 
-  Bytes zeros() const {
-    Bytes bytes;
-    bytes.fill(domain_.constant(0));
-    return bytes;
-  }
+  // A domain's Byte is 0 where nothing else is said.
+  static Bytes zeros() { return Bytes{}; }
 
   Bytes read(const Instruction& i, const Operand& operand) {
+    // The whole vector: some instructions name a part of it, and take another.
+    if (is_register(operand))
+      if (const RegisterName name = named(operand); name.kind == RegisterKind::vector)
+        return vectors[name.number];
     Bytes bytes = zeros();
     if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
       for (int b = 0; b < 8; ++b)
@@ -93,10 +90,7 @@ class Operands {
     } else if (is_memory(operand)) {
       return load(i, operand, nullptr);
     } else {
-      const RegisterName name = named(operand);
-      // The whole vector: some instructions name a part of it, and take another.
-      if (name.kind == RegisterKind::vector) return vectors[name.number];
-      std::copy_n(words[name.number].begin(), bytes_of(operand), bytes.begin());
+      std::copy_n(words[named(operand).number].begin(), bytes_of(operand), bytes.begin());
     }
     return bytes;
   }
@@ -107,10 +101,10 @@ class Operands {
     const uint64_t at = address(i, operand);
     const bool repeats = i.info.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID &&
                          i.info.avx.broadcast.is_static == ZYAN_FALSE;
-    const int unit = repeats ? operand.element_size / 8 : bytes_of(operand);
-    for (int b = 0; b < (repeats ? i.info.avx.vector_length / 8 : unit); ++b)
-      if (!mask || (*mask)[static_cast<size_t>(b)])
-        bytes[static_cast<size_t>(b)] = memory_.load(at + static_cast<uint64_t>(b % unit));
+    const auto unit = static_cast<size_t>(repeats ? operand.element_size / 8 : bytes_of(operand));
+    if (!repeats && !mask) return memory_.load(at, unit, bytes.data()), bytes;
+    for (size_t b = 0; b < (repeats ? i.info.avx.vector_length / 8U : unit); ++b)
+      if (!mask || (*mask)[b]) memory_.load(at + b % unit, 1, &bytes[b]);
     return bytes;
   }
 
@@ -131,15 +125,13 @@ class Operands {
   // A vector's upper part becomes zero, a word's if 32 bits are written.
   void write(const Instruction& i, const Operand& operand, const Bytes& bytes) {
     if (is_memory(operand)) {
-      const uint64_t at = address(i, operand);
-      for (int b = 0; b < bytes_of(operand); ++b)
-        memory_.store(at + static_cast<uint64_t>(b), bytes[static_cast<size_t>(b)]);
-      return;
+      return memory_.store(address(i, operand), static_cast<size_t>(bytes_of(operand)), bytes.data());
     }
     const RegisterName name = named(operand);
     if (name.kind == RegisterKind::vector) {
-      vectors[name.number] = zeros();
-      std::copy_n(bytes.begin(), bytes_of(operand), vectors[name.number].begin());
+      Vector& to = vectors[name.number];
+      const auto end = std::copy_n(bytes.begin(), bytes_of(operand), to.begin());
+      std::fill(end, to.end(), Byte{});
       return;
     }
     if (name.bits == 32) words[name.number] = word_of(0);
@@ -167,18 +159,6 @@ class Operands {
     size_t number = 0;
     bool zeroes = false;
   };
-
-  // What takes lanes by it is said in info.avx.mask; as an operand it would be in the way of the others.
-  static void take_write_mask(Instruction& i) {
-    if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX) return;
-    const auto begin = i.operands.begin(), end = begin + i.info.operand_count;
-    const auto mask = std::find_if(
-        begin, end, [](const Operand& one) { return one.encoding == ZYDIS_OPERAND_ENCODING_MASK; });
-    if (mask == end) return;
-    std::rotate(mask, mask + 1, end);
-    --i.info.operand_count;
-    --i.info.operand_count_visible;
-  }
 
   // As many bytes as lanes of `width` bytes have in all.
   Bytes spread(const Bytes& mask, int width) const {
@@ -218,7 +198,7 @@ class Operands {
       const uint64_t at = address(i, to);
       for (int b = 0; b < count; ++b)
         if (wanted[static_cast<size_t>(b)])
-          memory_.store(at + static_cast<uint64_t>(b), bytes[static_cast<size_t>(b)]);
+          memory_.store(at + static_cast<uint64_t>(b), 1, &bytes[static_cast<size_t>(b)]);
       return;
     }
     const Bytes old = write_mask_.zeroes ? zeros() : read(i, to);

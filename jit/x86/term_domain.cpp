@@ -24,19 +24,8 @@ DType number_type(int width) {
   return width == 1 ? DType::u8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
 }
 
-int operands(Op op) {
-  switch (op) {
-    case Op::cvt:
-    case Op::shl:
-    case Op::shr:
-    case Op::sqrt:
-      return 1;
-    case Op::fma:
-      return 3;
-    default:
-      return 2;
-  }
-}
+bool is_apart(const Byte& byte) { return byte == TermDomain::apart; }
+bool any_apart(const Byte* bytes, int width) { return std::any_of(bytes, bytes + width, is_apart); }
 
 bool all_known(const Byte* bytes, int width) {
   return std::all_of(bytes, bytes + width, [](const Byte& byte) { return byte.term == ir::no_term; });
@@ -83,8 +72,11 @@ void TermDomain::put(TermId id, bool as_mask, Byte* to, int width) {
     to[i] = static_cast<size_t>(i) < bytes.size() ? bytes[static_cast<size_t>(i)] : Byte{};
 }
 
-void TermDomain::lane(const LaneOp& op, const std::array<const Byte*, 3>& args, Byte* to) {
+void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to) {
   const int from = ir::bytes(op.from), width = ir::bytes(op.type), count = operands(op.op);
+  const TakenOperand<Byte> taken(op, args);
+  for (int i = 0; i < count; ++i)
+    if (any_apart(args[static_cast<size_t>(i)], from)) return void(std::fill_n(to, width, apart));
   if (std::all_of(args.begin(), args.begin() + count,
                   [&](const Byte* arg) { return all_known(arg, from); })) {
     std::array<uint64_t, 3> numbers = {};
@@ -201,7 +193,25 @@ bool TermDomain::bits_with_mask(BitOp op, const Chunk& a, const Chunk& b, Byte* 
   return false;
 }
 
+// None: no byte is apart, and the chunk is one of terms. Else whether it could be done: bytes of both kinds
+// are done one by one.
+std::optional<bool> TermDomain::bits_apart(BitOp op, const Byte* a, const Byte* b, Byte* to, int width) {
+  if (!any_apart(a, width) && !any_apart(b, width)) return std::nullopt;
+  if (width > 1) {
+    const bool all = std::all_of(a, a + width, is_apart) && std::all_of(b, b + width, is_apart);
+    if (all) std::fill_n(to, width, apart);
+    return all;
+  }
+  const auto kept = kept_by(op, known(*a), known(*b));
+  *to = !kept              ? apart
+        : *kept == Kept::a ? *a
+        : *kept == Kept::b ? *b
+                           : constant(*kept == Kept::ones ? 0xff : 0);
+  return true;
+}
+
 bool TermDomain::bits_of_chunk(BitOp op, const Byte* a, const Byte* b, Byte* to, int width, Takes takes) {
+  if (const auto done = bits_apart(op, a, b, to, width)) return *done;
   if (op == BitOp::xor_ && std::equal(a, a + width, b)) return put_number(0, to, width), true;
   if (all_known(a, width) && all_known(b, width))
     return put_number(combine(op, number_of(a, width), number_of(b, width)), to, width), true;
@@ -250,6 +260,11 @@ bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, By
     std::copy_n((*number & 0x80) != 0 ? a : b, width, to);
     return true;
   }
+  if (is_apart(top(0)) || any_apart(a, width) || any_apart(b, width)) {
+    if (width > mask_width) return false;  // beside lanes that are not, perhaps
+    std::fill_n(to, width, apart);
+    return true;
+  }
   if (!is_mask(top(0).term)) throw Unreadable{"a choice by the sign of data", true};
   if (std::equal(a, a + width, b)) return std::copy_n(a, width, to), true;
   const auto x = chunk(a, width, takes), y = chunk(b, width, takes);
@@ -271,7 +286,7 @@ void TermDomain::choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to
     // Whole elements of any width, else what is put together, as wide as what was compared.
     bool is_taken = false;
     for (int chunk = most; chunk >= width && !is_taken; chunk /= 2) is_taken = take(chunk, Takes::whole);
-    if (!is_taken && top.term != ir::no_term)
+    if (!is_taken && top.term != ir::no_term && !is_apart(top))
       is_taken = take(ir::bytes(graph_[top.term].dtype), Takes::any) || take(width, Takes::any);
     if (!is_taken) throw Unreadable{"a choice of parts of elements", true};
   }

@@ -5,6 +5,7 @@
 // Throws ir::Unreadable for what no term says.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ir/interp/terms.h"
@@ -18,12 +19,15 @@ class TermDomain {
 
   explicit TermDomain(ir::TermGraph& graph) : graph_(graph) {}
 
+  // Stands for all that is made of elements of which no term is wanted.
+  static constexpr Byte apart = {ir::no_term - 1, 0};
+
   static Byte constant(uint8_t value) { return {ir::no_term, value}; }
   static std::optional<uint8_t> known(const Byte& byte) {
     if (byte.term != ir::no_term) return std::nullopt;
     return static_cast<uint8_t>(byte.number);
   }
-  void lane(const LaneOp& op, const std::array<const Byte*, 3>& args, Byte* to);
+  void lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to);
   void bits(BitOp op, const Byte* a, const Byte* b, Byte* to, int count);
   void choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int count, int width);
 
@@ -47,6 +51,7 @@ class TermDomain {
   bool has_mask(const Byte* bytes, int width) const;
   void put(ir::TermId id, bool as_mask, Byte* to, int width);
 
+  static std::optional<bool> bits_apart(BitOp op, const Byte* a, const Byte* b, Byte* to, int width);
   bool bits_of_chunk(BitOp op, const Byte* a, const Byte* b, Byte* to, int width, Takes takes);
   bool bits_with_mask(BitOp op, const Chunk& a, const Chunk& b, Byte* to, int width);
   bool choose_chunk(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int width, int mask_width,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "jit/x86/operands.h"
 #include "jit/x86/places.h"
@@ -15,6 +17,42 @@ enum class BitOp : uint8_t { and_, and_not, or_, xor_ };  // and_not: of the fir
 constexpr uint64_t combine(BitOp op, uint64_t a, uint64_t b) {
   return op == BitOp::and_ ? a & b : op == BitOp::and_not ? ~a & b : op == BitOp::or_ ? a | b : a ^ b;
 }
+
+// What an operation leaves of a byte of which one operand is a number: that operand or the other, or a
+// number.
+enum class Kept : uint8_t { a, b, zero, ones };
+constexpr std::optional<Kept> kept_by(BitOp op, std::optional<uint8_t> a, std::optional<uint8_t> b) {
+  const auto is = [](std::optional<uint8_t> byte, uint8_t value) { return byte && *byte == value; };
+  switch (op) {
+    case BitOp::and_:
+      if (is(a, 0) || is(b, 0)) return Kept::zero;
+      return is(a, 0xff) ? std::optional(Kept::b) : is(b, 0xff) ? std::optional(Kept::a) : std::nullopt;
+    case BitOp::and_not:
+      if (is(a, 0xff) || is(b, 0)) return Kept::zero;
+      return is(a, 0) ? std::optional(Kept::b) : std::nullopt;
+    case BitOp::or_:
+      if (is(a, 0xff) || is(b, 0xff)) return Kept::ones;
+      return is(a, 0) ? std::optional(Kept::b) : is(b, 0) ? std::optional(Kept::a) : std::nullopt;
+    case BitOp::xor_:
+      return is(a, 0) ? std::optional(Kept::b) : is(b, 0) ? std::optional(Kept::a) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// The only operand of an operation without the bytes that the result does not depend on: zeros instead.
+template <typename Byte>
+class TakenOperand {
+ public:
+  TakenOperand(const LaneOp& op, std::array<const Byte*, 3>& args) {
+    const TakenBytes taken = taken_bytes(op);
+    if (operands(op.op) > 1 || taken.count == ir::bytes(op.from)) return;
+    std::copy_n(args[0] + taken.first, taken.count, bytes_.begin() + taken.first);
+    args[0] = bytes_.data();
+  }
+
+ private:
+  std::array<Byte, 8> bytes_{};
+};
 
 template <class Domain>
 class Vectors : public Operands<Domain> {
@@ -159,6 +197,12 @@ class Vectors : public Operands<Domain> {
     return to;
   }
 
+  Bytes ones(int count) const {
+    Bytes to = zeros();
+    std::fill_n(to.begin(), count, domain_.constant(0xff));
+    return to;
+  }
+
   // The lowest lane; the others are the first operand's.
   void scalar(const Instruction& i, const VectorRow& row) {
     if (write_mask_.number != 0) throw Refused{0, "a scalar that is masked"};
@@ -192,8 +236,10 @@ class Vectors : public Operands<Domain> {
     op.pred = pred;
     const int width = ir::bytes(op.type);
     const int count = is_mask(to) ? i.info.avx.vector_length / 8 : bytes_of(to);
-    const Bytes told =
-        lanes(op, read_lanes(i, i.operands[1], width), read_lanes(i, i.operands[2], width), zeros(), count);
+    const bool are_equal = pred == ir::Predicate::eq && !ir::is_float(op.from) && is_with_itself(i);
+    const Bytes told = are_equal ? ones(count)
+                                 : lanes(op, read_lanes(i, i.operands[1], width),
+                                         read_lanes(i, i.operands[2], width), zeros(), count);
     if (!is_mask(to)) return write(i, to, told);
     Bytes mask = zeros();
     for (int lane = 0; lane < count / width; ++lane)
@@ -230,9 +276,7 @@ class Vectors : public Operands<Domain> {
 
   void all_ones(const Instruction& i) {
     if (immediate(i) != 0xff) throw Refused{0, "bits of three operands"};
-    Bytes ones = zeros();
-    std::fill_n(ones.begin(), bytes_of(i.operands[0]), domain_.constant(0xff));
-    give(i, ones, 4);
+    give(i, ones(bytes_of(i.operands[0])), 4);
   }
 
   // The row's type has as many bits as the mask has lanes.
@@ -264,8 +308,15 @@ class Vectors : public Operands<Domain> {
     mask_of(to) = mask;
   }
 
+  // The same register twice, whatever is in it.
+  static bool is_with_itself(const Instruction& i) {
+    const Operand &a = i.operands[1], &b = i.operands[2];
+    return Base::is_register(a) && Base::is_register(b) && a.reg.value == b.reg.value;
+  }
+
   void bits(const Instruction& i, const VectorRow& row, BitOp op) {
     const int width = ir::bytes(row.op.type);
+    if ((op == BitOp::xor_ || op == BitOp::and_not) && is_with_itself(i)) return give(i, zeros(), width);
     const Bytes a = read_lanes(i, i.operands[1], width), b = read_lanes(i, i.operands[2], width);
     Bytes to = zeros();
     domain_.bits(op, a.data(), b.data(), to.data(), bytes_of(i.operands[0]));
@@ -315,9 +366,9 @@ class Vectors : public Operands<Domain> {
       if ((number(&mask[static_cast<size_t>(top)], 1) & 0x80) == 0) continue;
       const uint64_t address = first + static_cast<uint64_t>(at);
       if (is_store)
-        memory_.store(address, lanes[static_cast<size_t>(at)]);
+        memory_.store(address, 1, &lanes[static_cast<size_t>(at)]);
       else
-        lanes[static_cast<size_t>(at)] = memory_.load(address);
+        memory_.load(address, 1, &lanes[static_cast<size_t>(at)]);
     }
     if (!is_store) write(i, i.operands[0], lanes);
   }
@@ -326,23 +377,41 @@ class Vectors : public Operands<Domain> {
     const int count = i.info.operand_count_visible;
     const bool has_immediate = i.operands[count - 1U].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     const int control = control_operand(i.info.mnemonic, has_immediate);
-    std::vector<Bytes> sources;
+    std::array<Bytes, 3> sources;
+    size_t source = 0;
     std::vector<uint8_t> indices;
     for (int o = reads_result(i.info.mnemonic) ? 0 : 1; o < count - (has_immediate ? 1 : 0); ++o) {
       const Bytes bytes = read(i, i.operands[static_cast<size_t>(o)]);
-      if (o != control) sources.push_back(bytes);
+      if (o != control) sources.at(source++) = bytes;
       for (const Byte& byte : bytes)
         if (o == control) indices.push_back(static_cast<uint8_t>(number(&byte, 1)));
     }
-    const auto from = places(i.info.mnemonic, bytes_of(i.operands[0]), i.info.avx.vector_length / 8,
-                             has_immediate ? immediate(i) : uint8_t{0}, indices);
-    if (!from) throw Refused{0, "an instruction that has no row"};
+    const std::vector<Place>& from = places_of(i, has_immediate, std::move(indices));
     Bytes to = zeros();
-    for (size_t b = 0; b < from->size(); ++b)
-      if (const Place& place = (*from)[b]; place.source >= 0)
+    for (size_t b = 0; b < from.size(); ++b)
+      if (const Place& place = from[b]; place.source >= 0)
         to[b] = sources.at(static_cast<size_t>(place.source))[static_cast<size_t>(place.byte)];
     give(i, to, width);
   }
+
+  // Kept from the last time that the instruction was executed.
+  const std::vector<Place>& places_of(const Instruction& i, bool has_immediate,
+                                      std::vector<uint8_t> indices) {
+    auto& [known, found] = moved_[i.offset];
+    if (found.empty() || known != indices) {
+      auto from = places(i.info.mnemonic, bytes_of(i.operands[0]), i.info.avx.vector_length / 8,
+                         has_immediate ? immediate(i) : uint8_t{0}, indices);
+      if (!from) throw Refused{0, "an instruction that has no row"};
+      known = std::move(indices), found = std::move(*from);
+    }
+    return found;
+  }
+
+  struct Moved {
+    std::vector<uint8_t> indices;
+    std::vector<Place> from;
+  };
+  std::unordered_map<size_t, Moved> moved_;  // by the instruction's offset
 };
 
 }  // namespace pooljit::jit::x86

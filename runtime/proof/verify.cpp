@@ -9,7 +9,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/prove.h"
 #include "ir/schedule.h"
-#include "jit/x86/symbolic_run.h"
+#include "jit/x86/prove_bytes.h"
 #include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
@@ -87,26 +87,41 @@ ir::Result<void> prove_program(const Member& member, const Choices& choices, con
   return {};
 }
 
-// Executes the bytes over terms, and reads what they store. What has no reading is left to the probes.
-void execute_bytes(const Code& code, const Member& member, const Choices& choices, const ProofLimits& limits,
-                   Proof& proof) {
-  const ir::PoolNest& nest = code.info.nest;
+void say_only_probed(std::string_view why, Proof& proof) {
+  proof.left.push_back(fmt::format("the bytes are executed by probes only: {}", why));
+}
+
+// Executes the bytes over terms, and reads what they store. What has no reading is left to the probes. False:
+// the tensor is too large.
+bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Proof& proof) {
   const auto machine = code.machine();
-  if (!machine || work_of_run(member) > symbolic_work(limits)) return;
-  const auto proved = ir::has_reading(nest).and_then([&]() -> ir::Result<ir::ProgramProof> {
-    ir::TermGraph graph;
-    const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
-                                  machine->tables, code.info.scratch_bytes, code.info.output_alignment,
-                                  machine->member, machine->members};
-    constexpr int64_t batch = 1;
-    const auto stored = jit::x86::run_symbolically(kernel, nest, batch, graph);
-    if (!stored) return tl::unexpected(stored.error());
-    return ir::prove_stored(*stored, graph, nest, batch, choices.isa, /*is_legal=*/true);
-  });
-  if (proved)
+  if (!machine) return true;
+  const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
+                                machine->tables, code.info.scratch_bytes, code.info.output_alignment,
+                                machine->member, machine->members};
+  const double more = limits.work / ProofLimits{}.work;
+  jit::x86::BytesLimits bytes;
+  bytes.taps *= more;
+  for (int64_t* const limit : {&bytes.steps, &bytes.range_steps, &bytes.tensor_bytes})
+    *limit = static_cast<int64_t>(std::min(static_cast<double>(*limit) * more, 1e15));
+  const auto proved =
+      jit::x86::prove_bytes(kernel, code.info.nest, std::max(proof.probes.batch, int64_t{1}), isa, bytes);
+  if (proved) {
     proof.bytes_outputs = proved->outputs;
+    proof.bytes_kinds = proved->kinds;
+    proof.ranges = proved->ranges;
+    if (static_cast<double>(proved->ranges) < proved->all_ranges)
+      proof.left.push_back(fmt::format(
+          "ranges of tasks: {} of {:.0f} are executed; others run the same loops with other counts",
+          proved->ranges, proved->all_ranges));
+    return true;
+  }
+  if (proved.error().id == "prove.size") return false;
+  if (proved.error().id == "prove.wrong")
+    proof.failure = "bytes: " + proved.error().message;
   else
-    proof.left.push_back(fmt::format("the bytes are executed by probes only: {}", proved.error().message));
+    say_only_probed(proved.error().message, proof);
+  return true;
 }
 
 void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
@@ -135,7 +150,6 @@ ir::Result<void> probe_all(const Code& code, const Member& member, const Choices
   if (proof.ok() && !code.info.schedule.empty())
     if (auto done = prove_program(member, choices, limits, proof); !done) return done;
   if (!proof.ok() || proof.probes.batch == 0) return {};
-  execute_bytes(code, member, choices, limits, proof);
   auto report = probe_in_child(code, proof.probes.batch, limits.seconds);
   if (!report) return tl::unexpected(report.error());
   proof.probes = std::move(*report);
@@ -241,7 +255,8 @@ ir::Result<std::optional<Smaller>> with_fewer_channels(const Code& whole, const 
 }
 
 ir::Result<void> probe_smaller(const Code& whole, const Member& member, const frontend::PoolSpec& spec,
-                               const Choices& choices, const ProofLimits& limits, Proof& proof) {
+                               const Choices& choices, const ProofLimits& limits, bool is_executed,
+                               Proof& proof) {
   auto small = member.is_alone() ? with_same_loops(whole, spec, choices, limits, proof)
                                  : with_fewer_channels(whole, member, spec, choices, limits, proof);
   if (!small) return tl::unexpected(small.error());
@@ -253,13 +268,17 @@ ir::Result<void> probe_smaller(const Code& whole, const Member& member, const fr
     return probe_all(whole, member, choices_of(whole, choices), limits, proof);
   }
   const Code& code = same_version(*(*small)->code, whole);
-  proof.left.push_back(fmt::format("the tensor is too large: what was probed is {}, {}",
+  proof.left.push_back(fmt::format("the tensor is too large: what was {} is {}, {}",
+                                   is_executed ? "probed" : "executed and probed",
                                    frontend::print((*small)->spec), code.info.schedule));
+  if (proof.bytes_outputs == 0) proof.smaller = frontend::print((*small)->spec);
   if (whole.info.output_alignment > 1 && code.info.output_alignment == 1)
     proof.left.emplace_back(
         "the version for aligned outputs is read, not probed: vectors of the smaller tensor lie otherwise");
   proof.probes.batch = probed_batch((*small)->spec, code.info.nest);
   proof.failure = (*small)->failure;
+  if (!is_executed && proof.ok() && !execute_bytes(code, choices.isa, limits, proof))
+    say_only_probed("the smaller tensor is too large for it, too", proof);
   return probe_all(code, (*small)->member, choices_of(code, choices), limits, proof);
 }
 
@@ -270,12 +289,18 @@ ir::Result<Proof> prove_version(const Code& code, const Member& member, const fr
   proof.probes.batch = batch;
   const bool by_keys = compares_keys(code, member, choices.isa);
   inspect(code, by_keys, proof);
+  const bool is_executed = !proof.ok() || execute_bytes(code, choices.isa, limits, proof);
   if (proof.ok()) {
     const double share = work_of_run(member) / work(code.info.nest);
     const bool is_large = share * probing_work(code.info.nest, proof.probes.batch) > limits.work;
-    const auto done = is_large ? probe_smaller(code, member, spec, choices, limits, proof)
+    if (!is_executed && !is_large) say_only_probed("there are too many different taps", proof);
+    const auto done = is_large ? probe_smaller(code, member, spec, choices, limits, is_executed, proof)
                                : probe_all(code, member, choices_of(code, choices), limits, proof);
-    if (!done) return tl::unexpected(done.error());
+    const bool is_only_executed = !done && done.error().id == "prove.size" && proof.bytes_outputs > 0;
+    if (is_only_executed)
+      proof.left.push_back("it is not probed: " + done.error().message);
+    else if (!done)
+      return tl::unexpected(done.error());
   }
   if (proof.ok()) say_what_is_left(code.info.nest, by_keys, proof);
   return proof;
@@ -293,7 +318,10 @@ Proof with_member(Proof a, const Proof& b) {
   const auto sum = [](int64_t of_a, int64_t of_b) { return of_a > 0 && of_b > 0 ? of_a + of_b : 0; };
   a.program_outputs = sum(a.program_outputs, b.program_outputs);
   a.bytes_outputs = sum(a.bytes_outputs, b.bytes_outputs);
+  a.bytes_kinds = std::max(a.bytes_kinds, b.bytes_kinds);
+  a.ranges = std::min(a.ranges, b.ranges);
   if (b.code && a.code) a.code->data_ops |= b.code->data_ops;
+  if (a.smaller.empty()) a.smaller = b.smaller;
   add_counts(a, b);
   a.failure = b.failure;
   return a;
@@ -309,6 +337,9 @@ Proof joined(Proof a, const Proof& b) {
   }
   a.program_outputs = std::min(a.program_outputs, b.program_outputs);
   a.bytes_outputs = std::min(a.bytes_outputs, b.bytes_outputs);
+  a.bytes_kinds = std::max(a.bytes_kinds, b.bytes_kinds);
+  a.ranges = std::min(a.ranges, b.ranges);
+  if (a.smaller.empty()) a.smaller = b.smaller;
   add_counts(a, b);
   ++a.versions;
   if (!b.failure.empty()) a.failure = "where the output is not aligned: " + b.failure;
@@ -368,8 +399,11 @@ ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, con
 }
 
 std::string print(const Proof& proof) {
-  std::string text = fmt::format("{}: {}\n    {} {} {}\n", proof.ok() ? "proved" : "NOT PROVED", proof.spec,
-                                 proof.backend, proof.isa, proof.schedule);
+  const std::string_view verdict = !proof.ok()             ? "NOT PROVED"
+                                   : proof.smaller.empty() ? "proved"
+                                                           : "proved for a smaller tensor";
+  std::string text =
+      fmt::format("{}: {}\n    {} {} {}\n", verdict, proof.spec, proof.backend, proof.isa, proof.schedule);
   if (!proof.ok()) return text + "    " + proof.failure + "\n";
   if (proof.code)
     text += fmt::format("    code     {} instructions{}: {} branches, {} addresses, none depends on data\n",
@@ -379,6 +413,8 @@ std::string print(const Proof& proof) {
     text += fmt::format("    program  {} elements, each made of exactly its window\n", proof.program_outputs);
   if (proof.bytes_outputs > 0)
     text += fmt::format("    bytes    {} elements, each made of exactly its window\n", proof.bytes_outputs);
+  if (proof.bytes_outputs > 0 && proof.ranges > 1)
+    text += fmt::format("    tasks    {} ranges, each leaves what all tasks leave there\n", proof.ranges);
   for (size_t i = 0; i < part_count; ++i)
     if (proof.probes.probes[i] > 0)
       text += fmt::format("    {:8} {} probes: {}\n", info(Part(i)).text, proof.probes.probes[i],

@@ -1,7 +1,8 @@
 // Proof of a kernel's machine code, for every input. docs/notes/proof.md has the argument. Its parts:
 //   - code: no branch, address or mask of a store depends on data, as the bytes say (jit/inspect.h);
 //   - program: the Program that the back end consumed is its nest (ir/prove.h), for tensors small enough;
-//   - bytes: executed over terms, they store what the nest says (jit/x86/symbolic_run.h), likewise;
+//   - bytes: executed over terms, they store what the nest says (jit/x86/prove_bytes.h); and so do parts of
+//     the tasks;
 //   - probes: few inputs decide what the code does with all (runtime/proof/probes.h);
 //   - memory: nothing but the elements of the views is touched.
 // Probes and memory run in a child process: what is wrong there is a crash.
@@ -30,11 +31,15 @@ struct Proof {
   int versions = 1;                    // of the code, proved one by one: what follows is of all together
   std::optional<jit::CodeFacts> code;  // absent: the engine runs no machine code
   int64_t program_outputs = 0;         // proved in the Program; 0: too large
-  // Of the bytes, executed over terms (jit/x86/symbolic_run.h); 0: too large, or what they store has no
+  // Of the bytes, executed over terms (jit/x86/prove_bytes.h); 0: too large, or what they store has no
   // reading.
   int64_t bytes_outputs = 0;
+  int64_t bytes_kinds = 0;  // of planes, of which one each was read
+  int64_t ranges = 0;       // of tasks, that were executed, all of them among these
   ProbeReport probes;
   double seconds = 0;
+  // Of the same layer, which was executed and probed instead of this one; empty: the whole tensor was.
+  std::string smaller;
   std::vector<std::string> left;  // what is not proved, a sentence each
   std::string failure;            // the first part that fails, and how; empty: proved
   bool ok() const { return failure.empty(); }

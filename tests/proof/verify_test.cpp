@@ -155,11 +155,29 @@ TEST(Verify, ALargeTensorIsProbedSmaller) {
   const auto proof = verify("max_pool2d(float32[1,64,500,500], kernel_size=3)", {}, {.work = 5e7});
   ASSERT_TRUE(proof) << ir::to_string(proof.error());
   EXPECT_TRUE(proof->ok()) << print(*proof);
+  EXPECT_EQ(proof->smaller.substr(0, 27), "max_pool2d(float32[1,64,32,") << print(*proof);
+  EXPECT_EQ(print(*proof).find("proved for a smaller tensor: "), 0U) << print(*proof);
   ASSERT_FALSE(proof->left.empty());
-  EXPECT_NE(proof->left[0].find("what was probed is max_pool2d("), std::string::npos) << proof->left[0];
+  EXPECT_NE(proof->left[0].find("what was executed and probed is max_pool2d("), std::string::npos)
+      << proof->left[0];
   const auto none = verify("max_pool2d(float32[1,64,500,500], kernel_size=3)", {}, {.work = 10});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().id, "prove.size");
+}
+
+// Of many planes that are made in the same way one is read, and nothing of it is left to a smaller tensor.
+TEST(Verify, AWholeStemIsExecuted) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const auto proof = verify(
+        "max_pool2d(float32[1,64,112,112]:" + std::string(layout) + ", kernel_size=3, stride=2, padding=1)",
+        {});
+    ASSERT_TRUE(proof) << ir::to_string(proof.error());
+    EXPECT_TRUE(proof->ok()) << print(*proof);
+    EXPECT_EQ(proof->smaller, "") << print(*proof);
+    EXPECT_EQ(proof->bytes_kinds, 1) << print(*proof);
+    EXPECT_EQ(proof->bytes_outputs, 2 * 64 * 56 * 56) << print(*proof);
+    EXPECT_GT(proof->ranges, 2) << print(*proof);
+  }
 }
 
 // Rows walked in pieces, so many that only a tensor of few whole rows is done by the same loops.

@@ -78,13 +78,13 @@ inline void execute(const Code& code, Data& data) {
   const MachineCode decoded(blob);
   Memory<uint8_t> memory;
   auto& buffer = memory.add("data", bytes, Touch::both);
-  std::copy(data.memory.begin(), data.memory.end(), buffer.bytes.begin());
+  for (size_t at = 0; at < bytes; ++at) buffer.put(at, data.memory[at]);
   NumberDomain domain;
-  Machine<NumberDomain> machine(decoded, 0, memory, domain);
+  const Steps steps(decoded);
+  Machine<NumberDomain> machine(steps, 0, memory, domain);
   machine.words[7] = machine.word_of(buffer.base);
   machine.run(1000);
-  std::transform(buffer.bytes.begin(), buffer.bytes.end(), data.memory.begin(),
-                 [](const auto& byte) { return *byte; });
+  std::ranges::copy(buffer.bytes, data.memory.begin());
 }
 
 }  // namespace pooljit::jit::x86

@@ -56,8 +56,10 @@ TEST(Verify, AFileIsSummedUp) {
   EXPECT_EQ(outcome.exit, 3) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_NE(outcome.out.find("wrong: spec.kernel_size: "), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("2 of 2 specs: 1 kernels proved, 0 not, 0 specs unsupported, 1 invalid"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find(
+          "2 of 2 specs: 1 kernels proved, 0 for a smaller tensor, 0 not, 0 specs unsupported, 1 invalid"),
+      std::string::npos)
       << outcome.out;
 }
 
@@ -66,8 +68,11 @@ TEST(Verify, LimitSaysWhatIsProbedSmaller) {
   const std::string large =
       "$P verify 'max_pool2d(float32[1,64,300,300], kernel_size=3)' --backend xbyak --isa avx2 ";
   const Outcome smaller = shell(large + "--limit 3e7", folder);
-  EXPECT_EQ(smaller.exit, 0) << smaller.out << smaller.err;
-  EXPECT_NE(smaller.out.find("what was probed is max_pool2d("), std::string::npos) << smaller.out;
+  EXPECT_EQ(smaller.exit, 6) << smaller.out << smaller.err;
+  EXPECT_EQ(smaller.out.find("proved for a smaller tensor: "), 0U) << smaller.out;
+  EXPECT_NE(smaller.out.find("what was executed and probed is max_pool2d("), std::string::npos)
+      << smaller.out;
+  EXPECT_EQ(shell(large + "--limit 3e7 --allow-smaller", folder).exit, 0);
   const Outcome none = shell(large + "--limit 10", folder);
   EXPECT_EQ(none.exit, 4) << none.out << none.err;
   EXPECT_NE(none.err.find("prove.size"), std::string::npos) << none.err;
@@ -82,8 +87,10 @@ TEST(Verify, AFileIsProvedByThreads) {
       "$P verify --file $T/specs.txt --isa auto --backend xbyak --threads " + std::to_string(threads(3)),
       folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
-  EXPECT_NE(outcome.out.find("12 of 12 specs: 12 kernels proved, 0 not, 0 specs unsupported, 0 invalid"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find(
+          "12 of 12 specs: 12 kernels proved, 0 for a smaller tensor, 0 not, 0 specs unsupported, 0 invalid"),
+      std::string::npos)
       << outcome.out;
 }
 
