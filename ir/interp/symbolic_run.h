@@ -20,20 +20,26 @@ struct PlaneElement {
   int64_t n, c, place, offset;
 };
 
-// extent: of the view's side of a dimension.
+// Each element, in any order. extent: of the view's side of a dimension.
 template <class Visit>
 void for_each_element(const PoolNest& nest, const View& view, int64_t batch, int64_t NestDim::*extent,
                       const Visit& visit) {
+  std::vector<int64_t> in_plane;  // offsets, row-major
   std::vector<int64_t> position(nest.dims.size(), 0);
-  for (int64_t place = 0;; ++place) {
-    const int64_t in_plane = position_offset(view, position);
-    for (int64_t n = 0; n < batch; ++n)
-      for (int64_t c = 0; c < nest.channels; ++c)
-        visit(PlaneElement{n, c, place, plane_offset(view, n, c) + in_plane});
-    size_t d = position.size();
+  for (size_t d = 1; d > 0;) {
+    in_plane.push_back(position_offset(view, position));
+    d = position.size();
     while (d > 0 && ++position[d - 1] == nest.dims[d - 1].*extent) position[--d] = 0;
-    if (d == 0) return;
   }
+  // As they lie in memory: channels or positions side by side.
+  const auto places = std::ssize(in_plane);
+  const bool by_channel = view.channel_block == 1 && view.channel_stride > 1;
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t i = 0; i < (by_channel ? nest.channels : places); ++i)
+      for (int64_t j = 0; j < (by_channel ? places : nest.channels); ++j) {
+        const int64_t c = by_channel ? i : j, place = by_channel ? j : i;
+        visit(PlaneElement{n, c, place, plane_offset(view, n, c) + in_plane[static_cast<size_t>(place)]});
+      }
 }
 
 // Which bytes from a view's first element on belong to some element.

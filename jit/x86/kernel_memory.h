@@ -60,8 +60,8 @@ class KernelMemory {
     for (size_t i = 0; i < kernel.params.size(); ++i) put_word(args_, i, word(kernel.params[i]));
   }
 
-  // What is left of an earlier call is forgotten. Gives how many instructions it took. Throws Refused, and
-  // what the domain throws.
+  // What is left of an earlier call is forgotten. Gives how many instructions it took. Throws Refused,
+  // TooManySteps, and what the domain throws.
   int64_t call(std::span<const TaskRange> ranges, int64_t most_steps) {
     for (Buffer* const buffer : written_) buffer->forget();
     stack_.forget();

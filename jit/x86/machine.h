@@ -16,6 +16,9 @@
 
 namespace pooljit::jit::x86 {
 
+// Thrown where code goes on for longer than was allowed.
+struct TooManySteps {};
+
 template <class Domain>
 class Machine : public Vectors<Domain> {
  public:
@@ -27,13 +30,13 @@ class Machine : public Vectors<Domain> {
   Machine(const Steps& steps, uint64_t base, Memory<Byte>& memory, Domain& domain)
       : Base(base, memory, domain), steps_(steps) {}
 
-  // From the entry to the return; gives how many instructions that took. Throws Refused.
+  // From the entry to the return; gives how many instructions that took. Throws Refused and TooManySteps.
   int64_t run(int64_t most_steps) {
     size_t at = steps_.entry();
     int64_t count = 0;
     try {
       for (; steps_[at].kind != Step::Kind::ret; ++count) {
-        if (count == most_steps) throw Refused{0, "too many instructions"};
+        if (count == most_steps) throw TooManySteps{};
         at = next(steps_[at], at);
       }
     } catch (const Refused& refused) {

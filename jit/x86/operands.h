@@ -173,15 +173,20 @@ class Operands {
     return set;
   }
 
-  // An operand of which lanes that the write mask leaves out may lie where nothing is; where it depends on
+  // By its number; until it is read again. An operand of which lanes that the write mask leaves out may lie where nothing is; where it depends on
   // data, all are there.
-  Bytes read_lanes(const Instruction& i, const Operand& operand, int width) {
-    if (write_mask_.number == 0 || !is_memory(operand)) return read(i, operand);
+  const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
+    const Operand& operand = i.operands[number];
+    if (is_register(operand))
+      if (const RegisterName name = named(operand); name.kind == RegisterKind::vector)
+        return vectors[name.number];
     const Bytes& mask = masks[write_mask_.number];
-    if (!std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); }))
-      return read(i, operand);
+    const bool is_whole =
+        write_mask_.number == 0 || !is_memory(operand) ||
+        !std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
+    if (is_whole) return read_[number] = read(i, operand);
     const auto wanted = numbers(spread(mask, width));
-    return load(i, operand, &wanted);
+    return read_[number] = load(i, operand, &wanted);
   }
 
   // A result of lanes of `width` bytes, of which the write mask says which are written.
@@ -212,6 +217,7 @@ class Operands {
   Memory<Byte>& memory_;
   Domain& domain_;
   WriteMask write_mask_;  // of the present instruction
+  std::array<Bytes, 4> read_;  // by operand: what lies in no vector register
 };
 
 }  // namespace pooljit::jit::x86

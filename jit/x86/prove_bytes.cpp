@@ -287,15 +287,16 @@ tl::unexpected<ir::Error> too_large(std::string_view what) {
 
 }  // namespace
 
-ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch, ir::Isa isa,
-                                   const BytesLimits& limits) {
+ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t most_batches,
+                                   ir::Isa isa, const BytesLimits& limits) {
   if (const auto has = ir::has_reading(nest); !has) return tl::unexpected(has.error());
   if (const auto ready = require_decoder(); !ready) return tl::unexpected(ready.error());
+  const int64_t batch = bytes_of(nest, most_batches) > limits.tensor_bytes ? 1 : most_batches;
   if (bytes_of(nest, batch) > limits.tensor_bytes) return too_large("bytes");
   // Where each plane is another kind, only small tensors are read; of others one run tells.
   if (work(nest, 1) > limits.taps) return too_large("taps in a plane");
-  BytesProof proof;
   try {
+    BytesProof proof{.batch = batch};
     FingerprintRuns runs(kernel, nest, batch);
     std::vector<ir::Plane> planes = runs.whole(limits.steps);
     proof.kinds = std::ssize(planes);
@@ -310,6 +311,8 @@ ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nes
     proof.outputs = read->outputs / proof.kinds * batch * nest.channels;
     runs.ranges(limits.range_steps, proof);
     return proof;
+  } catch (const TooManySteps&) {
+    return too_large("instructions");
   } catch (const Refused& refused) {
     return tl::unexpected(refusal(kernel, refused));
   } catch (const Wrong& wrong) {

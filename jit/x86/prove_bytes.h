@@ -15,13 +15,14 @@
 namespace pooljit::jit::x86 {
 
 struct BytesLimits {
-  double taps = 300'000;            // of the planes that are run over terms
-  int64_t steps = 3'000'000;        // instructions of a run of the whole tensor
-  int64_t range_steps = 1'000'000;  // of all runs of parts of the tasks
-  int64_t tensor_bytes = 32 << 20;  // of all that a call reads and writes; some 20 times as much is taken
+  double taps = 3e6;                // of the planes that are run over terms; some microseconds each
+  int64_t steps = 10'000'000;       // instructions of a run of the whole tensor; half a microsecond each
+  int64_t range_steps = 600'000;    // of all runs of parts of the tasks
+  int64_t tensor_bytes = 64 << 20;  // of all that a call reads and writes; some 20 times as much is taken
 };
 
 struct BytesProof {
+  int64_t batch = 1;    // that was executed
   int64_t outputs = 0;  // elements, indices included
   int64_t kinds = 0;    // of planes
   // Of the ranges of tasks that a caller may ask for, how many were executed.
@@ -29,9 +30,10 @@ struct BytesProof {
   double all_ranges = 0;
 };
 
+// most_batches: where so many are too large, one is executed.
 // Errors: "prove.code", "prove.wrong": the code is wrong, and how; "prove.program", "prove.unsupported": what
 // it does has no reading; "prove.size": it is too large, for the limits; "decoder.missing".
-ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch, ir::Isa isa,
-                                   const BytesLimits& limits = {});
+ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nest, int64_t most_batches,
+                                   ir::Isa isa, const BytesLimits& limits = {});
 
 }  // namespace pooljit::jit::x86

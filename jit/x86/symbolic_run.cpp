@@ -72,6 +72,8 @@ ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::Poo
     return stored;
   } catch (const Refused& refused) {
     return tl::unexpected(refusal(kernel, refused));
+  } catch (const TooManySteps&) {
+    return ir::unsupported("prove.size", "there are too many instructions");
   } catch (const ir::Unreadable& unreadable) {
     return ir::unsupported("prove.unsupported", unreadable.why);
   }

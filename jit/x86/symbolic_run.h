@@ -18,7 +18,7 @@ struct RunLimits {
 // planes: of which terms are wanted; empty: of all.
 // Errors, with the place and text of an instruction: "prove.wrong": an access that no element owns;
 // "prove.code": it has no row, or data is where a number has to be; others: "prove.unsupported": what no term
-// says; "decoder.missing".
+// says; "prove.size": the limits; "decoder.missing".
 ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch,
                                              ir::TermGraph& graph, const RunLimits& limits = {},
                                              std::span<const ir::Plane> planes = {});

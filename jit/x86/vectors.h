@@ -83,9 +83,11 @@ class Vectors : public Operands<Domain> {
   void lanes_step(const Instruction& i, const VectorRow& row) {
     const Operand& to = i.operands[0];
     const int width = ir::bytes(row.op.type);
-    const auto operand = [&](size_t number) { return read_lanes(i, i.operands[number], width); };
-    const auto all = [&](const Bytes& a, const Bytes& b, const Bytes& c) {
-      give(i, lanes(row.op, a, b, c, bytes_of(to)), width);
+    // By the numbers of operands.
+    const auto all = [&](size_t a, size_t b, size_t c) {
+      give(i, lanes(row.op, read_lanes(i, a, width), read_lanes(i, b, width), read_lanes(i, c, width),
+                    bytes_of(to)),
+           width);
     };
     LaneOp op = row.op;
     switch (row.form) {
@@ -95,13 +97,13 @@ class Vectors : public Operands<Domain> {
         op.saturate = true;
         return unary(i, op);
       case Form::binary:
-        return all(operand(1), operand(2), zeros());
+        return all(1, 2, 2);
       case Form::muladd132:
-        return all(operand(0), operand(2), operand(1));
+        return all(0, 2, 1);
       case Form::muladd213:
-        return all(operand(1), operand(0), operand(2));
+        return all(1, 0, 2);
       case Form::muladd231:
-        return all(operand(1), operand(2), operand(0));
+        return all(1, 2, 0);
       case Form::compare:
         if (const auto pred = predicate_of(immediate(i))) return compare(i, op, *pred);
         throw Refused{0, "a comparison that has no row"};
@@ -118,7 +120,7 @@ class Vectors : public Operands<Domain> {
         return fix(i, row);
       case Form::shift:
         op.imm = immediate(i);
-        return give(i, lanes(op, operand(1), zeros(), zeros(), bytes_of(to)), width);
+        return give(i, lanes(op, read_lanes(i, 1, width), bytes_of(to)), width);
       case Form::pack:
         return pack(i, row);
       default:
@@ -156,7 +158,7 @@ class Vectors : public Operands<Domain> {
       case Form::guarded:
         return guarded(i, row);
       case Form::move:
-        return give(i, read_lanes(i, i.operands[1], width), width);
+        return give(i, read_lanes(i, 1, width), width);
       case Form::move4:
         return move_low(i, 4);
       case Form::move8:
@@ -185,10 +187,12 @@ class Vectors : public Operands<Domain> {
     for (const Operand& operand : {i.operands[0], i.operands[1]})
       if (is_memory(operand) && address(i, operand) % static_cast<uint64_t>(bytes_of(operand)) != 0)
         throw Refused{0, "an address that need not be aligned as the instruction wants"};
-    give(i, read_lanes(i, i.operands[1], width), width);
+    give(i, read_lanes(i, 1, width), width);
   }
 
   // count: of the bytes of the result; zeros above.
+  Bytes lanes(const LaneOp& op, const Bytes& a, int count) { return lanes(op, a, a, a, count); }
+  Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, int count) { return lanes(op, a, b, b, count); }
   Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, const Bytes& c, int count) {
     Bytes to = zeros();
     const auto width = static_cast<size_t>(ir::bytes(op.type));
@@ -220,7 +224,7 @@ class Vectors : public Operands<Domain> {
     const bool repeats = is_memory(from) && i.info.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID;
     const int count = std::min(bytes_of(to) / width,
                                (repeats ? i.info.avx.vector_length / 8 : bytes_of(from)) / width_of_from);
-    const Bytes all = read_lanes(i, from, width_of_from);
+    const Bytes& all = read_lanes(i, 1, width_of_from);
     Bytes result = zeros();
     for (int lane = 0; lane < count; ++lane) {
       const Byte* const at = all.data() + lane * width_of_from;
@@ -238,8 +242,7 @@ class Vectors : public Operands<Domain> {
     const int count = is_mask(to) ? i.info.avx.vector_length / 8 : bytes_of(to);
     const bool are_equal = pred == ir::Predicate::eq && !ir::is_float(op.from) && is_with_itself(i);
     const Bytes told = are_equal ? ones(count)
-                                 : lanes(op, read_lanes(i, i.operands[1], width),
-                                         read_lanes(i, i.operands[2], width), zeros(), count);
+                                 : lanes(op, read_lanes(i, 1, width), read_lanes(i, 2, width), count);
     if (!is_mask(to)) return write(i, to, told);
     Bytes mask = zeros();
     for (int lane = 0; lane < count / width; ++lane)
@@ -254,7 +257,7 @@ class Vectors : public Operands<Domain> {
   // The second operand where the write mask has the lane; without a mask all of it.
   void masked(const Instruction& i, const VectorRow& row) {
     const int width = ir::bytes(row.op.type);
-    const Bytes a = read(i, i.operands[1]), b = read_lanes(i, i.operands[2], width);
+    const Bytes &a = read_lanes(i, 1, width), &b = read_lanes(i, 2, width);
     if (write_mask_.number == 0) return write(i, i.operands[0], b);
     const Bytes mask = spread(masks[write_mask_.number], width), none = zeros();
     Bytes to = zeros();
@@ -271,7 +274,7 @@ class Vectors : public Operands<Domain> {
     for (int at = 0; at < count; at += width)
       if (number(&table[static_cast<size_t>(at)], 4) != quiet_and_signalling)
         throw Refused{0, "a table of responses that has no row"};
-    give(i, lanes(row.op, read(i, i.operands[1]), read(i, i.operands[0]), zeros(), count), width);
+    give(i, lanes(row.op, read(i, i.operands[1]), read(i, i.operands[0]), count), width);
   }
 
   void all_ones(const Instruction& i) {
@@ -317,7 +320,7 @@ class Vectors : public Operands<Domain> {
   void bits(const Instruction& i, const VectorRow& row, BitOp op) {
     const int width = ir::bytes(row.op.type);
     if ((op == BitOp::xor_ || op == BitOp::and_not) && is_with_itself(i)) return give(i, zeros(), width);
-    const Bytes a = read_lanes(i, i.operands[1], width), b = read_lanes(i, i.operands[2], width);
+    const Bytes &a = read_lanes(i, 1, width), &b = read_lanes(i, 2, width);
     Bytes to = zeros();
     domain_.bits(op, a.data(), b.data(), to.data(), bytes_of(i.operands[0]));
     give(i, to, width);

@@ -110,6 +110,7 @@ bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Pro
     proof.bytes_outputs = proved->outputs;
     proof.bytes_kinds = proved->kinds;
     proof.ranges = proved->ranges;
+    if (proved->batch < proof.probes.batch) proof.left.emplace_back("one batch is executed, not two");
     if (static_cast<double>(proved->ranges) < proved->all_ranges)
       proof.left.push_back(fmt::format(
           "ranges of tasks: {} of {:.0f} are executed; others run the same loops with other counts",
