@@ -191,6 +191,15 @@ llvm::Value* resized(llvm::IRBuilder<>& build, llvm::Value* a, unsigned lanes) {
   return have == lanes ? a : build.CreateShuffleVector(a, list);
 }
 
+// NaNs of a, else b. One lane as four, of which one counts: else LLVM compares and chooses in general
+// registers.
+llvm::Value* propagate(llvm::IRBuilder<>& build, const ir::Type& type, llvm::Value* a, llvm::Value* b) {
+  const auto lanes = static_cast<unsigned>(type.lanes), wide = std::max(lanes, 4U);
+  llvm::Value* const x = resized(build, a, wide);
+  llvm::Value* const chosen = build.CreateSelect(build.CreateFCmpUNO(x, x), x, resized(build, b, wide));
+  return resized(build, chosen, lanes);
+}
+
 // By the instruction: an fptrunc of an fpext would be folded, and leave a signalling NaN what it is.
 llvm::Value* f32_to_f16(llvm::IRBuilder<>& build, llvm::Value* a) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
@@ -203,6 +212,41 @@ llvm::Value* f32_to_f16(llvm::IRBuilder<>& build, llvm::Value* a) {
   const auto id = lanes == 8 ? llvm::Intrinsic::x86_vcvtps2ph_256 : llvm::Intrinsic::x86_vcvtps2ph_128;
   llvm::Value* const source = resized(build, a, std::max(lanes, 4U));
   return resized(build, build.CreateIntrinsic(id, {}, {source, nearest_even}), lanes);
+}
+
+// An instruction that rounds to the nearest integer, ties to even, as the kernel's control word says; with a
+// mask it takes what masked lanes are, the mask and the rounding (the control word's), too.
+struct RoundingConversion {
+  DType from, to;
+  unsigned lanes;
+  llvm::Intrinsic::ID id;
+  bool has_mask;
+};
+constexpr RoundingConversion rounding_conversions[] = {
+    {DType::f32, DType::i32, 4, llvm::Intrinsic::x86_sse2_cvtps2dq, false},
+    {DType::f32, DType::i32, 8, llvm::Intrinsic::x86_avx_cvt_ps2dq_256, false},
+    {DType::f32, DType::i32, 16, llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512, true},
+    {DType::f64, DType::i32, 4, llvm::Intrinsic::x86_avx_cvt_pd2dq_256, false},
+    {DType::f64, DType::i32, 8, llvm::Intrinsic::x86_avx512_mask_cvtpd2dq_512, true},
+};
+
+// Null: there is none for so many lanes.
+llvm::Value* round_by_instruction(llvm::IRBuilder<>& build, DType from, const ir::Type& to, llvm::Value* a) {
+  const auto lanes = std::max(static_cast<unsigned>(to.lanes), 4U);
+  for (const RoundingConversion& row : rounding_conversions) {
+    if (row.from != from || row.to != to.dtype || row.lanes != lanes) continue;
+    std::vector<llvm::Value*> args = {resized(build, a, lanes)};
+    if (row.has_mask) {
+      constexpr uint32_t by_control_word = 4;
+      auto* const type = llvm::FixedVectorType::get(lane_type(build.getContext(), row.to), lanes);
+      llvm::Type* const mask = build.getIntNTy(lanes);
+      args.push_back(llvm::PoisonValue::get(type));
+      args.push_back(llvm::Constant::getAllOnesValue(mask));
+      args.push_back(build.getInt32(by_control_word));
+    }
+    return resized(build, build.CreateIntrinsic(row.id, {}, args), static_cast<unsigned>(to.lanes));
+  }
+  return nullptr;
 }
 
 // From or to f32.
@@ -225,7 +269,10 @@ llvm::Value* convert(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     return convert_half(build, result.dtype, from.dtype, to, a);
   const bool from_float = ir::is_float(from.dtype), to_float = ir::is_float(result.dtype);
   if (from_float && to_float) return build.CreateFPCast(a, to);
-  if (from_float) return build.CreateFPToSI(build.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a), to);
+  if (from_float) {
+    if (llvm::Value* const rounded = round_by_instruction(build, from.dtype, result, a)) return rounded;
+    return build.CreateFPToSI(build.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, a), to);
+  }
   if (to_float) return build.CreateSIToFP(a, to);
   if (inst.saturate) a = clamp(build, a, from.dtype, result.dtype);
   return build.CreateIntCast(a, to, ir::is_signed_int(from.dtype));
@@ -263,7 +310,7 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     case Op::max:
       return extremum(build, inst.op, result, args[0], args[1]);
     case Op::propagate:
-      return select(build, {compare(build, ir::Predicate::un, from[0], args[0], args[0]), args[0], args[1]});
+      return propagate(build, result, args[0], args[1]);
     case Op::fma:
       return build.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, {args[0], args[1], args[2]});
     case Op::sqrt:

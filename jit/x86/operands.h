@@ -45,6 +45,10 @@ class Operands {
   }
   static bool is_register(const Operand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
 
+  static bool is_same_register(const Operand& a, const Operand& b) {
+    return is_register(a) && is_register(b) && a.reg.value == b.reg.value;
+  }
+
   // --- numbers
 
   uint64_t number(const Byte* bytes, int count) const {

@@ -141,6 +141,15 @@ std::vector<Place> moved_bytes(int bytes, int by) {
   return all;
 }
 
+// Lanes to the left by whole bytes.
+std::optional<std::vector<Place>> rotated(int bytes, int width, int bits) {
+  if (bits % 8 != 0) return std::nullopt;
+  const int by = bits / 8 % width;
+  std::vector<Place> all;
+  for (int i = 0; i < bytes; ++i) all.push_back({0, i / width * width + (i % width + width - by) % width});
+  return all;
+}
+
 }  // namespace
 
 int control_operand(ZydisMnemonic mnemonic, bool has_immediate) {
@@ -296,6 +305,19 @@ std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int 
       return by_lane(bytes, 4, [](int i) { return Place{0, i / 2 * 2 + 1}; });
     case ZYDIS_MNEMONIC_VPALIGNR:
       return aligned(bytes, imm);
+    case ZYDIS_MNEMONIC_VINSERTPS:
+      return by_lane(bytes, 4, [&](int i) {
+        if ((imm >> i & 1) != 0) return Place{};
+        return i == (imm >> 4 & 3) ? Place{1, imm >> 6} : Place{0, i};
+      });
+    case ZYDIS_MNEMONIC_VMOVLHPS:
+      return by_lane(bytes, 8, [](int i) { return Place{i, 0}; });
+    case ZYDIS_MNEMONIC_VMOVHLPS:
+      return by_lane(bytes, 8, [](int i) { return Place{1 - i, 1}; });
+    case ZYDIS_MNEMONIC_VPROLD:
+      return rotated(bytes, 4, imm);
+    case ZYDIS_MNEMONIC_VPROLQ:
+      return rotated(bytes, 8, imm);
     case ZYDIS_MNEMONIC_VPSLLDQ:
       return moved_bytes(bytes, -int{imm});
     case ZYDIS_MNEMONIC_VPSRLDQ:

@@ -46,15 +46,29 @@ const VectorRow* find_row(ZydisMnemonic mnemonic) {
   return by_mnemonic[mnemonic];
 }
 
-std::optional<ir::Predicate> predicate_of(uint8_t imm) {
+std::optional<Predicates> predicates_of(uint8_t imm) {
   using ir::Predicate;
   constexpr struct {
     int imm;
-    Predicate pred;
-  } predicates[] = {{0, Predicate::eq}, {1, Predicate::lt},  {2, Predicate::le}, {3, Predicate::un},
-                    {4, Predicate::ne}, {13, Predicate::ge}, {14, Predicate::gt}};
+    Predicates preds;
+  } predicates[] = {
+      {0, {Predicate::eq, {}}},
+      {1, {Predicate::lt, {}}},
+      {2, {Predicate::le, {}}},
+      {3, {Predicate::un, {}}},
+      {4, {Predicate::ne, {}}},
+      {5, {Predicate::ge, Predicate::un}},
+      {6, {Predicate::gt, Predicate::un}},
+      {7, {Predicate::le, Predicate::gt}},
+      {8, {Predicate::eq, Predicate::un}},
+      {9, {Predicate::lt, Predicate::un}},
+      {10, {Predicate::le, Predicate::un}},
+      {12, {Predicate::lt, Predicate::gt}},
+      {13, {Predicate::ge, {}}},
+      {14, {Predicate::gt, {}}},
+  };
   for (const auto& row : predicates)
-    if (row.imm == (imm & 15)) return row.pred;  // the fifth bit says only which NaNs raise flags
+    if (row.imm == (imm & 15)) return row.preds;  // the fifth bit says only which NaNs raise flags
   return std::nullopt;
 }
 

@@ -26,11 +26,20 @@ enum class Form : uint8_t {
   bits_and_not,
   bits_or,
   bits_xor,
-  all_ones,
+  ternary,
   mask_and,
   mask_or,
   mask_xor,
+  mask_not,
+  mask_join,
+  mask_shift,
   mask_move,
+  signs,
+  spread,
+  expand,
+  horizontal,
+  from_word,
+  to_word,
   shift,
   pack,
   choose,
@@ -41,6 +50,7 @@ enum class Form : uint8_t {
   move,
   move4,
   move8,
+  high8,
   aligned,
   places
 };
@@ -55,8 +65,12 @@ struct VectorRow {
 const VectorRow* find_row(ZydisMnemonic mnemonic);
 std::span<const VectorRow> rows();
 
-// Of floats, as the immediate of a comparison says it; none: ir/ops.def has no such one.
-std::optional<ir::Predicate> predicate_of(uint8_t imm);
+// Of floats, as the immediate of a comparison says it: one of which the other may hold, too; none: no row.
+struct Predicates {
+  ir::Predicate first;
+  std::optional<ir::Predicate> second;
+};
+std::optional<Predicates> predicates_of(uint8_t imm);
 // The same of integers.
 std::optional<ir::Predicate> order_of(uint8_t imm);
 

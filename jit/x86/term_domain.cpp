@@ -19,10 +19,12 @@ DType unsigned_of_width(int width) {
   return width == 1 ? DType::u8 : width == 2 ? DType::u16 : width == 4 ? DType::u32 : DType::u64;
 }
 
-// What a choice between two numbers, as of indices, is taken as.
-DType number_type(int width) {
-  return width == 1 ? DType::u8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
+DType signed_of_width(int width) {
+  return width == 1 ? DType::i8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
 }
+
+// What a choice between two numbers, as of indices, is taken as.
+DType number_type(int width) { return width == 1 ? DType::u8 : signed_of_width(width); }
 
 bool is_apart(const Byte& byte) { return byte == TermDomain::apart; }
 bool any_apart(const Byte* bytes, int width) { return std::any_of(bytes, bytes + width, is_apart); }
@@ -248,6 +250,16 @@ void TermDomain::bits(BitOp op, const Byte* a, const Byte* b, Byte* to, int coun
   }
 }
 
+TermId TermDomain::is_negative(const Byte* bytes, int width) {
+  const DType dtype = signed_of_width(width);
+  return graph_.apply({.kind = LaneTerm::Kind::op,
+                       .op = Op::cmp,
+                       .dtype = dtype,
+                       .pred = ir::Predicate::lt,
+                       .args = {term_of(dtype, bytes), graph_.constant(dtype, 0), ir::no_term}},
+                      true);
+}
+
 bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int width,
                               int mask_width, Takes takes) {
   const auto top = [&](int at) { return mask[at + mask_width - 1]; };
@@ -265,11 +277,12 @@ bool TermDomain::choose_chunk(const Byte* mask, const Byte* a, const Byte* b, By
     std::fill_n(to, width, apart);
     return true;
   }
-  if (!is_mask(top(0).term)) throw Unreadable{"a choice by the sign of data", true};
   if (std::equal(a, a + width, b)) return std::copy_n(a, width, to), true;
+  if (!is_mask(top(0).term) && width > mask_width) return false;  // each lane's own sign
+  const TermId test = is_mask(top(0).term) ? top(0).term : is_negative(mask, mask_width);
   const auto x = chunk(a, width, takes), y = chunk(b, width, takes);
   if (!x || !y || x->is_mask || y->is_mask) return false;
-  put(choice(top(0).term, *x, *y), false, to, width);
+  put(choice(test, *x, *y), false, to, width);
   return true;
 }
 

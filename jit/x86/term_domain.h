@@ -54,6 +54,7 @@ class TermDomain {
   static std::optional<bool> bits_apart(BitOp op, const Byte* a, const Byte* b, Byte* to, int width);
   bool bits_of_chunk(BitOp op, const Byte* a, const Byte* b, Byte* to, int width, Takes takes);
   bool bits_with_mask(BitOp op, const Chunk& a, const Chunk& b, Byte* to, int width);
+  ir::TermId is_negative(const Byte* bytes, int width);
   bool choose_chunk(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int width, int mask_width,
                     Takes takes);
   ir::TermId choice(ir::TermId mask, const Chunk& a, const Chunk& b);

@@ -2,70 +2,22 @@
 // them by the rows of jit/x86/instructions.def.
 #pragma once
 
-#include <algorithm>
-#include <unordered_map>
-#include <utility>
-
-#include "jit/x86/operands.h"
-#include "jit/x86/places.h"
-#include "jit/x86/table.h"
+#include "jit/x86/moves.h"
 
 namespace pooljit::jit::x86 {
 
-enum class BitOp : uint8_t { and_, and_not, or_, xor_ };  // and_not: of the first
-
-constexpr uint64_t combine(BitOp op, uint64_t a, uint64_t b) {
-  return op == BitOp::and_ ? a & b : op == BitOp::and_not ? ~a & b : op == BitOp::or_ ? a | b : a ^ b;
-}
-
-// What an operation leaves of a byte of which one operand is a number: that operand or the other, or a
-// number.
-enum class Kept : uint8_t { a, b, zero, ones };
-constexpr std::optional<Kept> kept_by(BitOp op, std::optional<uint8_t> a, std::optional<uint8_t> b) {
-  const auto is = [](std::optional<uint8_t> byte, uint8_t value) { return byte && *byte == value; };
-  switch (op) {
-    case BitOp::and_:
-      if (is(a, 0) || is(b, 0)) return Kept::zero;
-      return is(a, 0xff) ? std::optional(Kept::b) : is(b, 0xff) ? std::optional(Kept::a) : std::nullopt;
-    case BitOp::and_not:
-      if (is(a, 0xff) || is(b, 0)) return Kept::zero;
-      return is(a, 0) ? std::optional(Kept::b) : std::nullopt;
-    case BitOp::or_:
-      if (is(a, 0xff) || is(b, 0xff)) return Kept::ones;
-      return is(a, 0) ? std::optional(Kept::b) : is(b, 0) ? std::optional(Kept::a) : std::nullopt;
-    case BitOp::xor_:
-      return is(a, 0) ? std::optional(Kept::b) : is(b, 0) ? std::optional(Kept::a) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-// The only operand of an operation without the bytes that the result does not depend on: zeros instead.
-template <typename Byte>
-class TakenOperand {
- public:
-  TakenOperand(const LaneOp& op, std::array<const Byte*, 3>& args) {
-    const TakenBytes taken = taken_bytes(op);
-    if (operands(op.op) > 1 || taken.count == ir::bytes(op.from)) return;
-    std::copy_n(args[0] + taken.first, taken.count, bytes_.begin() + taken.first);
-    args[0] = bytes_.data();
-  }
-
- private:
-  std::array<Byte, 8> bytes_{};
-};
-
 template <class Domain>
-class Vectors : public Operands<Domain> {
+class Vectors : public Moves<Domain> {
  public:
-  using Base = Operands<Domain>;
+  using Base = Moves<Domain>;
   using Base::Base;
   using typename Base::Byte;
 
  protected:
   using Operand = ZydisDecodedOperand;
-  using Base::address, Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask,
-      Base::mask_of, Base::masks, Base::memory_, Base::number, Base::read, Base::read_lanes, Base::spread,
-      Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
+  using Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask,
+      Base::is_with_itself, Base::mask_of, Base::masks, Base::moving_step, Base::number, Base::ones, Base::read,
+      Base::read_lanes, Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
   using typename Base::Bytes;
 
   void vector_step(const Instruction& i, const VectorRow& row) {
@@ -105,8 +57,14 @@ class Vectors : public Operands<Domain> {
       case Form::muladd231:
         return all(1, 2, 0);
       case Form::compare:
-        if (const auto pred = predicate_of(immediate(i))) return compare(i, op, *pred);
-        throw Refused{0, "a comparison that has no row"};
+        return compare_floats(i, op);
+      case Form::signs:
+        return give_told(i, lanes(with(op, ir::Predicate::lt), read_lanes(i, 1, width), zeros(), i.info.avx.vector_length / 8), width);
+      case Form::horizontal:
+        return horizontal(i, op);
+      case Form::from_word:
+      case Form::to_word:
+        return convert_word(i, op);
       case Form::order:
         if (const auto pred = order_of(immediate(i))) return compare(i, op, *pred);
         throw Refused{0, "a comparison that has no row"};
@@ -128,68 +86,6 @@ class Vectors : public Operands<Domain> {
     }
   }
 
-  void moving_step(const Instruction& i, const VectorRow& row) {
-    const int width = ir::bytes(row.op.type);
-    switch (row.form) {
-      case Form::bits_and:
-        return bits(i, row, BitOp::and_);
-      case Form::bits_and_not:
-        return bits(i, row, BitOp::and_not);
-      case Form::bits_or:
-        return bits(i, row, BitOp::or_);
-      case Form::bits_xor:
-        return bits(i, row, BitOp::xor_);
-      case Form::all_ones:
-        return all_ones(i);
-      case Form::mask_and:
-        return mask_bits(i, row, BitOp::and_);
-      case Form::mask_or:
-        return mask_bits(i, row, BitOp::or_);
-      case Form::mask_xor:
-        return mask_bits(i, row, BitOp::xor_);
-      case Form::mask_move:
-        return move_mask(i, row);
-      case Form::choose:
-        return choose(i, row);
-      case Form::masked:
-        return masked(i, row);
-      case Form::blend:
-        return blend(i, row);
-      case Form::guarded:
-        return guarded(i, row);
-      case Form::move:
-        return give(i, read_lanes(i, 1, width), width);
-      case Form::move4:
-        return move_low(i, 4);
-      case Form::move8:
-        return move_low(i, 8);
-      case Form::aligned:
-        return move_aligned(i, width);
-      default:
-        return change_places(i, width);
-    }
-  }
-
-  // Between registers the other lanes are another operand's.
-  void move_low(const Instruction& i, int count) {
-    if (write_mask_.number != 0) throw Refused{0, "a scalar that is masked"};
-    Bytes bytes = read(i, i.operands[1]);
-    if (i.info.operand_count_visible == 3) {
-      const Bytes low = read(i, i.operands[2]);
-      std::copy_n(low.begin(), count, bytes.begin());
-      return write(i, i.operands[0], bytes);
-    }
-    std::fill(bytes.begin() + count, bytes.end(), domain_.constant(0));
-    write(i, i.operands[0], bytes);
-  }
-
-  void move_aligned(const Instruction& i, int width) {
-    for (const Operand& operand : {i.operands[0], i.operands[1]})
-      if (is_memory(operand) && address(i, operand) % static_cast<uint64_t>(bytes_of(operand)) != 0)
-        throw Refused{0, "an address that need not be aligned as the instruction wants"};
-    give(i, read_lanes(i, 1, width), width);
-  }
-
   // count: of the bytes of the result; zeros above.
   Bytes lanes(const LaneOp& op, const Bytes& a, int count) { return lanes(op, a, a, a, count); }
   Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, int count) { return lanes(op, a, b, b, count); }
@@ -198,12 +94,6 @@ class Vectors : public Operands<Domain> {
     const auto width = static_cast<size_t>(ir::bytes(op.type));
     for (size_t at = 0; at < static_cast<size_t>(count); at += width)
       domain_.lane(op, {a.data() + at, b.data() + at, c.data() + at}, to.data() + at);
-    return to;
-  }
-
-  Bytes ones(int count) const {
-    Bytes to = zeros();
-    std::fill_n(to.begin(), count, domain_.constant(0xff));
     return to;
   }
 
@@ -233,17 +123,71 @@ class Vectors : public Operands<Domain> {
     give(i, result, width, count * width);
   }
 
-  // To a vector, whose lanes become all ones or zeros, or to a mask, of which the write mask leaves out
-  // lanes.
-  void compare(const Instruction& i, LaneOp op, ir::Predicate pred) {
-    const Operand& to = i.operands[0];
+  // Between the lowest lane and a general register or memory, of whose two widths the operand says which.
+  void convert_word(const Instruction& i, LaneOp op) {
+    const bool is_to = is_word(i.operands[0]);
+    const size_t from = is_to ? 1 : 2;
+    const Operand& word = i.operands[is_to ? 0 : 2];
+    (is_to ? op.type : op.from) = bytes_of(word) == 8 ? ir::DType::i64 : ir::DType::i32;
+    const Bytes a = read(i, i.operands[from]);
+    Bytes to = is_to ? zeros() : read(i, i.operands[1]);
+    domain_.lane(op, {a.data(), a.data(), a.data()}, to.data());
+    write(i, i.operands[0], to);
+  }
+  static bool is_word(const Operand& operand) {
+    return Base::is_register(operand) && name_of(operand.reg.value).kind == RegisterKind::word;
+  }
+
+  // In each 16 bytes the neighbours of a, then those of b.
+  void horizontal(const Instruction& i, const LaneOp& op) {
+    const int width = ir::bytes(op.type), each = 16 / width;
+    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]);
+    Bytes to = zeros();
+    for (int lane = 0; lane < bytes_of(i.operands[0]) / width; ++lane) {
+      const int in_half = lane % each, half = lane / each * 16;
+      const Byte* const from =
+          (in_half < each / 2 ? a : b).data() + half + in_half % (each / 2) * 2 * width;
+      domain_.lane(op, {from, from + width, from}, to.data() + lane * width);
+    }
+    give(i, to, width);
+  }
+
+  static LaneOp with(LaneOp op, ir::Predicate pred) {
     op.pred = pred;
+    return op;
+  }
+
+  // Some predicates are two of ir/ops.def's, of which one holds.
+  void compare_floats(const Instruction& i, const LaneOp& op) {
+    const auto preds = predicates_of(immediate(i));
+    if (!preds) throw Refused{0, "a comparison that has no row"};
+    if (!preds->second) return compare(i, op, preds->first);
+    const Bytes a = compared(i, op, preds->first), b = compared(i, op, *preds->second);
+    Bytes told = zeros();
+    domain_.bits(BitOp::or_, a.data(), b.data(), told.data(), vector_bytes);
+    give_told(i, told, ir::bytes(op.type));
+  }
+
+  void compare(const Instruction& i, const LaneOp& op, ir::Predicate pred) {
+    give_told(i, compared(i, op, pred), ir::bytes(op.type));
+  }
+
+  Bytes compared(const Instruction& i, const LaneOp& op, ir::Predicate pred) {
+    const Operand& to = i.operands[0];
     const int width = ir::bytes(op.type);
     const int count = is_mask(to) ? i.info.avx.vector_length / 8 : bytes_of(to);
     const bool are_equal = pred == ir::Predicate::eq && !ir::is_float(op.from) && is_with_itself(i);
-    const Bytes told = are_equal ? ones(count)
-                                 : lanes(op, read_lanes(i, 1, width), read_lanes(i, 2, width), count);
+    return are_equal
+               ? ones(count)
+               : lanes(with(op, pred), read_lanes(i, 1, width), read_lanes(i, 2, width), count);
+  }
+
+  // To a vector, whose lanes become all ones or zeros, or to a mask, of which the write mask leaves out
+  // lanes.
+  void give_told(const Instruction& i, const Bytes& told, int width) {
+    const Operand& to = i.operands[0];
     if (!is_mask(to)) return write(i, to, told);
+    const int count = i.info.avx.vector_length / 8;
     Bytes mask = zeros();
     for (int lane = 0; lane < count / width; ++lane)
       mask[static_cast<size_t>(lane)] = told[static_cast<size_t>(lane) * static_cast<size_t>(width)];
@@ -252,18 +196,6 @@ class Vectors : public Operands<Domain> {
       domain_.bits(BitOp::and_, other.data(), masks[write_mask_.number].data(), mask.data(), vector_bytes);
     }
     mask_of(to) = mask;
-  }
-
-  // The second operand where the write mask has the lane; without a mask all of it.
-  void masked(const Instruction& i, const VectorRow& row) {
-    const int width = ir::bytes(row.op.type);
-    const Bytes &a = read_lanes(i, 1, width), &b = read_lanes(i, 2, width);
-    if (write_mask_.number == 0) return write(i, i.operands[0], b);
-    const Bytes mask = spread(masks[write_mask_.number], width), none = zeros();
-    Bytes to = zeros();
-    domain_.choose(mask.data(), b.data(), (write_mask_.zeroes ? none : a).data(), to.data(),
-                   bytes_of(i.operands[0]), width);
-    write(i, i.operands[0], to);
   }
 
   // Only where NaNs are replaced by the second operand, and all else stays.
@@ -275,55 +207,6 @@ class Vectors : public Operands<Domain> {
       if (number(&table[static_cast<size_t>(at)], 4) != quiet_and_signalling)
         throw Refused{0, "a table of responses that has no row"};
     give(i, lanes(row.op, read(i, i.operands[1]), read(i, i.operands[0]), count), width);
-  }
-
-  void all_ones(const Instruction& i) {
-    if (immediate(i) != 0xff) throw Refused{0, "bits of three operands"};
-    give(i, ones(bytes_of(i.operands[0])), 4);
-  }
-
-  // The row's type has as many bits as the mask has lanes.
-  static size_t mask_lanes(const VectorRow& row) { return 8 * static_cast<size_t>(ir::bytes(row.op.type)); }
-
-  void mask_bits(const Instruction& i, const VectorRow& row, BitOp op) {
-    const Bytes a = mask_of(i.operands[1]), b = mask_of(i.operands[2]);
-    Bytes to = zeros();
-    domain_.bits(op, a.data(), b.data(), to.data(), static_cast<int>(mask_lanes(row)));
-    mask_of(i.operands[0]) = to;
-  }
-
-  void move_mask(const Instruction& i, const VectorRow& row) {
-    const Operand &to = i.operands[0], &from = i.operands[1];
-    const size_t count = mask_lanes(row);
-    if (!is_mask(to)) {
-      uint64_t bits = 0;
-      for (size_t lane = 0; lane < count; ++lane) bits |= (number(&mask_of(from)[lane], 1) >> 7) << lane;
-      return write(i, to, this->bytes_of_number(bits));
-    }
-    Bytes mask = zeros();
-    if (is_mask(from)) {
-      std::copy_n(mask_of(from).begin(), count, mask.begin());
-    } else {
-      const uint64_t bits = number(read(i, from).data(), static_cast<int>(count / 8));
-      for (size_t lane = 0; lane < count; ++lane)
-        mask[lane] = domain_.constant((bits >> lane & 1) != 0 ? 0xff : 0);
-    }
-    mask_of(to) = mask;
-  }
-
-  // The same register twice, whatever is in it.
-  static bool is_with_itself(const Instruction& i) {
-    const Operand &a = i.operands[1], &b = i.operands[2];
-    return Base::is_register(a) && Base::is_register(b) && a.reg.value == b.reg.value;
-  }
-
-  void bits(const Instruction& i, const VectorRow& row, BitOp op) {
-    const int width = ir::bytes(row.op.type);
-    if ((op == BitOp::xor_ || op == BitOp::and_not) && is_with_itself(i)) return give(i, zeros(), width);
-    const Bytes &a = read_lanes(i, 1, width), &b = read_lanes(i, 2, width);
-    Bytes to = zeros();
-    domain_.bits(op, a.data(), b.data(), to.data(), bytes_of(i.operands[0]));
-    give(i, to, width);
   }
 
   void pack(const Instruction& i, const VectorRow& row) {
@@ -340,81 +223,6 @@ class Vectors : public Operands<Domain> {
     give(i, to, width);
   }
 
-  void choose(const Instruction& i, const VectorRow& row) {
-    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]), mask = read(i, i.operands[3]);
-    Bytes to = zeros();
-    domain_.choose(mask.data(), b.data(), a.data(), to.data(), bytes_of(i.operands[0]),
-                   ir::bytes(row.op.type));
-    write(i, i.operands[0], to);
-  }
-
-  void blend(const Instruction& i, const VectorRow& row) {
-    Bytes to = read(i, i.operands[1]);
-    const Bytes b = read(i, i.operands[2]);
-    const int width = ir::bytes(row.op.type), bits = i.info.mnemonic == ZYDIS_MNEMONIC_VPBLENDW ? 8 : 32;
-    for (int at = 0; at < bytes_of(i.operands[0]); ++at)
-      if (immediate(i) >> (at / width % bits) & 1) to[static_cast<size_t>(at)] = b[static_cast<size_t>(at)];
-    write(i, i.operands[0], to);
-  }
-
-  void guarded(const Instruction& i, const VectorRow& row) {
-    const bool is_store = is_memory(i.operands[0]);
-    const Operand& memory = i.operands[is_store ? 0 : 2];
-    const uint64_t first = address(i, memory);
-    const Bytes mask = read(i, i.operands[1]);
-    Bytes lanes = is_store ? read(i, i.operands[2]) : zeros();
-    const int width = ir::bytes(row.op.type);
-    for (int at = 0; at < bytes_of(i.operands[1]); ++at) {
-      const int top = at / width * width + width - 1;
-      if ((number(&mask[static_cast<size_t>(top)], 1) & 0x80) == 0) continue;
-      const uint64_t address = first + static_cast<uint64_t>(at);
-      if (is_store)
-        memory_.store(address, 1, &lanes[static_cast<size_t>(at)]);
-      else
-        memory_.load(address, 1, &lanes[static_cast<size_t>(at)]);
-    }
-    if (!is_store) write(i, i.operands[0], lanes);
-  }
-
-  void change_places(const Instruction& i, int width) {
-    const int count = i.info.operand_count_visible;
-    const bool has_immediate = i.operands[count - 1U].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    const int control = control_operand(i.info.mnemonic, has_immediate);
-    std::array<Bytes, 3> sources;
-    size_t source = 0;
-    std::vector<uint8_t> indices;
-    for (int o = reads_result(i.info.mnemonic) ? 0 : 1; o < count - (has_immediate ? 1 : 0); ++o) {
-      const Bytes bytes = read(i, i.operands[static_cast<size_t>(o)]);
-      if (o != control) sources.at(source++) = bytes;
-      for (const Byte& byte : bytes)
-        if (o == control) indices.push_back(static_cast<uint8_t>(number(&byte, 1)));
-    }
-    const std::vector<Place>& from = places_of(i, has_immediate, std::move(indices));
-    Bytes to = zeros();
-    for (size_t b = 0; b < from.size(); ++b)
-      if (const Place& place = from[b]; place.source >= 0)
-        to[b] = sources.at(static_cast<size_t>(place.source))[static_cast<size_t>(place.byte)];
-    give(i, to, width);
-  }
-
-  // Kept from the last time that the instruction was executed.
-  const std::vector<Place>& places_of(const Instruction& i, bool has_immediate,
-                                      std::vector<uint8_t> indices) {
-    auto& [known, found] = moved_[i.offset];
-    if (found.empty() || known != indices) {
-      auto from = places(i.info.mnemonic, bytes_of(i.operands[0]), i.info.avx.vector_length / 8,
-                         has_immediate ? immediate(i) : uint8_t{0}, indices);
-      if (!from) throw Refused{0, "an instruction that has no row"};
-      known = std::move(indices), found = std::move(*from);
-    }
-    return found;
-  }
-
-  struct Moved {
-    std::vector<uint8_t> indices;
-    std::vector<Place> from;
-  };
-  std::unordered_map<size_t, Moved> moved_;  // by the instruction's offset
 };
 
 }  // namespace pooljit::jit::x86

@@ -1,5 +1,7 @@
 #include "jit/x86/words.h"
 
+#include <span>
+
 namespace pooljit::jit::x86 {
 namespace {
 
@@ -100,6 +102,58 @@ std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_
   }
 }
 
+std::optional<WordComparison> comparison(ZydisMnemonic mnemonic, bool is_float, bool is_with_zero) {
+  using ir::Predicate;
+  struct Row {
+    ZydisMnemonic jump, move, set;
+    WordComparison found;
+  };
+#define ROW(cc, ...) {ZYDIS_MNEMONIC_J##cc, ZYDIS_MNEMONIC_CMOV##cc, ZYDIS_MNEMONIC_SET##cc, {__VA_ARGS__}}
+  constexpr Row of_integers[] = {
+      ROW(Z, Predicate::eq),          ROW(NZ, Predicate::eq, true, true),
+      ROW(L, Predicate::lt),          ROW(NL, Predicate::lt, true, true),
+      ROW(NLE, Predicate::gt),        ROW(LE, Predicate::gt, true, true),
+      ROW(B, Predicate::lt, false),   ROW(NB, Predicate::lt, false, true),
+      ROW(NBE, Predicate::gt, false), ROW(BE, Predicate::gt, false, true),
+  };
+  constexpr Row of_signs[] = {ROW(S, Predicate::lt), ROW(NS, Predicate::lt, true, true)};
+  // Flags are those of unsigned integers, all set where one is a NaN.
+  constexpr Row of_floats[] = {
+      ROW(P, Predicate::un),   ROW(NP, Predicate::un, true, true), ROW(NB, Predicate::ge),
+      ROW(NBE, Predicate::gt), ROW(B, Predicate::ge, true, true),  ROW(BE, Predicate::gt, true, true),
+  };
+#undef ROW
+  const auto find = [&](std::span<const Row> rows) -> std::optional<WordComparison> {
+    for (const Row& row : rows)
+      if (mnemonic == row.jump || mnemonic == row.move || mnemonic == row.set) return row.found;
+    return std::nullopt;
+  };
+  if (is_float) return find(of_floats);
+  const auto found = find(of_integers);
+  return found || !is_with_zero ? found : find(of_signs);
+}
+
+const DataWordOp* data_word_op(ZydisMnemonic mnemonic) {
+  using ir::Op;
+  static constexpr DataWordOp rows[] = {
+      {.mnemonic = ZYDIS_MNEMONIC_ADD, .op = Op::add},
+      {.mnemonic = ZYDIS_MNEMONIC_SUB, .op = Op::sub},
+      {.mnemonic = ZYDIS_MNEMONIC_INC, .op = Op::add, .is_one = true},
+      {.mnemonic = ZYDIS_MNEMONIC_DEC, .op = Op::sub, .is_one = true},
+      {.mnemonic = ZYDIS_MNEMONIC_NEG, .op = Op::sub, .is_negated = true},
+      {.mnemonic = ZYDIS_MNEMONIC_SHL, .op = Op::shl, .is_signed = false},
+      {.mnemonic = ZYDIS_MNEMONIC_SHR, .op = Op::shr, .is_signed = false},
+      {.mnemonic = ZYDIS_MNEMONIC_SAR, .op = Op::shr},
+      {.mnemonic = ZYDIS_MNEMONIC_AND, .bits = BitOp::and_},
+      {.mnemonic = ZYDIS_MNEMONIC_OR, .bits = BitOp::or_},
+      {.mnemonic = ZYDIS_MNEMONIC_XOR, .bits = BitOp::xor_},
+      {.mnemonic = ZYDIS_MNEMONIC_NOT, .bits = BitOp::xor_, .is_not = true},
+  };
+  for (const DataWordOp& row : rows)
+    if (row.mnemonic == mnemonic) return &row;
+  return nullptr;
+}
+
 std::optional<bool> condition(ZydisMnemonic mnemonic, const Flags& flags) {
   const auto not_ = [](std::optional<bool> value) { return value ? std::optional(!*value) : std::nullopt; };
   const auto differ = [](std::optional<bool> a, std::optional<bool> b) {
@@ -111,39 +165,51 @@ std::optional<bool> condition(ZydisMnemonic mnemonic, const Flags& flags) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_JZ:
     case ZYDIS_MNEMONIC_CMOVZ:
+    case ZYDIS_MNEMONIC_SETZ:
       return flags.zero;
     case ZYDIS_MNEMONIC_JNZ:
     case ZYDIS_MNEMONIC_CMOVNZ:
+    case ZYDIS_MNEMONIC_SETNZ:
       return not_(flags.zero);
     case ZYDIS_MNEMONIC_JS:
     case ZYDIS_MNEMONIC_CMOVS:
+    case ZYDIS_MNEMONIC_SETS:
       return flags.sign;
     case ZYDIS_MNEMONIC_JNS:
     case ZYDIS_MNEMONIC_CMOVNS:
+    case ZYDIS_MNEMONIC_SETNS:
       return not_(flags.sign);
     case ZYDIS_MNEMONIC_JB:
     case ZYDIS_MNEMONIC_CMOVB:
+    case ZYDIS_MNEMONIC_SETB:
       return flags.carry;
     case ZYDIS_MNEMONIC_JNB:
     case ZYDIS_MNEMONIC_CMOVNB:
+    case ZYDIS_MNEMONIC_SETNB:
       return not_(flags.carry);
     case ZYDIS_MNEMONIC_JBE:
     case ZYDIS_MNEMONIC_CMOVBE:
+    case ZYDIS_MNEMONIC_SETBE:
       return either(flags.carry, flags.zero);
     case ZYDIS_MNEMONIC_JNBE:
     case ZYDIS_MNEMONIC_CMOVNBE:
+    case ZYDIS_MNEMONIC_SETNBE:
       return not_(either(flags.carry, flags.zero));
     case ZYDIS_MNEMONIC_JL:
     case ZYDIS_MNEMONIC_CMOVL:
+    case ZYDIS_MNEMONIC_SETL:
       return differ(flags.sign, flags.overflow);
     case ZYDIS_MNEMONIC_JNL:
     case ZYDIS_MNEMONIC_CMOVNL:
+    case ZYDIS_MNEMONIC_SETNL:
       return not_(differ(flags.sign, flags.overflow));
     case ZYDIS_MNEMONIC_JLE:
     case ZYDIS_MNEMONIC_CMOVLE:
+    case ZYDIS_MNEMONIC_SETLE:
       return either(flags.zero, differ(flags.sign, flags.overflow));
     case ZYDIS_MNEMONIC_JNLE:
     case ZYDIS_MNEMONIC_CMOVNLE:
+    case ZYDIS_MNEMONIC_SETNLE:
       return not_(either(flags.zero, differ(flags.sign, flags.overflow)));
     default:
       return std::nullopt;

@@ -1,0 +1,209 @@
+// The general registers of a processor whose bytes are of a domain (jit/x86/machine.h), and its flags. Most
+// are numbers; what is made of data is computed by the domain, as one lane.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "jit/x86/vectors.h"
+
+namespace pooljit::jit::x86 {
+
+template <class Domain>
+class WordSteps : public Vectors<Domain> {
+ public:
+  using Base = Vectors<Domain>;
+  using Base::Base;
+  using Base::word_of, Base::words;
+  using typename Base::Byte;
+
+ protected:
+  using Operand = ZydisDecodedOperand;
+  using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::memory_,
+      Base::number, Base::ones, Base::read, Base::rsp, Base::write, Base::zeros;
+  using typename Base::Bytes;
+
+  // Whether a branch is taken.
+  bool told(ZydisMnemonic mnemonic) {
+    const Condition found = condition_of(mnemonic);
+    const std::optional<uint8_t> known = domain_.known(found.mask);
+    if (!known) throw Refused{0, "a branch that depends on data"};
+    return ((*known & 0x80) != 0) != found.is_negated;
+  }
+
+  void word_step(const Instruction& i) {
+    const auto mnemonic = i.info.mnemonic;
+    if (const auto type = compared_floats(mnemonic)) return compare(i, *type, *type, true);
+    if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY && mnemonic != ZYDIS_MNEMONIC_ANDN)
+      throw Refused{0, "an instruction that has no row"};
+    const Operand &to = i.operands[0], &from = i.operands[1];
+    switch (mnemonic) {
+      case ZYDIS_MNEMONIC_MOV:
+      case ZYDIS_MNEMONIC_MOVZX:  // above what is read there are zeros
+        return write(i, to, read(i, from));
+      case ZYDIS_MNEMONIC_MOVSX:
+      case ZYDIS_MNEMONIC_MOVSXD:
+        return write(i, to,
+                     lane({.op = ir::Op::cvt,
+                           .type = signed_of(bytes_of(to)),
+                           .from = signed_of(bytes_of(from))},
+                          read(i, from), zeros()));
+      case ZYDIS_MNEMONIC_LEA:
+        return write(i, to, bytes_of_number(address(i, from)));
+      case ZYDIS_MNEMONIC_PUSH:
+        return push(read(i, to));
+      case ZYDIS_MNEMONIC_POP:
+        return write(i, to, pop());
+      default:
+        break;
+    }
+    const std::string_view text = ZydisMnemonicGetString(mnemonic);
+    if (text.starts_with("cmov")) return choose(i, read(i, from), read(i, to));
+    if (text.starts_with("set")) return choose(i, bytes_of_number(1), zeros());
+    compute(i);
+  }
+
+ private:
+  static ir::DType signed_of(int width) {
+    return width == 1   ? ir::DType::i8
+           : width == 2 ? ir::DType::i16
+           : width == 4 ? ir::DType::i32
+                        : ir::DType::i64;
+  }
+  static ir::DType unsigned_of(int width) { return ir::unsigned_of(signed_of(width)); }
+
+  Bytes lane(const LaneOp& op, const Bytes& a, const Bytes& b) {
+    Bytes to = zeros();
+    domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
+    return to;
+  }
+
+  // --- conditions
+
+  // A mask, and whether the condition holds where it is not set.
+  struct Condition {
+    Byte mask;
+    bool is_negated = false;
+  };
+
+  // What was compared last, if flags are of that: floats, or integers of which one is data.
+  struct Compared {
+    Bytes a, b;
+    ir::DType signed_type, unsigned_type;  // of floats both the same
+    bool is_with_zero = false;
+  };
+
+  static std::optional<ir::DType> compared_floats(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
+      case ZYDIS_MNEMONIC_VUCOMISS:
+      case ZYDIS_MNEMONIC_VCOMISS:
+        return ir::DType::f32;
+      case ZYDIS_MNEMONIC_VUCOMISD:
+      case ZYDIS_MNEMONIC_VCOMISD:
+        return ir::DType::f64;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  void compare(const Instruction& i, ir::DType signed_type, ir::DType unsigned_type, bool is_float) {
+    const bool is_test = !is_float && i.info.mnemonic == ZYDIS_MNEMONIC_TEST;
+    compared_ = Compared{read(i, i.operands[0]), is_test ? zeros() : read(i, i.operands[1]), signed_type,
+                         unsigned_type, is_test};
+    flags_ = {};
+  }
+
+  Condition condition_of(ZydisMnemonic mnemonic) {
+    if (!compared_) {
+      const std::optional<bool> holds = condition(mnemonic, flags_);
+      if (!holds) throw Refused{0, "a condition that its flags do not tell"};
+      return {domain_.constant(*holds ? 0xff : 0)};
+    }
+    const auto found = comparison(mnemonic, ir::is_float(compared_->signed_type), compared_->is_with_zero);
+    if (!found) throw Refused{0, "a condition of data that has no row"};
+    const ir::DType type = found->is_signed ? compared_->signed_type : compared_->unsigned_type;
+    const Bytes told = lane({.op = ir::Op::cmp, .type = type, .from = type, .pred = found->pred},
+                            compared_->a, compared_->b);
+    return {told[0], found->is_negated};
+  }
+
+  // One of both, by the instruction's condition.
+  void choose(const Instruction& i, const Bytes& if_so, const Bytes& if_not) {
+    const Condition found = condition_of(i.info.mnemonic);
+    const int width = bytes_of(i.operands[0]);
+    Bytes mask = zeros(), to = zeros();
+    std::fill_n(mask.begin(), width, found.mask);
+    domain_.choose(mask.data(), (found.is_negated ? if_not : if_so).data(),
+                   (found.is_negated ? if_so : if_not).data(), to.data(), width, width);
+    write(i, i.operands[0], to);
+  }
+
+  // --- arithmetic
+
+  void compute(const Instruction& i) {
+    const int count = i.info.operand_count_visible, width = bytes_of(i.operands[0]);
+    const Operand& to = i.operands[0];
+    // xor r, r is 0 whatever was there.
+    const bool is_zero =
+        i.info.mnemonic == ZYDIS_MNEMONIC_XOR && Base::is_same_register(to, i.operands[1]);
+    std::array<Bytes, 3> operands = {zeros(), zeros(), zeros()};
+    for (int o = is_zero || !reads(to) ? 1 : 0; o < (is_zero ? 0 : std::min(count, 3)); ++o)
+      operands[static_cast<size_t>(o)] = read(i, i.operands[static_cast<size_t>(o)]);
+    const auto is_number = [&](const Bytes& bytes) {
+      return std::all_of(bytes.begin(), bytes.begin() + width,
+                         [&](const Byte& byte) { return domain_.known(byte).has_value(); });
+    };
+    if (!std::ranges::all_of(operands, is_number)) return compute_data(i, operands, width);
+    const auto value = [&](size_t o) { return number(operands[o].data(), width); };
+    const auto result =
+        compute_word(i.info.mnemonic, to.size, value(0), value(1),
+                     count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
+    if (!result) throw Refused{0, "an instruction that has no row"};
+    if (result->sets_flags) flags_ = result->flags, compared_.reset();
+    if (result->value) write(i, to, bytes_of_number(*result->value));
+  }
+
+  // Of which some operand is data. Flags are told of comparisons only.
+  void compute_data(const Instruction& i, const std::array<Bytes, 3>& operands, int width) {
+    const auto mnemonic = i.info.mnemonic;
+    const bool is_test = mnemonic == ZYDIS_MNEMONIC_TEST;
+    if (is_test && !Base::is_same_register(i.operands[0], i.operands[1]))
+      throw Refused{0, "a number that depends on data"};
+    if (mnemonic == ZYDIS_MNEMONIC_CMP || is_test)
+      return compare(i, signed_of(width), unsigned_of(width), false);
+    const DataWordOp* const row = data_word_op(mnemonic);
+    if (!row) throw Refused{0, "a number that depends on data"};
+    flags_ = {}, compared_.reset();
+    const Bytes &a = operands[0], b = row->is_one ? bytes_of_number(1) : operands[1];
+    if (row->bits) {
+      Bytes to = zeros();
+      const Bytes all = ones(width);
+      domain_.bits(*row->bits, a.data(), row->is_not ? all.data() : b.data(), to.data(), width);
+      return write(i, i.operands[0], to);
+    }
+    LaneOp op{.op = row->op};
+    op.type = op.from = row->is_signed ? signed_of(width) : unsigned_of(width);
+    if (op.op == ir::Op::shl || op.op == ir::Op::shr)
+      op.imm = static_cast<int64_t>(number(b.data(), 1) & (width == 8 ? 63U : 31U));
+    write(i, i.operands[0], row->is_negated ? lane(op, zeros(), a) : lane(op, a, b));
+  }
+
+  void push(const Bytes& bytes) {
+    const uint64_t at = number(ZYDIS_REGISTER_RSP) - 8;
+    memory_.store(at, 8, bytes.data());
+    words[rsp] = word_of(at);
+  }
+  Bytes pop() {
+    const uint64_t at = number(ZYDIS_REGISTER_RSP);
+    Bytes bytes = zeros();
+    memory_.load(at, 8, bytes.data());
+    words[rsp] = word_of(at + 8);
+    return bytes;
+  }
+
+  Flags flags_;
+  std::optional<Compared> compared_;
+};
+
+}  // namespace pooljit::jit::x86
