@@ -139,12 +139,13 @@ class Prover {
     if (!is_float_nest() || nans == (nest_.nan == NanRule::propagate ? Nans::win : Nans::never)) return;
     // One element or none may stay what it is, where NaNs propagate.
     if (nans == Nans::kept && nest_.nan == NanRule::propagate) return;
-    throw Unreadable{"NaNs are not treated as the nest says"};
+    throw wrong("NaNs are not treated as the nest says");
   }
 
   void check_joined(TermId id, const Place& place) {
     const Joined& joined = provenance().value(before_conversion(id));
-    const bool in_order = nest_.indices || (is_float_nest() && nest_.zeros == ZeroRule::first);
+    // Equal integers have equal bits.
+    const bool in_order = is_float_nest() && (nest_.indices || nest_.zeros == ZeroRule::first);
     const std::vector<int64_t> wanted = window(place);
     if (joined.key != Key::none) throw Unreadable{"a key is stored"};
     if (in_order && joined.was_key && joined.elements.size() > 1)

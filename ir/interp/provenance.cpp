@@ -51,8 +51,8 @@ Joined Provenance::constant_value(const LaneTerm& term) const {
   if (term.imm == identity_bits(term.dtype, is_max_) ||
       (both_integers && term.imm == identity_bits(input_, is_max_)))
     return {{}, Nans::never, term.dtype};
-  throw Unreadable{
-      fmt::format("the constant 0x{:x} of {} takes part in it", term.imm, info(term.dtype).text)};
+  throw Unreadable{fmt::format("the constant 0x{:x} of {} takes part in it", term.imm, info(term.dtype).text),
+                   false, true};
 }
 
 // Conversions to a wider type keep the order; back to the elements' own type, the value.

@@ -116,7 +116,9 @@ TermId TermGraph::from_bytes(DType dtype, const std::vector<Byte>& bytes) {
   bool is_whole = width > 0 && width <= bytes.size();
   for (size_t i = 0; is_whole && i < bytes.size(); ++i) is_whole = is_byte_of_low(i);
   if (is_whole && width == bytes.size()) return low;
-  const DType source = low == no_term ? dtype : (*this)[low].dtype;
+  // The bits of a half have no type of their own.
+  const DType own = low == no_term ? dtype : (*this)[low].dtype,
+              source = is_half(own) ? unsigned_of(own) : own;
   LaneTerm conversion = {.kind = LaneTerm::Kind::op,
                          .op = Op::cvt,
                          .dtype = dtype,
@@ -186,12 +188,26 @@ TermId TermGraph::rounded_to_bf16(TermId id) const {
   if (!quiet || bytes_of(quiet->args[0]) != high ||
       !is_op_with(chosen->args[1], Op::or_, quiet->args[0], 0x40))
     return no_term;
-  const TermId sum = whole_of(chosen->args[2]);
-  const LaneTerm* const added = op(sum, Op::add, DType::u32);
-  const LaneTerm* const rounder =
-      added && added->args[0] == x ? op(added->args[1], Op::add, DType::u32) : nullptr;
-  if (!rounder || !is_op_with(added->args[1], Op::add, rounder->args[0], 0x7fff)) return no_term;
-  return is_op_with(rounder->args[0], Op::and_, quiet->args[0], 1) ? x : no_term;
+  return is_sum_of(whole_of(chosen->args[2]), x, quiet->args[0]) ? x : no_term;
+}
+
+// x + (high & 1) + 0x7fff, in any order.
+bool TermGraph::is_sum_of(TermId sum, TermId x, TermId high) const {
+  std::vector<TermId> open = {sum}, summands;
+  while (!open.empty() && open.size() + summands.size() <= 3) {
+    const TermId id = open.back();
+    open.pop_back();
+    const LaneTerm* const without_sign = op(id, Op::add, DType::u32);
+    const LaneTerm* const added = without_sign ? without_sign : op(id, Op::add, DType::i32);
+    if (added && id != x)
+      open.insert(open.end(), {added->args[0], added->args[1]});
+    else
+      summands.push_back(id);
+  }
+  const auto has = [&](auto&& is) { return std::ranges::count_if(summands, is) == 1; };
+  return open.empty() && summands.size() == 3 && has([&](TermId id) { return id == x; }) &&
+         has([&](TermId id) { return is_op_with(id, Op::and_, high, 1); }) &&
+         has([&](TermId id) { return id != no_term && is_constant(id) && (*this)[id].imm == 0x7fff; });
 }
 
 Terms::Terms(const Program& program, TermGraph& graph)

@@ -96,6 +96,7 @@ class TermGraph {
 
  private:
   bool is_op_with(TermId id, Op op, TermId other, int64_t constant) const;
+  bool is_sum_of(TermId sum, TermId x, TermId high) const;
   struct Hash {
     size_t operator()(const LaneTerm& term) const;
   };

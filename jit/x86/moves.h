@@ -200,7 +200,8 @@ class Moves : public Operands<Domain> {
     std::array<bool, vector_bytes> wanted{};
     size_t next = 0;
     for (size_t lane = 0; lane < lanes; ++lane)
-      if (has(lane)) std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(next), width, true), next += width;
+      if (has(lane))
+        std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(next), width, true), next += width;
     const Bytes all = is_memory(from) ? this->load(i, from, &wanted) : read(i, from);
     Bytes result = write_mask_.number == 0 || write_mask_.zeroes ? zeros() : read(i, to);
     const Byte* at = all.data();
@@ -314,7 +315,8 @@ class Moves : public Operands<Domain> {
       uint8_t imm = has_immediate ? immediate(i) : uint8_t{0};
       // Of memory there is but one lane to take.
       if (i.info.mnemonic == ZYDIS_MNEMONIC_VINSERTPS && is_memory(i.operands[2])) imm &= 0x3f;
-      auto from = places(i.info.mnemonic, bytes_of(i.operands[0]), i.info.avx.vector_length / 8, imm, indices);
+      auto from =
+          places(i.info.mnemonic, bytes_of(i.operands[0]), i.info.avx.vector_length / 8, imm, indices);
       if (!from) throw Refused{0, "bytes that change places in a way that has no row"};
       known = std::move(indices), found = std::move(*from);
     }

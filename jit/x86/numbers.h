@@ -11,6 +11,7 @@ struct NumberDomain {
   using Byte = uint8_t;
 
   static Byte constant(uint8_t value) { return value; }
+  static uint8_t value(const Byte& byte) { return byte; }
   static std::optional<uint8_t> known(const Byte& byte) { return byte; }
 
   static void lane(const LaneOp& op, const std::array<const Byte*, 3>& args, Byte* to) {

@@ -177,17 +177,16 @@ class Operands {
     return set;
   }
 
-  // By its number; until it is read again. An operand of which lanes that the write mask leaves out may lie where nothing is; where it depends on
-  // data, all are there.
+  // By its number; until it is read again. An operand of which lanes that the write mask leaves out may lie
+  // where nothing is; where it depends on data, all are there.
   const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
     const Operand& operand = i.operands[number];
     if (is_register(operand))
       if (const RegisterName name = named(operand); name.kind == RegisterKind::vector)
         return vectors[name.number];
     const Bytes& mask = masks[write_mask_.number];
-    const bool is_whole =
-        write_mask_.number == 0 || !is_memory(operand) ||
-        !std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
+    const bool is_whole = write_mask_.number == 0 || !is_memory(operand) ||
+                          !std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
     if (is_whole) return read_[number] = read(i, operand);
     const auto wanted = numbers(spread(mask, width));
     return read_[number] = load(i, operand, &wanted);
@@ -220,7 +219,7 @@ class Operands {
   const uint64_t base_;
   Memory<Byte>& memory_;
   Domain& domain_;
-  WriteMask write_mask_;  // of the present instruction
+  WriteMask write_mask_;       // of the present instruction
   std::array<Bytes, 4> read_;  // by operand: what lies in no vector register
 };
 

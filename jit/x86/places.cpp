@@ -234,6 +234,27 @@ std::vector<Place> places_of(const Row& row, int bytes, int vector, uint8_t imm)
   }
 }
 
+// Of few lanes, and of rotations.
+std::optional<std::vector<Place>> of_lanes(ZydisMnemonic mnemonic, int bytes, uint8_t imm) {
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_VINSERTPS:
+      return by_lane(bytes, 4, [&](int i) {
+        if ((imm >> i & 1) != 0) return Place{};
+        return i == (imm >> 4 & 3) ? Place{1, imm >> 6} : Place{0, i};
+      });
+    case ZYDIS_MNEMONIC_VMOVLHPS:
+      return by_lane(bytes, 8, [](int i) { return Place{i, 0}; });
+    case ZYDIS_MNEMONIC_VMOVHLPS:
+      return by_lane(bytes, 8, [](int i) { return Place{1 - i, 1}; });
+    case ZYDIS_MNEMONIC_VPROLD:
+      return rotated(bytes, 4, imm);
+    case ZYDIS_MNEMONIC_VPROLQ:
+      return rotated(bytes, 8, imm);
+    default:
+      return std::nullopt;
+  }
+}
+
 std::optional<std::vector<Place>> by_control(ZydisMnemonic mnemonic, int bytes,
                                              std::span<const uint8_t> control) {
   switch (mnemonic) {
@@ -305,25 +326,12 @@ std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int 
       return by_lane(bytes, 4, [](int i) { return Place{0, i / 2 * 2 + 1}; });
     case ZYDIS_MNEMONIC_VPALIGNR:
       return aligned(bytes, imm);
-    case ZYDIS_MNEMONIC_VINSERTPS:
-      return by_lane(bytes, 4, [&](int i) {
-        if ((imm >> i & 1) != 0) return Place{};
-        return i == (imm >> 4 & 3) ? Place{1, imm >> 6} : Place{0, i};
-      });
-    case ZYDIS_MNEMONIC_VMOVLHPS:
-      return by_lane(bytes, 8, [](int i) { return Place{i, 0}; });
-    case ZYDIS_MNEMONIC_VMOVHLPS:
-      return by_lane(bytes, 8, [](int i) { return Place{1 - i, 1}; });
-    case ZYDIS_MNEMONIC_VPROLD:
-      return rotated(bytes, 4, imm);
-    case ZYDIS_MNEMONIC_VPROLQ:
-      return rotated(bytes, 8, imm);
     case ZYDIS_MNEMONIC_VPSLLDQ:
       return moved_bytes(bytes, -int{imm});
     case ZYDIS_MNEMONIC_VPSRLDQ:
       return moved_bytes(bytes, imm);
     default:
-      return std::nullopt;
+      return of_lanes(mnemonic, bytes, imm);
   }
 }
 

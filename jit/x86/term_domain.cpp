@@ -55,11 +55,30 @@ bool TermDomain::has_mask(const Byte* bytes, int width) const {
 
 ir::TermId TermDomain::term_of(DType dtype, const Byte* bytes) {
   const int width = ir::bytes(dtype);
-  if (is_mask(bytes, width)) return bytes[0].term;
-  if (has_mask(bytes, width)) throw Unreadable{"a mask of which a part is taken"};
+  if (has_mask(bytes, width)) return number_with_mask(dtype, bytes);
   // Bits that are put together have no sign and no exponent yet.
   const bool is_put_together = ir::is_float(dtype) && !all_known(bytes, width);
   return graph_.from_bytes(is_put_together ? unsigned_of_width(width) : dtype, {bytes, bytes + width});
+}
+
+// Where a mask's bytes lie among numbers it is a choice between two numbers.
+TermId TermDomain::number_with_mask(DType dtype, const Byte* bytes) {
+  const int width = ir::bytes(dtype);
+  TermId mask = ir::no_term;
+  uint64_t set = 0, clear = 0;
+  for (int i = 0; i < width; ++i) {
+    const std::optional<uint8_t> number = known(bytes[i]);
+    if (!number && (!is_mask(bytes[i].term) || (mask != ir::no_term && mask != bytes[i].term)))
+      throw Unreadable{"a mask of which a part is taken", true};
+    if (!number) mask = bytes[i].term;
+    set |= uint64_t{number.value_or(0xff)} << 8 * i, clear |= uint64_t{number.value_or(0)} << 8 * i;
+  }
+  return graph_.apply({.kind = LaneTerm::Kind::op,
+                       .op = Op::select,
+                       .dtype = dtype,
+                       .args = {mask, graph_.constant(dtype, static_cast<int64_t>(set)),
+                                graph_.constant(dtype, static_cast<int64_t>(clear))}},
+                      false);
 }
 
 void TermDomain::put(TermId id, bool as_mask, Byte* to, int width) {
@@ -87,12 +106,12 @@ void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* t
     return put_number(compute(op, numbers), to, width);
   }
   const bool is_integer_cvt = op.op == Op::cvt && !ir::is_float(op.type) && !ir::is_float(op.from);
-  if (is_integer_cvt && is_mask(args[0], from)) {
-    if (!ir::is_signed_int(op.from) || !ir::is_signed_int(op.type))
-      throw Unreadable{"a number made of a mask"};
-    std::fill_n(to, width, args[0][0]);
-    return;
-  }
+  // With its sign a mask stays one.
+  const bool keeps_masks = ir::is_signed_int(op.from) && ir::is_signed_int(op.type) &&
+                           (is_integer_cvt || op.op == Op::shr ||
+                            (op.op == Op::cmp && op.pred == ir::Predicate::lt && all_known(args[1], from) &&
+                             number_of(args[1], from) == 0));
+  if (keeps_masks && is_mask(args[0], from)) return void(std::fill_n(to, width, args[0][0]));
   if (is_integer_cvt && width > from && !ir::is_signed_int(op.from)) {
     std::fill(std::copy_n(args[0], from, to), to + width, constant(0));
     return;
@@ -120,14 +139,35 @@ void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* t
         before.dtype == op.from && ir::is_signed_int(op.from))
       term.imm = before.imm, term.args[0] = before.args[0];
   }
-  const bool is_shift = op.op == Op::shl || op.op == Op::shr;
-  for (int i = 0; i < count; ++i)
-    if (is_mask(term.args[i])) {
-      if (is_shift && op.op == Op::shr && ir::is_signed_int(op.type))
-        return put(term.args[i], true, to, width);
-      throw Unreadable{"arithmetic on a mask"};
-    }
+  if (const TermId chosen = of_chosen_numbers(op, term, count); chosen != ir::no_term)
+    return put(chosen, op.op == Op::cmp, to, width);
   put(graph_.apply(term, op.op == Op::cmp), op.op == Op::cmp, to, width);
+}
+
+// An operation on a choice between two numbers, and on numbers, is one between its results.
+TermId TermDomain::of_chosen_numbers(const LaneOp& op, const LaneTerm& term, int count) {
+  TermId mask = ir::no_term;
+  std::array<uint64_t, 3> if_set = {}, if_clear = {};
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const LaneTerm& arg = graph_[term.args[i]];
+    const bool is_number = arg.kind == LaneTerm::Kind::constant;
+    const bool is_choice = arg.kind == LaneTerm::Kind::op && arg.op == Op::select &&
+                           graph_.is_constant(arg.args[1]) && graph_.is_constant(arg.args[2]) &&
+                           (mask == ir::no_term || mask == arg.args[0]);
+    if (!is_number && !is_choice) return ir::no_term;
+    if (is_choice) mask = arg.args[0];
+    if_set[i] = static_cast<uint64_t>(is_number ? arg.imm : graph_[arg.args[1]].imm);
+    if_clear[i] = static_cast<uint64_t>(is_number ? arg.imm : graph_[arg.args[2]].imm);
+  }
+  const auto set = static_cast<int64_t>(compute(op, if_set)),
+             clear = static_cast<int64_t>(compute(op, if_clear));
+  if (op.op == Op::cmp)  // its mask, or none of the kind
+    return set != 0 && clear == 0 ? mask : ir::no_term;
+  return graph_.apply({.kind = LaneTerm::Kind::op,
+                       .op = Op::select,
+                       .dtype = term.dtype,
+                       .args = {mask, graph_.constant(term.dtype, set), graph_.constant(term.dtype, clear)}},
+                      false);
 }
 
 std::optional<TermDomain::Chunk> TermDomain::chunk(const Byte* bytes, int width, Takes takes) {
@@ -136,14 +176,15 @@ std::optional<TermDomain::Chunk> TermDomain::chunk(const Byte* bytes, int width,
     return Chunk{.is_known = true,
                  .term = graph_.constant(dtype, static_cast<int64_t>(number_of(bytes, width)))};
   if (is_mask(bytes, width)) return Chunk{.is_mask = true, .term = bytes[0].term};
-  if (has_mask(bytes, width)) return std::nullopt;
+  if (has_mask(bytes, width))
+    return takes == Takes::any ? std::optional(Chunk{.term = number_with_mask(dtype, bytes)}) : std::nullopt;
   // A part of a wider one, or of several.
   const bool is_part = bytes[0].term != ir::no_term && ir::bytes(graph_[bytes[0].term].dtype) > width;
   if (is_part && takes == Takes::whole) return std::nullopt;
   const TermId id = graph_.from_bytes(dtype, {bytes, bytes + width});
   // Bytes that are put together, but for the high half of a word, which is rounded to bfloat16.
   if (width > 1 && takes != Takes::any && graph_[id].kind == LaneTerm::Kind::pack &&
-      graph_.whole_of(id) == ir::no_term)
+      (width > 4 || graph_.whole_of(id) == ir::no_term))
     return std::nullopt;
   return Chunk{.term = id};
 }

@@ -49,9 +49,11 @@ class TermDomain {
   }
   bool is_mask(const Byte* bytes, int width) const;
   bool has_mask(const Byte* bytes, int width) const;
+  ir::TermId number_with_mask(ir::DType dtype, const Byte* bytes);
   void put(ir::TermId id, bool as_mask, Byte* to, int width);
 
   static std::optional<bool> bits_apart(BitOp op, const Byte* a, const Byte* b, Byte* to, int width);
+  ir::TermId of_chosen_numbers(const LaneOp& op, const ir::LaneTerm& term, int count);
   bool bits_of_chunk(BitOp op, const Byte* a, const Byte* b, Byte* to, int width, Takes takes);
   bool bits_with_mask(BitOp op, const Chunk& a, const Chunk& b, Byte* to, int width);
   ir::TermId is_negative(const Byte* bytes, int width);

@@ -15,9 +15,9 @@ class Vectors : public Moves<Domain> {
 
  protected:
   using Operand = ZydisDecodedOperand;
-  using Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask,
-      Base::is_with_itself, Base::mask_of, Base::masks, Base::moving_step, Base::number, Base::ones, Base::read,
-      Base::read_lanes, Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
+  using Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask, Base::is_with_itself,
+      Base::mask_of, Base::masks, Base::moving_step, Base::number, Base::ones, Base::read, Base::read_lanes,
+      Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
   using typename Base::Bytes;
 
   void vector_step(const Instruction& i, const VectorRow& row) {
@@ -37,8 +37,9 @@ class Vectors : public Moves<Domain> {
     const int width = ir::bytes(row.op.type);
     // By the numbers of operands.
     const auto all = [&](size_t a, size_t b, size_t c) {
-      give(i, lanes(row.op, read_lanes(i, a, width), read_lanes(i, b, width), read_lanes(i, c, width),
-                    bytes_of(to)),
+      give(i,
+           lanes(row.op, read_lanes(i, a, width), read_lanes(i, b, width), read_lanes(i, c, width),
+                 bytes_of(to)),
            width);
     };
     LaneOp op = row.op;
@@ -59,7 +60,10 @@ class Vectors : public Moves<Domain> {
       case Form::compare:
         return compare_floats(i, op);
       case Form::signs:
-        return give_told(i, lanes(with(op, ir::Predicate::lt), read_lanes(i, 1, width), zeros(), i.info.avx.vector_length / 8), width);
+        return give_told(i,
+                         lanes(with(op, ir::Predicate::lt), read_lanes(i, 1, width), zeros(),
+                               i.info.avx.vector_length / 8),
+                         width);
       case Form::horizontal:
         return horizontal(i, op);
       case Form::from_word:
@@ -88,7 +92,9 @@ class Vectors : public Moves<Domain> {
 
   // count: of the bytes of the result; zeros above.
   Bytes lanes(const LaneOp& op, const Bytes& a, int count) { return lanes(op, a, a, a, count); }
-  Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, int count) { return lanes(op, a, b, b, count); }
+  Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, int count) {
+    return lanes(op, a, b, b, count);
+  }
   Bytes lanes(const LaneOp& op, const Bytes& a, const Bytes& b, const Bytes& c, int count) {
     Bytes to = zeros();
     const auto width = static_cast<size_t>(ir::bytes(op.type));
@@ -145,8 +151,7 @@ class Vectors : public Moves<Domain> {
     Bytes to = zeros();
     for (int lane = 0; lane < bytes_of(i.operands[0]) / width; ++lane) {
       const int in_half = lane % each, half = lane / each * 16;
-      const Byte* const from =
-          (in_half < each / 2 ? a : b).data() + half + in_half % (each / 2) * 2 * width;
+      const Byte* const from = (in_half < each / 2 ? a : b).data() + half + in_half % (each / 2) * 2 * width;
       domain_.lane(op, {from, from + width, from}, to.data() + lane * width);
     }
     give(i, to, width);
@@ -177,9 +182,8 @@ class Vectors : public Moves<Domain> {
     const int width = ir::bytes(op.type);
     const int count = is_mask(to) ? i.info.avx.vector_length / 8 : bytes_of(to);
     const bool are_equal = pred == ir::Predicate::eq && !ir::is_float(op.from) && is_with_itself(i);
-    return are_equal
-               ? ones(count)
-               : lanes(with(op, pred), read_lanes(i, 1, width), read_lanes(i, 2, width), count);
+    return are_equal ? ones(count)
+                     : lanes(with(op, pred), read_lanes(i, 1, width), read_lanes(i, 2, width), count);
   }
 
   // To a vector, whose lanes become all ones or zeros, or to a mask, of which the write mask leaves out
@@ -222,7 +226,6 @@ class Vectors : public Moves<Domain> {
     }
     give(i, to, width);
   }
-
 };
 
 }  // namespace pooljit::jit::x86

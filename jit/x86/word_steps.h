@@ -20,8 +20,8 @@ class WordSteps : public Vectors<Domain> {
 
  protected:
   using Operand = ZydisDecodedOperand;
-  using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::memory_,
-      Base::number, Base::ones, Base::read, Base::rsp, Base::write, Base::zeros;
+  using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::memory_, Base::number,
+      Base::ones, Base::read, Base::rsp, Base::write, Base::zeros;
   using typename Base::Bytes;
 
   // Whether a branch is taken.
@@ -34,7 +34,8 @@ class WordSteps : public Vectors<Domain> {
 
   void word_step(const Instruction& i) {
     const auto mnemonic = i.info.mnemonic;
-    if (const auto type = compared_floats(mnemonic)) return compare(i, *type, *type, true);
+    if (const auto type = compared_floats(mnemonic))
+      return compare(read(i, i.operands[0]), read(i, i.operands[1]), *type, *type);
     if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY && mnemonic != ZYDIS_MNEMONIC_ANDN)
       throw Refused{0, "an instruction that has no row"};
     const Operand &to = i.operands[0], &from = i.operands[1];
@@ -44,11 +45,10 @@ class WordSteps : public Vectors<Domain> {
         return write(i, to, read(i, from));
       case ZYDIS_MNEMONIC_MOVSX:
       case ZYDIS_MNEMONIC_MOVSXD:
-        return write(i, to,
-                     lane({.op = ir::Op::cvt,
-                           .type = signed_of(bytes_of(to)),
-                           .from = signed_of(bytes_of(from))},
-                          read(i, from), zeros()));
+        return write(
+            i, to,
+            lane({.op = ir::Op::cvt, .type = signed_of(bytes_of(to)), .from = signed_of(bytes_of(from))},
+                 read(i, from), zeros()));
       case ZYDIS_MNEMONIC_LEA:
         return write(i, to, bytes_of_number(address(i, from)));
       case ZYDIS_MNEMONIC_PUSH:
@@ -76,6 +76,12 @@ class WordSteps : public Vectors<Domain> {
   Bytes lane(const LaneOp& op, const Bytes& a, const Bytes& b) {
     Bytes to = zeros();
     domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
+    return to;
+  }
+
+  Bytes bits(BitOp op, const Bytes& a, const Bytes& b, int width) {
+    Bytes to = zeros();
+    domain_.bits(op, a.data(), b.data(), to.data(), width);
     return to;
   }
 
@@ -107,11 +113,14 @@ class WordSteps : public Vectors<Domain> {
     }
   }
 
-  void compare(const Instruction& i, ir::DType signed_type, ir::DType unsigned_type, bool is_float) {
-    const bool is_test = !is_float && i.info.mnemonic == ZYDIS_MNEMONIC_TEST;
-    compared_ = Compared{read(i, i.operands[0]), is_test ? zeros() : read(i, i.operands[1]), signed_type,
-                         unsigned_type, is_test};
+  void compare(const Bytes& a, const Bytes& b, ir::DType signed_type, ir::DType unsigned_type) {
+    compared_ = Compared{a, b, signed_type, unsigned_type};
     flags_ = {};
+  }
+  // As the operations on bits do it: there is no carry and no overflow.
+  void compare_with_zero(const Bytes& a, int width) {
+    compare(a, zeros(), signed_of(width), unsigned_of(width));
+    compared_->is_with_zero = true;
   }
 
   Condition condition_of(ZydisMnemonic mnemonic) {
@@ -145,8 +154,7 @@ class WordSteps : public Vectors<Domain> {
     const int count = i.info.operand_count_visible, width = bytes_of(i.operands[0]);
     const Operand& to = i.operands[0];
     // xor r, r is 0 whatever was there.
-    const bool is_zero =
-        i.info.mnemonic == ZYDIS_MNEMONIC_XOR && Base::is_same_register(to, i.operands[1]);
+    const bool is_zero = i.info.mnemonic == ZYDIS_MNEMONIC_XOR && Base::is_same_register(to, i.operands[1]);
     std::array<Bytes, 3> operands = {zeros(), zeros(), zeros()};
     for (int o = is_zero || !reads(to) ? 1 : 0; o < (is_zero ? 0 : std::min(count, 3)); ++o)
       operands[static_cast<size_t>(o)] = read(i, i.operands[static_cast<size_t>(o)]);
@@ -156,9 +164,8 @@ class WordSteps : public Vectors<Domain> {
     };
     if (!std::ranges::all_of(operands, is_number)) return compute_data(i, operands, width);
     const auto value = [&](size_t o) { return number(operands[o].data(), width); };
-    const auto result =
-        compute_word(i.info.mnemonic, to.size, value(0), value(1),
-                     count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
+    const auto result = compute_word(i.info.mnemonic, to.size, value(0), value(1),
+                                     count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
     if (!result) throw Refused{0, "an instruction that has no row"};
     if (result->sets_flags) flags_ = result->flags, compared_.reset();
     if (result->value) write(i, to, bytes_of_number(*result->value));
@@ -167,19 +174,20 @@ class WordSteps : public Vectors<Domain> {
   // Of which some operand is data. Flags are told of comparisons only.
   void compute_data(const Instruction& i, const std::array<Bytes, 3>& operands, int width) {
     const auto mnemonic = i.info.mnemonic;
-    const bool is_test = mnemonic == ZYDIS_MNEMONIC_TEST;
-    if (is_test && !Base::is_same_register(i.operands[0], i.operands[1]))
-      throw Refused{0, "a number that depends on data"};
-    if (mnemonic == ZYDIS_MNEMONIC_CMP || is_test)
-      return compare(i, signed_of(width), unsigned_of(width), false);
+    if (mnemonic == ZYDIS_MNEMONIC_CMP)
+      return compare(operands[0], operands[1], signed_of(width), unsigned_of(width));
+    if (mnemonic == ZYDIS_MNEMONIC_TEST) {
+      const bool is_same = Base::is_same_register(i.operands[0], i.operands[1]);
+      return compare_with_zero(is_same ? operands[0] : bits(BitOp::and_, operands[0], operands[1], width),
+                               width);
+    }
     const DataWordOp* const row = data_word_op(mnemonic);
     if (!row) throw Refused{0, "a number that depends on data"};
     flags_ = {}, compared_.reset();
     const Bytes &a = operands[0], b = row->is_one ? bytes_of_number(1) : operands[1];
     if (row->bits) {
-      Bytes to = zeros();
-      const Bytes all = ones(width);
-      domain_.bits(*row->bits, a.data(), row->is_not ? all.data() : b.data(), to.data(), width);
+      const Bytes to = bits(*row->bits, a, row->is_not ? ones(width) : b, width);
+      if (!row->is_not) compare_with_zero(to, width);
       return write(i, i.operands[0], to);
     }
     LaneOp op{.op = row->op};

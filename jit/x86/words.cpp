@@ -1,6 +1,6 @@
 #include "jit/x86/words.h"
 
-#include <span>
+#include <algorithm>
 
 namespace pooljit::jit::x86 {
 namespace {
@@ -58,6 +58,103 @@ WordResult with_carry(WordResult result, std::optional<bool> carry) {
   return result;
 }
 
+// What the name of a jcc, cmovcc or setcc says.
+enum class Asked : uint8_t { zero, sign, below, below_or_equal, less, less_or_equal, parity };
+struct AskedFor {
+  Asked asked;
+  bool is_negated;
+};
+
+std::optional<AskedFor> asked_for(ZydisMnemonic mnemonic) {
+#define ROW(cc, ...)                                                                         \
+  {                                                                                          \
+    {ZYDIS_MNEMONIC_J##cc, ZYDIS_MNEMONIC_CMOV##cc, ZYDIS_MNEMONIC_SET##cc}, { __VA_ARGS__ } \
+  }
+  static constexpr struct {
+    ZydisMnemonic mnemonics[3];
+    AskedFor found;
+  } rows[] = {
+      ROW(Z, Asked::zero, false),
+      ROW(NZ, Asked::zero, true),
+      ROW(S, Asked::sign, false),
+      ROW(NS, Asked::sign, true),
+      ROW(B, Asked::below, false),
+      ROW(NB, Asked::below, true),
+      ROW(BE, Asked::below_or_equal, false),
+      ROW(NBE, Asked::below_or_equal, true),
+      ROW(L, Asked::less, false),
+      ROW(NL, Asked::less, true),
+      ROW(LE, Asked::less_or_equal, false),
+      ROW(NLE, Asked::less_or_equal, true),
+      ROW(P, Asked::parity, false),
+      ROW(NP, Asked::parity, true),
+  };
+#undef ROW
+  for (const auto& row : rows)
+    if (std::ranges::count(row.mnemonics, mnemonic) != 0) return row.found;
+  return std::nullopt;
+}
+
+// Of flags that vucomiss and its like set: those of unsigned integers, all set where one is a NaN.
+std::optional<WordComparison> of_floats(Asked asked) {
+  switch (asked) {
+    case Asked::parity:
+      return WordComparison{ir::Predicate::un};
+    case Asked::below:
+      return WordComparison{ir::Predicate::ge, true, true};
+    case Asked::below_or_equal:
+      return WordComparison{ir::Predicate::gt, true, true};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<WordComparison> of_integers(Asked asked, bool is_with_zero) {
+  switch (asked) {
+    case Asked::zero:
+      return WordComparison{ir::Predicate::eq};
+    case Asked::less:
+      return WordComparison{ir::Predicate::lt};
+    case Asked::less_or_equal:
+      return WordComparison{ir::Predicate::gt, true, true};
+    case Asked::below:
+      return WordComparison{ir::Predicate::lt, false};
+    case Asked::below_or_equal:
+      return WordComparison{ir::Predicate::gt, false, true};
+    case Asked::sign:
+      return is_with_zero ? std::optional(WordComparison{ir::Predicate::lt}) : std::nullopt;
+    case Asked::parity:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> holds(Asked asked, const Flags& flags) {
+  const auto differ = [](std::optional<bool> a, std::optional<bool> b) {
+    return a && b ? std::optional(*a != *b) : std::nullopt;
+  };
+  const auto either = [](std::optional<bool> a, std::optional<bool> b) {
+    return a && b ? std::optional(*a || *b) : std::nullopt;
+  };
+  switch (asked) {
+    case Asked::zero:
+      return flags.zero;
+    case Asked::sign:
+      return flags.sign;
+    case Asked::below:
+      return flags.carry;
+    case Asked::below_or_equal:
+      return either(flags.carry, flags.zero);
+    case Asked::less:
+      return differ(flags.sign, flags.overflow);
+    case Asked::less_or_equal:
+      return either(flags.zero, differ(flags.sign, flags.overflow));
+    case Asked::parity:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_t to, uint64_t from,
@@ -103,34 +200,11 @@ std::optional<WordResult> compute_word(ZydisMnemonic mnemonic, int bits, uint64_
 }
 
 std::optional<WordComparison> comparison(ZydisMnemonic mnemonic, bool is_float, bool is_with_zero) {
-  using ir::Predicate;
-  struct Row {
-    ZydisMnemonic jump, move, set;
-    WordComparison found;
-  };
-#define ROW(cc, ...) {ZYDIS_MNEMONIC_J##cc, ZYDIS_MNEMONIC_CMOV##cc, ZYDIS_MNEMONIC_SET##cc, {__VA_ARGS__}}
-  constexpr Row of_integers[] = {
-      ROW(Z, Predicate::eq),          ROW(NZ, Predicate::eq, true, true),
-      ROW(L, Predicate::lt),          ROW(NL, Predicate::lt, true, true),
-      ROW(NLE, Predicate::gt),        ROW(LE, Predicate::gt, true, true),
-      ROW(B, Predicate::lt, false),   ROW(NB, Predicate::lt, false, true),
-      ROW(NBE, Predicate::gt, false), ROW(BE, Predicate::gt, false, true),
-  };
-  constexpr Row of_signs[] = {ROW(S, Predicate::lt), ROW(NS, Predicate::lt, true, true)};
-  // Flags are those of unsigned integers, all set where one is a NaN.
-  constexpr Row of_floats[] = {
-      ROW(P, Predicate::un),   ROW(NP, Predicate::un, true, true), ROW(NB, Predicate::ge),
-      ROW(NBE, Predicate::gt), ROW(B, Predicate::ge, true, true),  ROW(BE, Predicate::gt, true, true),
-  };
-#undef ROW
-  const auto find = [&](std::span<const Row> rows) -> std::optional<WordComparison> {
-    for (const Row& row : rows)
-      if (mnemonic == row.jump || mnemonic == row.move || mnemonic == row.set) return row.found;
-    return std::nullopt;
-  };
-  if (is_float) return find(of_floats);
-  const auto found = find(of_integers);
-  return found || !is_with_zero ? found : find(of_signs);
+  const auto asked = asked_for(mnemonic);
+  if (!asked) return std::nullopt;
+  auto found = is_float ? of_floats(asked->asked) : of_integers(asked->asked, is_with_zero);
+  if (found) found->is_negated = found->is_negated != asked->is_negated;
+  return found;
 }
 
 const DataWordOp* data_word_op(ZydisMnemonic mnemonic) {
@@ -155,65 +229,9 @@ const DataWordOp* data_word_op(ZydisMnemonic mnemonic) {
 }
 
 std::optional<bool> condition(ZydisMnemonic mnemonic, const Flags& flags) {
-  const auto not_ = [](std::optional<bool> value) { return value ? std::optional(!*value) : std::nullopt; };
-  const auto differ = [](std::optional<bool> a, std::optional<bool> b) {
-    return a && b ? std::optional(*a != *b) : std::nullopt;
-  };
-  const auto either = [](std::optional<bool> a, std::optional<bool> b) {
-    return a && b ? std::optional(*a || *b) : std::nullopt;
-  };
-  switch (mnemonic) {
-    case ZYDIS_MNEMONIC_JZ:
-    case ZYDIS_MNEMONIC_CMOVZ:
-    case ZYDIS_MNEMONIC_SETZ:
-      return flags.zero;
-    case ZYDIS_MNEMONIC_JNZ:
-    case ZYDIS_MNEMONIC_CMOVNZ:
-    case ZYDIS_MNEMONIC_SETNZ:
-      return not_(flags.zero);
-    case ZYDIS_MNEMONIC_JS:
-    case ZYDIS_MNEMONIC_CMOVS:
-    case ZYDIS_MNEMONIC_SETS:
-      return flags.sign;
-    case ZYDIS_MNEMONIC_JNS:
-    case ZYDIS_MNEMONIC_CMOVNS:
-    case ZYDIS_MNEMONIC_SETNS:
-      return not_(flags.sign);
-    case ZYDIS_MNEMONIC_JB:
-    case ZYDIS_MNEMONIC_CMOVB:
-    case ZYDIS_MNEMONIC_SETB:
-      return flags.carry;
-    case ZYDIS_MNEMONIC_JNB:
-    case ZYDIS_MNEMONIC_CMOVNB:
-    case ZYDIS_MNEMONIC_SETNB:
-      return not_(flags.carry);
-    case ZYDIS_MNEMONIC_JBE:
-    case ZYDIS_MNEMONIC_CMOVBE:
-    case ZYDIS_MNEMONIC_SETBE:
-      return either(flags.carry, flags.zero);
-    case ZYDIS_MNEMONIC_JNBE:
-    case ZYDIS_MNEMONIC_CMOVNBE:
-    case ZYDIS_MNEMONIC_SETNBE:
-      return not_(either(flags.carry, flags.zero));
-    case ZYDIS_MNEMONIC_JL:
-    case ZYDIS_MNEMONIC_CMOVL:
-    case ZYDIS_MNEMONIC_SETL:
-      return differ(flags.sign, flags.overflow);
-    case ZYDIS_MNEMONIC_JNL:
-    case ZYDIS_MNEMONIC_CMOVNL:
-    case ZYDIS_MNEMONIC_SETNL:
-      return not_(differ(flags.sign, flags.overflow));
-    case ZYDIS_MNEMONIC_JLE:
-    case ZYDIS_MNEMONIC_CMOVLE:
-    case ZYDIS_MNEMONIC_SETLE:
-      return either(flags.zero, differ(flags.sign, flags.overflow));
-    case ZYDIS_MNEMONIC_JNLE:
-    case ZYDIS_MNEMONIC_CMOVNLE:
-    case ZYDIS_MNEMONIC_SETNLE:
-      return not_(either(flags.zero, differ(flags.sign, flags.overflow)));
-    default:
-      return std::nullopt;
-  }
+  const auto asked = asked_for(mnemonic);
+  const std::optional<bool> is_so = asked ? holds(asked->asked, flags) : std::nullopt;
+  return is_so ? std::optional(*is_so != asked->is_negated) : std::nullopt;
 }
 
 }  // namespace pooljit::jit::x86

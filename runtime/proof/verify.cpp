@@ -4,17 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "frontend/pool_spec.h"
-#include "ir/prove.h"
 #include "ir/schedule.h"
-#include "jit/x86/prove_bytes.h"
 #include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
 #include "runtime/proof/read_code.h"
 #include "runtime/proof/shrink.h"
+#include "runtime/proof/symbolic.h"
 #include "runtime/proof/tensor.h"
 #include "runtime/proof/through.h"
 
@@ -23,24 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Taps that the symbolic runs of a Program and of bytes may take in: about a second each, at the usual limit.
-double symbolic_work(const ProofLimits& limits) { return 300'000 * (limits.work / ProofLimits{}.work); }
 // Bytes of a batch beyond which one batch has to do.
 constexpr int64_t most_bytes_for_two = 64 << 20;
-
-double work(const ir::PoolNest& nest) {
-  double taps = double(nest.channels) * double(nest.full_taps());
-  for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
-  return taps;
-}
-
-// What one run of its kernel does, which makes the other members too.
-double work_of_run(const Member& member) {
-  if (member.is_alone()) return work(member.nest());
-  const std::vector<ir::PoolNest>& all = member.all().members;
-  return std::accumulate(all.begin(), all.end(), 0.0,
-                         [](double sum, const ir::PoolNest& one) { return sum + work(one); });
-}
 
 // Given strides may say nothing of a second batch, or put it into the first.
 bool has_room_for_two(const ir::PoolNest& nest) {
@@ -70,59 +52,6 @@ void say_what_steps_leave(const ir::PoolNest& nest, Proof& proof) {
     proof.left.push_back(fmt::format(
         "{} outputs of a plane that the numbers tried for an operand did not change", proof.probes.untold));
   for (const std::string_view hidden : hidden_by_steps(nest)) proof.left.emplace_back(hidden);
-}
-
-ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,
-                               Proof& proof) {
-  const ir::PoolNest& nest = member.nest();
-  if (work_of_run(member) > symbolic_work(limits)) return {};
-  const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
-  const auto program = member.program(choices, stage);
-  if (!program) return tl::unexpected(program.error());
-  const auto proved = ir::prove(*program, nest, std::min(proof.probes.batch, int64_t{1}));
-  if (proved)
-    proof.program_outputs = proved->outputs;
-  else if (proved.error().kind != ir::ErrorKind::unsupported)
-    proof.failure = "program: " + ir::to_string(proved.error());
-  return {};
-}
-
-void say_only_probed(std::string_view why, Proof& proof) {
-  proof.left.push_back(fmt::format("the bytes are executed by probes only: {}", why));
-}
-
-// Executes the bytes over terms, and reads what they store. What has no reading is left to the probes. False:
-// the tensor is too large.
-bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Proof& proof) {
-  const auto machine = code.machine();
-  if (!machine) return true;
-  const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
-                                machine->tables, code.info.scratch_bytes, code.info.output_alignment,
-                                machine->member, machine->members};
-  const double more = limits.work / ProofLimits{}.work;
-  jit::x86::BytesLimits bytes;
-  bytes.taps *= more;
-  for (int64_t* const limit : {&bytes.steps, &bytes.range_steps, &bytes.tensor_bytes})
-    *limit = static_cast<int64_t>(std::min(static_cast<double>(*limit) * more, 1e15));
-  const auto proved =
-      jit::x86::prove_bytes(kernel, code.info.nest, std::max(proof.probes.batch, int64_t{1}), isa, bytes);
-  if (proved) {
-    proof.bytes_outputs = proved->outputs;
-    proof.bytes_kinds = proved->kinds;
-    proof.ranges = proved->ranges;
-    if (proved->batch < proof.probes.batch) proof.left.emplace_back("one batch is executed, not two");
-    if (static_cast<double>(proved->ranges) < proved->all_ranges)
-      proof.left.push_back(fmt::format(
-          "ranges of tasks: {} of {:.0f} are executed; others run the same loops with other counts",
-          proved->ranges, proved->all_ranges));
-    return true;
-  }
-  if (proved.error().id == "prove.size") return false;
-  if (proved.error().id == "prove.wrong")
-    proof.failure = "bytes: " + proved.error().message;
-  else
-    say_only_probed(proved.error().message, proof);
-  return true;
 }
 
 void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {

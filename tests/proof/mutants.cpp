@@ -325,6 +325,13 @@ MutantResult try_mutant(const MutantKind& kind, uint64_t seed) {
   result.why = proof ? proof->failure : ir::to_string(proof.error());
   const int64_t runs = proof_runs(*subject);
   result.random = in_child([&] { return random_tests_pass(*subject, mutant->blob, runs); });
+  if (result.proof == Verdict::passes) {
+    // Too large for the above, but each output was read.
+    result.is_equivalent =
+        result.is_equivalent || (proof->bytes_outputs > 0 && result.random == Verdict::passes);
+    for (const std::string& left : proof->left)
+      if (left.starts_with("the bytes are executed by probes only")) result.why = left;
+  }
   return result;
 }
 

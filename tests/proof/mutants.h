@@ -21,8 +21,8 @@ struct MutantResult {
   std::string_view kind;
   std::string spec, change;  // the instruction before and after
   Verdict proof = Verdict::no_mutant, random = Verdict::no_mutant;
-  std::string why;  // what the proof says
-  // The mutated Program is proved symbolically, or it or its bytes store the same terms: the fault is none (a
+  std::string why;  // what the proof says; where it passes: why the bytes were not read
+  // The mutated Program or its bytes are proved symbolically, or store the same terms: the fault is none (a
   // lane that nobody reads, a store that a later one covers).
   bool is_equivalent = false;
 };

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       by_random += result.random == Verdict::caught;
       if (all || result.proof == Verdict::passes)
         passed += fmt::format("- {}, {}: `{}`{}{}\n", result.kind, result.spec, result.change,
-                              result.is_equivalent ? " (equivalent: the same terms in every cell)"
+                              result.is_equivalent               ? " (equivalent: right in every cell)"
                               : result.random == Verdict::caught ? " (random tests catch it)"
                                                                  : "",
                               result.why.empty() ? "" : ": " + result.why);

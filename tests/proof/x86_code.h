@@ -72,19 +72,25 @@ inline Data drawn(ir::DType dtype, std::mt19937_64& random) {
   return data;
 }
 
-// Runs code over numbers, whose argument is the data.
-inline void execute(const Code& code, Data& data) {
+// Runs code over a domain of numbers, whose argument is the data; as(byte): the domain's byte of a number.
+template <class Domain, class As>
+void execute_over(const Code& code, Data& data, const As& as) {
+  using Byte = typename Domain::Byte;
   const CodeBlob blob = code.blob();
   const MachineCode decoded(blob);
-  Memory<uint8_t> memory;
+  Memory<Byte> memory;
   auto& buffer = memory.add("data", bytes, Touch::both);
-  for (size_t at = 0; at < bytes; ++at) buffer.put(at, data.memory[at]);
-  NumberDomain domain;
+  for (size_t at = 0; at < bytes; ++at) buffer.put(at, as(data.memory[at]));
+  Domain domain;
   const Steps steps(decoded);
-  Machine<NumberDomain> machine(steps, 0, memory, domain);
+  Machine<Domain> machine(steps, 0, memory, domain);
   machine.words[7] = machine.word_of(buffer.base);
   machine.run(1000);
-  std::ranges::copy(buffer.bytes, data.memory.begin());
+  std::ranges::transform(buffer.bytes, data.memory.begin(), Domain::value);
+}
+
+inline void execute(const Code& code, Data& data) {
+  execute_over<NumberDomain>(code, data, [](uint8_t byte) { return byte; });
 }
 
 }  // namespace pooljit::jit::x86

@@ -158,7 +158,7 @@ TEST(Streamed, LargeLayersAreProvedOnSmallerOnes) {
   EXPECT_TRUE(proof->ok()) << print(*proof);
   EXPECT_EQ(proof->versions, 2);
   const auto streams = [](const std::string& sentence) {
-    return sentence.find("what was probed") != std::string::npos &&
+    return sentence.find("what was executed and probed") != std::string::npos &&
            sentence.find("stores=streamed") != std::string::npos;
   };
   EXPECT_EQ(std::ranges::count_if(proof->left, streams), 1) << print(*proof);
