@@ -113,7 +113,8 @@ struct Options {
   // Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread.
   int threads = 0;
   // Proves the code right for every input before it is handed out, in a child process; a fraction of a second
-  // to minutes. What is too large for that is proved on a smaller tensor: Kernel::proof() says which.
+  // to minutes. What is too large for that is proved for a smaller tensor: Kernel::proof() begins with that,
+  // and says which.
   bool verify = false;
   // A file of `pooljit tune`: where it has a schedule for the spec that was measured on this machine, that is
   // taken; `schedule` weighs more. Empty: the file that the environment variable POOLJIT_TUNE_DB names, if it

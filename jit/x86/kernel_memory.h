@@ -2,8 +2,7 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "ir/interp/symbolic_run.h"
@@ -93,13 +92,13 @@ class KernelMemory {
       buffer.put(at * word_bytes + b, Domain::constant(static_cast<uint8_t>(value >> 8 * b)));
   }
 
-  Buffer& add_bytes(std::string name, std::span<const uint8_t> bytes) {
-    Buffer& buffer = memory_.add(std::move(name), bytes.size(), Touch::read);
+  Buffer& add_bytes(std::string_view name, std::span<const uint8_t> bytes) {
+    Buffer& buffer = memory_.add(name, bytes.size(), Touch::read);
     for (size_t i = 0; i < bytes.size(); ++i) buffer.put(i, Domain::constant(bytes[i]));
     return buffer;
   }
 
-  Buffer& add_tensor(std::string name, const ir::PoolNest& nest, const ir::View& view,
+  Buffer& add_tensor(std::string_view name, const ir::PoolNest& nest, const ir::View& view,
                      int64_t ir::NestDim::*extent, Touch touch, int number) {
     const auto width = static_cast<size_t>(ir::bytes(view.dtype));
     int64_t elements = 0;
@@ -108,7 +107,7 @@ class KernelMemory {
     });
     // Aligned as its elements are, and no better.
     const bool is_aligned = touch == Touch::both && kernel_.output_alignment > 1;
-    Buffer& buffer = memory_.add(std::move(name), static_cast<size_t>(elements) * width, touch,
+    Buffer& buffer = memory_.add(name, static_cast<size_t>(elements) * width, touch,
                                  is_aligned ? uint64_t{0} : uint64_t{width});
     std::ranges::fill(buffer.states, uint8_t{0});
     ir::for_each_element(nest, view, batch_, extent, [&](const ir::PlaneElement& element) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/machine_code.h"
@@ -48,9 +49,9 @@ class Memory {
 
   // Its base lies so many bytes behind a multiple of 4096; references stay valid. size 0: nothing of it may
   // be touched. Of what is not owned, by `states`, neither.
-  Buffer& add(std::string name, size_t size, Touch touch, uint64_t offset = 0) {
+  Buffer& add(std::string_view name, size_t size, Touch touch, uint64_t offset = 0) {
     Buffer& buffer = buffers_.emplace_back();
-    buffer.name = std::move(name);
+    buffer.name = name;
     buffer.base = next_base_ + offset;
     buffer.touch = touch;
     buffer.bytes.resize(size);

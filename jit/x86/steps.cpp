@@ -55,7 +55,7 @@ Steps::Steps(const MachineCode& code) {
     if (step.kind == Step::Kind::jump || step.kind == Step::Kind::branch)
       step.target = numbers.at(code.successors(instruction).back());
     take_write_mask(step.instruction);
-    steps_.push_back(std::move(step));
+    steps_.push_back(step);
   }
   entry_ = numbers.at(code.entry());
 }
