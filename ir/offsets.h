@@ -19,11 +19,13 @@ inline int64_t position_offset(const View& view, const std::vector<int64_t>& pos
   return offset;
 }
 
-// Elements from the first to the last of a view, both included; 0 without a batch.
-inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch) {
+// Elements from the first to the last of a view, both included; 0 without a batch. extent: of the view's side
+// of a dimension.
+inline int64_t reach(const PoolNest& nest, const View& view, int64_t batch,
+                     int64_t NestDim::*extent = &NestDim::output) {
   if (batch == 0) return 0;
   int64_t last = plane_offset(view, batch - 1, nest.channels - 1) + view.channel_block - 1;
-  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].output - 1) * view.strides[d];
+  for (size_t d = 0; d < nest.dims.size(); ++d) last += (nest.dims[d].*extent - 1) * view.strides[d];
   return last + 1;
 }
 

@@ -17,6 +17,13 @@ struct Tap {
   int64_t index;   // as ir/nest.h: IndexRule counts it, without channel and batch
 };
 
+// How many so many planes of a nest have in all, those in the padding among them.
+inline double taps_of_planes(const PoolNest& nest, int64_t planes) {
+  double taps = static_cast<double>(planes) * static_cast<double>(nest.full_taps());
+  for (const NestDim& dim : nest.dims) taps *= static_cast<double>(dim.output);
+  return taps;
+}
+
 // The taps inside the image of a product of windows, row-major. Those of one position and the next differ by
 // an offset only, unless a border is near; so they are kept relative to the first one.
 class WindowTaps {

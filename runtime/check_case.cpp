@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ir/reference.h"
+#include "ir/window_taps.h"
 #include "runtime/check_compare.h"
 
 namespace pooljit::runtime {
@@ -140,11 +141,7 @@ std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t plac
 
 std::string Case::name() const { return fmt::format("data \"{}\", batch {}", data, batch); }
 
-double count_taps(const ir::PoolNest& nest) {
-  double taps = double(nest.channels) * double(nest.full_taps());
-  for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
-  return taps;
-}
+double count_taps(const ir::PoolNest& nest) { return ir::taps_of_planes(nest, nest.channels); }
 
 Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads) {
   const Grid grid(task_extents(dims, batch), threads);

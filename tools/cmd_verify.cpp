@@ -230,6 +230,9 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--threads", arguments->threads, "With --file: how many specs are proved at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_flag(
+      "--probe", arguments->limits.probes_whole,
+      "Probe whole tensors also where their bytes were executed, not only those that cost little");
   command->add_flag("--json", arguments->json, "A JSON object per kernel");
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");

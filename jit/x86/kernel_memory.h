@@ -1,6 +1,7 @@
 // The memory that a kernel is called with, of bytes of any domain, and its call.
 #pragma once
 
+#include <compare>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ struct Kernel {
 // Which tasks of a dimension a call does.
 struct TaskRange {
   int64_t begin = 0, count = 0;
+  auto operator<=>(const TaskRange&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
 inline std::vector<TaskRange> all_tasks(const Kernel& kernel, int64_t batch) {
   std::vector<TaskRange> all;
@@ -101,10 +103,7 @@ class KernelMemory {
   Buffer& add_tensor(std::string_view name, const ir::PoolNest& nest, const ir::View& view,
                      int64_t ir::NestDim::*extent, Touch touch, int number) {
     const auto width = static_cast<size_t>(ir::bytes(view.dtype));
-    int64_t elements = 0;
-    ir::for_each_element(nest, view, batch_, extent, [&](const ir::PlaneElement& element) {
-      elements = std::max(elements, element.offset + 1);
-    });
+    const int64_t elements = ir::reach(nest, view, batch_, extent);
     // Aligned as its elements are, and no better.
     const bool is_aligned = touch == Touch::both && kernel_.output_alignment > 1;
     Buffer& buffer = memory_.add(name, static_cast<size_t>(elements) * width, touch,

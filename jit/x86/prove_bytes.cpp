@@ -7,8 +7,11 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
+#include "ir/check.h"
 #include "ir/prove.h"
+#include "ir/window_taps.h"
 #include "jit/decoder.h"
 #include "jit/x86/fingerprint_domain.h"
 #include "jit/x86/symbolic_run.h"
@@ -75,6 +78,7 @@ class FingerprintRuns {
       tasks_of_all_ranges *= count * (count + 1) * (count + 2) / 6;
     }
     proof.ranges = 1;  // the whole
+    done_.insert(all);
     count_ = std::accumulate(all.begin(), all.end(), int64_t{1},
                              [](int64_t product, const TaskRange& dim) { return product * dim.count; });
     if (count_ == 1) return;
@@ -83,7 +87,7 @@ class FingerprintRuns {
     const double cost = tasks_of_all_ranges / static_cast<double>(count_) * static_cast<double>(steps_);
     const bool suffices = cost <= static_cast<double>(left_);
     for (const Ranges& part : suffices ? each_range(all) : some_ranges(all))
-      if (!several_tasks(all, part, proof)) return;
+      if (done_.insert(part).second && !several_tasks(all, part, proof)) return;
   }
 
  private:
@@ -169,14 +173,18 @@ class FingerprintRuns {
 
   // False: the limit is reached.
   bool run(const Ranges& ranges, BytesProof& proof) {
-    constexpr int64_t overhead = 10;  // in steps
+    constexpr int64_t overhead = 10, least_steps = 1000;
     left_ -=
         overhead + steps_ *
                        std::accumulate(ranges.begin(), ranges.end(), int64_t{1},
                                        [](int64_t product, TaskRange dim) { return product * dim.count; }) /
                        count_;
     if (left_ <= 0) return false;
-    memory_.call(ranges, std::numeric_limits<int64_t>::max());
+    try {
+      memory_.call(ranges, 2 * steps_ + least_steps);
+    } catch (const TooManySteps&) {
+      throw Wrong{"a range of tasks takes more instructions than all of them"};
+    }
     ++proof.ranges;
     return true;
   }
@@ -208,6 +216,7 @@ class FingerprintRuns {
       Ranges one;
       for (const int64_t begin : task) one.push_back({begin, 1});
       if (!run(one, proof)) return false;
+      done_.insert(one);
       const int64_t own = number(all, task);
       bool overlaps = false;
       for_each_written([&](int64_t& owner) {
@@ -265,20 +274,16 @@ class FingerprintRuns {
   int64_t left_ = 0;   // steps
   bool is_apart_ = true;
   std::vector<int64_t> bytes_of_task_;
+  std::set<Ranges> done_;
 };
 
-// Taps of so many planes.
-double work(const ir::PoolNest& nest, int64_t planes) {
-  double taps = static_cast<double>(planes) * static_cast<double>(nest.full_taps());
-  for (const ir::NestDim& dim : nest.dims) taps *= static_cast<double>(dim.output);
-  return taps;
-}
-
+// Of memory that a call may touch, gaps between elements among it.
 int64_t bytes_of(const ir::PoolNest& nest, int64_t batch) {
-  int64_t input = batch * nest.channels, output = input;
-  for (const ir::NestDim& dim : nest.dims) input *= dim.input, output *= dim.output;
-  return input * ir::bytes(nest.input.dtype) + output * ir::bytes(nest.output.dtype) +
-         (nest.indices ? output * ir::bytes(nest.indices->dtype) : 0);
+  const auto bytes = [&](const ir::View& view, int64_t ir::NestDim::*extent) {
+    return ir::reach(nest, view, batch, extent) * ir::bytes(view.dtype);
+  };
+  return bytes(nest.input, &ir::NestDim::input) + bytes(nest.output, &ir::NestDim::output) +
+         (nest.indices ? bytes(*nest.indices, &ir::NestDim::output) : 0);
 }
 
 tl::unexpected<ir::Error> too_large(std::string_view what) {
@@ -292,16 +297,17 @@ ir::Result<BytesProof> prove_bytes(const Kernel& kernel, const ir::PoolNest& nes
                                    ir::Isa isa, const BytesLimits& limits) {
   if (const auto has = ir::has_reading(nest); !has) return tl::unexpected(has.error());
   if (const auto ready = require_decoder(); !ready) return tl::unexpected(ready.error());
+  POOLJIT_CHECK(most_batches <= std::numeric_limits<decltype(PlaneOf::n)>::max(), "too many batches");
   const int64_t batch = bytes_of(nest, most_batches) > limits.tensor_bytes ? 1 : most_batches;
   if (bytes_of(nest, batch) > limits.tensor_bytes) return too_large("bytes");
   // Where each plane is another kind, only small tensors are read; of others one run tells.
-  if (work(nest, 1) > limits.taps) return too_large("taps in a plane");
+  if (ir::taps_of_planes(nest, 1) > limits.taps) return too_large("taps in a plane");
   try {
     BytesProof proof{.batch = batch};
     FingerprintRuns runs(kernel, nest, batch);
     std::vector<ir::Plane> planes = runs.whole(limits.steps);
     proof.kinds = std::ssize(planes);
-    if (work(nest, proof.kinds) > limits.taps)
+    if (ir::taps_of_planes(nest, proof.kinds) > limits.taps)
       return too_large("taps in planes that are made in different ways");
     if (proof.kinds == batch * nest.channels) planes.clear();
     ir::TermGraph graph;

@@ -55,13 +55,16 @@ bool TermDomain::has_mask(const Byte* bytes, int width) const {
 
 ir::TermId TermDomain::term_of(DType dtype, const Byte* bytes) {
   const int width = ir::bytes(dtype);
-  if (has_mask(bytes, width)) return number_with_mask(dtype, bytes);
+  if (has_mask(bytes, width)) {
+    if (const TermId number = number_with_mask(dtype, bytes); number != ir::no_term) return number;
+    throw Unreadable{"a mask of which a part is taken", true};
+  }
   // Bits that are put together have no sign and no exponent yet.
   const bool is_put_together = ir::is_float(dtype) && !all_known(bytes, width);
   return graph_.from_bytes(is_put_together ? unsigned_of_width(width) : dtype, {bytes, bytes + width});
 }
 
-// Where a mask's bytes lie among numbers it is a choice between two numbers.
+// Where a mask's bytes lie among numbers it is a choice between two numbers; no_term: there is more.
 TermId TermDomain::number_with_mask(DType dtype, const Byte* bytes) {
   const int width = ir::bytes(dtype);
   TermId mask = ir::no_term;
@@ -69,7 +72,7 @@ TermId TermDomain::number_with_mask(DType dtype, const Byte* bytes) {
   for (int i = 0; i < width; ++i) {
     const std::optional<uint8_t> number = known(bytes[i]);
     if (!number && (!is_mask(bytes[i].term) || (mask != ir::no_term && mask != bytes[i].term)))
-      throw Unreadable{"a mask of which a part is taken", true};
+      return ir::no_term;
     if (!number) mask = bytes[i].term;
     set |= uint64_t{number.value_or(0xff)} << 8 * i, clear |= uint64_t{number.value_or(0)} << 8 * i;
   }
@@ -95,7 +98,8 @@ void TermDomain::put(TermId id, bool as_mask, Byte* to, int width) {
 
 void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to) {
   const int from = ir::bytes(op.from), width = ir::bytes(op.type), count = operands(op.op);
-  const TakenOperand<Byte> taken(op, args);
+  std::optional<TakenOperand<Byte>> taken;
+  if (any_apart(args[0], from)) taken.emplace(op, args);
   for (int i = 0; i < count; ++i)
     if (any_apart(args[static_cast<size_t>(i)], from)) return void(std::fill_n(to, width, apart));
   if (std::all_of(args.begin(), args.begin() + count,
@@ -132,6 +136,8 @@ void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* t
       operand = term.dtype = unsigned_of_width(width);
   }
   for (int i = 0; i < count; ++i) term.args[i] = term_of(operand, args[static_cast<size_t>(i)]);
+  if (const TermId chosen = of_chosen_numbers(op, term, count); chosen != ir::no_term)
+    return put(chosen, op.op == Op::cmp, to, width);
   if (term.saturate) {
     // Clamped to a wider signed type before: at once.
     const LaneTerm& before = graph_[term.args[0]];
@@ -139,8 +145,6 @@ void TermDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* t
         before.dtype == op.from && ir::is_signed_int(op.from))
       term.imm = before.imm, term.args[0] = before.args[0];
   }
-  if (const TermId chosen = of_chosen_numbers(op, term, count); chosen != ir::no_term)
-    return put(chosen, op.op == Op::cmp, to, width);
   put(graph_.apply(term, op.op == Op::cmp), op.op == Op::cmp, to, width);
 }
 
@@ -159,6 +163,7 @@ TermId TermDomain::of_chosen_numbers(const LaneOp& op, const LaneTerm& term, int
     if_set[i] = static_cast<uint64_t>(is_number ? arg.imm : graph_[arg.args[1]].imm);
     if_clear[i] = static_cast<uint64_t>(is_number ? arg.imm : graph_[arg.args[2]].imm);
   }
+  if (mask == ir::no_term) return ir::no_term;
   const auto set = static_cast<int64_t>(compute(op, if_set)),
              clear = static_cast<int64_t>(compute(op, if_clear));
   if (op.op == Op::cmp)  // its mask, or none of the kind
@@ -176,8 +181,10 @@ std::optional<TermDomain::Chunk> TermDomain::chunk(const Byte* bytes, int width,
     return Chunk{.is_known = true,
                  .term = graph_.constant(dtype, static_cast<int64_t>(number_of(bytes, width)))};
   if (is_mask(bytes, width)) return Chunk{.is_mask = true, .term = bytes[0].term};
-  if (has_mask(bytes, width))
-    return takes == Takes::any ? std::optional(Chunk{.term = number_with_mask(dtype, bytes)}) : std::nullopt;
+  if (has_mask(bytes, width)) {
+    const TermId number = takes == Takes::any ? number_with_mask(dtype, bytes) : ir::no_term;
+    return number != ir::no_term ? std::optional(Chunk{.term = number}) : std::nullopt;
+  }
   // A part of a wider one, or of several.
   const bool is_part = bytes[0].term != ir::no_term && ir::bytes(graph_[bytes[0].term].dtype) > width;
   if (is_part && takes == Takes::whole) return std::nullopt;

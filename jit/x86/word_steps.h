@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string_view>
 
@@ -50,7 +51,9 @@ class WordSteps : public Vectors<Domain> {
             lane({.op = ir::Op::cvt, .type = signed_of(bytes_of(to)), .from = signed_of(bytes_of(from))},
                  read(i, from), zeros()));
       case ZYDIS_MNEMONIC_LEA:
-        return write(i, to, bytes_of_number(address(i, from)));
+        return write(i, to,
+                     is_number(from.mem.base) && is_number(from.mem.index) ? bytes_of_number(address(i, from))
+                                                                           : sum(from, bytes_of(to)));
       case ZYDIS_MNEMONIC_PUSH:
         return push(read(i, to));
       case ZYDIS_MNEMONIC_POP:
@@ -76,6 +79,29 @@ class WordSteps : public Vectors<Domain> {
   Bytes lane(const LaneOp& op, const Bytes& a, const Bytes& b) {
     Bytes to = zeros();
     domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
+    return to;
+  }
+
+  bool is_number(ZydisRegister reg) const {
+    if (reg == ZYDIS_REGISTER_NONE || reg == ZYDIS_REGISTER_RIP) return true;
+    return std::ranges::all_of(words[name_of(reg).number],
+                               [&](const Byte& byte) { return domain_.known(byte).has_value(); });
+  }
+
+  // Of what an address is made of, which need not be one.
+  Bytes sum(const Operand& operand, int width) {
+    const LaneOp add{.op = ir::Op::add, .type = signed_of(width), .from = signed_of(width)};
+    LaneOp scale{.op = ir::Op::shl, .type = unsigned_of(width), .from = unsigned_of(width)};
+    scale.imm = std::countr_zero(static_cast<unsigned>(std::max<uint8_t>(operand.mem.scale, 1)));
+    Bytes to = bytes_of_number(static_cast<uint64_t>(operand.mem.disp.value));
+    const auto add_register = [&](ZydisRegister reg, bool is_scaled) {
+      if (reg == ZYDIS_REGISTER_NONE) return;
+      Bytes word = zeros();
+      std::ranges::copy(words[name_of(reg).number], word.begin());
+      to = lane(add, is_scaled && scale.imm > 0 ? lane(scale, word, zeros()) : word, to);
+    };
+    add_register(operand.mem.index, true);
+    add_register(operand.mem.base, false);
     return to;
   }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/prove.h"
+#include "ir/window_taps.h"
 #include "jit/x86/prove_bytes.h"
 
 namespace pooljit::runtime {
@@ -16,11 +17,7 @@ double symbolic_work(const ProofLimits& limits) { return 300'000 * (limits.work 
 
 }  // namespace
 
-double work(const ir::PoolNest& nest) {
-  double taps = double(nest.channels) * double(nest.full_taps());
-  for (const ir::NestDim& dim : nest.dims) taps *= double(dim.output);
-  return taps;
-}
+double work(const ir::PoolNest& nest) { return ir::taps_of_planes(nest, nest.channels); }
 
 double work_of_run(const Member& member) {
   if (member.is_alone()) return work(member.nest());

@@ -143,10 +143,10 @@ struct Smaller {
 
 // None: those that are small enough are done by other loops.
 ir::Result<std::optional<Smaller>> with_same_loops(const Code& whole, const frontend::PoolSpec& spec,
-                                                   const Choices& choices, const ProofLimits& limits,
+                                                   const Choices& choices, double most_work,
                                                    const Proof& proof) {
   for (const int64_t wider : wider_rows) {
-    const auto small = shrunk(spec, limits.work, wider);
+    const auto small = shrunk(spec, most_work, wider);
     if (!small && wider == 1)
       return ir::unsupported("prove.size",
                              "the tensor is too large to be probed, and so are smaller ones like it",
@@ -185,9 +185,9 @@ ir::Result<std::optional<Smaller>> with_fewer_channels(const Code& whole, const 
 }
 
 ir::Result<void> probe_smaller(const Code& whole, const Member& member, const frontend::PoolSpec& spec,
-                               const Choices& choices, const ProofLimits& limits, bool is_executed,
-                               Proof& proof) {
-  auto small = member.is_alone() ? with_same_loops(whole, spec, choices, limits, proof)
+                               const Choices& choices, const ProofLimits& limits, double most_work,
+                               bool is_executed, Proof& proof) {
+  auto small = member.is_alone() ? with_same_loops(whole, spec, choices, most_work, proof)
                                  : with_fewer_channels(whole, member, spec, choices, limits, proof);
   if (!small) return tl::unexpected(small.error());
   if (!*small) {
@@ -198,9 +198,10 @@ ir::Result<void> probe_smaller(const Code& whole, const Member& member, const fr
     return probe_all(whole, member, choices_of(whole, choices), limits, proof);
   }
   const Code& code = same_version(*(*small)->code, whole);
-  proof.left.push_back(fmt::format("the tensor is too large: what was {} is {}, {}",
-                                   is_executed ? "probed" : "executed and probed",
-                                   frontend::print((*small)->spec), code.info.schedule));
+  proof.left.push_back(fmt::format(
+      "{}: what was {} is {}, {}",
+      proof.bytes_outputs > 0 ? "the whole is executed" : "the tensor is too large",
+      is_executed ? "probed" : "executed and probed", frontend::print((*small)->spec), code.info.schedule));
   if (proof.bytes_outputs == 0) proof.smaller = frontend::print((*small)->spec);
   if (whole.info.output_alignment > 1 && code.info.output_alignment == 1)
     proof.left.emplace_back(
@@ -212,6 +213,9 @@ ir::Result<void> probe_smaller(const Code& whole, const Member& member, const fr
   return probe_all(code, (*small)->member, choices_of(code, choices), limits, proof);
 }
 
+// Probes of code that was read are a second opinion, of so many elements.
+constexpr double share_of_read = 0.1;
+
 // One of the versions that code has.
 ir::Result<Proof> prove_version(const Code& code, const Member& member, const frontend::PoolSpec& spec,
                                 const Choices& choices, int64_t batch, const ProofLimits& limits) {
@@ -222,10 +226,15 @@ ir::Result<Proof> prove_version(const Code& code, const Member& member, const fr
   const bool is_executed = !proof.ok() || execute_bytes(code, choices.isa, limits, proof);
   if (proof.ok()) {
     const double share = work_of_run(member) / work(code.info.nest);
-    const bool is_large = share * probing_work(code.info.nest, proof.probes.batch) > limits.work;
-    if (!is_executed && !is_large) say_only_probed("there are too many different taps", proof);
-    const auto done = is_large ? probe_smaller(code, member, spec, choices, limits, is_executed, proof)
-                               : probe_all(code, member, choices_of(code, choices), limits, proof);
+    const double cost = share * probing_work(code.info.nest, proof.probes.batch);
+    const bool is_read = proof.bytes_outputs > 0 && !limits.probes_whole;
+    const double most_work = is_read ? limits.work * share_of_read : limits.work;
+    if (!is_executed && cost <= most_work) say_only_probed("there are too many different taps", proof);
+    auto done = cost > most_work
+                    ? probe_smaller(code, member, spec, choices, limits, most_work, is_executed, proof)
+                    : probe_all(code, member, choices_of(code, choices), limits, proof);
+    if (!done && done.error().id == "prove.size" && cost <= limits.work)
+      done = probe_all(code, member, choices_of(code, choices), limits, proof);
     const bool is_only_executed = !done && done.error().id == "prove.size" && proof.bytes_outputs > 0;
     if (is_only_executed)
       proof.left.push_back("it is not probed: " + done.error().message);

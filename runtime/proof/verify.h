@@ -24,6 +24,8 @@ namespace pooljit::runtime {
 struct ProofLimits {
   double work = 5e8;      // elements that the probes visit; beyond it a smaller tensor is probed instead
   double seconds = 1000;  // after which probing is given up
+  // Probes as many elements where the bytes were executed, too; else a tenth of them will do.
+  bool probes_whole = false;
 };
 
 struct Proof {
