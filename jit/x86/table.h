@@ -15,6 +15,8 @@ enum class Form : uint8_t {
   narrow,
   binary,
   scalar,
+  scalar_unary,
+  compare_scalar,
   muladd132,
   muladd213,
   muladd231,

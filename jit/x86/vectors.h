@@ -77,7 +77,11 @@ class Vectors : public Moves<Domain> {
       case Form::greater:
         return compare(i, op, ir::Predicate::gt);
       case Form::scalar:
-        return scalar(i, row);
+        return scalar(i, op, 1);
+      case Form::scalar_unary:
+        return scalar(i, op, 2);
+      case Form::compare_scalar:
+        return compare_scalar(i, op);
       case Form::fix:
         return fix(i, row);
       case Form::shift:
@@ -103,13 +107,26 @@ class Vectors : public Moves<Domain> {
     return to;
   }
 
-  // The lowest lane; the others are the first operand's.
-  void scalar(const Instruction& i, const VectorRow& row) {
+  // The lowest lane; the others are the first operand's. first: the operand that the operation takes first.
+  void scalar(const Instruction& i, const LaneOp& op, size_t first) {
     if (write_mask_.number != 0) throw Refused{0, "a scalar that is masked"};
     Bytes to = read(i, i.operands[1]);
-    const Bytes a = to, b = read(i, i.operands[2]);
-    domain_.lane(row.op, {a.data(), b.data(), b.data()}, to.data());
+    const Bytes a = read(i, i.operands[first]), b = read(i, i.operands[2]);
+    domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
     write(i, i.operands[0], to);
+  }
+
+  // Of a mask the other lanes are none.
+  void compare_scalar(const Instruction& i, const LaneOp& op) {
+    const auto preds = predicates_of(immediate(i));
+    if (!preds || preds->second) throw Refused{0, "a comparison that has no row"};
+    if (!is_mask(i.operands[0])) return scalar(i, with(op, preds->first), 1);
+    if (write_mask_.number != 0) throw Refused{0, "a scalar that is masked"};
+    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]);
+    Bytes told = zeros();
+    domain_.lane(with(op, preds->first), {a.data(), b.data(), b.data()}, told.data());
+    std::fill(told.begin() + 1, told.end(), Byte{});
+    mask_of(i.operands[0]) = told;
   }
 
   void unary(const Instruction& i, const LaneOp& op) {

@@ -50,6 +50,9 @@ class WordSteps : public Vectors<Domain> {
             i, to,
             lane({.op = ir::Op::cvt, .type = signed_of(bytes_of(to)), .from = signed_of(bytes_of(from))},
                  read(i, from), zeros()));
+      case ZYDIS_MNEMONIC_CWDE:
+      case ZYDIS_MNEMONIC_CDQE:
+        return extend_rax(mnemonic == ZYDIS_MNEMONIC_CWDE ? 2 : 4);
       case ZYDIS_MNEMONIC_LEA:
         return write(i, to,
                      is_number(from.mem.base) && is_number(from.mem.index) ? bytes_of_number(address(i, from))
@@ -80,6 +83,16 @@ class WordSteps : public Vectors<Domain> {
     Bytes to = zeros();
     domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
     return to;
+  }
+
+  // The lowest so many bytes, to twice as many; above those there are zeros.
+  void extend_rax(int width) {
+    constexpr size_t rax = 0;
+    Bytes from = zeros();
+    std::ranges::copy(words[rax], from.begin());
+    const LaneOp op{.op = ir::Op::cvt, .type = signed_of(2 * width), .from = signed_of(width)};
+    const Bytes to = lane(op, from, from);
+    std::copy_n(to.begin(), words[rax].size(), words[rax].begin());
   }
 
   bool is_number(ZydisRegister reg) const {
@@ -206,6 +219,11 @@ class WordSteps : public Vectors<Domain> {
       const bool is_same = Base::is_same_register(i.operands[0], i.operands[1]);
       return compare_with_zero(is_same ? operands[0] : bits(BitOp::and_, operands[0], operands[1], width),
                                width);
+    }
+    if (mnemonic == ZYDIS_MNEMONIC_ANDN) {
+      const Bytes to = bits(BitOp::and_not, operands[1], operands[2], width);
+      compare_with_zero(to, width);
+      return write(i, i.operands[0], to);
     }
     const DataWordOp* const row = data_word_op(mnemonic);
     if (!row) throw Refused{0, "a number that depends on data"};

@@ -132,10 +132,11 @@ To written(const To& to, Masking masking) {
        TRY(48, c.mnemonic(k3, z0))                                                   \
        TRY(49, c.mnemonic(k3, y0))                                                   \
        TRY(50, c.mnemonic(z3, k2))                                                   \
+       TRY(51, c.mnemonic(k3, x0, x1, imm))                                          \
        return false;                                                                 \
      }(code, way, imm, masking);                                                     \
    }},
-constexpr int wide_ways = 51;
+constexpr int wide_ways = 52;
 constexpr int ways = 26;
 const Assembled assembled[] = {
 #include "jit/x86/instructions.def"
@@ -152,8 +153,8 @@ bool is_nan(ir::DType dtype, const uint8_t* lane) {
 // Which NaN arithmetic gives is not said.
 bool same(const VectorRow& row, const Data& a, const Data& b) {
   const bool is_arithmetic = row.form == Form::unary || row.form == Form::binary ||
-                             row.form == Form::scalar || row.form == Form::horizontal ||
-                             row.op.op == ir::Op::fma;
+                             row.form == Form::scalar || row.form == Form::scalar_unary ||
+                             row.form == Form::horizontal || row.op.op == ir::Op::fma;
   const bool may_differ =
       is_arithmetic && is_float(row.op.type) && row.op.op != ir::Op::max && row.op.op != ir::Op::min;
   const auto width = may_differ ? static_cast<size_t>(ir::bytes(row.op.type)) : size_t{1};
