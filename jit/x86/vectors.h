@@ -35,19 +35,13 @@ class Vectors : public Moves<Domain> {
   void lanes_step(const Instruction& i, const VectorRow& row) {
     const Operand& to = i.operands[0];
     const int width = ir::bytes(row.op.type);
-    // By the numbers of operands.
-    const auto all = [&](size_t a, size_t b, size_t c) {
-      give(i,
-           lanes(row.op, read_lanes(i, a, width), read_lanes(i, b, width), read_lanes(i, c, width),
-                 bytes_of(to)),
-           width);
-    };
+    const auto all = [&](size_t a, size_t b, size_t c) { give_lanes(i, row.op, {a, b, c}); };
     LaneOp op = row.op;
     switch (row.form) {
-      case Form::unary:
-        return unary(i, op);
       case Form::narrow:
         op.saturate = true;
+        [[fallthrough]];
+      case Form::unary:
         return unary(i, op);
       case Form::binary:
         return all(1, 2, 2);
@@ -70,8 +64,7 @@ class Vectors : public Moves<Domain> {
       case Form::to_word:
         return convert_word(i, op);
       case Form::order:
-        if (const auto pred = order_of(immediate(i))) return compare(i, op, *pred);
-        throw Refused{0, "a comparison that has no row"};
+        return compare_integers(i, op);
       case Form::equal:
         return compare(i, op, ir::Predicate::eq);
       case Form::greater:
@@ -92,6 +85,16 @@ class Vectors : public Moves<Domain> {
       default:
         return moving_step(i, row);
     }
+  }
+
+  // Of the operands of these numbers.
+  void give_lanes(const Instruction& i, const LaneOp& op, const std::array<size_t, 3>& numbers) {
+    const int width = ir::bytes(op.type);
+    const auto [a, b, c] = numbers;
+    give(i,
+         lanes(op, read_lanes(i, a, width), read_lanes(i, b, width), read_lanes(i, c, width),
+               bytes_of(i.operands[0])),
+         width);
   }
 
   // count: of the bytes of the result; zeros above.
@@ -188,6 +191,12 @@ class Vectors : public Moves<Domain> {
     Bytes told = zeros();
     domain_.bits(BitOp::or_, a.data(), b.data(), told.data(), vector_bytes);
     give_told(i, told, ir::bytes(op.type));
+  }
+
+  void compare_integers(const Instruction& i, const LaneOp& op) {
+    const auto pred = order_of(immediate(i));
+    if (!pred) throw Refused{0, "a comparison that has no row"};
+    compare(i, op, *pred);
   }
 
   void compare(const Instruction& i, const LaneOp& op, ir::Predicate pred) {
