@@ -18,6 +18,15 @@ struct LaneOp {
   int64_t imm = 0;  // by how much is shifted
 };
 
+// The integers of so many bytes.
+constexpr ir::DType signed_of_width(int width) {
+  return width == 1   ? ir::DType::i8
+         : width == 2 ? ir::DType::i16
+         : width == 4 ? ir::DType::i32
+                      : ir::DType::i64;
+}
+inline ir::DType unsigned_of_width(int width) { return ir::unsigned_of(signed_of_width(width)); }
+
 // How many operands it takes.
 int operands(ir::Op op);
 

@@ -42,13 +42,13 @@ class Moves : public Operands<Domain> {
       case Form::ternary:
         return three_bits(i, width);
       case Form::mask_and:
-        return mask_bits(i, row, BitOp::and_);
+        return mask_bits(i, row, BitOp::and_, mask_of(i.operands[2]));
       case Form::mask_or:
-        return mask_bits(i, row, BitOp::or_);
+        return mask_bits(i, row, BitOp::or_, mask_of(i.operands[2]));
       case Form::mask_xor:
-        return mask_bits(i, row, BitOp::xor_);
+        return mask_bits(i, row, BitOp::xor_, mask_of(i.operands[2]));
       case Form::mask_not:
-        return mask_not(i, row);
+        return mask_bits(i, row, BitOp::xor_, ones(static_cast<int>(mask_lanes(row))));
       case Form::mask_join:
         return join_masks(i, row);
       case Form::mask_shift:
@@ -147,17 +147,10 @@ class Moves : public Operands<Domain> {
   // The row's type has as many bits as the mask has lanes.
   static size_t mask_lanes(const VectorRow& row) { return 8 * static_cast<size_t>(ir::bytes(row.op.type)); }
 
-  void mask_bits(const Instruction& i, const VectorRow& row, BitOp op) {
-    const Bytes a = mask_of(i.operands[1]), b = mask_of(i.operands[2]);
+  void mask_bits(const Instruction& i, const VectorRow& row, BitOp op, const Bytes& other) {
     Bytes to = zeros();
-    domain_.bits(op, a.data(), b.data(), to.data(), static_cast<int>(mask_lanes(row)));
-    mask_of(i.operands[0]) = to;
-  }
-
-  void mask_not(const Instruction& i, const VectorRow& row) {
-    const Bytes a = mask_of(i.operands[1]), b = ones(static_cast<int>(mask_lanes(row)));
-    Bytes to = zeros();
-    domain_.bits(BitOp::xor_, a.data(), b.data(), to.data(), static_cast<int>(mask_lanes(row)));
+    domain_.bits(op, mask_of(i.operands[1]).data(), other.data(), to.data(),
+                 static_cast<int>(mask_lanes(row)));
     mask_of(i.operands[0]) = to;
   }
 

@@ -15,14 +15,6 @@ int widest_at(int at) {
   return width;
 }
 
-DType unsigned_of_width(int width) {
-  return width == 1 ? DType::u8 : width == 2 ? DType::u16 : width == 4 ? DType::u32 : DType::u64;
-}
-
-DType signed_of_width(int width) {
-  return width == 1 ? DType::i8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
-}
-
 // What a choice between two numbers, as of indices, is taken as.
 DType number_type(int width) { return width == 1 ? DType::u8 : signed_of_width(width); }
 

@@ -46,10 +46,11 @@ class WordSteps : public Vectors<Domain> {
         return write(i, to, read(i, from));
       case ZYDIS_MNEMONIC_MOVSX:
       case ZYDIS_MNEMONIC_MOVSXD:
-        return write(
-            i, to,
-            lane({.op = ir::Op::cvt, .type = signed_of(bytes_of(to)), .from = signed_of(bytes_of(from))},
-                 read(i, from), zeros()));
+        return write(i, to,
+                     lane({.op = ir::Op::cvt,
+                           .type = signed_of_width(bytes_of(to)),
+                           .from = signed_of_width(bytes_of(from))},
+                          read(i, from), zeros()));
       case ZYDIS_MNEMONIC_CWDE:
       case ZYDIS_MNEMONIC_CDQE:
         return extend_rax(mnemonic == ZYDIS_MNEMONIC_CWDE ? 2 : 4);
@@ -71,14 +72,6 @@ class WordSteps : public Vectors<Domain> {
   }
 
  private:
-  static ir::DType signed_of(int width) {
-    return width == 1   ? ir::DType::i8
-           : width == 2 ? ir::DType::i16
-           : width == 4 ? ir::DType::i32
-                        : ir::DType::i64;
-  }
-  static ir::DType unsigned_of(int width) { return ir::unsigned_of(signed_of(width)); }
-
   Bytes lane(const LaneOp& op, const Bytes& a, const Bytes& b) {
     Bytes to = zeros();
     domain_.lane(op, {a.data(), b.data(), b.data()}, to.data());
@@ -90,7 +83,7 @@ class WordSteps : public Vectors<Domain> {
     constexpr size_t rax = 0;
     Bytes from = zeros();
     std::ranges::copy(words[rax], from.begin());
-    const LaneOp op{.op = ir::Op::cvt, .type = signed_of(2 * width), .from = signed_of(width)};
+    const LaneOp op{.op = ir::Op::cvt, .type = signed_of_width(2 * width), .from = signed_of_width(width)};
     const Bytes to = lane(op, from, from);
     std::copy_n(to.begin(), words[rax].size(), words[rax].begin());
   }
@@ -103,8 +96,8 @@ class WordSteps : public Vectors<Domain> {
 
   // Of what an address is made of, which need not be one.
   Bytes sum(const Operand& operand, int width) {
-    const LaneOp add{.op = ir::Op::add, .type = signed_of(width), .from = signed_of(width)};
-    LaneOp scale{.op = ir::Op::shl, .type = unsigned_of(width), .from = unsigned_of(width)};
+    const LaneOp add{.op = ir::Op::add, .type = signed_of_width(width), .from = signed_of_width(width)};
+    LaneOp scale{.op = ir::Op::shl, .type = unsigned_of_width(width), .from = unsigned_of_width(width)};
     scale.imm = std::countr_zero(static_cast<unsigned>(std::max<uint8_t>(operand.mem.scale, 1)));
     Bytes to = bytes_of_number(static_cast<uint64_t>(operand.mem.disp.value));
     const auto add_register = [&](ZydisRegister reg, bool is_scaled) {
@@ -158,7 +151,7 @@ class WordSteps : public Vectors<Domain> {
   }
   // As the operations on bits do it: there is no carry and no overflow.
   void compare_with_zero(const Bytes& a, int width) {
-    compare(a, zeros(), signed_of(width), unsigned_of(width));
+    compare(a, zeros(), signed_of_width(width), unsigned_of_width(width));
     compared_->is_with_zero = true;
   }
 
@@ -214,7 +207,7 @@ class WordSteps : public Vectors<Domain> {
   void compute_data(const Instruction& i, const std::array<Bytes, 3>& operands, int width) {
     const auto mnemonic = i.info.mnemonic;
     if (mnemonic == ZYDIS_MNEMONIC_CMP)
-      return compare(operands[0], operands[1], signed_of(width), unsigned_of(width));
+      return compare(operands[0], operands[1], signed_of_width(width), unsigned_of_width(width));
     if (mnemonic == ZYDIS_MNEMONIC_TEST) {
       const bool is_same = Base::is_same_register(i.operands[0], i.operands[1]);
       return compare_with_zero(is_same ? operands[0] : bits(BitOp::and_, operands[0], operands[1], width),
@@ -235,7 +228,7 @@ class WordSteps : public Vectors<Domain> {
       return write(i, i.operands[0], to);
     }
     LaneOp op{.op = row->op};
-    op.type = op.from = row->is_signed ? signed_of(width) : unsigned_of(width);
+    op.type = op.from = row->is_signed ? signed_of_width(width) : unsigned_of_width(width);
     if (op.op == ir::Op::shl || op.op == ir::Op::shr)
       op.imm = static_cast<int64_t>(number(b.data(), 1) & (width == 8 ? 63U : 31U));
     write(i, i.operands[0], row->is_negated ? lane(op, zeros(), a) : lane(op, a, b));
