@@ -38,7 +38,7 @@ auto with_lane_type(DType dtype, F&& f) {
   }
 }
 
-// add, sub, mul, min, max.
+// add, sub, mul, mulh, min, max.
 template <typename T>
 T arithmetic(Op op, T a, T b) {
   // Integers wrap: computed as unsigned, which is wide enough not to be promoted to int.
@@ -50,13 +50,19 @@ T arithmetic(Op op, T a, T b) {
       return static_cast<T>(static_cast<Wide>(a) - static_cast<Wide>(b));
     case Op::mul:
       return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+    case Op::mulh:
+      if constexpr (std::is_integral_v<T> && sizeof(T) == 2)
+        return static_cast<T>(int64_t{a} * b >> 16);
+      else
+        break;
     case Op::min:
       return a < b ? a : b;
     case Op::max:
       return a > b ? a : b;
     default:
-      fail_check(__FILE__, __LINE__, "arithmetic on two lanes", info(op).text);
+      break;
   }
+  fail_check(__FILE__, __LINE__, "arithmetic on two lanes", info(op).text);
 }
 
 template <typename T>

@@ -70,9 +70,10 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
   return result;
 }
 
-Form times(const Form& form, const Rational& factor) { return sum({}, form, factor); }
-
 }  // namespace
+
+Form Form::times(const Rational& factor) const { return sum({}, *this, factor); }
+Form Form::without_constant() const { return {weights, {}}; }
 
 Rational Rational::make(Int128 numerator, Int128 denominator) {
   if (denominator == 0) throw Unreadable{"a division by 0"};
@@ -118,7 +119,7 @@ Rational operator/(const Rational& a, const Rational& b) {
   return Rational::make(Int128{a.numerator} * b.denominator, Int128{a.denominator} * b.numerator);
 }
 
-const Form& Linear::read(TermId id) {
+const Form& Linear::form(TermId id) {
   if (const auto known = forms_.find(id); known != forms_.end()) return known->second;
   Form form = make(id);
   return forms_.emplace(id, std::move(form)).first->second;
@@ -135,10 +136,16 @@ const Form& Linear::read_as(DType dtype, TermId id) {
   const bool is_positive = clamped_to && (is_zero(clamped_to->a) || is_zero(clamped_to->b));
   // What leaves its high bytes free is the same number with a sign.
   const bool is_small = dtype == DType::i32 && term.dtype == DType::u32 && graph_.used_bytes(id) < 4;
-  if (graph_[id].dtype != dtype && !is_widened && !is_positive && !is_small)
-    throw Unreadable{
-        fmt::format("bits of {} that are taken as {}", info(graph_[id].dtype).text, info(dtype).text), true};
-  return read(id);
+  const auto refused = [&] {
+    return Unreadable{fmt::format("bits of {} that are taken as {}", info(term.dtype).text, info(dtype).text),
+                      true};
+  };
+  if (is_short(dtype) && is_short(term.dtype)) {
+    const Form& result = form(id);
+    return fits(result, dtype) ? result : throw refused();
+  }
+  if (term.dtype != dtype && !is_widened && !is_positive && !is_small) throw refused();
+  return form(id);
 }
 
 Rational Linear::constant(TermId id) const {
@@ -162,6 +169,8 @@ Form Linear::make(TermId id) {
     case LaneTerm::Kind::pack:
       if (const TermId half = graph_.high_half(id); half != no_term) return read_as(DType::bf16, half);
       if (auto form = digit(id)) return *form;
+      if (const TermId low = graph_.below_zeros(id); low != no_term)
+        return read_as(unsigned_of(graph_[low].dtype), low);
       throw Unreadable{"an element that is put together from bytes of others", is_open_};
     default:
       return computed(id);
@@ -187,14 +196,14 @@ std::optional<Form> Linear::written_out(TermId id) {
   if (const auto found = written_.quotient(id)) {
     const Form& dividend = read_as(dtype, found->dividend);
     expect_below(dividend, 0x1p62L);
-    return times(dividend, {1, found->divisor});
+    return dividend.times({1, found->divisor});
   }
   if (const auto found = written_.wide_quotient(id)) {
     const Form &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
     expect_below(high, 0x1p62L);
     expect_below(low, 0x1p62L);
     if (found->divisor > int64_t{1} << 31) throw Unreadable{"a divisor beyond 2^31 of a sum in digits"};
-    return times(sum(low, high, digit_base), {1, found->divisor});
+    return sum(low, high, digit_base).times({1, found->divisor});
   }
   return digit(id);
 }
@@ -219,6 +228,12 @@ Linear::Range Linear::range(const Form& form) const {
   return result;
 }
 
+bool Linear::fits(const Form& form, DType dtype) const {
+  const IntegerRange all = integer_range(dtype);
+  const Range found = range(form);
+  return found.low >= static_cast<long double>(all.least) && found.high <= static_cast<long double>(all.most);
+}
+
 void Linear::expect_below(const Form& form, long double most) const {
   const Range found = range(form);
   if (found.low <= -most || found.high >= most)
@@ -232,9 +247,9 @@ Form Linear::computed(TermId id) {
   const bool may_overflow =
       term.op == Op::add || term.op == Op::sub || term.op == Op::mul || term.op == Op::shl;
   if (!may_overflow || is_float(term.dtype) || is_float(input_)) return form;
-  const IntegerRange fits = integer_range(term.dtype);
   const Range found = range(form);
-  if (found.low < static_cast<long double>(fits.least) || found.high > static_cast<long double>(fits.most))
+  if (!fits(form, term.dtype) &&
+      !(is_short(term.dtype) && (fits(form, DType::u16) || fits(form, DType::i16))))
     throw Unreadable{fmt::format("{} of {} may overflow: from {} to {}", info(term.op).text,
                                  info(term.dtype).text, static_cast<double>(found.low),
                                  static_cast<double>(found.high))};
@@ -246,11 +261,12 @@ Form Linear::made_by(TermId id) {
   if (const TermId x = graph_.rounded_to_bf16(id); x != no_term) return read_as(DType::f32, x);
   if (auto form = written_out(id)) return *form;
   if (auto form = clamped(id)) return *form;
+  if (auto form = short_quotient(id)) return *form;
   switch (term.op) {
     case Op::add:
-      return sum(read_as(term.dtype, term.args[0]), read_as(term.dtype, term.args[1]), {1, 1});
+      return sum(summand(term.dtype, term.args[0]), summand(term.dtype, term.args[1]), {1, 1});
     case Op::sub:
-      return sum(read_as(term.dtype, term.args[0]), read_as(term.dtype, term.args[1]), {-1, 1});
+      return sum(summand(term.dtype, term.args[0]), summand(term.dtype, term.args[1]), {-1, 1});
     case Op::mul:
       return scaled(term, false);
     case Op::div:
@@ -258,7 +274,7 @@ Form Linear::made_by(TermId id) {
     case Op::fma:
       return sum(scaled(term, false), read_as(term.dtype, term.args[2]), {1, 1});
     case Op::shl:
-      if (term.imm < 62) return times(read_as(term.dtype, term.args[0]), {int64_t{1} << term.imm, 1});
+      if (term.imm < 62) return read_as(term.dtype, term.args[0]).times({int64_t{1} << term.imm, 1});
       break;
     case Op::cvt:
       return read_as(term.source(), term.args[0]);
@@ -270,13 +286,18 @@ Form Linear::made_by(TermId id) {
   throw Unreadable{fmt::format("{} of input elements", info(term.op).text), is_open_};
 }
 
+// Sums and differences of integers of 16 bits are right modulo 2^16.
+const Form& Linear::summand(DType dtype, TermId id) {
+  return is_short(dtype) && is_short(graph_[id].dtype) ? form(id) : read_as(dtype, id);
+}
+
 Form Linear::scaled(const LaneTerm& term, bool divides) {
   if (graph_.is_constant(term.args[1])) {
     const Rational by = divides ? Rational{1, 1} / constant(term.args[1]) : factor(term.args[1]);
-    return times(read_as(term.dtype, term.args[0]), by);
+    return read_as(term.dtype, term.args[0]).times(by);
   }
   if (divides || !graph_.is_constant(term.args[0])) throw Unreadable{"a product of input elements"};
-  return times(read_as(term.dtype, term.args[1]), factor(term.args[0]));
+  return read_as(term.dtype, term.args[1]).times(factor(term.args[0]));
 }
 
 // Whether a bound cuts off nothing that the output could hold, but for what floats near its end round to.
@@ -312,7 +333,7 @@ Form Linear::chosen(const LaneTerm& term) {
                         is_beyond_output(mask.args[1], true) && is_beyond_output(term.args[1], true);
   if ((!is_nan && !is_above) || read_as(mask.dtype, mask.args[0]) != read_as(term.dtype, term.args[2]))
     throw Unreadable{"select of input elements", is_open_};
-  return read(term.args[2]);
+  return form(term.args[2]);
 }
 
 }  // namespace pooljit::ir

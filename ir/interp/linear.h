@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/interp/rounded_product.h"
 #include "ir/interp/terms.h"
 #include "ir/interp/written_out.h"
 
@@ -42,7 +43,12 @@ struct Form {
   std::vector<Weight> weights;  // by element and part, none of them 0
   Rational constant;
   bool operator==(const Form&) const = default;
+  Form times(const Rational& factor) const;
+  Form without_constant() const;
 };
+
+// Integers of 16 bits, whose sums and products with constants are the same bits with and without a sign.
+constexpr bool is_short(DType dtype) { return dtype == DType::u16 || dtype == DType::i16; }
 
 class Linear {
  public:
@@ -50,11 +56,14 @@ class Linear {
   // that cannot be read may well be right.
   Linear(const TermGraph& graph, WrittenOut& written, DType input, DType output, bool is_open)
       : graph_(graph), written_(written), input_(input), output_(output), is_open_(is_open) {}
-  const Form& read(TermId id);  // throws Unreadable
+  // Throws Unreadable.
+  const Form& read(TermId id) { return read_as(graph_[id].dtype, id); }
 
  private:
   // Of a term that is taken as this type: bits of another one are no number.
   const Form& read_as(DType dtype, TermId id);
+  // What the term's bits are modulo two to their number.
+  const Form& form(TermId id);
   Form make(TermId id);
   Form made_by(TermId id);
   Form computed(TermId id);
@@ -63,8 +72,22 @@ class Linear {
     long double low, high;
   };
   Range range(const Form& form) const;
+  bool fits(const Form& form, DType dtype) const;
   void expect_below(const Form& form, long double most) const;
   std::optional<Form> digit(TermId id);
+  // of_low_byte: what lies above it does not count.
+  std::optional<Form> short_quotient(TermId id);
+  std::optional<Form> by_reciprocal(TermId id, bool of_low_byte);
+  std::optional<Form> by_power_of_two(TermId id, bool of_low_byte);
+  const LaneTerm* short_op(TermId id, Op op) const;
+  struct Rounded {
+    TermId of_bit = no_term;
+    int64_t constant = 0;
+    std::vector<TermId> others = {};
+    int depth = 0;
+  };
+  void take_rounded(TermId id, int64_t bits, Rounded& sum) const;
+  const Form& summand(DType dtype, TermId id);
   std::optional<Form> written_out(TermId id);
   Form scaled(const LaneTerm& term, bool divides);
   std::optional<Form> clamped(TermId id);
@@ -78,6 +101,7 @@ class Linear {
   DType input_, output_;
   bool is_open_;
   std::unordered_map<TermId, Form> forms_;
+  RoundedProducts products_;
 };
 
 }  // namespace pooljit::ir

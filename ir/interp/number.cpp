@@ -131,6 +131,7 @@ void Numbers::compute(const Inst& inst) {
     case Op::add:
     case Op::sub:
     case Op::mul:
+    case Op::mulh:
     case Op::min:
     case Op::max:
       return binary(inst);
@@ -211,6 +212,8 @@ void Numbers::binary(const Inst& inst) {
         return binary_lanes<T, Op::sub>(a, b, to, t.lanes);
       case Op::mul:
         return binary_lanes<T, Op::mul>(a, b, to, t.lanes);
+      case Op::mulh:
+        return binary_lanes<T, Op::mulh>(a, b, to, t.lanes);
       case Op::min:
         return binary_lanes<T, Op::min>(a, b, to, t.lanes);
       default:

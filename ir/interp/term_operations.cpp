@@ -29,7 +29,10 @@ TermId TermGraph::apply(const LaneTerm& term, bool makes_mask) {
   if (from.kind == LaneTerm::Kind::op && from.op == Op::cvt && from.source() == term.dtype &&
       term.source() == from.dtype && fits(term.dtype, from.dtype))
     return from.args[0];
-  if (term.keeps_low_bytes() && !term.saturate) {
+  // What has zeros above is not clamped.
+  const bool fits_already = !is_float(term.dtype) && info(term.dtype).cls == DTypeClass::unsigned_int &&
+                            used_bytes(term.args[0]) <= bytes(term.dtype);
+  if (term.keeps_low_bytes() && (!term.saturate || fits_already)) {
     std::vector<Byte> low = bytes_of(term.args[0]);
     low.resize(static_cast<size_t>(bytes(term.dtype)));
     return from_bytes(term.dtype, low);

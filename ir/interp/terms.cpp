@@ -88,7 +88,12 @@ std::vector<TermGraph::Byte> TermGraph::bytes_of(TermId id) const {
   if (term.kind == LaneTerm::Kind::pack) return packs_[static_cast<size_t>(term.imm)];
   const int width = bytes(term.dtype);
   std::vector<Byte> result;
-  if (term.kind == LaneTerm::Kind::constant) {
+  const bool is_low_part =
+      term.kind == LaneTerm::Kind::op && term.op == Op::cvt && term.keeps_low_bytes() && !term.saturate;
+  if (is_low_part) {
+    result = bytes_of(term.args[0]);
+    result.resize(static_cast<size_t>(width));
+  } else if (term.kind == LaneTerm::Kind::constant) {
     for (int i = 0; i < width; ++i)
       result.push_back({no_term, static_cast<int32_t>(term.imm >> (8 * i) & 0xff)});
   } else if (term.kind == LaneTerm::Kind::op && widens_by_zeros(term)) {
@@ -145,6 +150,18 @@ TermId TermGraph::high_half(TermId id) const {
   const bool is_half = all[0] == Byte{} && all[1] == Byte{} && half != no_term && all[2].number == 0 &&
                        all[3] == Byte{half, 1};
   return is_half && bytes((*this)[half].dtype) == 2 ? half : no_term;
+}
+
+TermId TermGraph::below_zeros(TermId id) const {
+  if ((*this)[id].kind != LaneTerm::Kind::pack) return no_term;
+  const std::vector<Byte>& all = packs_[static_cast<size_t>((*this)[id].imm)];
+  const TermId low = all[0].term;
+  if (low == no_term || is_float((*this)[low].dtype)) return no_term;
+  const std::vector<Byte> whole = bytes_of(low);
+  const bool is_low = whole.size() < all.size() && std::equal(whole.begin(), whole.end(), all.begin()) &&
+                      std::all_of(all.begin() + std::ssize(whole), all.end(),
+                                  [](const Byte& byte) { return byte == Byte{}; });
+  return is_low ? low : no_term;
 }
 
 TermId TermGraph::whole_of(TermId id) const {

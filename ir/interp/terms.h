@@ -88,6 +88,8 @@ class TermGraph {
   // The term of 16 bits that is the high half of this one of 32, above zeros (as a bfloat16 is of the float32
   // that it is widened to); no_term if there is none.
   TermId high_half(TermId id) const;
+  // The integer that all bytes of this term but zeros above are; no_term if it is none.
+  TermId below_zeros(TermId id) const;
   // The term of 32 bits whose high half this one is, zeros above it left out; no_term if it is none.
   TermId whole_of(TermId id) const;
   // The float32 that is rounded to this bfloat16, in one operation or in those that

@@ -42,6 +42,7 @@ constexpr OpRow op_rows[] = {
     {Op::sub, all, both},
     {Op::mul, bytes2 | bytes4 | floats, both},
     {Op::mul, bytes8, avx512},
+    {Op::mulh, of({DType::u16, DType::i16}), both},
     {Op::div, floats, both},
     {Op::sqrt, floats, both},
     {Op::fma, floats, both},
@@ -148,6 +149,7 @@ std::optional<std::string> why_not_legal(const Program& program, const Inst& ins
     case Op::add:
     case Op::sub:
     case Op::mul:
+    case Op::mulh:
     case Op::div:
     case Op::min:
     case Op::max:

@@ -71,22 +71,9 @@ class AvgReducer final : public SumReducer {
     return b_.binary(Op::add, divided, number(static_cast<double>(q.output_zero_point)));
   }
 
-  // The divisor of each lane, where all are known.
-  std::vector<int64_t> known_counts(const Divisor& divisor) const {
-    std::vector<int64_t> counts = divisor.lane_taps;
-    const std::optional<int64_t> rows = b_.constant(divisor.rows);
-    if (nest_.divisor_override)
-      std::fill(counts.begin(), counts.end(), *nest_.divisor_override);
-    else if (rows)
-      for (int64_t& count : counts) count *= *rows;
-    else
-      counts.clear();
-    return counts;
-  }
-
   Value divide(Value sum, const Divisor& divisor) {
     const Type type = b_.type(sum);
-    const std::vector<int64_t> counts = known_counts(divisor);
+    const std::vector<int64_t> counts = known_counts(nest_, b_, divisor);
     if (!counts.empty()) return divide_by(sum, counts);
     const DType integer = bytes(type.dtype) == 8 ? DType::i64 : DType::i32;
     Value count = b_.cvt(type.dtype, b_.splat(Type::vec(integer, type.lanes), divisor.rows));
@@ -121,7 +108,7 @@ class AvgReducer final : public SumReducer {
   Value divide_exactly(const State& state, const Divisor& divisor) {
     const Type type = b_.type(state[0]);
     State sum = state;
-    std::vector<int64_t> counts = known_counts(divisor);
+    std::vector<int64_t> counts = known_counts(nest_, b_, divisor);
     if (nest_.divisor_override && *nest_.divisor_override < 0) {
       for (int64_t& count : counts) count = -count;
       for (Value& digit : sum) digit = b_.binary(Op::sub, b_.vconst_splat(type, 0), digit);

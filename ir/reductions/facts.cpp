@@ -24,8 +24,16 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
 #undef REDUCTION
   };
   auto facts = rows[static_cast<int>(nest.reduction)](nest, isa);
-  if (!facts || lanes == LaneUse::moved || !can_halve_sums(nest)) return facts;
-  return lanes == LaneUse::joined ? paired_sums_facts(nest, *facts) : halved_sums_facts(nest, *facts);
+  if (!facts || !can_halve_sums(nest)) return facts;
+  switch (lanes) {
+    case LaneUse::moved:
+      return is_float(nest.input.dtype) ? facts : widened_sums_facts(nest, *facts);
+    case LaneUse::fixed:
+      return halved_sums_facts(nest, *facts);
+    case LaneUse::joined:
+    default:
+      return paired_sums_facts(nest, *facts);
+  }
 }
 
 }  // namespace pooljit::ir

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/reductions/halves.h"
+#include "ir/reductions/short_average.h"
 
 namespace pooljit::ir {
 namespace {
@@ -13,6 +14,7 @@ class WideSums : public Reducer {
   WideSums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
            std::unique_ptr<Reducer> ordinary)
       : Reducer(facts),
+        nest_(nest),
         b_(builder),
         input_(nest.input.dtype),
         sum_(halves_dtype(input_)),
@@ -27,9 +29,45 @@ class WideSums : public Reducer {
     return ordinary_->finish({is_float(sum_) ? sum : b_.cvt(DType::i32, sum)}, divisor);
   }
 
+  // The results' bits in unsigned lanes as wide as the sum's.
+  struct Ended {
+    Value bits;
+    bool has_zeros_above;
+  };
+  Ended ended_lanes(Value sum, const Divisor& divisor) {
+    if (is_float(sum_)) return {ended_bits(sum, divisor), true};
+    if (const Value average = short_average(nest_, b_, sum, divisor); average != no_value)
+      return {b_.bitcast(Type::vec(DType::u16, b_.type(sum).lanes), average), false};
+    const Halves wide = widened_halves(b_, sum);
+    const Halves ended{ended_bits(as_i32(wide.even), every_other(divisor, 0)),
+                       ended_bits(as_i32(wide.odd), every_other(divisor, 1))};
+    return {interleaved(b_, DType::u16, ended), true};
+  }
+
+  Value with_zeros_above(const Ended& ended) {
+    if (ended.has_zeros_above) return ended.bits;
+    return b_.binary(Op::and_, ended.bits, b_.vconst_splat(b_.type(ended.bits), 0xff));
+  }
+
+  static Divisor every_other(const Divisor& divisor, size_t first) {
+    Divisor half{divisor.rows, {}};
+    for (size_t lane = first; lane < divisor.lane_taps.size(); lane += 2)
+      half.lane_taps.push_back(divisor.lane_taps[lane]);
+    return half;
+  }
+
+  const PoolNest& nest_;
   Builder& b_;
   const DType input_, sum_;
   const std::unique_ptr<Reducer> ordinary_;
+
+ private:
+  Value as_i32(Value sum) { return b_.bitcast(Type::vec(DType::i32, b_.type(sum).lanes), sum); }
+
+  Value ended_bits(Value sum, const Divisor& divisor) {
+    const Value result = ordinary_->finish({sum}, divisor);
+    return b_.cvt(DType::u32, b_.bitcast(Type::vec(unsigned_of(input_), b_.type(result).lanes), result));
+  }
 };
 
 class HalvedSums final : public WideSums {
@@ -53,8 +91,8 @@ class HalvedSums final : public WideSums {
 
   Value finish(const State& state, const Divisor& divisor) override {
     if (state.size() == 1) return finish_one(state[0], divisor);
-    const Halves ended{ended_lanes(state[0], every_other(divisor, 0)),
-                       ended_lanes(state[1], every_other(divisor, 1))};
+    const Halves ended{with_zeros_above(ended_lanes(state[0], every_other(divisor, 0))),
+                       ended_lanes(state[1], every_other(divisor, 1)).bits};
     const Value bits = interleaved(b_, unsigned_of(input_), ended);
     return b_.bitcast(Type::vec(input_, b_.type(bits).lanes), bits);
   }
@@ -62,28 +100,23 @@ class HalvedSums final : public WideSums {
  private:
   // Sums of bytes are halved once more at the end.
   bool has_halves(size_t lanes) const { return lanes >= (is_float(sum_) ? 2 : 4); }
+};
 
-  static Divisor every_other(const Divisor& divisor, size_t first) {
-    Divisor half{divisor.rows, {}};
-    for (size_t lane = first; lane < divisor.lane_taps.size(); lane += 2)
-      half.lane_taps.push_back(divisor.lane_taps[lane]);
-    return half;
+class WidenedSums final : public WideSums {
+ public:
+  using WideSums::WideSums;
+
+  State start(const std::vector<int64_t>& first_tap) override {
+    return {b_.vconst_splat(Type::vec(sum_, static_cast<int>(first_tap.size())), 0)};
   }
 
-  // The results' bits, zeros above them, in unsigned lanes as wide as the sum's.
-  Value ended_lanes(Value sum, const Divisor& divisor) {
-    if (is_float(sum_)) return ended_bits(sum, divisor);
-    const Halves wide = widened_halves(b_, sum);
-    const Halves ended{ended_bits(as_i32(wide.even), every_other(divisor, 0)),
-                       ended_bits(as_i32(wide.odd), every_other(divisor, 1))};
-    return interleaved(b_, DType::u16, ended);
+  State accumulate(const State& state, Value x, const TapOffset&) override {
+    return combine(state, {b_.cvt(sum_, x)});
   }
 
-  Value as_i32(Value sum) { return b_.bitcast(Type::vec(DType::i32, b_.type(sum).lanes), sum); }
-
-  Value ended_bits(Value sum, const Divisor& divisor) {
-    const Value result = ordinary_->finish({sum}, divisor);
-    return b_.cvt(DType::u32, b_.bitcast(Type::vec(unsigned_of(input_), b_.type(result).lanes), result));
+  Value finish(const State& state, const Divisor& divisor) override {
+    if (b_.type(state[0]).lanes % 2 != 0) return finish_one(state[0], divisor);
+    return b_.cvt(input_, ended_lanes(state[0], divisor).bits);
   }
 };
 
@@ -135,6 +168,13 @@ ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ord
   return facts;
 }
 
+ReductionFacts widened_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
+  ReductionFacts facts = wide_facts(nest, ordinary);
+  facts.extra_registers += 4;
+  facts.working_bytes = facts.held_bytes = bytes(halves_dtype(nest.input.dtype));
+  return facts;
+}
+
 ReductionFacts paired_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
   ReductionFacts facts = wide_facts(nest, ordinary);
   facts.extra_registers += 1;
@@ -144,6 +184,11 @@ ReductionFacts paired_sums_facts(const PoolNest& nest, const ReductionFacts& ord
 std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary) {
   return std::make_unique<HalvedSums>(nest, builder, facts, std::move(ordinary));
+}
+
+std::unique_ptr<Reducer> make_widened_sums(const PoolNest& nest, Builder& builder,
+                                           const ReductionFacts& facts, std::unique_ptr<Reducer> ordinary) {
+  return std::make_unique<WidenedSums>(nest, builder, facts, std::move(ordinary));
 }
 
 std::unique_ptr<Reducer> make_paired_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,

@@ -1,5 +1,5 @@
-// Sums and averages of 8-bit integers and bfloat16 by their even and odd lanes (ir/reductions/halves.h), in
-// sums of twice the width: for lanes that stay where they are, or are all joined in the end.
+// Sums and averages of 8-bit integers and bfloat16 in sums of twice the width: by their even and odd lanes
+// (ir/reductions/halves.h) for lanes that stay where they are, or are all joined in the end.
 #pragma once
 
 #include "ir/reductions/reducer.h"
@@ -13,6 +13,11 @@ bool can_halve_sums(const PoolNest& nest);
 ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary);
 std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary);
+
+// The same for lanes that move, of integers: each lane is widened by itself.
+ReductionFacts widened_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary);
+std::unique_ptr<Reducer> make_widened_sums(const PoolNest& nest, Builder& builder,
+                                           const ReductionFacts& facts, std::unique_ptr<Reducer> ordinary);
 
 // The same for lanes that are joined: neighbours are added first, so that a sum is one vector of half as many
 // lanes.

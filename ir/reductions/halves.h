@@ -17,8 +17,8 @@ Halves widened_halves(Builder& builder, Value x);
 // The type of the lanes of its halves.
 DType halves_dtype(DType dtype);
 
-// Back in one vector: lanes of unsigned integers that fit into half their bits, which become lanes of
-// `narrow`.
+// Back in one vector: the low halves of lanes of unsigned integers, as lanes of `narrow`. Above those of the
+// even ones lie zeros.
 Value interleaved(Builder& builder, DType narrow, const Halves& halves);
 
 }  // namespace pooljit::ir

@@ -15,11 +15,18 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
 #undef REDUCTION
   };
   const Make make = makers[static_cast<int>(nest.reduction)];
-  if (lanes == LaneUse::moved || !can_halve_sums(nest)) return make(nest, builder, *facts);
-  // What ends each sum is the reducer of lanes that move.
-  auto ordinary = make(nest, builder, *reduction_facts(nest, builder.isa(), LaneUse::moved));
-  return lanes == LaneUse::joined ? make_paired_sums(nest, builder, *facts, std::move(ordinary))
-                                  : make_halved_sums(nest, builder, *facts, std::move(ordinary));
+  auto ordinary = make(nest, builder, *facts);
+  if (!can_halve_sums(nest)) return ordinary;
+  switch (lanes) {
+    case LaneUse::moved:
+      return is_float(nest.input.dtype) ? std::move(ordinary)
+                                        : make_widened_sums(nest, builder, *facts, std::move(ordinary));
+    case LaneUse::fixed:
+      return make_halved_sums(nest, builder, *facts, std::move(ordinary));
+    case LaneUse::joined:
+    default:
+      return make_paired_sums(nest, builder, *facts, std::move(ordinary));
+  }
 }
 
 }  // namespace pooljit::ir

@@ -1,5 +1,6 @@
 #include "ir/reductions/sums.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/reductions/quotient.h"
@@ -43,6 +44,18 @@ Value SumReducer::as_float(DType dtype, const State& state) {
   const Value high = b_.cvt(DType::f64, state[0]), low = b_.cvt(DType::f64, state[1]);
   const Value digit = b_.vconst_splat(b_.type(high), float_bits(DType::f64, 0x1p32));
   return b_.cvt(dtype, b_.fma(high, digit, low));
+}
+
+std::vector<int64_t> known_counts(const PoolNest& nest, const Builder& builder, const Divisor& divisor) {
+  std::vector<int64_t> counts = divisor.lane_taps;
+  const std::optional<int64_t> rows = builder.constant(divisor.rows);
+  if (nest.divisor_override)
+    std::fill(counts.begin(), counts.end(), *nest.divisor_override);
+  else if (rows)
+    for (int64_t& count : counts) count *= *rows;
+  else
+    counts.clear();
+  return counts;
 }
 
 Result<DType> accumulator(const PoolNest& nest) {

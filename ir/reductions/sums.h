@@ -37,4 +37,7 @@ class SumReducer : public Reducer {
 // int64 may overflow.
 Result<DType> accumulator(const PoolNest& nest);
 
+// The divisor of each lane; empty if they are not all known.
+std::vector<int64_t> known_counts(const PoolNest& nest, const Builder& builder, const Divisor& divisor);
+
 }  // namespace pooljit::ir

@@ -200,6 +200,21 @@ llvm::Value* propagate(llvm::IRBuilder<>& build, const ir::Type& type, llvm::Val
   return resized(build, chosen, lanes);
 }
 
+// By the instruction: of a product of widened lanes LLVM would make others, by what the constant is.
+llvm::Value* high_product(llvm::IRBuilder<>& build, const ir::Type& type, llvm::Value* a, llvm::Value* b) {
+  using namespace llvm::Intrinsic;
+  struct Ids {
+    llvm::Intrinsic::ID of_8, of_16, of_32;
+  };
+  const Ids ids = ir::is_signed_int(type.dtype)
+                      ? Ids{x86_sse2_pmulh_w, x86_avx2_pmulh_w, x86_avx512_pmulh_w_512}
+                      : Ids{x86_sse2_pmulhu_w, x86_avx2_pmulhu_w, x86_avx512_pmulhu_w_512};
+  const auto lanes = static_cast<unsigned>(type.lanes), wide = std::max(lanes, 8U);
+  const auto id = wide == 8 ? ids.of_8 : wide == 16 ? ids.of_16 : ids.of_32;
+  return resized(build, build.CreateIntrinsic(id, {}, {resized(build, a, wide), resized(build, b, wide)}),
+                 lanes);
+}
+
 // By the instruction: an fptrunc of an fpext would be folded, and leave a signalling NaN what it is.
 llvm::Value* f32_to_f16(llvm::IRBuilder<>& build, llvm::Value* a) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
@@ -306,6 +321,8 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     case Op::mul:
     case Op::div:
       return arithmetic(build, inst.op, result, args[0], args[1]);
+    case Op::mulh:
+      return high_product(build, result, args[0], args[1]);
     case Op::min:
     case Op::max:
       return extremum(build, inst.op, result, args[0], args[1]);

@@ -64,6 +64,7 @@ bool OperandRules::takes_memory(const Inst& inst, size_t arg) const {
     case Op::add:
     case Op::sub:
     case Op::mul:
+    case Op::mulh:
     case Op::div:
     case Op::min:
     case Op::max:
@@ -100,6 +101,7 @@ bool OperandRules::commutes(const Inst& inst) const {
     case Op::or_:
     case Op::add:
     case Op::mul:
+    case Op::mulh:
       return true;
     case Op::min:
     case Op::max:

@@ -38,6 +38,7 @@ inline std::vector<Case> arithmetic_cases(Isa isa, DType dtype) {
       bundle.result("sqrt", b.sqrt(x), true);
     } else {
       const int bits = ir::info(dtype).bits;
+      if (bits == 16) bundle.result("mulh", b.binary(Op::mulh, x, y));
       for (int by : {0, 1, bits / 2 - 1, bits / 2, bits - 1}) {
         bundle.result(fmt::format("shl {}", by), b.shift(Op::shl, x, by));
         bundle.result(fmt::format("shr {}", by), b.shift(Op::shr, x, by));

@@ -41,7 +41,8 @@ class RollingSums {
               Builder& builder, Reducer& reducer)
       : nest_(nest),
         segment_(segment),
-        wide_(2 * schedule.lanes),
+        is_short_(reducer.facts().working_bytes == bytes(narrow(nest))),
+        wide_(schedule.lanes * (is_short_ ? 1 : 2)),
         narrow_(narrow(nest)),
         passes_(nest.dims[1], end_of(segment.tiles), wide_, false, doublings(nest)),
         b_(builder),
@@ -214,7 +215,7 @@ class RollingSums {
     Value all = no_value, part = no_value;
     int64_t columns = 0;  // in the part
     const auto finish_part = [&] {
-      const Value whole = b_.cvt(DType::i32, part);
+      const Value whole = is_short_ ? part : b_.cvt(DType::i32, part);
       all = all == no_value ? whole : b_.binary(Op::add, all, whole);
     };
     for (size_t i = 0; i < terms.size(); ++i) {
@@ -236,7 +237,8 @@ class RollingSums {
 
   const PoolNest& nest_;
   const RowSegment& segment_;
-  const int wide_;  // lanes of 16 bits
+  const bool is_short_;  // the reducer's sums have 16 bits
+  const int wide_;       // lanes of 16 bits
   const DType narrow_;
   const ColumnPasses passes_;
   Builder& b_;

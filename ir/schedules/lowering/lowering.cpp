@@ -89,6 +89,8 @@ DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
   if (largest) plan.usual_divisor = divisor_taps(nest, largest->window);
   plan.one_run = plan.runs.size() == 1 && plan.is_usual(nest, plan.runs[0]);
   const auto all = [&](auto holds) { return std::all_of(plan.runs.begin(), plan.runs.end(), holds); };
+  plan.one_divisor =
+      all([&](const Run& run) { return divisor_taps(nest, run.window) == plan.usual_divisor; });
   plan.one_phase = all([](const Run& run) { return run.phases == 1; });
   if (nest.is_backward() && nest.reduction == Reduction::avg) list_divisors(nest, dim, plan);
   plan.may_be_empty = !all([](const Run& run) { return run.window.taps > 0; });
@@ -289,7 +291,7 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   window.periods = b_.imax(zero, b_.iadd(high, b_.imul(low, minus_one)));
   window.phases = plan.one_phase ? b_.iconst(1) : field(run_phases);
   window.taps = field(run_taps);
-  window.divisor_taps = field(run_divisor);
+  window.divisor_taps = plan.one_divisor ? b_.iconst(plan.usual_divisor) : field(run_divisor);
   window.first_tap = nest_.indices && rule_.of_window ? field(run_first_tap) : b_.iconst(0);
   for (int digit = 0; is_long(dim) && digit < 3; ++digit)
     window.digits[static_cast<size_t>(digit)] = field(run_digit + digit);

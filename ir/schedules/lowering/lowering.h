@@ -92,9 +92,10 @@ struct DimPlan {
   // Backward of an average: what each position of the input adds to the divisor; empty: common_divisor.
   std::vector<int64_t> divisors;
   int64_t common_divisor = 1;
-  bool one_phase = false;   // every run has one
-  int64_t group = 1;        // outputs done together
-  int64_t phase_input = 0;  // positions from the windows of one phase to those of the next
+  bool one_divisor = false;  // every run has the usual one
+  bool one_phase = false;    // every run has one
+  int64_t group = 1;         // outputs done together
+  int64_t phase_input = 0;   // positions from the windows of one phase to those of the next
   bool may_be_empty = false;
 };
 

@@ -1,0 +1,14 @@
+// Averages of 8-bit integers in lanes of 16 bits: the sum of a window, divided by a constant, to the nearest
+// integer, ties to even, in two to five instructions for a whole vector. Floats take five for each half of
+// it, and four to widen and to narrow.
+#pragma once
+
+#include "ir/reductions/reducer.h"
+
+namespace pooljit::ir {
+
+// sum: of windows of the nest, in lanes of twice its input's width. The averages in the low bits of each
+// lane, what lies above is any; no_value where divisors are not known, or not all odd or one power of two.
+Value short_average(const PoolNest& nest, Builder& builder, Value sum, const Divisor& divisor);
+
+}  // namespace pooljit::ir
