@@ -25,6 +25,11 @@ double float_value(DType dtype, int64_t bits) {
   }
 }
 
+bool may_overflow(const LaneTerm& term) {
+  return term.kind == LaneTerm::Kind::op &&
+         (term.op == Op::add || term.op == Op::sub || term.op == Op::mul || term.op == Op::shl);
+}
+
 constexpr Rational digit_base = {int64_t{1} << 32, 1};
 
 std::pair<int64_t, Form::Part> key(const Form::Weight& weight) { return {weight.element, weight.part}; }
@@ -123,6 +128,12 @@ const Form& Linear::form(TermId id) {
   if (const auto known = forms_.find(id); known != forms_.end()) return known->second;
   Form form = make(id);
   return forms_.emplace(id, std::move(form)).first->second;
+}
+
+const Form& Linear::read(TermId id) {
+  const LaneTerm& term = graph_[id];
+  // Of sums of 16 bits only these bits are known yet.
+  return may_overflow(term) ? read_as(term.dtype, id) : form(id);
 }
 
 const Form& Linear::read_as(DType dtype, TermId id) {
@@ -229,9 +240,12 @@ Linear::Range Linear::range(const Form& form) const {
 }
 
 bool Linear::fits(const Form& form, DType dtype) const {
+  // What is divided is rounded to an integer.
+  constexpr long double rounding = 0.25L;
   const IntegerRange all = integer_range(dtype);
   const Range found = range(form);
-  return found.low >= static_cast<long double>(all.least) && found.high <= static_cast<long double>(all.most);
+  return found.low >= static_cast<long double>(all.least) - rounding &&
+         found.high <= static_cast<long double>(all.most) + rounding;
 }
 
 void Linear::expect_below(const Form& form, long double most) const {
@@ -244,9 +258,7 @@ void Linear::expect_below(const Form& form, long double most) const {
 Form Linear::computed(TermId id) {
   Form form = made_by(id);
   const LaneTerm& term = graph_[id];
-  const bool may_overflow =
-      term.op == Op::add || term.op == Op::sub || term.op == Op::mul || term.op == Op::shl;
-  if (!may_overflow || is_float(term.dtype) || is_float(input_)) return form;
+  if (!may_overflow(term) || is_float(term.dtype) || is_float(input_)) return form;
   const Range found = range(form);
   if (!fits(form, term.dtype) &&
       !(is_short(term.dtype) && (fits(form, DType::u16) || fits(form, DType::i16))))

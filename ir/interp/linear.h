@@ -57,7 +57,7 @@ class Linear {
   Linear(const TermGraph& graph, WrittenOut& written, DType input, DType output, bool is_open)
       : graph_(graph), written_(written), input_(input), output_(output), is_open_(is_open) {}
   // Throws Unreadable.
-  const Form& read(TermId id) { return read_as(graph_[id].dtype, id); }
+  const Form& read(TermId id);
 
  private:
   // Of a term that is taken as this type: bits of another one are no number.

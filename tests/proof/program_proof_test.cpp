@@ -99,6 +99,8 @@ const char* const quantized =
 const char* const even_and_odd = "avg_pool1d(bfloat16[1,4,6]:nhwc, kernel_size=2)";
 const char* const whole_sum = "sum_pool1d(int16[1,1,40], kernel_size=3, output_dtype=int32)";
 const char* const bytes_by_halves = "avg_pool1d(int8[1,8,6]:nhwc, kernel_size=3)";
+const char* const bytes_by_four = "avg_pool1d(uint8[1,8,6]:nhwc, kernel_size=4)";
+const char* const shorts = "avg_pool1d(int16[1,8,6]:nhwc, kernel_size=3)";
 
 // The first of this operation, if another one takes its place.
 std::function<bool(ir::Inst&)> turn(ir::Op op, ir::Op other) {
@@ -237,7 +239,14 @@ const Wrong wrongs[] = {
        return true;
      },
      "may overflow"},
-    {"another factor than a third", bytes_by_halves, change(0x3eaaaaab, 0x3eaaaaaa), "weighs"},
+    {"another factor than a third", shorts, change(0x3eaaaaab, 0x3eaaaaaa), "weighs"},
+    {"a fifth for a third of 16 bits", bytes_by_halves, change(10923, 13108), "not rounded as a quotient"},
+    {"a tenth for a third of 16 bits, of ten times as much", bytes_by_halves, change(10923, 3277),
+     "not rounded as a quotient"},
+    {"more than a half is added", bytes_by_halves, change(3, 4), "not rounded as a quotient"},
+    {"a half is added of even quotients", bytes_by_four, change(1, 2), "shr of input elements"},
+    {"another bit than the quotient's", bytes_by_four, shift_by(ir::Op::shr, 2, 3), "shr of input elements"},
+    {"a low byte of the odd lanes", bytes_by_four, change(0xff, 0x7f), ""},
     {"another ratio", quantized, change(0x3fd0000000000000, 0x3fe0000000000000), "weighs"},
     {"another low digit", wide_average, change(0xffffffff, 0xfffffffe), ""},
     {"another high digit", wide_average, shift_by(ir::Op::shr, 32, 31), ""},

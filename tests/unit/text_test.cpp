@@ -68,6 +68,8 @@ constexpr std::string_view every_op = R"(program "a \"name\" with \\" affine avx
   %45 = cvt %44 : i32x16
   %46 = bitcast %44 : u32x4
   %47 = propagate %40, %39 : f32x16
+  %48 = vconst splat(-3) : i16x16
+  %49 = mulh %48, %48 : i16x16
   store [%1], %40
   store [%1 + %3*4], %41, %10 non_temporal
   ret

@@ -36,7 +36,7 @@ class Enumeration {
     if (const int beside = best_side_by_side(layer_, fitting_); beside > 1) add_side_by_side(beside);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
-    for (const int beside : {2, 3, 4}) add_side_by_side(beside);
+    for (const int beside : {2, 3, 4, 8}) add_side_by_side(beside);
     return std::move(found_);
   }
 
@@ -98,6 +98,7 @@ class Enumeration {
     const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
     // Sums of so many rows are long chains in either form, and short code is fetched faster.
     if (high && !facts_.is_idempotent) schedule_.taps = Taps::loop;
+    if (sums_in_short_lanes(layer_)) add(Order::rows_first, 2);
     for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
     schedule_.taps = Taps::unroll;
   }

@@ -5,6 +5,7 @@
 
 #include "ir/passes/pipeline.h"
 #include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
 
 namespace pooljit::ir {
 namespace {
@@ -23,7 +24,13 @@ int filled_channels(const Layer& layer, const Schedule& schedule) {
   return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
 }
 
-// Lanes that count as filled: a family that fills its vectors beats one that cannot.
+// Sums of bytes that stay where they are count as bytes, though each vector is two of 16 bits; those that
+// move are one of 16 bits, which is as much work for half the lanes.
+int counted(const Layer& layer, Family family, int lanes) {
+  return info(family).lanes == LaneUse::moved && sums_in_short_lanes(layer) ? 2 * lanes : lanes;
+}
+
+// Lanes that are filled: a family that fills its vectors beats one that cannot.
 int filled_lanes(const Layer& layer, const Schedule& schedule) {
   constexpr int few_lanes = 4;
   // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap by
@@ -100,10 +107,12 @@ Decision decide(const Layer& layer, size_t most) {
   int fullest = 0;
   for (size_t i = 0; i < std::size(offers); ++i) {
     Considered considered{static_cast<Family>(i), {}};
-    considered.is_asked = most > 1 || fullest < most_filled(layer, considered.family);
+    considered.is_asked =
+        most > 1 || fullest < counted(layer, considered.family, most_filled(layer, considered.family));
     if (considered.is_asked) considered.offer = offers[i](layer, most);
     if (!considered.offer.schedules.empty())
-      considered.filled = filled_lanes(layer, considered.offer.schedules.front());
+      considered.filled =
+          counted(layer, considered.family, filled_lanes(layer, considered.offer.schedules.front()));
     fullest = std::max(fullest, considered.filled);
     decision.families.push_back(std::move(considered));
   }

@@ -28,11 +28,16 @@ bool shares_filled_rows(const Layer& layer) {
   return can_fill_borders(nest, layer.isa(), std::min(whole, fitting));
 }
 
+bool sums_in_short_lanes(const Layer& layer) {
+  const ReductionFacts& facts = layer.facts(row_lanes);
+  return bytes(layer.nest().input.dtype) == 1 && !facts.is_idempotent && facts.working_bytes == 2;
+}
+
 // 0.80 to 0.98 of the time of eight at a time, planes of 10 to 56 columns on a Zen 3; windows of three
 // columns take 1.1 to 1.3 of it.
 bool sums_pairs_of_bytes(const Layer& layer) {
   const NestDim& row = layer.nest().dims.back();
-  return shuffles_in_halves(layer) && bytes(layer.nest().input.dtype) == 1 &&
+  return shuffles_in_halves(layer) && bytes(layer.nest().input.dtype) == 1 && !sums_in_short_lanes(layer) &&
          !layer.facts(row_lanes).is_idempotent && row.kind == DimKind::pool && row.kernel == 2 &&
          row.stride == 2;
 }
@@ -48,13 +53,26 @@ bool is_walked_by_row(const Layer& layer) {
          (has_few_rows && layer.image_bytes() > 2 * layer.machine().near_bytes);
 }
 
+namespace {
+
+// Measured on a Zen 5 at 28 to 3840 columns and windows of 5 to 15 bytes; longer rows are walked one by one.
+int64_t most_short_sums_side_by_side(const Layer& layer, int64_t vectors) {
+  constexpr int64_t longest_row = 3000;
+  const int64_t columns = layer.nest().dims.back().output;
+  if (columns > longest_row) return 1;
+  if (vectors <= 8) return vectors > 4 ? 8 : vectors;
+  return columns > longest_row / 2 ? 2 : 4;
+}
+
+}  // namespace
+
 // Found by measuring planes of 7 to 112 columns and windows of 5 to 21, of 1 to 8 bytes.
 int best_side_by_side(const Layer& layer, int lanes) {
   const NestDim& row = layer.nest().dims.back();
   const ReductionFacts& facts = layer.facts(row_lanes);
   const int64_t vectors = ceil_div(row.output, lanes);
   if (row.kind != DimKind::pool || row.stride != 1 || row.kernel < least_keyed_kernel || vectors < 2 ||
-      !layer.can_mask() || is_walked_by_row(layer))
+      !layer.can_mask() || (is_walked_by_row(layer) && !sums_in_short_lanes(layer)))
     return 1;
   const auto can_roll = [&](int beside) {
     const Schedule schedule{
@@ -62,6 +80,10 @@ int best_side_by_side(const Layer& layer, int lanes) {
     return RowRules(layer.nest(), schedule, layer.isa(), facts).can_roll();
   };
   if (!has_few_registers(layer)) {
+    if (sums_in_short_lanes(layer)) {
+      const auto beside = static_cast<int>(most_short_sums_side_by_side(layer, vectors));
+      return beside > 1 && can_roll(beside) ? beside : 1;
+    }
     const int64_t most = facts.is_idempotent ? 3 : 1;
     const int beside = vectors <= most ? static_cast<int>(vectors) : 2;
     return can_roll(beside) ? beside : 1;

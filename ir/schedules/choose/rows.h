@@ -9,8 +9,11 @@ namespace pooljit::ir {
 // Maxima of such rows are best done by channels_first, as it fills the borders.
 bool shares_filled_rows(const Layer& layer);
 
-// True if sums of pairs of bytes are best done four at a time: eight take shuffles across the halves of a
-// vector.
+// True if bytes are summed in lanes of 16 bits.
+bool sums_in_short_lanes(const Layer& layer);
+
+// True if sums of pairs of bytes, in lanes of 32 bits, are best done four at a time: eight take shuffles
+// across the halves of a vector.
 bool sums_pairs_of_bytes(const Layer& layer);
 
 // Rolling walks down a plane, few vectors wide. Where that is slow, planes are walked row by row: large ones,

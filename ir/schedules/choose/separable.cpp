@@ -3,6 +3,7 @@
 
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 
@@ -15,6 +16,9 @@ constexpr int64_t least_kernel = 5, least_of_bytes = 7;
 // The same where channels_last can roll two vectors side by side, which shares the columns: of sums and
 // bytes, of maxima in long rows.
 constexpr int64_t least_beside_rolling = 8, least_of_long_rows = 6, long_row = 24;
+// Rows of so few sums of bytes leave little to roll along: 0.64 to 0.82 of channels_last's time on a Zen 5,
+// windows of 5; of 28 sums 1.2.
+constexpr int64_t few_sums = 20;
 // Fewer windows next to each other share too little.
 constexpr int64_t least_outputs = 4;
 
@@ -33,9 +37,11 @@ bool is_served_better_with_few_registers(const Layer& layer) {
   const bool are_bytes = bytes(layer.nest().input.dtype) == 1, has_long_rows = columns_of(layer).output >= 40;
   const bool maxima = facts_of(layer).is_idempotent;
   if (are_bytes && maxima) return has_long_rows && rolls_over_bytes(layer);
+  const bool are_far_sums = are_bytes && sums_in_short_lanes(layer) && prefers_whole_rows(layer);
   const bool few_taps = kernel_of(layer) < 7 && bytes(layer.nest().input.dtype) >= 4;
-  const bool pays = has_few_channels(layer) || (maxima ? (has_long_rows && kernel_of(layer) < 9) || few_taps
-                                                       : has_long_rows && few_taps);
+  const bool pays =
+      has_few_channels(layer) || are_far_sums ||
+      (maxima ? (has_long_rows && kernel_of(layer) < 9) || few_taps : has_long_rows && few_taps);
   return pays && !offer_row_passes(layer, 1).schedules.empty();
 }
 
@@ -56,6 +62,7 @@ std::string_view served_better(const Layer& layer) {
   constexpr std::string_view is_far =
       "the image outgrows the core's caches, and others read its pixels whole";
   if (kernel_of(layer) < least_beside_rolling && can_roll_beside(layer, 1)) return is_far;
+  if (sums_in_short_lanes(layer)) return is_far;
   const std::vector<Schedule> by_rows = offer_row_passes(layer, 1).schedules;
   const bool others_read_rows =
       !by_rows.empty() && (bytes(layer.nest().input.dtype) > 1 || by_rows[0].order == Order::rolling);
@@ -90,8 +97,9 @@ Offer offer_separable(const Layer& layer, size_t most) {
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
   const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
+  const bool are_few_sums = !facts_of(layer).is_idempotent && columns_of(layer).output <= few_sums;
   if (std::min(columns_of(layer).output, rows_of(layer).output) < least_outputs ||
-      kernel_of(layer) < (has_cheap_taps ? least_of_bytes : least_kernel))
+      kernel_of(layer) < (has_cheap_taps && !are_few_sums ? least_of_bytes : least_kernel))
     return {{}, "windows share too little for scratch memory to pay"};
   Offer offer;
   Schedule schedule{.family = Family::separable, .order = Order::rolling};
