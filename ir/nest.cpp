@@ -40,7 +40,7 @@ void print_run(std::string& out, const NestDim& dim, const Run& run) {
   else
     append(out, "taps {}..{} from input {}", window.first_tap,
            window.first_tap + (window.taps - 1) * dim.tap_number_step(), window.first);
-  if (dim.kind == DimKind::pool) append(out, ", {} with padding", window.padded_taps);
+  if (dim.is_forward()) append(out, ", {} with padding", window.padded_taps);
   out += "\n";
 }
 

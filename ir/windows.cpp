@@ -83,6 +83,10 @@ Series series_of(const NestDim& dim, int64_t phase) {
     }
     case DimKind::gather:
       return gather_series(dim, phase);
+    case DimKind::pixels: {
+      const int64_t periods = dim.periods();
+      return {phase - dim.pad_begin, dim.stride, dim.dilation, dim.kernel, 0, periods, periods};
+    }
   }
   return {};
 }
@@ -92,7 +96,7 @@ struct Limits {
   int64_t begin = 0, visible, padded;
 };
 Limits limits(const NestDim& dim) {
-  if (dim.kind != DimKind::pool) return {.visible = dim.input, .padded = dim.input};
+  if (!dim.is_forward()) return {.visible = dim.input, .padded = dim.input};
   return {.visible = dim.visible_input(), .padded = dim.input + dim.pad_end};
 }
 
@@ -116,7 +120,7 @@ Window clip(const NestDim& dim, const Series& series, int64_t period) {
   if (period >= series.alive) return window;
   const int64_t before = taps_before(series, period, limit.begin);
   window.taps = std::max(taps_before(series, period, limit.visible) - before, int64_t{0});
-  window.padded_taps = dim.kind == DimKind::pool ? taps_before(series, period, limit.padded) : window.taps;
+  window.padded_taps = dim.is_forward() ? taps_before(series, period, limit.padded) : window.taps;
   if (window.taps == 0) return window;  // first and first_tap stay 0, so that empty windows compare equal
   window.first_tap = series.first_tap + before * dim.tap_number_step();
   window.first = series.start + period * series.shift + before * series.step;
@@ -223,6 +227,8 @@ Period NestDim::period() const {
     }
     case DimKind::gather:
       return {stride, 1};
+    case DimKind::pixels:
+      return {pixel, stride};
   }
   return {};
 }
@@ -239,7 +245,7 @@ int64_t NestDim::tap_number_step() const {
 }
 
 int64_t NestDim::most_taps() const {
-  if (kind == DimKind::pool) return kernel;
+  if (is_forward()) return kernel;
   if (kind == DimKind::gather) return std::min(input, (kernel - 1) / -tap_number_step() + 1);
   return std::min(input, ceil_div(input - 1, output) + 1);
 }
@@ -295,11 +301,11 @@ int64_t usual_taps(const NestDim& dim, const std::vector<Run>& runs) {
 Interior interior(const NestDim& dim) {
   if (dim.kind == DimKind::adaptive) return {0, dim.output};
   if (dim.kind == DimKind::gather) return gather_interior(dim);
-  const int64_t extent = dim.dilation * (dim.kernel - 1) + 1;
-  const int64_t first = ceil_div(dim.pad_begin, dim.stride);
-  const int64_t last = floor_div(dim.visible_input() - extent + dim.pad_begin, dim.stride);
+  const int64_t extent = dim.dilation * (dim.kernel - 1) + dim.pixel;
+  const int64_t first = ceil_div(dim.pad_begin, dim.stride) * dim.pixel;
+  const int64_t last = floor_div(dim.visible_input() - extent + dim.pad_begin, dim.stride) * dim.pixel;
   const int64_t begin = std::clamp(first, int64_t{0}, dim.output);
-  return {begin, std::clamp(last + 1, begin, dim.output)};
+  return {begin, std::clamp(last + dim.pixel, begin, dim.output)};
 }
 
 }  // namespace pooljit::ir

@@ -31,6 +31,7 @@ enum class DimKind : uint8_t {
   pool,      // window `a` begins at a * stride - pad_begin
   adaptive,  // window `a` is [floor(a * input / output), ceil((a + 1) * input / output))
   gather,    // backward of pool: window `i` is the forward's windows that have a tap at i
+  pixels,    // a row of pixels of `pixel` elements each: a pool for each of them, all extents in elements
 };
 
 // One spatial dimension. All in elements of that dimension. A gather's `input` is the forward's output and
@@ -42,6 +43,7 @@ struct NestDim {
   int64_t kernel = 1, stride = 1, dilation = 1;
   int64_t pad_begin = 0, pad_end = 0;  // pad_end may be negative: a crop
   DimKind kind = DimKind::pool;
+  int64_t pixel = 1;  // pixels: output `a` is element a % pixel of its pixel
   bool operator==(const NestDim&) const = default;
 
   Window window(int64_t output_position) const;
@@ -55,7 +57,9 @@ struct NestDim {
   int64_t tap_number_step() const;  // what first_tap moves by from tap to tap: 1; backward it is negative
   int64_t most_taps() const;        // of any window
   // The part of the input that windows may see: a forward's negative end pad crops it.
-  int64_t visible_input() const { return kind == DimKind::pool && pad_end < 0 ? input + pad_end : input; }
+  int64_t visible_input() const { return is_forward() && pad_end < 0 ? input + pad_end : input; }
+  // Windows of a kernel, in an image with padding.
+  bool is_forward() const { return kind == DimKind::pool || kind == DimKind::pixels; }
 };
 
 // The forward dimension of a gather: what its divisors are counted in.

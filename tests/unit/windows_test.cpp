@@ -44,6 +44,29 @@ void for_each_gather(const std::function<void(const NestDim&)>& visit) {
               }
 }
 
+// Rows of pixels, each beside the row of one of their elements.
+void for_each_pixels(const std::function<void(const NestDim& pixels, const NestDim& one)>& visit) {
+  for (int64_t elements : {1, 2, 3, 5})
+    for (int64_t input : {1, 2, 5, 13})
+      for (int64_t kernel : {1, 2, 3, 4})
+        for (int64_t stride : {2, 3, 4})
+          for (int64_t dilation : {1, 2})
+            for (int64_t pad : {0, 1})
+              for (int64_t pad_end : {-1, 0, 1, 3}) {
+                const int64_t extent = dilation * (kernel - 1) + 1, room = input + pad + pad_end - extent;
+                if (room < 0) continue;
+                NestDim one;
+                one.input = input, one.output = room / stride + 1, one.kernel = kernel, one.stride = stride;
+                one.dilation = dilation, one.pad_begin = pad, one.pad_end = pad_end;
+                NestDim pixels = one;
+                pixels.kind = DimKind::pixels, pixels.pixel = elements;
+                for (int64_t* extents : {&pixels.input, &pixels.output, &pixels.stride, &pixels.dilation,
+                                         &pixels.pad_begin, &pixels.pad_end})
+                  *extents *= elements;
+                visit(pixels, one);
+              }
+}
+
 Window adaptive_by_counting(const NestDim& dim, int64_t output) {
   Window window;
   window.first = output * dim.input / dim.output;
@@ -109,7 +132,27 @@ TEST(Windows, GatherFindsTheWindowsThatCoverAPosition) {
   });
 }
 
+TEST(Windows, OfPixelsAreThoseOfTheirElements) {
+  for_each_pixels([](const NestDim& pixels, const NestDim& one) {
+    const int64_t elements = pixels.pixel;
+    const Interior inside = interior(pixels), expected_inside = interior(one);
+    EXPECT_EQ(inside.begin, expected_inside.begin * elements) << describe(pixels);
+    EXPECT_EQ(inside.end, expected_inside.end * elements) << describe(pixels);
+    const auto expect_like = [&](const Window& found, Window expected, int64_t element) {
+      if (expected.taps > 0) expected.first = expected.first * elements + element;
+      expected.step *= elements;
+      EXPECT_TRUE(found == expected) << describe(pixels);
+    };
+    for (int64_t output = 0; output < pixels.output; ++output) {
+      const int64_t at = output / elements, element = output % elements;
+      expect_like(pixels.window(output), one.window(at), element);
+      expect_like(pixels.whole_window(output), one.whole_window(at), element);
+    }
+  });
+}
+
 TEST(Windows, RunsCoverEveryOutputOnce) {
+  for_each_pixels([](const NestDim& pixels, const NestDim&) { runs_repeat_their_windows(pixels); });
   for_each_adaptive(runs_repeat_their_windows);
   for_each_gather(runs_repeat_their_windows);
 }

@@ -17,17 +17,22 @@ constexpr MakeOffer offers[] = {
 };
 
 // With vectors over channels the last one may be mostly empty. A few idle lanes cost less than what other
-// families do in their place.
+// families do in their place; a quarter of them less than shuffling strided rows of pixels.
 int filled_channels(const Layer& layer, const Schedule& schedule) {
   const int64_t vectors = (layer.nest().channels + schedule.lanes - 1) / schedule.lanes;
-  const int64_t filled = layer.nest().channels / vectors;
-  return 5 * filled >= 4 * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
+  const bool are_strided =
+      layer.nest().dims.back().stride > 1 && layer.can_mask() && !sums_in_short_lanes(layer);
+  const int64_t filled = layer.nest().channels / vectors, parts = are_strided ? 4 : 5;
+  return parts * filled >= (parts - 1) * int64_t{schedule.lanes} ? schedule.lanes : static_cast<int>(filled);
 }
 
-// Sums of bytes that stay where they are count as bytes, though each vector is two of 16 bits; those that
-// move are one of 16 bits, which is as much work for half the lanes.
+// Sums of bytes and halves that stay where they are count as such, though each vector is two of lanes twice
+// as wide; those that move are one of these, which is as much work for half the lanes.
 int counted(const Layer& layer, Family family, int lanes) {
-  return info(family).lanes == LaneUse::moved && sums_in_short_lanes(layer) ? 2 * lanes : lanes;
+  const bool are_strided_halves = layer.nest().dims.back().stride > 1 &&
+                                  layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);
+  const bool is_one_of_two = sums_in_short_lanes(layer) || are_strided_halves;
+  return info(family).lanes == LaneUse::moved && is_one_of_two ? 2 * lanes : lanes;
 }
 
 // Lanes that are filled: a family that fills its vectors beats one that cannot.

@@ -9,10 +9,12 @@ namespace {
 
 Result<void> check_pixels(const PoolNest& nest) {
   if (has_pixel_rows(nest)) return {};
-  return unsupported("schedule.strides",
-                     "interleaved needs several channels that lie next to each other, pixels without gaps, "
-                     "windows of stride 1 along the row, no indices and no operands per channel",
-                     "use channels_last");
+  return unsupported(
+      "schedule.strides",
+      "interleaved needs several channels that lie next to each other, pixels without gaps, "
+      "no indices and no operands per channel; with a stride along the row at most 64 channels, "
+      "and 8 columns of the window",
+      "use channels_last");
 }
 
 Result<void> check_interleaved(const Layer& layer, const Schedule& schedule) {

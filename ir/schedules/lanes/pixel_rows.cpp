@@ -13,7 +13,11 @@ bool is_interleaved(const View& view, int64_t channels) {
 
 bool has_pixel_rows(const PoolNest& nest) {
   const NestDim& row = nest.dims.back();
-  if (row.kind != DimKind::pool || row.stride != 1) return false;
+  constexpr int64_t most_strided_channels = 64, most_strided_pixels = 8;
+  if (row.kind != DimKind::pool) return false;
+  if (row.stride != 1 && (nest.channels > most_strided_channels || row.stride > most_strided_pixels ||
+                          row.kernel > most_strided_pixels))
+    return false;
   if (nest.channels == 1 || nest.indices || nest.is_backward()) return false;
   // Operands with a number per channel are no row of their own.
   for (const View& operand : operand_views(nest))
@@ -23,6 +27,11 @@ bool has_pixel_rows(const PoolNest& nest) {
 
 PoolNest as_one_channel(PoolNest nest) {
   NestDim& row = nest.dims.back();
+  if (row.stride > 1) {
+    row.kind = DimKind::pixels;
+    row.pixel = nest.channels;
+    row.stride *= nest.channels;
+  }
   for (int64_t* columns : {&row.input, &row.output, &row.dilation, &row.pad_begin, &row.pad_end})
     *columns *= nest.channels;
   nest.input.strides.back() = nest.output.strides.back() = 1;

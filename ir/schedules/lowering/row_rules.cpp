@@ -91,7 +91,7 @@ size_t RowRules::most_vectors() const {
 
 // True if straight-line code may take the taps of a row one by one.
 bool RowRules::has_short_rows() const {
-  return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns;
+  return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns * dim_.pixel;
 }
 
 RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
