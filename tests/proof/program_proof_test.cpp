@@ -96,11 +96,11 @@ const char* const gradients = "avg_pool1d_backward(float32[1,1,40], kernel_size=
 const char* const quantized =
     "quantized_avg_pool1d(quint8[1,1,40], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)";
 
-const char* const even_and_odd = "avg_pool1d(bfloat16[1,4,6]:nhwc, kernel_size=2)";
+const char* const even_and_odd = "avg_pool1d(bfloat16[1,80,6]:nhwc, kernel_size=2)";
 const char* const whole_sum = "sum_pool1d(int16[1,1,40], kernel_size=3, output_dtype=int32)";
-const char* const bytes_by_halves = "avg_pool1d(int8[1,8,6]:nhwc, kernel_size=3)";
-const char* const bytes_by_four = "avg_pool1d(uint8[1,8,6]:nhwc, kernel_size=4)";
-const char* const shorts = "avg_pool1d(int16[1,8,6]:nhwc, kernel_size=3)";
+const char* const bytes_by_halves = "avg_pool1d(int8[1,80,6]:nhwc, kernel_size=3)";
+const char* const bytes_by_four = "avg_pool1d(uint8[1,80,6]:nhwc, kernel_size=4)";
+const char* const shorts = "avg_pool1d(int16[1,80,6]:nhwc, kernel_size=3)";
 
 // The first of this operation, if another one takes its place.
 std::function<bool(ir::Inst&)> turn(ir::Op op, ir::Op other) {
