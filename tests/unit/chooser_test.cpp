@@ -47,6 +47,11 @@ TEST(Chooser, TakesWhatWasMeasured) {
        "channels_first(lanes=16, unroll=1, tail=overlap, taps=unroll, order=rolling)", "whole_planes"},
       {"avg_pool2d(uint8[1,192,35,35]:nhwc, kernel_size=3, stride=1, padding=1)",
        "interleaved(lanes=16, unroll=1, tail=overlap, taps=unroll, order=rolling)", "channels_last"},
+      // Windows that move by several pixels.
+      {"max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=3, stride=2)",
+       "interleaved(lanes=8, unroll=1, tail=mask, taps=unroll, order=rows_first)", "channels_last"},
+      {"max_pool2d(bfloat16[1,12,24,24]:nhwc, kernel_size=3, stride=2)",
+       "channels_last(lanes=16, unroll=1, tail=split, taps=unroll, order=rolling)", "interleaved"},
       {"avg_pool2d(uint8[1,24,300,300]:nhwc, kernel_size=7, stride=1)",
        "row_passes(lanes=16, unroll=4, tail=overlap, taps=unroll, order=rows_first)", "interleaved"},
       {"sum_pool2d(uint8[1,8,224,224], kernel_size=9, stride=1, output_dtype=int32)",

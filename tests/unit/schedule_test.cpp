@@ -102,14 +102,9 @@ TEST(Schedule, FewChannelsAreDoneWithTheirPixels) {
   };
   EXPECT_EQ(family("max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1)"), Family::interleaved);
   EXPECT_EQ(family("max_pool2d(float32[1,16,24,24]:nhwc, kernel_size=7, stride=2)"), Family::channels_last);
-  // Windows that move by several pixels.
-  EXPECT_EQ(family("max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=3, stride=2)"), Family::interleaved);
-  EXPECT_EQ(family("max_pool2d(float32[1,12,24,24]:nhwc, kernel_size=3, stride=2)"), Family::channels_last);
   // What such a row cannot do: long windows that move by several pixels, indices, gaps, numbers per channel.
   for (const char* spec :
        {"max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=9, stride=2)",
-        "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=9)",
-        "max_pool2d(float32[1,65,24,24]:nhwc, kernel_size=7, stride=2)",
         "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1, return_indices=True)",
         "max_pool1d(float32[1,3,24], kernel_size=7, stride=1, strides=[96,1,4], output_strides=[54,1,3])",
         "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1, epilogue=[mul_channel])"}) {
