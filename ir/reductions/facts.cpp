@@ -27,7 +27,7 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
   if (!facts || !can_halve_sums(nest)) return facts;
   switch (lanes) {
     case LaneUse::moved:
-      return is_float(nest.input.dtype) ? facts : widened_sums_facts(nest, *facts);
+      return can_widen_sums(nest, isa) ? widened_sums_facts(nest, *facts) : facts;
     case LaneUse::fixed:
       return halved_sums_facts(nest, *facts);
     case LaneUse::joined:

@@ -1,5 +1,6 @@
 #include "ir/reductions/halved_sums.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/reductions/halves.h"
@@ -159,6 +160,16 @@ bool can_halve_sums(const PoolNest& nest) {
          (input == DType::i8 && taps * 128 < int64_t{1} << 15);
 }
 
+bool can_widen_sums(const PoolNest& nest, Isa isa) {
+  const int64_t most_strided_columns = isa == Isa::avx2 ? 3 : 8;
+  const NestDim& row = nest.dims.back();
+  const auto has_border = [](const NestDim& dim) { return dim.pad_begin > 0 || dim.pad_end > 0; };
+  const bool one_divisor = nest.count_include_pad || std::ranges::none_of(nest.dims, has_border);
+  return can_halve_sums(nest) && !is_float(nest.input.dtype) && one_divisor && row.is_forward() &&
+         (row.stride == 1 || row.kernel <= most_strided_columns) &&
+         divides_in_short_lanes(nest, nest.full_taps());
+}
+
 ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
   const DType sum = halves_dtype(nest.input.dtype);
   ReductionFacts facts = wide_facts(nest, ordinary);
@@ -170,7 +181,7 @@ ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ord
 
 ReductionFacts widened_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {
   ReductionFacts facts = wide_facts(nest, ordinary);
-  facts.extra_registers += 4;
+  facts.extra_registers += 1;
   facts.working_bytes = facts.held_bytes = bytes(halves_dtype(nest.input.dtype));
   return facts;
 }

@@ -19,8 +19,9 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
   if (!can_halve_sums(nest)) return ordinary;
   switch (lanes) {
     case LaneUse::moved:
-      return is_float(nest.input.dtype) ? std::move(ordinary)
-                                        : make_widened_sums(nest, builder, *facts, std::move(ordinary));
+      return can_widen_sums(nest, builder.isa())
+                 ? make_widened_sums(nest, builder, *facts, std::move(ordinary))
+                 : std::move(ordinary);
     case LaneUse::fixed:
       return make_halved_sums(nest, builder, *facts, std::move(ordinary));
     case LaneUse::joined:

@@ -12,6 +12,7 @@
 #include "ir/reductions/short_average.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "ir/reductions/sums.h"
@@ -20,6 +21,7 @@ namespace pooljit::ir {
 namespace {
 
 constexpr int high_half = 16;  // bits that mulh shifts by
+constexpr int most_shift = 8;  // and what is shifted further, less one
 
 // What a sum becomes a quotient by: ((sum or twice the sum) + added) * factor >> (high_half + shift).
 struct Reciprocal {
@@ -44,7 +46,7 @@ std::optional<Reciprocal> reciprocal(int64_t divisor, int shift, bool is_signed)
 Value by_odd(Builder& b, Value sum, const std::vector<int64_t>& divisors) {
   const Type type = b.type(sum);
   const bool is_signed = is_signed_int(type.dtype);
-  for (int shift = 0; shift < 8; ++shift) {
+  for (int shift = 0; shift < most_shift; ++shift) {
     std::vector<int64_t> added, factors;
     for (const int64_t divisor : divisors) {
       const auto found = divisor % 2 != 0 ? reciprocal(divisor, shift, is_signed) : std::nullopt;
@@ -69,6 +71,14 @@ Value by_power_of_two(Builder& b, Value sum, int bits) {
 }
 
 }  // namespace
+
+bool divides_in_short_lanes(const PoolNest& nest, int64_t taps) {
+  if (nest.reduction != Reduction::avg || nest.divisor_override) return false;
+  if (taps % 2 == 0) return taps < 256 && std::has_single_bit(static_cast<uint64_t>(taps));
+  for (int shift = 0; shift < most_shift; ++shift)
+    if (reciprocal(taps, shift, is_signed_int(nest.input.dtype))) return true;
+  return false;
+}
 
 Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& divisor) {
   if (nest.reduction != Reduction::avg || nest.divisor_override) return no_value;

@@ -7,6 +7,9 @@
 
 namespace pooljit::ir {
 
+// Whether averages of the nest's windows of so many taps can be divided so.
+bool divides_in_short_lanes(const PoolNest& nest, int64_t taps);
+
 // sum: of windows of the nest, in lanes of twice its input's width. The averages in the low bits of each
 // lane, what lies above is any; no_value where divisors are not known, or not all odd or one power of two.
 Value short_average(const PoolNest& nest, Builder& builder, Value sum, const Divisor& divisor);

@@ -27,12 +27,20 @@ int filled_channels(const Layer& layer, const Schedule& schedule) {
 }
 
 // Sums of bytes and halves that stay where they are count as such, though each vector is two of lanes twice
-// as wide; those that move are one of these, which is as much work for half the lanes.
-int counted(const Layer& layer, Family family, int lanes) {
-  const bool are_strided_halves = layer.nest().dims.back().stride > 1 &&
+// as wide; those that move are one of these, which is as much work for half the lanes. Not where nothing is
+// shared among windows of many taps; of two that fill as many, those that do not move, but for images that
+// are better read row by row.
+int counted(const Layer& layer, const Schedule& schedule, int lanes) {
+  constexpr int64_t few_columns = 3;
+  const PoolNest& nest = layer.nest();
+  const NestDim& row = nest.dims.back();
+  const bool are_strided_halves = row.stride > 1 && nest.channels < layer.most_lanes(LaneUse::fixed) &&
                                   layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);
-  const bool is_one_of_two = sums_in_short_lanes(layer) || are_strided_halves;
-  return info(family).lanes == LaneUse::moved && is_one_of_two ? 2 * lanes : lanes;
+  const bool is_tap_by_tap = schedule.order == Order::row_major && row.kernel > few_columns;
+  if (info(schedule.family).lanes != LaneUse::moved || is_tap_by_tap ||
+      !(sums_in_short_lanes(layer) || are_strided_halves))
+    return lanes;
+  return 2 * lanes - (prefers_whole_rows(layer) ? 0 : 1);
 }
 
 // Lanes that are filled: a family that fills its vectors beats one that cannot.
@@ -40,7 +48,8 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
   constexpr int few_lanes = 4;
   // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap by
   // tap.
-  if (schedule.family == Family::row_passes && bytes(layer.nest().input.dtype) == 1)
+  if (schedule.family == Family::row_passes && bytes(layer.nest().input.dtype) == 1 &&
+      !sums_in_short_lanes(layer))
     return prefers_whole_rows(layer) ? info(layer.isa()).vector_bytes : layer.most_lanes(LaneUse::moved);
   // Where elements cannot be masked, others take borders and the ends of rows output by output.
   const bool takes_borders = schedule.family == Family::row_passes || schedule.family == Family::whole_planes;
@@ -113,11 +122,12 @@ Decision decide(const Layer& layer, size_t most) {
   for (size_t i = 0; i < std::size(offers); ++i) {
     Considered considered{static_cast<Family>(i), {}};
     considered.is_asked =
-        most > 1 || fullest < counted(layer, considered.family, most_filled(layer, considered.family));
+        most > 1 || fullest < counted(layer, {.family = considered.family, .order = Order::rolling},
+                                      most_filled(layer, considered.family));
     if (considered.is_asked) considered.offer = offers[i](layer, most);
     if (!considered.offer.schedules.empty())
-      considered.filled =
-          counted(layer, considered.family, filled_lanes(layer, considered.offer.schedules.front()));
+      considered.filled = counted(layer, considered.offer.schedules.front(),
+                                  filled_lanes(layer, considered.offer.schedules.front()));
     fullest = std::max(fullest, considered.filled);
     decision.families.push_back(std::move(considered));
   }

@@ -62,8 +62,8 @@ std::string_view served_better(const Layer& layer) {
   constexpr std::string_view is_far =
       "the image outgrows the core's caches, and others read its pixels whole";
   if (kernel_of(layer) < least_beside_rolling && can_roll_beside(layer, 1)) return is_far;
-  if (sums_in_short_lanes(layer)) return is_far;
   const std::vector<Schedule> by_rows = offer_row_passes(layer, 1).schedules;
+  if (sums_in_short_lanes(layer)) return !by_rows.empty() || can_roll_beside(layer, 1) ? is_far : "";
   const bool others_read_rows =
       !by_rows.empty() && (bytes(layer.nest().input.dtype) > 1 || by_rows[0].order == Order::rolling);
   return others_read_rows ? is_far : "";

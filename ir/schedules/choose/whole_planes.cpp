@@ -59,9 +59,8 @@ bool rolls_two_vectors(const Layer& layer) {
 // Sums of bytes in 16 bits: rows that fill vectors share columns in registers. Found by measuring planes of 7
 // to 224 columns and windows of 3 to 7 on a Zen 5.
 std::string_view short_sums_served_better(const Layer& layer, int lanes) {
-  constexpr int64_t few_outputs = 14, few_outputs_of_several_divisors = 19, most_alone = 16;
-  const PoolNest& nest = layer.nest();
-  const NestDim& columns = nest.dims[1];
+  constexpr int64_t few_outputs = 14, most_alone = 16;
+  const NestDim& columns = layer.nest().dims[1];
   const int64_t filled = ceil_div(columns.output, lanes) * lanes;
   if (layer.can_mask()) {
     if (4 * columns.output >= 3 * filled) return "channels_first rolls rows that fill vectors";
@@ -69,9 +68,7 @@ std::string_view short_sums_served_better(const Layer& layer, int lanes) {
                ? "windows have so many columns in common that families that share them do less"
                : "";
   }
-  const bool one_divisor = nest.count_include_pad || columns.pad_begin + columns.pad_end == 0;
-  const bool are_many = columns.output >= (one_divisor ? few_outputs : few_outputs_of_several_divisors);
-  return columns.kernel <= 3 && are_many ? "channels_first rolls short sums" : "";
+  return columns.kernel <= 3 && columns.output >= few_outputs ? "channels_first rolls short sums" : "";
 }
 
 // Which other family does less for what neighbouring windows have in common; empty: none does.
@@ -101,10 +98,6 @@ std::string_view served_better(const Layer& layer, int lanes) {
              : "";
 }
 
-bool has_borders(const PoolNest& nest) {
-  return std::ranges::any_of(nest.dims, [](const NestDim& dim) { return dim.pad_begin + dim.pad_end > 0; });
-}
-
 // Whether straight-line code of the plane pays.
 bool pays(const Layer& layer, const Schedule& schedule) {
   const PoolNest& nest = layer.nest();
@@ -131,8 +124,7 @@ Offer offer_whole_planes(const Layer& layer, size_t most) {
   // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
   // shuffles of more vectors.
   std::vector tails = {Tail::mask, Tail::overlap};
-  const bool are_alike = nest.count_include_pad || !has_borders(nest);
-  const bool are_short_sums = sums_in_short_lanes(layer) && are_alike;
+  const bool are_short_sums = sums_in_short_lanes(layer);
   if ((lane_bytes(layer) >= 4 && nest.dims[0].stride == 1) || are_short_sums) std::swap(tails[0], tails[1]);
   // Masked, channels_first is as fast, in less code.
   if (are_short_sums && layer.can_mask() && nest.dims[1].stride > 1 && outputs_of(nest) > schedule.lanes)
