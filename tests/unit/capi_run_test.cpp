@@ -320,11 +320,12 @@ TEST(CApiInfo, ALayerMakesTheSpecThatItIsOf) {
   EXPECT_EQ(after.hits, before.hits + 1);
   EXPECT_EQ(after.misses, before.misses);
   layer.kernel[0] = 0;
-  EXPECT_EQ(pooljit_spec_make(&layer, nullptr, &again), POOLJIT_INVALID);
+  pooljit_spec* wrong = spec;
+  EXPECT_EQ(pooljit_spec_make(&layer, nullptr, &wrong), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "spec.kernel_size");
-  EXPECT_EQ(again, nullptr);
+  EXPECT_EQ(wrong, nullptr);
   for (pooljit_kernel* each : {kernel, same}) pooljit_release(each);
-  pooljit_spec_release(spec);
+  for (pooljit_spec* each : {spec, again}) pooljit_spec_release(each);
 }
 
 TEST(CApiCache, CountsAndKeepsToItsLimits) {
