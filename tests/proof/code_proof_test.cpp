@@ -24,13 +24,16 @@ ir::Result<jit::x86::BytesProof> prove_bytes(const jit::CodeBlob& blob, const ir
   return jit::x86::prove_bytes(kernel, nest, batch, program.isa);
 }
 
+// A build may be without it, and without its name.
+constexpr std::string_view by_llvm = "llvm";
+
 class KernelBytes : public testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Block, KernelBytes, testing::Range<size_t>(0, tests::symbolic_blocks));
 
 // What the Program of the same kernel is proved for, the bytes are too, but for some. Nothing is run, so that
 // every machine can read code for AVX-512.
-void read_kernels(size_t block, jit::BackendId backend, double least_share) {
-  const bool is_llvm = backend == jit::BackendId::llvm;
+void read_kernels(size_t block, const jit::BackendInfo& backend, double least_share) {
+  const bool is_llvm = backend.text == by_llvm;
   const std::vector<tests::MatrixSpec> matrix = tests::matrix(tests::symbolic_specs);
   int64_t elements = 0, kernels = 0, programs = 0, number = 0;
   std::map<std::string, int64_t> unread;  // kernels by why
@@ -44,7 +47,7 @@ void read_kernels(size_t block, jit::BackendId backend, double least_share) {
     const auto legal = affine ? ir::legalize(*affine) : affine;
     ASSERT_TRUE(legal) << print(spec) << "\n" << ir::to_string(legal.error());
     const ir::Program& consumed = is_llvm ? *affine : *legal;
-    const auto blob = jit::emit(backend, consumed);
+    const auto blob = jit::emit(backend.id, consumed);
     if (!blob) continue;  // not enough registers
     const int64_t batch = std::min(spec.batch.value_or(1), most_batches);
     programs += ir::prove(*legal, nest, batch).has_value();
@@ -68,11 +71,19 @@ void read_kernels(size_t block, jit::BackendId backend, double least_share) {
   EXPECT_GT(double(kernels), double(programs) * least_share);
 }
 
-TEST_P(KernelBytes, EachOutputTakesItsWindow) { read_kernels(GetParam(), jit::BackendId::xbyak, 0.85); }
+// Null: it is not there.
+const jit::BackendInfo* named(std::string_view text) {
+  const auto all = jit::backends();
+  const auto found = std::ranges::find(all, text, &jit::BackendInfo::text);
+  return found != all.end() && jit::find(found->id) ? &*found : nullptr;
+}
+
+TEST_P(KernelBytes, EachOutputTakesItsWindow) { read_kernels(GetParam(), *named("xbyak"), 0.85); }
 
 TEST_P(KernelBytes, EachOutputTakesItsWindowByLlvm) {
-  if (const auto built = jit::find(jit::BackendId::llvm); !built) GTEST_SKIP() << "this build has no LLVM";
-  read_kernels(GetParam(), jit::BackendId::llvm, 0.3);
+  const jit::BackendInfo* const llvm = named(by_llvm);
+  if (!llvm) GTEST_SKIP() << "this build has no LLVM";
+  read_kernels(GetParam(), *llvm, 0.3);
 }
 
 // --- bytes that are wrong are not read as right
