@@ -62,7 +62,7 @@ class Linear {
  private:
   // Of a term that is taken as this type: bits of another one are no number.
   const Form& read_as(DType dtype, TermId id);
-  // What the term's bits are modulo two to their number.
+  // Of 16 bits the number that the term's bits are modulo 2^16, whatever its sign; else as read().
   const Form& form(TermId id);
   Form make(TermId id);
   Form made_by(TermId id);

@@ -63,6 +63,11 @@ Value by_odd(Builder& b, Value sum, const std::vector<int64_t>& divisors) {
   return no_value;
 }
 
+// What a shift divides by.
+bool is_shifted(int64_t divisor) {
+  return divisor > 1 && divisor < 256 && std::has_single_bit(static_cast<uint64_t>(divisor));
+}
+
 Value by_power_of_two(Builder& b, Value sum, int bits) {
   const Type type = b.type(sum);
   const Value is_odd = b.binary(Op::and_, b.shift(Op::shr, sum, bits), b.vconst_splat(type, 1));
@@ -74,7 +79,7 @@ Value by_power_of_two(Builder& b, Value sum, int bits) {
 
 bool divides_in_short_lanes(const PoolNest& nest, int64_t taps) {
   if (nest.reduction != Reduction::avg || nest.divisor_override) return false;
-  if (taps % 2 == 0) return taps < 256 && std::has_single_bit(static_cast<uint64_t>(taps));
+  if (taps % 2 == 0) return is_shifted(taps);
   for (int shift = 0; shift < most_shift; ++shift)
     if (reciprocal(taps, shift, is_signed_int(nest.input.dtype))) return true;
   return false;
@@ -85,9 +90,9 @@ Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& 
   const std::vector<int64_t> counts = known_counts(nest, b, divisor);
   if (counts.empty()) return no_value;
   if (const Value quotient = by_odd(b, sum, counts); quotient != no_value) return quotient;
-  for (int bits = 1; bits < 8; ++bits)
-    if (std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == int64_t{1} << bits; }))
-      return by_power_of_two(b, sum, bits);
+  const bool are_alike = std::ranges::count(counts, counts[0]) == std::ssize(counts);
+  if (are_alike && is_shifted(counts[0]))
+    return by_power_of_two(b, sum, std::countr_zero(static_cast<uint64_t>(counts[0])));
   return no_value;
 }
 

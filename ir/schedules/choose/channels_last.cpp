@@ -62,32 +62,35 @@ bool shares_little(const Layer& layer, int lanes, int64_t vectors) {
          row.kernel <= (maxima ? 5 : 7);
 }
 
-// Sums of a few columns without borders: interleaved shares what windows have in common for all channels.
-// 0.65 to 1.0 of the time of vectors over channels, 64 to 672 channels on a Zen 3.
-bool are_sums_of_rows(const Layer& layer) {
-  constexpr int64_t least_channels = 64, most_columns = 3, least_taps = 6;
+// Rows whose windows of a few columns interleaved takes for all channels at once, and shares what they have
+// in common.
+bool are_rows_of_few_columns(const Layer& layer) {
+  constexpr int64_t most_columns = 3;
   const PoolNest& nest = layer.nest();
   const NestDim& row = nest.dims.back();
+  return has_few_registers(layer) && nest.dims.size() > 1 && row.stride == 1 && row.dilation == 1 &&
+         row.kernel >= 2 && row.kernel <= most_columns && !offer_interleaved(layer, 1).schedules.empty();
+}
+
+// Sums without borders: 0.65 to 1.0 of the time of vectors over channels, 64 to 672 channels on a Zen 3.
+bool are_sums_of_rows(const Layer& layer) {
+  constexpr int64_t least_channels = 64, least_taps = 6;
+  const PoolNest& nest = layer.nest();
   const auto is_whole = [](const NestDim& dim) {
     const Interior inside = interior(dim);
     return dim.kind == DimKind::pool && inside.end - inside.begin == dim.output;
   };
-  return has_few_registers(layer) && nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg &&
-         !nest.is_backward() && nest.dims.size() > 1 && nest.channels >= least_channels && row.stride == 1 &&
-         row.dilation == 1 && row.kernel >= 2 && row.kernel <= most_columns &&
-         nest.full_taps() >= least_taps && std::ranges::all_of(nest.dims, is_whole) &&
-         !offer_interleaved(layer, 1).schedules.empty();
+  return nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg && !nest.is_backward() &&
+         nest.channels >= least_channels && nest.full_taps() >= least_taps &&
+         std::ranges::all_of(nest.dims, is_whole) && are_rows_of_few_columns(layer);
 }
 
 // The same of bytes in lanes of 16 bits: 0.22 to 0.64 of the time, 24 to 256 channels on a Zen 5; 1 of it at
 // 512.
 bool are_short_sums_of_rows(const Layer& layer) {
-  constexpr int64_t many_channels = 512, most_columns = 3;
-  const PoolNest& nest = layer.nest();
-  const NestDim& row = nest.dims.back();
-  return has_few_registers(layer) && sums_in_short_lanes(layer) && nest.dims.size() > 1 &&
-         nest.channels < many_channels && row.stride == 1 && row.dilation == 1 && row.kernel >= 2 &&
-         row.kernel <= most_columns && !offer_interleaved(layer, 1).schedules.empty();
+  constexpr int64_t many_channels = 512;
+  return sums_in_short_lanes(layer) && layer.nest().channels < many_channels &&
+         are_rows_of_few_columns(layer);
 }
 
 }  // namespace
