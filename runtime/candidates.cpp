@@ -44,7 +44,36 @@ ir::Result<ir::Program> legal_program(ir::Program lowered) {
   return program;
 }
 
+// Of each family that offers none, one by the seed that can; one that rolls, is in strips, is fused.
+void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa, uint64_t seed) {
+  std::vector<ir::Schedule> space = ir::schedule_space(nest, isa);
+  std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(seed % space.size()), space.end());
+  for (const ir::Schedule& one : space) {
+    const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
+    const auto is_same = [&](const ir::Schedule& other) {
+      return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
+    };
+    if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
+        can_make(nest, one, isa))
+      schedules.push_back(one);
+  }
+}
+
+// Where none is offered, the first one with streamed stores.
+void add_streamed(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa) {
+  ir::Schedule streamed = schedules[0];
+  streamed.stores = ir::Stores::streamed;
+  if (streamed != schedules[0] && ir::lower(nest, streamed, isa)) schedules.push_back(streamed);
+}
+
 }  // namespace
+
+std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed) {
+  std::vector<ir::Schedule> all = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine().row);
+  add_forced(all, nest, isa, seed);
+  add_streamed(all, nest, isa);
+  return all;
+}
 
 bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
   auto program = ir::lower(nest, schedule, isa);

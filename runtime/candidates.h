@@ -16,6 +16,10 @@ namespace pooljit::runtime {
 // loops that are fused no rule does.)
 bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa);
 
+// What tries every kind of schedule: all that the chooser offers; of each other family, and of its walks, one
+// that can do the layer, picked by the seed; the default with streamed stores.
+std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed);
+
 struct Candidate {
   ir::Schedule schedule;
   ir::Cost cost;

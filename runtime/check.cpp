@@ -138,34 +138,9 @@ class Checker {
 
   std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
     if (options_.schedule) return {*options_.schedule};
-    std::vector<ir::Schedule> all = ir::enumerate_schedules(member_.all(), isa, SIZE_MAX, machine().row);
-    add_forced(all, isa);
-    add_streamed(all, isa);
+    std::vector<ir::Schedule> all = varied_schedules(member_.all(), isa, options_.seed);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
-  }
-
-  // Of each family that offers none, one by the seed that can; one that rolls, is in strips, is fused.
-  void add_forced(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
-    std::vector<ir::Schedule> space = ir::schedule_space(member_.all(), isa);
-    const auto first = space.begin() + static_cast<std::ptrdiff_t>(options_.seed % space.size());
-    std::rotate(space.begin(), first, space.end());
-    for (const ir::Schedule& one : space) {
-      const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
-      const auto is_same = [&](const ir::Schedule& other) {
-        return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
-      };
-      if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
-          can_make(member_.all(), one, isa))
-        schedules.push_back(one);
-    }
-  }
-
-  // Where none is offered, the first one with streamed stores.
-  void add_streamed(std::vector<ir::Schedule>& schedules, ir::Isa isa) const {
-    ir::Schedule streamed = schedules[0];
-    streamed.stores = ir::Stores::streamed;
-    if (streamed != schedules[0] && ir::lower(member_.all(), streamed, isa)) schedules.push_back(streamed);
   }
 
   // One that was given may not suit the nest, which is no failure.

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/candidates.h"
 #include "runtime/cpu_features.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
@@ -25,6 +27,7 @@ struct VerifyArguments {
   std::string spec, file;
   Options options = {.backend = "all", .isa = "all"};
   runtime::ProofLimits limits;
+  bool all_schedules = false;
   int threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   bool json = false, allow_unsupported = false, allow_smaller = false;
 };
@@ -73,6 +76,26 @@ ir::Result<std::vector<runtime::Choices>> choices(const Options& options) {
   return all;
 }
 
+// Of what is asked for, for one spec: with every kind of schedule, if all are wanted. A wrong spec has one,
+// and its proof says what is wrong.
+std::vector<runtime::Choices> with_schedules(const VerifyArguments& arguments, std::string_view spec_text,
+                                             const std::vector<runtime::Choices>& all) {
+  const auto spec = frontend::parse_spec(spec_text);
+  if (!arguments.all_schedules || !spec || !arguments.options.schedule.empty()) return all;
+  std::vector<runtime::Choices> varied;
+  for (runtime::Choices choice : all)
+    for (const ir::Schedule& schedule : runtime::varied_schedules(make_nest(*spec), choice.isa, 0)) {
+      choice.schedule = schedule;
+      varied.push_back(choice);
+    }
+  return varied;
+}
+
+// A schedule that nobody asked for by its name may need more registers than there are.
+bool is_passed_over(const VerifyArguments& arguments, const ir::Result<runtime::Proof>& proof) {
+  return arguments.all_schedules && !proof && proof.error().id == "schedule.registers";
+}
+
 nlohmann::json to_json(const runtime::Proof& proof) {
   nlohmann::json probes;
   for (size_t i = 0; i < runtime::part_count; ++i)
@@ -105,8 +128,9 @@ nlohmann::json to_json(const runtime::Proof& proof) {
 
 ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
   VerifyTally tally;
-  for (const runtime::Choices& choice : all) {
+  for (const runtime::Choices& choice : with_schedules(arguments, arguments.spec, all)) {
     const auto proof = runtime::verify(arguments.spec, choice, arguments.limits);
+    if (is_passed_over(arguments, proof)) continue;
     if (!proof) return tl::unexpected(proof.error());
     if (arguments.json)
       fmt::print("{}\n", to_json(*proof).dump());
@@ -158,10 +182,11 @@ class FileRun {
   }
 
   void prove(const Problem& problem) {
-    for (const runtime::Choices& choice : choices_) {
+    for (const runtime::Choices& choice : with_schedules(arguments_, problem.spec, choices_)) {
       const auto proof = runtime::verify(problem.spec, choice, arguments_.limits);
       const std::scoped_lock lock(mutex_);
       if (interrupted()) return;
+      if (is_passed_over(arguments_, proof)) continue;
       report(arguments_, problem, proof, progress_);
       tally.take(proof);
       if (!proof) break;  // the same for the others
@@ -221,6 +246,13 @@ void add_verify(CLI::App& app, Action& action) {
   command->add_option("--isa", arguments->options.isa, "all (that this machine has), auto, avx2 or avx512")
       ->capture_default_str();
   add_schedule(*command, arguments->options);
+  const std::map<std::string, bool> schedules = {{"best", false}, {"all", true}};
+  command
+      ->add_option("--schedules", arguments->all_schedules,
+                   "best: the default; all: every one that the chooser offers, and one of each other family")
+      ->transform(CLI::CheckedTransformer(schedules).description(""))
+      ->type_name("ENUM")
+      ->default_str("best");
   command
       ->add_option("--limit", arguments->limits.work,
                    "Elements that the probes of one kernel may visit; larger tensors are probed smaller. The "

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "tools/shell.h"
@@ -46,6 +47,28 @@ TEST(Verify, JsonIsALineForEachKernel) {
   EXPECT_EQ(outcome.out.find("{\""), 0U) << outcome.out;
   EXPECT_NE(outcome.out.find("\"proved\":true"), std::string::npos) << outcome.out;
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
+}
+
+// A row of 9 outputs can be done by more than one family.
+TEST(Verify, AllSchedulesAreProvedOneByOne) {
+  const TempFolder folder;
+  write_file(folder / "specs.txt", std::string(good) + "\n");
+  const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
+  const auto kernels = [&](const std::string& options) {
+    const Outcome outcome = shell(one + options, folder);
+    EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+    std::set<std::string> schedules;
+    for (size_t at = outcome.out.find("\"schedule\":"); at != std::string::npos;
+         at = outcome.out.find("\"schedule\":", at + 1))
+      schedules.insert(outcome.out.substr(at, outcome.out.find(')', at) - at));
+    return schedules;
+  };
+  const auto best = kernels(""), all = kernels("--schedules all");
+  EXPECT_EQ(best.size(), 1U);
+  EXPECT_GT(all.size(), 2U);
+  EXPECT_TRUE(all.contains(*best.begin()));
+  EXPECT_EQ(kernels("--schedules best"), best);
+  EXPECT_EQ(shell(one + "--schedules some", folder).exit, 2);
 }
 
 TEST(Verify, AFileIsSummedUp) {
