@@ -62,6 +62,12 @@ bool shares_little(const Layer& layer, int lanes, int64_t vectors) {
          row.kernel <= (maxima ? 5 : 7);
 }
 
+// Of elements of 4 bytes 32 registers hold a value and a loaded tap of so many vectors.
+bool takes_sixteen(const Layer& layer) {
+  return !has_few_registers(layer) && layer.nest().input.dtype == DType::f32 && !layer.nest().indices &&
+         layer.nest().epilogue.empty();
+}
+
 // How many vectors of a pixel to take at a time where windows have a stride and images lie in the second
 // cache: half of a pixel for all taps, then the other half, lets the first cache bring what comes next. On a
 // Zen 5 1.2 to 1.8 times as fast as whole pixels or quarters; of what waits for conversions, slower. 0: no
@@ -77,10 +83,24 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   if (!is_cheap || !is_near || columns > most_columns || nest.channels % lanes != 0 || nest.indices ||
       !std::ranges::all_of(nest.dims, steps))
     return 0;
+  if (vectors >= 24 && takes_sixteen(layer)) return 16;
   for (const int half : {8, 4, 3, 2, 1})
     if (2 * half <= vectors && vectors % half == 0)
       return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half) ? half : 0;
   return 0;
+}
+
+// The same where every tap is loaded for each window, stride 1: pixels that do not stay in the first cache
+// until the next row needs them, in images that lie in the second together with what is stored.
+bool takes_pixels_in_parts(const Layer& layer, int lanes, int64_t vectors) {
+  constexpr int64_t least_image = 120'000, least_vectors = 16, most_vectors = 64;
+  const PoolNest& nest = layer.nest();
+  const auto is_small = [](const NestDim& dim) {
+    return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel <= 3;
+  };
+  return takes_sixteen(layer) && nest.channels % lanes == 0 && vectors >= least_vectors &&
+         vectors <= most_vectors && layer.image_bytes() >= least_image &&
+         2 * layer.image_bytes() <= layer.machine().near_bytes && std::ranges::all_of(nest.dims, is_small);
 }
 
 // Rows whose windows of a few columns interleaved takes for all channels at once, and shares what they have
@@ -141,7 +161,9 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     if (largest_block(nest) > 1)
       std::erase_if(offer.schedules, [](const Schedule& one) { return one.tail == Tail::overlap; });
   };
-  const int half = half_of_pixel(layer, schedule.lanes, one_each, vectors);
+  const int half = takes_pixels_in_parts(layer, schedule.lanes, vectors)
+                       ? 16
+                       : half_of_pixel(layer, schedule.lanes, one_each, vectors);
   if (half > 0) add(Order::row_major, half);
   for (const Order order : orders)
     for (const int unroll : {8, 4, 2, 1}) {
