@@ -15,7 +15,7 @@ namespace {
 // In halves of the time that a vector of 64 bytes takes. Fitted to rows of 6 to 150 outputs, kernels of 2, 3
 // and 5 and elements of 1 to 8 bytes on a Zen 4 core (docs/tuning.md); they decide an order, no more.
 struct TileCosts {
-  double narrow = 1.1;  // a tile of up to 32 bytes
+  double narrow = 1;  // a tile of up to 32 bytes
   double wide = 2;
   double masked_store = 0;  // on top of the tile
   double change = 0;        // a narrow tile behind wide ones
@@ -28,7 +28,7 @@ TileCosts tile_costs(const Layer& layer) {
   const bool strided = dim.stride > 1;
   const bool by_keys = facts.is_idempotent && dim.kernel >= least_keyed_kernel;
   const int stored_bytes = bytes(nest.output.dtype);
-  TileCosts costs;
+  TileCosts costs{.narrow = layer.machine().narrow_tile};
   if (info(layer.isa()).mask == MaskEncoding::vector)
     costs.masked_store = strided ? 1.2 : 4;
   else if (strided)
@@ -39,12 +39,8 @@ TileCosts tile_costs(const Layer& layer) {
     costs.masked_store = by_keys ? 0.1 : stored_bytes == 2 ? 0.7 : 0.3;
   const bool one_divisor =
       nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
-  if (!facts.is_idempotent && one_divisor && stored_bytes >= 4) costs.narrow = 1, costs.change = 0.2;
-  // A Zen 5 takes 64 bytes as fast as 32.
-  if (sums_in_short_lanes(layer) && layer.can_mask()) {
-    costs.narrow = 1.8;
-    if (strided && dim.kernel == 2) costs.masked_store = 1.2;
-  }
+  if (!facts.is_idempotent && one_divisor && stored_bytes >= 4) costs.narrow -= 0.1, costs.change = 0.2;
+  if (sums_in_short_lanes(layer) && layer.can_mask() && strided && dim.kernel == 2) costs.masked_store = 1.2;
   return costs;
 }
 
