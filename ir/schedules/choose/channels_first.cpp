@@ -33,10 +33,10 @@ class Enumeration {
   }
 
   std::vector<Schedule> run() {
-    if (const int beside = best_side_by_side(layer_, fitting_); beside > 1) add_side_by_side(beside);
+    if (const SideBySide best = best_side_by_side(layer_, fitting_); best.vectors > 1) add_side_by_side(best);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
-    for (const int beside : {2, 3, 4, 8}) add_side_by_side(beside);
+    for (const int beside : {2, 3, 4, 8}) add_side_by_side({fitting_, beside});
     return std::move(found_);
   }
 
@@ -59,11 +59,11 @@ class Enumeration {
     if (!by_row) add_groups();
   }
 
-  void add_side_by_side(int vectors) {
+  void add_side_by_side(const SideBySide& beside) {
     if (dim_.stride != 1 || !layer_.can_mask()) return;
-    schedule_.lanes = fitting_;
+    schedule_.lanes = beside.lanes;
     schedule_.order = Order::rolling;
-    schedule_.unroll = vectors;
+    schedule_.unroll = beside.vectors;
     add_tail(Tail::mask);
   }
 

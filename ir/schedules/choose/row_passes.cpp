@@ -158,7 +158,7 @@ class Choice {
                                 inside.end - inside.begin < row_.output;
     const bool is_long =
         row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
-    return is_long && best_side_by_side(row_layer_, lanes_) == 1;
+    return is_long && best_side_by_side(row_layer_, lanes_).vectors == 1;
   }
   // In long rows of planes that are not walked row by row anyway, and where pixels of few channels would fill
   // no vector of another family.
@@ -230,6 +230,8 @@ Offer offer_row_passes(const Layer& layer, size_t most) {
   const PoolNest nest = as_rows(layer.nest());
   const Layer rows = layer.over(nest);
   if (!can_take_rows(nest, rows.facts(row_passes_lanes))) return {};
+  if (nest.channels == layer.nest().channels && rolls_wide_windows(rows))
+    return {{}, "wide windows: channels_first rolls several vectors side by side"};
   const NestDim& row = nest.dims.back();
   Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
   schedule.lanes = layer.fitting_lanes(row_passes_lanes, row.output);

@@ -16,6 +16,8 @@ constexpr int64_t most_work = 400, most_work_for_borders = 800, most_wide_work_f
 constexpr int64_t most_shared_columns = 5;
 // Wide elements from so many vectors take as many shuffles as they take joins where they lie.
 constexpr int64_t many_strips = 8;
+// Windows of so many wide elements leave no lane of window_rows idle for long.
+constexpr int64_t many_columns = 12;
 
 int lane_bytes(const Layer& layer) { return layer.lane_bytes(whole_planes_family.lanes); }
 
@@ -25,16 +27,34 @@ int fitting(const Layer& layer, int64_t count) {
 
 int64_t outputs_of(const PoolNest& nest) { return nest.dims[0].output * nest.dims[1].output; }
 
+// A row of the input that is one strip, or as few as may be: bytes that are left over cost less than lanes
+// that stay idle.
+int lanes_of_row(const Layer& layer) {
+  const NestDim& columns = layer.nest().dims[1];
+  return fitting(layer, columns.input - (lane_bytes(layer) == 1 ? columns.input / 16 : 0));
+}
+
+// The input's rows have more columns than the plane has outputs: where vectors hold a row, not all outputs,
+// 0.25 to 0.8 of the time, planes of 5 to 40 columns on a Zen 5.
+bool has_few_outputs(const Layer& layer) {
+  constexpr int64_t most_narrow = 18;
+  const PoolNest& nest = layer.nest();
+  const bool in_short_lanes = sums_in_short_lanes(layer);
+  return layer.can_mask() && nest.dims[1].stride > 1 && nest.dims[1].output > 1 &&
+         (!in_short_lanes || nest.dims[1].input > most_narrow) &&
+         fitting(layer, outputs_of(nest)) < lanes_of_row(layer);
+}
+
 // Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes
-// the fewest shuffles, and bytes that are left over cost less than lanes that stay idle. AVX2 puts bytes
-// together from a register of 16, which two strips fill.
+// the fewest shuffles. AVX2 puts bytes together from a register of 16, which two strips fill.
 int best_lanes(const Layer& layer) {
   const NestDim& columns = layer.nest().dims[1];
   const int most = fitting(layer, outputs_of(layer.nest()));
-  if (columns.stride == 1 || (sums_in_short_lanes(layer) && layer.can_mask())) return most;
   const bool are_bytes = lane_bytes(layer) == 1;
-  const int64_t row = columns.input - (are_bytes ? columns.input / 16 : 0);
-  const int lanes = std::min(most, fitting(layer, row));
+  if (has_few_outputs(layer))
+    return are_bytes && columns.input > 16 ? info(layer.isa()).vector_bytes : lanes_of_row(layer);
+  if (columns.stride == 1 || (sums_in_short_lanes(layer) && layer.can_mask())) return most;
+  const int lanes = std::min(most, lanes_of_row(layer));
   return are_bytes && shuffles_in_halves(layer) ? std::min(lanes, 8) : lanes;
 }
 
@@ -75,13 +95,15 @@ std::string_view short_sums_served_better(const Layer& layer, int lanes) {
 std::string_view served_better(const Layer& layer, int lanes) {
   const NestDim& columns = layer.nest().dims[1];
   const bool maxima = layer.facts(whole_planes_family.lanes).is_idempotent;
+  if (bytes(layer.nest().input.dtype) >= 4 && columns.kernel >= many_columns && has_few_outputs(layer))
+    return "long windows of few outputs: window_rows";
   if (columns.stride > 1) return {};
   if (sums_in_short_lanes(layer))
     if (const std::string_view better = short_sums_served_better(layer, lanes);
         !better.empty() || layer.can_mask())
       return better;
   if (has_few_registers(layer) && maxima && is_float(layer.nest().input.dtype) &&
-      best_side_by_side(layer, lanes) > 1)
+      best_side_by_side(layer, lanes).vectors > 1)
     return "channels_first rolls vectors side by side, which share columns";
   if (has_few_registers(layer) && rolls_two_vectors(layer))
     return "channels_first rolls two vectors that overlap, which share columns";
@@ -135,6 +157,8 @@ Offer offer_whole_planes(const Layer& layer, size_t most) {
   const bool shares_or_fills = nest.dims[1].kernel >= 3 || nest.dims[1].output == 16;
   const bool are_few_bytes = !layer.can_mask() && lane_bytes(layer) == 1 && shares_or_fills;
   if ((spares_borders(layer) || are_few_bytes) && widest > schedule.lanes) widths.push_back(widest);
+  // Rows that do not fit what the family puts together.
+  if (has_few_outputs(layer)) widths.push_back(widest);
   Offer offer;
   bool is_long = false;
   for (const int lanes : widths)
