@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/agreement.h"
 #include "ir/error_bounds.h"
 #include "ir/float_format.h"
 #include "ir/prove.h"
@@ -176,9 +177,11 @@ class Prober {
                       fmt::join(unravel(int64_t(d.position), nest_.dims, extent), ","), d.found, d.wanted);
     };
     const ir::DType dtype = nest_.output.dtype;
+    const bool any_zero = ir::shares_zeros_of_any_sign(nest_);
     const auto agrees = [&](const Lattice::Difference& d) {
       if (ir::is_nan_bits(dtype, d.wanted) || ir::is_nan_bits(dtype, d.found))
         return ir::is_nan_bits(dtype, d.wanted) && ir::is_nan_bits(dtype, d.found);
+      if (any_zero && number_of(dtype, d.found) == 0 && number_of(dtype, d.wanted) == 0) return true;
       return !expected.bounds.empty() &&
              allows(expected.bounds[chosen(d.plane)][d.position], dtype, number_of(dtype, d.found));
     };

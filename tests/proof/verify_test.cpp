@@ -35,6 +35,10 @@ TEST(Verify, KernelsOfEachKindAreProved) {
            "avg_pool2d(float32[2,5,9,20], kernel_size=3, stride=2, padding=1)",
            "avg_pool2d(uint8[1,33,6,7]:nhwc, kernel_size=[2,3], count_include_pad=False)",
            "avg_pool1d(uint8[1,4,33], kernel_size=5, divisor_override=3)",
+           // Zeros of either sign: of gradients, and where there is none.
+           "avg_pool1d_backward(bfloat16[1,33,17], kernel_size=3, stride=2, dilation=2, divisor_override=-5)",
+           // LLVM compares one element at a time with a constant, which takes no part in the maximum.
+           "adaptive_max_pool1d(float16[2,4,1], output_size=12)",
            // LLVM puts the divisor below what is left of the data in a register.
            "adaptive_avg_pool2d(int8[1,15,17,17], output_size=5)",
        })
