@@ -64,8 +64,12 @@ bool shares_little(const Layer& layer, int lanes, int64_t vectors) {
 
 // Of elements of 4 bytes 32 registers hold a value and a loaded tap of so many vectors.
 bool takes_sixteen(const Layer& layer) {
-  return !has_few_registers(layer) && layer.nest().input.dtype == DType::f32 && !layer.nest().indices &&
-         layer.nest().epilogue.empty();
+  return !has_few_registers(layer) && layer.nest().input.dtype == DType::f32 && layer.nest().epilogue.empty();
+}
+
+// Maxima, sums and averages alone: what else is done with an element costs more than where it comes from.
+bool waits_for_loads(const PoolNest& nest) {
+  return !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp;
 }
 
 // How many vectors of a pixel to take at a time where windows have a stride and images lie in the second
@@ -81,8 +85,8 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   const bool is_cheap = size >= 4 || (facts_of(layer).is_idempotent && (size == 1 || columns <= stride));
   const bool is_near = layer.image_bytes() > first_cache && layer.image_bytes() <= layer.machine().near_bytes;
   const auto steps = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride > 1; };
-  if (!is_cheap || !is_near || columns > most_columns || nest.channels % lanes != 0 || nest.indices ||
-      !std::ranges::all_of(nest.dims, steps))
+  if (!waits_for_loads(nest) || !is_cheap || !is_near || columns > most_columns ||
+      nest.channels % lanes != 0 || !std::ranges::all_of(nest.dims, steps))
     return 0;
   if (vectors >= 24 && takes_sixteen(layer)) return 16;
   for (const int half : {8, 4, 3, 2, 1})
@@ -99,8 +103,8 @@ bool takes_pixels_in_parts(const Layer& layer, int lanes, int64_t vectors) {
   const auto is_small = [](const NestDim& dim) {
     return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel <= 3;
   };
-  return takes_sixteen(layer) && nest.channels % lanes == 0 && vectors >= least_vectors &&
-         vectors <= most_vectors && layer.image_bytes() >= least_image &&
+  return waits_for_loads(nest) && takes_sixteen(layer) && nest.channels % lanes == 0 &&
+         vectors >= least_vectors && vectors <= most_vectors && layer.image_bytes() >= least_image &&
          2 * layer.image_bytes() <= layer.machine().near_bytes && std::ranges::all_of(nest.dims, is_small);
 }
 
