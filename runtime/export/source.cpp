@@ -22,8 +22,7 @@ constexpr const char* directives[jit::section_count] = {".text", ".section .roda
 // One section: labels where symbols begin, bytes, and a directive for each field that the linker fills in.
 class SectionText {
  public:
-  SectionText(const ElfObject& object, SectionId id)
-      : object_(object), id_(id), section_(object.section(id)) {
+  SectionText(const ElfObject& object, SectionId id) : id_(id), section_(object.section(id)) {
     for (const ElfObject::Symbol& symbol : object.symbols())
       if (symbol.section == id) symbols_.emplace(symbol.offset, &symbol);
   }
@@ -74,7 +73,6 @@ class SectionText {
                    static_cast<size_t>(relocation.target), relocation.addend);
   }
 
-  const ElfObject& object_;
   const SectionId id_;
   const ElfObject::Section& section_;
   std::multimap<size_t, const ElfObject::Symbol*> symbols_;
