@@ -80,6 +80,17 @@ TEST(Chooser, GlobalAveragesAreVectors) {
     }
 }
 
+// What such a window holds, a number of vectors beyond 2^31, fits into no registers.
+TEST(Chooser, WindowsOfBillionsDoNotRollAlong) {
+  const auto nest = frontend::make_nest(*frontend::parse_spec(
+      "max_pool2d(float32[1,1,20,90000000000], kernel_size=[3,60000000001], stride=1)"));
+  const auto rolling =
+      parse_schedule("row_passes(lanes=16, unroll=1, tail=mask, taps=unroll, order=rolling)");
+  const auto program = lower(nest, *rolling, Isa::avx512);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().id, "schedule.order") << to_string(program.error());
+}
+
 // Pixels are read whole only where there are pixels.
 TEST(Chooser, PlanesHaveNoPixels) {
   for (const char* spec : {"adaptive_max_pool2d(float32[1,72,55,416], output_size=7)",

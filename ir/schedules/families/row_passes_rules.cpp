@@ -36,7 +36,7 @@ bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts) {
 
 bool can_roll_along(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
                     const ReductionFacts& facts) {
-  const auto held = static_cast<int>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
+  const auto held = static_cast<int64_t>(TrailingWindows(rows.dims.back(), schedule.lanes).held());
   return facts.is_idempotent &&
          2 * held + rolling_registers + extra_registers(rows, facts) <= info(isa).vector_registers;
 }
