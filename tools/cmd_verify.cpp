@@ -80,8 +80,9 @@ ir::Result<std::vector<runtime::Choices>> choices(const Options& options) {
 // and its proof says what is wrong.
 std::vector<runtime::Choices> with_schedules(const VerifyArguments& arguments, std::string_view spec_text,
                                              const std::vector<runtime::Choices>& all) {
+  if (!arguments.all_schedules) return all;
   const auto spec = frontend::parse_spec(spec_text);
-  if (!arguments.all_schedules || !spec || !arguments.options.schedule.empty()) return all;
+  if (!spec) return all;
   std::vector<runtime::Choices> varied;
   for (runtime::Choices choice : all)
     for (const ir::Schedule& schedule : runtime::varied_schedules(make_nest(*spec), choice.isa, 0)) {
@@ -252,7 +253,8 @@ void add_verify(CLI::App& app, Action& action) {
                    "best: the default; all: every one that the chooser offers, and one of each other family")
       ->transform(CLI::CheckedTransformer(schedules).description(""))
       ->type_name("ENUM")
-      ->default_str("best");
+      ->default_str("best")
+      ->excludes("--schedule");
   command
       ->add_option("--limit", arguments->limits.work,
                    "Elements that the probes of one kernel may visit; larger tensors are probed smaller. The "

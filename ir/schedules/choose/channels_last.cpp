@@ -77,13 +77,14 @@ bool waits_for_loads(const PoolNest& nest) {
 // Zen 5 1.2 to 1.8 times as fast as whole pixels or quarters; of what waits for conversions, slower. 0: no
 // such half.
 int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors) {
-  constexpr int64_t many_vectors = 16, first_cache = int64_t{1} << 16;
+  constexpr int64_t many_vectors = 16;
   const PoolNest& nest = layer.nest();
   const int64_t columns = nest.dims.back().kernel, stride = nest.dims.back().stride;
   const int64_t most_columns = columns <= stride ? 4 : 3;
   const int size = bytes(nest.input.dtype);
   const bool is_cheap = size >= 4 || (facts_of(layer).is_idempotent && (size == 1 || columns <= stride));
-  const bool is_near = layer.image_bytes() > first_cache && layer.image_bytes() <= layer.machine().near_bytes;
+  const bool is_near =
+      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
   const auto steps = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride > 1; };
   if (!waits_for_loads(nest) || !is_cheap || !is_near || columns > most_columns ||
       nest.channels % lanes != 0 || !std::ranges::all_of(nest.dims, steps))

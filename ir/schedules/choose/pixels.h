@@ -6,6 +6,9 @@
 
 namespace pooljit::ir {
 
+// Images of fewer bytes wait for nothing: the first cache holds them, or nearly.
+inline constexpr int64_t first_cache_image = int64_t{1} << 16;
+
 // It is best to load every tap of every window, one window after the other: arithmetic is so little that
 // memory decides.
 bool prefers_whole_pixels(const Layer& layer);

@@ -93,14 +93,14 @@ bool has_windows_for_it(const PoolNest& nest) {
 // 448 to 2048 channels of float32 and 6 to 9 columns.
 bool are_few_long_pixels(const Layer& layer) {
   constexpr int64_t least_bytes = 1792, long_bytes = 5120, few_columns = 7, most_columns = 9,
-                    most_of_long = 12, first_cache = int64_t{1} << 16;
+                    most_of_long = 12;
   const PoolNest& nest = layer.nest();
   const int64_t pixel = nest.channels * bytes(nest.input.dtype), columns = columns_of(layer).output;
   const bool are_three = nest.dims.size() == 2 && columns_of(layer).kernel == 3 && rows_of(layer).kernel == 3;
   return !has_few_registers(layer) && nest.input.dtype == DType::f32 && are_three && pixel >= least_bytes &&
          nest.channels % layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels()) == 0 &&
          columns <= (pixel >= long_bytes ? most_of_long : most_columns) &&
-         layer.image_bytes() >= first_cache && layer.image_bytes() <= layer.machine().near_bytes &&
+         layer.image_bytes() >= first_cache_image && layer.image_bytes() <= layer.machine().near_bytes &&
          (!do_pixels_meet(layer, one_page) || (pixel >= long_bytes && columns >= few_columns));
 }
 
