@@ -44,13 +44,13 @@ RegisterName find_name(ZydisRegister reg) {
 
 }  // namespace
 
-RegisterName name_of(ZydisRegister reg) {
+const RegisterName* register_names() {
   static const std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1>& names = *new auto([] {
     std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1> all;
     for (size_t i = 0; i < all.size(); ++i) all[i] = find_name(static_cast<ZydisRegister>(i));
     return all;
   }());
-  return names[reg];
+  return names.data();
 }
 
 bool reads(const ZydisDecodedOperand& operand) {

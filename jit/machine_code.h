@@ -41,7 +41,8 @@ struct RegisterName {
   bool is_low = true;  // its bits are the lowest of the register
 };
 
-RegisterName name_of(ZydisRegister reg);
+const RegisterName* register_names();  // by ZydisRegister
+inline const RegisterName& name_of(ZydisRegister reg) { return register_names()[reg]; }
 
 bool reads(const ZydisDecodedOperand& operand);
 bool writes(const ZydisDecodedOperand& operand);

@@ -15,9 +15,7 @@ bool widens_by_zeros(const LaneTerm& to) {
          bytes(to.dtype) > bytes(to.source());
 }
 
-}  // namespace
-
-size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
+uint64_t hash_of(const LaneTerm& term) {
   uint64_t hash = static_cast<uint64_t>(term.kind) | static_cast<uint64_t>(term.op) << 8 |
                   static_cast<uint64_t>(term.dtype) << 16 | static_cast<uint64_t>(term.pred) << 24 |
                   static_cast<uint64_t>(term.saturate) << 32;
@@ -25,18 +23,38 @@ size_t TermGraph::Hash::operator()(const LaneTerm& term) const {
   mix(static_cast<uint64_t>(term.imm));
   for (TermId arg : term.args) mix(static_cast<uint64_t>(arg));
   mix(static_cast<uint64_t>(term.buffer));
-  return hash;
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+// Where the term is, or would be.
+size_t TermGraph::slot_of(const LaneTerm& term) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = hash_of(term) & mask;
+  while (slots_[slot] != no_term && (*this)[slots_[slot]] != term) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void TermGraph::grow() {
+  constexpr size_t first = 256;
+  slots_.assign(std::max(first, 2 * slots_.size()), no_term);
+  for (size_t id = 0; id < terms_.size(); ++id) slots_[slot_of(terms_[id])] = static_cast<TermId>(id);
 }
 
 TermId TermGraph::find_constant(DType dtype, int64_t bits) const {
-  const auto found = ids_.find({.dtype = dtype, .imm = lane_bits(dtype, bits)});
-  return found == ids_.end() ? no_term : found->second;
+  return slots_.empty() ? no_term : slots_[slot_of({.dtype = dtype, .imm = lane_bits(dtype, bits)})];
 }
 
 TermId TermGraph::add(const LaneTerm& term) {
-  const auto [at, is_new] = ids_.try_emplace(term, static_cast<TermId>(terms_.size()));
-  if (is_new) terms_.push_back(term), used_bytes_.push_back(find_used_bytes(term));
-  return at->second;
+  if (2 * terms_.size() >= slots_.size()) grow();
+  TermId& id = slots_[slot_of(term)];
+  if (id == no_term) {
+    id = static_cast<TermId>(terms_.size());
+    terms_.push_back(term);
+    used_bytes_.push_back(find_used_bytes(term));
+  }
+  return id;
 }
 
 int TermGraph::find_used_bytes(const LaneTerm& term) const {

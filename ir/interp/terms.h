@@ -99,9 +99,8 @@ class TermGraph {
  private:
   bool is_op_with(TermId id, Op op, TermId other, int64_t constant) const;
   bool is_sum_of(TermId sum, TermId x, TermId high) const;
-  struct Hash {
-    size_t operator()(const LaneTerm& term) const;
-  };
+  size_t slot_of(const LaneTerm& term) const;
+  void grow();
   int find_used_bytes(const LaneTerm& term) const;
   bool is_not_negative(TermId id) const;
   TermId mask_lane(const LaneTerm& term);
@@ -111,7 +110,7 @@ class TermGraph {
   TermId extended_lane(const LaneTerm& term, const std::vector<Byte>& left);
   std::deque<LaneTerm> terms_;
   std::vector<int> used_bytes_;  // by TermId
-  std::unordered_map<LaneTerm, TermId, Hash> ids_;
+  std::vector<TermId> slots_;  // of each term by its hash, or of the next free place: at most half are taken
   std::vector<std::vector<Byte>> packs_;
   std::map<std::vector<Byte>, int64_t> pack_numbers_;
 };

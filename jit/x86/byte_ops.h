@@ -53,8 +53,9 @@ template <typename Byte>
 class TakenOperand {
  public:
   TakenOperand(const LaneOp& op, std::array<const Byte*, 3>& args) {
+    if (operands(op.op) > 1) return;
     const TakenBytes taken = taken_bytes(op);
-    if (operands(op.op) > 1 || taken.count == ir::bytes(op.from)) return;
+    if (taken.count == ir::bytes(op.from)) return;
     std::copy_n(args[0] + taken.first, taken.count, bytes_.begin() + taken.first);
     args[0] = bytes_.data();
   }

@@ -1,6 +1,7 @@
 #include "jit/x86/fingerprint_domain.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace pooljit::jit::x86 {
 namespace {
@@ -25,14 +26,13 @@ PlaneOf plane_of(const Byte* bytes, int width) {
 
 // All bytes of one expression, in order.
 bool is_whole(const Byte* bytes, int width) {
-  Byte byte = bytes[0];
-  if (byte.is_known || byte.number != 0) return false;
-  bool all = true;
-  for (int i = 1; i < width; ++i) {
-    ++byte.number;
-    all = all && bytes[i] == byte;
-  }
-  return all;
+  if (bytes[0].is_known || bytes[0].number != 0) return false;
+  Byte last = bytes[0];
+  last.number = 1;
+  const uint64_t value = bytes[0].value, step = last.tags() - bytes[0].tags();
+  uint64_t tags = bytes[0].tags(), others = 0;
+  for (int i = 1; i < width; ++i) others |= (bytes[i].value ^ value) | (bytes[i].tags() ^ (tags += step));
+  return others == 0;
 }
 
 bool all_known(const Byte* bytes, int width) {
@@ -69,9 +69,9 @@ uint64_t FingerprintDomain::mixed(uint64_t hash, uint64_t word) const {
   return mixed ^ mixed >> 32;
 }
 
-Byte FingerprintDomain::input(int buffer, int64_t place, PlaneOf plane, uint8_t number) const {
+void FingerprintDomain::input(int buffer, int64_t place, PlaneOf plane, Byte* to, int width) const {
   const uint64_t of_buffer = mixed(static_cast<uint64_t>(Tag::input), static_cast<uint64_t>(buffer));
-  return {mixed(of_buffer, static_cast<uint64_t>(place)), plane.c, plane.n, number, false};
+  put(mixed(of_buffer, static_cast<uint64_t>(place)), plane, false, to, width);
 }
 
 FingerprintDomain::Operand FingerprintDomain::operand(const Byte* bytes, int width) const {
@@ -91,10 +91,17 @@ uint64_t FingerprintDomain::fingerprint(const Byte* bytes, int width) const {
   return operand(bytes, width).hash;
 }
 
-void FingerprintDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to) const {
+uint64_t FingerprintDomain::of_op(const LaneOp& op) {
+  if (const uint64_t code = code_of(op); last_hash_ == 0 || code != last_code_)
+    last_code_ = code, last_hash_ = mixed(static_cast<uint64_t>(Tag::lane), code);
+  return last_hash_;
+}
+
+void FingerprintDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to) {
   const int from = ir::bytes(op.from), width = ir::bytes(op.type);
   const auto count = static_cast<size_t>(operands(op.op));
-  const TakenOperand<Byte> taken(op, args);
+  std::optional<TakenOperand<Byte>> taken;
+  if (count == 1) taken.emplace(op, args);
   bool is_number = true;
   for (size_t i = 0; i < count && is_number; ++i) is_number = all_known(args[i], from);
   if (is_number) {
@@ -104,7 +111,7 @@ void FingerprintDomain::lane(const LaneOp& op, std::array<const Byte*, 3> args, 
     for (int i = 0; i < width; ++i) to[i] = constant(static_cast<uint8_t>(result >> 8 * i));
     return;
   }
-  uint64_t hash = mixed(static_cast<uint64_t>(Tag::lane), code_of(op));
+  uint64_t hash = of_op(op);
   PlaneOf plane;
   for (size_t i = 0; i < count; ++i) {
     const Operand one = operand(args[i], from);

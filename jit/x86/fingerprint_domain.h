@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "jit/x86/machine.h"
@@ -34,14 +35,17 @@ class FingerprintDomain {
     int8_t n = PlaneOf::any;
     uint8_t number = 0;  // which byte of that
     bool is_known = true;
+    uint8_t unused = 0;  // no padding: bytes are compared as two words
     PlaneOf plane() const { return {c, n}; }
-    bool operator==(const Byte&) const = default;
+    // All of it but the value.
+    uint64_t tags() const { return std::bit_cast<std::array<uint64_t, 2>>(*this)[1]; }
+    bool operator==(const Byte& other) const { return value == other.value && tags() == other.tags(); }
   };
 
   explicit FingerprintDomain(uint64_t seed) : seed_(seed) {}
 
-  // The bytes of a place of a buffer: of an element, counted within its plane.
-  Byte input(int buffer, int64_t place, PlaneOf plane, uint8_t number) const;
+  // The bytes of an element of a buffer, whose place is counted within its plane.
+  void input(int buffer, int64_t place, PlaneOf plane, Byte* to, int width) const;
 
   static Byte constant(uint8_t value) { return {value, PlaneOf::any, PlaneOf::any, 0, true}; }
   static std::optional<uint8_t> known(const Byte& byte) {
@@ -52,7 +56,7 @@ class FingerprintDomain {
   uint64_t fingerprint(const Byte* bytes, int width) const;
   uint64_t with(uint64_t hash, uint64_t next) const { return mixed(hash, next); }
 
-  void lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to) const;
+  void lane(const LaneOp& op, std::array<const Byte*, 3> args, Byte* to);
   void bits(BitOp op, const Byte* a, const Byte* b, Byte* to, int count) const;
   void choose(const Byte* mask, const Byte* a, const Byte* b, Byte* to, int count, int width) const;
 
@@ -63,8 +67,10 @@ class FingerprintDomain {
     PlaneOf plane;
   };
   Operand operand(const Byte* bytes, int width) const;
+  uint64_t of_op(const LaneOp& op);
 
   const uint64_t seed_;
+  uint64_t last_code_ = 0, last_hash_ = 0;  // of the lane before, most often another of the same vector
 };
 
 }  // namespace pooljit::jit::x86

@@ -74,20 +74,6 @@ uint64_t shifted(const LaneOp& op, uint64_t bits) {
 
 }  // namespace
 
-int operands(Op op) {
-  switch (op) {
-    case Op::cvt:
-    case Op::shl:
-    case Op::shr:
-    case Op::sqrt:
-      return 1;
-    case Op::fma:
-      return 3;
-    default:
-      return 2;
-  }
-}
-
 TakenBytes taken_bytes(const LaneOp& op) {
   const int width = ir::bytes(op.from),
             shifted_out = static_cast<int>(std::min<int64_t>(op.imm / 8, width - 1));

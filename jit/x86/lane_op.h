@@ -28,7 +28,19 @@ constexpr ir::DType signed_of_width(int width) {
 inline ir::DType unsigned_of_width(int width) { return ir::unsigned_of(signed_of_width(width)); }
 
 // How many operands it takes.
-int operands(ir::Op op);
+constexpr int operands(ir::Op op) {
+  switch (op) {
+    case ir::Op::cvt:
+    case ir::Op::shl:
+    case ir::Op::shr:
+    case ir::Op::sqrt:
+      return 1;
+    case ir::Op::fma:
+      return 3;
+    default:
+      return 2;
+  }
+}
 
 // Which bytes of its only operand the result depends on: what is shifted out or left out is not among them.
 struct TakenBytes {

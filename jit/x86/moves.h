@@ -24,8 +24,8 @@ class Moves : public Operands<Domain> {
  protected:
   using Operand = ZydisDecodedOperand;
   using Base::address, Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask,
-      Base::mask_of, Base::masks, Base::memory_, Base::number, Base::read, Base::read_lanes, Base::spread,
-      Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
+      Base::mask_of, Base::masks, Base::memory_, Base::number, Base::read, Base::read_lanes, Base::read_whole,
+      Base::spread, Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
   using typename Base::Bytes;
 
   void moving_step(const Instruction& i, const VectorRow& row) {
@@ -244,7 +244,7 @@ class Moves : public Operands<Domain> {
   }
 
   void choose(const Instruction& i, const VectorRow& row) {
-    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]), mask = read(i, i.operands[3]);
+    const Bytes &a = read_whole(i, 1), &b = read_whole(i, 2), &mask = read_whole(i, 3);
     Bytes to = zeros();
     domain_.choose(mask.data(), b.data(), a.data(), to.data(), bytes_of(i.operands[0]),
                    ir::bytes(row.op.type));
@@ -283,20 +283,23 @@ class Moves : public Operands<Domain> {
     const int count = i.info.operand_count_visible;
     const bool has_immediate = i.operands[count - 1U].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
     const int control = control_operand(i.info.mnemonic, has_immediate);
-    std::array<Bytes, 3> sources;
+    std::array<const Bytes*, 3> sources = {};
     size_t source = 0;
     std::vector<uint8_t> indices;
     for (int o = reads_result(i.info.mnemonic) ? 0 : 1; o < count - (has_immediate ? 1 : 0); ++o) {
-      const Bytes bytes = read(i, i.operands[static_cast<size_t>(o)]);
-      if (o != control) sources.at(source++) = bytes;
-      for (const Byte& byte : bytes)
-        if (o == control) indices.push_back(static_cast<uint8_t>(number(&byte, 1)));
+      const Bytes& bytes = read_whole(i, static_cast<size_t>(o));
+      if (o != control) {
+        sources.at(source++) = &bytes;
+        continue;
+      }
+      indices.reserve(bytes.size());
+      for (const Byte& byte : bytes) indices.push_back(static_cast<uint8_t>(number(&byte, 1)));
     }
     const std::vector<Place>& from = places_of(i, has_immediate, std::move(indices));
     Bytes to = zeros();
     for (size_t b = 0; b < from.size(); ++b)
       if (const Place& place = from[b]; place.source >= 0)
-        to[b] = sources.at(static_cast<size_t>(place.source))[static_cast<size_t>(place.byte)];
+        to[b] = (*sources.at(static_cast<size_t>(place.source)))[static_cast<size_t>(place.byte)];
     give(i, to, width);
   }
 

@@ -101,15 +101,47 @@ class Operands {
 
   // mask: for each byte, whether it is loaded; null: all are. The others are zeros.
   Bytes load(const Instruction& i, const Operand& operand, const std::array<bool, vector_bytes>* mask) {
-    Bytes bytes = zeros();
+    Bytes bytes;
+    load_to(bytes, i, operand, mask);
+    return bytes;
+  }
+  void load_to(Bytes& bytes, const Instruction& i, const Operand& operand,
+               const std::array<bool, vector_bytes>* mask) {
     const uint64_t at = address(i, operand);
     const bool repeats = i.info.avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID &&
                          i.info.avx.broadcast.is_static == ZYAN_FALSE;
     const auto unit = static_cast<size_t>(repeats ? operand.element_size / 8 : bytes_of(operand));
-    if (!repeats && !mask) return memory_.load(at, unit, bytes.data()), bytes;
+    if (!repeats && !mask) {
+      memory_.load(at, unit, bytes.data());
+      std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(unit), bytes.end(), Byte{});
+      return;
+    }
+    bytes = zeros();
     for (size_t b = 0; b < (repeats ? i.info.avx.vector_length / 8U : unit); ++b)
       if (!mask || (*mask)[b]) memory_.load(at + b % unit, 1, &bytes[b]);
-    return bytes;
+  }
+
+  // The lowest `width` bytes of a word, an immediate or memory; none where one depends on data.
+  std::optional<uint64_t> known_number(const Instruction& i, const Operand& operand, int width) {
+    if (operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+      return width == 8 ? operand.imm.value.u : operand.imm.value.u & ((uint64_t{1} << 8 * width) - 1);
+    Word loaded;
+    const Byte* from = loaded.data();
+    const int count = std::min(operand.size / 8, width);
+    if (is_memory(operand)) {
+      memory_.load(address(i, operand), static_cast<size_t>(count), loaded.data());
+    } else {
+      const RegisterName name = named(operand);
+      if (name.kind != RegisterKind::word) return std::nullopt;
+      from = words[name.number].data();
+    }
+    uint64_t value = 0;
+    for (int b = 0; b < count; ++b) {
+      const std::optional<uint8_t> byte = domain_.known(from[b]);
+      if (!byte) return std::nullopt;
+      value |= uint64_t{*byte} << 8 * b;
+    }
+    return value;
   }
 
   static RegisterName named(const Operand& operand) {
@@ -140,6 +172,17 @@ class Operands {
     }
     if (name.bits == 32) words[name.number] = word_of(0);
     std::copy_n(bytes.begin(), name.bits / 8, words[name.number].begin());
+  }
+
+  void write_number(const Instruction& i, const Operand& operand, uint64_t value) {
+    if (is_memory(operand)) {
+      const Word word = word_of(value);
+      return memory_.store(address(i, operand), static_cast<size_t>(operand.size / 8), word.data());
+    }
+    const RegisterName name = named(operand);
+    if (name.kind != RegisterKind::word) return write(i, operand, bytes_of_number(value));
+    const Word word = word_of(name.bits == 32 ? value & 0xffffffff : value);
+    std::copy_n(word.begin(), name.bits == 32 ? 8 : name.bits / 8, words[name.number].begin());
   }
 
   Bytes bytes_of_number(uint64_t value) const {
@@ -177,19 +220,27 @@ class Operands {
     return set;
   }
 
-  // By its number; until it is read again. An operand of which lanes that the write mask leaves out may lie
-  // where nothing is; where it depends on data, all are there.
-  const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
+  // The same by its number, until it is read again.
+  const Bytes& read_whole(const Instruction& i, size_t number) {
     const Operand& operand = i.operands[number];
     if (is_register(operand))
       if (const RegisterName name = named(operand); name.kind == RegisterKind::vector)
         return vectors[name.number];
+    return read_[number] = read(i, operand);
+  }
+
+  // An operand of which lanes that the write mask leaves out may lie
+  // where nothing is; where it depends on data, all are there.
+  const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
+    const Operand& operand = i.operands[number];
+    if (!is_memory(operand)) return read_whole(i, number);
     const Bytes& mask = masks[write_mask_.number];
-    const bool is_whole = write_mask_.number == 0 || !is_memory(operand) ||
+    const bool is_whole = write_mask_.number == 0 ||
                           !std::ranges::all_of(mask, [&](const Byte& byte) { return !!domain_.known(byte); });
-    if (is_whole) return read_[number] = read(i, operand);
+    Bytes& bytes = read_[number];
+    if (is_whole) return load_to(bytes, i, operand, nullptr), bytes;
     const auto wanted = numbers(spread(mask, width));
-    return read_[number] = load(i, operand, &wanted);
+    return load_to(bytes, i, operand, &wanted), bytes;
   }
 
   // A result of lanes of `width` bytes, of which the write mask says which are written.

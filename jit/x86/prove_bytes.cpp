@@ -35,8 +35,7 @@ struct InputFingerprints {
     const bool has_channels = channels == 1 || view.channel_offset(1) != 0;
     const PlaneOf plane{has_channels ? static_cast<int32_t>(element.c) : PlaneOf::any,
                         view.batch_stride == 0 ? PlaneOf::any : static_cast<int8_t>(element.n)};
-    for (int b = 0; b < ir::bytes(view.dtype); ++b)
-      to[b] = domain.input(buffer, element.place, plane, static_cast<uint8_t>(b));
+    domain.input(buffer, element.place, plane, to, ir::bytes(view.dtype));
   }
 };
 

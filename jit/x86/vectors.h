@@ -17,7 +17,7 @@ class Vectors : public Moves<Domain> {
   using Operand = ZydisDecodedOperand;
   using Base::bytes_of, Base::domain_, Base::give, Base::immediate, Base::is_mask, Base::is_with_itself,
       Base::mask_of, Base::masks, Base::moving_step, Base::number, Base::ones, Base::read, Base::read_lanes,
-      Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
+      Base::read_whole, Base::vector_bytes, Base::write, Base::write_mask_, Base::zeros;
   using typename Base::Bytes;
 
   void vector_step(const Instruction& i, const VectorRow& row) {
@@ -232,15 +232,15 @@ class Vectors : public Moves<Domain> {
   void fix(const Instruction& i, const VectorRow& row) {
     constexpr uint64_t quiet_and_signalling = 0x11;
     const int width = ir::bytes(row.op.type), count = bytes_of(i.operands[0]);
-    const Bytes table = read(i, i.operands[2]);
+    const Bytes& table = read_whole(i, 2);
     for (int at = 0; at < count; at += width)
       if (number(&table[static_cast<size_t>(at)], 4) != quiet_and_signalling)
         throw Refused{0, "a table of responses that has no row"};
-    give(i, lanes(row.op, read(i, i.operands[1]), read(i, i.operands[0]), count), width);
+    give(i, lanes(row.op, read_whole(i, 1), read_whole(i, 0), count), width);
   }
 
   void pack(const Instruction& i, const VectorRow& row) {
-    const Bytes a = read(i, i.operands[1]), b = read(i, i.operands[2]);
+    const Bytes &a = read_whole(i, 1), &b = read_whole(i, 2);
     Bytes to = zeros();
     LaneOp op = row.op;
     op.saturate = true;

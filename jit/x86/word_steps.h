@@ -21,8 +21,9 @@ class WordSteps : public Vectors<Domain> {
 
  protected:
   using Operand = ZydisDecodedOperand;
-  using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::memory_, Base::number,
-      Base::ones, Base::read, Base::rsp, Base::write, Base::zeros;
+  using Base::address, Base::bytes_of, Base::bytes_of_number, Base::domain_, Base::known_number,
+      Base::memory_, Base::number, Base::ones, Base::read, Base::rsp, Base::write, Base::write_number,
+      Base::zeros;
   using typename Base::Bytes;
 
   // Whether a branch is taken.
@@ -43,6 +44,7 @@ class WordSteps : public Vectors<Domain> {
     switch (mnemonic) {
       case ZYDIS_MNEMONIC_MOV:
       case ZYDIS_MNEMONIC_MOVZX:  // above what is read there are zeros
+        if (const auto value = known_number(i, from, bytes_of(to))) return write_number(i, to, *value);
         return write(i, to, read(i, from));
       case ZYDIS_MNEMONIC_MOVSX:
       case ZYDIS_MNEMONIC_MOVSXD:
@@ -55,9 +57,9 @@ class WordSteps : public Vectors<Domain> {
       case ZYDIS_MNEMONIC_CDQE:
         return extend_rax(mnemonic == ZYDIS_MNEMONIC_CWDE ? 2 : 4);
       case ZYDIS_MNEMONIC_LEA:
-        return write(i, to,
-                     is_number(from.mem.base) && is_number(from.mem.index) ? bytes_of_number(address(i, from))
-                                                                           : sum(from, bytes_of(to)));
+        if (is_number(from.mem.base) && is_number(from.mem.index))
+          return write_number(i, to, address(i, from));
+        return write(i, to, sum(from, bytes_of(to)));
       case ZYDIS_MNEMONIC_PUSH:
         return push(read(i, to));
       case ZYDIS_MNEMONIC_POP:
@@ -187,25 +189,25 @@ class WordSteps : public Vectors<Domain> {
     const Operand& to = i.operands[0];
     // xor r, r is 0 whatever was there.
     const bool is_zero = i.info.mnemonic == ZYDIS_MNEMONIC_XOR && Base::is_same_register(to, i.operands[1]);
-    std::array<Bytes, 3> operands = {zeros(), zeros(), zeros()};
-    for (int o = is_zero || !reads(to) ? 1 : 0; o < (is_zero ? 0 : std::min(count, 3)); ++o)
-      operands[static_cast<size_t>(o)] = read(i, i.operands[static_cast<size_t>(o)]);
-    const auto is_number = [&](const Bytes& bytes) {
-      return std::all_of(bytes.begin(), bytes.begin() + width,
-                         [&](const Byte& byte) { return domain_.known(byte).has_value(); });
-    };
-    if (!std::ranges::all_of(operands, is_number)) return compute_data(i, operands, width);
-    const auto value = [&](size_t o) { return number(operands[o].data(), width); };
-    const auto result = compute_word(i.info.mnemonic, to.size, value(0), value(1),
-                                     count > 2 ? std::optional(value(2)) : std::nullopt, flags_);
+    const size_t first = reads(to) ? 0 : 1, end = is_zero ? 0 : static_cast<size_t>(std::min(count, 3));
+    std::array<uint64_t, 3> values = {};
+    for (size_t o = first; o < end; ++o) {
+      const auto value = known_number(i, i.operands[o], width);
+      if (!value) return compute_data(i, first, end, width);
+      values[o] = *value;
+    }
+    const auto result = compute_word(i.info.mnemonic, to.size, values[0], values[1],
+                                     count > 2 ? std::optional(values[2]) : std::nullopt, flags_);
     if (!result) throw Refused{0, "an instruction that has no row"};
     if (result->sets_flags) flags_ = result->flags, compared_.reset();
-    if (result->value) write(i, to, bytes_of_number(*result->value));
+    if (result->value) write_number(i, to, *result->value);
   }
 
-  // Of which some operand is data. Flags are told of comparisons only.
-  void compute_data(const Instruction& i, const std::array<Bytes, 3>& operands, int width) {
+  // Of which some operand, from the first that is read on, is data. Flags are told of comparisons only.
+  void compute_data(const Instruction& i, size_t first, size_t end, int width) {
     const auto mnemonic = i.info.mnemonic;
+    std::array<Bytes, 3> operands = {};
+    for (size_t o = first; o < end; ++o) operands[o] = read(i, i.operands[o]);
     if (mnemonic == ZYDIS_MNEMONIC_CMP)
       return compare(operands[0], operands[1], signed_of_width(width), unsigned_of_width(width));
     if (mnemonic == ZYDIS_MNEMONIC_TEST) {

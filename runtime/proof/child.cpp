@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <sstream>
 
@@ -43,6 +48,16 @@ std::optional<ir::Result<ProbeReport>> from_text(const std::string& text) {
   return report;
 }
 
+// Planes come and go; malloc would fetch the pages of each from the system, and give them back. In a child
+// alone: where the parent keeps memory, each fork is dearer.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int all = std::numeric_limits<int>::max();
+  ::mallopt(M_MMAP_THRESHOLD, all);
+  ::mallopt(M_TRIM_THRESHOLD, all);
+#endif
+}
+
 ProbeReport failed(std::string why) {
   ProbeReport report;
   report.failure = std::move(why);
@@ -54,6 +69,7 @@ ProbeReport failed(std::string why) {
 ir::Result<ProbeReport> probe_in_child(const Code& code, int64_t batch, double seconds) {
   const auto work = [&] {
     ::signal(SIGINT, SIG_DFL);  // nobody waits for a probe to end after Ctrl-C
+    keep_freed_memory();
     return to_text(probe(code, batch));
   };
   const auto end = run_in_child(work, seconds);

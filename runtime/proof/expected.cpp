@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/element_type.h"
 #include "ir/reference.h"
+#include "ir/window_taps.h"
 #include "runtime/proof/rounds.h"
 #include "runtime/proof/through.h"
 
@@ -37,22 +39,29 @@ ir::PoolNest one_plane(ir::PoolNest nest) {
   return nest;
 }
 
+// Windows of at least so many times the taps that they have along their dimensions, one after the other.
+constexpr int64_t worth_dimensions = 4;
+
 int64_t positions(const ir::PoolNest& nest, Extent extent) {
   int64_t count = 1;
   for (const ir::NestDim& dim : nest.dims) count *= dim.*extent;
   return count;
 }
 
-std::vector<std::byte> to_bytes(const Plane& plane, int64_t width) {
-  std::vector<std::byte> bytes(plane.size() * size_t(width));
-  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&bytes[i * size_t(width)], &plane[i], size_t(width));
-  return bytes;
+std::vector<std::byte> to_bytes(const Plane& plane, ir::DType dtype) {
+  return ir::with_element_type(dtype, [&]<typename T>(T) {
+    std::vector<std::byte> bytes(plane.size() * sizeof(T));
+    for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&bytes[i * sizeof(T)], &plane[i], sizeof(T));
+    return bytes;
+  });
 }
 
-Plane from_bytes(const std::vector<std::byte>& bytes, int64_t width) {
-  Plane plane(bytes.size() / size_t(width), 0);
-  for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&plane[i], &bytes[i * size_t(width)], size_t(width));
-  return plane;
+Plane from_bytes(const std::vector<std::byte>& bytes, ir::DType dtype) {
+  return ir::with_element_type(dtype, [&]<typename T>(T) {
+    Plane plane(bytes.size() / sizeof(T), 0);
+    for (size_t i = 0; i < plane.size(); ++i) std::memcpy(&plane[i], &bytes[i * sizeof(T)], sizeof(T));
+    return plane;
+  });
 }
 
 // The operands of one plane, packed.
@@ -61,7 +70,7 @@ class PlaneOperands {
   PlaneOperands(const ir::PoolNest& nest, const std::vector<Plane>& planes) {
     const auto views = operand_views(nest);
     for (size_t i = 0; i < views.size(); ++i) {
-      bytes_.push_back(to_bytes(planes[i], ir::bytes(views[i].dtype)));
+      bytes_.push_back(to_bytes(planes[i], views[i].dtype));
       pointers_.push_back(bytes_.back().data());
     }
   }
@@ -79,6 +88,32 @@ std::vector<std::byte> outputs_of(const ir::PoolNest& nest, const void* input, i
   return output;
 }
 
+// The same without indices, of a plane.
+Plane outputs_of(const ir::PoolNest& nest, const Plane& plane, ir::Operands operands) {
+  const std::vector<std::byte> input = to_bytes(plane, nest.input.dtype);
+  return from_bytes(outputs_of(nest, input.data(), nullptr, operands), nest.output.dtype);
+}
+
+// Which outputs of a plane share a divisor.
+std::map<int64_t, std::vector<size_t>> outputs_by_divisor(const ir::PoolNest& nest) {
+  std::map<int64_t, std::vector<size_t>> outputs;
+  size_t output = 0;
+  ir::for_each_position(nest.dims, [&](const auto&, const std::vector<ir::Window>& windows) {
+    outputs[nest.reduction == ir::Reduction::avg ? ir::divisor(nest, windows) : 1].push_back(output++);
+  });
+  return outputs;
+}
+
+// Whether they are whole numbers whose sums have their own float, whatever is added first.
+bool have_exact_sums(const ir::PoolNest& nest, const Plane& plane) {
+  constexpr double whole_floats = 0x1p24;
+  const double most = whole_floats / double(nest.full_taps());
+  return !ir::is_float(nest.input.dtype) || std::ranges::all_of(plane, [&](uint64_t bits) {
+    const double number = number_of(nest.input.dtype, bits);
+    return !std::isfinite(number) || (std::abs(number) <= most && number == std::floor(number));
+  });
+}
+
 }  // namespace
 
 Extent index_extent(const ir::PoolNest& nest) {
@@ -89,6 +124,13 @@ Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent e
   Positions at(dims.size());
   for (size_t d = dims.size(); d-- > 0; number /= dims[d].*extent) at[d] = number % (dims[d].*extent);
   return at;
+}
+
+bool adds_by_dimensions(const ir::PoolNest& nest) {
+  int64_t taps = 0;
+  for (const ir::NestDim& dim : nest.dims) taps += dim.most_taps();
+  return argument_of(nest) == Argument::sum && !nest.quantization && nest.epilogue.empty() &&
+         nest.input.dtype != ir::DType::i64 && nest.full_taps() >= worth_dimensions * taps;
 }
 
 std::vector<Plane> neutral_planes(const ir::PoolNest& nest) {
@@ -107,27 +149,60 @@ Oracle::Oracle(const ir::PoolNest& nest)
     : nest_(nest),
       forward_(nest.is_backward() ? forward_of(nest) : nest),
       plane_nest_(one_plane(nest)),
-      neutral_(neutral_planes(nest)) {}
+      neutral_(neutral_planes(nest)) {
+  if (adds_by_dimensions(nest)) by_divisor_ = outputs_by_divisor(nest);
+}
 
 // Windows are products, and so a maximum over one is a maximum along the last dimension, of these one along
 // the dimension before, and so on: which of equals is the first, and whether there is a NaN, included. Large
 // windows cost their widths' sum, not their product.
+ir::PoolNest Oracle::along(size_t d, ir::DType from, ir::DType to) const {
+  ir::PoolNest stage = plane_nest_;
+  for (size_t e = 0; e < stage.dims.size(); ++e) {
+    const int64_t extent = e < d ? nest_.dims[e].input : nest_.dims[e].output;
+    if (e != d) stage.dims[e] = {.input = extent, .output = extent};
+  }
+  stage.input = packed(from, stage, &ir::NestDim::input);
+  stage.output = packed(to, stage, &ir::NestDim::output);
+  if (d > 0) stage.epilogue.clear();
+  return stage;
+}
+
 Plane Oracle::extrema(Plane plane, ir::Operands operands) const {
   for (size_t d = nest_.dims.size(); d-- > 0;) {
-    ir::PoolNest stage = plane_nest_;
-    for (size_t e = 0; e < stage.dims.size(); ++e) {
-      const int64_t extent = e < d ? nest_.dims[e].input : nest_.dims[e].output;
-      if (e != d) stage.dims[e] = {.input = extent, .output = extent};
-    }
-    const ir::DType dtype = d == 0 ? nest_.output.dtype : nest_.input.dtype;
-    stage.input = packed(nest_.input.dtype, stage, &ir::NestDim::input);
-    stage.output = packed(dtype, stage, &ir::NestDim::output);
-    if (d > 0) stage.epilogue.clear();
-    const auto input = to_bytes(plane, ir::bytes(nest_.input.dtype));
-    const auto output = outputs_of(stage, input.data(), nullptr, d > 0 ? ir::Operands{} : operands);
-    plane = from_bytes(output, ir::bytes(dtype));
+    const ir::PoolNest stage = along(d, nest_.input.dtype, d == 0 ? nest_.output.dtype : nest_.input.dtype);
+    plane = outputs_of(stage, plane, d > 0 ? ir::Operands{} : operands);
   }
   return plane;
+}
+
+// So are sums, where they are exact: of the whole numbers of probes. What divides them is the oracle's own,
+// on the sums of those outputs that share a divisor; they have the type that the oracle rounds quotients to.
+Plane Oracle::sums(const Plane& plane) const {
+  const bool is_float = ir::is_float(nest_.input.dtype);
+  const ir::DType accumulator = !is_float                           ? ir::DType::i64
+                                : ir::bytes(nest_.input.dtype) <= 4 ? ir::DType::f32
+                                                                    : ir::DType::f64;
+  Plane sums = plane;
+  for (size_t d = nest_.dims.size(); d-- > 0;) {
+    const bool is_first = d + 1 == nest_.dims.size();
+    ir::PoolNest stage = along(d, is_first ? nest_.input.dtype : accumulator, accumulator);
+    stage.reduction = ir::Reduction::sum;
+    sums = outputs_of(stage, sums, {});
+  }
+  Plane results(sums.size());
+  for (const auto& [divisor, outputs] : by_divisor_) {
+    Plane shared;
+    for (const size_t output : outputs) shared.push_back(sums[output]);
+    ir::PoolNest line = plane_nest_;
+    line.dims = {{.input = std::ssize(outputs), .output = std::ssize(outputs)}};
+    line.divisor_override = divisor;
+    line.input = packed(accumulator, line, &ir::NestDim::input);
+    line.output = packed(nest_.output.dtype, line, &ir::NestDim::output);
+    const Plane divided = outputs_of(line, shared, {});
+    for (size_t i = 0; i < outputs.size(); ++i) results[outputs[i]] = divided[i];
+  }
+  return results;
 }
 
 Expected Oracle::evaluate(const Probe& probe, const std::vector<bool>& used) const {
@@ -144,12 +219,16 @@ Expected Oracle::evaluate(const Probe& probe, const std::vector<bool>& used) con
       expected.outputs[i] = extrema(probe.planes[i], operands.pointers());
       continue;
     }
-    const std::vector<std::byte> input = to_bytes(probe.planes[i], ir::bytes(nest_.input.dtype));
+    if (!by_divisor_.empty() && have_exact_sums(nest_, probe.planes[i])) {
+      expected.outputs[i] = sums(probe.planes[i]);
+      continue;
+    }
+    const std::vector<std::byte> input = to_bytes(probe.planes[i], nest_.input.dtype);
     std::vector<int64_t> indices(has_indices ? size_t(positions(nest_, index_extent(nest_))) : 0);
     if (has_indices && nest_.is_backward()) std::ranges::copy(probe.indices[i], indices.begin());
     const auto output =
         outputs_of(plane_nest_, input.data(), has_indices ? indices.data() : nullptr, operands.pointers());
-    expected.outputs[i] = from_bytes(output, ir::bytes(nest_.output.dtype));
+    expected.outputs[i] = from_bytes(output, nest_.output.dtype);
     for (size_t at = 0; at < indices.size(); ++at) expected.indices[i].push_back(numbered(indices[at], at));
     if (is_rounded(nest_))
       expected.bounds[i] = ir::error_bounds(plane_nest_, 1, input.data(), operands.pointers());

@@ -1,6 +1,7 @@
 // What a probe's planes must give: the oracle (ir/reference.h), plane by plane.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "ir/error_bounds.h"
@@ -15,6 +16,10 @@ Extent index_extent(const ir::PoolNest& nest);
 
 // The position of this number, row-major.
 Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent);
+
+// Sums that the oracle adds up dimension by dimension, which large windows are worth, and that nothing but a
+// divisor follows.
+bool adds_by_dimensions(const ir::PoolNest& nest);
 
 // The operand's plane: `number` everywhere.
 Plane operand_plane(const ir::PoolNest& nest, size_t operand, double number);
@@ -34,12 +39,16 @@ class Oracle {
   Expected evaluate(const Probe& probe, const std::vector<bool>& used) const;
 
  private:
+  // The windows along dimension d alone, of what came of the dimensions behind it.
+  ir::PoolNest along(size_t d, ir::DType from, ir::DType to) const;
   Plane extrema(Plane plane, ir::Operands operands) const;
+  Plane sums(const Plane& plane) const;
   uint64_t numbered(int64_t row_major, size_t output) const;
 
   const ir::PoolNest nest_, forward_;
   const ir::PoolNest plane_nest_;  // of one plane, numbered row-major in itself
   const std::vector<Plane> neutral_;
+  std::map<int64_t, std::vector<size_t>> by_divisor_;  // outputs; none: sums are added up tap by tap
 };
 
 }  // namespace pooljit::runtime

@@ -4,6 +4,7 @@
 
 #include "frontend/check.h"
 #include "ir/prove.h"
+#include "runtime/proof/expected.h"
 #include "runtime/proof/rounds.h"
 
 namespace pooljit::runtime {
@@ -55,9 +56,8 @@ double probing_work(const ir::PoolNest& nest, int64_t batch) {
   // Kernels take some eight taps at once; of large windows rows and columns one after the other.
   const double kernel = std::min(taps, 4 * widths) / 8;
   const double visits = double(batch) * (product(nest, inputs) + product(nest, outputs) * (2 + kernel));
-  // Extrema are evaluated dimension by dimension.
-  const double oracle =
-      product(nest, outputs) / double(nest.channels) * (is_extremum && !nest.indices ? widths : taps) / 4;
+  const bool by_dimensions = (is_extremum && !nest.indices) || adds_by_dimensions(nest);
+  const double oracle = product(nest, outputs) / double(nest.channels) * (by_dimensions ? widths : taps) / 4;
   return probes * (visits + oracle) + random * (visits + std::min(planes, random_planes) * oracle);
 }
 
