@@ -49,6 +49,8 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   Take take =
       arg == RegisterMap::implied ? rules.take_implied_constant(where) : rules.take_constant(where, at(arg));
   if (take == Take::immediate) return;
+  // Masked loads give zeros for nothing.
+  if (where.op == ir::Op::load && take == Take::result && map_.pool_.at(constant).is_zero()) return;
   // The first of two may change places with one that lies in a register.
   if (arg == 0 && where.args.size() == 2 && rules.commutes(where) && rules.takes_memory(where, 1) &&
       !live_.is_constant(where.args[1]) && !live_.is_folded(where.args[1]))

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/rows.h"
@@ -12,6 +13,8 @@ namespace {
 // Beyond that, code that takes long to make gains little; where others take the borders of each row output by
 // output; the same in vectors as wide as they can be.
 constexpr int64_t most_work = 400, most_work_for_borders = 800, most_wide_work_for_borders = 1500;
+// In pairs each shuffle of bytes is one instruction.
+constexpr int64_t most_work_in_pairs = 800;
 // Beyond that neighbours have so many columns in common that other families, which share them, do less.
 constexpr int64_t most_shared_columns = 5;
 // Wide elements from so many vectors take as many shuffles as they take joins where they lie.
@@ -43,6 +46,24 @@ bool has_few_outputs(const Layer& layer) {
   return layer.can_mask() && nest.dims[1].stride > 1 && nest.dims[1].output > 1 &&
          (!in_short_lanes || nest.dims[1].input > most_narrow) &&
          fitting(layer, outputs_of(nest)) < lanes_of_row(layer);
+}
+
+// Bytes that are reduced in pairs, whose line vectors have twice as many lanes as tiles: those of rows that
+// do not fit twice into a vector are narrow, if they can be; all others hold as many rows as may be. Planes
+// of 7 to 64 columns under windows of 2 to 7 on a Zen 5. None: there are no pairs.
+std::optional<int> lanes_of_pairs(const Layer& layer) {
+  constexpr int64_t fits_twice = 21, fits_once = 42, few_outputs = 8;
+  const int most = info(layer.isa()).vector_bytes / 2;
+  const NestDim& columns = layer.nest().dims[1];
+  if (columns.output == 1) return std::nullopt;
+  // Taps at even distances are no pairs.
+  if (columns.dilation % 2 == 0 && columns.input > fits_twice) return std::nullopt;
+  // Of two or four taps a vector of 64 bytes is worth more than what pairs spare.
+  if (columns.kernel <= 4 && columns.input > (columns.kernel == 2 ? most : fits_once)) return std::nullopt;
+  const bool is_narrow =
+      (columns.input > fits_twice && columns.input <= most) || outputs_of(layer.nest()) <= few_outputs;
+  const Schedule schedule{.family = Family::whole_planes, .lanes = is_narrow ? most / 2 : most};
+  return PlaneTiles(layer, schedule).pairs() ? std::optional(schedule.lanes) : std::nullopt;
 }
 
 // Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes
@@ -136,10 +157,11 @@ std::string_view served_better(const Layer& layer, int lanes) {
 // Whether straight-line code of the plane pays.
 bool pays(const Layer& layer, const Schedule& schedule) {
   const PoolNest& nest = layer.nest();
-  const PlaneTiles tiles(nest, schedule);
+  const PlaneTiles tiles(layer, schedule);
   const bool is_wide = schedule.lanes == fitting(layer, outputs_of(nest)) && nest.input.dtype != DType::i16;
   const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
-  if (tiles.work() > (spares_borders(layer) ? most_for_borders : most_work)) return false;
+  const int64_t most = tiles.pairs() ? most_work_in_pairs : most_work;
+  if (tiles.work() > (spares_borders(layer) ? most_for_borders : most)) return false;
   return bytes(nest.input.dtype) < 4 || tiles.most_line_vectors() < many_strips;
 }
 
@@ -165,6 +187,7 @@ Offer offer_whole_planes(const Layer& layer, size_t most) {
   if (are_short_sums && layer.can_mask() && nest.dims[1].stride > 1 && outputs_of(nest) > schedule.lanes)
     tails = {Tail::overlap};
   std::vector<int> widths = {schedule.lanes};
+  if (const auto in_pairs = lanes_of_pairs(layer)) widths.insert(widths.begin(), *in_pairs);
   const int widest = fitting(layer, outputs_of(nest));
   // Pairs too, where each row fills half a vector: 0.58 to 0.69 of channels_first's time for 16 columns.
   const bool shares_or_fills = nest.dims[1].kernel >= 3 || nest.dims[1].output == 16;

@@ -65,7 +65,7 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
   if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins)
     return unsupported("schedule.code_size", "the plane is too large for straight-line code",
                        "use channels_first");
-  const PlaneTiles plan(nest, schedule);
+  const PlaneTiles plan(layer, schedule);
   if (plan.most_line_vectors() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
     return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
                        "use fewer lanes");
@@ -77,7 +77,7 @@ Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule)
     return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, lane_use);
-  PlaneCode(layer.nest(), schedule, PlaneTiles(layer.nest(), schedule), builder, **reducer).emit();
+  PlaneCode(layer.nest(), schedule, PlaneTiles(layer, schedule), builder, **reducer).emit();
   return builder.finish();
 }
 

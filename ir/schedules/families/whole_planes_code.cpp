@@ -85,10 +85,12 @@ State PlaneCode::reduce(const TilePlan& plan) {
   in_use_ = 0;
   for (const TapPlan& tap : plan) {
     for (const LineVector& fresh : tap.fresh) {
-      vectors.push_back(reduced(fresh, rows_.kernel));
+      const Value line = reduced(fresh, rows_.kernel);
+      vectors.push_back(tiles_.pairs() ? tiles_.pairs()->reduced(b_, reducer_, {line})[0] : line);
       in_use_ += kept_.count({fresh.start, rows_.kernel}) == 0;
     }
     Value taps = gather_lanes(b_, vectors, schedule_.lanes, tap.lanes);
+    if (tiles_.pairs()) taps = LanePairs::low_bytes(b_, nest_.input.dtype, {taps});
     if (!reducer_.facts().is_idempotent) taps = where(tap.inside, taps);
     result = reducer_.combine(result, {taps});
   }
@@ -98,6 +100,7 @@ State PlaneCode::reduce(const TilePlan& plan) {
 // Along the line a lane takes its taps from line vectors. Where a tap may count twice, one that lies outside
 // is another of the same window.
 PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
+  if (tiles_.pairs()) return plan_of_pairs(tile);
   TilePlan plan;
   std::vector<LineVector> line_vectors;
   const Outputs outputs = tiles_.outputs_of(tile);
@@ -120,6 +123,19 @@ PlaneCode::TilePlan PlaneCode::plan(const PlaneTile& tile) const {
     plan.push_back(std::move(tap));
   }
   return plan;
+}
+
+// One tap: a line vector has reduced all of them.
+PlaneCode::TilePlan PlaneCode::plan_of_pairs(const PlaneTile& tile) const {
+  TapPlan all{std::vector<int64_t>(static_cast<size_t>(schedule_.lanes), 1)};
+  all.lanes.resize(all.inside.size());
+  const Outputs outputs = tiles_.outputs_of(tile);
+  for (size_t lane = 0; lane < outputs.size(); ++lane) {
+    const PlaneTiles::Source source = tiles_.source(tile, outputs[lane]);
+    if (all.fresh.empty() || all.fresh.back() != source.vector) all.fresh.push_back(source.vector);
+    all.lanes[lane] = {all.fresh.size() - 1, source.lane};
+  }
+  return {std::move(all)};
 }
 
 // Pairs begin at even rows, fours at every fourth, and so on.
@@ -171,7 +187,7 @@ void PlaneCode::count_uses(const LineVector& vector, int64_t taps) {
 
 // Loading an element again costs little; what is made of it, keys of halves, is kept.
 Value PlaneCode::load(const LineVector& vector) {
-  const int lanes = schedule_.lanes;
+  const int lanes = tiles_.line_lanes();
   const Type type = Type::vec(nest_.input.dtype, lanes);
   const int64_t visible = rows_.visible_input() * columns_.input;
   std::vector<int64_t> inside(static_cast<size_t>(lanes), 0);

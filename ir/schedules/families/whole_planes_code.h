@@ -35,6 +35,7 @@ class PlaneCode {
   };
   using TilePlan = std::vector<TapPlan>;
   TilePlan plan(const PlaneTile& tile) const;
+  TilePlan plan_of_pairs(const PlaneTile& tile) const;
   State reduce(const TilePlan& plan);
 
   // A line vector over so many of its taps, joined in pairs that line vectors have in common; no_value: all

@@ -1,6 +1,7 @@
 #include "ir/schedules/families/whole_planes_tiles.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace pooljit::ir {
 
@@ -8,11 +9,55 @@ namespace {
 
 int64_t count(int64_t elements, int64_t per) { return (elements + per - 1) / per; }
 
+// The column that a window takes for its tap of this number, or for one outside another tap of the same
+// parity; none: it has none inside.
+std::optional<int64_t> column_of(const Window& window, int64_t tap) {
+  const int64_t last = window.taps - 1, number = tap - window.first_tap;
+  const int64_t wanted = window.first + number * window.step;
+  if (number >= 0 && number <= last) return wanted;
+  for (int64_t inside = 0; inside <= last; ++inside)
+    if (const int64_t column = window.first + inside * window.step; (column - wanted) % 2 == 0) return column;
+  return std::nullopt;
+}
+
+// The bytes that so many lines' windows take from a vector of words; lines begin `apart` bytes from each
+// other, and so do their results. None: they do not fit, or have no byte for a tap.
+std::optional<LanePairs> pairs_of_lines(const NestDim& columns, int64_t words, int64_t lines, int64_t apart) {
+  const int64_t results = (lines - 1) * apart / 2 + columns.output;
+  if (columns.stride != 2 || results > words || (lines > 1 && columns.output > apart / 2))
+    return std::nullopt;
+  std::vector<PlacedLanes::List> lists;
+  for (int64_t tap = 0; tap < columns.kernel; ++tap) {
+    PlacedLanes::List& list = lists.emplace_back(static_cast<size_t>(words), PlacedLanes::anything);
+    for (int64_t output = 0; output < columns.output; ++output) {
+      const std::optional<int64_t> column = column_of(columns.window(output), tap);
+      if (!column) return std::nullopt;
+      for (int64_t line = 0; line < lines; ++line)
+        list[static_cast<size_t>(line * apart / 2 + output)] = line * apart + *column;
+    }
+  }
+  return LanePairs::of(lists, words);
+}
+
 }  // namespace
 
-PlaneTiles::PlaneTiles(const PoolNest& nest, const Schedule& schedule)
-    : rows_(nest.dims[0]), columns_(nest.dims[1]), lanes_(schedule.lanes) {
+PlaneTiles::PlaneTiles(const Layer& layer, const Schedule& schedule)
+    : rows_(layer.nest().dims[0]), columns_(layer.nest().dims[1]), lanes_(schedule.lanes) {
+  find_pairs(layer);
   cut(schedule.tail);
+}
+
+void PlaneTiles::find_pairs(const Layer& layer) {
+  const int64_t line_lanes = 2 * lanes_;
+  const bool are_bytes = layer.lane_bytes(LaneUse::moved) == 1 && bytes(layer.nest().input.dtype) == 1;
+  if (!are_bytes || !layer.can_mask() || !layer.facts(LaneUse::moved).is_idempotent ||
+      line_lanes > info(layer.isa()).vector_bytes || columns_.input > line_lanes)
+    return;
+  const int64_t apart = rows_.stride * columns_.input;
+  for (int64_t lines = 1 + (line_lanes - columns_.input) / apart; lines > 0 && !pairs_; --lines) {
+    pairs_ = pairs_of_lines(columns_, lanes_, lines, apart);
+    lines_ = lines;
+  }
 }
 
 // Tiles of whole rows all have the same shuffles, so they are worth a few more.
@@ -41,6 +86,7 @@ int64_t PlaneTiles::rows_per_tile() const {
 
 int64_t PlaneTiles::line_vectors(int64_t taps) const {
   const int64_t width = columns_.input;
+  if (pairs_) return count(rows_per_tile(), lines_);
   if (rows_.stride == 1) {
     if (!whole_rows_ && taps == 1) return 2;
     return count(rows_per_tile() * width, lanes_) + (whole_rows_ ? 0 : 1);
@@ -53,6 +99,7 @@ int64_t PlaneTiles::line_vectors(int64_t taps) const {
 }
 
 int64_t PlaneTiles::work() const {
+  if (pairs_) return std::ssize(tiles_) * line_vectors(1) * (rows_.kernel + pairs_->work() + 1);
   const int64_t vectors_of_tap = line_vectors(1), lines = rows_.stride == 1 ? 1 : vectors_of_tap;
   return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * vectors_of_tap);
 }
@@ -73,6 +120,16 @@ std::vector<PlaneTiles::Output> PlaneTiles::outputs_of(const PlaneTile& tile) co
     if (++output.column == columns_.output) output = {output.row + 1, 0};
   }
   return outputs;
+}
+
+PlaneTiles::Source PlaneTiles::source(const PlaneTile& tile, const Output& output) const {
+  const int64_t width = columns_.input, apart = rows_.stride * width;
+  const int64_t first_row = tile.begin / columns_.output;
+  const int64_t last_row = (tile.begin + tile.valid - 1) / columns_.output;
+  const int64_t line = (output.row - first_row) % lines_, row = output.row - line;
+  const int64_t lines = std::min(lines_, last_row - row + 1);
+  return {{row * apart - rows_.pad_begin * width, (lines - 1) * apart + width},
+          line * apart / 2 + output.column};
 }
 
 // Lanes are a power of two.

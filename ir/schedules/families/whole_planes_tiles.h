@@ -3,14 +3,19 @@
 // dimension first; what that makes of a row of the input is a line, and line vectors are vectors of lines.
 //
 // Where windows move by one row, lines follow each other as the rows of the input do, and a line vector may
-// have the end of one and the beginning of the next. Else each line has its own line vectors.
+// have the end of one and the beginning of the next. Else each line has its own line vectors; but maxima of
+// bytes that move by two columns are reduced in pairs (ir/schedules/lanes/lane_pairs.h), in line vectors of
+// twice as many lanes as a tile has, with as many lines as fit.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/nest.h"
 #include "ir/schedule.h"
+#include "ir/schedules/lanes/lane_pairs.h"
+#include "ir/schedules/layer.h"
 
 namespace pooljit::ir {
 
@@ -29,8 +34,8 @@ struct LineVector {
 
 class PlaneTiles {
  public:
-  // A nest of two ordinary dimensions; of the schedule, lanes and tail count.
-  PlaneTiles(const PoolNest& nest, const Schedule& schedule);
+  // A nest of two ordinary dimensions; of the schedule, lanes and tail count. The layer must outlive it.
+  PlaneTiles(const Layer& layer, const Schedule& schedule);
 
   const std::vector<PlaneTile>& tiles() const { return tiles_; }
 
@@ -45,6 +50,10 @@ class PlaneTiles {
     int64_t lane = 0;
   };
   Source source(const PlaneTile& tile, const Output& output, int64_t position) const;
+  // The same for what its whole window comes to, in words: where there are pairs.
+  Source source(const PlaneTile& tile, const Output& output) const;
+  const std::optional<LanePairs>& pairs() const { return pairs_; }
+  int line_lanes() const { return static_cast<int>(pairs_ ? 2 * lanes_ : lanes_); }
   // That a tile's taps lie in, at most.
   int64_t most_line_vectors() const { return line_vectors(columns_.kernel); }
   // Elements from tap to tap of a line.
@@ -61,6 +70,7 @@ class PlaneTiles {
   int64_t inputs() const { return rows_.input * columns_.input; }
 
  private:
+  void find_pairs(const Layer& layer);
   void cut(Tail tail);
   int64_t cost(int64_t tiles) const;
   int64_t rows_per_tile() const;             // that outputs of a tile are of, at most
@@ -68,6 +78,8 @@ class PlaneTiles {
 
   const NestDim &rows_, &columns_;
   const int64_t lanes_;
+  std::optional<LanePairs> pairs_;
+  int64_t lines_ = 1;        // pairs: in a line vector
   bool whole_rows_ = false;  // each tile has some rows of outputs
   std::vector<PlaneTile> tiles_;
 };

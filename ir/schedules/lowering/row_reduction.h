@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/reductions/reducer.h"
+#include "ir/schedules/lanes/lane_pairs.h"
 #include "ir/schedules/lanes/placed_lanes.h"
 #include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/windows/column_windows.h"
@@ -25,8 +26,8 @@ class RowReduction {
                const ReductionFacts& facts, Isa isa, bool overrun);
 
   // Vectors of `width` columns; where each begins, from the tile's origin on.
-  const std::vector<int64_t>& starts() const { return windows_ ? starts_ : placed_->starts(); }
-  int width() const { return windows_ ? lanes_ : placed_->width(); }
+  const std::vector<int64_t>& starts() const { return placed_ ? placed_->starts() : starts_; }
+  int width() const { return windows_ ? lanes_ : pairs_ ? pair_lanes_ : placed_->width(); }
 
   // True if the next tile's vectors are this one's, but for the first.
   bool slides() const { return windows_.has_value() && stride_ == 1; }
@@ -44,6 +45,9 @@ class RowReduction {
                const Present& present) const;
 
  private:
+  // Bytes whose windows move by two, in the lanes where they lie; false: they take more than two vectors.
+  bool find_pairs(const NestDim& dim, const Tile& tile, const TileTaps& taps, const ReductionFacts& facts,
+                  Isa isa);
   // The windows of every second column, of vectors as starts() has them.
   Value every_second(Builder& builder, Reducer& reducer, std::vector<Value> vectors) const;
 
@@ -52,6 +56,8 @@ class RowReduction {
   int64_t behind_ = 0;  // columns that the last vector lies before its place, to end where the image may
   std::vector<int64_t> starts_;
   std::optional<ColumnWindows> windows_;
+  std::optional<LanePairs> pairs_;
+  int pair_lanes_ = 0;  // of a vector of pairs
   std::optional<PlacedLanes> placed_;
 };
 
