@@ -324,6 +324,7 @@ TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
       "max_pool2d_backward(float32[1,1,4000,4000], kernel_size=1999, stride=3)",
       "avg_pool2d(float32[1,16,3,1000000000]:nhwc, kernel_size=3, stride=1, count_include_pad=False)",
       "avg_pool2d(float32[1,16,1000000000,90]:nhwc, kernel_size=9, stride=1, padding=4)",
+      "max_pool2d(uint8[1,1,1000000000,16], kernel_size=3, stride=2)",
       "max_pool2d(float32[1,1000000000,60,60]:nhwc, kernel_size=20, stride=20)",
       "avg_pool3d_backward(float32[1,1,300,300,300], kernel_size=99, stride=7)",
       "adaptive_max_pool2d(float32[1,1,4,4], output_size=100000000)",

@@ -62,8 +62,8 @@ std::optional<int> lanes_of_pairs(const Layer& layer) {
   if (columns.kernel <= 4 && columns.input > (columns.kernel == 2 ? most : fits_once)) return std::nullopt;
   const bool is_narrow =
       (columns.input > fits_twice && columns.input <= most) || outputs_of(layer.nest()) <= few_outputs;
-  const Schedule schedule{.family = Family::whole_planes, .lanes = is_narrow ? most / 2 : most};
-  return PlaneTiles(layer, schedule).pairs() ? std::optional(schedule.lanes) : std::nullopt;
+  const int lanes = is_narrow ? most / 2 : most;
+  return plane_pairs(layer, lanes) ? std::optional(lanes) : std::nullopt;
 }
 
 // Found by measuring planes of 13 to 112 columns. Where windows have a stride, a row that is one strip takes

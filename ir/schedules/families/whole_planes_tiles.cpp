@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace pooljit::ir {
 
@@ -24,7 +25,8 @@ std::optional<int64_t> column_of(const Window& window, int64_t tap) {
 // other, and so do their results. None: they do not fit, or have no byte for a tap.
 std::optional<LanePairs> pairs_of_lines(const NestDim& columns, int64_t words, int64_t lines, int64_t apart) {
   const int64_t results = (lines - 1) * apart / 2 + columns.output;
-  if (columns.stride != 2 || results > words || (lines > 1 && columns.output > apart / 2))
+  if (columns.stride != 2 || results > words || columns.kernel > 2 * words ||
+      (lines > 1 && columns.output > apart / 2))
     return std::nullopt;
   std::vector<PlacedLanes::List> lists;
   for (int64_t tap = 0; tap < columns.kernel; ++tap) {
@@ -41,23 +43,26 @@ std::optional<LanePairs> pairs_of_lines(const NestDim& columns, int64_t words, i
 
 }  // namespace
 
-PlaneTiles::PlaneTiles(const Layer& layer, const Schedule& schedule)
-    : rows_(layer.nest().dims[0]), columns_(layer.nest().dims[1]), lanes_(schedule.lanes) {
-  find_pairs(layer);
-  cut(schedule.tail);
-}
-
-void PlaneTiles::find_pairs(const Layer& layer) {
-  const int64_t line_lanes = 2 * lanes_;
+std::optional<PlanePairs> plane_pairs(const Layer& layer, int64_t lanes) {
+  const NestDim &rows = layer.nest().dims[0], &columns = layer.nest().dims[1];
+  const int64_t line_lanes = 2 * lanes;
   const bool are_bytes = layer.lane_bytes(LaneUse::moved) == 1 && bytes(layer.nest().input.dtype) == 1;
   if (!are_bytes || !layer.can_mask() || !layer.facts(LaneUse::moved).is_idempotent ||
-      line_lanes > info(layer.isa()).vector_bytes || columns_.input > line_lanes)
-    return;
-  const int64_t apart = rows_.stride * columns_.input;
-  for (int64_t lines = 1 + (line_lanes - columns_.input) / apart; lines > 0 && !pairs_; --lines) {
-    pairs_ = pairs_of_lines(columns_, lanes_, lines, apart);
-    lines_ = lines;
-  }
+      line_lanes > info(layer.isa()).vector_bytes || columns.input > line_lanes)
+    return std::nullopt;
+  const int64_t apart = rows.stride * columns.input;
+  for (int64_t lines = 1 + (line_lanes - columns.input) / apart; lines > 0; --lines)
+    if (auto pairs = pairs_of_lines(columns, lanes, lines, apart))
+      return PlanePairs{std::move(*pairs), lines};
+  return std::nullopt;
+}
+
+PlaneTiles::PlaneTiles(const Layer& layer, const Schedule& schedule)
+    : rows_(layer.nest().dims[0]),
+      columns_(layer.nest().dims[1]),
+      lanes_(schedule.lanes),
+      pairs_(plane_pairs(layer, schedule.lanes)) {
+  cut(schedule.tail);
 }
 
 // Tiles of whole rows all have the same shuffles, so they are worth a few more.
@@ -86,7 +91,7 @@ int64_t PlaneTiles::rows_per_tile() const {
 
 int64_t PlaneTiles::line_vectors(int64_t taps) const {
   const int64_t width = columns_.input;
-  if (pairs_) return count(rows_per_tile(), lines_);
+  if (pairs_) return count(rows_per_tile(), pairs_->lines);
   if (rows_.stride == 1) {
     if (!whole_rows_ && taps == 1) return 2;
     return count(rows_per_tile() * width, lanes_) + (whole_rows_ ? 0 : 1);
@@ -99,7 +104,7 @@ int64_t PlaneTiles::line_vectors(int64_t taps) const {
 }
 
 int64_t PlaneTiles::work() const {
-  if (pairs_) return std::ssize(tiles_) * line_vectors(1) * (rows_.kernel + pairs_->work() + 1);
+  if (pairs_) return std::ssize(tiles_) * line_vectors(1) * (rows_.kernel + pairs_->lanes.work() + 1);
   const int64_t vectors_of_tap = line_vectors(1), lines = rows_.stride == 1 ? 1 : vectors_of_tap;
   return static_cast<int64_t>(tiles_.size()) * (rows_.kernel * lines + columns_.kernel * vectors_of_tap);
 }
@@ -126,8 +131,8 @@ PlaneTiles::Source PlaneTiles::source(const PlaneTile& tile, const Output& outpu
   const int64_t width = columns_.input, apart = rows_.stride * width;
   const int64_t first_row = tile.begin / columns_.output;
   const int64_t last_row = (tile.begin + tile.valid - 1) / columns_.output;
-  const int64_t line = (output.row - first_row) % lines_, row = output.row - line;
-  const int64_t lines = std::min(lines_, last_row - row + 1);
+  const int64_t line = (output.row - first_row) % pairs_->lines, row = output.row - line;
+  const int64_t lines = std::min(pairs_->lines, last_row - row + 1);
   return {{row * apart - rows_.pad_begin * width, (lines - 1) * apart + width},
           line * apart / 2 + output.column};
 }

@@ -32,6 +32,14 @@ struct LineVector {
   bool operator==(const LineVector&) const = default;
 };
 
+// Maxima of bytes whose windows move by two columns, in vectors of two bytes for each lane of a tile.
+struct PlanePairs {
+  LanePairs lanes;
+  int64_t lines = 1;  // in a vector
+};
+// Costs no more for large planes. None: the plane is not done so, with tiles of so many lanes.
+std::optional<PlanePairs> plane_pairs(const Layer& layer, int64_t lanes);
+
 class PlaneTiles {
  public:
   // A nest of two ordinary dimensions; of the schedule, lanes and tail count. The layer must outlive it.
@@ -52,7 +60,7 @@ class PlaneTiles {
   Source source(const PlaneTile& tile, const Output& output, int64_t position) const;
   // The same for what its whole window comes to, in words: where there are pairs.
   Source source(const PlaneTile& tile, const Output& output) const;
-  const std::optional<LanePairs>& pairs() const { return pairs_; }
+  const LanePairs* pairs() const { return pairs_ ? &pairs_->lanes : nullptr; }
   int line_lanes() const { return static_cast<int>(pairs_ ? 2 * lanes_ : lanes_); }
   // That a tile's taps lie in, at most.
   int64_t most_line_vectors() const { return line_vectors(columns_.kernel); }
@@ -70,7 +78,6 @@ class PlaneTiles {
   int64_t inputs() const { return rows_.input * columns_.input; }
 
  private:
-  void find_pairs(const Layer& layer);
   void cut(Tail tail);
   int64_t cost(int64_t tiles) const;
   int64_t rows_per_tile() const;             // that outputs of a tile are of, at most
@@ -78,8 +85,7 @@ class PlaneTiles {
 
   const NestDim &rows_, &columns_;
   const int64_t lanes_;
-  std::optional<LanePairs> pairs_;
-  int64_t lines_ = 1;        // pairs: in a line vector
+  const std::optional<PlanePairs> pairs_;
   bool whole_rows_ = false;  // each tile has some rows of outputs
   std::vector<PlaneTile> tiles_;
 };
