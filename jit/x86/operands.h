@@ -229,8 +229,7 @@ class Operands {
     return read_[number] = read(i, operand);
   }
 
-  // An operand of which lanes that the write mask leaves out may lie
-  // where nothing is; where it depends on data, all are there.
+  // Lanes that the write mask leaves out may lie where nothing is; where it depends on data, all are there.
   const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
     const Operand& operand = i.operands[number];
     if (!is_memory(operand)) return read_whole(i, number);

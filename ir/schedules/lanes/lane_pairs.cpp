@@ -31,18 +31,43 @@ std::optional<LanePairs> LanePairs::of(std::span<const PlacedLanes::List> lists,
   return pairs;
 }
 
+namespace {
+
+// Of a vector of bytes, in words: its even and odd bytes, and what is joined of both, as the low byte; each
+// made when it is asked for.
+class ByteHalves {
+ public:
+  ByteHalves(Builder& builder, Reducer& reducer, Value bytes)
+      : b_(builder), reducer_(reducer), bytes_(bytes) {}
+
+  Value words(bool even, bool odd) {
+    if (!odd) return as_words(bytes_);
+    if (odd_ == no_value) odd_ = b_.shift(Op::shr, as_words(bytes_), 8);
+    if (!even) return odd_;
+    if (both_ == no_value) both_ = as_words(reducer_.join_values(bytes_, b_.bitcast(b_.type(bytes_), odd_)));
+    return both_;
+  }
+
+ private:
+  Value as_words(Value bytes) { return b_.bitcast(Type::vec(DType::u16, b_.type(bytes).lanes / 2), bytes); }
+
+  Builder& b_;
+  Reducer& reducer_;
+  const Value bytes_;
+  Value odd_ = no_value, both_ = no_value;
+};
+
+}  // namespace
+
 std::vector<Value> LanePairs::reduced(Builder& builder, Reducer& reducer,
                                       const std::vector<Value>& bytes) const {
   const Type type = builder.type(bytes[0]), words = Type::vec(DType::u16, type.lanes / 2);
+  std::vector<ByteHalves> halves;
+  for (const Value vector : bytes) halves.emplace_back(builder, reducer, vector);
   std::vector<Value> results(bytes.size(), no_value);
   for (const Term& term : terms_) {
     std::vector<Value> pairs;
-    for (const Value even : bytes) {
-      const Value both = builder.bitcast(words, even);
-      const Value odd = term.odd ? builder.bitcast(type, builder.shift(Op::shr, both, 8)) : no_value;
-      const Value joined = !term.odd ? even : term.even ? reducer.join_values(even, odd) : odd;
-      pairs.push_back(builder.bitcast(words, joined));
-    }
+    for (ByteHalves& vector : halves) pairs.push_back(vector.words(term.even, term.odd));
     for (size_t i = 0; i < bytes.size(); ++i) {
       std::vector<LaneSource> from;
       for (int lane = 0; lane < words.lanes; ++lane) {
