@@ -51,14 +51,20 @@ class Operands {
 
   // --- numbers
 
-  uint64_t number(const Byte* bytes, int count) const {
+  // None where one depends on data.
+  std::optional<uint64_t> known_number(const Byte* bytes, int count) const {
     uint64_t value = 0;
     for (int i = 0; i < count; ++i) {
       const std::optional<uint8_t> byte = domain_.known(bytes[i]);
-      if (!byte) throw Refused{0, "a number that depends on data"};
+      if (!byte) return std::nullopt;
       value |= uint64_t{*byte} << 8 * i;
     }
     return value;
+  }
+  uint64_t number(const Byte* bytes, int count) const {
+    const std::optional<uint64_t> value = known_number(bytes, count);
+    if (!value) throw Refused{0, "a number that depends on data"};
+    return *value;
   }
   uint64_t number(ZydisRegister reg) const {
     if (reg == ZYDIS_REGISTER_NONE) return 0;
@@ -135,13 +141,7 @@ class Operands {
       if (name.kind != RegisterKind::word) return std::nullopt;
       from = words[name.number].data();
     }
-    uint64_t value = 0;
-    for (int b = 0; b < count; ++b) {
-      const std::optional<uint8_t> byte = domain_.known(from[b]);
-      if (!byte) return std::nullopt;
-      value |= uint64_t{*byte} << 8 * b;
-    }
-    return value;
+    return known_number(from, count);
   }
 
   static RegisterName named(const Operand& operand) {
@@ -220,7 +220,7 @@ class Operands {
     return set;
   }
 
-  // The same by its number, until it is read again.
+  // An operand by its number, until it is read again.
   const Bytes& read_whole(const Instruction& i, size_t number) {
     const Operand& operand = i.operands[number];
     if (is_register(operand))
@@ -229,7 +229,8 @@ class Operands {
     return read_[number] = read(i, operand);
   }
 
-  // Lanes that the write mask leaves out may lie where nothing is; where it depends on data, all are there.
+  // The same; lanes that the write mask leaves out may lie where nothing is; where it depends on data, all
+  // are there.
   const Bytes& read_lanes(const Instruction& i, size_t number, int width) {
     const Operand& operand = i.operands[number];
     if (!is_memory(operand)) return read_whole(i, number);

@@ -92,8 +92,8 @@ class WordSteps : public Vectors<Domain> {
 
   bool is_number(ZydisRegister reg) const {
     if (reg == ZYDIS_REGISTER_NONE || reg == ZYDIS_REGISTER_RIP) return true;
-    return std::ranges::all_of(words[name_of(reg).number],
-                               [&](const Byte& byte) { return domain_.known(byte).has_value(); });
+    const auto& word = words[name_of(reg).number];
+    return known_number(word.data(), static_cast<int>(word.size())).has_value();
   }
 
   // Of what an address is made of, which need not be one.

@@ -46,9 +46,9 @@ std::optional<LanePairs> pairs_of_lines(const NestDim& columns, int64_t words, i
 std::optional<PlanePairs> plane_pairs(const Layer& layer, int64_t lanes) {
   const NestDim &rows = layer.nest().dims[0], &columns = layer.nest().dims[1];
   const int64_t line_lanes = 2 * lanes;
-  const bool are_bytes = layer.lane_bytes(LaneUse::moved) == 1 && bytes(layer.nest().input.dtype) == 1;
-  if (!are_bytes || !layer.can_mask() || !layer.facts(LaneUse::moved).is_idempotent ||
-      line_lanes > info(layer.isa()).vector_bytes || columns.input > line_lanes)
+  if (layer.lane_bytes(LaneUse::moved) != 1 || !layer.can_mask() ||
+      !layer.facts(LaneUse::moved).is_idempotent || line_lanes > info(layer.isa()).vector_bytes ||
+      columns.input > line_lanes)
     return std::nullopt;
   const int64_t apart = rows.stride * columns.input;
   for (int64_t lines = 1 + (line_lanes - columns.input) / apart; lines > 0; --lines)

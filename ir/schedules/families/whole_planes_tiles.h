@@ -42,7 +42,7 @@ std::optional<PlanePairs> plane_pairs(const Layer& layer, int64_t lanes);
 
 class PlaneTiles {
  public:
-  // A nest of two ordinary dimensions; of the schedule, lanes and tail count. The layer must outlive it.
+  // A nest of two ordinary dimensions; of the schedule, lanes and tail count. The nest must outlive it.
   PlaneTiles(const Layer& layer, const Schedule& schedule);
 
   const std::vector<PlaneTile>& tiles() const { return tiles_; }

@@ -19,16 +19,21 @@ bool shares_columns(const NestDim& dim, const Tile& tile) {
          dim.kernel >= least_keyed_kernel && tile.lanes > 1;
 }
 
-// Bytes of dense windows that lie two columns apart, where registers are few: all taps by themselves are soon
-// more vectors than they hold, and the windows in between, which nobody stores, cost less. (3 columns: -5 to
-// +20 % on a Zen 3.)
+// Maxima of bytes whose windows lie two columns apart, in one vector; each has all of its taps.
+bool are_strided_bytes(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
+                       const ReductionFacts& facts) {
+  return dim.kind == DimKind::pool && dim.stride == 2 && facts.is_idempotent && facts.working_bytes == 1 &&
+         tile.lanes > 1 && tile.lanes == lanes &&
+         std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
+}
+
+// Dense ones, where registers are few: all taps by themselves are soon more vectors than they hold, and the
+// windows in between, which nobody stores, cost less. (3 columns: -5 to +20 % on a Zen 3.)
 bool passes_over(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
                  const ReductionFacts& facts, Isa isa) {
   constexpr int64_t least_kernel = 4;
-  return info(isa).vector_registers < 32 && dim.kind == DimKind::pool && dim.stride == 2 &&
-         dim.dilation == 1 && dim.kernel >= least_kernel && facts.is_idempotent && facts.working_bytes == 1 &&
-         tile.lanes > 1 && tile.lanes == lanes &&
-         std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
+  return info(isa).vector_registers < 32 && dim.dilation == 1 && dim.kernel >= least_kernel &&
+         are_strided_bytes(dim, tile, lanes, taps, facts);
 }
 
 }  // namespace
@@ -62,10 +67,8 @@ RowReduction::RowReduction(const NestDim& dim, const Tile& tile, int lanes, cons
 // columns.)
 bool RowReduction::find_pairs(const NestDim& dim, const Tile& tile, const TileTaps& taps,
                               const ReductionFacts& facts, Isa isa) {
-  const bool serve = has_masked_access(isa, DType::u8) && dim.kind == DimKind::pool && dim.stride == 2 &&
-                     facts.is_idempotent && facts.working_bytes == 1 && tile.lanes > 1 &&
-                     tile.lanes == lanes_ && dim.kernel > 2 &&
-                     std::ranges::all_of(taps.present, [](const auto& present) { return present.empty(); });
+  const bool serve = has_masked_access(isa, DType::u8) && dim.kernel > 2 &&
+                     are_strided_bytes(dim, tile, lanes_, taps, facts);
   if (!serve) return false;
   std::vector<PlacedLanes::List> lists = taps.lists;
   for (PlacedLanes::List& list : lists)
