@@ -78,6 +78,7 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
 }  // namespace
 
 Form Form::times(const Rational& factor) const { return sum({}, *this, factor); }
+Form Form::plus(const Form& other) const { return sum(*this, other, {1, 1}); }
 Form Form::without_constant() const { return {weights, {}}; }
 
 Rational Rational::make(Int128 numerator, Int128 denominator) {
@@ -259,13 +260,17 @@ Form Linear::computed(TermId id) {
   Form form = made_by(id);
   const LaneTerm& term = graph_[id];
   if (!may_overflow(term) || is_float(term.dtype) || is_float(input_)) return form;
+  if (fits(form, term.dtype)) return form;
+  if (is_short(term.dtype))
+    for (const int64_t turn : {0, 0x10000, -0x10000}) {
+      Form turned = form;
+      turned.constant = turned.constant + Rational{turn, 1};
+      if (fits(turned, DType::u16) || fits(turned, DType::i16)) return turned;
+    }
   const Range found = range(form);
-  if (!fits(form, term.dtype) &&
-      !(is_short(term.dtype) && (fits(form, DType::u16) || fits(form, DType::i16))))
-    throw Unreadable{fmt::format("{} of {} may overflow: from {} to {}", info(term.op).text,
-                                 info(term.dtype).text, static_cast<double>(found.low),
-                                 static_cast<double>(found.high))};
-  return form;
+  throw Unreadable{fmt::format("{} of {} may overflow: from {} to {}", info(term.op).text,
+                               info(term.dtype).text, static_cast<double>(found.low),
+                               static_cast<double>(found.high))};
 }
 
 Form Linear::made_by(TermId id) {

@@ -44,6 +44,7 @@ struct Form {
   Rational constant;
   bool operator==(const Form&) const = default;
   Form times(const Rational& factor) const;
+  Form plus(const Form& other) const;
   Form without_constant() const;
 };
 
@@ -80,13 +81,24 @@ class Linear {
   std::optional<Form> by_reciprocal(TermId id, bool of_low_byte);
   std::optional<Form> by_power_of_two(TermId id, bool of_low_byte);
   const LaneTerm* short_op(TermId id, Op op) const;
+  // number * factor >> shift
+  struct ShortProduct {
+    TermId number;
+    DType dtype;
+    int64_t factor, shift;
+    // Of what this form of the number is without its constant.
+    RoundedProducts::Product of(const Form& form) const { return {form.constant.numerator, factor, shift}; }
+  };
+  std::optional<ShortProduct> short_product(TermId id, bool of_low_byte) const;
   struct Rounded {
-    TermId of_bit = no_term;
+    TermId bit = no_term;     // whose lowest bit is added
+    TermId of_bit = no_term;  // what that is shifted from
     int64_t constant = 0;
     std::vector<TermId> others = {};
     int depth = 0;
   };
-  void take_rounded(TermId id, int64_t bits, Rounded& sum) const;
+  void take_rounded(TermId id, Rounded& sum) const;
+  Form without_bit(const Rounded& parts, DType dtype);
   const Form& summand(DType dtype, TermId id);
   std::optional<Form> written_out(TermId id);
   Form scaled(const LaneTerm& term, bool divides);

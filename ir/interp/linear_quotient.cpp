@@ -21,11 +21,10 @@ std::optional<Form> Linear::short_quotient(TermId id) {
   return by_power_of_two(quotient, of_low_byte);
 }
 
-// The high half of a product with a constant, perhaps shifted further, that is a quotient.
-std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
+// The high half of a product with a constant, perhaps shifted further.
+std::optional<Linear::ShortProduct> Linear::short_product(TermId id, bool of_low_byte) const {
   const LaneTerm* term = short_op(id, Op::mulh);
   const LaneTerm* const shifted = short_op(id, Op::shr);
-  const int64_t further = shifted ? shifted->imm : 0;
   if (shifted) {
     term = short_op(shifted->args[0], Op::mulh);
     if (term && term->dtype != shifted->dtype && !of_low_byte) return std::nullopt;
@@ -33,18 +32,46 @@ std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
   if (!term) return std::nullopt;
   const int which = graph_.is_constant(term->args[1]) ? 1 : 0;
   if (!graph_.is_constant(term->args[which])) throw Unreadable{"a product of input elements"};
-  const Form& n = read_as(term->dtype, term->args[1 - which]);
+  return ShortProduct{term->args[1 - which], term->dtype, graph_[term->args[which]].imm,
+                      16 + (shifted ? shifted->imm : 0)};
+}
+
+// A short product that is a quotient: of a number, and perhaps of one more where what lies below a tie is
+// odd.
+std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
+  const auto product = short_product(id, of_low_byte);
+  if (!product) return std::nullopt;
+  Rounded parts;
+  take_rounded(product->number, parts);
+  const auto below = parts.bit == no_term ? std::nullopt : short_product(parts.bit, false);
+  const Form n = below ? without_bit(parts, product->dtype) : read_as(product->dtype, product->number);
+  RoundedProducts::Quotient quotient{product->of(n), std::nullopt, of_low_byte};
+  if (below) {
+    const Form& lower = read_as(below->dtype, below->number);
+    if (lower.weights != n.weights) throw Unreadable{"a bit of another sum"};
+    quotient.odd = below->of(lower);
+  }
   int64_t step = 0;
   for (const Form::Weight& one : n.weights) {
     if (one.weight.denominator != 1) throw Unreadable{"a part of an integer"};
     step = std::gcd(step, one.weight.numerator);
   }
-  const Range all = range(n);
+  const Range all = range(n.without_constant());
   const auto divisor =
-      products_.divisor({static_cast<int64_t>(all.low), static_cast<int64_t>(all.high), step},
-                        n.constant.numerator, graph_[term->args[which]].imm, 16 + further);
+      products_.divisor({static_cast<int64_t>(all.low), static_cast<int64_t>(all.high), step}, quotient);
   if (!divisor) throw Unreadable{"a product that is not rounded as a quotient"};
   return n.without_constant().times({1, *divisor});
+}
+
+// The sum of the other parts, which fits its lanes with the bit, too.
+Form Linear::without_bit(const Rounded& parts, DType dtype) {
+  Form n;
+  for (const TermId part : parts.others) n = n.plus(form(part));
+  n.constant = n.constant + Rational{parts.constant, 1};
+  Form most = n;
+  most.constant = most.constant + Rational{1, 1};
+  if (!fits(n, dtype) || !fits(most, dtype)) throw Unreadable{"a sum that may overflow with its bit"};
+  return n;
 }
 
 // Of integers of 16 bits, with or without a sign.
@@ -53,24 +80,26 @@ const LaneTerm* Linear::short_op(TermId id, Op op) const {
   return without_sign ? without_sign : graph_.op(id, op, DType::i16);
 }
 
-// n >> bits & 1 and, it may be, n are added to a constant.
-void Linear::take_rounded(TermId id, int64_t bits, Rounded& sum) const {
+// The lowest bit of something and, it may be, others are added to a constant.
+void Linear::take_rounded(TermId id, Rounded& sum) const {
   const LaneTerm* const bit = short_op(id, Op::and_);
-  const LaneTerm* const high = bit ? short_op(bit->args[0], Op::shr) : nullptr;
   const LaneTerm* const difference = short_op(id, Op::sub);
   const LaneTerm* const added = short_op(id, Op::add);
   const auto is_constant = [&](TermId arg) { return graph_.is_constant(arg); };
-  if (high && high->imm == bits && is_constant(bit->args[1]) && graph_[bit->args[1]].imm == 1) {
-    sum.of_bit = high->args[0];
+  const int one = bit && is_constant(bit->args[0]) ? 0 : 1;
+  if (bit && is_constant(bit->args[one]) && graph_[bit->args[one]].imm == 1) {
+    sum.bit = bit->args[1 - one];
+    const LaneTerm* const high = short_op(sum.bit, Op::shr);
+    sum.of_bit = high ? high->args[0] : no_term;
   } else if (is_constant(id)) {
     sum.constant += graph_[id].imm;
   } else if (difference && is_constant(difference->args[1])) {
     sum.constant -= graph_[difference->args[1]].imm;
-    take_rounded(difference->args[0], bits, sum);
+    take_rounded(difference->args[0], sum);
   } else if (added && sum.depth < 3 && id != sum.of_bit) {
     ++sum.depth;
     // What is known of the bit first.
-    for (const int arg : {1, 0}) take_rounded(added->args[arg], bits, sum);
+    for (const int arg : {1, 0}) take_rounded(added->args[arg], sum);
   } else {
     sum.others.push_back(id);
   }
@@ -81,9 +110,10 @@ std::optional<Form> Linear::by_power_of_two(TermId id, bool of_low_byte) {
   const LaneTerm* const shifted = short_op(id, Op::shr);
   if (!shifted || shifted->imm < 1 || shifted->imm > 14) return std::nullopt;
   Rounded found;
-  take_rounded(shifted->args[0], shifted->imm, found);
+  take_rounded(shifted->args[0], found);
   const int64_t added = (int64_t{1} << (shifted->imm - 1)) - 1;
-  const bool is_rounded = found.of_bit != no_term && (found.constant - added) % 0x10000 == 0 &&
+  const LaneTerm* const bit = found.bit == no_term ? nullptr : short_op(found.bit, Op::shr);
+  const bool is_rounded = bit && bit->imm == shifted->imm && (found.constant - added) % 0x10000 == 0 &&
                           found.others == std::vector<TermId>{found.of_bit};
   if (!is_rounded) return std::nullopt;
   const Form& n = form(found.of_bit);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace pooljit::ir {
 
@@ -16,12 +16,24 @@ class RoundedProducts {
     int64_t least, most, step;
     auto operator<=>(const Numbers&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
-  // The d for which (n * factor) >> shift is the nearest integer to (n - constant) / d, ties to even, for
-  // each n of the numbers: all are tried. Null if there is none.
-  std::optional<int64_t> divisor(const Numbers& numbers, int64_t constant, int64_t factor, int64_t shift);
+  // (n + added) * factor >> shift
+  struct Product {
+    int64_t added, factor, shift;
+    auto operator<=>(const Product&) const = default;  // NOLINT(modernize-use-nullptr): there is none
+    int64_t of(int64_t n) const { return (n + added) * factor >> shift; }
+  };
+  struct Quotient {
+    Product product;
+    std::optional<Product> odd;                         // n is one larger where this is odd
+    bool of_low_byte = false;                           // what lies above it does not count
+    auto operator<=>(const Quotient&) const = default;  // NOLINT(modernize-use-nullptr): there is none
+  };
+  // The d for which the quotient is the nearest integer to n / d, ties to even, for each n of the numbers:
+  // all are tried. Null if there is none.
+  std::optional<int64_t> divisor(const Numbers& numbers, const Quotient& quotient);
 
  private:
-  std::map<std::tuple<Numbers, int64_t, int64_t, int64_t>, std::optional<int64_t>> known_;
+  std::map<std::pair<Numbers, Quotient>, std::optional<int64_t>> known_;
 };
 
 }  // namespace pooljit::ir

@@ -1,7 +1,10 @@
 #include "ir/reductions/halved_sums.h"
 
 #include <algorithm>
+#include <bit>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "ir/reductions/halves.h"
 #include "ir/reductions/short_average.h"
@@ -147,6 +150,32 @@ ReductionFacts wide_facts(const PoolNest& nest, const ReductionFacts& ordinary) 
   return facts;
 }
 
+// Those of all windows, each once, but for windows that ceil_mode lets reach beyond the padding. Of forward
+// dimensions.
+std::vector<int64_t> divisors(const PoolNest& nest) {
+  const auto has_border = [](const NestDim& dim) { return dim.pad_begin > 0 || dim.pad_end > 0; };
+  if (nest.count_include_pad || std::ranges::none_of(nest.dims, has_border)) return {nest.full_taps()};
+  std::vector<int64_t> products = {1};
+  for (const NestDim& dim : nest.dims) {
+    std::set<int64_t> found;
+    for (const Run& run : runs(dim))
+      for (const int64_t product : products) found.insert(product * divisor(nest, {run.window}));
+    products.assign(found.begin(), found.end());
+  }
+  return products;
+}
+
+// Of columns that lie next to each other; several of them fill a vector.
+bool are_short_rows(const PoolNest& nest) {
+  constexpr int64_t two_vectors = 32;
+  const NestDim& row = nest.dims.back();
+  return row.kind == DimKind::pool && nest.input.strides.back() == 1 && row.output < two_vectors;
+}
+
+bool divides_by_one_product(const std::vector<int64_t>& taps) {
+  return taps.size() == 1 && (taps[0] % 2 != 0 || std::has_single_bit(static_cast<uint64_t>(taps[0])));
+}
+
 }  // namespace
 
 bool can_halve_sums(const PoolNest& nest) {
@@ -161,13 +190,14 @@ bool can_halve_sums(const PoolNest& nest) {
 }
 
 bool can_widen_sums(const PoolNest& nest, Isa isa) {
-  const int64_t most_strided_columns = isa == Isa::avx2 ? 3 : 8;
   const NestDim& row = nest.dims.back();
-  const auto has_border = [](const NestDim& dim) { return dim.pad_begin > 0 || dim.pad_end > 0; };
-  const bool one_divisor = nest.count_include_pad || std::ranges::none_of(nest.dims, has_border);
-  return can_halve_sums(nest) && !is_float(nest.input.dtype) && one_divisor && row.is_forward() &&
-         (row.stride == 1 || row.kernel <= most_strided_columns) &&
-         divides_in_short_lanes(nest, nest.full_taps());
+  const bool is_strided = row.stride != row.pixel, is_avx2 = isa == Isa::avx2;
+  const int64_t most_strided_columns = is_avx2 ? 3 : 8;
+  if (!can_halve_sums(nest) || is_float(nest.input.dtype) || !row.is_forward()) return false;
+  if (is_strided && row.kernel > most_strided_columns) return false;
+  const std::vector<int64_t> taps = divisors(nest);
+  if (is_strided && is_avx2 && are_short_rows(nest) && !divides_by_one_product(taps)) return false;
+  return divides_in_short_lanes(nest, taps);
 }
 
 ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary) {

@@ -14,10 +14,11 @@ ReductionFacts halved_sums_facts(const PoolNest& nest, const ReductionFacts& ord
 std::unique_ptr<Reducer> make_halved_sums(const PoolNest& nest, Builder& builder, const ReductionFacts& facts,
                                           std::unique_ptr<Reducer> ordinary);
 
-// The same for lanes that move: each lane is widened by itself. Averages of integers whose windows all have
-// one divisor, by which 16 bits divide (ir/reductions/short_average.h): others would be divided in 32 bits,
-// half of the lanes at a time. Not of long windows that move by several columns, whose taps are shuffled to
-// their lanes: AVX2 moves four bytes across a vector by one instruction, and two by several.
+// The same for lanes that move: each lane is widened by itself. Averages of integers by divisors by which 16
+// bits divide (ir/reductions/short_average.h): others would be divided in 32 bits, half of the lanes at a
+// time. Not where taps are shuffled to their lanes for more than that spares: long windows that move by
+// several columns, and with AVX2, which moves four bytes across a vector by one instruction and two by
+// several, short rows of them unless one product divides them all.
 bool can_widen_sums(const PoolNest& nest, Isa isa);
 ReductionFacts widened_sums_facts(const PoolNest& nest, const ReductionFacts& ordinary);
 std::unique_ptr<Reducer> make_widened_sums(const PoolNest& nest, Builder& builder,

@@ -1,12 +1,12 @@
-// An odd divisor d has no ties, so the average of a sum s is the floor of n / m, where
+// The nearest integer to s / d, ties to even, is a floor, and for odd d, which have no ties, one of s alone:
 //
-//   unsigned: n = s + (d - 1) / 2, m = d
-//   signed:   n = 2 s + d, m = 2 d; n is odd, so that n / m is no integer, and at least 1/m away from one
+//   odd d:  floor((s + (d - 1) / 2) / d)
+//   even d: floor((s + d / 2 - 1 + (floor(s / d) & 1)) / d): a tie is raised where what lies below is odd
 //
-// 1 / m becomes a product by M = (2^p + e) / m and a shift by p, of which the high half of the product does
-// 16. That is n / m + n e / (m 2^p). Signed, the floor is the same if |n e| < 2^p. Unsigned, n / m may be an
-// integer, and is at least 1/m below the next one: the floor is the same if 0 <= n e < 2^p; where e is
-// negative, if n is one larger and -n e <= 2^p.
+// floor(n / d) of 0 <= n becomes a product by M = (2^p + e) / d and a shift by p, of which the high half of
+// the product does 16. That is n / d + n e / (d 2^p), and n / d is at least 1/d below the next integer: the
+// floor is the same if 0 <= n e < 2^p; where e is negative, if n is one larger and -n e <= 2^p. Sums with a
+// sign have 256 d added: the quotient is 256 larger, and its low byte the same.
 //
 // By 2^k: half of it is added, less one where the quotient is even, and the sum shifted.
 #include "ir/reductions/short_average.h"
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "ir/reductions/sums.h"
 
@@ -23,45 +24,88 @@ namespace {
 constexpr int high_half = 16;  // bits that mulh shifts by
 constexpr int most_shift = 8;  // and what is shifted further, less one
 
-// What a sum becomes a quotient by: ((sum or twice the sum) + added) * factor >> (high_half + shift).
+// Added to sums with a sign, in divisors; without one none is above 255 of them, with it none above 127.
+constexpr int64_t bias = 256;
+
+// floor(n / d) is (n + added) * factor >> (high_half + shift).
 struct Reciprocal {
   int64_t added, factor;
 };
 
 std::optional<Reciprocal> reciprocal(int64_t divisor, int shift, bool is_signed) {
-  const int64_t power = int64_t{1} << (high_half + shift), modulus = is_signed ? 2 * divisor : divisor;
-  const int64_t most = is_signed ? 0x7fff : 0xffff;
-  for (const int64_t factor : {(power + modulus - 1) / modulus, power / modulus}) {
-    const int64_t error = factor * modulus - power;
-    const int64_t added = is_signed ? divisor : (divisor - 1) / 2 + (error < 0 ? 1 : 0);
-    const int64_t largest = is_signed ? 255 * divisor : 255 * divisor + added;
-    const bool is_exact =
-        error >= 0 ? largest * error < power : -largest * error <= power - (is_signed ? 1 : 0);
-    if (largest <= most && factor <= most && is_exact) return Reciprocal{added, factor};
+  const int64_t power = int64_t{1} << (high_half + shift);
+  const int64_t most = (is_signed ? bias + 127 : 255) * divisor + divisor / 2;
+  const int64_t above = (power + divisor - 1) / divisor;
+  for (const int64_t factor : {above, above - 1}) {
+    const int64_t error = factor * divisor - power, added = error < 0 ? 1 : 0;
+    const bool is_exact = error < 0 ? (most + 1) * -error <= power : most * error < power;
+    if (most + added <= 0xffff && factor <= 0xffff && is_exact) return Reciprocal{added, factor};
   }
   return std::nullopt;
 }
 
-// no_value: not all are odd, or have no factor that fits. All lanes are shifted alike.
-Value by_odd(Builder& b, Value sum, const std::vector<int64_t>& divisors) {
-  const Type type = b.type(sum);
-  const bool is_signed = is_signed_int(type.dtype);
+// A division of each lane by its own number. All lanes are shifted alike.
+struct Reciprocals {
+  int shift;
+  std::vector<int64_t> added, factors;
+};
+
+std::optional<Reciprocals> reciprocals(const std::vector<int64_t>& divisors, bool is_signed) {
   for (int shift = 0; shift < most_shift; ++shift) {
-    std::vector<int64_t> added, factors;
+    Reciprocals all{shift, {}, {}};
     for (const int64_t divisor : divisors) {
-      const auto found = divisor % 2 != 0 ? reciprocal(divisor, shift, is_signed) : std::nullopt;
+      const auto found = reciprocal(divisor, shift, is_signed);
       if (!found) break;
-      added.push_back(found->added);
-      factors.push_back(found->factor);
+      all.added.push_back(found->added);
+      all.factors.push_back(found->factor);
     }
-    if (factors.size() < divisors.size()) continue;
-    const Value whole = is_signed ? b.binary(Op::add, sum, sum) : sum;
-    const Value dividend = b.binary(Op::add, whole, b.vconst(type, std::move(added)));
-    const Value high = b.binary(Op::mulh, dividend, b.vconst(type, std::move(factors)));
-    return shift == 0 ? high : b.shift(Op::shr, high, shift);
+    if (all.factors.size() == divisors.size()) return all;
   }
-  return no_value;
+  return std::nullopt;
 }
+
+class ShortDivision {
+ public:
+  ShortDivision(Builder& builder, Type type, const std::vector<int64_t>& divisors, Reciprocals by,
+                bool is_signed)
+      : b_(builder), type_(type), divisors_(divisors), by_(std::move(by)), is_signed_(is_signed) {}
+
+  Value nearest(Value sum) const {
+    const Value raised = has_even() ? b_.binary(Op::add, sum, oddness_below_ties(sum)) : sum;
+    return floor(raised, [](int64_t divisor) { return (divisor - 1) / 2; });
+  }
+
+ private:
+  bool has_even() const {
+    return std::ranges::any_of(divisors_, [](int64_t divisor) { return divisor % 2 == 0; });
+  }
+
+  // 1 where the divisor is even and the quotient's floor is odd.
+  Value oddness_below_ties(Value sum) const {
+    std::vector<int64_t> is_even;
+    for (const int64_t divisor : divisors_) is_even.push_back(1 - divisor % 2);
+    const Value below = floor(sum, [](int64_t) { return 0; });
+    return b_.binary(Op::and_, below, b_.vconst(type_, std::move(is_even)));
+  }
+
+  // Of the number and what is added by the divisor.
+  template <typename F>
+  Value floor(Value number, F added) const {
+    std::vector<int64_t> all = by_.added;
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] += added(divisors_[i]) + (is_signed_ ? bias * divisors_[i] : 0);
+    const bool is_moved = std::ranges::any_of(all, [](int64_t one) { return one != 0; });
+    if (is_moved) number = b_.binary(Op::add, number, b_.vconst(type_, std::move(all)));
+    const Value high = b_.binary(Op::mulh, number, b_.vconst(type_, std::vector(by_.factors)));
+    return by_.shift == 0 ? high : b_.shift(Op::shr, high, by_.shift);
+  }
+
+  Builder& b_;
+  const Type type_;
+  const std::vector<int64_t>& divisors_;
+  const Reciprocals by_;
+  const bool is_signed_;
+};
 
 // What a shift divides by.
 bool is_shifted(int64_t divisor) {
@@ -77,23 +121,23 @@ Value by_power_of_two(Builder& b, Value sum, int bits) {
 
 }  // namespace
 
-bool divides_in_short_lanes(const PoolNest& nest, int64_t taps) {
+bool divides_in_short_lanes(const PoolNest& nest, const std::vector<int64_t>& taps) {
   if (nest.reduction != Reduction::avg || nest.divisor_override) return false;
-  if (taps % 2 == 0) return is_shifted(taps);
-  for (int shift = 0; shift < most_shift; ++shift)
-    if (reciprocal(taps, shift, is_signed_int(nest.input.dtype))) return true;
-  return false;
+  return (taps.size() == 1 && is_shifted(taps[0])) || reciprocals(taps, is_signed_int(nest.input.dtype));
 }
 
 Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& divisor) {
   if (nest.reduction != Reduction::avg || nest.divisor_override) return no_value;
   const std::vector<int64_t> counts = known_counts(nest, b, divisor);
   if (counts.empty()) return no_value;
-  if (const Value quotient = by_odd(b, sum, counts); quotient != no_value) return quotient;
   const bool are_alike = std::ranges::count(counts, counts[0]) == std::ssize(counts);
   if (are_alike && is_shifted(counts[0]))
     return by_power_of_two(b, sum, std::countr_zero(static_cast<uint64_t>(counts[0])));
-  return no_value;
+  const bool is_signed = is_signed_int(b.type(sum).dtype);
+  auto by = reciprocals(counts, is_signed);
+  if (!by) return no_value;
+  const Type type = Type::vec(DType::u16, b.type(sum).lanes);
+  return ShortDivision(b, type, counts, *std::move(by), is_signed).nearest(b.bitcast(type, sum));
 }
 
 }  // namespace pooljit::ir

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,8 +29,10 @@ std::vector<int64_t> every_sum(bool is_signed, int64_t divisor) {
   return sums;
 }
 
-// The averages' low bytes; empty: there is no short form of the division.
-std::vector<uint8_t> averages(const std::vector<int64_t>& sums, bool is_signed, int64_t divisor) {
+// The averages' low bytes, each lane divided by its own number; empty: there is no short form of the
+// division.
+std::vector<uint8_t> averages(const std::vector<int64_t>& sums, bool is_signed, int64_t rows,
+                              const std::vector<int64_t>& columns) {
   const char* const spec = is_signed ? "avg_pool1d(int8[1,8,8]:nhwc, kernel_size=2)"
                                      : "avg_pool1d(uint8[1,8,8]:nhwc, kernel_size=2)";
   const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
@@ -39,10 +41,7 @@ std::vector<uint8_t> averages(const std::vector<int64_t>& sums, bool is_signed, 
   const Value row = b.begin_loop(b.iconst(static_cast<int64_t>(sums.size()) / lanes)).iv;
   const Type type = Type::vec(is_signed ? DType::i16 : DType::u16, lanes);
   const Value sum = b.load(type, {in, {{row, lanes * 2}}, 0});
-  // Half of the divisor's taps in rows, where it has two factors.
-  const int64_t rows = divisor % 3 == 0 ? 3 : 1;
-  const Value average =
-      short_average(nest, b, sum, {b.iconst(rows), std::vector<int64_t>(lanes, divisor / rows)});
+  const Value average = short_average(nest, b, sum, {b.iconst(rows), columns});
   if (average == no_value) return {};
   b.store({out, {{row, lanes}}, 0}, b.cvt(DType::u8, b.bitcast(Type::vec(DType::u16, lanes), average)));
   b.end_loop();
@@ -58,15 +57,51 @@ std::vector<uint8_t> averages(const std::vector<int64_t>& sums, bool is_signed, 
 
 TEST(ShortAverage, IsTheNearestIntegerOfEverySum) {
   for (const bool is_signed : {false, true})
-    for (int64_t divisor = 2; divisor <= 257; ++divisor) {
+    for (int64_t divisor = 1; divisor <= 257; ++divisor) {
       const std::vector<int64_t> sums = every_sum(is_signed, divisor);
-      const std::vector<uint8_t> found = averages(sums, is_signed, divisor);
-      const bool is_odd = divisor % 2 != 0, is_power = std::has_single_bit(static_cast<uint64_t>(divisor));
-      const bool has_room = divisor <= (is_signed ? 128 : 255);
-      EXPECT_EQ(!found.empty(), has_room && (is_odd || is_power)) << divisor << (is_signed ? " signed" : "");
+      // Some of the taps in rows, where the divisor has two factors.
+      const int64_t rows = divisor % 3 == 0 ? 3 : 1;
+      const std::vector<uint8_t> found =
+          averages(sums, is_signed, rows, std::vector<int64_t>(lanes, divisor / rows));
+      EXPECT_EQ(!found.empty(), divisor <= (is_signed ? 170 : 256))
+          << divisor << (is_signed ? " signed" : "");
       for (size_t i = 0; i < found.size(); ++i)
         ASSERT_EQ(found[i], static_cast<uint8_t>(nearest_even(sums[i], divisor)))
             << sums[i] << " / " << divisor << (is_signed ? " signed" : "");
+    }
+}
+
+TEST(ShortAverage, DividesEachLaneByItsOwn) {
+  struct {
+    int64_t rows;
+    std::vector<int64_t> columns;
+    bool is_short = true;
+  } const rows[] = {
+      {1, {1, 2, 2, 2, 2, 2, 2, 1}},
+      {2, {1, 2, 2, 2, 2, 2, 2, 1}},
+      {2, {2, 3, 3, 3, 3, 3, 3, 2}},
+      {3, {2, 3, 3, 3, 3, 3, 3, 2}},
+      {5, {3, 4, 5, 5, 5, 5, 4, 3}},
+      {9, {5, 6, 7, 8, 9, 9, 9, 5}},
+      {16, {1, 9, 10, 11, 12, 13, 14, 18}, false},
+  };
+  for (const bool is_signed : {false, true})
+    for (const auto& row : rows) {
+      // Each lane's sums over and over, so that all see all of theirs.
+      std::vector<int64_t> sums;
+      const int64_t most = row.rows * *std::ranges::max_element(row.columns);
+      for (int64_t i = 0; i <= 255 * most; ++i)
+        for (const int64_t columns : row.columns) {
+          const int64_t divisor = row.rows * columns;
+          sums.push_back(i % (255 * divisor + 1) - (is_signed ? 128 * divisor : 0));
+        }
+      const std::vector<uint8_t> found = averages(sums, is_signed, row.rows, row.columns);
+      ASSERT_EQ(!found.empty(), row.is_short) << row.rows << (is_signed ? " signed" : "");
+      for (size_t i = 0; i < found.size(); ++i) {
+        const int64_t divisor = row.rows * row.columns[i % lanes];
+        ASSERT_EQ(found[i], static_cast<uint8_t>(nearest_even(sums[i], divisor)))
+            << sums[i] << " / " << divisor << (is_signed ? " signed" : "");
+      }
     }
 }
 

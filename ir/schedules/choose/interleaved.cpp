@@ -1,4 +1,5 @@
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 
 namespace pooljit::ir {
@@ -6,15 +7,25 @@ namespace pooljit::ir {
 namespace {
 
 // Maxima of strided windows of 1 and 2 bytes, where shuffles are put together from halves: from so many
-// channels on vectors of channels do less. 0.27 to 0.9 of interleaved's time, measured at 2 to 64 channels
-// on a Zen 5's AVX2.
+// channels on vectors of channels do less, and of bytes whose channels two of them hold that overlap. 0.27 to
+// 0.9 of interleaved's time, measured at 2 to 64 channels on a Zen 5's AVX2.
 bool are_shuffles_dear(const Layer& layer) {
   const PoolNest& nest = layer.nest();
   const NestDim& row = nest.dims.back();
   const int element = bytes(nest.input.dtype);
   if (row.stride == 1 || row.kernel <= 2 || element > 2 || !shuffles_in_halves(layer) || !nest.is_extreme())
     return false;
-  return nest.channels >= (element == 1 && row.kernel < 5 ? 16 : 8);
+  const bool are_few_bytes = element == 1 && row.kernel < 5;
+  return nest.channels >= (are_few_bytes ? 10 : 8);
+}
+
+// Short sums, whose shuffles gather ever fewer lanes from a vector: 1.3 to 2.2 of the time of vectors of
+// channels, 31 to 48 channels on a Zen 5; of 24 channels or fewer, and of fewer columns, less or as much.
+bool are_short_sums_far_apart(const Layer& layer) {
+  constexpr int64_t most_channels = 24, least_columns = 5;
+  const NestDim& row = layer.nest().dims.back();
+  return sums_in_short_lanes(layer) && layer.can_mask() && row.stride > 1 && row.kernel >= least_columns &&
+         layer.nest().channels > most_channels;
 }
 
 }  // namespace
@@ -22,7 +33,8 @@ bool are_shuffles_dear(const Layer& layer) {
 // What channels_first would do with the rows of pixels.
 Offer offer_interleaved(const Layer& layer, size_t most) {
   if (!has_pixel_rows(layer.nest())) return {};
-  if (are_shuffles_dear(layer)) return {{}, "windows of several columns: shuffles cost more than idle lanes"};
+  if (are_shuffles_dear(layer) || are_short_sums_far_apart(layer))
+    return {{}, "windows of several columns: shuffles cost more than idle lanes"};
   const PoolNest rows = as_one_channel(layer.nest());
   Offer offer = offer_channels_first(layer.over(rows), most);
   for (Schedule& schedule : offer.schedules) schedule.family = Family::interleaved;

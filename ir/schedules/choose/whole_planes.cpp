@@ -183,8 +183,10 @@ Offer offer_whole_planes(const Layer& layer, size_t most) {
   std::vector tails = {Tail::mask, Tail::overlap};
   const bool are_short_sums = sums_in_short_lanes(layer);
   if ((lane_bytes(layer) >= 4 && nest.dims[0].stride == 1) || are_short_sums) std::swap(tails[0], tails[1]);
-  // Masked, channels_first is as fast, in less code.
-  if (are_short_sums && layer.can_mask() && nest.dims[1].stride > 1 && outputs_of(nest) > schedule.lanes)
+  // Masked, channels_first is as fast, in less code, but for rows that leave most lanes idle.
+  constexpr int64_t few_columns = 8;
+  if (are_short_sums && layer.can_mask() && nest.dims[1].stride > 1 && outputs_of(nest) > schedule.lanes &&
+      nest.dims[1].output > few_columns)
     tails = {Tail::overlap};
   std::vector<int> widths = {schedule.lanes};
   if (const auto in_pairs = lanes_of_pairs(layer)) widths.insert(widths.begin(), *in_pairs);
