@@ -100,6 +100,7 @@ const char* const even_and_odd = "avg_pool1d(bfloat16[1,80,6]:nhwc, kernel_size=
 const char* const whole_sum = "sum_pool1d(int16[1,1,40], kernel_size=3, output_dtype=int32)";
 const char* const bytes_by_halves = "avg_pool1d(int8[1,80,6]:nhwc, kernel_size=3)";
 const char* const bytes_by_four = "avg_pool1d(uint8[1,80,6]:nhwc, kernel_size=4)";
+const char* const bytes_by_six = "avg_pool1d(uint8[1,80,8]:nhwc, kernel_size=6)";
 const char* const shorts = "avg_pool1d(int16[1,80,6]:nhwc, kernel_size=3)";
 
 // The first of this operation, if another one takes its place.
@@ -240,10 +241,15 @@ const Wrong wrongs[] = {
      },
      "may overflow"},
     {"another factor than a third", shorts, change(0x3eaaaaab, 0x3eaaaaaa), "weighs"},
-    {"a fifth for a third of 16 bits", bytes_by_halves, change(10923, 13108), "not rounded as a quotient"},
-    {"a tenth for a third of 16 bits, of ten times as much", bytes_by_halves, change(10923, 3277),
+    {"a fifth for a third of 16 bits", bytes_by_halves, change(21846, 13108), "not rounded as a quotient"},
+    {"a tenth for a third of 16 bits, of ten times as much", bytes_by_halves, change(21846, 6554),
      "not rounded as a quotient"},
-    {"more than a half is added", bytes_by_halves, change(3, 4), "not rounded as a quotient"},
+    {"more than a half is added", bytes_by_halves, change(769, 770), "not rounded as a quotient"},
+    {"another quotient beside the low byte", bytes_by_halves, change(769, 772), "not rounded as a quotient"},
+    {"a sixth that is too small", bytes_by_six, change(10923, 10922), "not rounded as a quotient"},
+    {"ties that are never raised", bytes_by_six, change(1, 0), "not rounded as a quotient"},
+    {"ties that are always raised", bytes_by_six, change(2, 3), "not rounded as a quotient"},
+    {"another bit of what lies below a tie", bytes_by_six, change(1, 2), "and of input elements"},
     {"a half is added of even quotients", bytes_by_four, change(1, 2), "shr of input elements"},
     {"another bit than the quotient's", bytes_by_four, shift_by(ir::Op::shr, 2, 3), "shr of input elements"},
     {"a low byte of the odd lanes", bytes_by_four, change(0xff, 0x7f), ""},

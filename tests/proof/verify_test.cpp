@@ -19,7 +19,7 @@ void expect_proved(const char* spec, bool is_read) {
     if (is_read) {
       EXPECT_GT(proof->program_outputs, 0) << print(*proof);
       // LLVM puts bytes together in ways that have no reading yet.
-      if (choices.backend == Backend::xbyak) {
+      if (choices.engine == Engine::xbyak) {
         EXPECT_GT(proof->bytes_outputs, 0) << print(*proof);
       }
     }
