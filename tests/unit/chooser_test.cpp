@@ -58,6 +58,14 @@ TEST(Chooser, TakesWhatWasMeasured) {
        "row_passes(lanes=8, unroll=1, tail=overlap, taps=loop, order=rolling)", "rows_first"},
       {"avg_pool2d(uint8[1,64,56,56], kernel_size=5, stride=1, padding=2)",
        "row_passes(lanes=16, unroll=4, tail=overlap, taps=unroll, order=rows_first)", "rolling sums"},
+      // Without masks: vectors that overlap, not pieces of a vector.
+      {"max_pool2d(uint8[1,23,60,60]:nhwc, kernel_size=3, stride=2)",
+       "channels_last(lanes=16, unroll=2, tail=overlap, taps=unroll, order=rolling)", "lanes=32"},
+      {"max_pool2d(uint8[1,5242,5,5], kernel_size=5)",
+       "window_rows(lanes=16, unroll=8, tail=overlap, taps=unroll, order=row_major)", "lanes=32"},
+      // Windows in the second cache, of which eight are too many bytes.
+      {"avg_pool2d(float32[1,2048,8,8], kernel_size=8)",
+       "window_rows(lanes=8, unroll=4, tail=mask, taps=unroll, order=row_major)", "unroll=8"},
       {"adaptive_avg_pool2d(uint8[1,160,150,150]:nhwc, output_size=1)",
        "whole_pixels(lanes=8, unroll=2, tail=split, taps=unroll, order=rows_first)", "channels_last"},
   };

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 
 namespace pooljit::ir {
@@ -25,11 +26,30 @@ constexpr int64_t most_together = 8;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
+// How many windows of an image in the second cache may be taken together: of loads that come again more bytes
+// on, up to four times as many, what is brought in advance is of no use. Up to twice the time, windows of 8x8
+// to 14x14 floats on a Zen 5.
+int64_t near_windows(const Layer& layer) {
+  constexpr int64_t most_step_bytes = 1800;
+  const bool is_near =
+      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
+  const int64_t window_bytes = layer.nest().full_taps() * bytes(layer.nest().input.dtype);
+  return is_near ? std::max<int64_t>(1, most_step_bytes / window_bytes) : most_together;
+}
+
+// Without masks a vector of more lanes than there are taps falls into pieces.
+int lanes_of_taps(const Layer& layer, int64_t taps) {
+  const int lanes = layer.fitting_lanes(window_rows_family.lanes, taps);
+  return lanes > taps && !layer.can_mask() ? lanes / 2 : lanes;
+}
+
 // All windows of a row, or neighbouring channels of one window each.
 std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
   std::vector<Schedule> found;
   const int64_t outputs = joined_row_outputs(layer);
-  const int64_t count = outputs > 1 ? outputs : std::min(layer.nest().channels, most_windows_together(layer));
+  const int64_t count =
+      outputs > 1 ? outputs
+                  : std::min({layer.nest().channels, most_windows_together(layer), near_windows(layer)});
   if (count < 2 || count > most_together) return found;
   schedule.unroll = static_cast<int>(outputs > 1 ? count : std::bit_floor(static_cast<uint64_t>(count)));
   add_tails(found, schedule, layer, joined_row_taps(layer));
@@ -45,7 +65,7 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
 Offer offer_window_rows(const Layer& layer, size_t) {
   const int64_t taps = joined_row_taps(layer);
   Schedule schedule{.family = Family::window_rows};
-  schedule.lanes = layer.fitting_lanes(window_rows_family.lanes, taps);
+  schedule.lanes = lanes_of_taps(layer, taps);
   if (!can_take_window_rows(layer, schedule.lanes)) return {};
   const int64_t outputs = joined_row_outputs(layer);
   const NestDim& row = layer.nest().dims.back();
