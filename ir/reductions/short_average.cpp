@@ -24,10 +24,10 @@ namespace {
 constexpr int high_half = 16;  // bits that mulh shifts by
 constexpr int most_shift = 8;  // and what is shifted further, less one
 
-// Added to sums with a sign, in divisors; without one none is above 255 of them, with it none above 127.
+// Added to sums with a sign, in divisors. With it they are at most 127 divisors, without one 255.
 constexpr int64_t bias = 256;
 
-// floor(n / d) is (n + added) * factor >> (high_half + shift).
+// floor(n / d) is (n + added) * factor >> (high_half + shift), but for the bias.
 struct Reciprocal {
   int64_t added, factor;
 };
@@ -39,7 +39,8 @@ std::optional<Reciprocal> reciprocal(int64_t divisor, int shift, bool is_signed)
   for (const int64_t factor : {above, above - 1}) {
     const int64_t error = factor * divisor - power, added = error < 0 ? 1 : 0;
     const bool is_exact = error < 0 ? (most + 1) * -error <= power : most * error < power;
-    if (most + added <= 0xffff && factor <= 0xffff && is_exact) return Reciprocal{added, factor};
+    if (most + added <= 0xffff && factor <= 0xffff && is_exact)
+      return Reciprocal{added + (is_signed ? bias * divisor : 0), factor};
   }
   return std::nullopt;
 }
@@ -66,9 +67,8 @@ std::optional<Reciprocals> reciprocals(const std::vector<int64_t>& divisors, boo
 
 class ShortDivision {
  public:
-  ShortDivision(Builder& builder, Type type, const std::vector<int64_t>& divisors, Reciprocals by,
-                bool is_signed)
-      : b_(builder), type_(type), divisors_(divisors), by_(std::move(by)), is_signed_(is_signed) {}
+  ShortDivision(Builder& builder, Type type, const std::vector<int64_t>& divisors, Reciprocals by)
+      : b_(builder), type_(type), divisors_(divisors), by_(std::move(by)) {}
 
   Value nearest(Value sum) const {
     const Value raised = has_even() ? b_.binary(Op::add, sum, oddness_below_ties(sum)) : sum;
@@ -92,8 +92,7 @@ class ShortDivision {
   template <typename F>
   Value floor(Value number, F added) const {
     std::vector<int64_t> all = by_.added;
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] += added(divisors_[i]) + (is_signed_ ? bias * divisors_[i] : 0);
+    for (size_t i = 0; i < all.size(); ++i) all[i] += added(divisors_[i]);
     const bool is_moved = std::ranges::any_of(all, [](int64_t one) { return one != 0; });
     if (is_moved) number = b_.binary(Op::add, number, b_.vconst(type_, std::move(all)));
     const Value high = b_.binary(Op::mulh, number, b_.vconst(type_, std::vector(by_.factors)));
@@ -104,7 +103,6 @@ class ShortDivision {
   const Type type_;
   const std::vector<int64_t>& divisors_;
   const Reciprocals by_;
-  const bool is_signed_;
 };
 
 // What a shift divides by.
@@ -133,11 +131,10 @@ Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& 
   const bool are_alike = std::ranges::count(counts, counts[0]) == std::ssize(counts);
   if (are_alike && is_shifted(counts[0]))
     return by_power_of_two(b, sum, std::countr_zero(static_cast<uint64_t>(counts[0])));
-  const bool is_signed = is_signed_int(b.type(sum).dtype);
-  auto by = reciprocals(counts, is_signed);
+  auto by = reciprocals(counts, is_signed_int(b.type(sum).dtype));
   if (!by) return no_value;
   const Type type = Type::vec(DType::u16, b.type(sum).lanes);
-  return ShortDivision(b, type, counts, *std::move(by), is_signed).nearest(b.bitcast(type, sum));
+  return ShortDivision(b, type, counts, *std::move(by)).nearest(b.bitcast(type, sum));
 }
 
 }  // namespace pooljit::ir
