@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 
 namespace pooljit::ir {
@@ -26,15 +25,10 @@ constexpr int64_t most_together = 8;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
-// How many windows of an image in the second cache may be taken together: of loads that come again more bytes
-// on, up to four times as many, what is brought in advance is of no use. Up to twice the time, windows of 8x8
-// to 14x14 floats on a Zen 5.
+// How many windows may be taken together.
 int64_t near_windows(const Layer& layer) {
-  constexpr int64_t most_step_bytes = 1800;
-  const bool is_near =
-      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
   const int64_t window_bytes = layer.nest().full_taps() * bytes(layer.nest().input.dtype);
-  return is_near ? std::max<int64_t>(1, most_step_bytes / window_bytes) : most_together;
+  return std::max<int64_t>(1, most_step_bytes(layer) / window_bytes);
 }
 
 // Without masks a vector of more lanes than there are taps falls into pieces.
