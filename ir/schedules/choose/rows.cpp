@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/choose/offers.h"
-#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lowering/row_family.h"
 #include "ir/schedules/lowering/row_rules.h"
@@ -115,13 +113,6 @@ int best_beside(const Layer& layer, int lanes) {
 }
 
 }  // namespace
-
-int64_t most_step_bytes(const Layer& layer) {
-  const bool is_near =
-      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
-  constexpr int64_t most_near = 1800;
-  return is_near ? most_near : std::numeric_limits<int64_t>::max();
-}
 
 SideBySide best_side_by_side(const Layer& layer, int lanes) {
   const int beside = best_beside(layer, lanes);

@@ -21,10 +21,9 @@ bool sums_pairs_of_bytes(const Layer& layer);
 // come one by one.
 bool is_walked_by_row(const Layer& layer);
 
-// Of images in the second cache: loads of a loop that come again at most so many bytes on are brought in
-// advance, others, up to 6 KB, are not. Up to twice the time on a Zen 5, straight-line code of windows and
-// planes of 2 to 5 KB. No limit for other images: the first cache needs nothing, and memory decides alone.
-int64_t most_step_bytes(const Layer& layer);
+// Loads of a loop that come again at most so many bytes on are brought in advance from the second cache,
+// others, up to 6 KB, are not: up to twice the time on a Zen 5, straight-line code of windows and planes.
+inline constexpr int64_t near_step_bytes = 1800;
 
 // order=rolling: vectors of how many lanes are best done side by side by default, and how many; 1: one by
 // one.

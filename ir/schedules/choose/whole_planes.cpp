@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/whole_planes_tiles.h"
 #include "ir/schedules/windows/stretch.h"
@@ -125,26 +126,46 @@ bool has_short_rows(const Layer& layer) {
   return columns.output <= most;
 }
 
-// Strided windows of few elements of 4 bytes, without borders: 0.6 to 0.9 of the time by rows, planes of 22
-// to 36 columns on a Zen 5. Of smaller elements shuffles decide, and of borders and larger windows what rows
-// leave to do.
+// Strided windows of few elements of 4 bytes, without borders: 0.6 to 0.95 of the time by rows, planes of 22
+// to 36 columns on a Zen 5; windows of 2 also of images twice as large as the second cache. Of smaller
+// elements shuffles decide, and of borders and larger windows what rows leave to do.
 bool are_planes_far_apart(const Layer& layer) {
-  constexpr int64_t most_columns = 3;
   const PoolNest& nest = layer.nest();
   const int element = bytes(nest.input.dtype);
-  const auto is_whole_and_small = [](const NestDim& dim) {
-    const Interior inside = interior(dim);
-    return dim.kernel <= most_columns && inside.end - inside.begin == dim.output;
+  const auto are_whole_and_small = [&](int64_t most_kernel) {
+    return std::ranges::all_of(nest.dims, [&](const NestDim& dim) {
+      const Interior inside = interior(dim);
+      return dim.kernel <= most_kernel && inside.end - inside.begin == dim.output;
+    });
   };
   const int64_t plane_bytes = nest.dims[0].input * nest.dims[1].input * element;
   return element == 4 && lane_bytes(layer) == 4 && !has_few_registers(layer) && nest.dims[1].stride > 1 &&
-         plane_bytes > most_step_bytes(layer) && std::ranges::all_of(nest.dims, is_whole_and_small);
+         plane_bytes > near_step_bytes && layer.image_bytes() > first_cache_image &&
+         layer.image_bytes() <= 2 * layer.machine().near_bytes &&
+         are_whole_and_small(layer.image_bytes() <= layer.machine().near_bytes ? 3 : 2);
+}
+
+// Maxima of 2 columns of elements of 1 and 2 bytes, without borders, in rows longer than a vector: 0.72 to
+// 0.97 of the time by rows, planes of 36 to 80 columns on a Zen 5.
+bool are_rows_longer_than_vectors(const Layer& layer) {
+  const PoolNest& nest = layer.nest();
+  const NestDim& columns = nest.dims[1];
+  const int element = bytes(nest.input.dtype);
+  const auto is_whole_and_strided = [](const NestDim& dim) {
+    const Interior inside = interior(dim);
+    return dim.stride > 1 && dim.kernel <= 2 && inside.end - inside.begin == dim.output;
+  };
+  return element <= 2 && layer.can_mask() && layer.facts(whole_planes_family.lanes).is_idempotent &&
+         columns.kernel == 2 && columns.stride == 2 &&
+         columns.input * element > info(layer.isa()).vector_bytes &&
+         std::ranges::all_of(nest.dims, is_whole_and_strided);
 }
 
 // Which other family does less for what neighbouring windows have in common; empty: none does.
 std::string_view served_better(const Layer& layer, int lanes) {
   const NestDim& columns = layer.nest().dims[1];
   const bool maxima = layer.facts(whole_planes_family.lanes).is_idempotent;
+  if (are_rows_longer_than_vectors(layer)) return "rows longer than a vector: channels_first";
   if (are_planes_far_apart(layer)) return "planes in the second cache: channels_first reads them row by row";
   if (bytes(layer.nest().input.dtype) >= 4 && columns.kernel >= many_columns && has_few_outputs(layer))
     return "long windows of few outputs: window_rows";

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 
 namespace pooljit::ir {
@@ -25,10 +26,12 @@ constexpr int64_t most_together = 8;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
-// How many windows may be taken together.
+// How many windows may be taken together: the first cache needs nothing in advance, and memory decides alone.
 int64_t near_windows(const Layer& layer) {
+  const bool is_near =
+      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
   const int64_t window_bytes = layer.nest().full_taps() * bytes(layer.nest().input.dtype);
-  return std::max<int64_t>(1, most_step_bytes(layer) / window_bytes);
+  return is_near ? std::max<int64_t>(1, near_step_bytes / window_bytes) : most_together;
 }
 
 // Without masks a vector of more lanes than there are taps falls into pieces.
