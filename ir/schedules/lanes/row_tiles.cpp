@@ -38,7 +38,7 @@ class Cutter {
     for (int64_t output = begin; output < end && !cut_.skip_border; ++output) add({output, 1, 1, true});
   }
 
-  // Outputs begin .. end-1; what repeats inside the image becomes a loop.
+  // Outputs begin .. end-1; what repeats becomes a loop.
   void cut(int64_t begin, int64_t end) {
     const int64_t lanes = cut_.lanes;
     while (begin + lanes <= end) {
@@ -46,8 +46,9 @@ class Cutter {
       const int64_t repeat = lanes * tiles_per_period_;
       const int64_t count = border || repeat == 0 ? 0 : (std::min(end, inside_.end) - begin) / repeat;
       if (count == 0) {
-        add({begin, cut_.lanes, lanes, border});
-        begin += lanes;
+        const int64_t alike = border ? tiles_alike(begin, end) : 1;
+        row_.push_back({{{begin, cut_.lanes, lanes, border}}, alike, lanes, lanes * dim_.stride});
+        begin += alike * lanes;
         continue;
       }
       const Period period = dim_.period();
@@ -61,6 +62,25 @@ class Cutter {
       const int64_t valid = slice.stored.empty() ? slice.lanes : end - slice.begin;
       add({slice.begin, slice.lanes, valid, is_border(slice.begin, slice.begin + valid)});
     }
+  }
+
+  // How many tiles of a border have windows that are clipped alike, as a pixel's channels are.
+  int64_t tiles_alike(int64_t begin, int64_t end) const {
+    if (dim_.kind != DimKind::pool) return 1;
+    const Window first = dim_.window(begin);
+    const auto is_alike = [&](int64_t count) {
+      const Window last = dim_.window(begin + count * cut_.lanes - 1);
+      return last.taps == first.taps && last.first_tap == first.first_tap &&
+             last.padded_taps == first.padded_taps;
+    };
+    // All up to some tile.
+    int64_t alike = 1, beyond = (end - begin) / cut_.lanes + 1;
+    if (!is_alike(1)) return 1;
+    while (beyond - alike > 1) {
+      const int64_t middle = alike + (beyond - alike) / 2;
+      (is_alike(middle) ? alike : beyond) = middle;
+    }
+    return alike;
   }
 
   const NestDim& dim_;

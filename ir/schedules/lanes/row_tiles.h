@@ -1,5 +1,6 @@
 // Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's
-// lanes lie. Inside the image tiles repeat after some outputs: they become a loop.
+// lanes lie. Tiles that repeat after some outputs become a loop: inside the image, and where a border clips
+// the windows of several alike.
 #pragma once
 
 #include <cstdint>
