@@ -66,8 +66,9 @@ class Cutter {
 
   // How many tiles of a border have windows that are clipped alike, as a pixel's channels are.
   int64_t tiles_alike(int64_t begin, int64_t end) const {
-    if (dim_.kind != DimKind::pool) return 1;
     const Window first = dim_.window(begin);
+    // Windows without a tap lie on both sides of the image.
+    if (dim_.kind != DimKind::pool || first.taps == 0) return 1;
     const auto is_alike = [&](int64_t count) {
       const Window last = dim_.window(begin + count * cut_.lanes - 1);
       return last.taps == first.taps && last.first_tap == first.first_tap &&
