@@ -121,7 +121,7 @@ Value by_power_of_two(Builder& b, Value sum, int bits) {
 
 bool divides_in_short_lanes(const PoolNest& nest, const std::vector<int64_t>& taps) {
   if (nest.reduction != Reduction::avg || nest.divisor_override) return false;
-  return (taps.size() == 1 && is_shifted(taps[0])) || reciprocals(taps, is_signed_int(nest.input.dtype));
+  return reciprocals(taps, is_signed_int(nest.input.dtype)).has_value();
 }
 
 Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& divisor) {

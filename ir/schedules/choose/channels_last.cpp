@@ -85,10 +85,8 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   const int64_t most_columns = columns <= stride ? 4 : 3;
   const int size = bytes(nest.input.dtype);
   const bool is_cheap = size >= 4 || (facts_of(layer).is_idempotent && (size == 1 || columns <= stride));
-  const bool is_near =
-      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
   const auto steps = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride > 1; };
-  if (!waits_for_loads(nest) || !is_cheap || !is_near || columns > most_columns ||
+  if (!waits_for_loads(nest) || !is_cheap || !is_in_second_cache(layer) || columns > most_columns ||
       nest.channels % lanes != 0 || !std::ranges::all_of(nest.dims, steps))
     return 0;
   if (vectors >= 24 && takes_sixteen(layer)) return 16;
@@ -139,10 +137,7 @@ bool are_rows_from_afar(const Layer& layer) {
 bool are_sums_of_rows(const Layer& layer) {
   constexpr int64_t least_channels = 64, least_taps = 6;
   const PoolNest& nest = layer.nest();
-  const auto is_whole = [](const NestDim& dim) {
-    const Interior inside = interior(dim);
-    return dim.kind == DimKind::pool && inside.end - inside.begin == dim.output;
-  };
+  const auto is_whole = [](const NestDim& dim) { return dim.kind == DimKind::pool && has_no_border(dim); };
   return nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg && !nest.is_backward() &&
          nest.channels >= least_channels && nest.full_taps() >= least_taps && has_few_registers(layer) &&
          std::ranges::all_of(nest.dims, is_whole) && are_rows_of_few_columns(layer);

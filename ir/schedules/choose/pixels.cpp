@@ -23,6 +23,10 @@ bool moves_more_than(const Layer& layer, int64_t quarters) {
 
 }  // namespace
 
+bool is_in_second_cache(const Layer& layer) {
+  return layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
+}
+
 bool prefers_whole_rows(const Layer& layer) { return moves_more_than(layer, quarters_by_row); }
 bool prefers_strips(const Layer& layer) { return moves_more_than(layer, quarters_in_strips); }
 

@@ -9,6 +9,9 @@ namespace pooljit::ir {
 // Images of fewer bytes wait for nothing: the first cache holds them, or nearly.
 inline constexpr int64_t first_cache_image = int64_t{1} << 16;
 
+// The first cache does not hold the image, and the second does.
+bool is_in_second_cache(const Layer& layer);
+
 // It is best to load every tap of every window, one window after the other: arithmetic is so little that
 // memory decides.
 bool prefers_whole_pixels(const Layer& layer);

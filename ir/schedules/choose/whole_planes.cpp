@@ -81,11 +81,7 @@ int best_lanes(const Layer& layer) {
 }
 
 // Borders that other families take output by output, as they cannot mask.
-bool spares_borders(const Layer& layer) {
-  const NestDim& columns = layer.nest().dims[1];
-  const Interior inside = interior(columns);
-  return !layer.can_mask() && inside.end - inside.begin < columns.output;
-}
+bool spares_borders(const Layer& layer) { return !layer.can_mask() && !has_no_border(layer.nest().dims[1]); }
 
 // Rows of two vectors of four bytes that overlap, so that no half vector is left over; of halves, maxima.
 // 0.73 to 0.89 of whole_planes' time, planes of 10 to 15 columns on a Zen 3.
@@ -132,17 +128,15 @@ bool has_short_rows(const Layer& layer) {
 bool are_planes_far_apart(const Layer& layer) {
   const PoolNest& nest = layer.nest();
   const int element = bytes(nest.input.dtype);
-  const auto are_whole_and_small = [&](int64_t most_kernel) {
-    return std::ranges::all_of(nest.dims, [&](const NestDim& dim) {
-      const Interior inside = interior(dim);
-      return dim.kernel <= most_kernel && inside.end - inside.begin == dim.output;
-    });
+  const int64_t most_kernel = is_in_second_cache(layer) ? 3 : 2;
+  const auto is_whole_and_small = [&](const NestDim& dim) {
+    return dim.kernel <= most_kernel && has_no_border(dim);
   };
   const int64_t plane_bytes = nest.dims[0].input * nest.dims[1].input * element;
   return element == 4 && lane_bytes(layer) == 4 && !has_few_registers(layer) && nest.dims[1].stride > 1 &&
          plane_bytes > near_step_bytes && layer.image_bytes() > first_cache_image &&
          layer.image_bytes() <= 2 * layer.machine().near_bytes &&
-         are_whole_and_small(layer.image_bytes() <= layer.machine().near_bytes ? 3 : 2);
+         std::ranges::all_of(nest.dims, is_whole_and_small);
 }
 
 // Maxima of 2 columns of elements of 1 and 2 bytes, without borders, in rows longer than a vector: 0.72 to
@@ -152,8 +146,7 @@ bool are_rows_longer_than_vectors(const Layer& layer) {
   const NestDim& columns = nest.dims[1];
   const int element = bytes(nest.input.dtype);
   const auto is_whole_and_strided = [](const NestDim& dim) {
-    const Interior inside = interior(dim);
-    return dim.stride > 1 && dim.kernel <= 2 && inside.end - inside.begin == dim.output;
+    return dim.stride > 1 && dim.kernel <= 2 && has_no_border(dim);
   };
   return element <= 2 && layer.can_mask() && layer.facts(whole_planes_family.lanes).is_idempotent &&
          columns.kernel == 2 && columns.stride == 2 &&

@@ -28,10 +28,8 @@ bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.l
 
 // How many windows may be taken together: the first cache needs nothing in advance, and memory decides alone.
 int64_t near_windows(const Layer& layer) {
-  const bool is_near =
-      layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
   const int64_t window_bytes = layer.nest().full_taps() * bytes(layer.nest().input.dtype);
-  return is_near ? std::max<int64_t>(1, near_step_bytes / window_bytes) : most_together;
+  return is_in_second_cache(layer) ? std::max<int64_t>(1, near_step_bytes / window_bytes) : most_together;
 }
 
 // Without masks a vector of more lanes than there are taps falls into pieces.
