@@ -1,6 +1,10 @@
 #include "ir/schedules/choose/pixels.h"
 
+#include <algorithm>
+
+#include "ir/schedules/choose/offers.h"
 #include "ir/schedules/families/channels_last_strips.h"
+#include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/windows/stretch.h"
 
@@ -25,6 +29,23 @@ bool moves_more_than(const Layer& layer, int64_t quarters) {
 
 bool is_in_second_cache(const Layer& layer) {
   return layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
+}
+
+bool waits_for_loads(const PoolNest& nest) {
+  return !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp;
+}
+
+bool overlaps(const PoolNest& nest) {
+  return std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
+    return dim.kind == DimKind::pool && dim.stride < dim.kernel && dim.output > 1;
+  });
+}
+
+bool is_one_near_window(const Layer& layer) {
+  const int64_t pixel_bytes = layer.nest().channels * bytes(layer.nest().input.dtype);
+  const int64_t window_bytes = layer.nest().full_taps() * pixel_bytes;
+  return !has_few_registers(layer) && waits_for_loads(layer.nest()) && is_one_window(layer.nest()) &&
+         window_bytes > first_cache_image && is_in_second_cache(layer);
 }
 
 bool prefers_whole_rows(const Layer& layer) { return moves_more_than(layer, quarters_by_row); }

@@ -12,6 +12,16 @@ inline constexpr int64_t first_cache_image = int64_t{1} << 16;
 // The first cache does not hold the image, and the second does.
 bool is_in_second_cache(const Layer& layer);
 
+// Maxima, sums and averages alone: what else is done with an element costs more than where it comes from.
+bool waits_for_loads(const PoolNest& nest);
+
+// Windows have pixels in common.
+bool overlaps(const PoolNest& nest);
+
+// One window, for maxima, sums or averages alone, that the first cache does not hold, and the second does;
+// with registers for eight vectors and more.
+bool is_one_near_window(const Layer& layer);
+
 // It is best to load every tap of every window, one window after the other: arithmetic is so little that
 // memory decides.
 bool prefers_whole_pixels(const Layer& layer);

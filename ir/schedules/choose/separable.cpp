@@ -19,8 +19,8 @@ constexpr int64_t least_beside_rolling = 8, least_of_long_rows = 6, long_row = 2
 // Rows of so few sums of bytes leave little to roll along: 0.64 to 0.82 of channels_last's time on a Zen 5,
 // windows of 5; of 28 sums 1.2.
 constexpr int64_t few_sums = 20;
-// Fewer windows next to each other share too little.
-constexpr int64_t least_outputs = 4;
+// Fewer windows next to each other share too little; of large windows two share most of their taps.
+constexpr int64_t least_outputs = 4, least_of_large = 2, large_window = 9;
 
 const NestDim& columns_of(const Layer& layer) { return layer.nest().dims.back(); }
 const NestDim& rows_of(const Layer& layer) { return layer.nest().dims[layer.nest().dims.size() - 2]; }
@@ -29,6 +29,34 @@ const ReductionFacts& facts_of(const Layer& layer) { return layer.facts(separabl
 
 bool can_roll_beside(const Layer& layer, int vectors) {
   return can_roll(layer.nest(), facts_of(layer), layer.isa(), vectors);
+}
+
+// Pixels of several vectors: what rolls along the row reads each of them for as many rows as windows have, a
+// vector at a time. On a Zen 5 0.35 to 0.95 of the time for 96 to 1280 channels of float32, images of 0.06 to
+// 8 MB and windows of 5 to 7 (of 4 only where images outgrow the first cache by far); halves and maxima of
+// bytes 0.4 to 0.8.
+bool beats_rolling(const Layer& layer) {
+  constexpr int64_t least_of_floats = 96, least_of_few_columns = 256, least_of_halves = 192;
+  constexpr int64_t wide_window = 6, least_bytes = 384, least_bytes_of_five = 640;
+  if (has_few_registers(layer)) return false;
+  const int64_t channels = layer.nest().channels, kernel = kernel_of(layer);
+  switch (layer.nest().input.dtype) {
+    case DType::f32:
+      if (kernel >= least_kernel) return channels >= least_of_floats;
+      return kernel == 4 && channels >= least_of_few_columns &&
+             2 * layer.image_bytes() > layer.machine().near_bytes;
+    case DType::bf16:
+    case DType::f16:
+      return kernel >= (facts_of(layer).is_idempotent ? wide_window : least_kernel) &&
+             channels >= least_of_halves;
+    case DType::u8:
+    case DType::i8:
+      return facts_of(layer).is_idempotent && kernel >= least_kernel &&
+             channels >= (kernel >= wide_window ? least_bytes : least_bytes_of_five) &&
+             layer.image_bytes() <= layer.machine().near_bytes;
+    default:
+      return false;
+  }
 }
 
 // Where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7 to 224
@@ -48,6 +76,7 @@ bool is_served_better_with_few_registers(const Layer& layer) {
 // What other families do better: windows of few columns, and images that outgrow a core's own caches, of
 // which this family reads a part of each pixel at a time.
 std::string_view served_better(const Layer& layer) {
+  if (beats_rolling(layer)) return {};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   const int lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
   const bool sums_or_bytes = !facts_of(layer).is_idempotent || lane_bytes == 1;
@@ -69,7 +98,7 @@ std::string_view served_better(const Layer& layer) {
   return others_read_rows ? is_far : "";
 }
 
-constexpr int64_t half_page = 2048, one_page = 4096;
+constexpr int64_t quarter_page = 1024, half_page = 2048, one_page = 4096;
 
 // Pixels of the input or output lie so that all begin in few sets of the caches. Then others wait for lines
 // that were there before, and the more of each pixel is taken at a time the better: found by measuring images
@@ -77,6 +106,13 @@ constexpr int64_t half_page = 2048, one_page = 4096;
 bool do_pixels_meet(const Layer& layer, int64_t apart) {
   const auto meet = [&](const View& view) { return view.strides.back() * bytes(view.dtype) % apart == 0; };
   return !has_few_registers(layer) && (meet(layer.nest().input) || meet(layer.nest().output));
+}
+
+// Bytes that pixels lie apart, or a multiple of them, where they meet.
+int64_t meeting_bytes(const Layer& layer, bool few_long) {
+  constexpr int64_t many_rows = 11;
+  if (few_long) return one_page;
+  return layer.nest().input.dtype == DType::f32 && kernel_of(layer) >= many_rows ? quarter_page : half_page;
 }
 
 bool has_windows_for_it(const PoolNest& nest) {
@@ -109,15 +145,18 @@ bool are_few_long_pixels(const Layer& layer) {
 Offer offer_separable(const Layer& layer, size_t most) {
   if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
   const bool few_long = are_few_long_pixels(layer);
-  const bool pixels_meet = do_pixels_meet(layer, few_long ? one_page : half_page);
+  const bool pixels_meet = do_pixels_meet(layer, meeting_bytes(layer, few_long));
   if (!pixels_meet && !few_long)
     if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
   const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
   const bool are_few_sums = !facts_of(layer).is_idempotent && columns_of(layer).output <= few_sums;
-  if (std::min(columns_of(layer).output, rows_of(layer).output) < least_outputs ||
-      (!few_long && kernel_of(layer) < (has_cheap_taps && !are_few_sums ? least_of_bytes : least_kernel)))
+  const bool are_large = beats_rolling(layer) && kernel_of(layer) >= large_window;
+  if (std::min(columns_of(layer).output, rows_of(layer).output) <
+          (are_large ? least_of_large : least_outputs) ||
+      (!few_long && !beats_rolling(layer) &&
+       kernel_of(layer) < (has_cheap_taps && !are_few_sums ? least_of_bytes : least_kernel)))
     return {{}, "windows share too little for scratch memory to pay"};
   Offer offer;
   Schedule schedule{.family = Family::separable, .order = Order::rolling};

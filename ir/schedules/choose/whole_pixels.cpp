@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
 
 #include "ir/schedules/choose/offers.h"
+#include "ir/schedules/choose/pixels.h"
+#include "ir/schedules/choose/rows.h"
 #include "ir/schedules/families/window_rows.h"
 
 namespace pooljit::ir {
@@ -23,13 +26,36 @@ double usual_share(const PoolNest& nest) {
   return share;
 }
 
+// Vectors of 64 bytes hold pixels in pieces. Pieces of all pixels of a window, one after the other, lie so
+// far apart that none is brought in advance: 0.55 to 1.05 of the time of channels_last on a Zen 5, windows of
+// more than 64 pixels in the second cache, or of 32 beyond it. Sums of bytes in 16 bits and halves of shorter
+// pixels gain nothing in the second cache.
+bool is_worth_it_in_pieces(const Layer& layer) {
+  constexpr int64_t least_taps = 65, least_taps_of_far = 32, least_bytes = 576, least_of_halves = 1024,
+                    least_of_far_halves = 512, least_far_sums = 256;
+  const PoolNest& nest = layer.nest();
+  const bool is_far = layer.image_bytes() >= layer.machine().near_bytes, is_near = is_one_near_window(layer);
+  if (nest.full_taps() < (is_far ? least_taps_of_far : least_taps) || !(is_far || is_near)) return false;
+  const int64_t pixel = nest.channels * bytes(nest.input.dtype);
+  switch (bytes(nest.input.dtype)) {
+    case 1: {
+      const int lane_bytes = layer.lane_bytes(LaneUse::fixed);
+      if (layer.facts(LaneUse::fixed).is_idempotent) return pixel >= least_bytes;
+      return is_far ? pixel >= least_far_sums : lane_bytes >= 4 && nest.channels * lane_bytes >= least_bytes;
+    }
+    case 2:
+      return pixel >= (is_far ? least_of_far_halves : least_of_halves);
+    default:
+      return pixel >= least_bytes;
+  }
+}
+
 // Windows of many taps, pixels that registers hold in many pieces, images that outgrow the caches of a core.
-// AVX-512 was measured on a Sapphire Rapids (2 MiB of L2) by row_major, AVX2 on a Zen 3 (512 KiB) by
-// rows_first (docs/performance.md).
-bool is_worth_it(const Layer& layer, int lanes) {
+// AVX2 was measured on a Zen 3 (512 KiB of L2) by rows_first (docs/performance.md).
+bool is_worth_it(const Layer& layer) {
+  if (!was_measured_on_zen3(layer)) return is_worth_it_in_pieces(layer);
   const PoolNest& nest = layer.nest();
   const int64_t image = layer.image_bytes(), near_bytes = layer.machine().near_bytes, taps = nest.full_taps();
-  if (!was_measured_on_zen3(layer)) return image >= near_bytes && taps >= 32 && nest.channels >= 16 * lanes;
   constexpr int64_t least_pixel_bytes = 256;
   const int64_t pixel = nest.channels * bytes(nest.input.dtype);
   const bool is_far = image >= near_bytes && taps >= 32;
@@ -47,20 +73,28 @@ bool is_worth_it(const Layer& layer, int lanes) {
   return image >= near_bytes / 4 || (is_one_window(nest) && taps * pixel >= least_window);
 }
 
+// Halves, and bytes in lanes of 16 bits, of images that wait for memory.
+bool are_far_short_lanes(const Layer& layer) {
+  const int size = bytes(layer.nest().input.dtype);
+  return layer.image_bytes() >= layer.machine().near_bytes &&
+         (size == 2 || (size == 1 && sums_in_short_lanes(layer)));
+}
+
 // The better one first, measured as above.
 std::vector<Order> orders(const Layer& layer) {
   const PoolNest& nest = layer.nest();
   if (nest.dims.size() == 1) return {Order::row_major};
   const int64_t rows = rows_of(nest);
-  if (was_measured_on_zen3(layer) && (rows >= 4 || rows > nest.dims.back().most_taps()))
+  const bool has_high_windows = rows >= 4 || rows > nest.dims.back().most_taps();
+  if (was_measured_on_zen3(layer) ? has_high_windows : !are_far_short_lanes(layer))
     return {Order::rows_first, Order::row_major};
   return {Order::row_major, Order::rows_first};
 }
 
-bool overlaps(const PoolNest& nest) {
-  return std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {
-    return dim.kind == DimKind::pool && dim.stride < dim.kernel && dim.output > 1;
-  });
+std::array<int, 3> unrolls(const Layer& layer) {
+  if (was_measured_on_zen3(layer) || are_far_short_lanes(layer)) return {2, 4, 1};
+  if (bytes(layer.nest().input.dtype) == 2) return {4, 2, 1};
+  return {8, 4, 2};
 }
 
 }  // namespace
@@ -72,11 +106,11 @@ Offer offer_whole_pixels(const Layer& layer, size_t most) {
   if (layer.adjacent_channels() == 1)
     return {{}, "channels do not lie next to each other: there are no pixels to read whole"};
   if (overlaps(layer.nest())) return {{}, "windows overlap: each pixel would be read for each of them"};
-  if (!is_worth_it(layer, schedule.lanes))
+  if (!is_worth_it(layer))
     return {{}, "images, pixels or windows are so small that registers do as well as scratch memory"};
   Offer offer;
   for (const Order order : orders(layer))
-    for (const int unroll : {2, 4, 1}) {
+    for (const int unroll : unrolls(layer)) {
       schedule.order = order;
       schedule.unroll = unroll;
       if (!check(layer, schedule)) continue;

@@ -1,0 +1,149 @@
+// Which family reads pixels of many channels, and in what order, where images outgrow the first cache.
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+#include "frontend/pool_spec.h"
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+namespace {
+
+struct Chosen {
+  const char* spec;
+  Isa isa;
+  Family family;
+  Order order;
+};
+
+void expect_chosen(std::initializer_list<Chosen> table) {
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    EXPECT_EQ(schedule.family, row.family) << row.spec;
+    EXPECT_EQ(schedule.order, row.order) << row.spec;
+  }
+}
+
+// Images that outgrow a core's own caches are read pixel by pixel, whole ones: windows that share little tap
+// by tap, others in strips, large ones by row_passes.
+TEST(PixelSchedules, LargeImagesAreReadByWholePixels) {
+  expect_chosen({
+      {"max_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+      {"max_pool2d(float32[1,64,14,14]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx512,
+       Family::channels_last, Order::rolling},
+      {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"avg_pool2d(float32[1,192,35,35]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"avg_pool2d(float32[1,192,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+      {"avg_pool2d(bfloat16[1,192,80,80]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx512,
+       Family::channels_last, Order::strips},
+      {"max_pool2d(float32[1,192,62,62]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::strips},
+      {"max_pool2d(float32[1,64,108,108]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
+       Family::row_passes, Order::rows_first},
+      {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
+       Family::separable, Order::rolling},
+      {"avg_pool2d(float32[1,64,108,108]:nhwc, kernel_size=5, stride=1, padding=2)", Isa::avx2,
+       Family::channels_last, Order::strips},
+  });
+}
+
+// Large windows that do not overlap. With AVX-512 where no near cache holds the image, or the first cache
+// does not hold the one window of many taps that there is.
+TEST(PixelSchedules, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
+  expect_chosen({
+      {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
+       Order::rows_first},
+      {"adaptive_max_pool2d(bfloat16[1,1024,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
+       Order::row_major},
+      {"adaptive_avg_pool2d(float32[1,1024,12,12]:nhwc, output_size=1)", Isa::avx512, Family::whole_pixels,
+       Order::rows_first},
+      {"adaptive_avg_pool2d(uint8[1,256,20,20]:nhwc, output_size=1)", Isa::avx512, Family::whole_pixels,
+       Order::rows_first},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx512, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(float32[1,512,28,28]:nhwc, kernel_size=4)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"max_pool2d(float32[1,512,64,48]:nhwc, kernel_size=[1,24])", Isa::avx2, Family::whole_pixels,
+       Order::row_major},
+      {"max_pool1d(float32[1,512,3000]:nwc, kernel_size=40)", Isa::avx2, Family::whole_pixels,
+       Order::row_major},
+      {"max_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::whole_pixels,
+       Order::row_major},
+      {"avg_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"avg_pool2d(bfloat16[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      {"avg_pool2d(float32[1,1024,7,7]:nhwc, kernel_size=7, stride=1)", Isa::avx2, Family::whole_pixels,
+       Order::rows_first},
+      // Little memory, small windows, short pixels, windows of different sizes.
+      {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Isa::avx512, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(float32[1,320,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(float32[1,512,27,27]:nhwc, kernel_size=3)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"max_pool2d(uint8[1,128,56,56]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+      {"adaptive_max_pool2d(float32[1,256,28,28]:nhwc, output_size=5)", Isa::avx2, Family::channels_last,
+       Order::row_major},
+  });
+}
+
+// Windows of four and more columns of pixels of several vectors: by separable rather than along the row.
+TEST(PixelSchedules, WindowsOfLongPixelsShareThroughScratchMemory) {
+  expect_chosen({
+      {"avg_pool2d(float32[1,384,16,16]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::separable,
+       Order::rolling},
+      {"max_pool2d(float32[1,960,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
+       Family::separable, Order::rolling},
+      {"max_pool2d(float32[1,384,32,32]:nhwc, kernel_size=4, stride=1)", Isa::avx512, Family::separable,
+       Order::rolling},
+      {"max_pool2d(uint8[1,512,20,20]:nhwc, kernel_size=7, stride=1)", Isa::avx512, Family::separable,
+       Order::rolling},
+      {"max_pool2d(float32[1,1536,16,16]:nhwc, kernel_size=15, stride=1)", Isa::avx512, Family::separable,
+       Order::rolling},
+      {"avg_pool2d(float32[1,64,24,24]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::channels_last,
+       Order::rolling},
+      {"max_pool2d(bfloat16[1,384,19,36]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::row_passes,
+       Order::rows_first},
+      {"max_pool2d(uint8[1,256,24,17]:nhwc, kernel_size=6, stride=1)", Isa::avx512, Family::channels_last,
+       Order::rolling},
+  });
+}
+
+// A loop over the taps of one average of short pixels; pieces of sixteen vectors of one of long ones.
+TEST(PixelSchedules, OneAverageOfANearImage) {
+  const struct {
+    const char* spec;
+    Taps taps;
+    int unroll;
+  } table[] = {
+      {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Taps::loop, 8},
+      {"adaptive_max_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Taps::unroll, 8},
+      {"adaptive_avg_pool2d(float32[1,128,7,7]:nhwc, output_size=1)", Taps::unroll, 8},
+      {"adaptive_avg_pool2d(float32[1,2048,7,7]:nhwc, output_size=1)", Taps::unroll, 16},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=5)", Taps::unroll, 8},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", Taps::unroll, 16},
+  };
+  for (const auto& row : table) {
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    const Schedule schedule = enumerate_schedules(nest, Isa::avx512, 1)[0];
+    EXPECT_EQ(schedule.family, Family::channels_last) << row.spec;
+    EXPECT_EQ(schedule.taps, row.taps) << row.spec;
+    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::ir
