@@ -1,4 +1,5 @@
-// Which family reads pixels of many channels, and in what order, where images outgrow the first cache.
+// What the default does with pixels of many channels where images outgrow the first cache, with tall and wide
+// windows.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -143,6 +144,47 @@ TEST(PixelSchedules, OneAverageOfANearImage) {
     EXPECT_EQ(schedule.taps, row.taps) << row.spec;
     EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
   }
+}
+
+Schedule default_of(const char* spec) {
+  return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx512, 1)[0];
+}
+
+// Windows of many rows and few columns roll down the image; their sums, and those of few rows, do not.
+TEST(PixelSchedules, TallMaximaRollDown) {
+  expect_chosen({
+      {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)", Isa::avx512, Family::interleaved,
+       Order::rolling},
+      {"max_pool2d(float32[1,384,64,32]:nhwc, kernel_size=[13,2], stride=1)", Isa::avx512,
+       Family::interleaved, Order::rolling},
+      {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[9,2], stride=1)", Isa::avx512,
+       Family::channels_last, Order::rolling},
+      {"avg_pool2d(float32[1,16,56,32]:nhwc, kernel_size=[13,3], stride=1)", Isa::avx512,
+       Family::channels_last, Order::rolling},
+  });
+  EXPECT_EQ(default_of("max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)").unroll, 1);
+}
+
+TEST(PixelSchedules, StridedWindowsOfFiveColumnsRollThreeVectors) {
+  EXPECT_EQ(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)").unroll, 3);
+  EXPECT_EQ(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)").unroll, 2);
+  EXPECT_EQ(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)").unroll, 2);
+}
+
+// Channels first: one output behind whole vectors is done by a vector that overlaps, where its window is wide
+// and does not roll.
+TEST(PixelSchedules, OneOutputOfAWideWindowIsNotDoneAlone) {
+  const struct {
+    const char* spec;
+    Tail tail;
+  } table[] = {
+      {"max_pool2d(float32[1,64,48,48], kernel_size=15, stride=2)", Tail::overlap},
+      {"avg_pool2d(uint8[1,32,143,143], kernel_size=15, stride=2)", Tail::overlap},
+      {"max_pool2d(uint8[1,32,143,143], kernel_size=15, stride=2)", Tail::mask},
+      {"max_pool2d(float32[1,64,35,35], kernel_size=3, stride=2)", Tail::mask},
+      {"avg_pool2d(float32[1,8,41,33], kernel_size=9, stride=2, padding=4)", Tail::mask},
+  };
+  for (const auto& row : table) EXPECT_EQ(default_of(row.spec).tail, row.tail) << row.spec;
 }
 
 }  // namespace

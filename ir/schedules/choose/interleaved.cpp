@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lanes/pixel_rows.h"
@@ -38,6 +41,15 @@ Offer offer_interleaved(const Layer& layer, size_t most) {
   const PoolNest rows = as_one_channel(layer.nest());
   Offer offer = offer_channels_first(layer.over(rows), most);
   for (Schedule& schedule : offer.schedules) schedule.family = Family::interleaved;
+  if (are_tall_maxima(layer) && !offer.schedules.empty()) {
+    Schedule rolling = offer.schedules.front();
+    rolling.order = Order::rolling;
+    rolling.unroll = 1;
+    rolling.taps = Taps::unroll;
+    std::erase(offer.schedules, rolling);
+    if (check(layer, rolling)) offer.schedules.insert(offer.schedules.begin(), rolling);
+    offer.schedules.resize(std::min(offer.schedules.size(), most));
+  }
   return offer;
 }
 

@@ -1,5 +1,6 @@
 #include "ir/schedules/choose/row_cut.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
@@ -19,7 +20,19 @@ struct TileCosts {
   double wide = 2;
   double masked_store = 0;  // on top of the tile
   double change = 0;        // a narrow tile behind wide ones
+  double single = 0;        // a tile of one output
 };
+
+// Rows of so few outputs roll if padding or few rows of outputs keep channels_first from taking several rows
+// together.
+bool may_roll_down(const Layer& layer) {
+  constexpr int64_t few_rows = 12;
+  const PoolNest& nest = layer.nest();
+  const NestDim& dim = nest.dims.back();
+  const int64_t rows = nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2].output : 1;
+  return 2 * dim.output <= 3 * int64_t{layer.fitting_lanes(row_lanes, dim.output)} &&
+         (dim.pad_begin + dim.pad_end > 0 || rows < few_rows);
+}
 
 TileCosts tile_costs(const Layer& layer) {
   const PoolNest& nest = layer.nest();
@@ -41,6 +54,13 @@ TileCosts tile_costs(const Layer& layer) {
       nest.count_include_pad || nest.divisor_override || dim.pad_begin + dim.pad_end == 0;
   if (!facts.is_idempotent && one_divisor && stored_bytes >= 4) costs.narrow -= 0.1, costs.change = 0.2;
   if (sums_in_short_lanes(layer) && layer.can_mask() && strided && dim.kernel == 2) costs.masked_store = 1.2;
+  // One output alone waits for each of its taps: from 7 columns on more than a vector of outputs, up to 11
+  // times a kernel's time at 21, on a Zen 5; but where it rolls down the plane.
+  constexpr double columns_a_cost = 3;
+  const bool waits = strided && !has_few_registers(layer) && !may_roll_down(layer) &&
+                     (stored_bytes > 1 || !facts.is_idempotent);
+  costs.single =
+      waits ? std::max(costs.narrow, static_cast<double>(dim.kernel) / columns_a_cost) : costs.narrow;
   return costs;
 }
 
@@ -75,7 +95,7 @@ RowChoice cheapest_cut(const Layer& layer, int fitting) {
     if (rest == 0) return cost;
     if (cut.tail == Tail::overlap) return cost + tile(cut.lanes);
     if (cut.tail == Tail::split) return cost + std::popcount(rest) * costs.narrow;
-    const double last = tile(static_cast<int64_t>(std::bit_ceil(rest)));
+    const double last = rest == 1 ? costs.single : tile(static_cast<int64_t>(std::bit_ceil(rest)));
     const double change = whole > 0 && last < tile(cut.lanes) ? costs.change : 0;
     return cost + last + change + (std::has_single_bit(rest) ? 0 : costs.masked_store);
   };

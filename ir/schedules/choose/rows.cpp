@@ -151,6 +151,20 @@ bool rolls_wide_windows(const Layer& layer) {
 }
 
 // Measured at 2, 4, 8 and 16 taps and steps, of 1 and 4 bytes.
+bool are_tall_maxima(const Layer& layer) {
+  constexpr int64_t least_rows = 13, most_columns = 3;
+  const PoolNest& nest = layer.nest();
+  if (has_few_registers(layer) || nest.input.dtype != DType::f32 || !nest.is_extreme() || nest.indices ||
+      nest.is_backward() || nest.dims.size() < 2)
+    return false;
+  const NestDim &rows = nest.dims[nest.dims.size() - 2], &columns = nest.dims.back();
+  const auto is_dense = [](const NestDim& dim) {
+    return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1;
+  };
+  return is_dense(rows) && is_dense(columns) && rows.kernel >= least_rows && columns.kernel <= most_columns &&
+         rows.output >= least_rows;
+}
+
 bool are_windows_far_apart(const Layer& layer) {
   const NestDim& dim = layer.nest().dims.back();
   const int64_t least = has_few_registers(layer) ? 8 : 16;

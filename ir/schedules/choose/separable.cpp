@@ -38,7 +38,8 @@ bool can_roll_beside(const Layer& layer, int vectors) {
 bool beats_rolling(const Layer& layer) {
   constexpr int64_t least_of_floats = 96, least_of_few_columns = 256, least_of_halves = 192;
   constexpr int64_t wide_window = 6, least_bytes = 384, least_bytes_of_five = 640;
-  if (has_few_registers(layer)) return false;
+  constexpr int64_t most_columns = 64;  // of longer rows too many lines are kept: up to four times the time
+  if (has_few_registers(layer) || columns_of(layer).output > most_columns) return false;
   const int64_t channels = layer.nest().channels, kernel = kernel_of(layer);
   switch (layer.nest().input.dtype) {
     case DType::f32:
