@@ -39,7 +39,7 @@ TEST(PixelSchedules, LargeImagesAreReadByWholePixels) {
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
        Family::channels_last, Order::row_major},
       {"avg_pool2d(float32[1,192,35,35]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::row_major},
+       Family::interleaved, Order::rows_first},
       {"avg_pool2d(float32[1,192,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
        Family::channels_last, Order::rolling},
       {"avg_pool2d(bfloat16[1,192,80,80]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx512,
@@ -163,6 +163,19 @@ TEST(PixelSchedules, TallMaximaRollDown) {
        Family::channels_last, Order::rolling},
   });
   EXPECT_EQ(default_of("max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)").unroll, 1);
+}
+
+// Averages of few columns of images beyond the near caches, with few registers: all channels of a row at
+// once.
+TEST(PixelSchedules, PaddedAveragesOfAvx2GoByRowsOfPixels) {
+  expect_chosen({
+      {"avg_pool2d(float32[1,384,56,56]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::interleaved, Order::rows_first},
+      {"avg_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::row_major},
+      {"avg_pool2d(float32[1,384,14,14]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
+       Family::channels_last, Order::rolling},
+  });
 }
 
 TEST(PixelSchedules, StridedWindowsOfFiveColumnsRollThreeVectors) {
