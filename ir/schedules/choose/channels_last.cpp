@@ -114,7 +114,7 @@ bool takes_pixels_in_parts(const Layer& layer, int lanes, int64_t vectors) {
   };
   return waits_for_loads(nest) && takes_sixteen(layer) && nest.channels % lanes == 0 &&
          vectors >= least_vectors && vectors <= most_vectors && layer.image_bytes() >= least_image &&
-         2 * layer.image_bytes() <= layer.machine().near_bytes && std::ranges::all_of(nest.dims, is_small);
+         layer.image_bytes() <= layer.machine().near_bytes / 2 && std::ranges::all_of(nest.dims, is_small);
 }
 
 // Rows whose windows of a few columns interleaved takes for all channels at once, and shares what they have
@@ -156,7 +156,7 @@ bool are_rows_from_afar(const Layer& layer) {
   const auto is_dense = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; };
   return !has_few_registers(layer) && nest.input.dtype == DType::f32 && waits_for_loads(nest) &&
          nest.channels >= least_channels && nest.channels * bytes(nest.input.dtype) % vector_bytes == 0 &&
-         3 * layer.image_bytes() > 2 * layer.machine().near_bytes && layer.image_bytes() < most_image &&
+         layer.image_bytes() > 2 * layer.machine().near_bytes / 3 && layer.image_bytes() < most_image &&
          std::ranges::all_of(nest.dims, is_dense) && are_rows_of_few_columns(layer);
 }
 
@@ -168,7 +168,7 @@ bool are_sums_of_rows(const Layer& layer) {
   const PoolNest& nest = layer.nest();
   const auto is_whole = [](const NestDim& dim) { return dim.kind == DimKind::pool && has_no_border(dim); };
   const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; };
-  const bool are_borders_cheap = 3 * layer.image_bytes() > 2 * layer.machine().near_bytes &&
+  const bool are_borders_cheap = layer.image_bytes() > 2 * layer.machine().near_bytes / 3 &&
                                  nest.channels >= least_with_borders && nest.channels <= most_with_borders &&
                                  std::ranges::all_of(nest.dims, is_pool);
   return nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg && !nest.is_backward() &&

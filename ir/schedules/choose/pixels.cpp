@@ -68,7 +68,7 @@ bool rolls_over_bytes(const Layer& layer) {
   // An image is walked once for each vector of channels.
   const int64_t walks = ceil_div(nest.channels, int64_t{info(layer.isa()).vector_bytes});
   return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
-         nest.channels % 16 == 0 && walks * layer.image_bytes() <= layer.machine().near_bytes &&
+         nest.channels % 16 == 0 && layer.image_bytes() <= layer.machine().near_bytes / walks &&
          can_roll(nest, facts, layer.isa(), 1);
 }
 

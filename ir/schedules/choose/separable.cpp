@@ -45,7 +45,7 @@ bool beats_rolling(const Layer& layer) {
     case DType::f32:
       if (kernel >= least_kernel) return channels >= least_of_floats;
       return kernel == 4 && channels >= least_of_few_columns &&
-             2 * layer.image_bytes() > layer.machine().near_bytes;
+             layer.image_bytes() > layer.machine().near_bytes / 2;
     case DType::bf16:
     case DType::f16:
       return kernel >= (facts_of(layer).is_idempotent ? wide_window : least_kernel) &&
