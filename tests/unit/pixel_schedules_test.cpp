@@ -10,6 +10,10 @@
 namespace pooljit::ir {
 namespace {
 
+Schedule default_of(const char* spec, Isa isa = Isa::avx512) {
+  return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
+}
+
 struct Chosen {
   const char* spec;
   Isa isa;
@@ -19,8 +23,7 @@ struct Chosen {
 
 void expect_chosen(std::initializer_list<Chosen> table) {
   for (const auto& row : table) {
-    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
-    const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
+    const Schedule schedule = default_of(row.spec, row.isa);
     EXPECT_EQ(schedule.family, row.family) << row.spec;
     EXPECT_EQ(schedule.order, row.order) << row.spec;
   }
@@ -138,16 +141,11 @@ TEST(PixelSchedules, OneAverageOfANearImage) {
       {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", Taps::unroll, 16},
   };
   for (const auto& row : table) {
-    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
-    const Schedule schedule = enumerate_schedules(nest, Isa::avx512, 1)[0];
+    const Schedule schedule = default_of(row.spec);
     EXPECT_EQ(schedule.family, Family::channels_last) << row.spec;
     EXPECT_EQ(schedule.taps, row.taps) << row.spec;
     EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
   }
-}
-
-Schedule default_of(const char* spec) {
-  return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx512, 1)[0];
 }
 
 // Windows of many rows and few columns roll down the image; their sums, and those of few rows, do not.

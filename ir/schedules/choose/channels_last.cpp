@@ -146,6 +146,13 @@ bool are_long_sums(const Layer& layer, int64_t vectors) {
          is_in_second_cache(layer) && !overlaps(layer.nest());
 }
 
+bool is_dense(const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; }
+
+// The second cache does not hold the image together with what is stored.
+bool fills_second_cache(const Layer& layer) {
+  return layer.image_bytes() > 2 * layer.machine().near_bytes / 3;
+}
+
 // Images that do not lie in the second cache together with what is stored: 0.65 to 0.93 of the time of
 // vectors over channels, 64 to 768 channels and 0.7 to 5 MB on a Zen 5; of smaller ones up to twice the time.
 // Whole lines, which leave the caches, are stored by vectors over channels.
@@ -153,10 +160,9 @@ bool are_rows_from_afar(const Layer& layer) {
   constexpr int64_t most_image = 8'000'000, least_channels = 64;
   const PoolNest& nest = layer.nest();
   const int vector_bytes = info(layer.isa()).vector_bytes;
-  const auto is_dense = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; };
   return !has_few_registers(layer) && nest.input.dtype == DType::f32 && waits_for_loads(nest) &&
          nest.channels >= least_channels && nest.channels * bytes(nest.input.dtype) % vector_bytes == 0 &&
-         layer.image_bytes() > 2 * layer.machine().near_bytes / 3 && layer.image_bytes() < most_image &&
+         fills_second_cache(layer) && layer.image_bytes() < most_image &&
          std::ranges::all_of(nest.dims, is_dense) && are_rows_of_few_columns(layer);
 }
 
@@ -167,10 +173,9 @@ bool are_sums_of_rows(const Layer& layer) {
   constexpr int64_t least_channels = 64, least_with_borders = 96, most_with_borders = 768, least_taps = 6;
   const PoolNest& nest = layer.nest();
   const auto is_whole = [](const NestDim& dim) { return dim.kind == DimKind::pool && has_no_border(dim); };
-  const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; };
-  const bool are_borders_cheap = layer.image_bytes() > 2 * layer.machine().near_bytes / 3 &&
-                                 nest.channels >= least_with_borders && nest.channels <= most_with_borders &&
-                                 std::ranges::all_of(nest.dims, is_pool);
+  const bool are_borders_cheap = fills_second_cache(layer) && nest.channels >= least_with_borders &&
+                                 nest.channels <= most_with_borders &&
+                                 std::ranges::all_of(nest.dims, is_dense);
   return nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg && !nest.is_backward() &&
          nest.channels >= least_channels && nest.full_taps() >= least_taps && has_few_registers(layer) &&
          (are_borders_cheap || std::ranges::all_of(nest.dims, is_whole)) && are_rows_of_few_columns(layer);

@@ -42,10 +42,10 @@ bool overlaps(const PoolNest& nest) {
 }
 
 bool is_one_near_window(const Layer& layer) {
-  const int64_t pixel_bytes = layer.nest().channels * bytes(layer.nest().input.dtype);
-  const int64_t window_bytes = layer.nest().full_taps() * pixel_bytes;
-  return !has_few_registers(layer) && waits_for_loads(layer.nest()) && is_one_window(layer.nest()) &&
-         window_bytes > first_cache_image && is_in_second_cache(layer);
+  const PoolNest& nest = layer.nest();
+  return !has_few_registers(layer) && waits_for_loads(nest) && is_one_window(nest) &&
+         is_in_second_cache(layer) &&
+         nest.full_taps() * nest.channels * bytes(nest.input.dtype) > first_cache_image;
 }
 
 bool prefers_whole_rows(const Layer& layer) { return moves_more_than(layer, quarters_by_row); }

@@ -77,7 +77,6 @@ bool is_served_better_with_few_registers(const Layer& layer) {
 // What other families do better: windows of few columns, and images that outgrow a core's own caches, of
 // which this family reads a part of each pixel at a time.
 std::string_view served_better(const Layer& layer) {
-  if (beats_rolling(layer)) return {};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   const int lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
   const bool sums_or_bytes = !facts_of(layer).is_idempotent || lane_bytes == 1;
@@ -147,16 +146,17 @@ Offer offer_separable(const Layer& layer, size_t most) {
   if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
   const bool few_long = are_few_long_pixels(layer);
   const bool pixels_meet = do_pixels_meet(layer, meeting_bytes(layer, few_long));
-  if (!pixels_meet && !few_long)
+  const bool beats = beats_rolling(layer);
+  if (!pixels_meet && !few_long && !beats)
     if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
   const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
   const bool are_few_sums = !facts_of(layer).is_idempotent && columns_of(layer).output <= few_sums;
-  const bool are_large = beats_rolling(layer) && kernel_of(layer) >= large_window;
+  const bool are_large = beats && kernel_of(layer) >= large_window;
   if (std::min(columns_of(layer).output, rows_of(layer).output) <
           (are_large ? least_of_large : least_outputs) ||
-      (!few_long && !beats_rolling(layer) &&
+      (!few_long && !beats &&
        kernel_of(layer) < (has_cheap_taps && !are_few_sums ? least_of_bytes : least_kernel)))
     return {{}, "windows share too little for scratch memory to pay"};
   Offer offer;
