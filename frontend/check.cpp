@@ -159,13 +159,15 @@ Broken check_dim(const PoolSpec& spec, size_t number) {
   return std::nullopt;
 }
 
-Checked product(const Axes& factors) {
+// The batch may be 0, and one image of it is counted all the same.
+Checked elements(const Axes& shape) {
   Checked all = 1;
-  for (int64_t factor : factors) all = all * factor;
+  for (int64_t extent : shape) all = all * std::max(extent, int64_t{1});
   return all;
 }
 
-// A tensor's elements can be counted and its view's bytes addressed.
+// A tensor's elements and their bytes can be counted, also of those that share a place, and its view's bytes
+// addressed.
 Broken check_tensor(const PoolSpec& spec, Layout layout, const Axes& shape,
                     const std::vector<int64_t>& strides, Rule negative) {
   if (!strides.empty() && strides.size() != shape.size())
@@ -173,7 +175,7 @@ Broken check_tensor(const PoolSpec& spec, Layout layout, const Axes& shape,
   for (int64_t stride : strides)
     if (stride < 0) return broke(negative, "got [{}]", fmt::join(strides, ","));
   const auto packed = packed_strides(spec, layout, shape);
-  if (!packed || !product(shape).value())
+  if (!packed || !(elements(shape) * largest_element_bytes).value())
     return broke(Rule::overflow, "got dims [{}]", fmt::join(shape, ","));
   const Axes used = strides.empty() ? *packed : Axes(strides);
   if (!(reach(spec, layout, shape, used) * largest_element_bytes).value())

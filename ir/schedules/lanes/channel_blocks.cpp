@@ -1,7 +1,6 @@
 #include "ir/schedules/lanes/channel_blocks.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace pooljit::ir {
 namespace {
@@ -37,11 +36,8 @@ int64_t largest_block(const PoolNest& nest) {
 int64_t channel_vectors(const PoolNest& nest, int lanes) { return (nest.channels + lanes - 1) / lanes; }
 
 int64_t image_bytes(const PoolNest& nest) {
-  // Elements that share a place in memory may be more than 64 bits count.
-  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 4;
   int64_t image = nest.channels * bytes(nest.input.dtype);
-  for (const NestDim& dim : nest.dims)
-    if (__builtin_mul_overflow(image, dim.input, &image) || image > most) return most;
+  for (const NestDim& dim : nest.dims) image *= dim.input;
   return image;
 }
 
