@@ -348,6 +348,9 @@ TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
       "avg_pool1d(int64[1,1,260000], kernel_size=130000, stride=1, padding=65000)",
       "max_pool1d(float32[1,1,8000000], kernel_size=2, dilation=4000000, padding=1)",
       "max_pool1d(uint8[3,1,69737328], kernel_size=27026970, padding=[13229586,841683], output_dtype=int32)",
+      "sum_pool3d(float16[1,23,498,882196348928]:nhwc, kernel_size=[12,5,8], stride=[1,4,512], "
+      "padding=[0,0,1,0,2,1], ceil_mode=True)",
+      "adaptive_max_pool2d(uint8[1,1893,718515,9711], output_size=[4250,592], return_indices=True)",
   };
   for (const std::string& spec : hostile) {
     const Allocations before = allocations;

@@ -11,9 +11,6 @@ namespace pooljit::ir {
 
 namespace {
 
-constexpr int64_t unroll_rows = 16;   // straight-line code up to this many taps of the outer dimensions
-constexpr int64_t unroll_group = 64;  // ... where a group of rows shares them
-
 std::vector<int64_t> no_offsets(const Tile& tile) {
   return std::vector<int64_t>(static_cast<size_t>(tile.lanes), 0);
 }
@@ -56,11 +53,6 @@ bool RowCode::all_inside() const {
   return inside.begin == 0 && inside.end == dim_.output;
 }
 
-int64_t RowCode::unroll_limit() const {
-  if (schedule_.loops_over_taps) return 1;
-  return is_grouped() ? unroll_group : unroll_rows;
-}
-
 // Border outputs one by one, with the taps that the run table tells.
 void RowCode::emit_borders(Cursor cursor) {
   int loops = low_.open_runs(cursor, /*task=*/false, Lowering::Runs::borders);
@@ -71,7 +63,8 @@ void RowCode::emit_borders(Cursor cursor) {
     const Value x = b_.load(Type::vec(nest_.input.dtype, 1), tap.input);
     return Lowering::States{reducer_.accumulate(states[0], x, tap.offset)};
   };
-  low_.store(cursor, low_.reduce(cursor, outer_ + 1, fresh, leaf, unroll_limit())[0], Lanes::channels(1));
+  low_.store(cursor, low_.reduce(cursor, outer_ + 1, fresh, leaf, rules_.unroll_limit())[0],
+             Lanes::channels(1));
   low_.close(loops);
 }
 
@@ -271,7 +264,7 @@ std::vector<Value> RowCode::reduce_columns(const Cursor& at, const Tile& tile, c
     return states;
   };
   std::vector<Value> vectors;
-  for (const State& state : low_.reduce(at, dims, fresh, leaf, unroll_limit()))
+  for (const State& state : low_.reduce(at, dims, fresh, leaf, rules_.unroll_limit()))
     vectors.push_back(plan.column(reducer_, state));
   return vectors;
 }
@@ -326,7 +319,7 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
     }
     return Lowering::States{state.empty() ? fresh[0] : state};
   };
-  return low_.reduce(at, dims, fresh, leaf, unroll_limit())[0];
+  return low_.reduce(at, dims, fresh, leaf, rules_.unroll_limit())[0];
 }
 
 // Kernels too long for straight-line code: loops over all taps; only for tiles inside the image.
@@ -339,7 +332,7 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
     const auto values = [&](const RowVector& vector) { return loads_.values(tile, taps, tap.input, vector); };
     return Lowering::States{reducer_.accumulate(states[0], loads_.tap(first, values), tap.offset)};
   };
-  return low_.reduce(at, outer_ + 1, fresh, leaf, unroll_limit())[0];
+  return low_.reduce(at, outer_ + 1, fresh, leaf, rules_.unroll_limit())[0];
 }
 
 // -------------------------------------------------------------------------------------------- what is stored

@@ -59,9 +59,7 @@ class RowCode {
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
-  bool is_grouped() const { return schedule_.rows_together > 1; }
   size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
-  int64_t unroll_limit() const;
 
   const PoolNest& nest_;
   const RowSchedule schedule_;

@@ -49,8 +49,8 @@ Values RowCode::reduce_group_columns(const Cursor& cursor, const RowReduction& p
   const auto reduce = [&](int64_t first, int64_t count) {
     reducer_.plan(1, count * nest_.full_taps() / down.kernel / dim_.most_taps());
     const Cursor at = low_.taps_from(cursor, rows(), first, count);
-    return plan.column(reducer_,
-                       low_.reduce(at, outer_, low_.no_taps(1, vector.width), leaf, unroll_limit())[0]);
+    return plan.column(
+        reducer_, low_.reduce(at, outer_, low_.no_taps(1, vector.width), leaf, rules_.unroll_limit())[0]);
   };
   return shared_rows(down, schedule_.rows_together, reduce,
                      [&](Value earlier, Value later) { return plan.join(reducer_, earlier, later); });

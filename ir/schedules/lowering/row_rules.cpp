@@ -45,7 +45,52 @@ bool RowRules::columns_adjacent(const PoolNest& nest) {
 int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_side_by_side; }
 
 bool RowRules::is_short() const {
-  return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) && tile_count(row_) <= most_tiles;
+  return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) &&
+         tile_count(row_) <= most_tiles && moved_pieces() <= most_moved_pieces;
+}
+
+int64_t RowRules::unroll_limit() const {
+  constexpr int64_t unroll_rows = 16, unroll_group = 64;  // the latter where a group of rows shares them
+  if (schedule_.loops_over_taps) return 1;
+  return schedule_.rows_together > 1 ? unroll_group : unroll_rows;
+}
+
+// Pieces of neighbouring lanes that the code of a row moves, for all its taps: of vectors whose lanes' taps
+// do not lie next to each other. As many as there may be; a shuffle may move several.
+int64_t RowRules::moved_pieces() const {
+  const int64_t apart = dim_.is_forward() ? dim_.stride / dim_.pixel : INT64_MAX;
+  if (apart == 1 || is_long()) return 0;
+  int64_t pieces = 0;
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles) pieces += std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
+  const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
+  return pieces * dim_.most_taps() * arrays * copies_of_a_row();
+}
+
+// How often the code has the taps of a row: also for windows that are not whole, which have code of their
+// own.
+int64_t RowRules::copies_of_a_row() const {
+  const size_t outer = nest_.dims.size() - 1;
+  if (outer == 0) return 1;
+  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
+  bool all_whole = true;
+  for (size_t i = 0; i < outer - rolls; ++i) {
+    const NestDim& dim = nest_.dims[i];
+    const Interior whole = interior(dim);
+    all_whole = all_whole && dim.kind == DimKind::pool && whole.begin == 0 && whole.end == dim.output;
+  }
+  const int64_t times = all_whole ? 1 : 2;
+  if (rolls) return times * RollingOutputs::loads_in_code(rolled()) * straight_taps(outer - 1);
+  if (schedule_.scan == RowSchedule::Scan::rows_first) return times * schedule_.rows_together;
+  return times * straight_taps(outer);
+}
+
+// Taps of the dims [0, dims) that straight-line code takes one by one.
+int64_t RowRules::straight_taps(size_t dims) const {
+  int64_t taps = 1;
+  for (; dims > 0 && nest_.dims[dims - 1].most_taps() <= unroll_limit() / taps; --dims)
+    taps *= nest_.dims[dims - 1].most_taps();
+  return taps;
 }
 
 bool RowRules::borders_from_table() const {

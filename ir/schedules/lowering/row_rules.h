@@ -45,6 +45,8 @@ class RowRules {
   // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
   // done in loops.
   bool borders_from_table() const;
+  // Taps of the outer dimensions that straight-line code takes.
+  int64_t unroll_limit() const;
   bool is_long() const { return dim_.kind == DimKind::pool && dim_.kernel > unroll_columns; }
   // Outputs of a row that vectors may cover; the others are done one by one.
   int64_t overlappable() const;
@@ -74,11 +76,16 @@ class RowRules {
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
 
  private:
-  static constexpr size_t most_tiles = 40;     // in the code of a row
+  static constexpr size_t most_tiles = 40;  // in the code of a row
+  // ... and pieces of vectors that it moves to their places: one or two instructions each.
+  static constexpr int64_t most_moved_pieces = int64_t{1} << 14;
   static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
+  int64_t moved_pieces() const;
+  int64_t copies_of_a_row() const;
+  int64_t straight_taps(size_t dims) const;
   bool has_short_rows() const;
   Interior uniform() const;
   int registers() const;

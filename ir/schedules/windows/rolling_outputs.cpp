@@ -58,6 +58,14 @@ bool RollingOutputs::can_serve(const NestDim& rolled) {
   return middle.begin + rolled.output - middle.end <= most_single;
 }
 
+int64_t RollingOutputs::loads_in_code(const NestDim& dim) {
+  const Interior middle = inside(dim);
+  const int64_t single = middle.begin + dim.output - middle.end;
+  const int64_t looped =
+      std::min(outputs_per_iteration + 2 * most_divided_otherwise, middle.end - middle.begin);
+  return dim.kernel - dim.stride + (single + looped) * dim.stride;
+}
+
 // Enumeration and lowering ask about the same window again and again.
 RollingOutputs::Needs RollingOutputs::needs(const NestDim& rolled, bool idempotent) {
   thread_local struct {

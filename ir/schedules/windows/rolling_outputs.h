@@ -16,6 +16,8 @@ class RollingOutputs {
 
   // Dense windows that overlap, and not too many outputs that need code of their own.
   static bool can_serve(const NestDim& dim);
+  // How often the code loads a position.
+  static int64_t loads_in_code(const NestDim& dim);
   // Vectors that an output needs at once, for each that is done side by side: what is held from output to
   // output, the new columns, and what is made of them.
   struct Needs {
