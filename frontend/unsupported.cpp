@@ -22,11 +22,22 @@ int64_t different_windows(const ir::NestDim& dim) {
   if (dim.kind == ir::DimKind::adaptive) return dim.output / std::gcd(dim.input, dim.output);
   const int64_t phases = std::min(dim.period().output, dim.output);
   if (phases > most_different_windows) return phases;
-  // Sizes fit 63 bits, their products need not.
-  const int64_t counts = std::min(dim.most_taps(), dim.output / phases + 1) * 2;
-  if (counts < most_different_windows / phases) return phases * (counts + 1);
   const ir::Interior inside = interior(dim);
-  return phases + dim.output - (inside.end - inside.begin);
+  const int64_t clipped = dim.output - (inside.end - inside.begin);
+  const int64_t counts = std::min(dim.most_taps(), dim.output / phases + 1) * 2;
+  // Sizes fit 63 bits, their products need not.
+  return phases + (counts < most_different_windows / phases ? std::min(clipped, phases * counts) : clipped);
+}
+
+// ... along all dims of all members: a kernel has all their tables.
+int64_t different_windows(const PoolSpec& spec) {
+  constexpr int64_t most_counted = int64_t{1} << 58;  // three dims of eight members fit 63 bits
+  int64_t windows = 0;
+  for (const PoolSpec& member : spec.members) windows += different_windows(member);
+  if (!spec.members.empty()) return windows;
+  for (const SpecDim& dim : spec.dims)
+    windows += std::min(different_windows(nest_dim(spec, dim)), most_counted);
+  return windows;
 }
 
 // The gradient of an average reads what each window divides by from a table, where they differ.
@@ -73,9 +84,8 @@ std::optional<ir::Error> check_supported(const PoolSpec& spec) {
   for (const Unsupported& row : table)
     if (row.applies(spec)) return broken(row.rule, fmt::format("got {}", row.what)).value();
   if (spec.direction == ir::Direction::unpool) return std::nullopt;  // a routine of the runtime
-  for (const SpecDim& dim : spec.dims)
-    if (const int64_t windows = different_windows(nest_dim(spec, dim)); windows > most_different_windows)
-      return broken(Rule::unsupported_size, fmt::format("got {}", windows)).value();
+  if (const int64_t windows = different_windows(spec); windows > most_different_windows)
+    return broken(Rule::unsupported_size, fmt::format("got {}", windows)).value();
   for (const SpecDim& dim : spec.dims)
     if (const int64_t divisors = listed_divisors(spec, nest_dim(spec, dim)); divisors > most_listed_divisors)
       return broken(Rule::unsupported_divisors, fmt::format("got {}", divisors)).value();

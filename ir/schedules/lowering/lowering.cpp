@@ -51,6 +51,7 @@ void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
   if (std::all_of(all.begin(), all.end(),
                   [&](const Run& run) { return divisor_taps(nest, run.window) == plan.common_divisor; }))
     return;
+  plan.divisors.reserve(static_cast<size_t>(forward.output));
   for (int64_t output = 0; output < forward.output; ++output)
     plan.divisors.push_back(divisor_taps(nest, forward.window(output)));
 }
@@ -100,6 +101,7 @@ DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
 std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const DimPlan& plan,
                                Lowering::Runs which) {
   std::vector<int64_t> table;
+  table.reserve(plan.runs.size() * run_fields);
   for (const Run& run : plan.runs) {
     const Window& window = run.window;
     if (which == Lowering::Runs::borders && window.taps == dim.kernel) continue;

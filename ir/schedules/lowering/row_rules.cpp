@@ -109,20 +109,14 @@ int64_t RowRules::overlappable() const {
 Interior RowRules::uniform() const {
   Interior inside = interior(dim_);
   if (!nest_.is_backward() || nest_.reduction != Reduction::avg || nest_.divisor_override) return inside;
-  const NestDim forward = forward_of(dim_);
-  const int64_t usual = usual_divisor(nest_, forward);
+  const Interior usual = usual_outputs(nest_, forward_of(dim_));
   const auto is_uniform = [&](int64_t output) {
     const Window window = dim_.window(output);
-    for (int64_t tap = 0; tap < window.taps; ++tap)
-      if (divisor_taps(nest_, forward.window(window.first + tap * window.step)) != usual) return false;
-    return true;
+    const int64_t last = window.first + (window.taps - 1) * window.step;
+    return window.taps == 0 || (window.first >= usual.begin && last < usual.end);
   };
-  // Divisors differ near the ends of the forward's output only, but for adaptive windows.
   while (inside.begin < inside.end && !is_uniform(inside.begin)) ++inside.begin;
   while (inside.begin < inside.end && !is_uniform(inside.end - 1)) --inside.end;
-  if (dim_.kind == DimKind::gather) return inside;
-  for (int64_t output = inside.begin; output < inside.end; ++output)
-    if (!is_uniform(output)) return {};
   return inside;
 }
 

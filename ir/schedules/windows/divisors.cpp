@@ -1,6 +1,8 @@
 #include "ir/schedules/windows/divisors.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 namespace pooljit::ir {
 
@@ -8,10 +10,32 @@ int64_t divisor_taps(const PoolNest& nest, const Window& window) {
   return std::max<int64_t>(1, nest.count_include_pad ? window.padded_taps : window.taps);
 }
 
-int64_t usual_divisor(const PoolNest& nest, const NestDim& dim) {
+namespace {
+
+Interior find_usual_outputs(const PoolNest& nest, const NestDim& dim) {
   const std::vector<Run> all = runs(dim);
   const auto fewer = [](const Run& a, const Run& b) { return a.outputs() < b.outputs(); };
-  return divisor_taps(nest, std::max_element(all.begin(), all.end(), fewer)->window);
+  const auto largest = std::max_element(all.begin(), all.end(), fewer);
+  const auto differs = [&](const Run& run) {
+    return divisor_taps(nest, run.window) != divisor_taps(nest, largest->window);
+  };
+  const auto begin = std::find_if(std::reverse_iterator(largest), all.rend(), differs).base();
+  const auto end = std::find_if(largest, all.end(), differs);
+  return {begin->begin, std::prev(end)->end};
+}
+
+}  // namespace
+
+// Enumeration and lowering ask about the same dimension again and again.
+Interior usual_outputs(const PoolNest& nest, const NestDim& dim) {
+  thread_local struct {
+    std::optional<NestDim> dim;
+    bool count_include_pad = false;
+    Interior usual = {};
+  } last;
+  if (last.dim != dim || last.count_include_pad != nest.count_include_pad)
+    last = {dim, nest.count_include_pad, find_usual_outputs(nest, dim)};
+  return last.usual;
 }
 
 Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder, Value origin)
@@ -26,6 +50,7 @@ Divisors::Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Bui
   }
   if (!differ) return;
   std::vector<int64_t> divisors;
+  divisors.reserve(static_cast<size_t>(dim.output));
   for (int64_t output = 0; output < dim.output; ++output)
     divisors.push_back(divisor_taps(nest, dim.window(output)));
   table_ = b_.add_table(std::move(divisors));

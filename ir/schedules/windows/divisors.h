@@ -11,8 +11,9 @@ namespace pooljit::ir {
 // What one dimension's window adds to the divisor of an average, as a factor; 1 where the window has no tap
 // (its sum is 0).
 int64_t divisor_taps(const PoolNest& nest, const Window& window);
-// The one that most windows of a dimension have.
-int64_t usual_divisor(const PoolNest& nest, const NestDim& dim);
+// The outputs with the divisor that most windows of an ordinary pooling's dimension have: those with the
+// longest run of alike windows, and those next to it.
+Interior usual_outputs(const PoolNest& nest, const NestDim& dim);
 
 // What the windows of a dimension add to the divisor, as a factor.
 class Divisors {

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "frontend/check.h"
@@ -19,6 +20,9 @@ using namespace pooljit;
 namespace {
 
 constexpr int64_t most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30, most_code = 1 << 20;
+
+// What users' compiles cost: without what debug builds verify.
+[[maybe_unused]] const int unverified = ::setenv("POOLJIT_VERIFY_PASSES", "0", 1);
 
 // The largest seen, told when the process ends.
 struct Record {
@@ -34,7 +38,8 @@ struct Record {
     if (value > 0) std::fprintf(stderr, "%s: %.3g, %s\n", what, double(value) * scale, spec.c_str());
   }
 };
-Record time_record{"seconds", 1e-6}, held_record{"MiB held", 0x1p-20}, code_record{"KiB of code", 0x1p-10};
+Record time_record{"seconds", 1e-6}, held_record{"MiB held", 0x1p-20},
+    allocated_record{"MiB allocated", 0x1p-20}, code_record{"KiB of code", 0x1p-10};
 
 // To libFuzzer each size that was not reached before is as good as a branch.
 constexpr size_t levels = 4 * 64;  // quarters of powers of two
@@ -90,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 code = made ? int64_t((*made)->code().info.code_bytes) : 0;
   time_record.note(microseconds() - begin, text);
   held_record.note(held, text);
+  allocated_record.note(all, text);
   code_record.note(code, text);
   reach(0, all);
   reach(1, code);
