@@ -131,16 +131,29 @@ bool same_taps(const Window& a, const Window& b) {
   return a.first_tap == b.first_tap && a.taps == b.taps && a.padded_taps == b.padded_taps;
 }
 
-std::vector<Run> runs_of_phase(const NestDim& dim, int64_t phase) {
-  const Series series = series_of(dim, phase);
+// Where the windows from `period` on have other taps.
+int64_t end_of_run(const NestDim& dim, const Series& series, int64_t period) {
   const Limits limit = limits(dim);
+  const int64_t end =
+      std::min({series.periods, next_change(series, period, limit.begin),
+                next_change(series, period, limit.visible), next_change(series, period, limit.padded)});
+  return period < series.alive ? std::min(end, series.alive) : end;
+}
+
+std::vector<Run> runs_of_phase(const NestDim& dim, int64_t phase) {
+  constexpr size_t usual = 3, few = 64;  // a border, the middle, a border
+  const Series series = series_of(dim, phase);
   std::vector<Run> result;
-  result.reserve(3);  // a border, the middle, a border
+  result.reserve(usual);
+  bool is_counted = false;
   for (int64_t period = 0; period < series.periods;) {
-    int64_t end =
-        std::min({series.periods, next_change(series, period, limit.begin),
-                  next_change(series, period, limit.visible), next_change(series, period, limit.padded)});
-    if (period < series.alive) end = std::min(end, series.alive);
+    if (result.size() == few && !is_counted) {  // a vector that doubles would take several times as much
+      is_counted = true;
+      size_t more = 0;
+      for (int64_t at = period; at < series.periods; at = end_of_run(dim, series, at)) ++more;
+      result.reserve(few + more);
+    }
+    const int64_t end = end_of_run(dim, series, period);
     const Window window = clip(dim, series, period);
     // Where no tap is left, a change of the counts may be none of the window.
     if (!result.empty() && same_taps(result.back().window, window))

@@ -32,16 +32,18 @@ class Cutter {
  private:
   bool is_border(int64_t begin, int64_t end) const { return begin < inside_.begin || end > inside_.end; }
 
+  bool has_room() const { return row_.size() <= most_cut_tiles; }
   void add(const Tile& tile) { row_.push_back({{tile}, 1, 0, 0}); }
 
   void one_by_one(int64_t begin, int64_t end) {
-    for (int64_t output = begin; output < end && !cut_.skip_border; ++output) add({output, 1, 1, true});
+    for (int64_t output = begin; output < end && !cut_.skip_border && has_room(); ++output)
+      add({output, 1, 1, true});
   }
 
   // Outputs begin .. end-1; what repeats becomes a loop.
   void cut(int64_t begin, int64_t end) {
     const int64_t lanes = cut_.lanes;
-    while (begin + lanes <= end) {
+    while (begin + lanes <= end && has_room()) {
       const bool border = is_border(begin, begin + lanes);
       const int64_t repeat = lanes * tiles_per_period_;
       const int64_t count = border || repeat == 0 ? 0 : (std::min(end, inside_.end) - begin) / repeat;

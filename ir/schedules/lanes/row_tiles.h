@@ -36,6 +36,8 @@ struct RowCut {
   bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
   bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered
 };
+// A row of more tiles, which no code can have, is not cut to its end.
+inline constexpr size_t most_cut_tiles = 1024;
 std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut);
 
 // How many tiles the code of a row has.
