@@ -349,6 +349,7 @@ const std::vector<std::string> hostile = {
     "sum_pool3d(float16[878236,244661,5,84950]:nhwc, [240913,1,4], [1,1,512], [0,0,0,109425,0,0])",
     "sum_pool3d(float16[1201688,129016,2,1]:nhwc, [123747,2,2], [2,2,1], [0,0,0,1605,1,1], ceil_mode=True)",
     "max_pool2d_backward(float32[1,4,15132391]:nhwc, [4,15132391], [3,1], [0,0,2,0], index_scope=nhwc)",
+    "max_pool2d_backward(float32[1,4,15132351], [4,6], 3, [0,0,1,2], dilation=[1,65537], index_scope=nhwc)",
     "lp_pool3d(float16[878236,244661,1,1]:nhwc, [240913,1,1], 1, [89886,0,0,15995,0,0], norm_type=3)",
     "avg_pool3d(float32[64,200001,200001,200001]:nhwc, 40001, 1, 20000, count_include_pad=False)",
     "avg_pool3d(float32[64,200001,200001,200001]:nhwc, 120001, 1, 60000, count_include_pad=False)",

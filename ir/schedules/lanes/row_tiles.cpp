@@ -60,6 +60,7 @@ class Cutter {
       row_.push_back(loop);
       begin += count * repeat;
     }
+    if (!has_room()) return;
     for (const Slice& slice : slices(begin, end, cut_.lanes, cut_.tail)) {
       const int64_t valid = slice.stored.empty() ? slice.lanes : end - slice.begin;
       add({slice.begin, slice.lanes, valid, is_border(slice.begin, slice.begin + valid)});
