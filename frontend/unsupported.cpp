@@ -25,8 +25,7 @@ int64_t different_windows(const ir::NestDim& dim) {
   const ir::Interior inside = interior(dim);
   const int64_t clipped = dim.output - (inside.end - inside.begin);
   // Of a gradient also those outside the image count: each that a window leaves behind moves its first tap.
-  const int64_t taps = dim.is_forward() ? dim.kernel : (dim.kernel - 1) / -dim.tap_number_step() + 1;
-  const int64_t counts = std::min(taps, dim.output / phases + 1) * 2;
+  const int64_t counts = std::min(dim.unclipped_taps(), dim.output / phases + 1) * 2;
   // Sizes fit 63 bits, their products need not.
   return phases + (counts < most_different_windows / phases ? std::min(clipped, phases * counts) : clipped);
 }

@@ -141,7 +141,8 @@ int64_t end_of_run(const NestDim& dim, const Series& series, int64_t period) {
 }
 
 std::vector<Run> runs_of_phase(const NestDim& dim, int64_t phase) {
-  constexpr size_t usual = 3, few = 64;  // a border, the middle, a border
+  constexpr size_t usual = 3;  // a border, the middle, a border
+  constexpr size_t few = 64;   // more are counted before they are kept
   const Series series = series_of(dim, phase);
   std::vector<Run> result;
   result.reserve(usual);
@@ -259,8 +260,12 @@ int64_t NestDim::tap_number_step() const {
 
 int64_t NestDim::most_taps() const {
   if (is_forward()) return kernel;
-  if (kind == DimKind::gather) return std::min(input, (kernel - 1) / -tap_number_step() + 1);
+  if (kind == DimKind::gather) return std::min(input, unclipped_taps());
   return std::min(input, ceil_div(input - 1, output) + 1);
+}
+
+int64_t NestDim::unclipped_taps() const {
+  return kind == DimKind::gather ? (kernel - 1) / -tap_number_step() + 1 : kernel;
 }
 
 Window NestDim::window(int64_t output_position) const {
@@ -319,6 +324,11 @@ Interior interior(const NestDim& dim) {
   const int64_t last = floor_div(dim.visible_input() - extent + dim.pad_begin, dim.stride) * dim.pixel;
   const int64_t begin = std::clamp(first, int64_t{0}, dim.output);
   return {begin, std::clamp(last + dim.pixel, begin, dim.output)};
+}
+
+bool has_borders(const NestDim& dim) {
+  const Interior inside = interior(dim);
+  return inside.begin > 0 || inside.end < dim.output;
 }
 
 }  // namespace pooljit::ir

@@ -56,6 +56,7 @@ struct NestDim {
   int64_t tap_step() const;         // positions from tap to tap; the same for all windows
   int64_t tap_number_step() const;  // what first_tap moves by from tap to tap: 1; backward it is negative
   int64_t most_taps() const;        // of any window
+  int64_t unclipped_taps() const;   // ... of a kernel, also outside the image
   // The part of the input that windows may see: a forward's negative end pad crops it.
   int64_t visible_input() const { return is_forward() && pad_end < 0 ? input + pad_end : input; }
   // Windows of a kernel, in an image with padding.
@@ -89,5 +90,7 @@ struct Interior {
   int64_t begin = 0, end = 0;
 };
 Interior interior(const NestDim& dim);
+// True if some windows are not whole.
+bool has_borders(const NestDim& dim);
 
 }  // namespace pooljit::ir

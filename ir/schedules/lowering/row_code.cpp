@@ -43,14 +43,9 @@ void RowCode::emit() {
 
 void RowCode::emit_row(const Cursor& cursor, bool group) {
   for (const TileLoop& tiles : rules_.row()) emit_tiles(cursor, tiles, group);
-  if (!rules_.borders_from_table() || all_inside()) return;
+  if (!rules_.borders_from_table() || !has_borders(dim_)) return;
   if (!group) return emit_borders(cursor);
   for (int64_t row = 0; row < schedule_.rows_together; ++row) emit_borders(low_.further(cursor, rows(), row));
-}
-
-bool RowCode::all_inside() const {
-  const Interior inside = interior(dim_);
-  return inside.begin == 0 && inside.end == dim_.output;
 }
 
 // Border outputs one by one, with the taps that the run table tells.

@@ -20,7 +20,6 @@ class RowCode {
   void emit_row(const Cursor& cursor, bool group);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
   void emit_borders(Cursor cursor);
-  bool all_inside() const;
 
   Cursor at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile& tile, const TileTaps& taps,
                  Value iv) const;

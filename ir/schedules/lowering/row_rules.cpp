@@ -74,11 +74,8 @@ int64_t RowRules::copies_of_a_row() const {
   if (outer == 0) return 1;
   const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
   bool all_whole = true;
-  for (size_t i = 0; i < outer - rolls; ++i) {
-    const NestDim& dim = nest_.dims[i];
-    const Interior whole = interior(dim);
-    all_whole = all_whole && dim.kind == DimKind::pool && whole.begin == 0 && whole.end == dim.output;
-  }
+  for (size_t i = 0; i < outer - rolls; ++i)
+    all_whole = all_whole && nest_.dims[i].kind == DimKind::pool && !has_borders(nest_.dims[i]);
   const int64_t times = all_whole ? 1 : 2;
   if (rolls) return times * RollingOutputs::loads_in_code(rolled()) * straight_taps(outer - 1);
   if (schedule_.scan == RowSchedule::Scan::rows_first) return times * schedule_.rows_together;
@@ -233,9 +230,7 @@ bool RowRules::holds_group(const Tile& tile) const {
 
 bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes) {
   const NestDim& row = nest.dims.back();
-  const Interior inside = interior(row);
-  const bool has_borders = inside.begin > 0 || inside.end < row.output;
-  return has_borders && !can_mask(nest, isa) && row.kind == DimKind::pool &&
+  return has_borders(row) && !can_mask(nest, isa) && row.kind == DimKind::pool &&
          row.kernel <= RowRules::unroll_columns && row.visible_input() >= lanes;
 }
 
