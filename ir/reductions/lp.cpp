@@ -16,6 +16,8 @@ namespace {
 // Beyond, multiplications round more than power() does.
 constexpr double most_whole_power = 16;
 
+bool is_whole(double p) { return p == std::floor(p) && p <= most_whole_power; }
+
 class LpReducer final : public SumReducer {
  public:
   LpReducer(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, DType sum)
@@ -46,8 +48,7 @@ class LpReducer final : public SumReducer {
     const int64_t all_but_sign = static_cast<int64_t>((uint64_t{1} << (info(sum_).bits - 1)) - 1);
     const Value size = b_.binary(Op::and_, x, b_.vconst_splat(b_.type(x), all_but_sign));
     if (p_ == 1 || is_max()) return size;
-    if (p_ == std::floor(p_) && p_ <= most_whole_power)
-      return whole_power(b_, size, static_cast<int64_t>(p_));
+    if (is_whole(p_)) return whole_power(b_, size, static_cast<int64_t>(p_));
     return power(b_, size, p_);
   }
 
@@ -72,6 +73,7 @@ Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   ReductionFacts facts = accumulated_facts(nest, sum_of(nest, *sum));
   facts.extra_registers = is_plain(nest) ? 0 : power_registers;
   facts.is_split = !std::isinf(nest.norm_type);
+  facts.has_long_taps = !is_plain(nest) && !is_whole(nest.norm_type);
   return facts;
 }
 

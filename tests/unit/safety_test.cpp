@@ -357,6 +357,10 @@ const std::vector<std::string> hostile = {
     "avg_pool3d_backward(float32[64,200001,200001,200001]:nhwc, 120001, 1, 60000, count_include_pad=False)",
     "avg_pool3d_backward(float32[64,200001,200001,200001], 40001, 1, 20000, count_include_pad=False)",
     "adaptive_max_pool2d(uint8[1,1893,718515,9711], output_size=[4250,592], return_indices=True)",
+    "lp_pool3d(float16[57519,7143278,1,290]:nhwc, [1170,2,61], [428,512,482], [0,0,7,0,1,7], norm_type=0.5)",
+    "lp_pool3d(float16[31,512,512,78117], 4, [512,1,512], norm_type=0.5, output_layout=nhwc)",
+    "avg_pool2d(uint8[1,1,100000000,200], kernel_size=31, stride=1)",
+    "max_pool2d_backward(float16[1,163863068672,310,512], [4,509], [13135413248,1], [0,0,2,0])",
 };
 
 // What a compilation allocates stands for the time that it takes: no machine decides it.

@@ -28,6 +28,7 @@ class Enumeration {
         fitting_(layer.fitting_lanes(row_lanes, dim_.output)),
         cut_{fitting_, exact_tail(layer)} {
     if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(layer, fitting_);
+    if (facts_.has_long_taps) schedule_.taps = Taps::loop;
     if (sums_pairs_of_bytes(layer))
       cut_ = {std::min(fitting_, 4), dim_.output % 4 == 0 ? cut_.tail : Tail::overlap};
   }
@@ -112,10 +113,11 @@ class Enumeration {
   void add_groups() {
     const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
     // Sums of so many rows are long chains in either form, and short code is fetched faster.
+    const Taps otherwise = schedule_.taps;
     if (high && !facts_.is_idempotent) schedule_.taps = Taps::loop;
     if (sums_in_short_lanes(layer_)) add(Order::rows_first, 2);
     for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
-    schedule_.taps = Taps::unroll;
+    schedule_.taps = otherwise;
   }
 
   void add(Order order, int rows = 1) {

@@ -234,7 +234,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     if (largest_block(nest) > 1)
       std::erase_if(offer.schedules, [](const Schedule& one) { return one.tail == Tail::overlap; });
   };
-  if (is_average_of_short_pixels(layer)) schedule.taps = Taps::loop;
+  if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps) schedule.taps = Taps::loop;
   const int half = takes_pixels_in_parts(layer, schedule.lanes, vectors) || are_long_sums(layer, vectors)
                        ? 16
                        : half_of_pixel(layer, schedule.lanes, one_each, vectors);

@@ -160,7 +160,7 @@ class RowPasses {
     };
     const auto reduce = [&](const Cursor& at, int64_t taps) {
       reducer_.plan(1, taps);
-      return held(low_.reduce(at, outer_, low_.no_taps(1, schedule_.lanes), leaf, Lowering::unroll_taps)[0]);
+      return held(low_.reduce(at, outer_, low_.no_taps(1, schedule_.lanes), leaf, low_.straight_taps())[0]);
     };
     const int64_t taps = nest_.full_taps() / nest_.dims.back().most_taps();
     if (rows == 1) return {reduce(cursor, taps)};
@@ -318,7 +318,8 @@ Result<void> check_windows(const Layer& rows, const Schedule& given) {
     if (!can_roll_sums(nest, schedule, facts))
       return unsupported("schedule.order",
                          "sums roll down the image where they are of integers of 8 bits, not quantized, of "
-                         "overlapping windows of a plane, and a column's fits into 16 bits",
+                         "overlapping windows of a plane, at most 65536 below each other, and a column's "
+                         "fits into 16 bits",
                          "use taps=unroll");
     return {};
   }

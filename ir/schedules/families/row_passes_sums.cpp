@@ -20,6 +20,7 @@ struct Moves {
   int64_t enters, entering_alone;
 };
 constexpr int64_t moves_bytes = 7 * entry_bytes;
+constexpr int64_t most_rows = int64_t{1} << 16;  // of outputs, each of which has its moves in a table
 
 DType narrow(const PoolNest& rows) { return rows.input.dtype == DType::u8 ? DType::u16 : DType::i16; }
 
@@ -95,6 +96,7 @@ class RollingSums {
     const int64_t size = std::min(rows.output, std::max<int64_t>(32, 4 * rows.kernel));
     const int64_t bands = ceil_div(rows.output, size);
     std::vector<int64_t> counts;
+    moves_.reserve(static_cast<size_t>(rows.output * moves_bytes / entry_bytes));
     for (int64_t begin = 0; begin < rows.output; begin += size) {
       const int64_t end = std::min(begin + size, rows.output);
       counts.push_back(end - begin);
@@ -258,7 +260,7 @@ bool can_roll_sums(const PoolNest& rows, const RowPassesSchedule& schedule, cons
     return false;
   const NestDim& down = rows.dims[0];
   if (down.kind != DimKind::pool || down.dilation != 1 || down.stride >= down.kernel ||
-      columns_that_fit(rows) < 2)
+      down.output > most_rows || columns_that_fit(rows) < 2)
     return false;
   const NestDim& row = rows.dims[1];
   const int64_t positions = row.output + (row.kernel + 1) * row.dilation + 8 * schedule.lanes;

@@ -250,7 +250,7 @@ class Separable {
       return states;
     };
     return held_.bundle(
-        low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, Lowering::unroll_taps));
+        low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, low_.straight_taps()));
   }
 
   void store(const Cursor& cursor, const Bundle& windows, const std::vector<Slice>& side) {

@@ -142,6 +142,8 @@ class Lowering {
   States no_taps(size_t vectors, int lanes) const;
   // Straight-line code, where nothing speaks against it, is for up to this many taps per vector.
   static constexpr int64_t unroll_taps = 64;
+  // The same where no schedule says: none of taps that are long themselves.
+  int64_t straight_taps() const { return reducer_.facts().has_long_taps ? 1 : unroll_taps; }
   // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
   // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
   // straight-line code, others loops. fresh: the states of "no tap yet".

@@ -283,8 +283,10 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     // A lane that has no first tap has the identity in its place, but no index.
     State state = tile.border && nest_.indices && states[0].empty() ? fresh[0] : states[0];
+    const auto is_seen = [&](size_t tap) {
+      return !tile.border || loads_.any_lane(tile, static_cast<int64_t>(tap));
+    };
     const auto take = [&](size_t tap, Value x, Value indices) {
-      if (tile.border && !loads_.any_lane(tile, static_cast<int64_t>(tap))) return;
       TapOffset here = row.offset;
       here.constant += static_cast<int64_t>(tap) * low_.index_step(outer_);
       if (low_.chooses()) here = low_.choose(here, indices, own_);
@@ -304,10 +306,12 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
       PlacedLanes::Extraction found(*together, b_, loaded(values));
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
         const Value index = chosen ? chosen->next() : no_value;
-        take(tap, found.next(), index);
+        const Value x = found.next();
+        if (is_seen(tap)) take(tap, x, index);
       }
     } else {
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
+        if (!is_seen(tap)) continue;
         const Value chosen = low_.chooses() ? loads_.tap(plans.apart[tap], indices) : no_value;
         take(tap, loads_.tap(plans.apart[tap], values), chosen);
       }
