@@ -182,15 +182,23 @@ Values Builder::end_loop(const Values& next) {
 
 void Builder::ret() { append(Op::ret); }
 
+void Builder::list_constants() {
+  const auto list = [&](const Inst& inst) {
+    if (inst.op == Op::iconst) index_constants_.try_emplace(inst.imm, inst.results[0]);
+  };
+  for (; listed_leading_ < leading_; ++listed_leading_) list(program_.insts[listed_leading_]);
+  for (; listed_constants_ < constants_.size(); ++listed_constants_) list(constants_[listed_constants_]);
+}
+
 Value Builder::iconst(int64_t value) {
-  const auto [known, is_new] = index_constants_.try_emplace(value, no_value);
-  if (!is_new) return known->second;
-  Value& name = known->second;
-  name = find_constant([&](const Inst& one) { return one.op == Op::iconst && one.imm == value; });
-  if (name != no_value) return name;
+  auto known = index_constants_.find(value);
+  if (known != index_constants_.end()) return known->second;
+  list_constants();
+  known = index_constants_.find(value);
+  if (known != index_constants_.end()) return known->second;
   Inst& inst = constants_.append(Op::iconst);
   inst.imm = value;
-  name = give(inst, Type::index());
+  const Value name = give(inst, Type::index());
   constant_of_.resize(program_.types.size());
   constant_of_.back() = value;
   return name;

@@ -92,6 +92,7 @@ class Builder {
   Value share(Op op, Type type, std::span<const int64_t> data);
   template <typename IsIt>
   Value find_constant(const IsIt& is_it) const;  // no_value: there is none
+  void list_constants();
   Value index_op(Op op, Value a, Value b);
 
   Program program_;
@@ -107,6 +108,8 @@ class Builder {
   std::vector<std::optional<int64_t>> constant_of_;             // by Value
   std::vector<Value> params_;                                   // by slot
   boost::container::flat_map<int64_t, Value> index_constants_;  // by value
+  // So many of the constants have been looked through for that map.
+  size_t listed_leading_ = 0, listed_constants_ = 0;
   std::vector<InlineList<Type, 4>> open_loops_;
 };
 

@@ -37,9 +37,10 @@ struct ReductionFacts {
   // lane.
   size_t held_vectors = 1;
   int held_bytes = 4;
-  // A tap takes so many instructions (a power's logarithm and exponential) that a loop over taps costs no
-  // time: straight-line code of several is only longer.
-  bool has_long_taps = false;
+  // How many ordinary taps one is as long as in code. Where that is several (a power's logarithm and
+  // exponential), a loop over taps costs no time: straight-line code is only longer.
+  int64_t tap_length = 1;
+  bool has_long_taps() const { return tap_length > 1; }
   // States that may look for NaN later hold a mask until then (ir/reductions/extreme.cpp).
   bool may_defer_nans = false;
   // True if each of so many states, of so many taps, also holds a mask.

@@ -16,6 +16,8 @@ namespace {
 // Beyond, multiplications round more than power() does.
 constexpr double most_whole_power = 16;
 
+constexpr int64_t power_length = 16;  // about 75 instructions
+
 bool is_whole(double p) { return p == std::floor(p) && p <= most_whole_power; }
 
 class LpReducer final : public SumReducer {
@@ -73,7 +75,7 @@ Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   ReductionFacts facts = accumulated_facts(nest, sum_of(nest, *sum));
   facts.extra_registers = is_plain(nest) ? 0 : power_registers;
   facts.is_split = !std::isinf(nest.norm_type);
-  facts.has_long_taps = !is_plain(nest) && !is_whole(nest.norm_type);
+  if (!is_plain(nest) && !is_whole(nest.norm_type)) facts.tap_length = power_length;
   return facts;
 }
 

@@ -1,5 +1,6 @@
 // What the default does with pixels of many channels where images outgrow the first cache, with tall and wide
 // windows.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -196,6 +197,27 @@ TEST(PixelSchedules, OneOutputOfAWideWindowIsNotDoneAlone) {
       {"avg_pool2d(float32[1,8,41,33], kernel_size=9, stride=2, padding=4)", Tail::mask},
   };
   for (const auto& row : table) EXPECT_EQ(default_of(row.spec).tail, row.tail) << row.spec;
+}
+
+// Border outputs of long windows one by one would take 20 to 70 times as long.
+TEST(PixelSchedules, GroupsOfRowsDoNotLeaveBordersAlone) {
+  constexpr const char *clipped = "avg_pool2d(bfloat16[2,3,200,80], [64,32], [2,8], [0,16])",
+                       *square = "avg_pool2d({}[1,3,32,32], kernel_size=21, stride=2, padding=10)";
+  EXPECT_EQ(default_of(clipped).tail, Tail::mask);
+  EXPECT_EQ(default_of(fmt::format(square, "float32").c_str(), Isa::avx2).tail, Tail::mask);
+  EXPECT_EQ(default_of(fmt::format(square, "bfloat16").c_str(), Isa::avx2).tail, Tail::overlap);
+}
+
+// A power takes so many instructions that straight-line code for several only takes room.
+TEST(PixelSchedules, PowersLoopOverTaps) {
+  const std::pair<const char*, Taps> table[] = {
+      {"2.5", Taps::loop}, {"17", Taps::loop}, {"3", Taps::unroll}, {"inf", Taps::unroll}};
+  for (const auto& [power, taps] : table)
+    for (const char* layout : {"nchw", "nhwc"}) {
+      const std::string spec =
+          fmt::format("lp_pool2d(float32[1,64,56,56]:{}, kernel_size=7, norm_type={})", layout, power);
+      EXPECT_EQ(default_of(spec.c_str()).taps, taps) << spec;
+    }
 }
 
 }  // namespace

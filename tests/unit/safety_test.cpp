@@ -361,6 +361,13 @@ const std::vector<std::string> hostile = {
     "lp_pool3d(float16[31,512,512,78117], 4, [512,1,512], norm_type=0.5, output_layout=nhwc)",
     "avg_pool2d(uint8[1,1,100000000,200], kernel_size=31, stride=1)",
     "max_pool2d_backward(float16[1,163863068672,310,512], [4,509], [13135413248,1], [0,0,2,0])",
+    "min_pool3d(int64[2,32,32,14,17000001], [32,14,17], [31,3,17], [16,7,0], ceil_mode=True)",
+    "sum_pool2d(int8[2,3,31,31000001], [31,32], [13,31], [15,16])",
+    "avg_pool2d(bfloat16[2,3,200,80], [64,32], [2,8], [0,16], count_include_pad=False)",
+    "max_pool3d(float16[1,31,80,80,81], [8,8,9], [8,8,8], output_layout=nchw16c)",
+    "max_pool3d(bfloat16[2,95,14,8,14], [13,7,13], [1,7,1], [6,3,0], output_layout=nchw16c)",
+    "lp_pool3d(float64[2,3,19,103,9]:nhwc, [16,13,8], [16,1,1], [8,6,4], norm_type=2.7)",
+    "lp_pool2d(float16[3,15,11904,41], [5532,7], [4463,5], [0,0,901,1], norm_type=0.5, output_layout=nchw8c)",
 };
 
 // What a compilation allocates stands for the time that it takes: no machine decides it.

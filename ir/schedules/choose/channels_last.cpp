@@ -234,21 +234,28 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     if (largest_block(nest) > 1)
       std::erase_if(offer.schedules, [](const Schedule& one) { return one.tail == Tail::overlap; });
   };
-  if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps) schedule.taps = Taps::loop;
+  if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) schedule.taps = Taps::loop;
   const int half = takes_pixels_in_parts(layer, schedule.lanes, vectors) || are_long_sums(layer, vectors)
                        ? 16
                        : half_of_pixel(layer, schedule.lanes, one_each, vectors);
-  if (half > 0) add(Order::row_major, half);
-  for (const Order order : orders)
-    for (const int unroll : {8, 4, 3, 2, 1}) {
-      if (offer.schedules.size() >= most) return offer;
-      if (order == Order::row_major && unroll == half) continue;
-      if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
-      const bool takes_all = unroll == 8 && takes_five(layer, vectors);
-      if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
-      if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
-      add(order, unroll);
-    }
+  const auto add_all = [&] {
+    if (half > 0) add(Order::row_major, half);
+    for (const Order order : orders)
+      for (const int unroll : {8, 4, 3, 2, 1}) {
+        if (offer.schedules.size() >= most) return;
+        if (order == Order::row_major && unroll == half) continue;
+        if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
+        const bool takes_all = unroll == 8 && takes_five(layer, vectors);
+        if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
+        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
+        add(order, unroll);
+      }
+  };
+  add_all();
+  if (offer.schedules.empty() && schedule.taps == Taps::unroll) {
+    schedule.taps = Taps::loop;  // straight-line code would be too long
+    add_all();
+  }
   return offer;
 }
 

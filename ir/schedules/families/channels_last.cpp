@@ -27,6 +27,9 @@ constexpr LaneUse lane_use = LaneUse::fixed;
 constexpr int64_t taps_ahead = 4;
 constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
 
+// Code for all taps of a window, or of all windows of a rolling row, is for so many of a vector's taps.
+constexpr int64_t most_taps_in_code = 6144;
+
 // A schedule by its own names.
 struct ChannelsLastSchedule : ChannelCut {
   // Window by window, rolling along a row, or rolling along strips of a row.
@@ -54,6 +57,30 @@ int64_t block_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
 std::vector<RollingStrip> strips_of(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
   if (schedule.scan != ChannelsLastSchedule::Scan::strips) return {{nest.dims.back(), 0, 1}};
   return rolling_strips(nest, block_of(nest, schedule));
+}
+
+int64_t unroll_limit(const ChannelsLastSchedule& schedule) {
+  return schedule.loops_over_taps ? 1 : Lowering::unroll_taps;
+}
+
+// Vectors of channels that have code of their own.
+int64_t vectors_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
+  const int64_t block = block_of(nest, schedule), rest = nest.channels % block;
+  const auto behind = static_cast<uint64_t>(rest % schedule.lanes);
+  const int64_t tail = schedule.tail == Tail::split ? std::popcount(behind) : behind > 0;
+  return (nest.channels >= block ? block / schedule.lanes : 0) + rest / schedule.lanes + tail;
+}
+
+// Taps that the code takes for vectors, each in a few instructions.
+int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule,
+                            const ReductionFacts& facts) {
+  const size_t outer = nest.dims.size() - schedule.rolls();
+  int64_t columns = schedule.rolls() ? 0 : 1;
+  if (schedule.rolls())
+    for (const RollingStrip& strip : strips_of(nest, schedule))
+      columns += RollingOutputs::loads_in_code(strip.dim);
+  return vectors_in_code(nest, schedule) * columns *
+         taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
 }
 
 class ChannelsLast {
@@ -175,7 +202,7 @@ class ChannelsLast {
       }
       return states;
     };
-    return low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, unroll_limit());
+    return low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, unroll_limit(schedule_));
   }
 
   void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
@@ -219,8 +246,6 @@ class ChannelsLast {
     return lanes;
   }
 
-  int64_t unroll_limit() const { return schedule_.loops_over_taps ? 1 : Lowering::unroll_taps; }
-
   // Bytes from a tap to the one that is asked for early; 0: none is.
   int64_t bytes_ahead() const {
     const NestDim& dim = nest_.dims.back();
@@ -257,6 +282,11 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
                        "strips are for rows of many outputs and for pixels of more channels, next to each "
                        "other, than are done side by side",
                        "use order=rolling");
+  if ((schedule.rolls() || !schedule.loops_over_taps) &&
+      vector_taps_in_code(nest, schedule, layer.facts(lane_use)) > most_taps_in_code)
+    return unsupported("schedule.code_size",
+                       "the taps of so many vectors are too many for straight-line code",
+                       "use order=row_major, taps=loop");
   if (schedule.tail == Tail::overlap && (nest.channels < schedule.lanes || largest_block(nest) > 1))
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many channels as lanes, and no blocks of them",

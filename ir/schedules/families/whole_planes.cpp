@@ -18,6 +18,7 @@ constexpr LaneUse lane_use = LaneUse::moved;
 // In the code of a plane.
 constexpr int64_t most_tiles = 64;
 constexpr int64_t most_joins = 320;
+constexpr int64_t most_taps = 12288;  // of vectors, before they are joined
 
 bool is_dense(const View& view, int64_t columns, bool may_repeat) {
   const bool repeats = may_repeat && view.strides[0] == 0 && view.strides[1] == 0;
@@ -62,10 +63,14 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
         "must be as large as a vector",
         "use tail=mask, tail=overlap or fewer lanes");
   const int64_t tiles = ceil_div(outputs, schedule.lanes);
-  if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins)
+  const auto too_long = [] {
     return unsupported("schedule.code_size", "the plane is too large for straight-line code",
                        "use channels_first");
+  };
+  if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins) return too_long();
   const PlaneTiles plan(layer, schedule);
+  if (tiles * rows.kernel * plan.most_line_vectors() * layer.facts(lane_use).tap_length > most_taps)
+    return too_long();
   if (plan.most_line_vectors() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
     return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
                        "use fewer lanes");

@@ -99,6 +99,10 @@ struct DimPlan {
   bool may_be_empty = false;
 };
 
+// How often the code that reduces over the taps of dims [0, dims) has what it does with one tap, at most: for
+// each of those in straight-line code, and in each of the loops over the blocks of a long sum.
+int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit);
+
 class Lowering {
  public:
   // grouped: of an ordinary pooling's dimension; its tasks are whole groups.
@@ -143,7 +147,7 @@ class Lowering {
   // Straight-line code, where nothing speaks against it, is for up to this many taps per vector.
   static constexpr int64_t unroll_taps = 64;
   // The same where no schedule says: none of taps that are long themselves.
-  int64_t straight_taps() const { return reducer_.facts().has_long_taps ? 1 : unroll_taps; }
+  int64_t straight_taps() const { return reducer_.facts().has_long_taps() ? 1 : unroll_taps; }
   // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
   // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
   // straight-line code, others loops. fresh: the states of "no tap yet".

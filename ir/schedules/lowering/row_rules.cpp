@@ -46,7 +46,9 @@ int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_si
 
 bool RowRules::is_short() const {
   return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) &&
-         tile_count(row_) <= most_tiles && moved_pieces() <= most_moved_pieces;
+         tile_count(row_) <= most_tiles &&
+         (steps_in_code(false) <= most_steps ||
+          (schedule_.scan == RowSchedule::Scan::rows_first && steps_in_code(true) <= most_steps));
 }
 
 int64_t RowRules::unroll_limit() const {
@@ -55,21 +57,32 @@ int64_t RowRules::unroll_limit() const {
   return schedule_.rows_together > 1 ? unroll_group : unroll_rows;
 }
 
-// Pieces of neighbouring lanes that the code of a row moves, for all its taps: of vectors whose lanes' taps
-// do not lie next to each other. As many as there may be; a shuffle may move several.
-int64_t RowRules::moved_pieces() const {
+// The steps that grow without bound in the code of a row, at most: pieces of neighbouring lanes that it
+// moves, of vectors whose lanes' taps do not lie next to each other (a shuffle may move several), and taps
+// that take many instructions themselves. asks: whether tiles are held, which costs time; else none is.
+int64_t RowRules::steps_in_code(bool asks) const {
   const int64_t apart = dim_.is_forward() ? dim_.stride / dim_.pixel : INT64_MAX;
-  if (apart == 1 || is_long()) return 0;
-  int64_t pieces = 0;
-  for (const TileLoop& loop : row_)
-    for (const Tile& tile : loop.tiles) pieces += std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
+  const bool moves = apart != 1 && !is_long();
+  if (!moves && !facts_.has_long_taps()) return 0;
   const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
-  return pieces * dim_.most_taps() * arrays * copies_of_a_row();
+  const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
+  const int64_t taps = is_long() ? 1 : dim_.most_taps();
+  int64_t steps = 0;
+  for (const TileLoop& loop : row_)
+    for (const Tile& tile : loop.tiles) {
+      const bool held = asks && holds(tile);
+      const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
+      if (moves) steps += pieces * taps * (held ? rows_first : row_major) * arrays;
+      const int64_t vectors =
+          held && !this->taps(tile).lists.empty() ? std::ssize(reduction(tile).starts()) : taps;
+      if (facts_.has_long_taps()) steps += vectors * row_major * facts_.tap_length;
+    }
+  return steps;
 }
 
 // How often the code has the taps of a row: also for windows that are not whole, which have code of their
-// own.
-int64_t RowRules::copies_of_a_row() const {
+// own. rows_first: the row's taps are taken once the rows are reduced.
+int64_t RowRules::copies_of_a_row(bool rows_first) const {
   const size_t outer = nest_.dims.size() - 1;
   if (outer == 0) return 1;
   const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
@@ -77,17 +90,8 @@ int64_t RowRules::copies_of_a_row() const {
   for (size_t i = 0; i < outer - rolls; ++i)
     all_whole = all_whole && nest_.dims[i].kind == DimKind::pool && !has_borders(nest_.dims[i]);
   const int64_t times = all_whole ? 1 : 2;
-  if (rolls) return times * RollingOutputs::loads_in_code(rolled()) * straight_taps(outer - 1);
-  if (schedule_.scan == RowSchedule::Scan::rows_first) return times * schedule_.rows_together;
-  return times * straight_taps(outer);
-}
-
-// Taps of the dims [0, dims) that straight-line code takes one by one.
-int64_t RowRules::straight_taps(size_t dims) const {
-  int64_t taps = 1;
-  for (; dims > 0 && nest_.dims[dims - 1].most_taps() <= unroll_limit() / taps; --dims)
-    taps *= nest_.dims[dims - 1].most_taps();
-  return taps;
+  const int64_t taps = rows_first ? 1 : taps_in_code(nest_, facts_, outer - rolls, unroll_limit());
+  return times * taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
 }
 
 bool RowRules::borders_from_table() const {

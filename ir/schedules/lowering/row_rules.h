@@ -73,19 +73,18 @@ class RowRules {
   bool holds_group(const Tile& tile) const;
   bool holds_groups() const;
 
+  static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
 
  private:
   static constexpr size_t most_tiles = 40;  // in the code of a row
-  // ... and pieces of vectors that it moves to their places: one or two instructions each.
-  static constexpr int64_t most_moved_pieces = int64_t{1} << 14;
-  static constexpr int64_t static_border = 8;  // tail=split: border outputs are straight-line code up to this
+  // ... and what it does for taps that take more than their loads: one or two instructions each.
+  static constexpr int64_t most_steps = int64_t{1} << 13;
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
-  int64_t moved_pieces() const;
-  int64_t copies_of_a_row() const;
-  int64_t straight_taps(size_t dims) const;
+  int64_t steps_in_code(bool asks) const;
+  int64_t copies_of_a_row(bool rows_first) const;
   bool has_short_rows() const;
   Interior uniform() const;
   int registers() const;

@@ -1,7 +1,27 @@
 // Lowering: reducing over the taps of a window, in straight-line code or loops.
+#include <algorithm>
+
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/windows.h"
 
 namespace pooljit::ir {
+
+int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
+  constexpr int64_t loops_of_long_sums = 3, many_outputs = 4096;
+  int64_t taps = 1;
+  for (; dims > 0; --dims) {
+    const NestDim& dim = nest.dims[dims - 1];
+    // Runs of many windows that are not alike take long to find.
+    const bool are_whole = dim.kind == DimKind::pool && !has_borders(dim);
+    if (dim.kind != DimKind::pool && dim.output > many_outputs) return unroll_limit;
+    const int64_t usual = are_whole ? dim.most_taps() : usual_taps(dim, runs(dim));
+    if (usual > unroll_limit / taps) break;
+    taps *= std::max<int64_t>(usual, 1);
+  }
+  for (; dims > 0; --dims)
+    if (facts.is_split && is_long(nest.dims[dims - 1])) taps *= loops_of_long_sums;
+  return taps;
+}
 
 int64_t Lowering::index_step(size_t dim) const {
   const NestDim& along = nest_.dims[dim];

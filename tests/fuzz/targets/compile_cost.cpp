@@ -90,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tests::Allocations before = tests::allocations;
   tests::allocations.most_held = tests::allocations.held;
   const int64_t begin = microseconds();
-  const auto made = runtime::compile_uncached(text, {.backend = "xbyak", .threads = 1});
+  const char* isa = draw.one_in(3) ? "avx2" : "auto";
+  const auto made = runtime::compile_uncached(text, {.backend = "xbyak", .isa = isa, .threads = 1});
   const int64_t held = tests::allocations.most_held - before.held, all = tests::allocations.all - before.all,
                 code = made ? int64_t((*made)->code().info.code_bytes) : 0;
   time_record.note(microseconds() - begin, text);
