@@ -366,6 +366,8 @@ const std::vector<std::string> hostile = {
     "avg_pool2d(bfloat16[2,3,200,80], [64,32], [2,8], [0,16], count_include_pad=False)",
     "max_pool3d(float16[1,31,80,80,81], [8,8,9], [8,8,8], output_layout=nchw16c)",
     "max_pool3d(bfloat16[2,95,14,8,14], [13,7,13], [1,7,1], [6,3,0], output_layout=nchw16c)",
+    "max_pool3d(float16[2,17,348,257,1]:nhwc, [3,30,7], [4877735403,1,1], [0,11,3], ceil_mode=plain)",
+    "lp_pool3d(float16[523,523,523,523], [475,475,98], [196,196,50], [0,0,0,6,10,45], norm_type=0.5)",
     "lp_pool3d(float64[2,3,19,103,9]:nhwc, [16,13,8], [16,1,1], [8,6,4], norm_type=2.7)",
     "lp_pool2d(float16[3,15,11904,41], [5532,7], [4463,5], [0,0,901,1], norm_type=0.5, output_layout=nchw8c)",
 };

@@ -80,7 +80,7 @@ class WindowRows {
           [&](const Lowering::States& before, const TapAt& tap) {
             return take_row(before, tap.input, fresh);
           },
-          unroll_rows);
+          straight_rows(1));
       fold.add(reducer_.value(states[0]));
     }
     return {fold.finish()};
@@ -154,13 +154,17 @@ class WindowRows {
     Lowering::States all_fresh;
     for (size_t output = 0; output < outputs_; ++output)
       all_fresh.insert(all_fresh.end(), fresh.begin(), fresh.end());
-    const int64_t straight_rows = std::max<int64_t>(1, unroll_rows / static_cast<int64_t>(outputs_));
     const Lowering::States states =
-        low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows);
+        low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows(outputs_));
     if (outputs_ == 1) return low_.store(cursor, join_lanes(states), Lanes::channels(1));
     LaneFold fold = lane_fold();
     for (size_t output = 0; output < outputs_; ++output) fold.add(joined(of_output(states, output)));
     store_row(cursor, fold.finish());
+  }
+
+  // Rows of a window in straight-line code, of so many windows at once.
+  int64_t straight_rows(size_t windows) const {
+    return std::max<int64_t>(1, std::min(unroll_rows, low_.straight_taps()) / static_cast<int64_t>(windows));
   }
 
   // States of the same lanes as one vector.

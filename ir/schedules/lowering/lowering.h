@@ -99,8 +99,10 @@ struct DimPlan {
   bool may_be_empty = false;
 };
 
-// How often the code that reduces over the taps of dims [0, dims) has what it does with one tap, at most: for
-// each of those in straight-line code, and in each of the loops over the blocks of a long sum.
+// Codes for windows along dims [0, dims): one for the usual windows, and one for others if there are some.
+int64_t codes_for_windows(const PoolNest& nest, size_t dims);
+// How often they have what is done with one tap, at most: for each tap in straight-line code, and in each of
+// the loops over the blocks of a long sum.
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit);
 
 class Lowering {

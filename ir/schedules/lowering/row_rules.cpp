@@ -47,8 +47,7 @@ int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_si
 bool RowRules::is_short() const {
   return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) &&
          tile_count(row_) <= most_tiles &&
-         (steps_in_code(false) <= most_steps ||
-          (schedule_.scan == RowSchedule::Scan::rows_first && steps_in_code(true) <= most_steps));
+         (steps_in_code(false) <= most_steps || steps_in_code(true) <= most_steps);
 }
 
 int64_t RowRules::unroll_limit() const {
@@ -57,41 +56,45 @@ int64_t RowRules::unroll_limit() const {
   return schedule_.rows_together > 1 ? unroll_group : unroll_rows;
 }
 
-// The steps that grow without bound in the code of a row, at most: pieces of neighbouring lanes that it
-// moves, of vectors whose lanes' taps do not lie next to each other (a shuffle may move several), and taps
-// that take many instructions themselves. asks: whether tiles are held, which costs time; else none is.
+// The steps of a row's code, at most: vectors or taps that it takes, and pieces of neighbouring lanes that it
+// moves where the taps of a vector's lanes do not lie next to each other (a shuffle may move several). asks:
+// which tiles take whole vectors, which costs time; else none does.
 int64_t RowRules::steps_in_code(bool asks) const {
+  constexpr int64_t steps_per_piece = 3;
   const int64_t apart = dim_.is_forward() ? dim_.stride / dim_.pixel : INT64_MAX;
   const bool moves = apart != 1 && !is_long();
-  if (!moves && !facts_.has_long_taps()) return 0;
   const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
   const int64_t taps = is_long() ? 1 : dim_.most_taps();
   int64_t steps = 0;
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles) {
-      const bool held = asks && holds(tile);
+      const bool reduced = asks && takes_vectors(tile);
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
-      if (moves) steps += pieces * taps * (held ? rows_first : row_major) * arrays;
-      const int64_t vectors =
-          held && !this->taps(tile).lists.empty() ? std::ssize(reduction(tile).starts()) : taps;
-      if (facts_.has_long_taps()) steps += vectors * row_major * facts_.tap_length;
+      if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
+      steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
     }
   return steps;
 }
 
-// How often the code has the taps of a row: also for windows that are not whole, which have code of their
-// own. rows_first: the row's taps are taken once the rows are reduced.
+// True if a tile's vectors are loaded whole, and its taps taken from what the rows outside made of them.
+bool RowRules::takes_vectors(const Tile& tile) const {
+  if (schedule_.scan == RowSchedule::Scan::rolling) return rolls_by_keys(tile);
+  return schedule_.scan == RowSchedule::Scan::rows_first && holds(tile);
+}
+
+int64_t RowRules::vectors_of(const Tile& tile) const {
+  return taps(tile).lists.empty() ? 0 : std::ssize(reduction(tile).starts());
+}
+
+// How often the code has the taps of a row. rows_first: they are taken once the rows are reduced.
 int64_t RowRules::copies_of_a_row(bool rows_first) const {
   const size_t outer = nest_.dims.size() - 1;
   if (outer == 0) return 1;
   const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
-  bool all_whole = true;
-  for (size_t i = 0; i < outer - rolls; ++i)
-    all_whole = all_whole && nest_.dims[i].kind == DimKind::pool && !has_borders(nest_.dims[i]);
-  const int64_t times = all_whole ? 1 : 2;
-  const int64_t taps = rows_first ? 1 : taps_in_code(nest_, facts_, outer - rolls, unroll_limit());
-  return times * taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
+  const int64_t taps = rows_first ? codes_for_windows(nest_, outer - rolls)
+                                  : taps_in_code(nest_, facts_, outer - rolls, unroll_limit());
+  return taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
 }
 
 bool RowRules::borders_from_table() const {

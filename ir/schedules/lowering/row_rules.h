@@ -78,12 +78,14 @@ class RowRules {
 
  private:
   static constexpr size_t most_tiles = 40;  // in the code of a row
-  // ... and what it does for taps that take more than their loads: one or two instructions each.
-  static constexpr int64_t most_steps = int64_t{1} << 13;
+  // ... and its steps: a few instructions each.
+  static constexpr int64_t most_steps = 24576;
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
   int64_t steps_in_code(bool asks) const;
+  bool takes_vectors(const Tile& tile) const;
+  int64_t vectors_of(const Tile& tile) const;
   int64_t copies_of_a_row(bool rows_first) const;
   bool has_short_rows() const;
   Interior uniform() const;

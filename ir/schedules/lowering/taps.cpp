@@ -6,21 +6,53 @@
 
 namespace pooljit::ir {
 
-int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
-  constexpr int64_t loops_of_long_sums = 3, many_outputs = 4096;
-  int64_t taps = 1;
+namespace {
+
+// The taps of the usual windows of a dimension; none: of many that are not alike, which take long to find.
+std::optional<int64_t> usual_taps(const NestDim& dim) {
+  constexpr int64_t many_outputs = 4096;
+  const Interior whole = dim.kind == DimKind::pool ? interior(dim) : Interior{};
+  if (whole.begin < whole.end) return dim.most_taps();
+  if (dim.output > many_outputs) return std::nullopt;
+  return std::max<int64_t>(usual_taps(dim, runs(dim)), 1);
+}
+
+// taps: of a dimension, those that are constant in the code; none: it loops.
+template <typename Taps>
+int64_t copies_of_a_tap(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
+                        const Taps& taps) {
+  constexpr int64_t loops_of_long_sums = 3;
+  int64_t copies = 1;
   for (; dims > 0; --dims) {
-    const NestDim& dim = nest.dims[dims - 1];
-    // Runs of many windows that are not alike take long to find.
-    const bool are_whole = dim.kind == DimKind::pool && !has_borders(dim);
-    if (dim.kind != DimKind::pool && dim.output > many_outputs) return unroll_limit;
-    const int64_t usual = are_whole ? dim.most_taps() : usual_taps(dim, runs(dim));
-    if (usual > unroll_limit / taps) break;
-    taps *= std::max<int64_t>(usual, 1);
+    const std::optional<int64_t> constant = taps(nest.dims[dims - 1]);
+    if (!constant || *constant > unroll_limit / copies) break;
+    copies *= *constant;
   }
   for (; dims > 0; --dims)
-    if (facts.is_split && is_long(nest.dims[dims - 1])) taps *= loops_of_long_sums;
-  return taps;
+    if (facts.is_split && is_long(nest.dims[dims - 1])) copies *= loops_of_long_sums;
+  return copies;
+}
+
+bool is_whole(const NestDim& dim) { return dim.kind == DimKind::pool && !has_borders(dim); }
+
+}  // namespace
+
+int64_t codes_for_windows(const PoolNest& nest, size_t dims) {
+  return std::all_of(nest.dims.begin(), nest.dims.begin() + static_cast<std::ptrdiff_t>(dims), is_whole) ? 1
+                                                                                                         : 2;
+}
+
+int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
+  const auto of_usual = [&](const NestDim& dim) {
+    const std::optional<int64_t> usual = usual_taps(dim);
+    return usual ? usual : unroll_limit;
+  };
+  const auto of_others = [](const NestDim& dim) {
+    return is_whole(dim) ? std::optional(dim.most_taps()) : std::nullopt;
+  };
+  const int64_t usual = copies_of_a_tap(nest, facts, dims, unroll_limit, of_usual);
+  if (codes_for_windows(nest, dims) == 1) return usual;
+  return usual + copies_of_a_tap(nest, facts, dims, unroll_limit, of_others);
 }
 
 int64_t Lowering::index_step(size_t dim) const {
