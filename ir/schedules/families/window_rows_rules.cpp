@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/reductions/epilogue.h"
+#include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/stretch.h"
 #include "ir/schedules/windows/sum_block.h"
 
@@ -109,6 +110,14 @@ void end(Slice& last, int64_t taps, const WindowRowsSchedule& schedule) {
   }
 }
 
+// True if code for each window of a row is not too long; vectors: of a row of a window.
+bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t vectors) {
+  constexpr int64_t most_taps = 24576;
+  return !facts.has_long_taps() || nest.dims.back().output * vectors * facts.tap_length *
+                                           taps_in_code(nest, facts, nest.dims.size() - 1, 1) <=
+                                       most_taps;
+}
+
 // Windows whose results fit into one vector.
 int64_t results_per_vector(const PoolNest& nest, const ReductionFacts& facts, Isa isa) {
   return info(isa).vector_bytes / std::max(facts.working_bytes, epilogue_bytes(nest));
@@ -179,7 +188,8 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
       dim.tap_step() != 1)
     return false;
   const int64_t taps = row_taps(nest);
-  const bool can_differ = are_windows_unlike(nest) && least_row_taps(nest) > 0;
+  const bool can_differ =
+      are_windows_unlike(nest) && least_row_taps(nest) > 0 && is_short(nest, facts, ceil_div(taps, lanes));
   return (can_differ || are_alike(dim)) && taps >= shortest_row && taps <= longest_row(facts, lanes);
 }
 

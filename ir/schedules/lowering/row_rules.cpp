@@ -60,7 +60,7 @@ int64_t RowRules::unroll_limit() const {
 // moves where the taps of a vector's lanes do not lie next to each other (a shuffle may move several). asks:
 // which tiles take whole vectors, which costs time; else none does.
 int64_t RowRules::steps_in_code(bool asks) const {
-  constexpr int64_t steps_per_piece = 3;
+  constexpr int64_t steps_per_piece = 2;
   const int64_t apart = dim_.is_forward() ? dim_.stride / dim_.pixel : INT64_MAX;
   const bool moves = apart != 1 && !is_long();
   const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;

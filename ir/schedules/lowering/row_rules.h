@@ -79,7 +79,7 @@ class RowRules {
  private:
   static constexpr size_t most_tiles = 40;  // in the code of a row
   // ... and its steps: a few instructions each.
-  static constexpr int64_t most_steps = 24576;
+  static constexpr int64_t most_steps = int64_t{1} << 14;
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
