@@ -8,25 +8,25 @@ namespace pooljit::ir {
 
 namespace {
 
-// The taps of the usual windows of a dimension; none: of many that are not alike, which take long to find.
-std::optional<int64_t> usual_taps(const NestDim& dim) {
+// The taps of the usual windows of a dimension; of many that are not alike, which take long to find, `most`.
+int64_t usual_taps(const NestDim& dim, int64_t most) {
   constexpr int64_t many_outputs = 4096;
   const Interior whole = dim.kind == DimKind::pool ? interior(dim) : Interior{};
   if (whole.begin < whole.end) return dim.most_taps();
-  if (dim.output > many_outputs) return std::nullopt;
+  if (dim.output > many_outputs) return most;
   return std::max<int64_t>(usual_taps(dim, runs(dim)), 1);
 }
 
-// taps: of a dimension, those that are constant in the code; none: it loops.
+// taps: of a dimension, those that are constant in the code; more than `most`: it loops.
 template <typename Taps>
 int64_t copies_of_a_tap(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
                         const Taps& taps) {
   constexpr int64_t loops_of_long_sums = 3;
   int64_t copies = 1;
   for (; dims > 0; --dims) {
-    const std::optional<int64_t> constant = taps(nest.dims[dims - 1]);
-    if (!constant || *constant > unroll_limit / copies) break;
-    copies *= *constant;
+    const int64_t most = unroll_limit / copies, constant = taps(nest.dims[dims - 1], most);
+    if (constant > most) break;
+    copies *= constant;
   }
   for (; dims > 0; --dims)
     if (facts.is_split && is_long(nest.dims[dims - 1])) copies *= loops_of_long_sums;
@@ -38,17 +38,14 @@ bool is_whole(const NestDim& dim) { return dim.kind == DimKind::pool && !has_bor
 }  // namespace
 
 int64_t codes_for_windows(const PoolNest& nest, size_t dims) {
-  return std::all_of(nest.dims.begin(), nest.dims.begin() + static_cast<std::ptrdiff_t>(dims), is_whole) ? 1
-                                                                                                         : 2;
+  const auto end = nest.dims.begin() + static_cast<std::ptrdiff_t>(dims);
+  return std::all_of(nest.dims.begin(), end, is_whole) ? 1 : 2;
 }
 
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
-  const auto of_usual = [&](const NestDim& dim) {
-    const std::optional<int64_t> usual = usual_taps(dim);
-    return usual ? usual : unroll_limit;
-  };
-  const auto of_others = [](const NestDim& dim) {
-    return is_whole(dim) ? std::optional(dim.most_taps()) : std::nullopt;
+  const auto of_usual = [](const NestDim& dim, int64_t most) { return usual_taps(dim, most); };
+  const auto of_others = [](const NestDim& dim, int64_t most) {
+    return is_whole(dim) ? dim.most_taps() : most + 1;
   };
   const int64_t usual = copies_of_a_tap(nest, facts, dims, unroll_limit, of_usual);
   if (codes_for_windows(nest, dims) == 1) return usual;
