@@ -104,21 +104,15 @@ Value Builder::give(Inst& inst, Type type) {
   return value;
 }
 
-template <typename IsIt>
-Value Builder::find_constant(const IsIt& is_it) const {
-  for (size_t i = 0; i < leading_; ++i)
-    if (is_it(program_.insts[i])) return program_.insts[i].results[0];
-  for (const Inst& inst : constants_)
-    if (is_it(inst)) return inst.results[0];
-  return no_value;
-}
-
 Value Builder::share(Op op, Type type, std::span<const int64_t> data) {
-  const Value known = find_constant([&](const Inst& one) {
+  const auto is_it = [&](const Inst& one) {
     return one.op == op && program_.type(one.results[0]) == type &&
            std::equal(one.data.begin(), one.data.end(), data.begin(), data.end());
-  });
-  if (known != no_value) return known;
+  };
+  for (size_t i = 0; i < leading_; ++i)
+    if (is_it(program_.insts[i])) return program_.insts[i].results[0];
+  for (const Inst& one : constants_)
+    if (is_it(one)) return one.results[0];
   Inst& inst = constants_.append(op);
   inst.data.assign(data.begin(), data.end());
   return give(inst, type);

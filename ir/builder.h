@@ -90,8 +90,6 @@ class Builder {
   Value give(Inst& inst, Type type);  // one more result
   Value compute(Op op, Type type, std::initializer_list<Value> args);
   Value share(Op op, Type type, std::span<const int64_t> data);
-  template <typename IsIt>
-  Value find_constant(const IsIt& is_it) const;  // no_value: there is none
   void list_constants();
   Value index_op(Op op, Value a, Value b);
 

@@ -28,6 +28,9 @@ inline thread_local Allocations allocations;
 // Counts down at each allocation of this thread; the one that finds 0 is refused. -1: none is.
 inline thread_local int64_t allocations_left = -1;
 
+// Compiles are counted as users have them: without the copies that verifying passes takes.
+inline const int unverified = ::setenv("POOLJIT_VERIFY_PASSES", "0", 1);
+
 inline void count_allocation(int64_t bytes) {
   allocations.all += bytes;
   allocations.held += bytes;

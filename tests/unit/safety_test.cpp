@@ -308,9 +308,6 @@ TEST(Limits, ALongTextIsRefusedUnread) {
   EXPECT_EQ(compile(text, {}).error().id, "spec.length");
 }
 
-// What users' compiles cost: without what tests verify.
-const int unverified = ::setenv("POOLJIT_VERIFY_PASSES", "0", 1);
-
 // Specs whose compilation would cost much if something of it grew with their sizes.
 const std::vector<std::string> hostile = {
     "max_pool2d(float32[1,1,2147483647,2147483647], kernel_size=2147483647)",
@@ -379,7 +376,7 @@ const std::vector<std::string> hostile = {
 TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
   constexpr size_t most_code = 1 << 20;
   constexpr int64_t most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30;
-  ASSERT_EQ(unverified, 0);
+  ASSERT_EQ(tests::unverified, 0);
   for (const std::string& spec : hostile) {
     const Allocations before = allocations;
     allocations.most_held = allocations.held;

@@ -172,7 +172,7 @@ bool are_rows_from_afar(const Layer& layer) {
 bool are_sums_of_rows(const Layer& layer) {
   constexpr int64_t least_channels = 64, least_with_borders = 96, most_with_borders = 768, least_taps = 6;
   const PoolNest& nest = layer.nest();
-  const auto is_whole = [](const NestDim& dim) { return dim.kind == DimKind::pool && has_no_border(dim); };
+  const auto is_whole = [](const NestDim& dim) { return dim.kind == DimKind::pool && !has_borders(dim); };
   const bool are_borders_cheap = fills_second_cache(layer) && nest.channels >= least_with_borders &&
                                  nest.channels <= most_with_borders &&
                                  std::ranges::all_of(nest.dims, is_dense);

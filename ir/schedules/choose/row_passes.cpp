@@ -154,7 +154,7 @@ class Choice {
     if (are_pixels_ && rolls_over_bytes(layer_)) return false;
     if (is_plane() && !are_pixels_ && shares_filled_rows(layer_)) return false;
     const bool spares_borders =
-        is_plane() && !layer_.can_mask() && nest_.input.dtype != DType::i16 && !has_no_border(row_);
+        is_plane() && !layer_.can_mask() && nest_.input.dtype != DType::i16 && has_borders(row_);
     const bool is_long =
         row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
     return is_long && best_side_by_side(row_layer_, lanes_).vectors == 1;

@@ -114,11 +114,6 @@ int best_beside(const Layer& layer, int lanes) {
 
 }  // namespace
 
-bool has_no_border(const NestDim& dim) {
-  const Interior inside = interior(dim);
-  return inside.end - inside.begin == dim.output;
-}
-
 SideBySide best_side_by_side(const Layer& layer, int lanes) {
   const int beside = best_beside(layer, lanes);
   if (beside > 1 || has_few_registers(layer) || sums_in_short_lanes(layer)) return {lanes, beside};

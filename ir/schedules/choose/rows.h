@@ -21,9 +21,6 @@ bool sums_pairs_of_bytes(const Layer& layer);
 // come one by one.
 bool is_walked_by_row(const Layer& layer);
 
-// All windows along the dimension lie inside the image.
-bool has_no_border(const NestDim& dim);
-
 // Loads of a loop that come again at most so many bytes on are brought in advance from the second cache,
 // others, up to 6 KB, are not: up to twice the time on a Zen 5, straight-line code of windows and planes.
 inline constexpr int64_t near_step_bytes = 1800;

@@ -81,7 +81,7 @@ int best_lanes(const Layer& layer) {
 }
 
 // Borders that other families take output by output, as they cannot mask.
-bool spares_borders(const Layer& layer) { return !layer.can_mask() && !has_no_border(layer.nest().dims[1]); }
+bool spares_borders(const Layer& layer) { return !layer.can_mask() && has_borders(layer.nest().dims[1]); }
 
 // Rows of two vectors of four bytes that overlap, so that no half vector is left over; of halves, maxima.
 // 0.73 to 0.89 of whole_planes' time, planes of 10 to 15 columns on a Zen 3.
@@ -130,7 +130,7 @@ bool are_planes_far_apart(const Layer& layer) {
   const int element = bytes(nest.input.dtype);
   const int64_t most_kernel = is_in_second_cache(layer) ? 3 : 2;
   const auto is_whole_and_small = [&](const NestDim& dim) {
-    return dim.kernel <= most_kernel && has_no_border(dim);
+    return dim.kernel <= most_kernel && !has_borders(dim);
   };
   const int64_t plane_bytes = nest.dims[0].input * nest.dims[1].input * element;
   return element == 4 && lane_bytes(layer) == 4 && !has_few_registers(layer) && nest.dims[1].stride > 1 &&
@@ -146,7 +146,7 @@ bool are_rows_longer_than_vectors(const Layer& layer) {
   const NestDim& columns = nest.dims[1];
   const int element = bytes(nest.input.dtype);
   const auto is_whole_and_strided = [](const NestDim& dim) {
-    return dim.stride > 1 && dim.kernel <= 2 && has_no_border(dim);
+    return dim.stride > 1 && dim.kernel <= 2 && !has_borders(dim);
   };
   return element <= 2 && layer.can_mask() && layer.facts(whole_planes_family.lanes).is_idempotent &&
          columns.kernel == 2 && columns.stride == 2 &&

@@ -73,12 +73,11 @@ int64_t vectors_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedu
 
 // Taps that the code takes for vectors, each in a few instructions.
 int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule,
-                            const ReductionFacts& facts) {
+                            const std::vector<RollingStrip>& strips, const ReductionFacts& facts) {
   const size_t outer = nest.dims.size() - schedule.rolls();
-  int64_t columns = schedule.rolls() ? 0 : 1;
-  if (schedule.rolls())
-    for (const RollingStrip& strip : strips_of(nest, schedule))
-      columns += RollingOutputs::loads_in_code(strip.dim);
+  int64_t columns = 0;
+  for (const RollingStrip& strip : strips)
+    columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
   return vectors_in_code(nest, schedule) * columns *
          taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
 }
@@ -277,13 +276,14 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use order=row_major or a smaller unroll");
-  if (strips_of(nest, schedule).empty())
+  const std::vector<RollingStrip> strips = strips_of(nest, schedule);
+  if (strips.empty())
     return unsupported("schedule.order",
                        "strips are for rows of many outputs and for pixels of more channels, next to each "
                        "other, than are done side by side",
                        "use order=rolling");
   if ((schedule.rolls() || !schedule.loops_over_taps) &&
-      vector_taps_in_code(nest, schedule, layer.facts(lane_use)) > most_taps_in_code)
+      vector_taps_in_code(nest, schedule, strips, layer.facts(lane_use)) > most_taps_in_code)
     return unsupported("schedule.code_size",
                        "the taps of so many vectors are too many for straight-line code",
                        "use order=row_major, taps=loop");

@@ -21,9 +21,6 @@ namespace {
 
 constexpr int64_t most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30, most_code = 1 << 20;
 
-// What users' compiles cost: without what debug builds verify.
-[[maybe_unused]] const int unverified = ::setenv("POOLJIT_VERIFY_PASSES", "0", 1);
-
 // The largest seen, told when the process ends.
 struct Record {
   const char* what;
