@@ -67,7 +67,16 @@ struct Compilation {
   std::unique_ptr<llvm::Module> module;
 };
 
+// LLVM's memory grows with a Program, its time now and then with the square: this many take less than 10 s
+// and 256 MiB.
+constexpr size_t most_insts = 40000;
+
 ir::Result<void> make_module(const ir::Program& program, Annotate annotate, Compilation& made) {
+  if (program.insts.size() > most_insts)
+    return ir::unsupported("jit.llvm.size",
+                           "LLVM would take long for " + std::to_string(program.insts.size()) +
+                               " instructions; at most " + std::to_string(most_insts) + " are given to it",
+                           "backend=xbyak");
   llvm::TargetMachine& target = target_machine(program.isa);
   made.context.setDiscardValueNames(annotate == Annotate::lines);
   made.context.setDiagnosticHandler(std::make_unique<Diagnostics>(made.error));

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <numeric>
 #include <span>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "jit/llvm/fatal_errors.h"
@@ -196,7 +198,44 @@ TEST_P(LlvmCode, TextNamesTheProgramsValues) {
   EXPECT_EQ(text->find("!dbg"), std::string::npos);
 }
 
+// The code generator compares what may run in any order: its time would grow with the square of a block.
+TEST_P(LlvmCode, ManyAccessesInABlockKeepTheirOrder) {
+  Builder b = builder();
+  const Type type = Type::vec(DType::f32, 8);
+  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+  constexpr int count = 1000;
+  Value sum = b.load(type, {in, {}, 0});
+  for (int i = 1; i < count; ++i) {
+    sum = b.binary(Op::add, sum, b.load(type, {in, {}, 32 * i}));
+    if (i % 10 == 0) b.store({out, {}, 32 * i}, sum);
+  }
+  b.ret();
+  const auto text = llvm_ir(b.finish());
+  ASSERT_TRUE(text.has_value());
+  std::istringstream lines(*text);
+  int in_a_row = 0, most = 0, all = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("asm sideeffect") != std::string::npos)
+      in_a_row = 0;
+    else if (line.find("load <8") != std::string::npos || line.find("store <8") != std::string::npos)
+      most = std::max(most, ++in_a_row), ++all;
+  }
+  EXPECT_GE(all, count);
+  EXPECT_LE(most, 128);
+}
+
 // --- errors
+
+TEST_P(LlvmCode, ALargeProgramIsRefused) {
+  Builder b = builder();
+  const Type type = Type::vec(DType::f32, 8);
+  const Value in = b.param(Param::Role::input), out = b.param(Param::Role::output);
+  for (int i = 0; i < 20001; ++i) b.store({out, {}, 32 * i}, b.load(type, {in, {}, 32 * i}));
+  b.ret();
+  const auto blob = emit_llvm(b.finish());
+  ASSERT_FALSE(blob.has_value());
+  EXPECT_EQ(blob.error().id, "jit.llvm.size");
+}
 
 TEST_P(LlvmCode, AProgramWithoutAnEndIsRefused) {
   Builder b = builder();
