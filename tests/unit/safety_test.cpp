@@ -369,6 +369,8 @@ const std::vector<std::string> hostile = {
     "max_pool3d(float16[2,17,348,257,1]:nhwc, [3,30,7], [4877735403,1,1], [0,11,3], ceil_mode=plain)",
     "lp_pool3d(float16[523,523,523,523], 0.5, [475,475,98], [196,196,50], padding=[0,0,0,10,10,45])",
     "lp_pool3d(float64[2,3,19,103,9]:nhwc, 2.7, [16,13,8], [16,1,1], padding=[8,6,4])",
+    "min_pool3d(bfloat16[7,46,78,496,36]:nhwc, [52,9,5], [2,1,2], padding=[18,0,6])",
+    "sum_pool3d(bfloat16[1,23,38,248,36]:nhwc, [48,9,5], [2,1,2], padding=[5,0,2])",
     "lp_pool2d(float16[3,15,11904,41], 0.5, [5532,7], [4463,5], padding=[0,0,901,1], output_layout=nchw8c)",
 };
 

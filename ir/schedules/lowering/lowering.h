@@ -12,6 +12,7 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/builder.h"
@@ -102,8 +103,10 @@ struct DimPlan {
 // Codes for windows along dims [0, dims): one for the usual windows, and one for others if there are some.
 int64_t codes_for_windows(const PoolNest& nest, size_t dims);
 // How often they have what is done with one tap, at most: for each tap in straight-line code, and in each of
-// the loops over the blocks of a long sum.
-int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit);
+// the loops over the blocks of a long sum. innermost: the taps along the last of the dims, if not the
+// windows'.
+int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
+                     std::optional<int64_t> innermost = std::nullopt);
 
 class Lowering {
  public:

@@ -94,7 +94,20 @@ int64_t RowRules::copies_of_a_row(bool rows_first) const {
   const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
   const int64_t taps = rows_first ? codes_for_windows(nest_, outer - rolls)
                                   : taps_in_code(nest_, facts_, outer - rolls, unroll_limit());
-  return taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
+  const int64_t one_by_one =
+      taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
+  return rows_first ? one_by_one : std::max(one_by_one, taps_of_a_group());
+}
+
+// Of what shared_rows() reduces: what all rows have in common once, their own rows twice each.
+int64_t RowRules::taps_of_a_group() const {
+  if (schedule_.rows_together == 1 || !can_group()) return 0;
+  const NestDim& down = nest_.dims[nest_.dims.size() - 2];
+  const int64_t others = schedule_.rows_together - 1;
+  const auto taps = [&](int64_t rows) {
+    return taps_in_code(nest_, facts_, nest_.dims.size() - 1, unroll_limit(), rows);
+  };
+  return taps(down.kernel - others * down.stride) + 2 * others * taps(down.stride);
 }
 
 bool RowRules::borders_from_table() const {

@@ -1,5 +1,6 @@
 // Lowering: reducing over the taps of a window, in straight-line code or loops.
 #include <algorithm>
+#include <optional>
 
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/windows.h"
@@ -42,10 +43,14 @@ int64_t codes_for_windows(const PoolNest& nest, size_t dims) {
   return std::all_of(nest.dims.begin(), end, is_whole) ? 1 : 2;
 }
 
-int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
-  const auto of_usual = [](const NestDim& dim, int64_t most) { return usual_taps(dim, most); };
-  const auto of_others = [](const NestDim& dim, int64_t most) {
-    return is_whole(dim) ? dim.most_taps() : most + 1;
+int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
+                     std::optional<int64_t> innermost) {
+  const auto is_given = [&](const NestDim& dim) { return innermost && &dim == &nest.dims[dims - 1]; };
+  const auto of_usual = [&](const NestDim& dim, int64_t most) {
+    return is_given(dim) ? *innermost : usual_taps(dim, most);
+  };
+  const auto of_others = [&](const NestDim& dim, int64_t most) {
+    return is_given(dim) ? *innermost : is_whole(dim) ? dim.most_taps() : most + 1;
   };
   const int64_t usual = copies_of_a_tap(nest, facts, dims, unroll_limit, of_usual);
   if (codes_for_windows(nest, dims) == 1) return usual;
