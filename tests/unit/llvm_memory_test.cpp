@@ -126,7 +126,8 @@ TEST(LlvmMemory, ARefusalIsAnErrorOrLlvmsOwnEnd) {
   EXPECT_LE(ends[100 + SIGABRT] * 30, ends[refused]);
 }
 
-// The costliest of some 50000 random layers: memory and time of LLVM grew with the square of their Programs.
+// The costliest that random layers and changes of their numbers led to: LLVM's memory and time grew with the
+// square of their Programs.
 TEST(LlvmMemory, IsBounded) {
   if (!runtime::best_isa()) GTEST_SKIP() << "this machine runs no machine code of ours";
   constexpr const char* specs[] = {
