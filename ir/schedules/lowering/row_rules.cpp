@@ -102,7 +102,7 @@ int64_t RowRules::copies_of_a_row(bool rows_first) const {
 // Of what shared_rows() reduces: what all rows have in common once, their own rows twice each.
 int64_t RowRules::taps_of_a_group() const {
   if (schedule_.rows_together == 1 || !can_group()) return 0;
-  const NestDim& down = nest_.dims[nest_.dims.size() - 2];
+  const NestDim& down = rolled();
   const int64_t others = schedule_.rows_together - 1;
   const auto taps = [&](int64_t rows) {
     return taps_in_code(nest_, facts_, nest_.dims.size() - 1, unroll_limit(), rows);
@@ -239,7 +239,7 @@ bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) cons
 
 bool RowRules::can_group() const {
   if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
-  return !is_long() && can_share_rows(nest_.dims[nest_.dims.size() - 2], schedule_.rows_together);
+  return !is_long() && can_share_rows(rolled(), schedule_.rows_together);
 }
 
 bool RowRules::holds_group(const Tile& tile) const {
