@@ -1,25 +1,33 @@
-// Bytes choose a layer of any size: whatever a spec says, compiling it holds and allocates no more memory,
-// and makes no more code, than docs/safety.md promises. libFuzzer is led to what costs more; at the end the
-// costliest layers are told.
+// Bytes choose a layer of any size, and changes of its numbers, of which those are kept that make it cost
+// more: whatever a spec says, compiling it holds and allocates no more memory, and makes no more code, than
+// docs/safety.md promises. libFuzzer is led to what costs more; at the end the costliest layers are told.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "frontend/check.h"
 #include "runtime/compile.h"
 #include "tests/allocations.h"
 #include "tests/fuzz/target.h"
+#include "tools/fuzz/axes.h"
 #include "tools/fuzz/random_spec.h"
 
 using namespace pooljit;
 
 namespace {
 
-constexpr int64_t most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30, most_code = 1 << 20;
+// What a compile takes, in bytes.
+struct Cost {
+  int64_t held = 0, allocated = 0, code = 0;
+};
+constexpr Cost most = {.held = int64_t{64} << 20, .allocated = int64_t{1} << 30, .code = 1 << 20};
+constexpr Cost most_of_llvm = {.held = int64_t{256} << 20, .allocated = INT64_MAX, .code = 1 << 20};
 
 // The largest seen, told when the process ends.
 struct Record {
@@ -36,7 +44,8 @@ struct Record {
   }
 };
 Record time_record{"seconds", 1e-6}, held_record{"MiB held", 0x1p-20},
-    allocated_record{"MiB allocated", 0x1p-20}, code_record{"KiB of code", 0x1p-10};
+    allocated_record{"MiB allocated", 0x1p-20}, code_record{"KiB of code", 0x1p-10},
+    llvm_time_record{"seconds, LLVM", 1e-6}, llvm_held_record{"MiB held, LLVM", 0x1p-20};
 
 // To libFuzzer each size that was not reached before is as good as a branch.
 constexpr size_t levels = 4 * 64;  // quarters of powers of two
@@ -58,7 +67,7 @@ int64_t microseconds() {
 // As often small as of any length that fits 40 bits.
 int64_t any_size(fuzz::Draw& draw) { return 1 + int64_t(draw.below(uint64_t{1} << draw.below(41))); }
 
-void draw_dim(frontend::SpecDim& dim, fuzz::Draw& draw) {
+void draw_any_dim(frontend::SpecDim& dim, fuzz::Draw& draw) {
   dim.input = any_size(draw);
   dim.unpool_output = 0;
   if (dim.adaptive_output != 0) {
@@ -73,32 +82,102 @@ void draw_dim(frontend::SpecDim& dim, fuzz::Draw& draw) {
   dim.stride = strides[draw.below(strides.size())];
 }
 
+// As networks have them, but for windows of up to a hundred taps.
+void draw_usual_dim(frontend::SpecDim& dim, fuzz::Draw& draw) {
+  dim.input = draw.between(1, draw.one_in(2) ? 40 : 300);
+  if (dim.adaptive_output != 0) {
+    dim.adaptive_output = draw.between(1, dim.input);
+    return;
+  }
+  dim.dilation = draw.one_in(6) ? draw.between(2, 5) : 1;
+  dim.kernel = draw.between(1, std::array{8, 33, 100}[draw.below(3)]);
+  dim.stride = draw.one_in(3) ? 1 : draw.between(1, draw.one_in(2) ? 8 : dim.kernel);
+  dim.pad_begin = dim.pad_end = draw.one_in(2) ? draw.between(0, dim.kernel / 2) : 0;
+  dim.input = std::max(dim.input, dim.dilation * (dim.kernel - 1) + 1);
+}
+
+enum class Sizes : uint8_t { any, usual };
+
+ir::Result<frontend::PoolSpec> draw_layer(fuzz::Draw& draw, Sizes sizes) {
+  frontend::PoolSpec spec = fuzz::random_spec_of(draw, fuzz::Style::plain).spec;
+  spec.strides.clear(), spec.output_strides.clear();
+  if (draw.one_in(2)) spec.channels = sizes == Sizes::any ? any_size(draw) : draw.between(1, 100);
+  for (frontend::SpecDim& dim : spec.dims) (sizes == Sizes::any ? draw_any_dim : draw_usual_dim)(dim, draw);
+  return frontend::check_spec(std::move(spec));
+}
+
+// A setting of one axis, or one number a little or much larger or smaller; none if that is no valid layer.
+ir::Result<frontend::PoolSpec> changed(frontend::PoolSpec spec, fuzz::Draw& draw) {
+  if (draw.below(5) == 4) {
+    const fuzz::Axis& axis = fuzz::spec_axes()[draw.below(fuzz::spec_axes().size())];
+    axis.settings[draw.below(axis.settings.size())].apply(spec);
+    spec.strides.clear(), spec.output_strides.clear();
+    return frontend::check_spec(std::move(spec));
+  }
+  std::vector<int64_t*> numbers = {&spec.channels};
+  for (frontend::SpecDim& dim : spec.dims) {
+    numbers.push_back(&dim.input);
+    if (dim.adaptive_output != 0)
+      numbers.push_back(&dim.adaptive_output);
+    else
+      numbers.insert(numbers.end(), {&dim.kernel, &dim.stride, &dim.dilation, &dim.pad_begin, &dim.pad_end});
+  }
+  int64_t& number = *numbers[draw.below(numbers.size())];
+  const std::array<int64_t, 6> others = {
+      number + 1, number - 1, number * 2, number / 2, number + draw.between(-5, 5), draw.between(1, 40)};
+  number = others[draw.below(others.size())];
+  return frontend::check_spec(std::move(spec));
+}
+
+Cost compile(const frontend::PoolSpec& spec, const Options& options) {
+  const std::string text = print(spec);
+  const tests::Allocations before = tests::allocations;
+  tests::allocations.most_held = tests::allocations.held;
+  const int64_t begin = microseconds();
+  const auto made = runtime::compile_uncached(text, options);
+  const Cost cost = {.held = tests::allocations.most_held - before.held,
+                     .allocated = tests::allocations.all - before.all,
+                     .code = made ? int64_t((*made)->code().info.code_bytes) : 0};
+  const bool is_llvm = options.backend == "llvm";
+  (is_llvm ? llvm_time_record : time_record).note(microseconds() - begin, text);
+  (is_llvm ? llvm_held_record : held_record).note(cost.held, text);
+  if (!is_llvm) allocated_record.note(cost.allocated, text), code_record.note(cost.code, text);
+  const Cost& bound = is_llvm ? most_of_llvm : most;
+  fuzz::demand(cost.held <= bound.held, "holds " + std::to_string(cost.held) + " bytes while it compiles",
+               text);
+  fuzz::demand(cost.allocated <= bound.allocated,
+               "allocates " + std::to_string(cost.allocated) + " bytes to compile", text);
+  fuzz::demand(cost.code <= bound.code, "is " + std::to_string(cost.code) + " bytes of code", text);
+  return cost;
+}
+
+// Keeps what costs more. LLVM takes a hundred times as long for each.
+void climb(const ir::Result<frontend::PoolSpec>& from, const Options& options, int tries, fuzz::Draw draw) {
+  int64_t Cost::*const climbed = draw.one_in(2) ? &Cost::held : &Cost::code;
+  auto spec = draw.one_in(4) ? from : draw_layer(draw, Sizes::usual);
+  if (!spec) return;
+  for (int64_t highest = 0; tries > 0; --tries) {
+    auto next = spec;
+    for (uint64_t left = draw.below(4); left > 0 && next; --left) next = changed(*next, draw);
+    if (!next) continue;
+    const Cost cost = compile(*next, options);
+    if (cost.*climbed >= highest) spec = std::move(next), highest = cost.*climbed;
+  }
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Draw draw(std::span(data, size));
-  frontend::PoolSpec drawn = fuzz::random_spec_of(draw, fuzz::Style::plain).spec;
-  drawn.strides.clear(), drawn.output_strides.clear();
-  if (draw.one_in(2)) drawn.channels = any_size(draw);
-  for (frontend::SpecDim& dim : drawn.dims) draw_dim(dim, draw);
-  const auto spec = frontend::check_spec(std::move(drawn));
-  if (!spec) return 0;
-  const std::string text = print(*spec);
-  const tests::Allocations before = tests::allocations;
-  tests::allocations.most_held = tests::allocations.held;
-  const int64_t begin = microseconds();
-  const char* isa = draw.one_in(3) ? "avx2" : "auto";
-  const auto made = runtime::compile_uncached(text, {.backend = "xbyak", .isa = isa, .threads = 1});
-  const int64_t held = tests::allocations.most_held - before.held, all = tests::allocations.all - before.all,
-                code = made ? int64_t((*made)->code().info.code_bytes) : 0;
-  time_record.note(microseconds() - begin, text);
-  held_record.note(held, text);
-  allocated_record.note(all, text);
-  code_record.note(code, text);
-  reach(0, all);
-  reach(1, code);
-  fuzz::demand(held <= most_held, "holds " + std::to_string(held) + " bytes while it compiles", text);
-  fuzz::demand(all <= most_allocated, "allocates " + std::to_string(all) + " bytes to compile", text);
-  fuzz::demand(code <= most_code, "is " + std::to_string(code) + " bytes of code", text);
+  const auto spec = draw_layer(draw, Sizes::any);
+  Options options = {.backend = "xbyak", .isa = draw.one_in(3) ? "avx2" : "auto", .threads = 1};
+  if (draw.below(16) == 15) options.backend = "llvm";
+  if (spec) {
+    const Cost cost = compile(*spec, options);
+    reach(0, cost.allocated);
+    reach(1, cost.code);
+  }
+  if (const auto tries = int(draw.below(options.backend == "llvm" ? 8 : 128)))
+    climb(spec, options, tries, fuzz::Draw(uint32_t(draw.below(uint64_t{1} << 32))));
   return 0;
 }
