@@ -37,10 +37,12 @@ struct ReductionFacts {
   // lane.
   size_t held_vectors = 1;
   int held_bytes = 4;
-  // How many ordinary taps one is as long as in code. Where that is several (a power's logarithm and
-  // exponential), a loop over taps costs no time: straight-line code is only longer.
-  int64_t tap_length = 1;
-  bool has_long_taps() const { return tap_length > 1; }
+  // How many ordinary taps one is as long as in code, and what only this reduction does to each output (a
+  // root).
+  int64_t tap_length = 1, output_length = 0;
+  // Where a loop over taps costs no time (a power's logarithm and exponential take longer): straight-line
+  // code is only longer.
+  bool has_long_taps() const { return tap_length >= 8; }
   // States that may look for NaN later hold a mask until then (ir/reductions/extreme.cpp).
   bool may_defer_nans = false;
   // True if each of so many states, of so many taps, also holds a mask.

@@ -3,7 +3,6 @@
 //
 // p = 1 and p = 2 accumulate as every sum does (ir/reductions/sums.h). Other powers accumulate in float64,
 // which most powers of float32 fit into: whole ones by multiplication, others by ir/reductions/power.h.
-#include <bit>
 #include <cmath>
 
 #include "ir/reductions/power.h"
@@ -65,6 +64,12 @@ bool is_plain(const PoolNest& nest) {
 
 DType sum_of(const PoolNest& nest, DType accumulated) { return is_plain(nest) ? accumulated : DType::f64; }
 
+// In ordinary taps: up to six multiplications.
+int64_t power_length_of(double p) {
+  if (!is_whole(p)) return power_length;
+  return p > 4 ? 2 : 1;
+}
+
 }  // namespace
 
 Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
@@ -75,7 +80,10 @@ Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   ReductionFacts facts = accumulated_facts(nest, sum_of(nest, *sum));
   facts.extra_registers = is_plain(nest) ? 0 : power_registers;
   facts.is_split = !std::isinf(nest.norm_type);
-  if (!is_plain(nest) && !is_whole(nest.norm_type)) facts.tap_length = power_length;
+  if (!is_plain(nest)) {
+    facts.tap_length = power_length_of(nest.norm_type);
+    facts.output_length = power_length;
+  }
   return facts;
 }
 

@@ -71,15 +71,18 @@ int64_t vectors_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedu
   return (nest.channels >= block ? block / schedule.lanes : 0) + rest / schedule.lanes + tail;
 }
 
-// Taps that the code takes for vectors, each in a few instructions.
+// Taps that the code takes for vectors. The bound is for taps with indices, which are as long as several
+// ordinary ones; what is done to outputs counts as so many fewer.
 int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule,
                             const std::vector<RollingStrip>& strips, const ReductionFacts& facts) {
+  constexpr int64_t ordinary_taps = 4;
   const size_t outer = nest.dims.size() - schedule.rolls();
   int64_t columns = 0;
   for (const RollingStrip& strip : strips)
     columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
+  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule));
   return vectors_in_code(nest, schedule) * columns *
-         taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
+         (taps * facts.tap_length + facts.output_length / ordinary_taps);
 }
 
 class ChannelsLast {

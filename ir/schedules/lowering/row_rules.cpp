@@ -73,6 +73,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
       if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
       steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
+      steps += rows_in_code() * facts_.output_length;
     }
   return steps;
 }
@@ -87,15 +88,22 @@ int64_t RowRules::vectors_of(const Tile& tile) const {
   return taps(tile).lists.empty() ? 0 : std::ssize(reduction(tile).starts());
 }
 
+bool RowRules::rolls_down() const {
+  return nest_.dims.size() > 1 && schedule_.scan == RowSchedule::Scan::rolling &&
+         RollingOutputs::can_serve(rolled());
+}
+
+int64_t RowRules::rows_in_code() const {
+  return rolls_down() ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together;
+}
+
 // How often the code has the taps of a row. rows_first: they are taken once the rows are reduced.
 int64_t RowRules::copies_of_a_row(bool rows_first) const {
   const size_t outer = nest_.dims.size() - 1;
   if (outer == 0) return 1;
-  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling && RollingOutputs::can_serve(rolled());
-  const int64_t taps = rows_first ? codes_for_windows(nest_, outer - rolls)
-                                  : taps_in_code(nest_, facts_, outer - rolls, unroll_limit());
-  const int64_t one_by_one =
-      taps * (rolls ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together);
+  const int64_t taps = rows_first ? codes_for_windows(nest_, outer - rolls_down())
+                                  : taps_in_code(nest_, facts_, outer - rolls_down(), unroll_limit());
+  const int64_t one_by_one = taps * rows_in_code();
   return rows_first ? one_by_one : std::max(one_by_one, taps_of_a_group());
 }
 

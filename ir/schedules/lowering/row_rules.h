@@ -86,6 +86,8 @@ class RowRules {
   int64_t steps_in_code(bool asks) const;
   bool takes_vectors(const Tile& tile) const;
   int64_t vectors_of(const Tile& tile) const;
+  bool rolls_down() const;
+  int64_t rows_in_code() const;
   int64_t copies_of_a_row(bool rows_first) const;
   int64_t taps_of_a_group() const;
   bool has_short_rows() const;
