@@ -378,8 +378,7 @@ const std::vector<std::string> hostile = {
 
 // What a compilation allocates stands for the time that it takes: no machine decides it.
 TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
-  constexpr size_t most_code = 1 << 20;
-  constexpr int64_t most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30;
+  constexpr int64_t most_code = 1 << 20, most_held = int64_t{64} << 20, most_allocated = int64_t{1} << 30;
   ASSERT_EQ(tests::unverified, 0);
   for (const std::string& spec : hostile) {
     const Allocations before = allocations;
@@ -388,7 +387,7 @@ TEST(Limits, CodeAndMemoryDoNotGrowWithWhatASpecSays) {
     EXPECT_LE(allocations.most_held - before.held, most_held) << spec;
     EXPECT_LE(allocations.all - before.all, most_allocated) << spec;
     if (made) {
-      EXPECT_LE((*made)->code().info.code_bytes, most_code) << spec;
+      EXPECT_LE(int64_t((*made)->code().info.code_bytes), most_code) << spec;
     } else {
       const std::string& id = made.error().id;
       EXPECT_TRUE(id == "spec.overflow" || id.starts_with("spec.unsupported_")) << id << ": " << spec;
