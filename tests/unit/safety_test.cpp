@@ -371,7 +371,7 @@ const std::vector<std::string> hostile = {
     "lp_pool3d(float64[2,3,19,103,9]:nhwc, 2.7, [16,13,8], [16,1,1], padding=[8,6,4])",
     "min_pool3d(bfloat16[7,46,78,496,36]:nhwc, [52,9,5], [2,1,2], padding=[18,0,6])",
     "sum_pool3d(bfloat16[1,23,38,248,36]:nhwc, [48,9,5], [2,1,2], padding=[5,0,2])",
-    "lp_pool3d(float32[0,4,36,88,31]:nhwc, 2.7, [3,76,8], [2,2,1], padding=[0,0,38])",
+    "lp_pool3d(float32[1,4,36,88,37]:nhwc, 2.7, [3,76,14], [1,2,1], padding=[0,0,38])",
     "lp_pool3d(float64[1,64,200,214,516]:nhwc, 15, [97,55,23], [1,1,4], padding=[19,2,6], dilation=[1,4,1])",
     "lp_pool2d(float16[3,15,11904,41], 0.5, [5532,7], [4463,5], padding=[0,0,901,1], output_layout=nchw8c)",
 };

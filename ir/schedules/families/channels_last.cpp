@@ -80,9 +80,9 @@ int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& sc
   int64_t columns = 0;
   for (const RollingStrip& strip : strips)
     columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
-  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule));
-  return vectors_in_code(nest, schedule) * columns *
-         (taps * facts.tap_length + facts.output_length / ordinary_taps);
+  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
+  const int64_t outputs = codes_for_windows(nest, outer) * facts.output_length / ordinary_taps;
+  return vectors_in_code(nest, schedule) * columns * (taps + outputs);
 }
 
 class ChannelsLast {

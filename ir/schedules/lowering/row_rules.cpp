@@ -73,7 +73,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
       if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
       steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
-      steps += rows_in_code() * facts_.output_length;
+      steps += rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1) * facts_.output_length;
     }
   return steps;
 }
@@ -93,8 +93,14 @@ bool RowRules::rolls_down() const {
          RollingOutputs::can_serve(rolled());
 }
 
+// Rows that are left over by the last group have code of their own.
+bool RowRules::leaves_rows() const {
+  return nest_.dims.size() > 1 && rolled().output % schedule_.rows_together != 0;
+}
+
 int64_t RowRules::rows_in_code() const {
-  return rolls_down() ? RollingOutputs::loads_in_code(rolled()) : schedule_.rows_together;
+  if (rolls_down()) return RollingOutputs::loads_in_code(rolled());
+  return schedule_.rows_together + leaves_rows();
 }
 
 // How often the code has the taps of a row. rows_first: they are taken once the rows are reduced.
@@ -107,15 +113,17 @@ int64_t RowRules::copies_of_a_row(bool rows_first) const {
   return rows_first ? one_by_one : std::max(one_by_one, taps_of_a_group());
 }
 
-// Of what shared_rows() reduces: what all rows have in common once, their own rows twice each.
+// Of what shared_rows() reduces: what all rows have in common once, their own rows twice each; and rows that
+// are left over.
 int64_t RowRules::taps_of_a_group() const {
   if (schedule_.rows_together == 1 || !can_group()) return 0;
   const NestDim& down = rolled();
   const int64_t others = schedule_.rows_together - 1;
-  const auto taps = [&](int64_t rows) {
+  const auto taps = [&](std::optional<int64_t> rows) {
     return taps_in_code(nest_, facts_, nest_.dims.size() - 1, unroll_limit(), rows);
   };
-  return taps(down.kernel - others * down.stride) + 2 * others * taps(down.stride);
+  return taps(down.kernel - others * down.stride) + 2 * others * taps(down.stride) +
+         (leaves_rows() ? taps(std::nullopt) : 0);
 }
 
 bool RowRules::borders_from_table() const {

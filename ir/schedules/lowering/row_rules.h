@@ -87,6 +87,7 @@ class RowRules {
   bool takes_vectors(const Tile& tile) const;
   int64_t vectors_of(const Tile& tile) const;
   bool rolls_down() const;
+  bool leaves_rows() const;
   int64_t rows_in_code() const;
   int64_t copies_of_a_row(bool rows_first) const;
   int64_t taps_of_a_group() const;
