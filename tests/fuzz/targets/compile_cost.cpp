@@ -151,17 +151,22 @@ Cost compile(const frontend::PoolSpec& spec, const Options& options) {
   return cost;
 }
 
-// Keeps what costs more. LLVM takes a hundred times as long for each.
+// From the costliest of some layers, a change that costs no less is kept. LLVM takes a hundred times as long
+// for each.
 void climb(const ir::Result<frontend::PoolSpec>& from, const Options& options, int tries, fuzz::Draw draw) {
   int64_t Cost::*const climbed = draw.one_in(2) ? &Cost::held : &Cost::code;
-  auto spec = draw.one_in(4) ? from : draw_layer(draw, Sizes::usual);
-  if (!spec) return;
-  for (int64_t highest = 0; tries > 0; --tries) {
-    auto next = spec;
-    for (uint64_t left = draw.below(4); left > 0 && next; --left) next = changed(*next, draw);
-    if (!next) continue;
+  auto spec = from;
+  int64_t highest = 0;
+  const auto try_out = [&](ir::Result<frontend::PoolSpec> next) {
+    if (!next) return;
     const Cost cost = compile(*next, options);
     if (cost.*climbed >= highest) spec = std::move(next), highest = cost.*climbed;
+  };
+  for (int others = draw.one_in(4) ? 0 : tries; others > 0; --others) try_out(draw_layer(draw, Sizes::usual));
+  for (; tries > 0 && spec; --tries) {
+    auto next = spec;
+    for (uint64_t left = 1 + draw.below(3); left > 0 && next; --left) next = changed(*next, draw);
+    try_out(std::move(next));
   }
 }
 
