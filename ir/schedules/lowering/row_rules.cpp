@@ -66,6 +66,8 @@ int64_t RowRules::steps_in_code(bool asks) const {
   const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
   const int64_t taps = is_long() ? 1 : dim_.most_taps();
+  const int64_t outputs =
+      rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1) * facts_.output_length;
   int64_t steps = 0;
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles) {
@@ -73,7 +75,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
       if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
       steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
-      steps += rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1) * facts_.output_length;
+      steps += outputs;
     }
   return steps;
 }
@@ -105,10 +107,10 @@ int64_t RowRules::rows_in_code() const {
 
 // How often the code has the taps of a row. rows_first: they are taken once the rows are reduced.
 int64_t RowRules::copies_of_a_row(bool rows_first) const {
-  const size_t outer = nest_.dims.size() - 1;
-  if (outer == 0) return 1;
-  const int64_t taps = rows_first ? codes_for_windows(nest_, outer - rolls_down())
-                                  : taps_in_code(nest_, facts_, outer - rolls_down(), unroll_limit());
+  if (nest_.dims.size() == 1) return 1;
+  const size_t outer = nest_.dims.size() - 1 - rolls_down();
+  const int64_t taps =
+      rows_first ? codes_for_windows(nest_, outer) : taps_in_code(nest_, facts_, outer, unroll_limit());
   const int64_t one_by_one = taps * rows_in_code();
   return rows_first ? one_by_one : std::max(one_by_one, taps_of_a_group());
 }
