@@ -85,19 +85,23 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
   Candidates found;
   Seen seen;
+  bool has_default = false;
   const std::vector<ir::Schedule> space = ordered_space(offered, nest, isa);
   for (size_t i = 0; i < space.size(); ++i) {
     auto program = ir::lower(nest, space[i], isa);
     if (program && !seen.insert(*program)) continue;
     if (program) program = legal_program(std::move(*program));
-    if (program)
-      found.legal.push_back(
-          {space[i], ir::predict(*program, nest, batch, machine), i == 0, i < offered.size()});
-    else if (i == 0)
-      return tl::unexpected(program.error());
-    else
+    if (!program) {
       found.illegal.push_back({space[i], program.error()});
+      if (i == 0 && program.error().id != "schedule.registers") return tl::unexpected(program.error());
+      continue;
+    }
+    const bool is_offered = i < offered.size();
+    found.legal.push_back(
+        {space[i], ir::predict(*program, nest, batch, machine), is_offered && !has_default, is_offered});
+    has_default |= is_offered;
   }
+  if (!has_default) return tl::unexpected(found.illegal.front().error);
   std::stable_sort(found.legal.begin(), found.legal.end(), [](const Candidate& a, const Candidate& b) {
     // What waits for memory anyhow had better wait for nothing else.
     return std::tie(a.cost.seconds, a.cost.cycles) < std::tie(b.cost.seconds, b.cost.cycles);
@@ -120,9 +124,15 @@ ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& s
 ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
                                   int64_t batch, const ir::Machine& machine) {
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
-  const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
+  const auto make = [&](const ir::Schedule& any) {
+    return ir::lower(nest, any, isa).and_then(legal_program);
+  };
+  const auto program = make(schedule);
   if (!program) return tl::unexpected(program.error());
-  return Candidate{schedule, ir::predict(*program, nest, batch, machine), offered.front() == schedule,
+  const auto chosen =
+      std::ranges::find_if(offered, [&](const ir::Schedule& any) { return any == schedule || make(any); });
+  return Candidate{schedule, ir::predict(*program, nest, batch, machine),
+                   chosen != offered.end() && *chosen == schedule,
                    std::ranges::find(offered, schedule) != offered.end()};
 }
 

@@ -37,8 +37,9 @@ struct Candidates {
   std::vector<Refusal> illegal;  // in the order of ir::schedule_space
 };
 
-// Of the whole schedule space; legal is what Xbyak can make code of. Errors: those of lowering the default
-// schedule, which no other could mend.
+// Of the whole schedule space; legal is what Xbyak can make code of. The default is what compiling takes: the
+// first that is offered, or the next one that has the registers it needs. Errors: those of lowering the first
+// one, which no other could mend.
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Machine& machine);
 

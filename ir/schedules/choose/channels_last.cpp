@@ -54,12 +54,22 @@ bool pays_wide(const Layer& layer) {
          (is_float(layer.nest().input.dtype) || layer.image_bytes() > layer.machine().near_bytes);
 }
 
+// Registers for the sums of so many vectors side by side: each is added up along one dimension after another,
+// and what it has so far of each is held. Beside them a mask, if masks are vectors.
+bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
+  const auto is_added_up = [](const NestDim& dim) { return dim.most_taps() > 1; };
+  const int64_t parts = facts_of(layer).is_split ? std::ranges::count_if(layer.nest().dims, is_added_up) : 1;
+  const bool takes_mask = tail == Tail::mask && info(layer.isa()).mask != MaskEncoding::k_bits;
+  return vectors * parts + takes_mask <= layer.registers();
+}
+
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
-bool fits(const Layer& layer, bool one_each, int unroll) {
+bool fits(const Layer& layer, bool one_each, int unroll, int64_t vectors) {
   const int each = static_cast<int>(facts_of(layer).state_vectors);
   const int needed = layer.nest().indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
-  return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
+  return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers() &&
+         holds_sums(layer, std::min<int64_t>(unroll, vectors), Tail::split);
 }
 
 // Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.76 of the time.
@@ -100,7 +110,8 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   if (vectors >= 24 && takes_sixteen(layer)) return 16;
   for (const int half : {8, 4, 3, 2, 1})
     if (2 * half <= vectors && vectors % half == 0)
-      return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half) ? half : 0;
+      return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half, vectors) ? half
+                                                                                                     : 0;
   return 0;
 }
 
@@ -230,16 +241,19 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     schedule.tail = exact_tail(layer);
     if (!check(layer, schedule)) return;
     add_tails(offer.schedules, schedule, layer, nest.channels);
-    // The last vector of an overlapping tail begins anywhere.
-    if (largest_block(nest) > 1)
-      std::erase_if(offer.schedules, [](const Schedule& one) { return one.tail == Tail::overlap; });
+    // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
+    std::erase_if(offer.schedules, [&](const Schedule& one) {
+      const Tail tail = nest.channels % one.lanes == 0 ? Tail::split : one.tail;
+      return (largest_block(nest) > 1 && tail == Tail::overlap) ||
+             !holds_sums(layer, std::min<int64_t>(one.unroll, vectors), tail);
+    });
   };
   if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) schedule.taps = Taps::loop;
   const int half = takes_pixels_in_parts(layer, schedule.lanes, vectors) || are_long_sums(layer, vectors)
                        ? 16
                        : half_of_pixel(layer, schedule.lanes, one_each, vectors);
   const auto add_all = [&] {
-    if (half > 0) add(Order::row_major, half);
+    if (half > 0 && holds_sums(layer, half, Tail::split)) add(Order::row_major, half);
     for (const Order order : orders)
       for (const int unroll : {8, 4, 3, 2, 1}) {
         if (offer.schedules.size() >= most) return;
@@ -247,7 +261,8 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
         if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
         const bool takes_all = unroll == 8 && takes_five(layer, vectors);
         if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
-        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
+        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll, vectors))))
+          continue;
         add(order, unroll);
       }
   };

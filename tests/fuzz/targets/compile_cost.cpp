@@ -151,22 +151,29 @@ Cost compile(const frontend::PoolSpec& spec, const Options& options) {
   return cost;
 }
 
-// From the costliest of some layers, a change that costs no less is kept. LLVM takes a hundred times as long
-// for each.
+// From the costliest of some layers; of what changes make of them, those that cost most are changed further.
+// LLVM takes a hundred times as long for each.
 void climb(const ir::Result<frontend::PoolSpec>& from, const Options& options, int tries, fuzz::Draw draw) {
-  int64_t Cost::*const climbed = draw.one_in(2) ? &Cost::held : &Cost::code;
-  auto spec = from;
-  int64_t highest = 0;
-  const auto try_out = [&](ir::Result<frontend::PoolSpec> next) {
-    if (!next) return;
-    const Cost cost = compile(*next, options);
-    if (cost.*climbed >= highest) spec = std::move(next), highest = cost.*climbed;
+  struct Climber {
+    frontend::PoolSpec spec;
+    int64_t cost;
   };
+  constexpr size_t most_climbers = 5;
+  std::vector<Climber> climbers;  // the costliest first
+  int64_t Cost::*const climbed = draw.one_in(2) ? &Cost::held : &Cost::code;
+  const auto try_out = [&](const ir::Result<frontend::PoolSpec>& next) {
+    if (!next || std::ranges::find(climbers, *next, &Climber::spec) != climbers.end()) return;
+    const int64_t cost = compile(*next, options).*climbed;
+    const auto place = std::ranges::find_if(climbers, [&](const Climber& one) { return one.cost <= cost; });
+    climbers.insert(place, {*next, cost});
+    if (climbers.size() > most_climbers) climbers.pop_back();
+  };
+  try_out(from);
   for (int others = draw.one_in(4) ? 0 : tries; others > 0; --others) try_out(draw_layer(draw, Sizes::usual));
-  for (; tries > 0 && spec; --tries) {
-    auto next = spec;
+  for (; tries > 0 && !climbers.empty(); --tries) {
+    ir::Result<frontend::PoolSpec> next = climbers[draw.below(climbers.size())].spec;
     for (uint64_t left = 1 + draw.below(3); left > 0 && next; --left) next = changed(*next, draw);
-    try_out(std::move(next));
+    try_out(next);
   }
 }
 
