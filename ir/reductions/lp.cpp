@@ -64,8 +64,10 @@ bool is_plain(const PoolNest& nest) {
 
 DType sum_of(const PoolNest& nest, DType accumulated) { return is_plain(nest) ? accumulated : DType::f64; }
 
-// In ordinary taps: up to six multiplications.
-int64_t power_length_of(double p) {
+// In ordinary taps: up to six multiplications; a half is converted, loses its sign and is asked whether it is
+// NaN.
+int64_t tap_length_of(double p, DType dtype) {
+  if (std::isinf(p)) return is_half(dtype) ? 2 : 1;
   if (!is_whole(p)) return power_length;
   return p > 4 ? 2 : 1;
 }
@@ -80,10 +82,8 @@ Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   ReductionFacts facts = accumulated_facts(nest, sum_of(nest, *sum));
   facts.extra_registers = is_plain(nest) ? 0 : power_registers;
   facts.is_split = !std::isinf(nest.norm_type);
-  if (!is_plain(nest)) {
-    facts.tap_length = power_length_of(nest.norm_type);
-    facts.output_length = power_length;
-  }
+  facts.tap_length = tap_length_of(nest.norm_type, nest.input.dtype);
+  if (!is_plain(nest)) facts.output_length = power_length;
   return facts;
 }
 

@@ -12,22 +12,15 @@
 #include <vector>
 
 #include "frontend/check.h"
-#include "runtime/compile.h"
-#include "tests/allocations.h"
+#include "tests/compile_cost.h"
 #include "tests/fuzz/target.h"
 #include "tools/fuzz/axes.h"
 #include "tools/fuzz/random_spec.h"
 
 using namespace pooljit;
+using tests::CompileCost;
 
 namespace {
-
-// What a compile takes, in bytes.
-struct Cost {
-  int64_t held = 0, allocated = 0, code = 0;
-};
-constexpr Cost most = {.held = int64_t{64} << 20, .allocated = int64_t{1} << 30, .code = 1 << 20};
-constexpr Cost most_of_llvm = {.held = int64_t{256} << 20, .allocated = INT64_MAX, .code = 1 << 20};
 
 // The largest seen, told when the process ends.
 struct Record {
@@ -129,20 +122,15 @@ ir::Result<frontend::PoolSpec> changed(frontend::PoolSpec spec, fuzz::Draw& draw
   return frontend::check_spec(std::move(spec));
 }
 
-Cost compile(const frontend::PoolSpec& spec, const Options& options) {
+CompileCost compile(const frontend::PoolSpec& spec, const Options& options) {
   const std::string text = print(spec);
-  const tests::Allocations before = tests::allocations;
-  tests::allocations.most_held = tests::allocations.held;
   const int64_t begin = microseconds();
-  const auto made = runtime::compile_uncached(text, options);
-  const Cost cost = {.held = tests::allocations.most_held - before.held,
-                     .allocated = tests::allocations.all - before.all,
-                     .code = made ? int64_t((*made)->code().info.code_bytes) : 0};
+  const CompileCost cost = tests::compile_cost(text, options);
   const bool is_llvm = options.backend == "llvm";
   (is_llvm ? llvm_time_record : time_record).note(microseconds() - begin, text);
   (is_llvm ? llvm_held_record : held_record).note(cost.held, text);
   if (!is_llvm) allocated_record.note(cost.allocated, text), code_record.note(cost.code, text);
-  const Cost& bound = is_llvm ? most_of_llvm : most;
+  const CompileCost& bound = is_llvm ? tests::most_of_llvm : tests::most_of_compile;
   fuzz::demand(cost.held <= bound.held, "holds " + std::to_string(cost.held) + " bytes while it compiles",
                text);
   fuzz::demand(cost.allocated <= bound.allocated,
@@ -160,7 +148,7 @@ void climb(const ir::Result<frontend::PoolSpec>& from, const Options& options, i
   };
   constexpr size_t most_climbers = 5;
   std::vector<Climber> climbers;  // the costliest first
-  int64_t Cost::*const climbed = draw.one_in(2) ? &Cost::held : &Cost::code;
+  int64_t CompileCost::*const climbed = draw.one_in(2) ? &CompileCost::held : &CompileCost::code;
   const auto try_out = [&](const ir::Result<frontend::PoolSpec>& next) {
     if (!next || std::ranges::find(climbers, *next, &Climber::spec) != climbers.end()) return;
     const int64_t cost = compile(*next, options).*climbed;
@@ -185,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Options options = {.backend = "xbyak", .isa = draw.one_in(3) ? "avx2" : "auto", .threads = 1};
   if (draw.below(16) == 15) options.backend = "llvm";
   if (spec) {
-    const Cost cost = compile(*spec, options);
+    const CompileCost cost = compile(*spec, options);
     reach(0, cost.allocated);
     reach(1, cost.code);
   }
