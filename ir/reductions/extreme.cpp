@@ -215,6 +215,7 @@ Result<ReductionFacts> extreme_facts(const PoolNest& nest, Isa isa, Extreme extr
       bytes_to_store(nest.result_dtype(), compares_halves(nest) ? input : compared_dtype(nest));
   facts.held_bytes = facts.working_bytes;
   facts.offset_dtype = offset_dtype_of(nest);
+  facts.tap_length = nest.indices && bytes(input) < 4 ? 2 : 1;
   facts.extra_registers = keeps_bits(nest) ? 6 : 0;
   facts.any_order = !nest.indices && (nest.zeros == ZeroRule::any || !is_float(input));
   facts.may_defer_nans = nan_wins(nest) && isa == Isa::avx2 && !nest.indices && !compares_halves(nest);

@@ -37,8 +37,8 @@ struct ReductionFacts {
   // lane.
   size_t held_vectors = 1;
   int held_bytes = 4;
-  // How many ordinary taps one is as long as in code, and what only this reduction does to each output (a
-  // root).
+  // How many ordinary taps, of up to nine instructions, one is as long as in code; and what only this
+  // reduction does to each output (a root).
   int64_t tap_length = 1, output_length = 0;
   // Where a loop over taps costs no time (a power's logarithm and exponential take longer): straight-line
   // code is only longer.

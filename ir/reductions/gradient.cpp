@@ -95,6 +95,9 @@ Result<ReductionFacts> gradient_facts(const PoolNest& nest) {
   // An index beside the tap, a zero and a mask; or divisors, and parts of long windows.
   facts.extra_registers = nest.indices ? 4 : 8;
   facts.offset_dtype = bytes(sum_dtype(nest)) == 8 ? DType::i64 : DType::i32;
+  // A tap is asked whether it was chosen, or divided by its own count.
+  const bool is_plain = !nest.indices && nest.reduction != Reduction::avg;
+  facts.tap_length = is_plain ? 1 : nest.indices && is_half(nest.input.dtype) ? 3 : 2;
   // Whether a window chose an output is known per output and tap, so its taps cannot be summed before they
   // are handed out.
   facts.any_order = !nest.indices;

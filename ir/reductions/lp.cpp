@@ -67,9 +67,10 @@ DType sum_of(const PoolNest& nest, DType accumulated) { return is_plain(nest) ? 
 // In ordinary taps: up to six multiplications; a half is converted, loses its sign and is asked whether it is
 // NaN.
 int64_t tap_length_of(double p, DType dtype) {
+  if (p == 1 || p == 2) return 1;
   if (std::isinf(p)) return is_half(dtype) ? 2 : 1;
   if (!is_whole(p)) return power_length;
-  return p > 4 ? 2 : 1;
+  return p > 4 || is_half(dtype) ? 2 : 1;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ ReductionFacts accumulated_facts(const PoolNest& nest, DType sum) {
   facts.working_bytes = facts.held_bytes = bytes_to_store(nest.result_dtype(), sum);
   facts.extra_registers = is_wide_sum(nest) ? quotient_registers : 0;
   facts.state_vectors = is_wide_sum(nest) ? 2 : 1;
+  facts.tap_length = is_wide_sum(nest) ? 2 : 1;  // its digits are taken apart
   // Two digits are two states, which rows_first does not hold.
   facts.any_order = !is_wide_sum(nest);
   return facts;
