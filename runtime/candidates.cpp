@@ -54,7 +54,7 @@ void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, 
       return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
     };
     if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
-        can_make(nest, one, isa))
+        ir::lower(nest, one, isa).and_then(legal_program))
       schedules.push_back(one);
   }
 }
@@ -73,11 +73,6 @@ std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa
   add_forced(all, nest, isa, seed);
   add_streamed(all, nest, isa);
   return all;
-}
-
-bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
-  auto program = ir::lower(nest, schedule, isa);
-  return program && (!schedule.fused || legal_program(std::move(*program)));
 }
 
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,

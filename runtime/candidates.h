@@ -12,10 +12,6 @@
 
 namespace pooljit::runtime {
 
-// Whether there is such a Program, and registers for it. (Rules of families see to it that these suffice; of
-// loops that are fused no rule does.)
-bool can_make(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa);
-
 // What tries every kind of schedule: all that the chooser offers; of each other family, and of its walks, one
 // that can do the layer, picked by the seed; the default with streamed stores.
 std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed);

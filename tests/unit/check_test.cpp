@@ -295,6 +295,9 @@ TEST(Check, ManyVectorsSideBySideFitTheRegisters) {
            "avg_pool2d(float32[64,1,8], kernel_size=7, padding=[0,0,3,3], ceil_mode=True, strides=[8,0,1])",
            "avg_pool2d(float64[2,9,9,17], kernel_size=7, stride=4, output_dtype=int64, "
            "strides=[2754,306,34,2])",
+           // What no family offers and a check forces, too.
+           "lp_pool3d(bfloat16[8,5,5,16], 2.7, [5,5,16], 3, padding=[0,0,0,3,3,3], dilation=[1,2,1], "
+           "ceil_mode=True, strides=[525,105,21,1])",
        }) {
     const auto report = check(spec);
     ASSERT_TRUE(report) << ir::to_string(report.error());
