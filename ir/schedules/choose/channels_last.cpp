@@ -107,7 +107,8 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   if (!waits_for_loads(nest) || !is_cheap || !is_in_second_cache(layer) || columns > most_columns ||
       nest.channels % lanes != 0 || !std::ranges::all_of(nest.dims, steps))
     return 0;
-  if (vectors >= 24 && takes_sixteen(layer)) return 16;
+  // Eight of sums along three dimensions: 0.78 to 1.0 of the time of four.
+  if (vectors >= 24 && takes_sixteen(layer)) return holds_sums(layer, 16, Tail::split) ? 16 : 8;
   for (const int half : {8, 4, 3, 2, 1})
     if (2 * half <= vectors && vectors % half == 0)
       return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half, vectors) ? half
