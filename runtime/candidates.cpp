@@ -44,6 +44,11 @@ ir::Result<ir::Program> legal_program(ir::Program lowered) {
   return program;
 }
 
+bool lacks_registers(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
+  const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
+  return !program && program.error().id == "schedule.registers";
+}
+
 // Of each family that offers none, one by the seed that can; one that rolls, is in strips, is fused.
 void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa, uint64_t seed) {
   std::vector<ir::Schedule> space = ir::schedule_space(nest, isa);
@@ -63,13 +68,17 @@ void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, 
 void add_streamed(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa) {
   ir::Schedule streamed = schedules[0];
   streamed.stores = ir::Stores::streamed;
-  if (streamed != schedules[0] && ir::lower(nest, streamed, isa)) schedules.push_back(streamed);
+  if (streamed != schedules[0] && ir::lower(nest, streamed, isa).and_then(legal_program))
+    schedules.push_back(streamed);
 }
 
 }  // namespace
 
 std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed) {
   std::vector<ir::Schedule> all = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine().row);
+  const ir::Schedule first = all.front();
+  std::erase_if(all, [&](const ir::Schedule& one) { return lacks_registers(nest, one, isa); });
+  if (all.empty()) return {first};
   add_forced(all, nest, isa, seed);
   add_streamed(all, nest, isa);
   return all;

@@ -12,8 +12,9 @@
 
 namespace pooljit::runtime {
 
-// What tries every kind of schedule: all that the chooser offers; of each other family, and of its walks, one
-// that can do the layer, picked by the seed; the default with streamed stores.
+// What tries every kind of schedule: all that the chooser offers and the registers suffice for, the default
+// first; of each other family, and of its walks, one that can do the layer, picked by the seed; the default
+// with streamed stores.
 std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed);
 
 struct Candidate {

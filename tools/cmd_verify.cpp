@@ -92,11 +92,6 @@ std::vector<runtime::Choices> with_schedules(const VerifyArguments& arguments, s
   return varied;
 }
 
-// A schedule that nobody asked for by its name may need more registers than there are.
-bool is_passed_over(const VerifyArguments& arguments, const ir::Result<runtime::Proof>& proof) {
-  return arguments.all_schedules && !proof && proof.error().id == "schedule.registers";
-}
-
 nlohmann::json to_json(const runtime::Proof& proof) {
   nlohmann::json probes;
   for (size_t i = 0; i < runtime::part_count; ++i)
@@ -131,7 +126,6 @@ ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<
   VerifyTally tally;
   for (const runtime::Choices& choice : with_schedules(arguments, arguments.spec, all)) {
     const auto proof = runtime::verify(arguments.spec, choice, arguments.limits);
-    if (is_passed_over(arguments, proof)) continue;
     if (!proof) return tl::unexpected(proof.error());
     if (arguments.json)
       fmt::print("{}\n", to_json(*proof).dump());
@@ -187,7 +181,6 @@ class FileRun {
       const auto proof = runtime::verify(problem.spec, choice, arguments_.limits);
       const std::scoped_lock lock(mutex_);
       if (interrupted()) return;
-      if (is_passed_over(arguments_, proof)) continue;
       report(arguments_, problem, proof, progress_);
       tally.take(proof);
       if (!proof) break;  // the same for the others

@@ -55,12 +55,17 @@ bool pays_wide(const Layer& layer) {
 }
 
 // Registers for the sums of so many vectors side by side: each is added up along one dimension after another,
-// and what it has so far of each is held. Beside them a mask, if masks are vectors.
+// and what it has so far of each is held. Beside them a mask, if masks are vectors, and what a power takes.
 bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
+  constexpr int64_t registers_of_product = 2;
+  const ReductionFacts& facts = facts_of(layer);
   const auto is_added_up = [](const NestDim& dim) { return dim.most_taps() > 1; };
-  const int64_t parts = facts_of(layer).is_split ? std::ranges::count_if(layer.nest().dims, is_added_up) : 1;
+  const int64_t parts = facts.is_split ? std::ranges::count_if(layer.nest().dims, is_added_up) : 1;
   const bool takes_mask = tail == Tail::mask && info(layer.isa()).mask != MaskEncoding::k_bits;
-  return vectors * parts + takes_mask <= layer.registers();
+  const int64_t of_power = facts.has_long_taps()       ? facts.extra_registers
+                           : facts.extra_registers > 0 ? registers_of_product
+                                                       : 0;
+  return vectors * parts + takes_mask + of_power <= layer.registers();
 }
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
@@ -77,7 +82,7 @@ bool takes_five(const Layer& layer, int64_t vectors) {
   constexpr int64_t few_taps = 9;
   return has_few_registers(layer) && layer.nest().input.dtype == DType::f32 &&
          !facts_of(layer).is_idempotent && vectors == 5 && layer.nest().full_taps() >= few_taps &&
-         !layer.nest().indices;
+         !layer.nest().indices && holds_sums(layer, vectors, Tail::split);
 }
 
 // Windows with a stride share few columns, and what rolls waits for its own results.
@@ -156,6 +161,14 @@ bool are_long_sums(const Layer& layer, int64_t vectors) {
   return waits_for_loads(layer.nest()) && takes_sixteen(layer) && pays_wide(layer) &&
          !facts_of(layer).is_idempotent && vectors >= least_vectors && layer.image_bytes() >= least_image &&
          is_in_second_cache(layer) && !overlaps(layer.nest());
+}
+
+// How many vectors of a pixel to take at a time rather than what rolls or any other number; 0: none.
+int part_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors) {
+  if (lanes == 1) return 0;
+  if (takes_pixels_in_parts(layer, lanes, vectors) || are_long_sums(layer, vectors))
+    return holds_sums(layer, 16, Tail::split) ? 16 : 0;
+  return half_of_pixel(layer, lanes, one_each, vectors);
 }
 
 bool is_dense(const NestDim& dim) { return dim.kind == DimKind::pool && dim.stride == 1; }
@@ -250,15 +263,13 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     });
   };
   if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) schedule.taps = Taps::loop;
-  const int half = takes_pixels_in_parts(layer, schedule.lanes, vectors) || are_long_sums(layer, vectors)
-                       ? 16
-                       : half_of_pixel(layer, schedule.lanes, one_each, vectors);
+  const int part = part_of_pixel(layer, schedule.lanes, one_each, vectors);
   const auto add_all = [&] {
-    if (half > 0 && holds_sums(layer, half, Tail::split)) add(Order::row_major, half);
+    if (part > 0) add(Order::row_major, part);
     for (const Order order : orders)
       for (const int unroll : {8, 4, 3, 2, 1}) {
         if (offer.schedules.size() >= most) return;
-        if (order == Order::row_major && unroll == half) continue;
+        if (order == Order::row_major && unroll == part) continue;
         if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
         const bool takes_all = unroll == 8 && takes_five(layer, vectors);
         if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;

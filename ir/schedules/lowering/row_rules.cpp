@@ -45,8 +45,7 @@ bool RowRules::columns_adjacent(const PoolNest& nest) {
 int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_side_by_side; }
 
 bool RowRules::is_short() const {
-  return (dim_.kind == DimKind::pool || dim_.most_taps() <= unroll_columns) &&
-         tile_count(row_) <= most_tiles &&
+  return (dim_.kind == DimKind::pool || listed_taps() <= unroll_columns) && tile_count(row_) <= most_tiles &&
          (steps_in_code(false) <= most_steps || steps_in_code(true) <= most_steps);
 }
 
@@ -65,7 +64,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
   const bool moves = apart != 1 && !is_long();
   const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
-  const int64_t taps = is_long() ? 1 : dim_.most_taps();
+  const int64_t taps = is_long() ? 1 : listed_taps();
   const int64_t outputs =
       rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1) * facts_.output_length;
   int64_t steps = 0;
@@ -157,6 +156,10 @@ Interior RowRules::uniform() const {
 
 int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, facts_); }
 
+int64_t RowRules::listed_taps() const {
+  return dim_.kind == DimKind::gather ? dim_.unclipped_taps() : dim_.most_taps();
+}
+
 // Vectors of a row that may be held at once. A sum holds each twice (a part and the whole), indices take most
 // of the rest.
 size_t RowRules::most_vectors() const {
@@ -165,7 +168,7 @@ size_t RowRules::most_vectors() const {
 
 // True if straight-line code may take the taps of a row one by one.
 bool RowRules::has_short_rows() const {
-  return dim_.most_taps() <= unroll_columns && dim_.period().input <= unroll_columns * dim_.pixel;
+  return listed_taps() <= unroll_columns && dim_.period().input <= unroll_columns * dim_.pixel;
 }
 
 RowRules::TilePlan& RowRules::plan(const Tile& tile) const {

@@ -91,6 +91,8 @@ class RowRules {
   int64_t rows_in_code() const;
   int64_t copies_of_a_row(bool rows_first) const;
   int64_t taps_of_a_group() const;
+  // Taps that TileTaps lists: backward also those that no window in the image has.
+  int64_t listed_taps() const;
   bool has_short_rows() const;
   Interior uniform() const;
   int registers() const;
