@@ -44,8 +44,14 @@ ir::Result<ir::Program> legal_program(ir::Program lowered) {
   return program;
 }
 
+ir::Result<ir::Program> legal_program(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
+  return ir::lower(nest, schedule, isa).and_then([](ir::Program lowered) {
+    return legal_program(std::move(lowered));
+  });
+}
+
 bool lacks_registers(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
-  const auto program = ir::lower(nest, schedule, isa).and_then(legal_program);
+  const auto program = legal_program(nest, schedule, isa);
   return !program && program.error().id == "schedule.registers";
 }
 
@@ -59,7 +65,7 @@ void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, 
       return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
     };
     if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
-        ir::lower(nest, one, isa).and_then(legal_program))
+        legal_program(nest, one, isa))
       schedules.push_back(one);
   }
 }
@@ -68,8 +74,7 @@ void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, 
 void add_streamed(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa) {
   ir::Schedule streamed = schedules[0];
   streamed.stores = ir::Stores::streamed;
-  if (streamed != schedules[0] && ir::lower(nest, streamed, isa).and_then(legal_program))
-    schedules.push_back(streamed);
+  if (streamed != schedules[0] && legal_program(nest, streamed, isa)) schedules.push_back(streamed);
 }
 
 }  // namespace
@@ -128,13 +133,10 @@ ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& s
 ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,
                                   int64_t batch, const ir::Machine& machine) {
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
-  const auto make = [&](const ir::Schedule& any) {
-    return ir::lower(nest, any, isa).and_then(legal_program);
-  };
-  const auto program = make(schedule);
+  const auto program = legal_program(nest, schedule, isa);
   if (!program) return tl::unexpected(program.error());
-  const auto chosen =
-      std::ranges::find_if(offered, [&](const ir::Schedule& any) { return any == schedule || make(any); });
+  const auto chosen = std::ranges::find_if(
+      offered, [&](const ir::Schedule& any) { return any == schedule || legal_program(nest, any, isa); });
   return Candidate{schedule, ir::predict(*program, nest, batch, machine),
                    chosen != offered.end() && *chosen == schedule,
                    std::ranges::find(offered, schedule) != offered.end()};

@@ -273,5 +273,34 @@ TEST(Check, DataThatTheDtypeLacksAndSchedulesThatDoNotSuitAreErrors) {
   EXPECT_TRUE(check(spec, options).error().id.starts_with("schedule."));
 }
 
+// Two vectors side by side, of six taps each before they roll: the masks of the NaNs seen take registers too,
+// where masks are vectors.
+TEST(Check, RollingCountsTheRegistersOfMasks) {
+  const auto report = check(
+      "max_pool3d(float32[1,15,5,5,20]:nchw16c, kernel_size=[3,2,3], stride=1, padding=[4,3,4], "
+      "dilation=[1,2,1])");
+  ASSERT_TRUE(report) << ir::to_string(report.error());
+  EXPECT_TRUE(report->ok()) << print(*report);
+}
+
+// Eight vectors side by side fill the file of AVX2 where an element goes through no register of its own.
+TEST(Check, ManyVectorsSideBySideFitTheRegisters) {
+  for (const char* spec : {
+           "max_pool2d(float32[1,300,8,8]:nhwc, kernel_size=8)",
+           "max_pool2d(float32[1,300,30,7]:nhwc, kernel_size=[30,7])",
+           "avg_pool2d(float64[1,80,8,9]:nhwc, kernel_size=[7,9], epilogue=[scale_channel, add(float64), "
+           "relu])",
+           "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2, kernel_size=7)",
+           "adaptive_max_pool2d(float32[9,5,40], output_size=3, output_layout=nhwc)",
+           "avg_pool2d(float32[64,1,8], kernel_size=7, padding=[0,0,3,3], ceil_mode=True, strides=[8,0,1])",
+           "avg_pool2d(float64[2,9,9,17], kernel_size=7, stride=4, output_dtype=int64, "
+           "strides=[2754,306,34,2])",
+       }) {
+    const auto report = check(spec);
+    ASSERT_TRUE(report) << ir::to_string(report.error());
+    EXPECT_TRUE(report->ok()) << print(*report);
+  }
+}
+
 }  // namespace
 }  // namespace pooljit::runtime

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <vector>
 
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
@@ -70,11 +72,10 @@ bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
-bool fits(const Layer& layer, bool one_each, int unroll, int64_t vectors) {
+bool fits(const Layer& layer, bool one_each, int unroll) {
   const int each = static_cast<int>(facts_of(layer).state_vectors);
   const int needed = layer.nest().indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
-  return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers() &&
-         holds_sums(layer, std::min<int64_t>(unroll, vectors), Tail::split);
+  return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
 }
 
 // Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.76 of the time.
@@ -82,7 +83,7 @@ bool takes_five(const Layer& layer, int64_t vectors) {
   constexpr int64_t few_taps = 9;
   return has_few_registers(layer) && layer.nest().input.dtype == DType::f32 &&
          !facts_of(layer).is_idempotent && vectors == 5 && layer.nest().full_taps() >= few_taps &&
-         !layer.nest().indices && holds_sums(layer, vectors, Tail::split);
+         !layer.nest().indices;
 }
 
 // Windows with a stride share few columns, and what rolls waits for its own results.
@@ -116,8 +117,7 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
   if (vectors >= 24 && takes_sixteen(layer)) return holds_sums(layer, 16, Tail::split) ? 16 : 8;
   for (const int half : {8, 4, 3, 2, 1})
     if (2 * half <= vectors && vectors % half == 0)
-      return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half, vectors) ? half
-                                                                                                     : 0;
+      return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half) ? half : 0;
   return 0;
 }
 
@@ -166,8 +166,7 @@ bool are_long_sums(const Layer& layer, int64_t vectors) {
 // How many vectors of a pixel to take at a time rather than what rolls or any other number; 0: none.
 int part_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors) {
   if (lanes == 1) return 0;
-  if (takes_pixels_in_parts(layer, lanes, vectors) || are_long_sums(layer, vectors))
-    return holds_sums(layer, 16, Tail::split) ? 16 : 0;
+  if (takes_pixels_in_parts(layer, lanes, vectors) || are_long_sums(layer, vectors)) return 16;
   return half_of_pixel(layer, lanes, one_each, vectors);
 }
 
@@ -254,12 +253,13 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     schedule.unroll = unroll;
     schedule.tail = exact_tail(layer);
     if (!check(layer, schedule)) return;
-    add_tails(offer.schedules, schedule, layer, nest.channels);
+    std::vector<Schedule> tails;
+    add_tails(tails, schedule, layer, nest.channels);
     // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
-    std::erase_if(offer.schedules, [&](const Schedule& one) {
+    std::ranges::copy_if(tails, std::back_inserter(offer.schedules), [&](const Schedule& one) {
       const Tail tail = nest.channels % one.lanes == 0 ? Tail::split : one.tail;
-      return (largest_block(nest) > 1 && tail == Tail::overlap) ||
-             !holds_sums(layer, std::min<int64_t>(one.unroll, vectors), tail);
+      return (largest_block(nest) == 1 || tail != Tail::overlap) &&
+             holds_sums(layer, std::min<int64_t>(unroll, vectors), tail);
     });
   };
   if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) schedule.taps = Taps::loop;
@@ -273,8 +273,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
         if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
         const bool takes_all = unroll == 8 && takes_five(layer, vectors);
         if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
-        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll, vectors))))
-          continue;
+        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
         add(order, unroll);
       }
   };
