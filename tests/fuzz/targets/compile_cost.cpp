@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/check.h"
@@ -139,24 +140,25 @@ CompileCost compile(const frontend::PoolSpec& spec, const Options& options) {
   return cost;
 }
 
-// From the costliest of some layers; of what changes make of them, those that cost most are changed further.
-// LLVM takes a hundred times as long for each.
-void climb(const ir::Result<frontend::PoolSpec>& from, const Options& options, int tries, fuzz::Draw draw) {
-  struct Climber {
-    frontend::PoolSpec spec;
-    int64_t cost;
-  };
+struct Climber {
+  frontend::PoolSpec spec;
+  CompileCost cost;
+};
+
+// From the costliest of some layers beside the given ones; of what changes make of them, those that cost most
+// are changed further. LLVM takes a hundred times as long for each.
+void climb(std::vector<Climber> climbers, const Options& options, int tries, fuzz::Draw draw) {
   constexpr size_t most_climbers = 5;
-  std::vector<Climber> climbers;  // the costliest first
   int64_t CompileCost::*const climbed = draw.one_in(2) ? &CompileCost::held : &CompileCost::code;
   const auto try_out = [&](const ir::Result<frontend::PoolSpec>& next) {
     if (!next || std::ranges::find(climbers, *next, &Climber::spec) != climbers.end()) return;
-    const int64_t cost = compile(*next, options).*climbed;
-    const auto place = std::ranges::find_if(climbers, [&](const Climber& one) { return one.cost <= cost; });
+    const CompileCost cost = compile(*next, options);
+    // The costliest first.
+    const auto place = std::ranges::find_if(
+        climbers, [&](const Climber& one) { return one.cost.*climbed <= cost.*climbed; });
     climbers.insert(place, {*next, cost});
     if (climbers.size() > most_climbers) climbers.pop_back();
   };
-  try_out(from);
   for (int others = draw.one_in(4) ? 0 : tries; others > 0; --others) try_out(draw_layer(draw, Sizes::usual));
   for (; tries > 0 && !climbers.empty(); --tries) {
     ir::Result<frontend::PoolSpec> next = climbers[draw.below(climbers.size())].spec;
@@ -172,12 +174,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto spec = draw_layer(draw, Sizes::any);
   Options options = {.backend = "xbyak", .isa = draw.one_in(3) ? "avx2" : "auto", .threads = 1};
   if (draw.below(16) == 15) options.backend = "llvm";
+  std::vector<Climber> from;
   if (spec) {
-    const CompileCost cost = compile(*spec, options);
-    reach(0, cost.allocated);
-    reach(1, cost.code);
+    from.push_back({*spec, compile(*spec, options)});
+    reach(0, from[0].cost.allocated);
+    reach(1, from[0].cost.code);
   }
   if (const auto tries = int(draw.below(options.backend == "llvm" ? 8 : 128)))
-    climb(spec, options, tries, fuzz::Draw(uint32_t(draw.below(uint64_t{1} << 32))));
+    climb(std::move(from), options, tries, fuzz::Draw(uint32_t(draw.below(uint64_t{1} << 32))));
   return 0;
 }
