@@ -17,11 +17,19 @@ void set_word(const RegisterName& name, const Word& word, State& state) {
   if (name.bits == 64)
     to = word;
   else if (name.bits == 32)
-    to = word.is_data ? Word::data() : word.has_base() ? Word::mixed() : word;
+    to = word.is_data               ? Word::data()
+         : word.has_left(name.bits) ? Word::left()
+         : word.has_base()          ? Word::mixed()
+                                    : word;
   else if (word.is_data || to.is_data) {
     // What lies above stays as it is.
     const int clean = word.is_data ? 0 : std::max(int{to.clean_bits}, name.is_low ? name.bits : 0);
     to = Word::data();
+    to.clean_bits = static_cast<uint8_t>(clean);
+  } else if (word.has_left(name.bits) || to.has_left(word_bits)) {
+    const int clean =
+        word.has_left(name.bits) ? 0 : std::max(int{to.clean_bits}, name.is_low ? name.bits : 0);
+    to = Word::left();
     to.clean_bits = static_cast<uint8_t>(clean);
   } else {
     to = Word::mixed();
@@ -106,6 +114,7 @@ Word from_stack(size_t base, int64_t offset, int64_t bytes, const State& state) 
     const Slot& slot = found->second;
     if (bytes == 8 && first == offset) return slot.word;
     if ((slot.data_bytes & bytes_within(at, offset, bytes)) != 0) return Word::data();
+    if (slot.word.has_left(word_bits)) return Word::left();
     if (slot.word.is_data || slot.word.has_base()) word = Word::mixed();
   }
   return word;
@@ -121,7 +130,9 @@ void to_stack(size_t base, int64_t offset, int64_t bytes, const Word& word, Stat
     if (written == 0xff && bytes == 8)
       slot.word = word;
     else
-      slot.word = slot.data_bytes != 0 ? Word::data() : Word::mixed();
+      slot.word = slot.data_bytes != 0                                        ? Word::data()
+                  : word.has_left(word_bits) || slot.word.has_left(word_bits) ? Word::left()
+                                                                              : Word::mixed();
   }
 }
 
@@ -156,7 +167,7 @@ bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
       state.masks[name.number] = word.is_data ? 0 : State::mask_bits;
       break;
     case RegisterKind::flags:
-      state.flags = word.is_data;
+      state.flags = word.is_data || word.has_left(word_bits);
       break;
     case RegisterKind::other:
       return false;

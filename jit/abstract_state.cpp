@@ -3,9 +3,13 @@
 #include <algorithm>
 
 namespace pooljit::jit {
-
 bool Word::has_base() const {
   return is_mixed || std::any_of(times.begin(), times.end(), [](int8_t factor) { return factor != 0; });
+}
+
+bool Word::has_left(int bits) const {
+  return (is_left && clean_bits < bits) ||
+         std::any_of(&times[base_saved], &times[base_param], [](int8_t factor) { return factor != 0; });
 }
 
 size_t Word::base() const {
@@ -20,6 +24,7 @@ size_t Word::base() const {
 
 Word plus(const Word& a, const Word& b, int64_t factor) {
   if (a.is_data || b.is_data) return Word::data();
+  if (a.has_left(word_bits) || b.has_left(word_bits)) return Word::left();
   if (a.is_mixed || b.is_mixed) return Word::mixed();
   Word sum;
   for (size_t i = 0; i < bases; ++i) {
@@ -40,6 +45,14 @@ Word either(const Word& a, const Word& b) {
       word.clean_bits = std::min(a.clean_bits, b.clean_bits);
     else
       word.clean_bits = a.is_data ? a.clean_bits : b.clean_bits;
+    return word;
+  }
+  if (a.has_left(word_bits) || b.has_left(word_bits)) {
+    const auto clean = [](const Word& word) {
+      return word.has_left(word_bits) ? word.clean_bits : State::mask_bits;
+    };
+    Word word = Word::left();
+    word.clean_bits = std::min(clean(a), clean(b));
     return word;
   }
   if (a.is_mixed || b.is_mixed || a.times != b.times) return Word::mixed();

@@ -17,10 +17,13 @@ namespace pooljit::jit {
 enum Base : uint8_t { base_args, base_stack, base_aligned_stack, base_saved, base_param = base_saved + 6 };
 inline constexpr size_t bases = base_param + ir::most_params;
 
+inline constexpr int word_bits = 64;
+
 // A word: a sum of bases, each times a small number, and a number.
 struct Word {
   std::array<int8_t, bases> times{};
   bool is_data = false;    // depends on tensor elements
+  bool is_left = false;    // depends on what a register that nothing was written to held, or may do so
   uint8_t clean_bits = 0;  // so many of the lowest bits do not, even then
   bool is_mixed = false;   // independent of data, but of which bases is not known
   bool is_exact = false;   // the number is `offset`
@@ -38,6 +41,11 @@ struct Word {
     word.is_mixed = true;
     return word;
   }
+  static Word left() {
+    Word word = mixed();
+    word.is_left = true;
+    return word;
+  }
   static Word exact(int64_t value) {
     Word word;
     word.is_exact = true;
@@ -50,6 +58,8 @@ struct Word {
     return word;
   }
   bool has_base() const;
+  // Whether its lowest bits are made of what a register held before the call, one that is kept or another.
+  bool has_left(int bits) const;
   // The one base that it is an offset from; `bases` if there is none.
   size_t base() const;
 };
@@ -75,8 +85,8 @@ struct State {
   std::array<Word, 16> words{};                // general registers
   std::array<Lanes, 32> vectors{};             // xmm, ymm and zmm registers
   std::array<uint8_t, 8> masks = all_clean();  // k0 to k7: so many of the lowest bits do not depend on data
-  bool flags = false;
-  bool is_fenced = true;  // nothing was stored past the caches since the last fence
+  bool flags = false;                          // depend on data, or on what was left in registers
+  bool is_fenced = true;                       // nothing was stored past the caches since the last fence
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;
 

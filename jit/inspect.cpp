@@ -51,7 +51,8 @@ class Inspector {
   // To a fixpoint, instruction by instruction. Throws Refused.
   CodeFacts run() {
     State first;
-    for (Word& word : first.words) word = Word::mixed();
+    first.words.fill(Word::left());
+    first.masks.fill(0);
     first.words[rdi] = Word::pointer(base_args);
     first.words[rsp] = Word::pointer(base_stack);
     for (size_t i = 0; i < kept_registers.size(); ++i)
@@ -122,6 +123,7 @@ class Inspector {
       throw Refused{at_, "an address from a vector register"};
     const Word at = address(operand, state);
     if (at.is_data) throw Refused{at_, "an address that depends on data"};
+    if (at.has_left(word_bits)) throw Refused{at_, "an address from a register that nothing was written to"};
     if (!writes(operand)) return;
     const size_t base = at.base();
     if (is_constant_pool(operand) || (!at.is_mixed && !is_stack(base) && !operands_.is_output(base)))
@@ -153,7 +155,7 @@ class Inspector {
   // Instructions on words whose bases are followed. False: it is none of them.
   bool moves_words(const Instruction& i, State& state) {
     const auto& ops = i.operands;
-    const auto set_flags = [&](bool is_data) { state.flags = is_data; };
+    const auto set_flags = [&](const Word& word) { state.flags = word.is_data || word.has_left(word_bits); };
     switch (i.info.mnemonic) {
       case ZYDIS_MNEMONIC_MOV:
       case ZYDIS_MNEMONIC_LEA:
@@ -180,14 +182,14 @@ class Inspector {
         const Word result = plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
                                  i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1);
         write(ops[0], result, state);
-        set_flags(result.is_data);
+        set_flags(result);
         return true;
       }
       case ZYDIS_MNEMONIC_INC:
       case ZYDIS_MNEMONIC_DEC: {
         const Word result = plus(operands_.source(ops[0], state), Word::number(), 1);
         write(ops[0], result, state);
-        set_flags(result.is_data || state.flags);  // the carry stays
+        set_flags(state.flags ? Word::data() : result);  // the carry stays
         return true;
       }
       case ZYDIS_MNEMONIC_AND:
@@ -195,7 +197,7 @@ class Inspector {
         if (name_of(ops[0].reg.value).number == rsp && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
             ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && state.words[rsp].base() == base_stack) {
           state.words[rsp] = Word::pointer(base_aligned_stack);
-          set_flags(false);
+          set_flags(Word::number());
           return true;
         }
         return false;
@@ -243,18 +245,23 @@ class Inspector {
 
   // Everything that is written depends on everything that is read; words forget what they are made of.
   void generic(const Instruction& i, State& state) {
-    bool is_data = false, has_base = false;
+    bool is_data = false, has_base = false, has_left = false;
     if (!clears(i)) {
       for (const ZydisDecodedOperand& operand : i.all()) {
         if (!reads(operand) && !may_keep(operand)) continue;
         is_data = is_data || operands_.depends_on_data(operand, state);
         const RegisterName name =
             operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? name_of(operand.reg.value) : RegisterName{};
-        has_base = has_base || (name.kind == RegisterKind::word && state.words[name.number].has_base());
+        if (name.kind != RegisterKind::word) continue;
+        has_base = has_base || state.words[name.number].has_base();
+        has_left = has_left || state.words[name.number].has_left(name.bits);
       }
       if (i.info.cpu_flags && i.info.cpu_flags->tested != 0) is_data = is_data || state.flags;
     }
-    const Word result = is_data ? Word::data() : has_base ? Word::mixed() : Word::number();
+    const Word result = is_data    ? Word::data()
+                        : has_left ? Word::left()
+                        : has_base ? Word::mixed()
+                                   : Word::number();
     if (is_data) note(i, state);
     for (const ZydisDecodedOperand& operand : i.all())
       if (writes(operand)) write(operand, result, state);

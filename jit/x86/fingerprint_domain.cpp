@@ -9,11 +9,12 @@ namespace {
 using Byte = FingerprintDomain::Byte;
 
 // What a fingerprint is made of.
-enum class Tag : uint64_t { input = 1, number, bytes, lane, bits, choice };
+enum class Tag : uint64_t { input = 1, number, bytes, lane, bits, choice, unwritten };
 
 template <typename Number>
 Number joined(Number a, Number b) {
-  return a == b || b == PlaneOf::any ? a : a == PlaneOf::any ? b : Number{PlaneOf::mixed};
+  if (a == b || b == PlaneOf::any) return a;
+  return a == PlaneOf::any ? b : std::min({a, b, Number{PlaneOf::mixed}});
 }
 
 PlaneOf joined(PlaneOf a, PlaneOf b) { return {joined(a.c, b.c), joined(a.n, b.n)}; }
@@ -72,6 +73,11 @@ uint64_t FingerprintDomain::mixed(uint64_t hash, uint64_t word) const {
 void FingerprintDomain::input(int buffer, int64_t place, PlaneOf plane, Byte* to, int width) const {
   const uint64_t of_buffer = mixed(static_cast<uint64_t>(Tag::input), static_cast<uint64_t>(buffer));
   put(mixed(of_buffer, static_cast<uint64_t>(place)), plane, false, to, width);
+}
+
+Byte FingerprintDomain::unwritten(size_t number) const {
+  const uint64_t value = mixed(static_cast<uint64_t>(Tag::unwritten), number);
+  return {value, PlaneOf::unwritten, PlaneOf::unwritten, 0, false};
 }
 
 FingerprintDomain::Operand FingerprintDomain::operand(const Byte* bytes, int width) const {

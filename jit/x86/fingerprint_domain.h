@@ -15,9 +15,10 @@
 
 namespace pooljit::jit::x86 {
 
-// Which plane elements are of. Of batches a few are enough.
+// Which plane elements are of. Of batches a few are enough. unwritten: it takes in what a register held
+// before the call.
 struct PlaneOf {
-  static constexpr int8_t any = -1, mixed = -2;
+  static constexpr int8_t any = -1, mixed = -2, unwritten = -3;
   int32_t c = any;
   int8_t n = any;
   bool operator==(const PlaneOf&) const = default;
@@ -52,6 +53,8 @@ class FingerprintDomain {
     if (!byte.is_known) return std::nullopt;
     return static_cast<uint8_t>(byte.value);
   }
+  Byte unwritten(size_t number) const;
+  static bool is_unwritten(const Byte& byte) { return byte.n == PlaneOf::unwritten; }
   // Of a few bytes, as one; and of a sequence that goes on.
   uint64_t fingerprint(const Byte* bytes, int width) const;
   uint64_t with(uint64_t hash, uint64_t next) const { return mixed(hash, next); }

@@ -1,7 +1,10 @@
 // The memory that a kernel is called with, of bytes of any domain, and its call.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <compare>
+#include <random>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -59,6 +62,8 @@ class KernelMemory {
         args_(memory_.add("the arguments", kernel.params.size() * word_bytes, Touch::read)),
         stack_(memory_.add("the stack", stack_bytes, Touch::both)) {
     for (size_t i = 0; i < kernel.params.size(); ++i) put_word(args_, i, word(kernel.params[i]));
+    std::random_device random;
+    for (uint64_t& word : left_in_words_) word = uint64_t{random()} << 32 | random();
   }
 
   // What is left of an earlier call is forgotten. Gives how many instructions it took. Throws Refused,
@@ -74,6 +79,8 @@ class KernelMemory {
     const CodeBlob& blob = *kernel_.blob;
     Machine<Domain> machine(steps_, image_.base + static_cast<uint64_t>(blob.code.data() - blob.image.data()),
                             memory_, domain_);
+    std::ranges::transform(left_in_words_, machine.words.begin(),
+                           [&](uint64_t word) { return machine.word_of(word); });
     machine.words[rdi] = machine.word_of(args_.base);
     machine.words[rsp] = machine.word_of(stack_.base + stack_bytes - word_bytes);  // of the return address
     return machine.run(most_steps);
@@ -194,6 +201,9 @@ class KernelMemory {
   Buffer& image_;
   Buffer& args_;
   Buffer& stack_;
+  // What the caller left in general registers: any numbers, so that who reads them gets other ones than the
+  // layer's.
+  std::array<uint64_t, 16> left_in_words_;
   std::vector<Buffer*> written_;  // by a call, but for the stack
   const Buffer* output_ = nullptr;
   const Buffer* indices_ = nullptr;

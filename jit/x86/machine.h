@@ -4,6 +4,8 @@
 // has no row, it is refused. A domain has:
 //   - Byte: of a register or of memory;
 //   - constant(number): a Byte; known(Byte): its number, if it is one whatever the input is;
+//   - unwritten(number): what the byte of that number, of all vectors' and masks', held before the call;
+//     is_unwritten(Byte): whether it was made of such;
 //   - lane(op, args, to): one lane; what compares is as wide as what is compared;
 //   - bits(op, a, b, to, count): bytes;
 //   - choose(mask, a, b, to, count, width): lanes of so many bytes, a where the mask's top bit is set, or b.

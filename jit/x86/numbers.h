@@ -13,6 +13,9 @@ struct NumberDomain {
   static Byte constant(uint8_t value) { return value; }
   static uint8_t value(const Byte& byte) { return byte; }
   static std::optional<uint8_t> known(const Byte& byte) { return byte; }
+  // Tests write what they read.
+  static Byte unwritten(size_t /*number*/) { return 0; }
+  static bool is_unwritten(const Byte& /*byte*/) { return false; }
 
   static void lane(const LaneOp& op, const std::array<const Byte*, 3>& args, Byte* to) {
     std::array<uint64_t, 3> bits = {};

@@ -19,12 +19,19 @@ class Operands {
 
   // base: where the code's first instruction lies in `memory`.
   Operands(uint64_t base, Memory<Byte>& memory, Domain& domain)
-      : base_(base), memory_(memory), domain_(domain) {}
+      : base_(base), memory_(memory), domain_(domain) {
+    size_t next = 0;
+    const auto forget = [&](auto& registers) {
+      for (auto& bytes : registers)
+        for (Byte& byte : bytes) byte = domain_.unwritten(next++);
+    };
+    forget(vectors), forget(masks);
+  }
 
   std::array<Word, 16> words{};
-  std::array<Vector, 32> vectors{};
+  std::array<Vector, 32> vectors;
   // A byte for each lane, whose top bit counts.
-  std::array<Vector, 8> masks{};
+  std::array<Vector, 8> masks;
 
   Word word_of(uint64_t value) const {
     Word word;
@@ -63,8 +70,10 @@ class Operands {
   }
   uint64_t number(const Byte* bytes, int count) const {
     const std::optional<uint64_t> value = known_number(bytes, count);
-    if (!value) throw Refused{0, "a number that depends on data"};
-    return *value;
+    if (value) return *value;
+    if (std::any_of(bytes, bytes + count, [&](const Byte& byte) { return domain_.is_unwritten(byte); }))
+      throw Refused{0, "a register that nothing was written to", true};
+    throw Refused{0, "a number that depends on data"};
   }
   uint64_t number(ZydisRegister reg) const {
     if (reg == ZYDIS_REGISTER_NONE) return 0;

@@ -118,6 +118,8 @@ class FingerprintRuns {
     const auto at = static_cast<size_t>(element.offset * width);
     for (size_t b = at; b < at + static_cast<size_t>(width); ++b) {
       if (!buffer.has(b)) throw Wrong{place(buffer, element) + ": nothing was stored"};
+      if (FingerprintDomain::is_unwritten(buffer.bytes[b]))
+        throw Wrong{place(buffer, element) + ": it is made of a register that nothing was written to"};
       is_apart_ = is_apart_ && buffer.bytes[b].plane().is_within(element.n, element.c);
     }
     return domain_.fingerprint(&buffer.bytes[at], width);

@@ -19,8 +19,11 @@ class TermDomain {
 
   explicit TermDomain(ir::TermGraph& graph) : graph_(graph) {}
 
-  // Stands for all that is made of elements of which no term is wanted.
+  // Stands for all that is made of elements of which no term is wanted, or of what registers held before the
+  // call, which fingerprints tell from each other.
   static constexpr Byte apart = {ir::no_term - 1, 0};
+  static Byte unwritten(size_t /*number*/) { return apart; }
+  static bool is_unwritten(const Byte& /*byte*/) { return false; }
 
   static Byte constant(uint8_t value) { return {ir::no_term, value}; }
   static std::optional<uint8_t> known(const Byte& byte) {

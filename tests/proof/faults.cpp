@@ -213,6 +213,14 @@ const ByteFault byte_fault_table[] = {
        bytes[r() % d.info.length] ^= static_cast<uint8_t>(1U << r() % 8);
        return true;
      }},
+    {"bytes: no instruction",
+     [](const Decoded& d, uint8_t* bytes, Random&) {
+       constexpr uint8_t nop = 0x90;
+       if (d.info.meta.category == ZYDIS_CATEGORY_NOP || d.info.meta.category == ZYDIS_CATEGORY_WIDENOP)
+         return false;
+       std::fill_n(bytes, d.info.length, nop);
+       return true;
+     }},
 };
 
 }  // namespace

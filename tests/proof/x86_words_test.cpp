@@ -97,6 +97,8 @@ struct HiddenNumbers {
   static std::optional<uint8_t> known(const Byte& byte) {
     return byte.is_hidden ? std::nullopt : std::optional(byte.number);
   }
+  static Byte unwritten(size_t /*number*/) { return {}; }
+  static bool is_unwritten(const Byte& /*byte*/) { return false; }
   static void lane(const LaneOp& op, const std::array<const Byte*, 3>& args, Byte* to) {
     std::array<std::array<uint8_t, 8>, 3> numbers = {};
     std::array<const uint8_t*, 3> all = {};
