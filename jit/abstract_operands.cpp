@@ -77,8 +77,6 @@ bool Operands::depends_on_data(const ZydisDecodedOperand& operand, const State& 
       return (state.vectors[name.number] & lanes_of(name.bits)) != 0;
     case RegisterKind::mask:
       return state.masks[name.number] < State::mask_bits;
-    case RegisterKind::flags:
-      return state.flags;
     default:
       return false;
   }
@@ -166,15 +164,25 @@ bool set(const ZydisDecodedOperand& operand, const Word& word, State& state) {
     case RegisterKind::mask:
       state.masks[name.number] = word.is_data ? 0 : State::mask_bits;
       break;
-    case RegisterKind::flags:
-      state.flags = word.is_data || word.has_left(word_bits);
-      break;
     case RegisterKind::other:
       return false;
+    case RegisterKind::flags:  // below
     case RegisterKind::none:
       break;
   }
   return true;
+}
+
+void set_flags(const Instruction& i, const Word& word, State& state) {
+  if (!i.info.cpu_flags) return;
+  const ZydisAccessedFlags& accessed = *i.info.cpu_flags;
+  state.flags &= ~(accessed.modified | accessed.set_0 | accessed.set_1);
+  if (word.is_data || word.has_left(word_bits)) state.flags |= accessed.modified;
+  state.flags |= accessed.undefined;
+}
+
+bool asks_for_flags(const Instruction& i, const State& state) {
+  return i.info.cpu_flags && (i.info.cpu_flags->tested & state.flags) != 0;
 }
 
 Word Operands::source(const ZydisDecodedOperand& operand, const State& state) const {

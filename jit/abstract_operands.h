@@ -46,7 +46,11 @@ class Operands {
   bool reads_constants_;
 };
 
-// A write. False: to a register that kernels have no use for.
+// A write, but to flags. False: to a register that kernels have no use for.
 bool set(const ZydisDecodedOperand& operand, const Word& word, State& state);
+// The flags after an instruction with this result.
+void set_flags(const Instruction& i, const Word& word, State& state);
+// Whether it does another thing for flags that depend on data, or that nobody set.
+bool asks_for_flags(const Instruction& i, const State& state);
 
 }  // namespace pooljit::jit

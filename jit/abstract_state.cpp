@@ -67,7 +67,7 @@ bool State::join(const State& other) {
   for (size_t i = 0; i < words.size(); ++i) words[i] = either(words[i], other.words[i]);
   for (size_t i = 0; i < vectors.size(); ++i) vectors[i] |= other.vectors[i];
   for (size_t i = 0; i < masks.size(); ++i) masks[i] = std::min(masks[i], other.masks[i]);
-  flags = flags || other.flags;
+  flags |= other.flags;
   is_fenced = is_fenced && other.is_fenced;
   // A slot that one of the two has not written is read by nobody; if it is, it is not known.
   std::erase_if(stack, [&](const auto& slot) { return !other.stack.contains(slot.first); });

@@ -85,8 +85,9 @@ struct State {
   std::array<Word, 16> words{};                // general registers
   std::array<Lanes, 32> vectors{};             // xmm, ymm and zmm registers
   std::array<uint8_t, 8> masks = all_clean();  // k0 to k7: so many of the lowest bits do not depend on data
-  bool flags = false;                          // depend on data, or on what was left in registers
-  bool is_fenced = true;                       // nothing was stored past the caches since the last fence
+  // Bits of ZydisCPUFlags: those that depend on data or on what was left in registers, or that nobody set.
+  uint32_t flags = ~uint32_t{0};
+  bool is_fenced = true;  // nothing was stored past the caches since the last fence
   std::map<std::pair<size_t, int64_t>, Slot> stack;  // by base and offset
   bool operator==(const State&) const = default;
 

@@ -88,7 +88,7 @@ class Inspector {
   void step(const Instruction& i, State& state) {
     const auto category = i.info.meta.category;
     if (category == ZYDIS_CATEGORY_RET) return check_return(state);
-    if (category == ZYDIS_CATEGORY_COND_BR && state.flags)
+    if (category == ZYDIS_CATEGORY_COND_BR && asks_for_flags(i, state))
       throw Refused{at_, "a branch that depends on data"};
     if (i.info.mnemonic == ZYDIS_MNEMONIC_SFENCE) {
       state.is_fenced = true;
@@ -155,7 +155,6 @@ class Inspector {
   // Instructions on words whose bases are followed. False: it is none of them.
   bool moves_words(const Instruction& i, State& state) {
     const auto& ops = i.operands;
-    const auto set_flags = [&](const Word& word) { state.flags = word.is_data || word.has_left(word_bits); };
     switch (i.info.mnemonic) {
       case ZYDIS_MNEMONIC_MOV:
       case ZYDIS_MNEMONIC_LEA:
@@ -182,14 +181,14 @@ class Inspector {
         const Word result = plus(operands_.source(ops[0], state), operands_.source(ops[1], state),
                                  i.info.mnemonic == ZYDIS_MNEMONIC_ADD ? 1 : -1);
         write(ops[0], result, state);
-        set_flags(result);
+        set_flags(i, result, state);
         return true;
       }
       case ZYDIS_MNEMONIC_INC:
       case ZYDIS_MNEMONIC_DEC: {
         const Word result = plus(operands_.source(ops[0], state), Word::number(), 1);
         write(ops[0], result, state);
-        set_flags(state.flags ? Word::data() : result);  // the carry stays
+        set_flags(i, result, state);
         return true;
       }
       case ZYDIS_MNEMONIC_AND:
@@ -197,7 +196,7 @@ class Inspector {
         if (name_of(ops[0].reg.value).number == rsp && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
             ops[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && state.words[rsp].base() == base_stack) {
           state.words[rsp] = Word::pointer(base_aligned_stack);
-          set_flags(Word::number());
+          set_flags(i, Word::number(), state);
           return true;
         }
         return false;
@@ -216,7 +215,7 @@ class Inspector {
     }
     if (i.info.meta.category == ZYDIS_CATEGORY_CMOV) {
       Word result = either(operands_.source(ops[0], state), operands_.source(ops[1], state));
-      if (state.flags) result = Word::data();
+      if (asks_for_flags(i, state)) result = Word::data();
       write(ops[0], result, state);
       return true;
     }
@@ -256,7 +255,7 @@ class Inspector {
         has_base = has_base || state.words[name.number].has_base();
         has_left = has_left || state.words[name.number].has_left(name.bits);
       }
-      if (i.info.cpu_flags && i.info.cpu_flags->tested != 0) is_data = is_data || state.flags;
+      is_data = is_data || asks_for_flags(i, state);
     }
     const Word result = is_data    ? Word::data()
                         : has_left ? Word::left()
@@ -265,6 +264,7 @@ class Inspector {
     if (is_data) note(i, state);
     for (const ZydisDecodedOperand& operand : i.all())
       if (writes(operand)) write(operand, result, state);
+    set_flags(i, result, state);
   }
 
   // xor of a register with itself.
