@@ -22,6 +22,7 @@ using KernelFunction = void (*)(const uint64_t* args);
 // Executable code and all that must live as long as it. Cheap to copy; the last copy frees the code.
 struct CodeBlob {
   KernelFunction entry = nullptr;
+  ir::Isa isa{};                  // a proof refuses instructions that it does not promise
   std::span<const uint8_t> code;  // instructions only
   size_t bytes = 0;               // code and its constants
   // Constants and code as they lie in memory, position-independent: the code reads nothing else but what its

@@ -35,7 +35,9 @@ ir::Result<void> find([[maybe_unused]] BackendId backend) {
 ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program) {
   const auto row = static_cast<size_t>(backend);
   POOLJIT_CHECK(program.stage == backend_table[row].consumes, program.name);
-  return emitter_table[row](program);
+  auto blob = emitter_table[row](program);
+  if (blob) blob->isa = program.isa;
+  return blob;
 }
 
 }  // namespace pooljit::jit

@@ -16,6 +16,7 @@ struct Zydis {
   FUNCTION(ZydisDecoderDecodeFull);
   FUNCTION(ZydisDisassembleIntel);
   FUNCTION(ZydisMnemonicGetString);
+  FUNCTION(ZydisISASetGetString);
   FUNCTION(ZydisRegisterGetClass);
   FUNCTION(ZydisRegisterGetId);
   FUNCTION(ZydisRegisterGetLargestEnclosing);
@@ -35,6 +36,7 @@ struct Zydis {
     FIND(ZydisDecoderDecodeFull);
     FIND(ZydisDisassembleIntel);
     FIND(ZydisMnemonicGetString);
+    FIND(ZydisISASetGetString);
     FIND(ZydisRegisterGetClass);
     FIND(ZydisRegisterGetId);
     FIND(ZydisRegisterGetLargestEnclosing);
@@ -87,6 +89,9 @@ ZyanStatus ZydisDisassembleIntel(ZydisMachineMode mode, ZyanU64 address, const v
 }
 const char* ZydisMnemonicGetString(ZydisMnemonic mnemonic) {
   return call(&Zydis::ZydisMnemonicGetString, "", mnemonic);
+}
+const char* ZydisISASetGetString(ZydisISASet isa_set) {
+  return call(&Zydis::ZydisISASetGetString, "", isa_set);
 }
 ZydisRegisterClass ZydisRegisterGetClass(ZydisRegister reg) {
   return call(&Zydis::ZydisRegisterGetClass, ZYDIS_REGCLASS_INVALID, reg);

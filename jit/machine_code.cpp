@@ -1,6 +1,10 @@
 #include "jit/machine_code.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "jit/promised.h"
 
 namespace pooljit::jit {
 
@@ -107,6 +111,9 @@ void MachineCode::take(size_t offset) {
   if (category == ZYDIS_CATEGORY_STRINGOP || category == ZYDIS_CATEGORY_GATHER ||
       category == ZYDIS_CATEGORY_SCATTER)
     throw Refused{offset, "addresses that are not in the instruction's operands"};
+  if (const std::string missing = missing_feature(i.info, isa_); !missing.empty())
+    throw Refused{offset,
+                  fmt::format("it needs {}, which {} does not promise", missing, ir::info(isa_).text)};
   // Nobody jumps into the middle of an instruction.
   const auto after = instructions_.upper_bound(offset);
   const bool into_next = after != instructions_.end() && after->first < i.end();
@@ -117,6 +124,7 @@ void MachineCode::take(size_t offset) {
 
 MachineCode::MachineCode(const CodeBlob& blob)
     : code_(blob.code),
+      isa_(blob.isa),
       entry_(static_cast<size_t>(reinterpret_cast<const uint8_t*>(blob.entry) - blob.code.data())) {
   std::vector<size_t> open = {entry_};
   while (!open.empty()) {

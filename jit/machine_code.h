@@ -1,5 +1,6 @@
 // Machine code as the proof of jit/inspect.h reads it: the instructions that control can reach from the
-// entry, and where it goes from each. What it cannot follow it refuses.
+// entry, and where it goes from each. What it cannot follow it refuses, and instructions that the code's
+// instruction set does not promise.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -67,6 +68,7 @@ class MachineCode {
   void take(size_t offset);
 
   std::span<const uint8_t> code_;
+  ir::Isa isa_;
   size_t entry_;
   std::map<size_t, Instruction> instructions_;
   std::set<size_t> targets_;  // of branches

@@ -33,24 +33,31 @@ using Clock = std::chrono::steady_clock;
   ::_exit(0);
 }
 
-// Everything that the child writes until it ends; nothing if the time is over first.
-std::optional<std::string> read_all(int from_child, Clock::time_point end) {
+// Everything that the child writes until it ends; nothing if it is late.
+std::optional<std::string> read_all(int from_child, const std::function<bool()>& is_late) {
+  constexpr int patience = 100;  // milliseconds
   std::string text;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+  while (!is_late()) {
     pollfd waiting = {from_child, POLLIN, 0};
-    if (left <= 0) return std::nullopt;
-    if (::poll(&waiting, 1, int(std::min<int64_t>(left, 1000))) <= 0) continue;
+    if (::poll(&waiting, 1, patience) <= 0) continue;
     char buffer[4096];
     const ssize_t some = ::read(from_child, buffer, sizeof buffer);
     if (some == 0) return text;
     if (some > 0) text.append(buffer, size_t(some));
   }
+  return std::nullopt;
 }
 
 }  // namespace
 
 ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double seconds) {
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(seconds, 1e6)));
+  return run_in_child(work, [end] { return Clock::now() >= end; });
+}
+
+ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work,
+                                  const std::function<bool()>& is_late) {
   const auto refuse = [](const char* what) {
     return ir::system_error("system.process", fmt::format("{}: {}", what, std::strerror(errno)));
   };
@@ -71,9 +78,7 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, doub
   }
   ::close(pipe[1]);
   lock.unlock();
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(std::min(seconds, 1e6)));
-  std::optional<std::string> text = read_all(pipe[0], end);
+  std::optional<std::string> text = read_all(pipe[0], is_late);
   ::close(pipe[0]);
   if (!text) ::kill(child, SIGKILL);
   int status = 0;

@@ -15,7 +15,11 @@ struct ChildEnd {
 };
 
 // Forks; the child says what `work` returns and ends at once, without destructors. Signals that faults raise
-// end it, whatever handlers the application has. It ends with its parent. Errors: "system.process".
+// end it, whatever handlers the application has. It ends with its parent, and when `is_late` says so, which
+// is asked at least once a second. Errors: "system.process".
+ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work,
+                                  const std::function<bool()>& is_late);
+// The same: late after so many seconds.
 ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double seconds);
 
 }  // namespace pooljit::runtime

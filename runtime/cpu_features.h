@@ -4,11 +4,20 @@
 #include <optional>
 
 #include "ir/isa.h"
+#include "runtime/cpu_caches.h"
 
 namespace pooljit::runtime {
 
-// avx2: AVX2, FMA and BMI2; avx512: F, BW, DQ and VL besides; the system saves the registers. The environment
-// variable POOLJIT_MAX_ISA (avx2, or none) makes the machine look smaller; it is read once.
+// A processor: its cpuid instruction, and which registers the system saves (XCR0; 0 where it saves none).
+struct Processor {
+  Cpuid ask;
+  uint32_t saved_registers = 0;
+};
+// Whether it has all that ir/cpu_features.def promises for the ISA, and the system saves its registers.
+bool has(const Processor& processor, ir::Isa isa);
+
+// Of this processor. The environment variable POOLJIT_MAX_ISA (avx2, or none) makes the machine look smaller;
+// it is read once. Thread-safe.
 bool can_run(ir::Isa isa);
 
 // The last row of ir/isa.def that can be run.

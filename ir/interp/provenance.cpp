@@ -153,9 +153,7 @@ Provenance::Wins Provenance::comparison(TermId mask) {
     if (are_biased) x = own_x, y = own_y, compared = unsigned_of(compared);
   }
   // A constant takes part where it is chosen, which is asked later.
-  const auto type_of = [&](TermId id) {
-    return graph_.is_constant(id) ? graph_[id].dtype : value(id).dtype;
-  };
+  const auto type_of = [&](TermId id) { return graph_.is_constant(id) ? graph_[id].dtype : value(id).dtype; };
   if (type_of(x) != compared || type_of(y) != compared)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (term.pred == (is_max_ ? Predicate::gt : Predicate::lt)) return {x, y, false};

@@ -77,7 +77,6 @@ struct TwoSources {
   bool indices_first;
 };
 constexpr TwoSources two_sources[] = {
-    {ZYDIS_MNEMONIC_VPERMI2B, 1, true},  {ZYDIS_MNEMONIC_VPERMT2B, 1, false},
     {ZYDIS_MNEMONIC_VPERMI2W, 2, true},  {ZYDIS_MNEMONIC_VPERMT2W, 2, false},
     {ZYDIS_MNEMONIC_VPERMI2D, 4, true},  {ZYDIS_MNEMONIC_VPERMT2D, 4, false},
     {ZYDIS_MNEMONIC_VPERMI2PS, 4, true}, {ZYDIS_MNEMONIC_VPERMT2PS, 4, false},
@@ -159,7 +158,6 @@ int control_operand(ZydisMnemonic mnemonic, bool has_immediate) {
     case ZYDIS_MNEMONIC_VPERMILPS:
     case ZYDIS_MNEMONIC_VPERMILPD:
       return 2;
-    case ZYDIS_MNEMONIC_VPERMB:
     case ZYDIS_MNEMONIC_VPERMW:
     case ZYDIS_MNEMONIC_VPERMD:
     case ZYDIS_MNEMONIC_VPERMPS:
@@ -260,8 +258,6 @@ std::optional<std::vector<Place>> by_control(ZydisMnemonic mnemonic, int bytes,
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_VPSHUFB:
       return shuffled_bytes(bytes, control);
-    case ZYDIS_MNEMONIC_VPERMB:
-      return by_indices(bytes, 1, control, 1);
     case ZYDIS_MNEMONIC_VPERMW:
       return by_indices(bytes, 2, control, 1);
     case ZYDIS_MNEMONIC_VPERMD:

@@ -1,6 +1,8 @@
 #include "jit/xbyak/entry_parts.h"
 
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "ir/program.h"
 
@@ -13,7 +15,7 @@ using Xbyak::Label;
 
 constexpr uint32_t default_mxcsr = 0x1f80, sticky_flags = 0x3f;
 
-void cpuid_leaf(CodeGenerator& a, int leaf) {
+void cpuid_leaf(CodeGenerator& a, uint32_t leaf) {
   a.mov(a.eax, leaf);
   a.xor_(a.ecx, a.ecx);
   a.cpuid();
@@ -25,6 +27,15 @@ void jump_unless_all(CodeGenerator& a, const Xbyak::Reg32& flags, uint32_t wante
   a.jne(to, CodeGenerator::T_NEAR);
 }
 
+// What an ISA promises beside the one before it: bits by leaf and word.
+using FeatureBits = std::map<std::pair<uint32_t, ir::CpuidWord>, uint32_t>;
+FeatureBits bits_of(ir::Isa isa) {
+  FeatureBits all;
+  for (const ir::CpuFeature& feature : ir::cpu_features)
+    if (feature.since == isa) all[{feature.leaf, feature.word}] |= 1U << feature.bit;
+  return all;
+}
+
 void compare_mxcsr(CodeGenerator& a, int at) {
   a.mov(a.eax, a.dword[a.rsp + at]);
   a.and_(a.eax, ~sticky_flags);
@@ -34,31 +45,29 @@ void compare_mxcsr(CodeGenerator& a, int at) {
 }  // namespace
 
 void write_isa_level(CodeGenerator& a) {
-  Label none, known;
-  constexpr uint32_t leaf1 = 1U << 12 | 1U << 27 | 1U << 28 | 1U << 29;      // FMA OSXSAVE AVX F16C
-  constexpr uint32_t leaf7 = 1U << 5 | 1U << 8;                              // AVX2 BMI2
-  constexpr uint32_t leaf7_512 = 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31;  // F DQ BW VL
-  constexpr uint32_t state_avx = 0x6, state_512 = 0xe6;  // of XCR0: registers that the system saves
+  Label known;
+  constexpr uint32_t last_leaf = 7, osxsave = 1U << 27;
+  const Xbyak::Reg32 saved = a.r8d, level = a.r9d, words[] = {a.eax, a.ebx, a.ecx, a.edx};
+  a.mov(level, no_isa_level);
   cpuid_leaf(a, 0);
-  a.cmp(a.eax, 7);
-  a.jb(none, CodeGenerator::T_NEAR);
+  a.cmp(a.eax, last_leaf);
+  a.jb(known, CodeGenerator::T_NEAR);
   cpuid_leaf(a, 1);
-  jump_unless_all(a, a.ecx, leaf1, none);
+  jump_unless_all(a, a.ecx, osxsave, known);
   a.xor_(a.ecx, a.ecx);
   a.xgetbv();
-  a.mov(a.r8d, a.eax);
-  jump_unless_all(a, a.eax, state_avx, none);
-  cpuid_leaf(a, 7);
-  a.mov(a.edx, a.ebx);
-  jump_unless_all(a, a.edx, leaf7, none);
-  a.mov(a.eax, level_of(ir::Isa::avx2));
-  jump_unless_all(a, a.r8d, state_512, known);
-  jump_unless_all(a, a.ebx, leaf7_512, known);
-  a.mov(a.eax, level_of(ir::Isa::avx512));
-  a.jmp(known);
-  a.L(none);
-  a.mov(a.eax, no_isa_level);
+  a.mov(saved, a.eax);
+  for (const ir::IsaInfo& isa : ir::isa_table) {
+    a.mov(a.eax, saved);
+    jump_unless_all(a, a.eax, isa.saved_registers, known);
+    for (const auto& [place, bits] : bits_of(isa.isa)) {
+      cpuid_leaf(a, place.first);
+      jump_unless_all(a, words[static_cast<size_t>(place.second)], bits, known);
+    }
+    a.mov(level, level_of(isa.isa));
+  }
   a.L(known);
+  a.mov(a.eax, level);
 }
 
 void write_cut(CodeGenerator& a) {

@@ -15,7 +15,8 @@ namespace pooljit::jit {
 inline constexpr int no_isa_level = 1;
 constexpr int level_of(ir::Isa isa) { return 2 + static_cast<int>(isa); }
 
-// eax: the level. Destroys rbx, keeps rdi.
+// eax: the level: the last ISA of which the processor has all that ir/cpu_features.def promises, and the
+// system saves the registers. Destroys rbx, rcx, rdx, r8 and r9; keeps rdi.
 void write_isa_level(Xbyak::CodeGenerator& a);
 
 // A batch that is negative or larger than `largest` is invalid; one of 0 is done. Destroys rax and rcx.

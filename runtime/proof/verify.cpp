@@ -345,9 +345,10 @@ std::string print(const Proof& proof) {
       fmt::format("{}: {}\n    {} {} {}\n", verdict, proof.spec, proof.backend, proof.isa, proof.schedule);
   if (!proof.ok()) return text + "    " + proof.failure + "\n";
   if (proof.code)
-    text += fmt::format("    code     {} instructions{}: {} branches, {} addresses, none depends on data\n",
-                        proof.code->instructions, proof.versions > 1 ? " in two versions" : "",
-                        proof.code->branches, proof.code->addresses);
+    text +=
+        fmt::format("    code     {} instructions of {}{}: {} branches, {} addresses, none depends on data\n",
+                    proof.code->instructions, proof.isa, proof.versions > 1 ? " in two versions" : "",
+                    proof.code->branches, proof.code->addresses);
   if (proof.program_outputs > 0)
     text += fmt::format("    program  {} elements, each made of exactly its window\n", proof.program_outputs);
   if (proof.bytes_outputs > 0)

@@ -16,14 +16,9 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/backend.h"
+#include "runtime/cpu_features.h"
 
 namespace pooljit::test {
-
-inline bool host_has(ir::Isa isa) {
-  return isa == ir::Isa::avx2 ? __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                              : __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                                    __builtin_cpu_supports("avx512dq");
-}
 
 // A place in the output where `count` elements lie.
 struct Expected {
@@ -121,7 +116,7 @@ inline std::vector<Run> run_everywhere(const Case& c) {
   std::vector<Run> runs = {{"interpreter", run_interpreter(c, c.program)}};
   const auto legal = ir::legalize(c.program);
   runs.push_back({"interpreter(legal)", legal ? run_interpreter(c, *legal) : tl::unexpected(legal.error())});
-  if (!runs[0].result || !host_has(c.program.isa)) return runs;
+  if (!runs[0].result || !runtime::can_run(c.program.isa)) return runs;
   for (const jit::BackendInfo& backend : jit::backends()) {
     const bool wants_legal = backend.consumes == ir::Stage::legal;
     if (wants_legal && !legal) continue;  // said above

@@ -121,18 +121,26 @@ const Bytes listings[] = {
     {"push rbx; xor ebx,ebx; pop rbx; ret", {0x53, 0x31, 0xdb, 0x5b, 0xc3}, ""},
     {"jmp into the middle", {0xeb, 0xff, 0xc3}, "overlap"},
     {"nop", {0x90}, "control leaves the code"},
+    {"vpermb zmm0,zmm0,zmm0; ret",
+     {0x62, 0xf2, 0x7d, 0x48, 0x8d, 0xc0, 0xc3},
+     "it needs AVX512_VBMI, which avx512 does not promise"},
+    {"vpdpbusd xmm0,xmm0,xmm0; ret", {0xc4, 0xe2, 0x79, 0x50, 0xc0, 0xc3}, "it needs AVX_VNNI"},
+    {"adcx eax,eax; ret", {0x66, 0x0f, 0x38, 0xf6, 0xc0, 0xc3}, "it needs ADOX_ADCX"},
     {"xorps xmm0,xmm0; ret", {0x0f, 0x57, 0xc0, 0xc3}, "an instruction of SSE"},
 };
+
+ir::Result<CodeFacts> inspect(const std::vector<uint8_t>& code, std::span<const ir::Param> with) {
+  CodeBlob blob;
+  blob.isa = ir::Isa::avx512;
+  blob.code = code;
+  blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(code.data()));
+  return inspect(blob, with);
+}
 
 // An operand of the steps may be a factor; it may not decide where control goes.
 TEST(WrongBytes, OperandsAreFactorsButData) {
   const std::vector<ir::Param> with_operand = {{Role::input, 0}, {Role::operand, 0}};
-  const auto facts_of = [&](std::vector<uint8_t> code) {
-    CodeBlob blob;
-    blob.code = code;
-    blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(code.data()));
-    return inspect(blob, with_operand);
-  };
+  const auto facts_of = [&](const std::vector<uint8_t>& code) { return inspect(code, with_operand); };
   // mov rax,[rdi]; vmovups ymm0,[rax]; mov rcx,[rdi+8]; vmulps ymm0,ymm0,[rcx]; ret
   const auto multiplies = facts_of(
       {0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x00, 0x48, 0x8b, 0x4f, 0x08, 0xc5, 0xfc, 0x59, 0x01, 0xc3});
@@ -258,10 +266,7 @@ TEST(WrongBytes, TellsSquaresFromProducts) {
     std::vector<uint8_t> code = {0x48, 0x8b, 0x07, 0xc5, 0xfc, 0x10, 0x00};
     code.insert(code.end(), row.code.begin(), row.code.end());
     code.push_back(0xc3);
-    CodeBlob blob;
-    blob.code = code;
-    blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(code.data()));
-    const auto facts = inspect(blob, params);
+    const auto facts = inspect(code, params);
     ASSERT_TRUE(facts) << row.assembly << ": " << facts.error().message;
     EXPECT_EQ(facts->products, row.products) << row.assembly;
     EXPECT_EQ(facts->squares, row.squares) << row.assembly;
@@ -270,10 +275,7 @@ TEST(WrongBytes, TellsSquaresFromProducts) {
 
 TEST(WrongBytes, AllowsWhatIsIndependentOfData) {
   for (const Bytes& bytes : listings) {
-    CodeBlob blob;
-    blob.code = bytes.code;
-    blob.entry = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(bytes.code.data()));
-    const auto facts = inspect(blob, params);
+    const auto facts = inspect(bytes.code, params);
     EXPECT_EQ(facts.has_value(), *bytes.sentence == '\0')
         << bytes.assembly << ": " << (facts ? "" : facts.error().message);
     if (!facts) {

@@ -27,6 +27,7 @@ struct Code : Xbyak::CodeGenerator {
   CodeBlob blob() const {
     CodeBlob blob;
     blob.entry = getCode<KernelFunction>();
+    blob.isa = ir::Isa::avx512;
     blob.code = all();
     return blob;
   }

@@ -8,12 +8,9 @@
 
 #include "ir/builder.h"
 #include "jit/emitters.h"
+#include "runtime/cpu_features.h"
 
 namespace pooljit::jit {
-
-inline bool host_has(ir::Isa isa) {
-  return isa == ir::Isa::avx2 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512bw");
-}
 
 inline CodeBlob must_emit(const ir::Program& program) {
   auto blob = emit_llvm(program);
@@ -31,7 +28,7 @@ void call(const CodeBlob& blob, Words... words) {
 class LlvmTest : public testing::TestWithParam<ir::Isa> {
  protected:
   void SetUp() override {
-    if (!host_has(GetParam())) GTEST_SKIP() << "this machine has no " << ir::info(GetParam()).text;
+    if (!runtime::can_run(GetParam())) GTEST_SKIP() << "this machine has no " << ir::info(GetParam()).text;
   }
   ir::Builder builder() const { return ir::Builder("test", GetParam()); }
   int lanes(ir::DType dtype) const { return ir::info(GetParam()).vector_bytes / ir::bytes(dtype); }

@@ -12,6 +12,7 @@
 
 #include "runtime/cache_probe.h"
 #include "runtime/cpu_caches.h"
+#include "runtime/cpu_features.h"
 
 namespace pooljit {
 namespace {
@@ -66,6 +67,39 @@ runtime::Cpuid processor(Leaves leaves) {
 // type and level; ways, partitions and line, each less one; sets less one.
 CpuidWords cache(unsigned type, unsigned level, unsigned ways, unsigned line, unsigned sets) {
   return {type | level << 5, (ways - 1) << 22 | (line - 1), sets - 1, 0};
+}
+
+// A processor with all that the ISAs promise, and what is changed about it.
+runtime::Processor full(
+    uint32_t saved_registers, const std::function<void(Leaves&)>& change = [](Leaves&) {}) {
+  Leaves leaves = {{{0, 0}, {.a = 13}}};
+  for (const ir::CpuFeature& feature : ir::cpu_features) {
+    CpuidWords& words = leaves[{feature.leaf, 0}];
+    unsigned* const by_word[] = {&words.a, &words.b, &words.c, &words.d};
+    *by_word[static_cast<size_t>(feature.word)] |= 1U << feature.bit;
+  }
+  change(leaves);
+  return {processor(leaves), saved_registers};
+}
+
+TEST(Machine, AnIsaIsThereWithAllItsFeaturesAndRegisters) {
+  constexpr uint32_t all = 0xe7, no_zmm = 0x7, no_ymm = 0x3;
+  const auto has = [](const runtime::Processor& one, ir::Isa isa) { return runtime::has(one, isa); };
+  for (const ir::IsaInfo& isa : ir::isa_table) {
+    EXPECT_TRUE(has(full(all), isa.isa)) << isa.text;
+    EXPECT_FALSE(has(full(no_ymm), isa.isa)) << isa.text;
+    EXPECT_FALSE(has(full(all, [](Leaves& leaves) { leaves[{0, 0}].a = 6; }), isa.isa)) << "no leaf 7";
+    for (const ir::CpuFeature& feature : ir::cpu_features) {
+      const auto without = full(all, [&](Leaves& leaves) {
+        CpuidWords& words = leaves[{feature.leaf, 0}];
+        unsigned* const by_word[] = {&words.a, &words.b, &words.c, &words.d};
+        *by_word[static_cast<size_t>(feature.word)] &= ~(1U << feature.bit);
+      });
+      EXPECT_EQ(has(without, isa.isa), feature.since > isa.isa) << isa.text << " without " << feature.text;
+    }
+  }
+  EXPECT_TRUE(has(full(no_zmm), ir::Isa::avx2));
+  EXPECT_FALSE(has(full(no_zmm), ir::Isa::avx512));
 }
 
 TEST(Machine, CachesOfCpuid) {

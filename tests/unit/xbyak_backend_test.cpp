@@ -323,7 +323,7 @@ TEST(XbyakMerges, SelectsOfWhatDies) {
     for (size_t i = 0; i < c.input.size(); ++i) c.input[i] = static_cast<uint8_t>(i * 7 % 101 * (i % 2));
     const auto want = run_interpreter(c, program);
     ASSERT_TRUE(want.has_value());
-    if (!host_has(Isa::avx512)) continue;
+    if (!runtime::can_run(Isa::avx512)) continue;
     const auto got = run_native(c, program, jit::backends()[0].id);
     ASSERT_TRUE(got.has_value());
     EXPECT_EQ(got->output, want->output) << static_cast<int>(kept);

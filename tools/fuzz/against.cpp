@@ -112,7 +112,11 @@ int call_on(const runtime::Case& data, size_t place, const auto& run) {
                                    {"output", data.output.at[place].bytes()},
                                    {"indices", data.indices.at[place].bytes()}};
   watch_buffers(std::span(buffers).first(call.indices ? 3 : 2));
-  const int code = run(call);
+  int code = 0;
+  {
+    const Cell::Charge engine(true);
+    code = run(call);
+  }
   watch_buffers({});
   return code;
 }
@@ -151,6 +155,7 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
   auto spec = frontend::parse_spec(one.spec);
   if (!spec) return tl::unexpected(spec.error());
   if (is_unasked(*spec)) return Outcome{.verdict = Outcome::Verdict::unsupported};
+  const Cell::Charge ours(false);
   const runtime::Layer layer(*spec);
   const auto inputs = Inputs::make(*spec, layer.nest(), one);
   if (!inputs) return tl::unexpected(inputs.error());

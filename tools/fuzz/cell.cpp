@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "runtime/child.h"
 #include "tools/fuzz/fault_place.h"
@@ -21,15 +23,51 @@ namespace pooljit::fuzz {
 namespace {
 
 // The child's own alarm ends a case that hangs; should the case switch it off, the parent waits so much
-// longer.
-constexpr double alarm_grace = 2;
+// longer. What is not charged may take so long.
+constexpr double alarm_grace = 2, longest_uncharged = 300;
 
-void set_alarm(double seconds) {
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The time that the work of this process may still take; nullptr: it is no cell's.
+struct Allowance {
+  std::atomic<double>* late_at = nullptr;
+  bool is_charged = true;
+  double left = 0;  // while it is not charged
+};
+Allowance allowance;
+
+void set_timer(double seconds) {
   const double whole = std::floor(seconds);
   itimerval timer = {};
   timer.it_value.tv_sec = static_cast<time_t>(whole);
-  timer.it_value.tv_usec = std::max<suseconds_t>(static_cast<suseconds_t>((seconds - whole) * 1e6), 1);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - whole) * 1e6);
   ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+void set_alarm(double seconds) {
+  allowance.is_charged = true;
+  *allowance.late_at = now() + seconds + alarm_grace;
+  set_timer(std::max(seconds, 1e-6));
+}
+
+void stop_alarm() {
+  itimerval timer = {};
+  ::getitimer(ITIMER_REAL, &timer);
+  allowance.left =
+      static_cast<double>(timer.it_value.tv_sec) + static_cast<double>(timer.it_value.tv_usec) * 1e-6;
+  allowance.is_charged = false;
+  *allowance.late_at = now() + longest_uncharged;
+  set_timer(0);
+}
+
+void charge(bool is_charged) {
+  if (!allowance.late_at || allowance.is_charged == is_charged) return;
+  if (is_charged)
+    set_alarm(allowance.left);
+  else
+    stop_alarm();
 }
 
 void empty(int output) { (void)!(::ftruncate(output, 0) == 0 && ::lseek(output, 0, SEEK_SET) == 0); }
@@ -50,15 +88,15 @@ std::string text_of(int output) {
 
 ir::Result<Cell> Cell::make() {
   void* const page =
-      ::mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int output = ::memfd_create("output", MFD_CLOEXEC);
   if (page == MAP_FAILED || output < 0)
     return ir::system_error("system.memory", fmt::format("no shared memory: {}", std::strerror(errno)));
-  return Cell(static_cast<int64_t*>(page), output);
+  return Cell(new (page) Shared, output);
 }
 
 Cell::~Cell() {
-  if (at_) ::munmap(at_, sizeof *at_);
+  if (shared_) ::munmap(shared_, sizeof *shared_);
   if (output_ >= 0) ::close(output_);
 }
 
@@ -67,6 +105,9 @@ void Cell::begin_case(int64_t number, double case_seconds) const {
   empty(output_);
   set_alarm(case_seconds);
 }
+
+Cell::Charge::Charge(bool is_charged) : was_charged_(allowance.is_charged) { charge(is_charged); }
+Cell::Charge::~Charge() { charge(was_charged_); }
 
 void Cell::redirect_output() const {
   empty(output_);
@@ -82,17 +123,19 @@ std::string Cell::printed_by_case() {
 ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, double case_seconds,
                                 double most_seconds) const {
   std::fflush(stdout);  // or the child would have it to print, too
+  shared_->late_at = now() + most_seconds + alarm_grace;
   const auto end = runtime::run_in_child(
       [&] {
         redirect_output();
         ::signal(SIGALRM, SIG_DFL);
         report_faults();
+        allowance.late_at = &shared_->late_at;
         set_alarm(most_seconds);
         std::string text = work().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         set_alarm(alarm_grace + most_seconds);
         return text;
       },
-      most_seconds + alarm_grace);
+      [&] { return now() >= shared_->late_at; });
   if (!end) return tl::unexpected(end.error());
   End result = {nlohmann::json::parse(end->said, nullptr, false), {.verdict = Outcome::Verdict::failed}};
   if (end->timed_out || end->signal != 0) result.said = nlohmann::json(nlohmann::json::value_t::discarded);

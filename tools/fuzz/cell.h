@@ -2,6 +2,7 @@
 // exit are findings like any other. What the work prints is kept for the report.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ class Cell {
   // Errors: "system.memory".
   static ir::Result<Cell> make();
   Cell(Cell&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), output_(std::exchange(other.output_, -1)) {}
+      : shared_(std::exchange(other.shared_, nullptr)), output_(std::exchange(other.output_, -1)) {}
   Cell& operator=(Cell&&) = delete;
   ~Cell();
 
@@ -28,24 +29,40 @@ class Cell {
     bool is_done() const { return !said.is_discarded(); }
   };
   // Runs `work` in a child. A case that is begun in it may take `case_seconds`, all of them together
-  // `most_seconds`. Errors: "system.process".
+  // `most_seconds`, what is not charged aside. Errors: "system.process".
   ir::Result<End> run(const std::function<nlohmann::json()>& work, double case_seconds,
                       double most_seconds) const;
 
   // For the work: the case of that number begins, and with it the time that it may take.
   void begin_case(int64_t number, double case_seconds) const;
+  // For the work, in a thread of its own or in one: while one lives, what is done is charged to the case, or
+  // is not. An engine's calls are; the search for an explanation of what it gave is ours.
+  class Charge {
+   public:
+    explicit Charge(bool is_charged);
+    ~Charge();
+    Charge(const Charge&) = delete;
+
+   private:
+    bool was_charged_;
+  };
   // For the work: what it has printed since.
   static std::string printed_by_case();
   // For the parent: that is the first case of the work that is run next.
-  void expect_case(int64_t number) const { *static_cast<volatile int64_t*>(at_) = number; }
+  void expect_case(int64_t number) const { shared_->number = number; }
   // The last one that was begun.
-  int64_t last_case() const { return *static_cast<volatile int64_t*>(at_); }
+  int64_t last_case() const { return shared_->number; }
 
  private:
-  Cell(int64_t* at, int output) : at_(at), output_(output) {}
+  // What parent and child share.
+  struct Shared {
+    std::atomic<int64_t> number = 0;
+    std::atomic<double> late_at = 0;  // seconds of the clock
+  };
+  Cell(Shared* shared, int output) : shared_(shared), output_(output) {}
   void redirect_output() const;
-  int64_t* at_;  // shared with the child
-  int output_;   // what the child printed
+  Shared* shared_;
+  int output_;  // what the child printed
 };
 
 }  // namespace pooljit::fuzz

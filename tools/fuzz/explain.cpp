@@ -134,22 +134,31 @@ class Meaning {
     return !judge_.disagreement(found.output.data(), found.indices.data());
   }
 
+  bool is_forgiven_any(const runtime::Results& found, const Rule& rule,
+                       const std::vector<WindowFacts>& windows) const {
+    return std::ranges::any_of(
+        windows, [&](const WindowFacts& window) { return rule.forgives(output_of(window, found)); });
+  }
+
  private:
+  Output output_of(const WindowFacts& window, const runtime::Results& found) const {
+    const ir::DType dtype = nest_.output.dtype;
+    return {.dtype = dtype,
+            .expected = read_element(dtype, judge_.output().data(), window.output),
+            .found = read_element(dtype, found.output.data(), window.output),
+            .has_nan = window.has_nan,
+            .taps = window.taps,
+            .divisor = nest_.divisor_override ? static_cast<double>(std::abs(*nest_.divisor_override))
+                                              : window.divisor,
+            .mean_size = window.mean_size,
+            .is_average = !nest_.is_extreme(),
+            .is_max = nest_.reduction == ir::Reduction::max,
+            .is_indexed = nest_.indices.has_value()};
+  }
+
   // Puts what is expected in the place of what is forgiven.
   void forgive(const WindowFacts& window, std::span<const Rule* const> rules, runtime::Results& found) const {
-    const ir::DType dtype = nest_.output.dtype;
-    const Output output = {.dtype = dtype,
-                           .expected = read_element(dtype, judge_.output().data(), window.output),
-                           .found = read_element(dtype, found.output.data(), window.output),
-                           .has_nan = window.has_nan,
-                           .taps = window.taps,
-                           .divisor = nest_.divisor_override
-                                          ? static_cast<double>(std::abs(*nest_.divisor_override))
-                                          : window.divisor,
-                           .mean_size = window.mean_size,
-                           .is_average = !nest_.is_extreme(),
-                           .is_max = nest_.reduction == ir::Reduction::max,
-                           .is_indexed = nest_.indices.has_value()};
+    const Output output = output_of(window, found);
     if (std::ranges::none_of(rules, [&](const Rule* rule) { return rule->forgives(output); })) return;
     copy_element(nest_.output, judge_.output(), found.output, window.output);
     if (nest_.indices) copy_element(*nest_.indices, judge_.indices(), found.indices, window.index);
@@ -168,17 +177,40 @@ class Trials {
         results_(results),
         windows_(window_facts(nest, data.batch, data.input.at[0].data())) {}
 
+  // Without the rules that do nothing here: they change no meaning, and forgive no output of any.
+  std::vector<Divergence> useful(std::span<const Divergence> among) {
+    std::vector<ir::PoolNest> changed = {nest_};
+    for (const Divergence one : among)
+      for (size_t i = 0, all = changed.size(); i < all; ++i) {
+        ir::PoolNest more = changed[i];
+        rule(one).change(more);
+        if (std::ranges::find(changed, more) == changed.end()) changed.push_back(more);
+      }
+    std::vector<Divergence> found;
+    for (const Divergence one : among) {
+      ir::PoolNest alone = nest_;
+      rule(one).change(alone);
+      const auto forgives_any = [&](const ir::PoolNest& nest) {
+        return meaning_of(nest).is_forgiven_any(results_, rule(one), windows_);
+      };
+      if (alone != nest_ || std::ranges::any_of(changed, forgives_any)) found.push_back(one);
+    }
+    return found;
+  }
+
   bool explains(const std::vector<Divergence>& set) {
     ir::PoolNest changed = nest_;
     std::vector<const Rule*> chosen;
     for (const Divergence one : set) {
-      chosen.push_back(rules[static_cast<size_t>(one)]);
+      chosen.push_back(&rule(one));
       chosen.back()->change(changed);
     }
     return meaning_of(changed).explains(results_, chosen, windows_);
   }
 
  private:
+  static const Rule& rule(Divergence one) { return *rules[static_cast<size_t>(one)]; }
+
   Meaning& meaning_of(const ir::PoolNest& changed) {
     const auto known = std::ranges::find_if(meanings_, [&](const Meaning& m) { return m.nest() == changed; });
     return known != meanings_.end() ? *known : meanings_.emplace_back(changed, data_);
@@ -214,9 +246,10 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
   constexpr size_t most_rules = 3;
   Trials trials(nest, data, results);
   const auto is_good = [&](const std::vector<Divergence>& set) { return trials.explains(set); };
+  const std::vector<Divergence> useful = trials.useful(among);
   std::vector<Divergence> set;
   for (size_t size = 1; size <= most_rules; ++size)
-    if (any_set(set, size, among, is_good)) return set;
+    if (any_set(set, size, useful, is_good)) return set;
   return std::nullopt;
 }
 
