@@ -224,7 +224,7 @@ TEST(X86Machine, RefusesWhatItDoesNotKnow) {
       {"an instruction that has no row", [](Code& c) { c.vpsadbw(y0, y1, y2); }},
       {"an instruction that has no row", [](Code& c) { c.bswap(c.rax); }},
       {"an instruction that has no row", [](Code& c) { c.vpsadbw(Zmm(0), Zmm(1), c.ptr[c.rdi]); }},
-      {"an operand that is too wide", [](Code& c) { c.fxrstor(c.ptr[c.rdi]); }},
+      {"it needs FXSAVE, which avx512 does not promise", [](Code& c) { c.fxrstor(c.ptr[c.rdi]); }},
       {"an access outside all buffers", [](Code& c) { c.vmovups(y0, c.ptr[c.rdi + bytes - 16]); }},
       {"an address that need not be aligned as the instruction wants",
        [](Code& c) { c.vmovaps(y0, c.ptr[c.rdi + 16]); }},
