@@ -2,12 +2,7 @@
 // quiet about what is right.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "runtime/check_case.h"
-#include "runtime/elements.h"
 #include "tests/tools/shell.h"
-#include "tools/fuzz/explain.h"
 #include "tools/fuzz/fuzz_case.h"
 #include "tools/fuzz/random_spec.h"
 #include "tools/fuzz/shrink.h"
@@ -97,53 +92,6 @@ TEST(Fuzz, CtrlCEndsWithTheSummarySoFar) {
   const Outcome outcome = test::interrupted("$P fuzz --seconds 600", folder);
   EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" cases of seed 1: "), std::string::npos) << outcome.out;
-}
-
-// Which rules make an output right that the oracle calls wrong.
-TEST(Explain, ByTheRuleThatForgivesJustThat) {
-  const struct {
-    const char *spec, *input, *output, *rules;
-  } table[] = {
-      {"max_pool1d(bfloat16[1,2], kernel_size=1)", "0 -1.1663108e-38", "0 -0", "subnormal_flushed"},
-      {"max_pool1d(bfloat16[1,2], kernel_size=1)", "0 1.2e-38", "0 0", "nothing"},
-      {"avg_pool1d(int32[1,3], kernel_size=3)", "247597660 -923128920 570148955", "-35127444",
-       "float_integers"},
-      {"avg_pool1d(int32[1,3], kernel_size=3)", "247597660 -923128920 570148955", "-35127000", "nothing"},
-      {"max_pool1d(int32[1,2], kernel_size=2)", "5 1386882561", "1386882560", "float_integers"},
-      {"avg_pool1d(int32[1,1], kernel_size=1)", "2147483646", "-2147483648", "float_integers"},
-      {"avg_pool1d(int32[1,1], kernel_size=1)", "2147480000", "-2147483648", "nothing"},
-      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397483648", "wrapped_sum"},
-      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397480000", "nothing"},
-      {"avg_pool1d(int32[1,3], kernel_size=3)", "1 2 3", "3", "integer_average"},
-      {"avg_pool1d(int32[1,3], kernel_size=3)", "1 2 3", "4", "nothing"},
-      {"max_pool1d(float32[1,2], kernel_size=2)", "1 2", "1", "nothing"},
-      {"max_pool1d(float32[1,2], kernel_size=2)", "-inf -inf", "-3.4028235e38", "lowest_finite"},
-      // The same number beside -inf is no identity of a sum, nor of a minimum: it is one unit off.
-      {"avg_pool1d(float32[1,2], kernel_size=2)", "-inf -inf", "-3.4028235e38", "nothing"},
-      {"min_pool1d(float32[1,2], kernel_size=2)", "-inf 1", "-3.4028235e38", "nothing"},
-      {"max_pool1d(float32[1,2], kernel_size=2)", "nan 1", "1", "nan_ignored"},
-      {"max_pool1d(float32[1,2], kernel_size=2)", "nan 1", "7", "nan_any"},
-      {"avg_pool1d(float32[1,2], kernel_size=2)", "nan 1", "7", "nothing"},
-      // Sums of a narrow type are off by units of it; what is not summed is not.
-      {"avg_pool1d(bfloat16[1,2], kernel_size=2)", "1 3", "2.03125", "narrow_sum"},
-      {"avg_pool1d(bfloat16[1,1], kernel_size=1)", "1", "1.0078125", "nothing"},
-  };
-  for (const auto& row : table) {
-    SCOPED_TRACE(std::string(row.spec) + " " + row.output);
-    const ir::PoolNest nest = make_nest(*frontend::parse_spec(row.spec));
-    const auto input = runtime::parse_elements(nest.input.dtype, row.input);
-    const auto output = runtime::parse_elements(nest.output.dtype, row.output);
-    auto data = runtime::Case::make(nest, runtime::data_kinds(nest)[0], 1, 0, *input);
-    ASSERT_TRUE(data && output);
-    data->clear_outputs(0);
-    const auto width = static_cast<size_t>(ir::bytes(nest.output.dtype));
-    for (size_t i = 0; i < output->size(); ++i)
-      std::memcpy(static_cast<std::byte*>(data->call(0).output) + i * width, &(*output)[i], width);
-    const auto rules = explain(nest, *data, data->results(0));
-    std::string names;
-    for (const Divergence rule : rules.value_or(std::vector<Divergence>())) names += info(rule).name;
-    EXPECT_EQ(rules ? names : "nothing", row.rules);
-  }
 }
 
 TEST(RandomCase, IsMadeOfItsSeedAlone) {

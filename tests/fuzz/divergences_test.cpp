@@ -1,0 +1,143 @@
+// Which rules make an output right that the oracle calls wrong; and planted mistakes that none may explain.
+#include "tools/fuzz/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "frontend/pool_spec.h"
+#include "runtime/check_case.h"
+#include "runtime/elements.h"
+
+namespace pooljit::fuzz {
+namespace {
+
+struct Row {
+  const char *spec, *input;
+  const char* output;
+  const char* indices;  // "": the layer has none
+  const char* rules;
+};
+
+void put(ir::DType dtype, const char* text, void* to) {
+  const auto elements = runtime::parse_elements(dtype, text);
+  ASSERT_TRUE(elements) << text;
+  const auto width = static_cast<size_t>(ir::bytes(dtype));
+  for (size_t i = 0; i < elements->size(); ++i)
+    std::memcpy(static_cast<std::byte*>(to) + i * width, &(*elements)[i], width);
+}
+
+void expect_rules(const Row& row) {
+  SCOPED_TRACE(std::string(row.spec) + " of " + row.input + ": " + row.output + " at " + row.indices);
+  const auto spec = frontend::parse_spec(row.spec);
+  ASSERT_TRUE(spec);
+  const ir::PoolNest nest = make_nest(*spec);
+  const auto input = runtime::parse_elements(nest.input.dtype, row.input);
+  ASSERT_TRUE(input);
+  const auto data = runtime::Case::make(nest, runtime::data_kinds(nest)[0], 1, 0, *input);
+  ASSERT_TRUE(data);
+  data->clear_outputs(0);
+  put(nest.output.dtype, row.output, data->call(0).output);
+  if (nest.indices) put(nest.indices->dtype, row.indices, data->call(0).indices);
+  const auto rules = explain(nest, *data, data->results(0));
+  std::string names;
+  for (const Divergence rule : rules.value_or(std::vector<Divergence>()))
+    names += std::string(names.empty() ? "" : " ") + std::string(info(rule).name);
+  EXPECT_EQ(rules ? names : "nothing", row.rules);
+}
+
+constexpr const char *pair = "max_pool1d(float32[1,2], kernel_size=2)",
+                     *indexed = "max_pool1d(float32[1,2], kernel_size=2, return_indices=True)",
+                     *bytes = "max_pool1d(int8[1,2], kernel_size=2, return_indices=True)",
+                     *words = "max_pool1d(int32[1,2], kernel_size=2, return_indices=True)",
+                     *mean = "avg_pool1d(int32[1,3], kernel_size=3)",
+                     *narrow = "max_pool1d(bfloat16[1,2], kernel_size=2, return_indices=True)";
+
+TEST(Explain, ByTheRuleThatForgivesJustThat) {
+  const Row table[] = {
+      {"max_pool1d(bfloat16[1,2], kernel_size=1)", "0 -1.1663108e-38", "0 -0", "", "subnormal_flushed"},
+      {narrow, "-1e-39 -2e-39", "0", "1", "subnormal_flushed"},
+      {narrow, "-1e-39 0", "0", "0", "subnormal_flushed"},
+      {mean, "247597660 -923128920 570148955", "-35127444", "", "float_integers"},
+      {"max_pool1d(int32[1,2], kernel_size=2)", "5 1386882561", "1386882560", "", "float_integers"},
+      {words, "1386882560 1386882561", "1386882560", "0", "float_integers"},
+      {"avg_pool1d(int32[1,1], kernel_size=1)", "2147483646", "-2147483648", "", "float_integers"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397483648", "", "wrapped_sum"},
+      {mean, "1 2 3", "3", "", "integer_average"},
+      {"avg_pool1d(uint8[1,1], kernel_size=2, stride=1, padding=1)", "9 ", "5 4", "", "integer_average"},
+      {pair, "-inf -inf", "-3.4028235e38", "", "lowest_finite"},
+      {indexed, "-inf -inf", "-3.4028235e38", "1", "lowest_finite"},
+      {pair, "nan 1", "1", "", "nan_ignored"},
+      {"max_pool1d(float32[1,3], kernel_size=3)", "1 nan 0", "0", "", "nan_any"},
+      {"max_pool1d(float32[1,3], kernel_size=3, return_indices=True)", "1 nan 0", "0", "2", "nan_any"},
+      {pair, "nan 1", "-inf", "", "nan_any"},
+      {pair, "nan 1", "inf", "", "nan_clamped"},
+      {pair, "nan 1e-45", "0", "", "nan_any"},
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "nan 1", "-inf", "", "nan_clamped"},
+      {indexed, "nan nan", "nan", "0", "nan_index"},
+      {narrow, "1 0xff8f", "0xffcf", "1", "nan_index"},
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "inf -inf", "-inf", "", "nan_clamped"},
+      {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2)", "1", "0 0", "", "empty_window"},
+      // Sums of a narrow type are off by units of it; what is not summed is not.
+      {"avg_pool1d(bfloat16[1,2], kernel_size=2)", "1 3", "2.03125", "", "narrow_sum"},
+  };
+  for (const Row& row : table) expect_rules(row);
+}
+
+TEST(Explain, PlantedMistakesAreNone) {
+  const Row table[] = {
+      // Wrong values.
+      {"max_pool1d(bfloat16[1,2], kernel_size=1)", "0 1.2e-38", "0 0", "", "nothing"},
+      {pair, "1 2", "1", "", "nothing"},
+      {pair, "1 2", "3", "", "nothing"},
+      {pair, "-1 -2", "0", "", "nothing"},
+      {pair, "-1e-39 1", "0", "", "nothing"},
+      {pair, "1 2", "nan", "", "nothing"},
+      {pair, "1 2", "inf", "", "nothing"},
+      {pair, "-inf -inf", "inf", "", "nothing"},
+      {pair, "-inf -inf", "nan", "", "nothing"},
+      // 42 is no tap, no NaN and nothing that a maximum begins with.
+      {pair, "nan 1", "42", "", "nothing"},
+      {pair, "nan 1", "7", "", "nothing"},
+      {pair, "nan 1", "3.4028235e38", "", "nothing"},
+      {"min_pool1d(float32[1,2], kernel_size=2)", "nan 1", "0", "", "nothing"},
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "nan 1", "7", "", "nothing"},
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "nan 1", "1", "", "nothing"},
+      // The lowest number beside -inf is no identity of a sum, nor of a minimum: it is one unit off.
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "-inf -inf", "-3.4028235e38", "", "nothing"},
+      {"min_pool1d(float32[1,2], kernel_size=2)", "-inf 1", "-3.4028235e38", "", "nothing"},
+      {"avg_pool1d(float32[1,2], kernel_size=2)", "1 3", "2.0001", "", "nothing"},
+      {"avg_pool1d(bfloat16[1,1], kernel_size=1)", "1", "1.0078125", "", "nothing"},
+      // Means of integers: off by more than one, or outside of the taps' range.
+      {mean, "1 2 3", "4", "", "nothing"},
+      {mean, "0 0 0", "1", "", "nothing"},
+      {mean, "5 5 5", "4", "", "nothing"},
+      {"avg_pool2d(uint8[1,2,1], kernel_size=[2,1], stride=1)", "0 0", "1", "", "nothing"},
+      {"avg_pool1d(uint8[1,1], kernel_size=2, stride=1, padding=1)", "0", "1 0", "", "nothing"},
+      {mean, "247597660 -923128920 570148955", "-35127000", "", "nothing"},
+      {"avg_pool1d(int32[1,1], kernel_size=1)", "2147480000", "-2147483648", "", "nothing"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397480000", "", "nothing"},
+      {"max_pool1d(int32[1,2], kernel_size=2)", "5 6", "5", "", "nothing"},
+      // Right values with wrong indices: outside, of another tap, of the last of equal ones.
+      {bytes, "3 9", "9", "-12345", "nothing"},
+      {bytes, "3 9", "9", "0", "nothing"},
+      {bytes, "9 9", "9", "1", "nothing"},
+      {words, "7 7", "7", "1", "nothing"},
+      {indexed, "2 2", "2", "1", "nothing"},
+      {indexed, "nan 1", "nan", "1", "nothing"},
+      {indexed, "nan nan", "nan", "5", "nothing"},
+      {indexed, "-0 -1", "0", "0", "nothing"},
+      {indexed, "-inf -inf", "-inf", "1", "nothing"},
+      {narrow, "-1e-39 1", "1", "0", "nothing"},
+      // Forgiven values with wrong indices.
+      {indexed, "nan 1", "1", "0", "nothing"},
+      {indexed, "nan 1", "1", "77", "nothing"},
+      {indexed, "-inf -inf", "-3.4028235e38", "9", "nothing"},
+      {words, "1386882560 1386882561", "1386882560", "-1", "nothing"},
+      {words, "5 1386882561", "1386882560", "0", "nothing"},
+  };
+  for (const Row& row : table) expect_rules(row);
+}
+
+}  // namespace
+}  // namespace pooljit::fuzz
