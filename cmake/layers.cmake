@@ -24,6 +24,8 @@ function(pooljit_layer folder)
   add_library(pooljit_${folder} STATIC ${sources})
   target_link_libraries(pooljit_${folder} PUBLIC pooljit_fmt tl::expected ${ARGN})
   target_compile_definitions(pooljit_${folder} PUBLIC POOLJIT_VERSION="${PROJECT_VERSION}")
+  # So that a program with libpooljit.a and --gc-sections keeps what it calls.
+  target_compile_options(pooljit_${folder} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 
 # pooljit_own_options(file... OPTIONS option...): compile options of single files, which therefore share no headers.
@@ -95,20 +97,27 @@ function(pooljit_shared_library name)
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# pooljit_static_library(name layer...): libpooljit.a, the same objects as one object whose only global names are the
-# public API's (and inline functions of the C++ library), so that a program may have names like ours.
+# pooljit_static_library(name layer...): libpooljit.a, the same objects as one object. Names of our own inside are local
+# to it, so that a program may have names like ours. Inline functions of the C++ library and of fmt stay what they are in
+# any object: COMDAT groups, of which a program keeps one. What gdb and a program with a libfmt.a may define too is weak.
+# A shared library that links it exports nothing of it.
 function(pooljit_static_library name)
   set(objects)
   foreach(layer IN LISTS ARGN)
     list(APPEND objects $<TARGET_OBJECTS:pooljit_${layer}>)
   endforeach()
   set(object ${PROJECT_BINARY_DIR}/pooljit.o)
+  set(local --localize-symbol=Zydis*)
+  foreach(inner 2ir 8frontend 3jit 7runtime 5c_api)
+    list(APPEND local --localize-symbol=*7pooljit${inner}*)
+  endforeach()
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${object} ${objects}
-    COMMAND ${CMAKE_OBJCOPY} --localize-hidden --wildcard --localize-symbol=_ZN*3fmt2v* ${object}
+    COMMAND ${CMAKE_LINKER} -r -o ${object} ${objects}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard ${local} --weaken-symbol=_ZN*3fmt* --weaken-symbol=__jit_debug_* ${object}
     DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   add_library(${name} STATIC ${object})
   target_link_libraries(${name} INTERFACE Threads::Threads ${CMAKE_DL_LIBS} stdc++ m)
+  target_link_options(${name} INTERFACE LINKER:--exclude-libs,libpooljit.a)
   pooljit_public(${name})
   set_target_properties(${name} PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME pooljit ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -17,11 +17,12 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// Demangled names of what the library defines, without the version node.
+// Demangled names of what the library defines; all have its version.
 std::set<std::string> exported() {
   std::set<std::string> names;
   const std::string text = output_of("nm -D -C --defined-only " POOLJIT_LIBRARY);
-  const std::regex line("[0-9a-f]+ [A-Za-z] (.*)");
+  EXPECT_EQ(text.find("@@") == std::string::npos, text.empty());
+  const std::regex line("[0-9a-f]+ [B-Zb-z] (.*)@@POOLJIT_0[.]1\n");
   for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) names.insert((*it)[1]);
   return names;
 }
