@@ -34,7 +34,7 @@ constexpr std::string_view benchdnn[] = {"benchdnn", "./benchdnn", "--"};
 
 ir::Result<std::string> print_canonical(const PoolSpec& spec) { return print(spec); }
 
-constexpr Dialect table[] = {
+constexpr Dialect dialect_table[] = {
     {"nn", torch_modules, parse_torch_modules, print_torch_modules},
     {"torch", torch, parse_torch, print_torch},
     {"onnx", onnx, parse_onnx, print_onnx},
@@ -62,11 +62,11 @@ std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
 
 }  // namespace
 
-std::span<const Dialect> dialects() { return table; }
+std::span<const Dialect> dialects() { return dialect_table; }
 
 ir::Result<PoolSpec> parse_any(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
-  for (const Dialect& dialect : table)
+  for (const Dialect& dialect : dialect_table)
     for (std::string_view beginning : dialect.beginnings)
       if (text.substr(begin).starts_with(beginning)) return dialect.parse(text);
   return parse_canonical(text);

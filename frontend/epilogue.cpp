@@ -23,7 +23,7 @@ constexpr std::string_view names[] = {
 };
 
 template <typename... Args>
-Broken broke(Rule rule, fmt::format_string<Args...> found, Args&&... args) {
+Broken broke_step(Rule rule, fmt::format_string<Args...> found, Args&&... args) {
   return broken(rule, fmt::format(found, std::forward<Args>(args)...)).value();
 }
 
@@ -69,14 +69,15 @@ double largest(const PoolSpec& spec) {
 
 Broken check_requantize(const PoolSpec& spec, double scale, double zero_point) {
   const ir::DType output = output_dtype(spec);
-  if (ir::is_float(output)) return broke(Rule::requantize, "got output_dtype {}", ir::info(output).spec_name);
+  if (ir::is_float(output))
+    return broke_step(Rule::requantize, "got output_dtype {}", ir::info(output).spec_name);
   // Too small a scale would be 0 as a float32.
   const bool is_wide = largest(spec) > double{std::numeric_limits<float>::max()};
-  if (!(is_wide ? scale > 0 : static_cast<float>(scale) > 0)) return broke(Rule::scale, "got {}", scale);
+  if (!(is_wide ? scale > 0 : static_cast<float>(scale) > 0)) return broke_step(Rule::scale, "got {}", scale);
   const bool is_whole = std::abs(zero_point) <= 0x1p53 && std::nearbyint(zero_point) == zero_point;
   const int64_t number = is_whole ? static_cast<int64_t>(zero_point) : 0;
   if (!is_whole || ir::lane_bits(output, number) != number)
-    return broke(Rule::zero_point, "got {}", zero_point);
+    return broke_step(Rule::zero_point, "got {}", zero_point);
   return std::nullopt;
 }
 
@@ -85,10 +86,10 @@ Broken check_step(const PoolSpec& spec, const ir::EpilogueStep& step) {
   for (double number : step.numbers) {
     const bool is_bound = step.kind == StepKind::clamp && std::isinf(number);
     if (!is_bound && !(std::abs(number) <= largest(spec)))
-      return broke(Rule::epilogue_number, "got {}", number);
+      return broke_step(Rule::epilogue_number, "got {}", number);
   }
   if (step.kind == StepKind::clamp && !(first <= second))
-    return broke(Rule::clamp, "got clamp({},{})", first, second);
+    return broke_step(Rule::clamp, "got clamp({},{})", first, second);
   if (step.kind == StepKind::requantize) return check_requantize(spec, first, second);
   return std::nullopt;
 }
@@ -123,7 +124,7 @@ void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps) {
 
 Broken check_epilogue(const PoolSpec& spec) {
   if (spec.epilogue.size() > ir::most_steps)
-    return broke(Rule::epilogue, "got {} steps", spec.epilogue.size());
+    return broke_step(Rule::epilogue, "got {} steps", spec.epilogue.size());
   for (const ir::EpilogueStep& step : spec.epilogue)
     if (auto error = check_step(spec, step)) return error;
   return std::nullopt;

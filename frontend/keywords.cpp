@@ -175,7 +175,7 @@ struct Epilogue {
   static bool is_set(const PoolSpec& spec) { return !spec.epilogue.empty(); }
 };
 
-constexpr Keyword table[] = {
+constexpr Keyword keyword_table[] = {
 #define KEYWORD(name, none, ...) \
   {Key::name, #name, none != 0, __VA_ARGS__::read, __VA_ARGS__::is_set, __VA_ARGS__::print},
 #include "frontend/keywords.def"
@@ -196,7 +196,7 @@ constexpr LayoutName layout_names[] = {
 
 }  // namespace
 
-std::span<const Keyword> keywords() { return table; }
+std::span<const Keyword> keywords() { return keyword_table; }
 
 std::string_view layout_name(Layout layout) {
   for (const LayoutName& row : layout_names)

@@ -24,7 +24,7 @@ constexpr auto forward = ir::Direction::forward, backward = ir::Direction::backw
 using enum Key;
 
 // The first row that suits a spec prints it.
-constexpr Operator table[] = {
+constexpr Operator operator_table[] = {
     make_operator("quantized_max_pool", "", max, forward, Form::window,
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | maximum | tensors),
     make_operator("quantized_avg_pool", "", avg, forward, Form::window,
@@ -62,7 +62,7 @@ constexpr Operator table[] = {
 
 }  // namespace
 
-std::span<const Operator> operators() { return table; }
+std::span<const Operator> operators() { return operator_table; }
 
 std::string name_of(const Operator& op, size_t rank) {
   return fmt::format("{}{}d{}", op.prefix, rank, op.suffix);

@@ -63,7 +63,7 @@ struct Unsupported {
   std::string_view what;
   bool (*applies)(const PoolSpec&);
 };
-constexpr Unsupported table[] = {
+constexpr Unsupported unsupported_table[] = {
     {Rule::unsupported_dtype, "integers for an Lp norm",
      [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
     {Rule::unsupported_dtype, "gradients of integers",
@@ -82,7 +82,7 @@ constexpr Unsupported table[] = {
 std::optional<ir::Error> check_supported(const PoolSpec& spec) {
   for (const PoolSpec& member : spec.members)
     if (auto error = check_supported(member)) return error;
-  for (const Unsupported& row : table)
+  for (const Unsupported& row : unsupported_table)
     if (row.applies(spec)) return broken(row.rule, fmt::format("got {}", row.what)).value();
   if (spec.direction == ir::Direction::unpool) return std::nullopt;  // a routine of the runtime
   if (const int64_t windows = different_windows(spec); windows > most_different_windows)

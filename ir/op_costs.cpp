@@ -17,12 +17,12 @@ constexpr ClassInfo classes[] = {
 #undef OP_CLASS
 };
 
-struct Row {
+struct CostRow {
   std::string_view machine;
   Isa isa;
   OpCosts costs;
 };
-constexpr Row rows[] = {
+constexpr CostRow cost_rows[] = {
 #define COSTS(machine, isa, load, masked_load, store, masked_store, shuffle, arithmetic, choose, divide, \
               root, convert, index, branch, decode, l1, l2, l3, memory)                                  \
   {machine,                                                                                              \
@@ -37,9 +37,9 @@ constexpr Row rows[] = {
 
 constexpr std::string_view unit_names[] = {"load", "store", "shuffle", "arithmetic", "scalar", "decode"};
 
-const Row* find(std::string_view machine, Isa isa) {
-  return std::find_if(std::begin(rows), std::end(rows),
-                      [&](const Row& row) { return row.machine == machine && row.isa == isa; });
+const CostRow* find_row(std::string_view machine, Isa isa) {
+  return std::find_if(std::begin(cost_rows), std::end(cost_rows),
+                      [&](const CostRow& row) { return row.machine == machine && row.isa == isa; });
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ Unit unit_of(OpClass op) { return classes[static_cast<size_t>(op)].unit; }
 double latency_of(OpClass op) { return op == OpClass::free ? 0 : classes[static_cast<size_t>(op)].latency; }
 
 const OpCosts& costs_of(std::string_view machine, Isa isa) {
-  const Row* found = find(machine, isa);
-  return found == std::end(rows) ? find("generic", isa)->costs : found->costs;
+  const CostRow* found = find_row(machine, isa);
+  return found == std::end(cost_rows) ? find_row("generic", isa)->costs : found->costs;
 }
 
 }  // namespace pooljit::ir

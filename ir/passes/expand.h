@@ -22,4 +22,9 @@ constexpr int64_t low_bits(int count) {
   return count >= 64 ? -1 : static_cast<int64_t>((uint64_t{1} << count) - 1);
 }
 
+// The type of a with elements of dtype; a's bits as such; a constant of a's type.
+inline Type retyped(const Builder& b, DType dtype, Value a) { return Type::vec(dtype, b.type(a).lanes); }
+inline Value as(Builder& b, DType dtype, Value a) { return b.bitcast(retyped(b, dtype, a), a); }
+inline Value constant_like(Builder& b, Value a, int64_t bits) { return b.vconst_splat(b.type(a), bits); }
+
 }  // namespace pooljit::ir

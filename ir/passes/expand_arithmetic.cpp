@@ -20,9 +20,6 @@ DType signed_of(DType dtype) {
   }
 }
 
-Value constant_like(Builder& b, Value a, int64_t bits) { return b.vconst_splat(b.type(a), bits); }
-Value as(Builder& b, DType dtype, Value a) { return b.bitcast(Type::vec(dtype, b.type(a).lanes), a); }
-
 Value mul_bytes(Builder& b, Value x, Value y) {
   const Type type = b.type(x);
   if (2 * type.vector_bytes() > info(b.isa()).vector_bytes) {

@@ -16,9 +16,6 @@ constexpr double two_67 = 32768.0 * two_52;
 
 constexpr int64_t bits_of(double value) { return std::bit_cast<int64_t>(value); }
 
-Type retyped(const Builder& b, DType dtype, Value a) { return Type::vec(dtype, b.type(a).lanes); }
-Value as(Builder& b, DType dtype, Value a) { return b.bitcast(retyped(b, dtype, a), a); }
-Value constant_like(Builder& b, Value a, int64_t bits) { return b.vconst_splat(b.type(a), bits); }
 Value with(Builder& b, Op op, Value a, int64_t bits) { return b.binary(op, a, constant_like(b, a, bits)); }
 
 // ------------------------------------------------------------------------------------- integer to integer

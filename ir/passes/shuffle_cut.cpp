@@ -11,9 +11,7 @@
 namespace pooljit::ir {
 namespace {
 
-using List = LaneList;
-
-bool is_identity(const List& list, int64_t lanes) {
+bool is_identity(const LaneList& list, int64_t lanes) {
   for (size_t i = 0; i < list.size(); ++i)
     if (list[i] != static_cast<int64_t>(i)) return false;
   return static_cast<int64_t>(list.size()) == lanes;
@@ -69,14 +67,14 @@ class Cut {
 
   Value by_halves() {
     const auto middle = list_.begin() + size() / 2;
-    const Value low = cut_shuffle(b_, a_, no_value, List(list_.begin(), middle));
-    const Value high = cut_shuffle(b_, a_, no_value, List(middle, list_.end()));
+    const Value low = cut_shuffle(b_, a_, no_value, LaneList(list_.begin(), middle));
+    const Value high = cut_shuffle(b_, a_, no_value, LaneList(middle, list_.end()));
     return concat(b_, low, high);
   }
 
   // Too small for the rules below: more lanes, of which the first count.
   Value padded() {
-    List more = list_;
+    LaneList more = list_;
     more.resize(static_cast<size_t>(per(4)), list_.back());
     return b_.shuffle(cut_shuffle(b_, a_, second_, more), no_value, lanes_from(0, size()));
   }
@@ -93,7 +91,7 @@ class Cut {
       return cut_shuffle(b_, a_, second_, lanes_from(begin, elements()));
     };
     const Value low = from(lane), high = from(lane + per_lane);
-    List in_lane;
+    LaneList in_lane;
     for (int64_t i = 0; i < size(); ++i) {
       const int64_t place = i % per_lane + at(0) - lane;
       const int64_t element = i - i % per_lane + place % per_lane;
@@ -112,11 +110,11 @@ class Cut {
   // An in-lane shuffle of two, then the middle qwords change places: what even and odd lanes need.
   std::optional<Value> in_lane_then_qwords() {
     if (result_bytes() != 32) return std::nullopt;
-    List swapped = list_, in_lane;
+    LaneList swapped = list_, in_lane;
     const auto qword = [&](int64_t number) { return list_.begin() + number * per(8); };
     for (int64_t number : {0, 2, 1, 3}) in_lane.insert(in_lane.end(), qword(number), qword(number) + per(8));
     if (!shuffle_form(b_.isa(), type_, true, in_lane)) return std::nullopt;
-    const List all = lanes_from(0, size());
+    const LaneList all = lanes_from(0, size());
     swapped.clear();
     for (int64_t number : {0, 2, 1, 3})
       swapped.insert(swapped.end(), all.begin() + number * per(8), all.begin() + (number + 1) * per(8));
@@ -125,11 +123,11 @@ class Cut {
 
   // Where no place is wanted from both operands, they fit into one.
   std::optional<Value> blend_then_permute() {
-    List both = lanes_from(0, elements());
+    LaneList both = lanes_from(0, elements());
     std::vector<bool> from_a(both.size(), false);
     for (int64_t lane : list_)
       if (lane < elements()) from_a[static_cast<size_t>(lane)] = true;
-    List places;
+    LaneList places;
     for (int64_t lane : list_) {
       const auto place = static_cast<size_t>(lane % elements());
       if (lane >= elements() && from_a[place]) return std::nullopt;
@@ -141,7 +139,7 @@ class Cut {
 
   // What each operand gives, at its place; then one of the two for each lane.
   Value each_then_blend() {
-    List from_a, from_b, blend;
+    LaneList from_a, from_b, blend;
     for (int64_t i = 0; i < size(); ++i) {
       const bool in_b = at(i) >= elements();
       from_a.push_back(in_b ? i : at(i));
@@ -157,9 +155,9 @@ class Cut {
   std::optional<Value> by_quads() {
     const int64_t per_quad = per(4), per_lane = per(lane_bytes);
     if (size() % per_quad != 0) return std::nullopt;
-    List arranged[2] = {lanes_from(0, elements()), lanes_from(0, elements())};
+    LaneList arranged[2] = {lanes_from(0, elements()), lanes_from(0, elements())};
     std::vector<int64_t> used(static_cast<size_t>(2 * elements() / per_lane + 2), 0);
-    List permuted;
+    LaneList permuted;
     for (int64_t quad = 0; quad < size(); quad += per_quad) {
       const int64_t lane = at(quad) / per_lane;
       const bool in_b = at(quad) >= elements();
@@ -184,7 +182,7 @@ class Cut {
   // Bytes where 16-bit units can go anywhere: the unit of each even byte, the unit of each odd byte, then
   // each byte to its half of the unit.
   Value by_words() {
-    List words[2], halves[2], blend;
+    LaneList words[2], halves[2], blend;
     for (int64_t i = 0; i < size(); ++i) {
       const int64_t unit = at(i) / 2 * 2;
       const int64_t pair = i / 2 * 2;
@@ -205,7 +203,7 @@ class Cut {
   // One operand of two lanes: what stays in its lane, what changes it, and one of the two for each byte.
   Value across_lanes() {
     const int64_t per_lane = per(lane_bytes);
-    List swap = lanes_from(per_lane, per_lane), stays, changes, blend;
+    LaneList swap = lanes_from(per_lane, per_lane), stays, changes, blend;
     for (int64_t i = 0; i < per_lane; ++i) swap.push_back(i);
     for (int64_t i = 0; i < size(); ++i) {
       const bool changed = at(i) / per_lane != i / per_lane;
@@ -220,7 +218,7 @@ class Cut {
 
   Builder& b_;
   Value a_, second_;
-  List list_;
+  LaneList list_;
   Type type_;
 };
 

@@ -15,12 +15,6 @@ using ir::ShuffleForm;
 using Xbyak::Xmm;
 using Xbyak::Ymm;
 
-// The quiet, ordered form of each predicate (`ne` and `un` hold on NaN).
-constexpr uint8_t float_predicate(Predicate pred) {
-  constexpr uint8_t by_predicate[] = {0x00, 0x04, 0x11, 0x12, 0x1e, 0x1d, 0x03};
-  return by_predicate[static_cast<int>(pred)];
-}
-
 class Avx2Emitter final : public Emitter {
  public:
   using Emitter::Emitter;

@@ -17,11 +17,6 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
-// The quiet, ordered form of each predicate (`ne` and `un` hold on NaN).
-constexpr uint8_t float_predicate(Predicate pred) {
-  constexpr uint8_t by_predicate[] = {0x00, 0x04, 0x11, 0x12, 0x1e, 0x1d, 0x03};
-  return by_predicate[static_cast<int>(pred)];
-}
 constexpr uint8_t int_predicate(Predicate pred) {
   constexpr uint8_t by_predicate[] = {0, 4, 1, 2, 6, 5};
   return by_predicate[static_cast<int>(pred)];

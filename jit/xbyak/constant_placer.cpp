@@ -10,7 +10,7 @@ using ir::Value;
 
 namespace {
 
-size_t at(int i) { return static_cast<size_t>(i); }
+size_t unsigned_of(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
@@ -21,10 +21,10 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
   map.constant_uses_.reserve(program.insts.size() / 2);
   constants_.reserve(32);
   for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) {
-    const Inst& inst = program.insts[at(i)];
+    const Inst& inst = program.insts[unsigned_of(i)];
     map.first_use_.push_back(map.constant_uses_.size());
     if (inst.op == Op::vconst || inst.op == Op::vmask)
-      map.constant_of_[at(inst.results[0])] = map.pool_.add(constant_of(program, inst));
+      map.constant_of_[unsigned_of(inst.results[0])] = map.pool_.add(constant_of(program, inst));
     const bool is_alias =
         inst.results.size() == 1 && !inst.args.empty() && live_.root(inst.results[0]) != inst.results[0];
     if (is_alias && !live_.is_merged(i)) continue;  // no code
@@ -35,8 +35,8 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
     if (inst.op == Op::propagate)
       add_use(i, RegisterMap::implied, map.pool_.add(nan_responses(program.type(inst.results[0]))));
     for (int arg = 0; arg < static_cast<int>(inst.args.size()); ++arg) {
-      const Value root = live_.root(inst.args[at(arg)]);
-      if (map.constant_of_[at(root)] >= 0) add_use(i, arg, map.constant_of_[at(root)]);
+      const Value root = live_.root(inst.args[unsigned_of(arg)]);
+      if (map.constant_of_[unsigned_of(root)] >= 0) add_use(i, arg, map.constant_of_[unsigned_of(root)]);
     }
   }
   map.first_use_.push_back(map.constant_uses_.size());
@@ -44,10 +44,10 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
 
 void ConstantPlacer::add_use(int inst, int arg, int constant) {
   const ir::Program& program = map_.program_;
-  const Inst& where = program.insts[at(inst)];
+  const Inst& where = program.insts[unsigned_of(inst)];
   const OperandRules& rules = live_.rules();
-  Take take =
-      arg == RegisterMap::implied ? rules.take_implied_constant(where) : rules.take_constant(where, at(arg));
+  Take take = arg == RegisterMap::implied ? rules.take_implied_constant(where)
+                                          : rules.take_constant(where, unsigned_of(arg));
   if (take == Take::immediate) return;
   // Masked loads give zeros for nothing.
   if (where.op == ir::Op::load && take == Take::result && map_.pool_.at(constant).is_zero()) return;
@@ -55,8 +55,8 @@ void ConstantPlacer::add_use(int inst, int arg, int constant) {
   if (arg == 0 && where.args.size() == 2 && rules.commutes(where) && rules.takes_memory(where, 1) &&
       !live_.is_constant(where.args[1]) && !live_.is_folded(where.args[1]))
     take = Take::memory;
-  if (at(constant) >= constants_.size()) constants_.resize(at(constant) + 1);
-  Constant& entry = constants_[at(constant)];
+  if (unsigned_of(constant) >= constants_.size()) constants_.resize(unsigned_of(constant) + 1);
+  Constant& entry = constants_[unsigned_of(constant)];
   entry.cls = map_.pool_.at(constant).is_mask_bits ? RegClass::mask : RegClass::vec;
   entry.uses.push_back(map_.constant_uses_.size());
   entry.weight += live_.weight(inst) * (take == Take::temporary ? 2.0F : 1.0F);
@@ -67,7 +67,7 @@ std::vector<size_t> ConstantPlacer::temporaries(RegClass cls) const {
   std::vector<size_t> uses;
   for (size_t i = 0; i < map_.constant_uses_.size(); ++i) {
     const RegisterMap::ConstantUse& use = map_.constant_uses_[i];
-    if (use.temporary && constants_[at(use.constant)].cls == cls) uses.push_back(i);
+    if (use.temporary && constants_[unsigned_of(use.constant)].cls == cls) uses.push_back(i);
   }
   return uses;
 }

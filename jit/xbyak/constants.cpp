@@ -42,8 +42,6 @@ Constant mask_constant(uint64_t bits) {
   return constant;
 }
 
-bool masks_are_bits(const Program& program) { return ir::info(program.isa).mask == ir::MaskEncoding::k_bits; }
-
 }  // namespace
 
 Constant constant_of(const Program& program, const Inst& inst) {

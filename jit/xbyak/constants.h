@@ -25,6 +25,10 @@ struct Constant {
   bool is_ones() const;
 };
 
+inline bool masks_are_bits(const ir::Program& program) {
+  return ir::info(program.isa).mask == ir::MaskEncoding::k_bits;
+}
+
 // What a vconst or vmask of stage `legal` is in a register of its ISA.
 Constant constant_of(const ir::Program& program, const ir::Inst& inst);
 

@@ -12,10 +12,6 @@ using Xbyak::Reg64;
 
 namespace {
 
-bool fits_immediate(int64_t value) {
-  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-}
-
 const Reg64 scratch(scratch_register), second_scratch(second_scratch_register);
 
 }  // namespace

@@ -7,6 +7,12 @@
 
 namespace pooljit::jit {
 
+// The quiet, ordered form of each predicate (`ne` and `un` hold on NaN).
+constexpr uint8_t float_predicate(ir::Predicate pred) {
+  constexpr uint8_t by_predicate[] = {0x00, 0x04, 0x11, 0x12, 0x1e, 0x1d, 0x03};
+  return by_predicate[static_cast<int>(pred)];
+}
+
 std::unique_ptr<Emitter> make_avx2_emitter(const ir::Program& program, const RegisterMap& map,
                                            Assembler& assembler, const uint8_t* pool);
 std::unique_ptr<Emitter> make_avx512_emitter(const ir::Program& program, const RegisterMap& map,

@@ -11,10 +11,6 @@ namespace {
 
 bool same(Place a, Place b) { return a.kind == b.kind && a.number == b.number; }
 
-bool fits_immediate(int64_t value) {
-  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-}
-
 }  // namespace
 
 RegClass Emitter::class_of(ir::Value value) const {

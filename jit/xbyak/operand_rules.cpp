@@ -4,6 +4,7 @@
 
 #include "ir/check.h"
 #include "ir/passes/shuffle_units.h"
+#include "jit/xbyak/constants.h"
 
 namespace pooljit::jit {
 
@@ -14,14 +15,8 @@ using ir::Program;
 using ir::ShuffleForm;
 using ir::Type;
 
-namespace {
-
-bool masks_are_bits(const Program& program) { return ir::info(program.isa).mask == ir::MaskEncoding::k_bits; }
-
-}  // namespace
-
 OperandRules::OperandRules(const Program& program)
-    : program_(program), masks_are_bits_(masks_are_bits(program)), forms_(program.types.size()) {
+    : program_(program), masks_are_bits_(jit::masks_are_bits(program)), forms_(program.types.size()) {
   for (const Inst& inst : program.insts) {
     if (inst.op != Op::shuffle) continue;
     const auto form = ir::shuffle_form(program.isa, arg_type(inst, 0), inst.args.size() == 2, inst.data);

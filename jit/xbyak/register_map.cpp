@@ -27,10 +27,6 @@ constexpr uint32_t not_free_masks = 1;
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-bool fits_immediate(int64_t value) {
-  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-}
-
 }  // namespace
 
 ir::Result<RegisterMap> RegisterMap::make(const Program& program) {

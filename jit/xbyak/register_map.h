@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,11 @@
 #include "jit/xbyak/liveness.h"
 
 namespace pooljit::jit {
+
+// True if an instruction of 64 bits can have the number in itself.
+inline bool fits_immediate(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+}
 
 class ConstantPlacer;
 

@@ -15,7 +15,7 @@ namespace pooljit::runtime {
 namespace {
 
 // Rounds of random values and operands.
-constexpr int64_t test_rounds = 32;
+constexpr int64_t step_test_rounds = 32;
 // What operands are tried as; a NaN shows in every floating output.
 constexpr double of_operands[] = {
     0, 1, -1, 2, 3, 0.5, -100, 100, 1e4, -1e4, std::numeric_limits<double>::quiet_NaN()};
@@ -24,9 +24,9 @@ constexpr double beside_operands[] = {1, 3, -3, 40, -40, 1000, -1000};
 // Of random tests.
 constexpr double random_operands[] = {-3, -1.5, -1, -0.25, 0, 0.5, 1, 1.75, 2, 5, 100.5, -1000};
 
-class Maker {
+class StepMaker {
  public:
-  Maker(const ir::PoolNest& nest, int64_t batch, const Oracle& oracle, const Visit& visit)
+  StepMaker(const ir::PoolNest& nest, int64_t batch, const Oracle& oracle, const Visit& visit)
       : nest_(nest), batch_(batch), oracle_(oracle), visit_(visit), neutral_(neutral_planes(nest)) {
     for (const ir::NestDim& dim : nest.dims) outputs_ *= dim.output;
   }
@@ -151,7 +151,7 @@ class Maker {
     const auto rounds = rounds_needed(nest_);
     const std::vector<uint64_t> elements = step_elements(nest_);
     std::mt19937_64 random(1);
-    for (int64_t round = 0; round < test_rounds; ++round) {
+    for (int64_t round = 0; round < step_test_rounds; ++round) {
       Probe probe = random_probe(nest_, rounds.value_or(Rounds{}), uint64_t(round) + 1);
       probe.part = Part::steps;
       // An array of numbers per channel is the same for every batch.
@@ -192,7 +192,7 @@ class Maker {
 
 StepProbes for_each_step_probe(const ir::PoolNest& nest, int64_t batch, const Oracle& oracle,
                                const Visit& visit) {
-  return Maker(nest, batch, oracle, visit).run();
+  return StepMaker(nest, batch, oracle, visit).run();
 }
 
 }  // namespace pooljit::runtime

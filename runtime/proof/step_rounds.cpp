@@ -16,14 +16,14 @@ namespace {
 constexpr int64_t ranges[] = {254, 126, 64, 16, 4};
 constexpr int64_t multiples[] = {0, 1, 8};
 // Units are powers of two up to this exponent, either way.
-constexpr int most_exponent = 16, exponent_step = 2;
+constexpr int most_unit_exponent = 16, exponent_step = 2;
 // Sums of float32 up to it are exact.
 constexpr int64_t most_sum = int64_t{1} << 22;
 // Points of a grid of sums that the steps are tried on, where that is enough; at most.
 constexpr int64_t grid_points = 1 << 15, most_points = 1 << 20;
 // Few enough numbers agree that no more need be looked for.
 constexpr double good_agreement = 0.125, useless_agreement = 0.9;
-constexpr int64_t test_rounds = 64;
+constexpr int64_t round_test_rounds = 64;
 
 // A layer's sums as multiples of a unit, which lie between `least` and `most` where a window has a tap.
 struct Sums {
@@ -40,8 +40,8 @@ class Search {
         divisors_(divisors(nest)) {}
 
   Rounds run() {
-    Rounds best = {.rounds = test_rounds, .range = 4, .claim = Claim::tested};
-    for (int size = 0; size <= most_exponent; size += exponent_step)
+    Rounds best = {.rounds = round_test_rounds, .range = 4, .claim = Claim::tested};
+    for (int size = 0; size <= most_unit_exponent; size += exponent_step)
       for (const int exponent : {size, -size})
         for (const int64_t range : ranges)
           for (const int64_t multiple : multiples)
@@ -177,7 +177,7 @@ int64_t norms_told(const ir::PoolNest& nest, double unit) {
 
 double norm_unit(const ir::PoolNest& nest) {
   double best = 1;
-  for (int size = 1; size <= most_exponent; ++size)
+  for (int size = 1; size <= most_unit_exponent; ++size)
     for (const int exponent : {size, -size}) {
       const double unit = std::ldexp(1.0, exponent);
       if (!ir::is_float(nest.input.dtype) &&

@@ -14,8 +14,8 @@ namespace {
 using frontend::PoolSpec;
 using frontend::SpecDim;
 
-constexpr ir::Reduction reductions[] = {ir::Reduction::max, ir::Reduction::avg, ir::Reduction::min,
-                                        ir::Reduction::sum};
+constexpr ir::Reduction pool_reductions[] = {ir::Reduction::max, ir::Reduction::avg, ir::Reduction::min,
+                                             ir::Reduction::sum};
 
 // As large as the input, so that outputs can be concatenated with it.
 void keep_extents(PoolSpec& member, Draw& draw) {
@@ -72,9 +72,10 @@ std::optional<PoolSpec> random_pools(const PoolSpec& first, Draw& draw) {
   if (!is_chain) members.push_back(first);
   const size_t count = 2 + draw.below(3);
   while (members.size() < count) {
-    PoolSpec member = draw.one_in(2) && !is_chain
-                          ? first
-                          : plain(first, is_chain ? of_all : reductions[draw.below(std::size(reductions))]);
+    PoolSpec member =
+        draw.one_in(2) && !is_chain
+            ? first
+            : plain(first, is_chain ? of_all : pool_reductions[draw.below(std::size(pool_reductions))]);
     if (is_chain && draw.one_in(8)) member.return_indices = of_all == ir::Reduction::max;
     if (keeps && (is_chain || !members.empty()))
       keep_extents(member, draw);

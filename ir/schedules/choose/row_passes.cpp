@@ -12,8 +12,9 @@ namespace pooljit::ir {
 namespace {
 
 // Windows of so many rows are best done in larger groups.
-constexpr int64_t high_window = 9;
-constexpr int64_t least_kernel = 5;   // of those that it pays for, but for long rows where registers are few
+constexpr int64_t high_row_window = 9;
+constexpr int64_t least_row_kernel =
+    5;                                // of those that it pays for, but for long rows where registers are few
 constexpr int64_t most_reach = 2048;  // elements of a row of pixels that a window may reach over
 // Rows of outputs whose windows lie inside the image: groups are of these.
 int64_t whole_rows(const PoolNest& rows) {
@@ -66,7 +67,7 @@ class Choice {
     if (kernel >= 9) return row_.output >= 112;
     if (are_pixels_) return false;
     if (kernel >= 7) return row_.output >= 224;
-    return row_.kernel < least_kernel && row_.output >= 480;
+    return row_.kernel < least_row_kernel && row_.output >= 480;
   }
 
   // Best first: groups that are few would leave many rows to be done one by one.
@@ -88,7 +89,7 @@ class Choice {
     const int64_t kernel = rows_.dims[rows_.dims.size() - 2].kernel;
     const bool few = has_few_registers(layer_) && rows_.dims.size() == 2;
     if (few && whole_rows(rows_) < 12) return {2, 4, 1, 8};
-    const bool high = few ? kernel > high_window && whole_rows(rows_) >= 40 : kernel >= high_window;
+    const bool high = few ? kernel > high_row_window && whole_rows(rows_) >= 40 : kernel >= high_row_window;
     return high ? std::vector{8, 4, 2, 1} : std::vector{4, 2, 8, 1};
   }
 
@@ -116,7 +117,7 @@ class Choice {
   // side.
   bool short_sums_pay() const {
     constexpr int64_t least_channels = 24;
-    return are_pixels_ && nest_.channels >= least_channels && row_.kernel >= high_window;
+    return are_pixels_ && nest_.channels >= least_channels && row_.kernel >= high_row_window;
   }
 
   // Also where channels lie next to each other in images that outgrow a core's own caches: rows are read
@@ -126,14 +127,14 @@ class Choice {
   }
   bool far_pixels_pay() const {
     return row_.kernel * nest_.channels <= most_reach &&
-           (element_ == 1 ? row_.kernel >= (sums_in_short_lanes(row_layer_) ? least_kernel : 9)
+           (element_ == 1 ? row_.kernel >= (sums_in_short_lanes(row_layer_) ? least_row_kernel : 9)
                           : facts_.is_idempotent || row_.kernel >= 7);
   }
 
   // Where channels_first lacks the registers for what windows share, so that it takes tap by tap. Found by
   // measuring planes of 19 to 224 columns and windows of 5 to 31.
   bool pay_with_many() const {
-    if (row_.kernel < least_kernel) return false;
+    if (row_.kernel < least_row_kernel) return false;
     if (sums_in_short_lanes(row_layer_) && row_.kernel <= 16) return short_sums_pay();
     if (are_far_pixels()) return far_pixels_pay();
     const bool sums_bytes = element_ == 1 && !facts_.is_idempotent;
@@ -149,7 +150,7 @@ class Choice {
   // Found by measuring planes of 7 to 224 columns and windows of 3 to 21, of 1, 2 and 4 bytes, on AVX2
   // (docs/performance.md).
   bool pay_with_few_registers() const {
-    if (row_.kernel < least_kernel) return pay_for_few_columns();
+    if (row_.kernel < least_row_kernel) return pay_for_few_columns();
     if (are_far_pixels()) return far_pixels_pay();
     if (are_pixels_ && rolls_over_bytes(layer_)) return false;
     if (is_plane() && !are_pixels_ && shares_filled_rows(layer_)) return false;
@@ -220,7 +221,7 @@ class Choice {
 Offer offer_row_passes(const Layer& layer, size_t most) {
   const NestDim& given = layer.nest().dims.back();
   if (given.kind != DimKind::pool || given.stride != 1 || given.kernel < 2) return {};
-  const bool are_few = given.kernel < least_kernel && !has_few_registers(layer);
+  const bool are_few = given.kernel < least_row_kernel && !has_few_registers(layer);
   const auto left_to_registers = [] {
     return Offer{{}, "windows of few columns: channels_first takes them in registers"};
   };

@@ -25,10 +25,10 @@ constexpr int64_t least_outputs = 4, least_of_large = 2, large_window = 9;
 const NestDim& columns_of(const Layer& layer) { return layer.nest().dims.back(); }
 const NestDim& rows_of(const Layer& layer) { return layer.nest().dims[layer.nest().dims.size() - 2]; }
 int64_t kernel_of(const Layer& layer) { return std::min(columns_of(layer).kernel, rows_of(layer).kernel); }
-const ReductionFacts& facts_of(const Layer& layer) { return layer.facts(separable_family.lanes); }
+const ReductionFacts& separable_facts(const Layer& layer) { return layer.facts(separable_family.lanes); }
 
 bool can_roll_beside(const Layer& layer, int vectors) {
-  return can_roll(layer.nest(), facts_of(layer), layer.isa(), vectors);
+  return can_roll(layer.nest(), separable_facts(layer), layer.isa(), vectors);
 }
 
 // Pixels of several vectors: what rolls along the row reads each of them for as many rows as windows have, a
@@ -48,11 +48,11 @@ bool beats_rolling(const Layer& layer) {
              layer.image_bytes() > layer.machine().near_bytes / 2;
     case DType::bf16:
     case DType::f16:
-      return kernel >= (facts_of(layer).is_idempotent ? wide_window : least_kernel) &&
+      return kernel >= (separable_facts(layer).is_idempotent ? wide_window : least_kernel) &&
              channels >= least_of_halves;
     case DType::u8:
     case DType::i8:
-      return facts_of(layer).is_idempotent && kernel >= least_kernel &&
+      return separable_facts(layer).is_idempotent && kernel >= least_kernel &&
              channels >= (kernel >= wide_window ? least_bytes : least_bytes_of_five) &&
              layer.image_bytes() <= layer.machine().near_bytes;
     default:
@@ -64,7 +64,7 @@ bool beats_rolling(const Layer& layer) {
 // columns and 8 to 1024 channels on AVX2.
 bool is_served_better_with_few_registers(const Layer& layer) {
   const bool are_bytes = bytes(layer.nest().input.dtype) == 1, has_long_rows = columns_of(layer).output >= 40;
-  const bool maxima = facts_of(layer).is_idempotent;
+  const bool maxima = separable_facts(layer).is_idempotent;
   if (are_bytes && maxima) return has_long_rows && rolls_over_bytes(layer);
   const bool are_far_sums = are_bytes && sums_in_short_lanes(layer) && prefers_whole_rows(layer);
   const bool few_taps = kernel_of(layer) < 7 && bytes(layer.nest().input.dtype) >= 4;
@@ -79,7 +79,7 @@ bool is_served_better_with_few_registers(const Layer& layer) {
 std::string_view served_better(const Layer& layer) {
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   const int lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
-  const bool sums_or_bytes = !facts_of(layer).is_idempotent || lane_bytes == 1;
+  const bool sums_or_bytes = !separable_facts(layer).is_idempotent || lane_bytes == 1;
   const int64_t least = sums_or_bytes                          ? least_beside_rolling
                         : columns_of(layer).output >= long_row ? least_of_long_rows
                                                                : least_kernel;
@@ -143,7 +143,7 @@ bool are_few_long_pixels(const Layer& layer) {
 }  // namespace
 
 Offer offer_separable(const Layer& layer, size_t most) {
-  if (!has_windows_for_it(layer.nest()) || !facts_of(layer).any_order) return {};
+  if (!has_windows_for_it(layer.nest()) || !separable_facts(layer).any_order) return {};
   const bool few_long = are_few_long_pixels(layer);
   const bool pixels_meet = do_pixels_meet(layer, meeting_bytes(layer, few_long));
   const bool beats = beats_rolling(layer);
@@ -151,8 +151,9 @@ Offer offer_separable(const Layer& layer, size_t most) {
     if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
   // Sums of bytes cost more than maxima, and channels_last takes them tap by tap where registers are few.
-  const bool has_cheap_taps = lane_bytes == 1 && (facts_of(layer).is_idempotent || !has_few_registers(layer));
-  const bool are_few_sums = !facts_of(layer).is_idempotent && columns_of(layer).output <= few_sums;
+  const bool has_cheap_taps =
+      lane_bytes == 1 && (separable_facts(layer).is_idempotent || !has_few_registers(layer));
+  const bool are_few_sums = !separable_facts(layer).is_idempotent && columns_of(layer).output <= few_sums;
   const bool are_large = beats && kernel_of(layer) >= large_window;
   if (std::min(columns_of(layer).output, rows_of(layer).output) <
           (are_large ? least_of_large : least_outputs) ||

@@ -20,7 +20,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::fixed;
+constexpr LaneUse channels_last_lanes = LaneUse::fixed;
 
 // In images that outgrow a core's own caches, pixels of which a task reads a part of the channels come in
 // pieces that no hardware foresees: the piece so many taps further along the row is asked for early.
@@ -273,7 +273,8 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
-  if (schedule.rolls() && !can_roll(nest, layer.facts(lane_use), layer.isa(), schedule.vectors_side_by_side))
+  if (schedule.rolls() &&
+      !can_roll(nest, layer.facts(channels_last_lanes), layer.isa(), schedule.vectors_side_by_side))
     return unsupported(
         "schedule.order",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
@@ -286,7 +287,7 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
                        "other, than are done side by side",
                        "use order=rolling");
   if ((schedule.rolls() || !schedule.loops_over_taps) &&
-      vector_taps_in_code(nest, schedule, strips, layer.facts(lane_use)) > most_taps_in_code)
+      vector_taps_in_code(nest, schedule, strips, layer.facts(channels_last_lanes)) > most_taps_in_code)
     return unsupported("schedule.code_size",
                        "the taps of so many vectors are too many for straight-line code",
                        "use order=row_major, taps=loop");
@@ -305,7 +306,7 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
     return tl::unexpected(checked.error());
   const ChannelsLastSchedule own(schedule);
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const auto reducer = make_reducer(layer.nest(), builder, channels_last_lanes);
   const std::vector<RollingStrip> strips = strips_of(layer.nest(), own);
   ChannelsLast(layer.nest(), own, strips, builder, **reducer).emit();
   return builder.finish();
@@ -327,7 +328,7 @@ Knobs channels_last_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     lane_use,
+const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     channels_last_lanes,
                                          check_channels_last,   channels_last_knobs, channels_last_names,
                                          lower_channels_last};
 

@@ -9,7 +9,7 @@ namespace pooljit::ir {
 namespace {
 
 // Vectors that are needed at once beside one for each row.
-constexpr int spare_registers = 7;
+constexpr int spare_row_registers = 7;
 // The same beside what is held, before and after a vector.
 constexpr int rolling_registers = 4;
 
@@ -47,7 +47,7 @@ bool can_group_rows(const PoolNest& rows, int group) {
 
 bool holds_rows(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
                 const ReductionFacts& facts) {
-  return schedule.rows_together + spare_registers + extra_registers(rows, facts) <=
+  return schedule.rows_together + spare_row_registers + extra_registers(rows, facts) <=
          info(isa).vector_registers;
 }
 

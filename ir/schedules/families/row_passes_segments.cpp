@@ -7,7 +7,7 @@ namespace pooljit::ir {
 
 namespace {
 
-constexpr size_t most_tiles = 40;  // in the code of a row
+constexpr size_t most_row_tiles = 40;  // in the code of a row
 // In scratch memory, so that it stays in L1 while the rows of the image pass through.
 constexpr int64_t rolling_bytes = int64_t{12} << 10;
 
@@ -99,7 +99,7 @@ std::vector<RowSegment> cut_segments(const PoolNest& rows, const RowPassesSchedu
   const int64_t room = (positions - 4 * lanes - shared) / lanes * lanes;
   if (room < lanes || (row.output > room && room < shared)) return {};
   const Interior inside = alike(rows);
-  if (inside.begin + row.output - inside.end > static_cast<int64_t>(most_tiles) * lanes) return {};
+  if (inside.begin + row.output - inside.end > static_cast<int64_t>(most_row_tiles) * lanes) return {};
   const int64_t count = ceil_div(row.output, room);
   const int64_t width = count == 1 ? row.output : ceil_div(ceil_div(row.output, count), lanes) * lanes;
   if (rolls && count > 1) return cut_rolling_segments(rows, schedule, facts, width);
@@ -127,7 +127,7 @@ void RowSegment::go_on(int64_t shared) {
 bool are_short(const std::vector<RowSegment>& segments) {
   size_t tiles = 0;
   for (const RowSegment& segment : segments) tiles += tile_count(segment.tiles);
-  return tiles <= most_tiles;
+  return tiles <= most_row_tiles;
 }
 
 bool hold_vectors(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule) {

@@ -19,7 +19,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::fixed;
+constexpr LaneUse separable_lanes = LaneUse::fixed;
 
 bool overlaps(const NestDim& dim) {
   return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
@@ -275,7 +275,7 @@ class Separable {
 Result<void> check_separable(const Layer& layer, const Schedule& given) {
   const SeparableSchedule schedule(given);
   const PoolNest& nest = layer.nest();
-  const ReductionFacts& facts = layer.facts(lane_use);
+  const ReductionFacts& facts = layer.facts(separable_lanes);
   if (!can_separate(nest, facts))
     return unsupported("schedule.windows",
                        "separable needs dense windows of stride 1 along the two innermost dimensions, no "
@@ -297,9 +297,9 @@ Result<void> check_separable(const Layer& layer, const Schedule& given) {
 Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_separable(layer, schedule); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const auto reducer = make_reducer(layer.nest(), builder, separable_lanes);
   const SeparableSchedule own(schedule);
-  const SeparableLayout layout(layer.nest(), own, layer.facts(lane_use).held_bytes);
+  const SeparableLayout layout(layer.nest(), own, layer.facts(separable_lanes).held_bytes);
   Separable(layer.nest(), own, layout, builder, **reducer).emit();
   return builder.finish();
 }
@@ -319,7 +319,7 @@ Knobs separable_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable",     lane_use,       check_separable,
+const FamilyInfo separable_family = {Family::separable, "separable",     separable_lanes, check_separable,
                                      separable_knobs,   separable_names, lower_separable};
 
 }  // namespace pooljit::ir

@@ -15,7 +15,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::fixed;
+constexpr LaneUse whole_pixels_lanes = LaneUse::fixed;
 
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_pixels_together = 8;
@@ -227,7 +227,7 @@ class WholePixels {
 Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
   const WholePixelsSchedule schedule(given);
   const PoolNest& nest = layer.nest();
-  const ReductionFacts& facts = layer.facts(lane_use);
+  const ReductionFacts& facts = layer.facts(whole_pixels_lanes);
   if (!can_serve(nest, facts))
     return unsupported(
         "schedule.windows",
@@ -253,7 +253,7 @@ Result<Program> lower_whole_pixels(const Layer& layer, const Schedule& schedule)
   if (const auto checked = check_whole_pixels(layer, schedule); !checked)
     return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const auto reducer = make_reducer(layer.nest(), builder, whole_pixels_lanes);
   WholePixels(layer.nest(), WholePixelsSchedule(schedule), builder, **reducer).emit();
   return builder.finish();
 }
@@ -272,7 +272,7 @@ Knobs whole_pixels_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     lane_use,
+const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     whole_pixels_lanes,
                                         check_whole_pixels,   whole_pixels_knobs, whole_pixels_names,
                                         lower_whole_pixels};
 

@@ -13,7 +13,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::moved;
+constexpr LaneUse whole_planes_lanes = LaneUse::moved;
 
 // In the code of a plane.
 constexpr int64_t most_tiles = 64;
@@ -49,7 +49,7 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
                        "use channels_first");
   const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
   const int64_t outputs = rows.output * columns.output;
-  if (!layer.facts(lane_use).any_order)
+  if (!layer.facts(whole_planes_lanes).any_order)
     return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
                        "use channels_first");
   if (schedule.unroll != 1 || schedule.taps != Taps::unroll || schedule.order != Order::rows_first)
@@ -69,9 +69,10 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
   };
   if (tiles > most_tiles || tiles * (rows.kernel + columns.kernel) > most_joins) return too_long();
   const PlaneTiles plan(layer, schedule);
-  if (tiles * rows.kernel * plan.most_line_vectors() * layer.facts(lane_use).tap_length > most_taps)
+  if (tiles * rows.kernel * plan.most_line_vectors() * layer.facts(whole_planes_lanes).tap_length > most_taps)
     return too_long();
-  if (plan.most_line_vectors() > PlaneCode::most_kept(nest, plan, layer.facts(lane_use), layer.isa()))
+  if (plan.most_line_vectors() >
+      PlaneCode::most_kept(nest, plan, layer.facts(whole_planes_lanes), layer.isa()))
     return unsupported("schedule.registers", "a vector of outputs needs more lines than the registers hold",
                        "use fewer lanes");
   return {};
@@ -81,7 +82,7 @@ Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule)
   if (const auto checked = check_whole_planes(layer, schedule); !checked)
     return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(layer.nest(), builder, lane_use);
+  const auto reducer = make_reducer(layer.nest(), builder, whole_planes_lanes);
   PlaneCode(layer.nest(), schedule, PlaneTiles(layer, schedule), builder, **reducer).emit();
   return builder.finish();
 }
@@ -95,7 +96,7 @@ Knobs whole_planes_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     lane_use,
+const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     whole_planes_lanes,
                                         check_whole_planes,   whole_planes_knobs, whole_planes_names,
                                         lower_whole_planes};
 

@@ -21,7 +21,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse lane_use = LaneUse::joined;
+constexpr LaneUse window_rows_lanes = LaneUse::joined;
 
 // Straight-line code up to so many rows.
 constexpr int64_t unroll_rows = 8;
@@ -295,7 +295,7 @@ class WindowRows {
 Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   const WindowRowsSchedule schedule(given);
   const PoolNest nest = with_joined_rows(layer);
-  const ReductionFacts& facts = layer.facts(lane_use);
+  const ReductionFacts& facts = layer.facts(window_rows_lanes);
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes))
     return unsupported(
         "schedule.strides",
@@ -319,7 +319,7 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
     return tl::unexpected(checked.error());
   const PoolNest nest = with_joined_rows(layer);
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(nest, builder, lane_use);
+  const auto reducer = make_reducer(nest, builder, window_rows_lanes);
   WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
   return builder.finish();
 }
@@ -338,7 +338,7 @@ Knobs window_rows_knobs(const Layer& layer) {
 
 }  // namespace
 
-const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     lane_use,
+const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     window_rows_lanes,
                                        check_window_rows,   window_rows_knobs, window_rows_names,
                                        lower_window_rows};
 
