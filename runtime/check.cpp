@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <chrono>
 
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
 #include "ir/reference.h"
 #include "runtime/candidates.h"
+#include "runtime/check_budget.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"
 #include "runtime/cpu_features.h"
@@ -72,24 +73,28 @@ class Checker {
     if (auto made = make_cases(); !made) return tl::unexpected(made.error());
     if (!elements_.empty()) report_.reference = reference_text(nest_, cases_[0]);
     note_skipped();
-    for (const ir::IsaInfo& isa : ir::isa_table) {
-      if (!is_wanted(isa)) continue;
-      const std::vector<ir::Schedule> schedules = schedules_for(isa.isa);
-      if (auto done = try_given_schedule(isa.isa); !done) return tl::unexpected(done.error());
+    const auto by_isa = schedules_by_isa();
+    make_budget(by_isa);
+    for (const auto& [isa, schedules] : by_isa) {
+      if (auto done = try_given_schedule(isa); !done) return tl::unexpected(done.error());
       for (size_t i = 0; i < schedules.size(); ++i) {
-        if (options_.schedules == CheckOptions::Schedules::best && i > 0) break;
-        if (Failure failure = check_schedule(isa.isa, schedules, i)) {
+        if (is_best_only() && i > 0) break;
+        if (Failure failure = check_schedule(isa, schedules, i)) {
           if (refusal_) return tl::unexpected(*refusal_);
           report_.failure = *failure;
           return report_;
         }
       }
     }
+    if (pieces_ > 0) report_.interpreted = interpreted_ / double(pieces_);
     return report_;
   }
 
  private:
+  using SchedulesByIsa = std::vector<std::pair<ir::Isa, std::vector<ir::Schedule>>>;
+
   bool is_sampled() const { return options_.schedules == CheckOptions::Schedules::some; }
+  bool is_best_only() const { return options_.schedules == CheckOptions::Schedules::best; }
 
   // --- cases
 
@@ -143,6 +148,19 @@ class Checker {
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
 
+  SchedulesByIsa schedules_by_isa() const {
+    SchedulesByIsa all;
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      if (is_wanted(isa)) all.emplace_back(isa.isa, schedules_for(isa.isa));
+    return all;
+  }
+
+  void make_budget(const SchedulesByIsa& all) {
+    int64_t programs = 0;
+    for (const auto& [isa, schedules] : all) programs += is_best_only() ? 1 : std::ssize(schedules);
+    budget_ = InterpreterBudget(options_.interpreter_seconds, programs * std::ssize(cases_));
+  }
+
   // One that was given may not suit the nest, which is no failure.
   ir::Result<void> try_given_schedule(ir::Isa isa) const {
     if (!options_.schedule) return {};
@@ -192,12 +210,16 @@ class Checker {
 
   // --- the interpreter, against the oracle
 
-  // What is interpreted of a Program. All of it where nothing else runs it.
-  Tasks interpreted_tasks(const Subject& subject, const Case& data) const {
-    const bool is_cut = is_sampled() && can_run(subject.isa);
-    return is_cut ? choose_tasks(nest_, subject.affine.tasks, data.batch, most_taps_interpreted,
-                                 options_.seed + static_cast<uint64_t>(report_.programs))
-                  : split_tasks(subject.affine.tasks, data.batch, 1);
+  // What is interpreted of a Program: what the budget allows, which may be nothing; sampled, not all of much
+  // where machine code runs it too.
+  Tasks choose(const Subject& subject, const Case& data) {
+    const double allowed = budget_.next_taps(), all = count_taps(nest_) * double(data.batch);
+    const double most =
+        is_sampled() && can_run(subject.isa) ? std::min(allowed, most_taps_interpreted) : allowed;
+    if (all <= most) return split_tasks(subject.affine.tasks, data.batch, 1);
+    const Tasks some = choose_tasks(nest_, subject.affine.tasks, data.batch, most,
+                                    options_.seed + static_cast<uint64_t>(report_.programs));
+    return allowed > 0 ? some : Tasks{{}, 0};
   }
 
   Failure interpret(const ir::Program& program, const Tasks& tasks, const Case& data) {
@@ -219,12 +241,19 @@ class Checker {
     const auto who = [&](std::string_view what) {
       return fmt::format("interpreter, {}\n{}\n{}", name(subject), data.name(), what);
     };
-    const Tasks tasks = interpreted_tasks(subject, data);
-    if (Failure failure = interpret(subject.affine, tasks, data)) return who(*failure);
+    data.tasks = choose(subject, data);
+    const auto start = std::chrono::steady_clock::now();
+    if (Failure failure = interpret(subject.affine, data.tasks, data)) return who(*failure);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    budget_.spend(elapsed.count(), count_taps(nest_) * double(data.batch) * data.tasks.share);
+    ++pieces_;
+    interpreted_ += data.tasks.share;
     data.interpreted = data.results(0);
     data.whole.reset();
-    if (!tasks.is_all) return std::nullopt;
-    if (const auto sentence = data.objection(nest_, 0)) return who(*sentence);
+    const bool is_all = data.tasks.is_all();
+    if (!is_all && can_run(subject.isa)) return std::nullopt;
+    if (const auto sentence = is_all ? data.objection(nest_, 0) : data.objection_to_part(nest_, 0))
+      return who(*sentence);
     data.whole = data.interpreted;
     return std::nullopt;
   }
@@ -247,7 +276,7 @@ class Checker {
       const auto explain = [&](std::string_view how, std::string_view what, std::string_view whose) {
         return who(fmt::format("{}, {}\n{}{}", data.name(), how, what, whose));
       };
-      if (Failure failure = check_interpreted(**code, subject, data))
+      if (Failure failure = check_interpreted(**code, data))
         return explain("the interpreted tasks", *failure, blame(engine, subject, data));
       const bool is_judged = !data.whole;
       if (Failure failure = check_whole(**code, data))
@@ -257,8 +286,8 @@ class Checker {
   }
 
   // The tasks that the interpreter ran leave the same memory, untouched bytes included.
-  Failure check_interpreted(const Code& code, const Subject& subject, const Case& data) {
-    run(code, interpreted_tasks(subject, data), data, 0);
+  Failure check_interpreted(const Code& code, const Case& data) {
+    run(code, data.tasks, data, 0);
     return compare(data, data.interpreted, 0);
   }
 
@@ -297,7 +326,7 @@ class Checker {
     if (stage == ir::Stage::affine) return "";
     const auto consumed = member_.program({engine.engine, subject.isa, subject.schedule}, stage);
     if (!consumed) return "";
-    Failure failure = interpret(*consumed, interpreted_tasks(subject, data), data);
+    Failure failure = interpret(*consumed, data.tasks, data);
     if (!failure) failure = compare(data, data.interpreted, 0);
     return failure ? fmt::format("\na pass is at fault: the Program that {} consumed, interpreted: {}",
                                  engine.text, *failure)
@@ -317,12 +346,16 @@ class Checker {
   std::vector<uint64_t> elements_;    // given ones
   std::optional<ir::Error> refusal_;  // of the given schedule, by a back end
   std::vector<Case> cases_;
+  InterpreterBudget budget_{std::nullopt, 0};
+  int64_t pieces_ = 0;      // Programs on data
+  double interpreted_ = 0;  // of each the share, added up
   CheckReport report_;
 };
 
 // Of several pools of one tensor: one Program makes all of them.
 void add_member(CheckReport& all, const CheckReport& member) {
   all.runs += member.runs;
+  all.interpreted = std::min(all.interpreted, member.interpreted);
   all.failure = member.failure;
   all.reference += member.reference;
 }
@@ -336,8 +369,11 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
     return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",
                            "run it");
   std::optional<CheckReport> all;
-  for (const Member& member : members_of(frontend::make_nest(*spec))) {
-    auto report = Checker(*spec, member, options).run();
+  const std::vector<Member> members = members_of(frontend::make_nest(*spec));
+  CheckOptions of_member = options;
+  if (options.interpreter_seconds) *of_member.interpreter_seconds /= double(members.size());
+  for (const Member& member : members) {
+    auto report = Checker(*spec, member, of_member).run();
     if (!report) return report;
     all ? add_member(*all, *report) : void(all = std::move(*report));
     if (!all->ok()) break;
@@ -358,17 +394,6 @@ ir::Result<std::string> reference_of(std::string_view spec_text, std::string_vie
     all += reference_text(member.nest(), *made);
   }
   return all;
-}
-
-std::string print(const CheckReport& report) {
-  std::string text = fmt::format("{}: {}\n", report.ok() ? "ok" : "FAILED", report.spec);
-  if (report.ok())
-    text += fmt::format("    {} Programs, {} runs, batches 1 to {}\n{}", report.programs, report.runs,
-                        report.max_batch, report.reference);
-  else
-    text += report.failure + "\n";
-  for (const std::string& line : report.skipped) text += fmt::format("    not run: {}\n", line);
-  return text;
 }
 
 }  // namespace pooljit::runtime

@@ -39,12 +39,18 @@ struct CheckOptions {
   // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
   // which are repeated if there are fewer; empty: all kinds.
   std::string data = {};
+  // What the interpreter may take, about, for all Programs. Of a layer that takes longer it runs some tasks
+  // of each, which the seed chooses; the oracle judges what machine code makes of the others. Absent: no
+  // bound.
+  std::optional<double> interpreter_seconds = {};
 };
 
 struct CheckReport {
-  std::string spec;       // canonical
-  int64_t programs = 0;   // made: one per ISA and schedule
-  int64_t runs = 0;       // results compared
+  std::string spec;      // canonical
+  int64_t programs = 0;  // made: one per ISA and schedule
+  int64_t runs = 0;      // results compared
+  double interpreted =
+      1;  // the share of the tasks that the interpreter ran, on average over Programs and data
   int64_t max_batch = 0;  // batches 1 to this were run; less than asked for where the tensors are large
   // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...".
   std::vector<std::string> skipped;

@@ -33,6 +33,17 @@ TaskRanges single_task(const std::vector<int64_t>& extents, int64_t number) {
   return ranges;
 }
 
+// Gives elements that still hold the canary their value in `all`.
+void fill_unwritten(const Placed& placed, size_t place, const Bytes& all) {
+  const std::span<std::byte> memory = placed.at[place].bytes();
+  const auto width = static_cast<size_t>(placed.view.element_bytes);
+  for_each_element(placed.view, [&](int64_t offset) {
+    const std::span<std::byte> element = memory.subspan(static_cast<size_t>(offset), width);
+    if (std::ranges::all_of(element, [](std::byte byte) { return byte == canary; }))
+      std::copy_n(all.begin() + offset, width, element.begin());
+  });
+}
+
 // The indices that the forward pass makes of some other data.
 void make_indices(const ir::PoolNest& backward, DataKind kind, int64_t batch, uint64_t seed, void* indices) {
   const ir::PoolNest forward = forward_of(backward);
@@ -98,6 +109,7 @@ ir::Result<Case> Case::make(const ir::PoolNest& nest, DataKind kind, int64_t bat
               .indices = std::move(*indices),
               .operands = std::move(*operands),
               .reads_indices = reads_indices,
+              .tasks = {},
               .interpreted = {},
               .whole = {},
               .judge = {},
@@ -127,12 +139,24 @@ Results Case::results(size_t place) const {
   return {{y.begin(), y.end()}, {i.begin(), i.end()}};
 }
 
-std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t place) {
-  Results found = results(place);
-  if (std::ranges::find(allowed, found) != allowed.end()) return std::nullopt;
+void Case::make_judge(const ir::PoolNest& nest) {
   if (!judge)
     judge.emplace(nest, batch, input.at[0].data(), reads_indices ? indices.at[0].data() : nullptr,
                   call(0).operands);
+}
+
+std::optional<std::string> Case::objection_to_part(const ir::PoolNest& nest, size_t place) {
+  make_judge(nest);
+  fill_unwritten(output, place, judge->output());
+  if (nest.indices && !reads_indices) fill_unwritten(indices, place, judge->indices());
+  const Call made = call(place);
+  return judge->disagreement(made.output, made.indices);
+}
+
+std::optional<std::string> Case::objection(const ir::PoolNest& nest, size_t place) {
+  Results found = results(place);
+  if (std::ranges::find(allowed, found) != allowed.end()) return std::nullopt;
+  make_judge(nest);
   const Call made = call(place);
   if (auto sentence = judge->disagreement(made.output, made.indices)) return sentence;
   allowed.push_back(std::move(found));
@@ -158,7 +182,7 @@ Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dim
   const double taps_per_task = count_taps(nest) * double(batch) / double(count);
   const auto wanted = std::max(int64_t(most_taps / taps_per_task), int64_t{3});
   if (wanted >= count) return split_tasks(dims, batch, 1);
-  Tasks tasks{{single_task(extents, 0), single_task(extents, count - 1)}, false};
+  Tasks tasks{{single_task(extents, 0), single_task(extents, count - 1)}, double(wanted) / double(count)};
   std::mt19937_64 random(seed);
   // One out of each of equal parts of what lies between.
   for (int64_t part = 0; part < wanted - 2; ++part) {

@@ -43,6 +43,13 @@ struct Results {
   bool operator==(const Results&) const = default;
 };
 
+// Tasks of a Program: cells to be run one by one.
+struct Tasks {
+  std::vector<TaskRanges> cells;
+  double share = 1;  // of all that there are
+  bool is_all() const { return share == 1; }
+};
+
 // One input and all that was made of it.
 struct Case {
   // The elements, if there are any, take the place of the kind's. Errors: "check.size", "system.memory".
@@ -54,7 +61,9 @@ struct Case {
   Placed input, output, indices;
   std::vector<Placed> operands;  // of the epilogue
   bool reads_indices;            // backward: they are an input
-  // Under the present Program: what the interpreter made of the tasks that it ran, and what all tasks make.
+  // Under the present Program: the tasks that the interpreter runs, what it made of them, and what all tasks
+  // make.
+  Tasks tasks;
   Results interpreted;
   std::optional<Results> whole;
   std::optional<ir::Judge> judge;  // made when the first result is there
@@ -66,16 +75,14 @@ struct Case {
   Results results(size_t place) const;
   // Why no engine may return the results at this place, as a sentence; empty if it may.
   std::optional<std::string> objection(const ir::PoolNest& nest, size_t place);
+  // The same where some tasks ran: elements that none of them wrote are taken for right.
+  std::optional<std::string> objection_to_part(const ir::PoolNest& nest, size_t place);
   std::string name() const;
+  void make_judge(const ir::PoolNest& nest);
 };
 
-// Tasks of a Program: cells to be run one by one.
-struct Tasks {
-  std::vector<TaskRanges> cells;
-  bool is_all = true;  // they are all that there are
-};
 // All in one cell; or, where that is more than `most_taps` taps, some single ones: the first, the last, and
-// some between that the seed chooses.
+// some between that the seed chooses. Three at least.
 Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
                    double most_taps, uint64_t seed);
 // All, in cells for so many threads, the last one first.

@@ -12,6 +12,7 @@
 
 #include "frontend/pool_spec.h"
 #include "golden.h"
+#include "runtime/check_budget.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"
 #include "runtime/check_data.h"
@@ -154,7 +155,7 @@ ir::PoolNest nest_of_planes() {
 
 TEST(ChooseTasks, AreAllWhereThereIsTimeForAll) {
   const Tasks tasks = choose_tasks(nest_of_planes(), rows_of_planes, 2, 2 * 5 * 40 * 40, 1);
-  EXPECT_TRUE(tasks.is_all);
+  EXPECT_TRUE(tasks.is_all());
   ASSERT_EQ(tasks.cells.size(), 1U);
   EXPECT_EQ(tasks.cells[0][0].count * tasks.cells[0][1].count * tasks.cells[0][2].count, 2 * 5 * 40);
 }
@@ -162,7 +163,8 @@ TEST(ChooseTasks, AreAllWhereThereIsTimeForAll) {
 TEST(ChooseTasks, AreElseTheFirstTheLastAndDifferentOnesBetween) {
   for (const int64_t wanted : {3, 4, 50, 399}) {
     const Tasks tasks = choose_tasks(nest_of_planes(), rows_of_planes, 2, double(wanted * 40), 1);
-    EXPECT_FALSE(tasks.is_all);
+    EXPECT_FALSE(tasks.is_all());
+    EXPECT_EQ(tasks.share, double(wanted) / 400);
     std::set<int64_t> numbers;
     for (const TaskRanges& cell : tasks.cells) {
       for (size_t d = 0; d < 3; ++d) EXPECT_EQ(cell[d].count, 1);
@@ -193,6 +195,51 @@ TEST(Check, LargeLayersAreInterpretedInPart) {
     ASSERT_TRUE(report) << ir::to_string(report.error());
     EXPECT_TRUE(report->ok()) << print(*report);
   }
+}
+
+// A nanosecond is over after the first Program, on any machine.
+TEST(Check, ABudgetCutsWhatIsInterpretedAndIsSaid) {
+  for (const char* spec :
+       {"max_pool2d(float32[2,3,40,40], kernel_size=3, padding=1)",
+        "avg_pool2d(uint8[2,24,19,19]:nhwc, kernel_size=5, stride=2)",
+        "pools(float32[1,16,19,19], max_pool2d(5, 1, 2), max_pool2d(9, 1, 4), concat=True)"}) {
+    const auto cut = check(spec, {.interpreter_seconds = 1e-9});
+    ASSERT_TRUE(cut) << ir::to_string(cut.error());
+    EXPECT_TRUE(cut->ok()) << print(*cut);
+    EXPECT_GT(cut->interpreted, 0);
+    EXPECT_LT(cut->interpreted, 1);
+    EXPECT_NE(print(*cut).find("    interpreted: "), std::string::npos) << print(*cut);
+    const auto whole = check(spec, {.schedules = CheckOptions::Schedules::best, .interpreter_seconds = 1e9});
+    ASSERT_TRUE(whole) << ir::to_string(whole.error());
+    EXPECT_EQ(whole->interpreted, 1);
+    EXPECT_EQ(print(*whole).find("interpreted:"), std::string::npos) << print(*whole);
+  }
+}
+
+TEST(InterpreterBudget, ThoseBehindPayForWhatTookTooLong) {
+  EXPECT_EQ(InterpreterBudget(std::nullopt, 5).next_taps(), std::numeric_limits<double>::infinity());
+  InterpreterBudget budget(8, 4);
+  EXPECT_GT(budget.next_taps(), 0);  // of 4 + 1 seconds
+  budget.spend(6.5, 100);
+  EXPECT_EQ(budget.next_taps(), 0);
+  EXPECT_GT(budget.next_taps(), 0);
+}
+
+// All elements are their own windows.
+TEST(Case, OfAPartOnlyWhatWasWrittenIsJudged) {
+  const ir::PoolNest nest = frontend::make_nest(
+      *frontend::parse_spec("max_pool2d(float32[1,2,3,3], kernel_size=1, return_indices=True)"));
+  auto data = Case::make(nest, DataKind::plain, 1, 1);
+  ASSERT_TRUE(data) << ir::to_string(data.error());
+  data->clear_outputs(0);
+  EXPECT_FALSE(data->objection_to_part(nest, 0));
+  const std::span<std::byte> input = data->input.at[0].bytes(), output = data->output.at[0].bytes();
+  data->clear_outputs(0);
+  std::ranges::copy(input.first(8), output.begin());
+  EXPECT_FALSE(data->objection_to_part(nest, 0));
+  data->clear_outputs(0);
+  std::ranges::copy(input.first(4), output.begin() + 4);
+  EXPECT_TRUE(data->objection_to_part(nest, 0));
 }
 
 TEST(Check, SaysWhatItDid) {
