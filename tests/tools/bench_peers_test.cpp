@@ -17,7 +17,7 @@ using test::shell;
 using test::TempFolder;
 using test::write_file;
 
-constexpr const char* quick = " --seconds 0.001 --threads 1 --peer-path " POOLJIT_TOYS " ";
+constexpr const char* quick = " --seconds 0.001 --threads 1 --peer-path '" POOLJIT_TOYS "' ";
 
 // $P and $T in the line, as in shell().
 Outcome bench(const std::string& arguments, const TempFolder& folder) {
@@ -30,7 +30,7 @@ Outcome bench(const std::string& arguments, const TempFolder& folder) {
   return shell("$P bench --file $T/layers.txt" + std::string(quick) + arguments, folder);
 }
 
-constexpr const char* toy = POOLJIT_TOYS "/libtoy_engine_right.so";
+constexpr const char* toy = "'" POOLJIT_TOYS "/libtoy_engine_right.so'";  // as a word of shell
 
 TEST(BenchPeers, EveryLayerBesideEveryPeer) {
   const TempFolder folder;
@@ -67,7 +67,7 @@ TEST(BenchPeers, TheTableEndsWithMeans) {
 
 TEST(BenchPeers, ResultsThatDifferAreSaid) {
   const TempFolder folder;
-  const Outcome outcome = bench("--peers " POOLJIT_TOYS "/libtoy_engine_dropped_tap.so", folder);
+  const Outcome outcome = bench("--peers '" POOLJIT_TOYS "/libtoy_engine_dropped_tap.so'", folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(" results differ)"), std::string::npos) << outcome.out;
 }
@@ -84,7 +84,7 @@ TEST(BenchPeers, SeveralPoolsBesideALayerForEach) {
   for (const char* layout : {"nchw", "nhwc"}) {
     const Outcome outcome =
         shell("$P bench --file $T/pools.txt" + std::string(quick) + "--peers " + toy +
-                  "," POOLJIT_TOYS "/libtoy_engine_dropped_tap.so --json --layout " + layout,
+                  ",'" POOLJIT_TOYS "/libtoy_engine_dropped_tap.so' --json --layout " + layout,
               folder);
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
     const json found = json::parse(outcome.out);
@@ -124,18 +124,34 @@ TEST(BenchPeers, AnAbsentOneIsSaidAndNoErrorUnlessItIsAll) {
 
 TEST(BenchPeers, AllAreThoseOfTheFolders) {
   const TempFolder folder;
-  std::filesystem::copy_file(toy, folder / "libengine_toy.so");
+  std::filesystem::copy_file(POOLJIT_TOYS "/libtoy_engine_right.so", folder / "libengine_toy.so");
   write_file(folder / "libengine_broken.so", "not a library");
   const auto peers = find_peers({"all"}, {folder.path(), folder.path() + "/none"});
   ASSERT_TRUE(peers);
   EXPECT_TRUE(peers->has_plain_loop);
   ASSERT_EQ(peers->found.size(), 1U);
   EXPECT_EQ(peers->found[0].name(), "toy");
-  ASSERT_EQ(peers->absent.size(), 1U);
-  EXPECT_EQ(peers->absent[0].engine, "broken");
+  EXPECT_TRUE(peers->absent.empty()) << "nobody asked for " << peers->absent[0].engine;
+  const auto named = find_peers({"all", "broken"}, {folder.path()});
+  ASSERT_TRUE(named);
+  ASSERT_EQ(named->absent.size(), 1U);
+  EXPECT_EQ(named->absent[0].engine, "broken");
   EXPECT_EQ(find_peers({"TOY"}, {folder.path()})->found.size(), 1U);
   const auto none = find_peers({"none"}, {folder.path()});
   EXPECT_TRUE(none && none->found.empty() && !none->has_plain_loop);
+}
+
+// An engine for `pooljit fuzz --against` alone, as engine_python is, lies beside the command.
+TEST(BenchPeers, WhatIsNoPeerIsSilentUnlessItIsNamed) {
+  const TempFolder folder;
+  write_file(folder / "libengine_half.so", "not a library");
+  write_file(folder / "layers.txt", "max_pool1d(float32[1,3,9], kernel_size=2)\n");
+  const std::string line = "$P bench --file $T/layers.txt --seconds 0.001 --threads 1 --peer-path $T";
+  const Outcome silent = shell(line, folder), named = shell(line + " --peers plain,half", folder);
+  EXPECT_EQ(silent.exit, 0) << silent.err;
+  EXPECT_EQ(silent.err.find("is not here"), std::string::npos) << silent.err;
+  EXPECT_EQ(named.exit, 0) << named.err;
+  EXPECT_NE(named.err.find("pooljit: peer half is not here: "), std::string::npos) << named.err;
 }
 
 TEST(BenchPeers, FilesAppearWholeAndAreFoundUnwritableFirst) {

@@ -31,6 +31,7 @@ std::string name_of(const fs::path& library) {
 struct Candidate {
   std::string name;
   fs::path path;  // empty: not found
+  bool is_named = true;
 };
 
 // In the order of the folders; of two libraries of one name the first counts.
@@ -46,7 +47,7 @@ std::vector<Candidate> all_of(const std::vector<std::string>& folders) {
     std::ranges::sort(paths);
     for (const fs::path& path : paths)
       if (std::ranges::find(found, name_of(path), &Candidate::name) == found.end())
-        found.push_back({name_of(path), path});
+        found.push_back({name_of(path), path, false});
   }
   return found;
 }
@@ -147,7 +148,7 @@ ir::Result<Peers> find_peers(const std::vector<std::string>& names, const std::v
     auto peer = Peer::open(candidate.name, candidate.path.string());
     if (peer)
       peers.found.push_back(std::move(*peer));
-    else
+    else if (candidate.is_named)
       peers.absent.push_back({candidate.name, peer.error().message});
   }
   if (!peers.found.empty() || peers.has_plain_loop) return peers;

@@ -71,7 +71,7 @@ struct LeftOut {
 
 struct Peers {
   std::vector<Peer> found;
-  std::vector<LeftOut> absent;
+  std::vector<LeftOut> absent;  // those that were asked for by name
   bool has_plain_loop = false;
 };
 
