@@ -1,5 +1,7 @@
 #include "tests/matrix/specs.h"
 
+#include <array>
+#include <map>
 #include <set>
 
 #include "tools/fuzz/random_pools.h"
@@ -16,6 +18,22 @@ std::vector<MatrixSpec> matrix(size_t count) {
     auto spec = fuzz::combine(combination);
     if (spec && seen.insert(print(*spec)).second)
       result.push_back({std::move(combination), std::move(*spec)});
+  }
+  return result;
+}
+
+std::vector<MatrixSpec> pairs_of_matrix(int times) {
+  std::map<std::array<size_t, 4>, int> taken;  // by axis and setting, twice
+  std::vector<MatrixSpec> result;
+  for (MatrixSpec& row : matrix()) {
+    std::vector<int*> rare;
+    for (size_t b = 1; b < row.combination.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        if (int& count = taken[{a, row.combination[a], b, row.combination[b]}]; count < times)
+          rare.push_back(&count);
+    if (rare.empty()) continue;
+    for (int* count : rare) ++*count;
+    result.push_back(std::move(row));
   }
   return result;
 }

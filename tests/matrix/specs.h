@@ -20,7 +20,11 @@ struct MatrixSpec {
 // every pair of settings that can stand together does so in one of them (matrix_test checks it).
 std::vector<MatrixSpec> matrix(size_t count = 6000);
 
-// Their canonical texts.
+// Those of the matrix that add something: a spec with a pair of settings that fewer than `times` specs before
+// it have.
+std::vector<MatrixSpec> pairs_of_matrix(int times);
+
+// The canonical texts of matrix().
 std::vector<std::string> matrix_specs(size_t count = 6000);
 
 // For what is slow, as symbolic runs are: the part of the matrix, in blocks that run side by side.

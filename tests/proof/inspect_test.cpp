@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "frontend/pool_spec.h"
 #include "ir/schedule.h"
@@ -17,12 +18,15 @@
 namespace pooljit::runtime {
 namespace {
 
-size_t spec_count() {
+// So many of the matrix; else those that have each pair of settings.
+std::vector<tests::MatrixSpec> specs() {
   const char* const wanted = std::getenv("POOLJIT_INSPECT_SPECS");
-  return wanted ? std::strtoul(wanted, nullptr, 10) : 800;
+  return wanted ? tests::matrix(std::strtoul(wanted, nullptr, 10)) : tests::pairs_of_matrix(1);
 }
 
-class Inspect : public testing::TestWithParam<const EngineInfo*> {};
+// By engine and block of specs.
+constexpr size_t blocks = 4;
+class Inspect : public testing::TestWithParam<std::tuple<const EngineInfo*, size_t>> {};
 
 std::vector<const EngineInfo*> native_engines() {
   std::vector<const EngineInfo*> native;
@@ -30,8 +34,13 @@ std::vector<const EngineInfo*> native_engines() {
     if (engine.is_native && is_built(engine.engine)) native.push_back(&engine);
   return native;
 }
-INSTANTIATE_TEST_SUITE_P(Engine, Inspect, testing::ValuesIn(native_engines()),
-                         [](const auto& test) { return std::string(test.param->text); });
+INSTANTIATE_TEST_SUITE_P(Engine, Inspect,
+                         testing::Combine(testing::ValuesIn(native_engines()),
+                                          testing::Range<size_t>(0, blocks)),
+                         [](const auto& test) {
+                           const auto& [engine, block] = test.param;
+                           return fmt::format("{}_{}", engine->text, block);
+                         });
 
 // What nothing shows to be right is printed once per sentence, with the number of kernels.
 struct Refusals {
@@ -42,15 +51,16 @@ struct Refusals {
 TEST_P(Inspect, EveryKernelOfTheMatrixIsRead) {
   std::map<std::string, Refusals> refused;
   int64_t read = 0;
-  const std::vector<tests::MatrixSpec> matrix = tests::matrix(spec_count());
-  for (size_t i = 0; i < matrix.size(); ++i) {
+  const auto& [engine, block] = GetParam();
+  const std::vector<tests::MatrixSpec> matrix = specs();
+  for (size_t i = block; i < matrix.size(); i += blocks) {
     const ir::PoolNest nest = make_nest(matrix[i].spec);
     if (nest.direction == ir::Direction::unpool) continue;  // it runs no machine code
     for (const ir::IsaInfo& isa : ir::isa_table) {
       const std::vector<ir::Schedule> schedules = enumerate_schedules(nest, isa.isa);
       if (schedules.empty()) continue;
-      const Choices choices = {GetParam()->engine, isa.isa, schedules[i % schedules.size()]};
-      const auto code = GetParam()->make(nest, choices);
+      const Choices choices = {engine->engine, isa.isa, schedules[i / blocks % schedules.size()]};
+      const auto code = engine->make(nest, choices);
       ASSERT_TRUE(code) << print(matrix[i].spec) << "\n" << ir::to_string(code.error());
       const auto machine = (*code)->machine();
       const auto facts = jit::inspect(*machine->blob, machine->params);
