@@ -16,8 +16,8 @@ using test::TempFolder;
 
 Outcome against(const std::string& fault, const std::string& options) {
   const TempFolder folder;
-  return shell("$P fuzz --seed 3 --against " POOLJIT_TOYS "/libtoy_engine_" + fault +
-                   ".so --only 'max_pool2d(float32[' " + options,
+  return shell("$P fuzz --seed 3 --against '" POOLJIT_TOYS "/libtoy_engine_" + fault +
+                   ".so' --only 'max_pool2d(float32[' " + options,
                folder);
 }
 

@@ -15,7 +15,7 @@ using test::shell;
 using test::TempFolder;
 using test::write_file;
 
-std::string toy(const std::string& fault) { return POOLJIT_TOYS "/libtoy_engine_" + fault + ".so"; }
+std::string toy(const std::string& fault) { return "'" POOLJIT_TOYS "/libtoy_engine_" + fault + ".so'"; }
 
 Outcome check(const std::string& fault, const std::string& options) {
   const TempFolder folder;
@@ -119,7 +119,7 @@ TEST(CheckAgainst, AFileIsSummedUp) {
              "b\tmax_pool2d(float32[1,2,6,6], kernel_size=2, stride=3)\n"
              "c\tavg_pool2d(float32[1,2,6,6], kernel_size=2)\n");
   const Outcome outcome =
-      shell("$P check --file $T/specs --case-seconds 0.2 --against " + toy("hangs"), folder);
+      shell("$P check --file $T/specs --case-seconds 3 --against " + toy("hangs"), folder);
   EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("3 of 3 specs: 1 agree (0 of them differ as accepted), 1 differ, 1 unsupported"),
             std::string::npos)

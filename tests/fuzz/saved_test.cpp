@@ -18,7 +18,7 @@ using test::shell;
 using test::TempFolder;
 
 std::string against(const std::string& fault) {
-  return " --against " POOLJIT_TOYS "/libtoy_engine_" + fault + ".so";
+  return " --against '" POOLJIT_TOYS "/libtoy_engine_" + fault + ".so'";
 }
 
 // The folders in a folder of findings.

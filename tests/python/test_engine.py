@@ -29,7 +29,7 @@ def pool(layer, x):
 def run(*arguments, engine):
     environment = {**os.environ, "POOLJIT_ENGINE_PYTHON": str(engine)}
     return subprocess.run([BUILD / "pooljit", *arguments, "--against", LIBRARY], env=environment, text=True,
-                          capture_output=True, timeout=120, check=False)
+                          capture_output=True, timeout=600, check=False)
 
 
 @pytest.fixture

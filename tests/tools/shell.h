@@ -15,10 +15,11 @@ struct Outcome {
   std::string out, err;
 };
 
-// $P is the `pooljit` command, $T the folder that the line may use.
+// $P is the `pooljit` command, by a path without blanks; $T the folder that the line may use.
 inline Outcome shell(const std::string& line, const TempFolder& folder) {
   const TempFolder output;
-  setenv("P", POOLJIT_COMMAND, 1);
+  std::filesystem::create_symlink(POOLJIT_COMMAND, output / "pooljit");
+  setenv("P", (output / "pooljit").c_str(), 1);
   setenv("T", folder.path().c_str(), 1);
   write_file(output / "script", line + "\n");
   const std::string command =
