@@ -45,6 +45,10 @@ Broken check_options(const PoolSpec& spec) {
     if (!op->allows(keyword.key) && keyword.is_set(spec))
       return broke(Rule::option, "got {} for {}", keyword.name, name_of(*op, spec.dims.size()));
   if (spec.divisor_override == 0) return broke(Rule::divisor_override, "got 0");
+  const bool makes_integers = !ir::is_float(spec.dtype) && !ir::is_float(output_dtype(spec));
+  if (spec.rounding != ir::RoundingRule::half_even && !makes_integers)
+    return broke(Rule::rounding, "got {} to {}", ir::info(spec.dtype).spec_name,
+                 ir::info(output_dtype(spec)).spec_name);
   if (!(spec.norm_type > 0)) return broke(Rule::norm_type, "got {}", spec.norm_type);
   return std::nullopt;
 }

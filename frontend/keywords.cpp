@@ -92,6 +92,9 @@ constexpr Choosable<ir::NanRule> choices<ir::NanRule>[] = {{"propagate", ir::Nan
 template <>
 constexpr Choosable<ir::ZeroRule> choices<ir::ZeroRule>[] = {{"any", ir::ZeroRule::any},
                                                              {"first", ir::ZeroRule::first}};
+template <>
+constexpr Choosable<ir::RoundingRule> choices<ir::RoundingRule>[] = {
+    {"half_even", ir::RoundingRule::half_even}, {"half_away", ir::RoundingRule::half_away}};
 template <>  // of indices
 constexpr Choosable<ir::DType> choices<ir::DType>[] = {
     {"int64", ir::DType::i64}, {"int32", ir::DType::i32}, {"uint8", ir::DType::u8}};

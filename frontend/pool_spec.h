@@ -53,9 +53,10 @@ struct PoolSpec {
   // layout.
   std::vector<int64_t> strides, output_strides;
   CeilMode ceil_mode = CeilMode::floor;
-  bool return_indices = false;              // max
-  bool count_include_pad = true;            // avg
-  std::optional<int64_t> divisor_override;  // avg
+  bool return_indices = false;                              // max
+  bool count_include_pad = true;                            // avg
+  std::optional<int64_t> divisor_override;                  // avg
+  ir::RoundingRule rounding = ir::RoundingRule::half_even;  // avg of integers
   ir::NanRule nan = ir::NanRule::propagate;
   ir::ZeroRule zeros = ir::ZeroRule::any;
   // Of the indices that are written, or read by backward and unpool.

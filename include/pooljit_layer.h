@@ -91,6 +91,7 @@ typedef struct pooljit_layer {
   pooljit_step epilogue[POOLJIT_LAYER_MAX_STEPS];
   /* The layout that the spec's text names for a tensor whose strides decide; null: nchw. */
   const char *input_order, *output_order;
+  int32_t half_away; /* avg of integers: 1: ties are rounded away from zero, instead of to the even one */
 } pooljit_layer;
 // NOLINTEND(modernize-use-using)
 

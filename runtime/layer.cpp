@@ -50,6 +50,7 @@ void add_later_fields(const PoolSpec& spec, pooljit_layer& layer) {
   layer.unpool = spec.direction == ir::Direction::unpool;
   layer.nan_ignore = spec.nan == ir::NanRule::ignore;
   layer.zeros_first = spec.zeros == ir::ZeroRule::first;
+  layer.half_away = spec.rounding == ir::RoundingRule::half_away;
   layer.index_scope = frontend::name_of_choice(frontend::index_scopes(), spec.index_scope).data();
   layer.storage_order = spec.storage_order;
   layer.norm_type = spec.norm_type;
@@ -291,6 +292,7 @@ Broken read_options(const pooljit_layer& layer, PoolSpec& spec) {
   if (layer.divisor_override != 0) spec.divisor_override = layer.divisor_override;
   if (layer.nan_ignore) spec.nan = ir::NanRule::ignore;
   if (layer.zeros_first) spec.zeros = ir::ZeroRule::first;
+  if (layer.half_away) spec.rounding = ir::RoundingRule::half_away;
   if (layer.norm_type != 0) spec.norm_type = layer.norm_type;
   if (layer.scale != 0) spec.scale = layer.scale;
   spec.zero_point = layer.zero_point;

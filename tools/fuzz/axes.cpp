@@ -165,7 +165,19 @@ Axis divisors() {
   });
 }
 
-// Adaptive windows take the place of all that was chosen of the windows.
+// Of averages of integers, after the dtypes.
+Axis roundings() {
+  return tabled("rounding", {{"half_even", [](PoolSpec&) {}},
+                             {"half_away", [](PoolSpec& s) {
+                                const bool makes_integers =
+                                    !ir::is_float(s.dtype) && !ir::is_float(output_dtype(s));
+                                if (s.reduction == ir::Reduction::avg && makes_integers &&
+                                    s.direction == ir::Direction::forward)
+                                  s.rounding = ir::RoundingRule::half_away;
+                              }}});
+}
+
+// Adaptive and global windows take the place of all that was chosen of the windows.
 Axis forms() {
   const auto adaptive = [](std::string label, const std::function<int64_t(int64_t, int64_t)>& output) {
     const Setting dims = each_dim("", [=](SpecDim& dim, int64_t i) {
@@ -348,6 +360,7 @@ const std::vector<Axis>& spec_axes() {
       often(directions(), 0, 5),
       often(indices(), 0, 4),
       epilogues(),
+      roundings(),
       often(input_views(), 0, 15),
       often(output_views(), 0, 9),
   };
