@@ -314,6 +314,13 @@ bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std
   return std::equal(strides.begin(), strides.end(), packed.begin(), packed.end());
 }
 
+// The window of a global pooling is its input.
+void fill_global(PoolSpec& spec) {
+  std::ranges::for_each(spec.members, fill_global);
+  for (SpecDim& dim : spec.dims)
+    if (spec.global) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
+}
+
 // All dims have an explicit output or none has.
 void normalise_unpool(std::vector<SpecDim>& dims) {
   const bool is_covered = std::all_of(dims.begin(), dims.end(), [](const SpecDim& dim) {
@@ -347,6 +354,7 @@ void normalise(PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
+  fill_global(spec);
   if (auto error = check_all(spec)) return tl::unexpected<ir::Error>(std::move(*error));
   normalise(spec);
   return spec;

@@ -28,7 +28,9 @@ struct PerDim {
 };
 
 struct KernelSize : PerDim<&SpecDim::kernel> {
-  static bool is_set(const PoolSpec& spec) { return !is_adaptive(spec) || PerDim::is_set(spec); }
+  static bool is_set(const PoolSpec& spec) {
+    return !spec.global && (!is_adaptive(spec) || PerDim::is_set(spec));
+  }
 };
 
 struct Stride : PerDim<&SpecDim::stride> {

@@ -70,7 +70,7 @@ std::string name_of(const Operator& op, size_t rank) {
 }
 
 const Operator* find_operator(std::span<const Operator> operators, const PoolSpec& spec) {
-  const Form form = is_adaptive(spec) ? Form::adaptive : Form::window;
+  const Form form = is_adaptive(spec) ? Form::adaptive : spec.global ? Form::global : Form::window;
   for (const Operator& op : operators)
     if (op.reduction == spec.reduction && op.direction == spec.direction && op.form == form &&
         (spec.quantized || !op.quantized))

@@ -41,6 +41,7 @@ struct PoolSpec {
   ir::Reduction reduction = ir::Reduction::max;
   double norm_type = 2;  // lp: p; infinity is the maximum of |x|
   ir::Direction direction = ir::Direction::forward;
+  bool global = false;                    // the window is the input: kernel and stride of each dim are too
   ir::DType dtype = ir::DType::f32;       // of the kernel's input
   std::optional<ir::DType> output_dtype;  // absent: dtype
   std::optional<int64_t> batch;           // absent: unbatched

@@ -191,6 +191,12 @@ Axis forms() {
                    }};
   };
   Axis axis = {"form", {{"window", [](PoolSpec&) {}, 12}}};
+  Setting global = adaptive("global", [](int64_t, int64_t) { return 0; });
+  const Setting input = each_dim("", [](SpecDim& dim, int64_t) { dim.kernel = dim.stride = dim.input; });
+  axis.settings.push_back({"global", [=](PoolSpec& spec) {
+                             global.apply(spec), input.apply(spec);
+                             spec.global = true;
+                           }});
   // Planes that whole_planes takes, whose windows have more rows than the registers hold of partial lines.
   axis.settings.push_back(each_dim("tall windows", [](SpecDim& dim, int64_t i) {
     dim = {.input = i == 0 ? dim.input : 14, .kernel = i == 0 ? 3 : i == 1 ? 8 : 1};
