@@ -45,6 +45,10 @@ Broken check_options(const PoolSpec& spec) {
     if (!op->allows(keyword.key) && keyword.is_set(spec))
       return broke(Rule::option, "got {} for {}", keyword.name, name_of(*op, spec.dims.size()));
   if (spec.divisor_override == 0) return broke(Rule::divisor_override, "got 0");
+  const bool makes_integers = !ir::is_float(spec.dtype) && !ir::is_float(output_dtype(spec));
+  if (spec.rounding != ir::RoundingRule::half_even && !makes_integers)
+    return broke(Rule::rounding, "got {} to {}", ir::info(spec.dtype).spec_name,
+                 ir::info(output_dtype(spec)).spec_name);
   if (!(spec.norm_type > 0)) return broke(Rule::norm_type, "got {}", spec.norm_type);
   return std::nullopt;
 }
@@ -310,6 +314,13 @@ bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std
   return std::equal(strides.begin(), strides.end(), packed.begin(), packed.end());
 }
 
+// The window of a global pooling is its input.
+void fill_global(PoolSpec& spec) {
+  std::ranges::for_each(spec.members, fill_global);
+  for (SpecDim& dim : spec.dims)
+    if (spec.global) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
+}
+
 // All dims have an explicit output or none has.
 void normalise_unpool(std::vector<SpecDim>& dims) {
   const bool is_covered = std::all_of(dims.begin(), dims.end(), [](const SpecDim& dim) {
@@ -343,6 +354,7 @@ void normalise(PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
+  fill_global(spec);
   if (auto error = check_all(spec)) return tl::unexpected<ir::Error>(std::move(*error));
   normalise(spec);
   return spec;

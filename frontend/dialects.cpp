@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontend/check.h"
+#include "frontend/geometry.h"
 #include "frontend/operators.h"
 #include "frontend/rules.h"
 
@@ -40,9 +43,45 @@ constexpr Dialect dialect_table[] = {
     {"onnx", onnx, parse_onnx, print_onnx},
     {"mlx", mlx, parse_mlx, print_mlx},
     {"keras", keras, parse_keras, print_keras},
-    {"benchdnn", benchdnn, parse_benchdnn, print_benchdnn},
+    {"benchdnn", benchdnn, parse_benchdnn, print_benchdnn, /*has_one_size=*/true},
     {"canonical", {}, parse_canonical, print_canonical},
 };
+
+bool all_dims(const PoolSpec& spec, const auto& holds) { return std::ranges::all_of(spec.dims, holds); }
+
+// The first way of rounding the number of windows that gives as many.
+CeilMode least_ceil_mode(const PoolSpec& spec) {
+  for (const CeilMode mode : {CeilMode::floor, CeilMode::torch})
+    if (all_dims(spec, [&](const SpecDim& dim) {
+          return output_extent(dim, mode) == output_extent(dim, spec.ceil_mode);
+        }))
+      return mode;
+  return spec.ceil_mode;
+}
+
+// The same layer with windows of their own, where it is said in another form: adaptive windows that are all
+// the input, or share it evenly; a ceil_mode that changes nothing.
+PoolSpec with_plain_windows(PoolSpec spec) {
+  if (spec.direction == ir::Direction::unpool || is_pools(spec)) return spec;
+  spec.ceil_mode = least_ceil_mode(spec);
+  if (!is_adaptive(spec) ||
+      !all_dims(spec, [](const SpecDim& dim) { return dim.input % dim.adaptive_output == 0; }))
+    return spec;
+  spec.global = all_dims(spec, [](const SpecDim& dim) { return dim.adaptive_output == 1; });
+  for (SpecDim& dim : spec.dims) {
+    dim.kernel = dim.stride = dim.input / dim.adaptive_output;
+    dim.adaptive_output = 0;
+  }
+  return spec;
+}
+
+// A global pooling in the words of an adaptive one, if there is one.
+PoolSpec with_adaptive_windows(const PoolSpec& spec) {
+  PoolSpec adaptive = spec;
+  for (SpecDim& dim : adaptive.dims) dim = {.input = dim.input, .adaptive_output = 1};
+  adaptive.global = false;
+  return spec.global && find_operator(adaptive) != nullptr ? adaptive : spec;
+}
 
 // What two specs of the same operator differ in; empty if in nothing that has a name.
 std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
@@ -58,6 +97,25 @@ std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
     if (text(a) != text(b)) return keyword.name;
   }
   return "the operator";
+}
+
+// Whether a dialect's text means the same.
+bool same_layer(const Dialect& dialect, const PoolSpec& meaning, const PoolSpec& spec) {
+  PoolSpec plain = with_plain_windows(spec);
+  if (dialect.has_one_size) plain.global = false;
+  return with_plain_windows(meaning) == plain;
+}
+
+// The spec, in a form that means the same.
+ir::Result<std::string> print_form(const Dialect& dialect, const PoolSpec& form, const PoolSpec& spec) {
+  auto text = dialect.print(form);
+  if (!text) return text;
+  const auto meaning = dialect.parse(*text).and_then(check_meaning);
+  if (!meaning)
+    return broken(Rule::dialect, fmt::format("{} would be refused: {}", *text, to_string(meaning.error())));
+  if (same_layer(dialect, *meaning, spec)) return text;
+  return broken(Rule::dialect, fmt::format("{} has no words for {} of {}", dialect.name,
+                                           difference(spec, *meaning), print(spec)));
 }
 
 }  // namespace
@@ -77,14 +135,11 @@ ir::Result<PoolSpec> parse_meaning(std::string_view text) { return parse_any(tex
 ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec) {
   if (is_pools(spec) && dialect.print != print_canonical)
     return broken(Rule::dialect, fmt::format("{} has no words for {}", dialect.name, print(spec)));
-  auto text = dialect.print(spec);
-  if (!text) return text;
-  const auto meaning = dialect.parse(*text).and_then(check_meaning);
-  if (!meaning)
-    return broken(Rule::dialect, fmt::format("{} would be refused: {}", *text, to_string(meaning.error())));
-  if (*meaning == spec) return text;
-  return broken(Rule::dialect, fmt::format("{} has no words for {} of {}", dialect.name,
-                                           difference(spec, *meaning), print(spec)));
+  const auto canonical = print_form(dialect, spec, spec);
+  if (canonical || dialect.print == print_canonical) return canonical;
+  for (const PoolSpec& form : {with_plain_windows(spec), with_adaptive_windows(spec)})
+    if (auto text = print_form(dialect, form, spec)) return text;
+  return canonical;
 }
 
 tl::unexpected<ir::Error> no_operator(std::string_view dialect, const PoolSpec& spec) {

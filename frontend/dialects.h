@@ -16,6 +16,8 @@ struct Dialect {
   ir::Result<PoolSpec> (*parse)(std::string_view);  // unchecked
   // Only what its words can say: print_as compares what the text means with the spec.
   ir::Result<std::string> (*print)(const PoolSpec&);
+  // A text is one problem of one size: a global pooling is a window of that size.
+  bool has_one_size = false;
 };
 
 std::span<const Dialect> dialects();

@@ -239,6 +239,7 @@ ir::PoolNest make_nest(const PoolSpec& spec) {
   nest.zeros = spec.zeros;
   nest.count_include_pad = spec.count_include_pad;
   nest.divisor_override = spec.divisor_override;
+  nest.rounding = spec.rounding;
   nest.norm_type = spec.norm_type;
   nest.epilogue = spec.epilogue;
   if (spec.quantized && spec.reduction == ir::Reduction::avg)

@@ -28,7 +28,9 @@ struct PerDim {
 };
 
 struct KernelSize : PerDim<&SpecDim::kernel> {
-  static bool is_set(const PoolSpec& spec) { return !is_adaptive(spec) || PerDim::is_set(spec); }
+  static bool is_set(const PoolSpec& spec) {
+    return !spec.global && (!is_adaptive(spec) || PerDim::is_set(spec));
+  }
 };
 
 struct Stride : PerDim<&SpecDim::stride> {
@@ -92,6 +94,9 @@ constexpr Choosable<ir::NanRule> choices<ir::NanRule>[] = {{"propagate", ir::Nan
 template <>
 constexpr Choosable<ir::ZeroRule> choices<ir::ZeroRule>[] = {{"any", ir::ZeroRule::any},
                                                              {"first", ir::ZeroRule::first}};
+template <>
+constexpr Choosable<ir::RoundingRule> choices<ir::RoundingRule>[] = {
+    {"half_even", ir::RoundingRule::half_even}, {"half_away", ir::RoundingRule::half_away}};
 template <>  // of indices
 constexpr Choosable<ir::DType> choices<ir::DType>[] = {
     {"int64", ir::DType::i64}, {"int32", ir::DType::i32}, {"uint8", ir::DType::u8}};

@@ -15,7 +15,8 @@ constexpr KeySet index = set_of(Key::index_dtype, Key::index_scope, Key::storage
 constexpr KeySet quantized = set_of(Key::scale, Key::zero_point);
 constexpr KeySet requantized = quantized | set_of(Key::output_scale, Key::output_zero_point);
 constexpr KeySet maximum = extremum | index | quantized | set_of(Key::return_indices);
-constexpr KeySet average = requantized | set_of(Key::count_include_pad, Key::divisor_override);
+constexpr KeySet rounded = requantized | set_of(Key::rounding);
+constexpr KeySet average = rounded | set_of(Key::count_include_pad, Key::divisor_override);
 
 constexpr auto max = ir::Reduction::max, min = ir::Reduction::min, avg = ir::Reduction::avg,
                sum = ir::Reduction::sum, lp = ir::Reduction::lp;
@@ -45,7 +46,7 @@ constexpr Operator operator_table[] = {
     make_operator("adaptive_max_pool", "", max, forward, Form::adaptive, {output_size, return_indices},
                   maximum | tensors | set_of(output_size)),
     make_operator("adaptive_avg_pool", "", avg, forward, Form::adaptive, {output_size},
-                  requantized | tensors | set_of(output_size)),
+                  rounded | tensors | set_of(output_size)),
     make_operator("global_max_pool", "", max, forward, Form::global, {}, maximum | tensors),
     make_operator("global_avg_pool", "", avg, forward, Form::global, {}, average | tensors),
     make_operator("global_min_pool", "", min, forward, Form::global, {}, extremum | tensors),
@@ -69,7 +70,7 @@ std::string name_of(const Operator& op, size_t rank) {
 }
 
 const Operator* find_operator(std::span<const Operator> operators, const PoolSpec& spec) {
-  const Form form = is_adaptive(spec) ? Form::adaptive : Form::window;
+  const Form form = is_adaptive(spec) ? Form::adaptive : spec.global ? Form::global : Form::window;
   for (const Operator& op : operators)
     if (op.reduction == spec.reduction && op.direction == spec.direction && op.form == form &&
         (spec.quantized || !op.quantized))

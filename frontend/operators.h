@@ -12,7 +12,7 @@
 
 namespace pooljit::frontend {
 
-// How the windows of a pooling are said. A global one is written, never printed: its kernel is its input.
+// How the windows of a pooling are said. That of a global one is its input.
 enum class Form : uint8_t { window, adaptive, global };
 
 struct Operator {

@@ -41,6 +41,7 @@ struct PoolSpec {
   ir::Reduction reduction = ir::Reduction::max;
   double norm_type = 2;  // lp: p; infinity is the maximum of |x|
   ir::Direction direction = ir::Direction::forward;
+  bool global = false;                    // the window is the input: kernel and stride of each dim are too
   ir::DType dtype = ir::DType::f32;       // of the kernel's input
   std::optional<ir::DType> output_dtype;  // absent: dtype
   std::optional<int64_t> batch;           // absent: unbatched
@@ -53,9 +54,10 @@ struct PoolSpec {
   // layout.
   std::vector<int64_t> strides, output_strides;
   CeilMode ceil_mode = CeilMode::floor;
-  bool return_indices = false;              // max
-  bool count_include_pad = true;            // avg
-  std::optional<int64_t> divisor_override;  // avg
+  bool return_indices = false;                              // max
+  bool count_include_pad = true;                            // avg
+  std::optional<int64_t> divisor_override;                  // avg
+  ir::RoundingRule rounding = ir::RoundingRule::half_even;  // avg of integers
   ir::NanRule nan = ir::NanRule::propagate;
   ir::ZeroRule zeros = ir::ZeroRule::any;
   // Of the indices that are written, or read by backward and unpool.

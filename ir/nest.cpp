@@ -208,6 +208,7 @@ std::string PoolNest::print() const {
     append(out, ", divisor {}", *divisor_override);
   else if (reduction == Reduction::avg)
     append(out, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
+  if (rounding == RoundingRule::half_away) out += ", ties away from zero";
   out += "\n";
   if (quantization)
     append(out, "scale {} to {}, zero point {} to {}\n", quantization->scale, quantization->output_scale,

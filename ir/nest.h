@@ -24,6 +24,8 @@ enum class Reduction : uint8_t {
 
 enum class NanRule : uint8_t { propagate, ignore };
 enum class ZeroRule : uint8_t { any, first };
+// Which integer a tie goes to: the even one, or the one farther from zero.
+enum class RoundingRule : uint8_t { half_even, half_away };
 
 // backward: from the output's gradient to the input's. unpool: from values and indices back to where they
 // were.
@@ -45,7 +47,7 @@ struct View {
 
 // An average of stored integers that stand for scale * (q - zero_point). The stored result is
 // zero_point_out + sum(q - zero_point) * (scale / scale_out) / divisor, each operation in float64 in this
-// order, rounded to the nearest even integer and clamped.
+// order, rounded to an integer and clamped.
 struct Quantization {
   double scale = 1, output_scale = 1;
   int64_t zero_point = 0, output_zero_point = 0;
@@ -75,10 +77,11 @@ struct PoolNest {
   bool column_major = false;  // plane and tensor: the first spatial dimension counts fastest
   NanRule nan = NanRule::propagate;
   ZeroRule zeros = ZeroRule::any;
-  bool count_include_pad = true;             // avg
-  std::optional<int64_t> divisor_override;   // avg; never 0
-  std::optional<Quantization> quantization;  // avg
-  std::vector<EpilogueStep> epilogue;        // at most most_steps
+  bool count_include_pad = true;                    // avg
+  std::optional<int64_t> divisor_override;          // avg; never 0
+  std::optional<Quantization> quantization;         // avg
+  RoundingRule rounding = RoundingRule::half_even;  // avg of integers that is stored as integers
+  std::vector<EpilogueStep> epilogue;               // at most most_steps
   // Several pools of one input, each as if it were alone; of the fields above only channels, the dims' inputs
   // and the input count then. With offsets their outputs are parts of one, `output`, and begin so many
   // elements behind its first; else each is a tensor of its own.

@@ -231,6 +231,13 @@ class Prover {
     }
   }
 
+  // Averages of integers that are rounded by what is read here; odd divisors make no ties.
+  bool may_tie(const Place& place) const {
+    const bool is_rounded = nest_.reduction == Reduction::avg && !is_float(nest_.input.dtype) &&
+                            !is_float(nest_.output.dtype) && nest_.epilogue.empty();
+    return is_rounded && (nest_.quantization || divisor(nest_, place.windows) % 2 == 0);
+  }
+
   void check_form(TermId id, const Place& place) {
     if (!linear_) linear_.emplace(graph_, written_, nest_.input.dtype, nest_.result_dtype(), may_be_open());
     const Form& form = linear_->read(id);
@@ -248,6 +255,8 @@ class Prover {
       throw wrong(
           fmt::format("it is made of {} elements, its window has {}", form.weights.size(), wanted.size()));
     if (form.constant != added(place)) throw wrong("another constant is added");
+    if (may_tie(place) && form.ties && form.ties != nest_.rounding)
+      throw wrong("ties are not rounded as the nest says");
   }
 
   Provenance& provenance() {

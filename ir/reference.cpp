@@ -76,13 +76,14 @@ void add_up(const T* x, const OutputSpan& span, const std::vector<Tap>& taps, Pe
     for_each_element(x, span, tap, [&](int64_t i, T element) { sums[i] += static_cast<Sum<T>>(element); });
 }
 
-// To nearest, ties to even.
-Wide rounded_quotient(Wide dividend, Wide divisor) {
+// To nearest.
+Wide rounded_quotient(Wide dividend, Wide divisor, RoundingRule ties) {
   const bool is_negative = (dividend < 0) != (divisor < 0);
   const Wide count = divisor < 0 ? -divisor : divisor, size = dividend < 0 ? -dividend : dividend;
   const Wide rest = size % count, missing = count - rest;
   Wide quotient = size / count;
-  if (rest > missing || (rest == missing && quotient % 2 == 1)) ++quotient;
+  const bool raises_tie = ties == RoundingRule::half_away || quotient % 2 == 1;
+  if (rest > missing || (rest == missing && raises_tie)) ++quotient;
   return is_negative ? -quotient : quotient;
 }
 
@@ -101,10 +102,11 @@ void put(const PoolNest& nest, const OutputSpan& span, const PerOutput<V>& value
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
     Out* const y = static_cast<Out*>(target.output) + span.output;
     for (int64_t i = 0; i < span.count; ++i)
-      y[i * span.output_step] = nest.epilogue.empty() ? converted<Out>(values[i])
-                                : nest.result_dtype() == DType::f64
-                                    ? converted<Out>(through(static_cast<double>(values[i]), i))
-                                    : converted<Out>(through(static_cast<float>(values[i]), i));
+      y[i * span.output_step] =
+          nest.epilogue.empty() ? converted<Out>(values[i], nest.rounding)
+          : nest.result_dtype() == DType::f64
+              ? converted<Out>(through(static_cast<double>(values[i]), i), nest.rounding)
+              : converted<Out>(through(static_cast<float>(values[i]), i), nest.rounding);
   });
 }
 
@@ -149,7 +151,7 @@ void evaluate_sum(const PoolNest& nest, const OutputSpan& span, const std::vecto
     put(nest, span, results, target);
   } else {
     PerOutput<Wide> results;
-    for (int64_t i = 0; i < span.count; ++i) results[i] = rounded_quotient(sums[i], count);
+    for (int64_t i = 0; i < span.count; ++i) results[i] = rounded_quotient(sums[i], count, nest.rounding);
     put(nest, span, results, target);
   }
 }

@@ -7,8 +7,9 @@ namespace {
 template <typename T>
 T requantized(const PoolNest& nest, T x, T scale, T zero_point) {
   const T shifted = x / scale + zero_point;
-  return with_element_type(nest.output.dtype,
-                           [&]<typename Out>(Out) { return static_cast<T>(converted<Out>(shifted)); });
+  return with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
+    return static_cast<T>(converted<Out>(shifted, nest.rounding));
+  });
 }
 
 template <typename T>

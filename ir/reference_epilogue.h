@@ -19,14 +19,15 @@ namespace pooljit::ir {
 
 __extension__ using Wide = __int128;
 
-// A result as an element of the output: floats to the nearest integer, ties to even, NaN to 0; clamped.
+// A result as an element of the output: floats to the nearest integer, ties by the rule, NaN to 0; clamped.
 template <typename Out, typename V>
-Out converted(V value) {
+Out converted(V value, RoundingRule rounding = RoundingRule::half_even) {
   if constexpr (is_float_type<Out>) {
     return static_cast<Out>(value);
   } else if constexpr (is_float_type<V>) {
     if (value != value) return 0;
-    const auto whole = std::nearbyint(static_cast<long double>(value));
+    const auto exact = static_cast<long double>(value);
+    const auto whole = rounding == RoundingRule::half_away ? std::round(exact) : std::nearbyint(exact);
     const auto least = static_cast<long double>(std::numeric_limits<Out>::lowest());
     const auto most = static_cast<long double>(std::numeric_limits<Out>::max());
     return static_cast<Out>(std::clamp(whole, least, most));

@@ -56,14 +56,14 @@ struct CheckReport {
   std::vector<std::string> skipped;
   // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.
   std::string failure;
-  std::string reference;  // with given elements: what the oracle makes of them, a line per tensor
+  std::string results;  // with given elements: what the first Program makes of them, a line per tensor
   bool ok() const { return failure.empty(); }
 };
 
 // Errors: those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
-// CheckReport::reference alone. Errors: those of check().
+// What the oracle makes of these elements, a line per tensor. Errors: those of check().
 ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view elements);
 
 // For people, ending with a newline: one line if all agree.

@@ -19,7 +19,7 @@ std::string print(const CheckReport& report) {
   std::string text = fmt::format("{}: {}\n", report.ok() ? "ok" : "FAILED", report.spec);
   if (report.ok())
     text += fmt::format("    {} Programs, {} runs, batches 1 to {}\n{}{}", report.programs, report.runs,
-                        report.max_batch, interpreted_text(report), report.reference);
+                        report.max_batch, interpreted_text(report), report.results);
   else
     text += report.failure + "\n";
   for (const std::string& line : report.skipped) text += fmt::format("    not run: {}\n", line);

@@ -50,6 +50,8 @@ void add_later_fields(const PoolSpec& spec, pooljit_layer& layer) {
   layer.unpool = spec.direction == ir::Direction::unpool;
   layer.nan_ignore = spec.nan == ir::NanRule::ignore;
   layer.zeros_first = spec.zeros == ir::ZeroRule::first;
+  layer.half_away = spec.rounding == ir::RoundingRule::half_away;
+  layer.global = spec.global;
   layer.index_scope = frontend::name_of_choice(frontend::index_scopes(), spec.index_scope).data();
   layer.storage_order = spec.storage_order;
   layer.norm_type = spec.norm_type;
@@ -194,6 +196,8 @@ Broken check_counts(const pooljit_layer& layer) {
   if (layer.ceil_mode < 0 || layer.ceil_mode > 2)
     return number("ceil_mode", layer.ceil_mode, "0 floor, 1 as torch, 2 plain ceil");
   if (layer.backward && layer.unpool) return number("unpool", layer.unpool, "backward is set too");
+  if (layer.global && (layer.adaptive || layer.backward || layer.unpool))
+    return number("global", layer.global, "adaptive, backward or unpool is set too");
   if (layer.unbatched && layer.free_batch)
     return number("free_batch", layer.free_batch, "unbatched is set too");
   return std::nullopt;
@@ -208,6 +212,10 @@ void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
   for (size_t d = 0; d < spec.dims.size(); ++d) {
     SpecDim& dim = spec.dims[d];
     dim.input = windows.dims[2 + d];
+    if (layer.global) {
+      dim.kernel = dim.stride = dim.input;
+      continue;
+    }
     if (layer.adaptive) dim.adaptive_output = layer.output.dims[2 + d];
     if (layer.unpool && layer.output.rank != 0) dim.unpool_output = layer.output.dims[2 + d];
     if (layer.adaptive && layer.kernel[d] == 0) continue;
@@ -283,6 +291,7 @@ Broken read_options(const pooljit_layer& layer, PoolSpec& spec) {
   spec.direction = layer.backward ? ir::Direction::backward
                    : layer.unpool ? ir::Direction::unpool
                                   : ir::Direction::forward;
+  spec.global = layer.global != 0;
   spec.quantized = layer.quantized != 0;
   spec.ceil_mode = static_cast<frontend::CeilMode>(layer.ceil_mode);
   // Zero is a value of this field, which others than averages do not have.
@@ -291,6 +300,7 @@ Broken read_options(const pooljit_layer& layer, PoolSpec& spec) {
   if (layer.divisor_override != 0) spec.divisor_override = layer.divisor_override;
   if (layer.nan_ignore) spec.nan = ir::NanRule::ignore;
   if (layer.zeros_first) spec.zeros = ir::ZeroRule::first;
+  if (layer.half_away) spec.rounding = ir::RoundingRule::half_away;
   if (layer.norm_type != 0) spec.norm_type = layer.norm_type;
   if (layer.scale != 0) spec.scale = layer.scale;
   spec.zero_point = layer.zero_point;

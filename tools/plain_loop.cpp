@@ -131,11 +131,10 @@ template <typename T>
 using Compared = std::conditional_t<is_float<T>, typename Element<T>::Sum, T>;
 
 template <typename T>
-T quotient(typename Element<T>::Sum sum, int64_t divisor) {
-  if constexpr (is_float<T>)
-    return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
-  else
-    return static_cast<T>(std::nearbyint(static_cast<double>(sum) / static_cast<double>(divisor)));
+T quotient(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
+  if constexpr (is_float<T>) return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
+  const double exact = static_cast<double>(sum) / static_cast<double>(divisor);
+  return static_cast<T>(pool.rounds_half_away ? std::round(exact) : std::nearbyint(exact));
 }
 
 // What wins over the best so far. No branch: the loop over channels becomes vector code.
@@ -179,7 +178,7 @@ void with_addition(const PlainPool& pool, const Run& run) {
 
 template <typename T>
 T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
-  if (pool.reduction == PlainReduction::avg) return quotient<T>(sum, divisor);
+  if (pool.reduction == PlainReduction::avg) return quotient<T>(pool, sum, divisor);
   if (pool.reduction == PlainReduction::lp)
     return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
   if constexpr (is_float<T>) return static_cast<T>(sum);

@@ -34,7 +34,8 @@ struct PlainPool {
   bool channels_last = false;
   bool count_include_pad = true;
   bool nan_wins = true;
-  int64_t divisor = 0;  // divisor_override; 0: none
+  bool rounds_half_away = false;  // averages of integers
+  int64_t divisor = 0;            // divisor_override; 0: none
   double norm_type = 2;
   int64_t batch = 1, channels = 1;
   PlainDim dims[3];  // depth, height, width; a missing dimension is {1, 1, 1, 1, 1, 0, 1, 1}

@@ -23,6 +23,7 @@ PlainPool plain_pool(const frontend::PoolSpec& spec) {
   pool.channels_last = spec.layout == frontend::Layout::nhwc;
   pool.count_include_pad = spec.count_include_pad;
   pool.nan_wins = spec.nan == ir::NanRule::propagate;
+  pool.rounds_half_away = spec.rounding == ir::RoundingRule::half_away;
   pool.norm_type = spec.norm_type;
   pool.divisor = spec.divisor_override.value_or(0);
   pool.batch = spec.batch.value_or(1);

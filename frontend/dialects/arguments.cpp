@@ -29,6 +29,29 @@ Broken find_by_name(const Word& word, const Parameters& parameters, size_t& row)
   return broke(Rule::keyword, word, hint);
 }
 
+// Operators that others have, and we do not: windows of random or given places, gradients, and more spatial
+// dims.
+bool is_elsewhere(std::string_view name, std::span<const std::string_view> names) {
+  constexpr std::string_view windows[] = {"ractional", "RoiPool", "RoiAlign", "roi_pool", "roi_align"};
+  constexpr std::string_view gradients[] = {"_with_indices_backward", "_backward", "Grad"};
+  constexpr std::string_view digits = "0123456789";
+  if (std::ranges::any_of(windows, [&](auto word) { return name.find(word) != name.npos; })) return true;
+  std::string known(name);
+  for (const std::string_view ending : gradients)
+    if (known.ends_with(ending)) known.resize(known.size() - ending.size());
+  const bool is_gradient = known != name;
+  const size_t rank = std::min(known.find_first_of(digits), known.size());
+  const size_t letter = std::min(known.find_first_not_of(digits, rank), known.size());
+  const bool is_large = letter - rank > 1 || (letter > rank && known[rank] > '3');
+  if (is_large) known.replace(rank, letter - rank, "3");
+  return (is_gradient || is_large) && std::ranges::find(names, known) != names.end();
+}
+
+// Types that others pool, and we do not.
+bool is_dtype_elsewhere(std::string_view name) {
+  return name == "bool" || name.starts_with("float8") || name.starts_with("float4");
+}
+
 }  // namespace
 
 Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& binding) {
@@ -63,7 +86,7 @@ Broken read_dtype(const Word& word, PoolSpec& spec) {
     spec.quantized = type->quantized;
     return std::nullopt;
   }
-  if (type) return broke(Rule::unsupported_dtype, word);
+  if (type || is_dtype_elsewhere(word.text)) return broke(Rule::unsupported_dtype, word);
   std::vector<std::string_view> names;
   for (const ir::DTypeInfo& row : ir::dtype_table)
     if (row.tensor) names.push_back(row.spec_name);
@@ -107,9 +130,8 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 }
 
 ir::Error unknown_operator(const Word& name, std::span<const std::string_view> names) {
-  // Its windows are random numbers of the caller's.
-  if (name.text.find("ractional") != std::string_view::npos) return *broke(Rule::unsupported_op, name);
-  return *broke(Rule::op, name, suggestion(name.text, names));
+  return is_elsewhere(name.text, names) ? *broke(Rule::unsupported_op, name)
+                                        : *broke(Rule::op, name, suggestion(name.text, names));
 }
 
 }  // namespace pooljit::frontend

@@ -117,6 +117,10 @@ Broken read_descriptor(const Word& word, Problem& problem) {
 
 Broken read_one_dtype(const Word& word, ir::DType& result) {
   const auto dtype = benchdnn_dtype(word.text);
+  constexpr std::string_view others[] = {"f8_e5m2", "f8_e4m3", "e8m0", "f4_e2m1",
+                                         "f4_e3m0", "s4",      "u4",   "s64"};
+  if (std::ranges::find(others, word.text) != std::end(others))
+    return broken(Rule::unsupported_dtype, fmt::format("got {}", quote(word.text, word.at))).value();
   if (!dtype)
     return broken(Rule::value, fmt::format("got {}", quote(word.text, word.at)),
                   "f32, f64, f16, bf16, s8, u8 or s32 expected")
@@ -157,10 +161,45 @@ constexpr Knob knobs[] = {
      }},
 };
 
+// How benchdnn runs and reports, which is nothing of the layer.
+constexpr std::string_view of_runs[] = {"--allow-enum-tags-only=",
+                                        "--attr-deterministic=",
+                                        "--attr-same-pd-check=",
+                                        "--attr-scratchpad=",
+                                        "--canonical=",
+                                        "--check-ref-impl=",
+                                        "--cold-cache=",
+                                        "--cpu-isa-hints=",
+                                        "--ctx-exe=",
+                                        "--ctx-init=",
+                                        "--engine=",
+                                        "--execution-mode=",
+                                        "--fast-ref=",
+                                        "--fast-ref-gpu=",
+                                        "--fix-times-per-prb=",
+                                        "--global-impl=",
+                                        "--impl=",
+                                        "--max-ms-per-prb=",
+                                        "--mem-check=",
+                                        "--memory-kind=",
+                                        "--mode=",
+                                        "--mode-modifier=",
+                                        "--num-streams=",
+                                        "--perf-template=",
+                                        "--repeats-per-prb=",
+                                        "--skip-impl=",
+                                        "--start=",
+                                        "--stream-kind=",
+                                        "--summary=",
+                                        "--verbose=",
+                                        "-v"};
+
 Broken read_word(const Word& word, Problem& problem) {
   if (word.text == "--pool" || word.text.ends_with("benchdnn")) return std::nullopt;
   for (const Knob& knob : knobs)
     if (word.text.starts_with(knob.name)) return knob.read(rest_of(word, knob.name.size()), problem);
+  if (std::ranges::any_of(of_runs, [&](auto option) { return word.text.starts_with(option); }))
+    return std::nullopt;
   if (word.text.starts_with("-") || problem.has_descriptor) return broke(word);
   return read_descriptor(word, problem);
 }

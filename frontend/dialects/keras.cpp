@@ -43,6 +43,17 @@ constexpr Choosable<DimOrder> formats[] = {{"channels_last", DimOrder::channels_
                                            {"channels_first", DimOrder::channels_first}};
 constexpr Choosable<bool> flags[] = {{"True", true}, {"False", false}};
 
+// A word in capitals or small letters.
+template <typename T>
+Broken read_any_case(const Value& value, std::span<const Choosable<T>> rows, T& result) {
+  std::string small(value.text);
+  for (char& letter : small)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  Value lowered = value;
+  lowered.text = small;
+  return read_choice<T>(lowered, rows, result) ? read_choice<T>(value, rows, result) : std::nullopt;
+}
+
 constexpr std::string_view prefixes[] = {"tf.", "keras.", "layers."};
 
 const Layer* find_layer(const Word& name, PoolSpec& spec) {
@@ -54,6 +65,7 @@ const Layer* find_layer(const Word& name, PoolSpec& spec) {
     if (rank < 1 || rank > max_rank) continue;
     spec.dims.resize(rank);
     spec.reduction = layer.reduction;
+    spec.global = layer.is_global;
     spec.count_include_pad = layer.reduction != ir::Reduction::avg || layer.is_global;
     return &layer;
   }
@@ -75,9 +87,9 @@ struct Arguments {
         has_strides = !is_none(value);
         return has_strides ? read_dims(value, spec, &SpecDim::stride) : std::nullopt;
       case Row::padding:
-        return read_choice<Padding>(value, paddings, padding);
+        return read_any_case<Padding>(value, paddings, padding);
       case data_format:
-        return is_none(value) ? std::nullopt : read_choice<DimOrder>(value, formats, order);
+        return is_none(value) ? std::nullopt : read_any_case<DimOrder>(value, formats, order);
       default:  // keepdims: the elements are the same
         return read_choice<bool>(value, flags, keeps_dims);
     }
@@ -89,7 +101,8 @@ ir::Result<PoolSpec> read(const Call& call) {
   const Layer* layer = find_layer(call.name, spec);
   if (layer == nullptr) {
     std::vector<std::string> all;
-    for (const Layer& row : layers) all.push_back(fmt::format("{}2D", row.prefix));
+    for (const Layer& row : layers)
+      for (size_t rank = 1; rank <= max_rank; ++rank) all.push_back(fmt::format("{}{}D", row.prefix, rank));
     return tl::unexpected(unknown_operator(call.name, std::vector<std::string_view>(all.begin(), all.end())));
   }
   for (SpecDim& dim : spec.dims) dim.kernel = 2;
@@ -108,7 +121,6 @@ ir::Result<PoolSpec> read(const Call& call) {
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
   if (arguments.order == DimOrder::channels_last) spec.layout = Layout::nhwc;
   for (SpecDim& dim : spec.dims) {
-    if (layer->is_global) dim.kernel = dim.input;
     if (!arguments.has_strides) dim.stride = dim.kernel;
     if (arguments.padding == Padding::same) pad_same(dim, OddPad::end);
   }
@@ -118,6 +130,15 @@ ir::Result<PoolSpec> read(const Call& call) {
   });
   if (!is_padded) spec.count_include_pad = true;
   return spec;
+}
+
+void print_window(Printer& out, const PoolSpec& spec) {
+  const auto any = [&](bool (*holds)(const SpecDim&)) { return std::ranges::any_of(spec.dims, holds); };
+  out.text(", pool_size=").per_dim(spec.dims, &SpecDim::kernel);
+  if (any([](const SpecDim& d) { return d.stride != d.kernel; }))
+    out.text(", strides=").per_dim(spec.dims, &SpecDim::stride);
+  if (any([](const SpecDim& d) { return d.pad_begin != 0 || d.pad_end != 0; }))
+    out.text(", padding=\"same\"");
 }
 
 }  // namespace
@@ -138,8 +159,8 @@ ir::Result<std::string> print_keras(const PoolSpec& spec) {
   const size_t rank = spec.dims.size();
   const bool is_first = spec.layout == Layout::nchw;
   for (const Layer& layer : layers) {
-    if (layer.reduction != spec.reduction || layer.is_global || spec.direction != ir::Direction::forward ||
-        is_adaptive(spec))
+    if (layer.reduction != spec.reduction || layer.is_global != spec.global ||
+        spec.direction != ir::Direction::forward || is_adaptive(spec))
       continue;
     Printer out;
     out.text("keras.").text(layer.prefix).number(static_cast<int64_t>(rank)).text("D(");
@@ -147,13 +168,8 @@ ir::Result<std::string> print_keras(const PoolSpec& spec) {
     if (is_first) out.number(spec.channels).text(",");
     for (size_t i = 0; i < rank; ++i) out.text(i == 0 ? "" : ",").number(spec.dims[i].input);
     if (!is_first) out.text(",").number(spec.channels);
-    out.text("], pool_size=").per_dim(spec.dims, &SpecDim::kernel);
-    if (std::any_of(spec.dims.begin(), spec.dims.end(),
-                    [](const SpecDim& d) { return d.stride != d.kernel; }))
-      out.text(", strides=").per_dim(spec.dims, &SpecDim::stride);
-    if (std::any_of(spec.dims.begin(), spec.dims.end(),
-                    [](const SpecDim& d) { return d.pad_begin != 0 || d.pad_end != 0; }))
-      out.text(", padding=\"same\"");
+    out.text("]");
+    if (!spec.global) print_window(out, spec);
     if (is_first) out.text(", data_format=\"channels_first\"");
     return out.text(")").result();
   }

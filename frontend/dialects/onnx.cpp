@@ -1,4 +1,4 @@
-// ONNX's pooling operators, with the attributes of each and the opset that decides what ceil_mode means.
+// ONNX's pooling operators, with the attributes of each. opset and ceil decide what ceil_mode means.
 //   onnx.MaxPool(float32[1,64,112,112], kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1])
 //   onnx.AveragePool(float32[1,3,17,17], kernel_shape=[2,2], auto_pad=SAME_UPPER, count_include_pad=1)
 //   onnx.QLinearAveragePool(uint8[1,3,8,8], kernel_shape=[2,2], x_scale=0.5, y_scale=0.25)
@@ -19,15 +19,21 @@ namespace {
 
 enum class AutoPad : uint8_t { notset, upper, lower, valid };
 
+// Before opset 22, whether a last window that begins in the padding at the end stays: by the letter of the
+// operator's text, or as what runs models does, which drops it.
+enum class CeilRule : uint8_t { runtime, letter };
+constexpr Choosable<CeilRule> ceil_rules[] = {{"runtime", CeilRule::runtime}, {"letter", CeilRule::letter}};
+
 // A node on its way to a spec.
 struct Node {
   PoolSpec spec;
   int64_t ceil_mode = 0, count_include_pad = 0, return_indices = 0, channels_last = 0, opset = newest_opset;
   AutoPad auto_pad = AutoPad::notset;
+  CeilRule ceil = CeilRule::runtime;
   bool has_kernel = false;
 
-  static constexpr int64_t newest_opset =
-      22;  // since which ceil_mode drops windows that begin in the end pad
+  // Since which the text, too, drops windows that begin in the padding at the end.
+  static constexpr int64_t newest_opset = 22;
 };
 
 Broken read_flag(const Value& value, int64_t& flag) {
@@ -75,6 +81,7 @@ enum Row : uint8_t {
   y_zero_point,
   channels_last,
   opset,
+  ceil,
   row_count
 };
 constexpr Attribute attributes[row_count] = {
@@ -100,6 +107,7 @@ constexpr Attribute attributes[row_count] = {
      [](const Value& v, Node& n) { return read_integer(v, n.spec.output_zero_point.emplace()); }},
     {"channels_last", [](const Value& v, Node& n) { return read_flag(v, n.channels_last); }},
     {"opset", [](const Value& v, Node& n) { return read_integer(v, n.opset); }},
+    {"ceil", [](const Value& v, Node& n) { return read_choice<CeilRule>(v, ceil_rules, n.ceil); }},
 };
 constexpr auto attribute_names = [] {
   std::array<std::string_view, row_count> names;
@@ -119,7 +127,7 @@ struct OnnxOperator {
   bool is_global, quantized;
   uint32_t allowed;
 };
-constexpr uint32_t window = rows(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset);
+constexpr uint32_t window = rows(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, opset, ceil);
 constexpr uint32_t linear = rows(x_scale, x_zero_point, y_scale, y_zero_point, channels_last, opset);
 constexpr auto forward = ir::Direction::forward;
 // The first row that suits a spec prints it.
@@ -142,18 +150,19 @@ void interpret(const OnnxOperator& op, Node& node) {
   PoolSpec& spec = node.spec;
   spec.reduction = op.reduction;
   spec.direction = op.direction;
+  spec.global = op.is_global;
   spec.count_include_pad = op.reduction != ir::Reduction::avg || op.is_global || node.count_include_pad != 0;
   spec.return_indices = node.return_indices != 0;
   if (spec.return_indices || op.direction == ir::Direction::unpool) spec.index_scope = ir::IndexScope::tensor;
   if (!spec.return_indices) spec.storage_order = 0;  // says nothing without indices
   for (SpecDim& dim : spec.dims) {
-    if (op.is_global) dim.kernel = dim.stride = dim.input;
     if (node.auto_pad != AutoPad::notset) dim.pad_begin = dim.pad_end = 0;
     if (node.auto_pad == AutoPad::upper) pad_same(dim, OddPad::end);
     if (node.auto_pad == AutoPad::lower) pad_same(dim, OddPad::begin);
   }
   if (node.ceil_mode != 0 && node.auto_pad == AutoPad::notset)
-    spec.ceil_mode = node.opset >= Node::newest_opset ? CeilMode::torch : CeilMode::plain;
+    spec.ceil_mode =
+        node.opset < Node::newest_opset && node.ceil == CeilRule::letter ? CeilMode::plain : CeilMode::torch;
 }
 
 ir::Result<PoolSpec> read(const Call& call) {
@@ -164,6 +173,9 @@ ir::Result<PoolSpec> read(const Call& call) {
     for (const OnnxOperator& row : operators_table) names.push_back(row.name);
     return tl::unexpected(unknown_operator(call.name, names));
   }
+  if (call.dims.size() > 2 + max_rank)
+    return broken(Rule::unsupported_op,
+                  fmt::format("got {} spatial dims for {}", call.dims.size() - 2, call.name.text));
   Node node;
   node.spec.dims.resize(std::clamp(call.dims.size(), size_t{3}, 2 + max_rank) - 2);
   Binding binding;
@@ -207,12 +219,12 @@ void print_window(Printer& out, const PoolSpec& spec) {
   if (any(spec, &SpecDim::dilation, 1))
     list(out.text(", dilations=["), spec.dims, &SpecDim::dilation).text("]");
   if (spec.ceil_mode != CeilMode::floor) out.text(", ceil_mode=1");
-  if (spec.ceil_mode == CeilMode::plain) out.text(", opset=21");
+  if (spec.ceil_mode == CeilMode::plain) out.text(", opset=21, ceil=letter");
 }
 
-void print_options(Printer& out, const PoolSpec& spec) {
+void print_options(Printer& out, const OnnxOperator& op, const PoolSpec& spec) {
   if (spec.storage_order != 0) out.text(", storage_order=1");
-  if (spec.reduction == ir::Reduction::avg && spec.count_include_pad) out.text(", count_include_pad=1");
+  if (op.allowed >> count_include_pad & 1 && spec.count_include_pad) out.text(", count_include_pad=1");
   if (spec.norm_type != 2) out.text(", p=").number(spec.norm_type);
   if (spec.return_indices) out.text(", return_indices=1");
   if (!spec.quantized) return;
@@ -235,15 +247,15 @@ ir::Result<PoolSpec> parse_onnx(std::string_view text) {
 ir::Result<std::string> print_onnx(const PoolSpec& spec) {
   for (const OnnxOperator& op : operators_table) {
     if (op.reduction != spec.reduction || op.direction != spec.direction || op.quantized != spec.quantized ||
-        op.is_global || is_adaptive(spec))
+        op.is_global != spec.global || is_adaptive(spec))
       continue;
     Printer out;
     out.text("onnx.").text(op.name).text("(").text(ir::info(spec.dtype).spec_name).text("[");
     if (spec.batch) out.text(batch_text(spec)).text(",");
     list(out.number(spec.channels).text(","), spec.dims, &SpecDim::input).text("]");
     if (spec.layout != Layout::nchw) out.text(":").text(layout_name(spec.layout));
-    print_window(out, spec);
-    print_options(out, spec);
+    if (!op.is_global) print_window(out, spec);
+    print_options(out, op, spec);
     if (any(spec, &SpecDim::unpool_output, 0)) {
       out.text(", output_shape=[").number(spec.batch.value_or(1)).text(",").number(spec.channels).text(",");
       list(out, spec.dims, &SpecDim::unpool_output).text("]");

@@ -94,6 +94,20 @@ Broken check_padding(const PoolSpec& spec) {
   return std::nullopt;
 }
 
+// Averages have one in two and three dims.
+Broken check_divisor(const Call& call, const PoolSpec& spec) {
+  constexpr size_t position = 5;
+  if (spec.dims.size() != 1 || spec.reduction != avg) return std::nullopt;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const auto& [keyword, value] = call.arguments[i];
+    if (keyword.text == "divisor_override" || (keyword.text.empty() && i == position))
+      return broken(Rule::option, fmt::format("got divisor_override for {}", call.name.text),
+                    "avg_pool1d(...) without a prefix has one, as avg_pool2d has in torch")
+          .value();
+  }
+  return std::nullopt;
+}
+
 ir::Result<PoolSpec> parse(std::string_view text, std::span<const std::string_view> prefixes,
                            const Vocabulary& vocabulary) {
   Call call;
@@ -106,7 +120,9 @@ ir::Result<PoolSpec> parse(std::string_view text, std::span<const std::string_vi
   if (!spec) return spec;
   if (spec->ceil_mode == CeilMode::plain)
     return broken(Rule::dialect, "got ceil_mode=plain; torch has True and False");
-  if (auto error = check_padding(*spec)) return tl::unexpected<ir::Error>(std::move(*error));
+  Broken error = check_padding(*spec);
+  if (!error) error = check_divisor(call, *spec);
+  if (error) return tl::unexpected<ir::Error>(std::move(*error));
   return spec;
 }
 

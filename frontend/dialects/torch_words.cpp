@@ -36,6 +36,7 @@ Broken read_operator(const Word& word, std::span<const Operator> operators, cons
     found = &op;
     spec.reduction = op.reduction;
     spec.direction = op.direction;
+    spec.global = op.form == Form::global;
     spec.dims.resize(*rank);
     return std::nullopt;
   }
@@ -61,16 +62,14 @@ Broken read_arguments(const Call& call, const Operator& op, PoolSpec& spec, KeyS
   return std::nullopt;
 }
 
-// What is not given: the window of a global pooling, the stride.
+// What is not given: the stride. The window of a global pooling follows from its input.
 Broken fill_window(const Call& call, const Operator& op, KeySet given, PoolSpec& spec) {
   const auto is_given = [&](Key key) { return given >> static_cast<int>(key) & 1; };
   const Key needed = op.form == Form::adaptive ? Key::output_size : Key::kernel_size;
   if (op.form != Form::global && !is_given(needed))
     return broken(Rule::missing, fmt::format("got none for {}", call.name.text)).value();
-  for (SpecDim& dim : spec.dims) {
-    if (op.form == Form::global) dim.kernel = dim.input;
+  for (SpecDim& dim : spec.dims)
     if (!is_given(Key::stride)) dim.stride = dim.kernel;
-  }
   return std::nullopt;
 }
 

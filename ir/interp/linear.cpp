@@ -80,6 +80,7 @@ Form sum(const Form& a, const Form& b, const Rational& factor) {
 Form Form::times(const Rational& factor) const { return sum({}, *this, factor); }
 Form Form::plus(const Form& other) const { return sum(*this, other, {1, 1}); }
 Form Form::without_constant() const { return {weights, {}}; }
+Form Form::with_ties(std::optional<RoundingRule> rule) const { return {weights, constant, rule}; }
 
 Rational Rational::make(Int128 numerator, Int128 denominator) {
   if (denominator == 0) throw Unreadable{"a division by 0"};
@@ -203,21 +204,30 @@ std::optional<Form> Linear::written_out(TermId id) {
   const DType dtype = graph_[id].dtype;
   if (dtype != DType::i64 && dtype != DType::f64 && dtype != DType::f32) return std::nullopt;
   const DType from = dtype == DType::i64 ? DType::f64 : DType::i64;
-  if (const TermId x = written_.converted_from(id, from, dtype); x != no_term) return read_as(from, x);
+  if (const TermId x = written_.converted_from(id, from, dtype); x != no_term) return converted(id, from, x);
   if (dtype != DType::i64) return std::nullopt;
   if (const auto found = written_.quotient(id)) {
     const Form& dividend = read_as(dtype, found->dividend);
     expect_below(dividend, 0x1p62L);
-    return dividend.times({1, found->divisor});
+    return dividend.times({1, found->divisor}).with_ties(found->ties);
   }
   if (const auto found = written_.wide_quotient(id)) {
     const Form &high = read_as(dtype, found->high), &low = read_as(dtype, found->low);
     expect_below(high, 0x1p62L);
     expect_below(low, 0x1p62L);
     if (found->divisor > int64_t{1} << 31) throw Unreadable{"a divisor beyond 2^31 of a sum in digits"};
-    return sum(low, high, digit_base).times({1, found->divisor});
+    return sum(low, high, digit_base).times({1, found->divisor}).with_ties(found->ties);
   }
   return digit(id);
+}
+
+// Of the number x, which may have been moved so that its ties go away from zero.
+Form Linear::converted(TermId id, DType from, TermId x) {
+  const DType to = graph_[id].dtype;
+  const bool may_be_away = is_float(from) && (to == DType::i32 || (to == DType::i64 && from == DType::f64));
+  const TermId number = may_be_away ? written_.rounded_away_from(id, from, to) : no_term;
+  if (number != no_term) return read_as(from, number).with_ties(RoundingRule::half_away);
+  return read_as(from, x);
 }
 
 Linear::Range Linear::range(const Form& form) const {
@@ -294,7 +304,7 @@ Form Linear::made_by(TermId id) {
       if (term.imm < 62) return read_as(term.dtype, term.args[0]).times({int64_t{1} << term.imm, 1});
       break;
     case Op::cvt:
-      return read_as(term.source(), term.args[0]);
+      return converted(id, term.source(), term.args[0]);
     case Op::select:
       return chosen(term);
     default:
@@ -348,7 +358,8 @@ Form Linear::chosen(const LaneTerm& term) {
       is_guard && mask.pred == Predicate::un && mask.args[0] == mask.args[1] && graph_[term.args[1]].imm == 0;
   const bool is_above = is_guard && mask.pred == Predicate::ge && graph_.is_constant(mask.args[1]) &&
                         is_beyond_output(mask.args[1], true) && is_beyond_output(term.args[1], true);
-  if ((!is_nan && !is_above) || read_as(mask.dtype, mask.args[0]) != read_as(term.dtype, term.args[2]))
+  const auto number = [&](DType dtype, TermId id) { return read_as(dtype, id).with_ties({}); };
+  if ((!is_nan && !is_above) || number(mask.dtype, mask.args[0]) != number(term.dtype, term.args[2]))
     throw Unreadable{"select of input elements", is_open_};
   return form(term.args[2]);
 }

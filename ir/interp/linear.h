@@ -42,10 +42,13 @@ struct Form {
   };
   std::vector<Weight> weights;  // by element and part, none of them 0
   Rational constant;
+  // How ties were rounded where it is rounded to an integer; none: there are no ties.
+  std::optional<RoundingRule> ties = RoundingRule::half_even;
   bool operator==(const Form&) const = default;
   Form times(const Rational& factor) const;
   Form plus(const Form& other) const;
   Form without_constant() const;
+  Form with_ties(std::optional<RoundingRule> rule) const;
 };
 
 // Integers of 16 bits, whose sums and products with constants are the same bits with and without a sign.
@@ -75,6 +78,7 @@ class Linear {
   Range range(const Form& form) const;
   bool fits(const Form& form, DType dtype) const;
   void expect_below(const Form& form, long double most) const;
+  Form converted(TermId id, DType from, TermId x);
   std::optional<Form> digit(TermId id);
   // of_low_byte: what lies above it does not count.
   std::optional<Form> short_quotient(TermId id);
@@ -91,14 +95,16 @@ class Linear {
   };
   std::optional<ShortProduct> short_product(TermId id, bool of_low_byte) const;
   struct Rounded {
-    TermId bit = no_term;     // whose lowest bit is added
-    TermId of_bit = no_term;  // what that is shifted from
+    TermId bit = no_term;      // whose lowest bit is added
+    TermId of_bit = no_term;   // what that is shifted from
+    TermId of_sign = no_term;  // 1 is taken off where this is negative
     int64_t constant = 0;
     std::vector<TermId> others = {};
     int depth = 0;
   };
   void take_rounded(TermId id, Rounded& sum) const;
   Form without_bit(const Rounded& parts, DType dtype);
+  Form half_moved(const Rounded& parts);
   const Form& summand(DType dtype, TermId id);
   std::optional<Form> written_out(TermId id);
   Form scaled(const LaneTerm& term, bool divides);

@@ -37,15 +37,20 @@ std::optional<Linear::ShortProduct> Linear::short_product(TermId id, bool of_low
 }
 
 // A short product that is a quotient: of a number, and perhaps of one more where what lies below a tie is
-// odd.
+// odd, or of one less where it is negative.
 std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
   const auto product = short_product(id, of_low_byte);
   if (!product) return std::nullopt;
   Rounded parts;
   take_rounded(product->number, parts);
   const auto below = parts.bit == no_term ? std::nullopt : short_product(parts.bit, false);
-  const Form n = below ? without_bit(parts, product->dtype) : read_as(product->dtype, product->number);
-  RoundedProducts::Quotient quotient{product->of(n), std::nullopt, of_low_byte};
+  if (below && parts.of_sign != no_term) throw Unreadable{"a bit and a sign of a sum"};
+  const bool has_sign = parts.bit == no_term && parts.of_sign != no_term;
+  const Form n =
+      below || has_sign ? without_bit(parts, product->dtype) : read_as(product->dtype, product->number);
+  RoundedProducts::Quotient quotient{product->of(n), std::nullopt, has_sign, of_low_byte};
+  if (has_sign && read_as(DType::i16, parts.of_sign) != n.without_constant())
+    throw Unreadable{"a sign of another sum"};
   if (below) {
     const Form& lower = read_as(below->dtype, below->number);
     if (lower.weights != n.weights) throw Unreadable{"a bit of another sum"};
@@ -60,17 +65,17 @@ std::optional<Form> Linear::by_reciprocal(TermId id, bool of_low_byte) {
   const auto divisor =
       products_.divisor({static_cast<int64_t>(all.low), static_cast<int64_t>(all.high), step}, quotient);
   if (!divisor) throw Unreadable{"a product that is not rounded as a quotient"};
-  return n.without_constant().times({1, *divisor});
+  return n.without_constant().times({1, divisor->divisor}).with_ties(divisor->ties);
 }
 
-// The sum of the other parts, which fits its lanes with the bit, too.
+// The sum of the other parts, which fits its lanes with the bit, or the sign, too.
 Form Linear::without_bit(const Rounded& parts, DType dtype) {
   Form n;
   for (const TermId part : parts.others) n = n.plus(form(part));
   n.constant = n.constant + Rational{parts.constant, 1};
-  Form most = n;
-  most.constant = most.constant + Rational{1, 1};
-  if (!fits(n, dtype) || !fits(most, dtype)) throw Unreadable{"a sum that may overflow with its bit"};
+  Form moved = n;
+  moved.constant = moved.constant + Rational{parts.of_sign == no_term ? 1 : -1, 1};
+  if (!fits(n, dtype) || !fits(moved, dtype)) throw Unreadable{"a sum that may overflow with its bit"};
   return n;
 }
 
@@ -80,23 +85,26 @@ const LaneTerm* Linear::short_op(TermId id, Op op) const {
   return without_sign ? without_sign : graph_.op(id, op, DType::i16);
 }
 
-// The lowest bit of something and, it may be, others are added to a constant.
+// The lowest bit of something, or its sign, and, it may be, others are added to a constant.
 void Linear::take_rounded(TermId id, Rounded& sum) const {
   const LaneTerm* const bit = short_op(id, Op::and_);
   const LaneTerm* const difference = short_op(id, Op::sub);
   const LaneTerm* const added = short_op(id, Op::add);
+  const LaneTerm* const sign = graph_.op(id, Op::shr, DType::i16);
   const auto is_constant = [&](TermId arg) { return graph_.is_constant(arg); };
   const int one = bit && is_constant(bit->args[0]) ? 0 : 1;
   if (bit && is_constant(bit->args[one]) && graph_[bit->args[one]].imm == 1) {
     sum.bit = bit->args[1 - one];
     const LaneTerm* const high = short_op(sum.bit, Op::shr);
     sum.of_bit = high ? high->args[0] : no_term;
+  } else if (sign && sign->imm == 15 && sum.of_sign == no_term) {
+    sum.of_sign = sign->args[0];
   } else if (is_constant(id)) {
     sum.constant += graph_[id].imm;
   } else if (difference && is_constant(difference->args[1])) {
     sum.constant -= graph_[difference->args[1]].imm;
     take_rounded(difference->args[0], sum);
-  } else if (added && sum.depth < 3 && id != sum.of_bit) {
+  } else if (added && sum.depth < 3 && id != sum.of_bit && id != sum.of_sign) {
     ++sum.depth;
     // What is known of the bit first.
     for (const int arg : {1, 0}) take_rounded(added->args[arg], sum);
@@ -105,23 +113,36 @@ void Linear::take_rounded(TermId id, Rounded& sum) const {
   }
 }
 
-// (n + (2^(k - 1) - 1) + (n >> k & 1)) >> k: to the nearest, ties to even.
+// What is shifted by k to be rounded, ties to even: n + (2^(k - 1) - 1) + (n >> k & 1); away from zero:
+// n + 2^(k - 1), less one where n is negative.
 std::optional<Form> Linear::by_power_of_two(TermId id, bool of_low_byte) {
   const LaneTerm* const shifted = short_op(id, Op::shr);
   if (!shifted || shifted->imm < 1 || shifted->imm > 14) return std::nullopt;
   Rounded found;
   take_rounded(shifted->args[0], found);
-  const int64_t added = (int64_t{1} << (shifted->imm - 1)) - 1;
-  const LaneTerm* const bit = found.bit == no_term ? nullptr : short_op(found.bit, Op::shr);
-  const bool is_rounded = bit && bit->imm == shifted->imm && (found.constant - added) % 0x10000 == 0 &&
-                          found.others == std::vector<TermId>{found.of_bit};
-  if (!is_rounded) return std::nullopt;
-  const Form& n = form(found.of_bit);
+  const bool is_away = found.bit == no_term;
+  const int64_t half = int64_t{1} << (shifted->imm - 1), added = half - (is_away ? 0 : 1);
+  const LaneTerm* const bit = is_away ? nullptr : short_op(found.bit, Op::shr);
+  const bool has_bit = bit && bit->imm == shifted->imm && found.of_sign == no_term &&
+                       found.others == std::vector<TermId>{found.of_bit};
+  if ((!is_away && !has_bit) || (found.constant - added) % 0x10000 != 0) return std::nullopt;
+  const Form n = is_away ? half_moved(found) : form(found.of_bit);
+  if (n.weights.empty()) return std::nullopt;
   Form most = n;
-  most.constant = most.constant + Rational{added + 1, 1};
+  most.constant = most.constant + Rational{half, 1};
   const auto suits = [&](DType dtype) { return fits(n, dtype) && fits(most, dtype); };
   if (!suits(shifted->dtype) && !(of_low_byte && suits(DType::i16))) return std::nullopt;
-  return n.times({1, int64_t{1} << shifted->imm});
+  return n.times({1, int64_t{1} << shifted->imm})
+      .with_ties(is_away ? RoundingRule::half_away : RoundingRule::half_even);
+}
+
+// The number that a constant, and a sign where it has one, are added to; empty: they are none of it.
+Form Linear::half_moved(const Rounded& parts) {
+  if (parts.of_sign != no_term)
+    return parts.others == std::vector<TermId>{parts.of_sign} ? form(parts.of_sign) : Form{};
+  Form n;
+  for (const TermId part : parts.others) n = n.plus(form(part));
+  return range(n).low >= 0 ? n : Form{};
 }
 
 }  // namespace pooljit::ir

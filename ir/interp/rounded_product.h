@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "ir/nest.h"
+
 namespace pooljit::ir {
 
 class RoundedProducts {
@@ -25,15 +27,20 @@ class RoundedProducts {
   struct Quotient {
     Product product;
     std::optional<Product> odd;                         // n is one larger where this is odd
+    bool lowers_negative = false;                       // n is one less where it is negative
     bool of_low_byte = false;                           // what lies above it does not count
     auto operator<=>(const Quotient&) const = default;  // NOLINT(modernize-use-nullptr): there is none
   };
-  // The d for which the quotient is the nearest integer to n / d, ties to even, for each n of the numbers:
-  // all are tried. Null if there is none.
-  std::optional<int64_t> divisor(const Numbers& numbers, const Quotient& quotient);
+  struct Divisor {
+    int64_t divisor;
+    std::optional<RoundingRule> ties;  // none: the numbers have no ties
+  };
+  // The d for which the quotient is the nearest integer to n / d, and where ties go, for each n of the
+  // numbers: all are tried. Null if there is none.
+  std::optional<Divisor> divisor(const Numbers& numbers, const Quotient& quotient);
 
  private:
-  std::map<std::pair<Numbers, Quotient>, std::optional<int64_t>> known_;
+  std::map<std::pair<Numbers, Quotient>, std::optional<Divisor>> known_;
 };
 
 }  // namespace pooljit::ir

@@ -104,8 +104,8 @@ TermId StoredValue::narrowed(TermId id, DType from, DType to) const {
                         : with_constant(with_constant(whole, Op::max, from, least), Op::min, from, most);
 }
 
-// Floats to integers: NaN is 0, and what lies beyond the range is its end. A maximum with the least takes a
-// NaN for less, which is right for unsigned integers.
+// Floats to integers, ties by the nest's rule: NaN is 0, and what lies beyond the range is its end. A maximum
+// with the least takes a NaN for less, which is right for unsigned integers.
 TermId StoredValue::rounded(TermId id, DType from, DType to) const {
   if (is_half(from)) return cvt(rounded(id, DType::f32, to), DType::f32, from);
   const DType wide = bytes(to) == 8 ? DType::f64 : from;
@@ -122,7 +122,10 @@ TermId StoredValue::rounded(TermId id, DType from, DType to) const {
   } else if (bytes(to) < 4) {
     whole = narrowed(id, DType::i32, to);
   }
-  const TermId clamped = cvt(whole, bytes(to) < 4 ? DType::i32 : to, wide);
+  const DType integer = bytes(to) < 4 ? DType::i32 : to;
+  const TermId clamped = nest_.rounding == RoundingRule::half_even
+                             ? cvt(whole, integer, wide)
+                             : written_.rounded_away_from(whole, wide, integer);
   const double highest = has_most ? end - 1 : end - std::ldexp(end, wide == DType::f32 ? -24 : -53);
   const LaneTerm* const high = graph_.op(clamped, Op::min, wide);
   if (!high || !is_number(high->args[1], wide, highest)) return no_term;
@@ -215,8 +218,8 @@ int64_t StoredValue::of_nothing(double nothing, size_t steps, bool is_stored) co
   const auto as = [&]<typename T>(T result) {
     const T after = steps == 0 ? result : through_steps(nest, result, OperandValues<T>{});
     if (!is_stored) return lane_of(after);
-    return with_element_type(nest.output.dtype,
-                             [&]<typename Out>(Out) { return lane_of(converted<Out>(after)); });
+    return with_element_type(
+        nest.output.dtype, [&]<typename Out>(Out) { return lane_of(converted<Out>(after, nest.rounding)); });
   };
   return nest_.result_dtype() == DType::f64 ? as(nothing) : as(static_cast<float>(nothing));
 }

@@ -7,6 +7,7 @@
 #include "ir/check.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reductions/quotient.h"
+#include "ir/reductions/stored.h"
 
 namespace pooljit::ir {
 namespace {
@@ -116,6 +117,22 @@ TermId WrittenOut::from_f64_to_i64(TermId id) {
   return rest ? converts(Kind::f64_to_i64, id, rest->args[0], DType::i64) : no_term;
 }
 
+// Of a number to which half of one is added where it is such a tie.
+TermId WrittenOut::rounded_away_from(TermId id, DType from, DType to) {
+  const LaneTerm* const moved = graph_.op(converted_from(id, from, to), Op::add, from);
+  if (!moved) return no_term;
+  const Kind kind = from == DType::f32 ? Kind::away_f32_to_i32
+                    : to == DType::i32 ? Kind::away_f64_to_i32
+                                       : Kind::away_f64_to_i64;
+  const auto body = [&](Builder& b, const std::vector<Value>& x) {
+    return rounded(b, to, x[0], RoundingRule::half_away);
+  };
+  const auto [x, step] = std::pair(moved->args[0], moved->args[1]);
+  for (const auto& [number, other] : {std::pair(x, step), std::pair(step, x)})
+    if (graph_.op(other, Op::select, from) && write_out(kind, {number}, body) == id) return number;
+  return no_term;
+}
+
 // --- minima and maxima
 
 // A comparison that the instruction set lacks has its operands swapped.
@@ -161,7 +178,7 @@ TermId WrittenOut::with_high_digit(TermId id) {
 // --- quotients
 
 // first quotient + second quotient, and a last step of at most one.
-std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
+std::optional<WrittenOut::Quotient> WrittenOut::division(TermId id) {
   const LaneTerm* const whole = graph_.op(id, Op::add, DType::i64);
   const LaneTerm* const both = whole ? graph_.op(whole->args[0], Op::add, DType::i64) : nullptr;
   if (!both || !graph_.op(whole->args[1], Op::select, DType::i64)) return std::nullopt;
@@ -171,27 +188,42 @@ std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
   const Quotient found = {converted_from(division->args[0], DType::i64, DType::f64),
                           static_cast<int64_t>(std::bit_cast<double>(graph_[division->args[1]].imm))};
   if (found.dividend == no_term || found.divisor <= 0) return std::nullopt;
-  const auto body = [](Builder& b, const std::vector<Value>& x) { return rounded_quotient(b, x[0], x[1]); };
-  const TermId divisor = graph_.constant(DType::i64, found.divisor);
-  if (write_out(Kind::quotient, {found.dividend, divisor}, body) != id) return std::nullopt;
   return found;
+}
+
+std::optional<WrittenOut::Quotient> WrittenOut::quotient(TermId id) {
+  auto found = division(id);
+  if (!found) return std::nullopt;
+  const TermId divisor = graph_.constant(DType::i64, found->divisor);
+  for (const RoundingRule ties : {RoundingRule::half_even, RoundingRule::half_away}) {
+    const auto body = [&](Builder& b, const std::vector<Value>& x) {
+      return rounded_quotient(b, x[0], x[1], ties);
+    };
+    const Kind kind = ties == RoundingRule::half_even ? Kind::quotient : Kind::quotient_away;
+    found->ties = ties;
+    if (write_out(kind, {found->dividend, divisor}, body) == id) return found;
+  }
+  return std::nullopt;
 }
 
 // high is the quotient of the high digit, low that of what this leaves and of the low digit.
 std::optional<WrittenOut::WideQuotient> WrittenOut::divided(TermId id, TermId high, TermId low) {
-  const auto of_high = quotient(high), of_rest = quotient(low);
+  const auto of_high = division(high), of_rest = division(low);
   const LaneTerm* const carried = of_high ? graph_.op(of_high->dividend, Op::add, DType::i64) : nullptr;
   const LaneTerm* const rest = of_rest ? graph_.op(of_rest->dividend, Op::add, DType::i64) : nullptr;
   if (!carried || !rest) return std::nullopt;
   std::vector<TermGraph::Byte> digit = graph_.bytes_of(rest->args[1]);
   digit.resize(4);
   const TermId high_sum = carried->args[0], divisor = graph_.constant(DType::i64, of_high->divisor);
-  const auto body = [](Builder& b, const std::vector<Value>& x) {
-    return rounded_quotient(b, WideSum{x[0], x[1]}, x[2]);
-  };
-  for (const TermId low_sum : candidates(digit))
-    if (write_out(Kind::wide_quotient, {high_sum, low_sum, divisor}, body) == id)
-      return WideQuotient{high_sum, low_sum, of_high->divisor};
+  for (const RoundingRule ties : {RoundingRule::half_even, RoundingRule::half_away}) {
+    const auto body = [&](Builder& b, const std::vector<Value>& x) {
+      return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties);
+    };
+    const Kind kind = ties == RoundingRule::half_even ? Kind::wide_quotient : Kind::wide_quotient_away;
+    for (const TermId low_sum : candidates(digit))
+      if (write_out(kind, {high_sum, low_sum, divisor}, body) == id)
+        return WideQuotient{high_sum, low_sum, of_high->divisor, ties};
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // Operations that lowering and passes write out in several instructions, read as one again: conversions that
-// AVX2 lacks (ir/passes/expand_convert.cpp), quotients of integers and the digits of int64
-// (ir/reductions/quotient.h).
+// AVX2 lacks (ir/passes/expand_convert.cpp), those whose ties go away from zero (ir/reductions/stored.h),
+// quotients of integers and the digits of int64 (ir/reductions/quotient.h).
 //
 // Nothing is read by its looks alone. What the operands would have to be is taken from the term; then the
 // same functions write the operation out for these, in the Program's instruction set, and only if that makes
@@ -15,6 +15,7 @@
 
 #include "ir/builder.h"
 #include "ir/interp/terms.h"
+#include "ir/nest.h"
 
 namespace pooljit::ir {
 
@@ -27,6 +28,9 @@ class WrittenOut {
   // conversions in one instruction, and between int64 and floats.
   TermId converted_from(TermId id, DType from, DType to);
 
+  // The float of which this is the nearest integer, ties away from zero; no_term.
+  TermId rounded_away_from(TermId id, DType from, DType to);
+
   // The operands of a minimum or maximum, also of one that is written as a comparison and a choice.
   struct Pair {
     TermId a, b;
@@ -37,16 +41,18 @@ class WrittenOut {
   TermId with_low_digit(TermId id) const;
   TermId with_high_digit(TermId id);
 
-  // The nearest integer to dividend / divisor, ties to even.
+  // The nearest integer to dividend / divisor.
   struct Quotient {
     TermId dividend = no_term;
     int64_t divisor = 1;
+    RoundingRule ties = RoundingRule::half_even;
   };
   std::optional<Quotient> quotient(TermId id);
   // The nearest integer to (high * 2^32 + low) / divisor, clamped to int64.
   struct WideQuotient {
     TermId high = no_term, low = no_term;
     int64_t divisor = 1;
+    RoundingRule ties = RoundingRule::half_even;
   };
   std::optional<WideQuotient> wide_quotient(TermId id);
 
@@ -56,10 +62,15 @@ class WrittenOut {
     i64_to_f64,
     i64_to_f32,
     f64_to_i64,
+    away_f32_to_i32,
+    away_f64_to_i32,
+    away_f64_to_i64,
     high_digit,
     quotient,
+    quotient_away,
     wide_sum,
-    wide_quotient
+    wide_quotient,
+    wide_quotient_away
   };
 
   bool has_bits(TermId id, int64_t bits) const;
@@ -70,6 +81,8 @@ class WrittenOut {
   TermId from_i64_to_f64(TermId id);
   TermId from_i64_to_f32(TermId id);
   TermId from_f64_to_i64(TermId id);
+  // What a quotient would be of, by its looks.
+  std::optional<Quotient> division(TermId id);
   std::optional<WideQuotient> divided(TermId id, TermId high, TermId low);
   // What an int64 may be whose low bytes are these: whatever they are of, or these alone.
   std::vector<TermId> candidates(std::vector<TermGraph::Byte> low_bytes);

@@ -3,7 +3,7 @@
 // The quotient n / d of integers is taken in floating point where that is exact. If it is no tie, it lies at
 // least 1 / (2 d) away from one; a float of m bits rounds it by at most n / d * 2^-m. So the floating
 // quotient cannot become a tie if n is below 2^(m - 1), whatever d is (where d is too large to be exact, the
-// quotient is below 1/2). Larger sums are divided in integers (ir/reductions/quotient.h).
+// quotient is below 1/2), and a tie is exact. Larger sums are divided in integers (ir/reductions/quotient.h).
 //
 // A constant divisor becomes a factor where that rounds to the same: a power of two has an exact reciprocal,
 // and integers divided by an odd d have no ties, so that n * (1/d), twice rounded, becomes the right integer
@@ -47,11 +47,21 @@ class AvgReducer final : public SumReducer {
 
   Value finish(const State& state, const Divisor& divisor) override {
     const Value result = quotient(state, divisor);
-    if (stays_in_range()) return b_.cvt(nest_.result_dtype(), b_.cvt(DType::i32, result));
-    return stored(b_, nest_.result_dtype(), result);
+    const RoundingRule ties = ties_of(divisor);
+    if (stays_in_range()) return b_.cvt(nest_.result_dtype(), rounded(b_, DType::i32, result, ties));
+    return stored(b_, nest_.result_dtype(), result, ties);
   }
 
  private:
+  // Sums of integers that are divided by odd numbers have no ties.
+  RoundingRule ties_of(const Divisor& divisor) const {
+    if (nest_.rounding == RoundingRule::half_even || nest_.quantization) return nest_.rounding;
+    const std::vector<int64_t> counts = known_counts(nest_, b_, divisor);
+    const bool has_even =
+        counts.empty() || std::ranges::any_of(counts, [](int64_t count) { return count % 2 == 0; });
+    return has_even ? RoundingRule::half_away : RoundingRule::half_even;
+  }
+
   // Integers of at most 16 bits whose average, between the least and the largest of them, is stored as it is.
   bool stays_in_range() const {
     return !is_float(sum_) && is_float(quotient_) && bytes(nest_.input.dtype) < 4 &&
@@ -118,8 +128,9 @@ class AvgReducer final : public SumReducer {
       count = b_.vconst(type, std::move(counts));
     else if (count = b_.splat(type, divisor.rows); has_several_taps(divisor))
       count = b_.binary(Op::mul, count, b_.vconst(type, divisor.lane_taps));
-    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count);
-    return rounded_quotient(b_, sum[0], count);
+    const RoundingRule ties = ties_of(divisor);
+    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties);
+    return rounded_quotient(b_, sum[0], count, ties);
   }
 
   template <typename F>
@@ -158,7 +169,11 @@ Result<ReductionFacts> avg_facts(const PoolNest& nest, Isa) {
   ReductionFacts facts = accumulated_facts(nest, *sum);
   facts.working_bytes = std::max(bytes(*sum), bytes_to_store(nest.result_dtype(), *quotient));
   facts.held_bytes = facts.working_bytes;
-  if (!is_float(*quotient)) facts.extra_registers = quotient_registers;
+  const bool is_away = nest.rounding == RoundingRule::half_away;
+  if (!is_float(*quotient))
+    facts.extra_registers = quotient_registers + (is_away ? half_away_quotient_registers : 0);
+  else if (is_away)
+    facts.extra_registers = std::max(facts.extra_registers, half_away_registers);
   if (nest.quantization) facts.identity = lane_bits(nest.input.dtype, nest.quantization->zero_point);
   return facts;
 }

@@ -42,7 +42,7 @@ class Steps {
         // What follows computes with the integer; at the end the store makes it.
         return &step == &nest_.epilogue.back()
                    ? shifted
-                   : stored(b_, type_.dtype, stored(b_, nest_.output.dtype, shifted));
+                   : stored(b_, type_.dtype, stored(b_, nest_.output.dtype, shifted, nest_.rounding));
       }
     }
     return x;
@@ -65,7 +65,7 @@ Value through_epilogue(Builder& builder, const PoolNest& nest, Value result, con
   if (nest.epilogue.empty()) return result;
   Steps steps(builder, nest, builder.type(result), load);
   for (const EpilogueStep& step : nest.epilogue) result = steps.apply(step, result);
-  return stored(builder, nest.output.dtype, result);
+  return stored(builder, nest.output.dtype, result, nest.rounding);
 }
 
 int epilogue_bytes(const PoolNest& nest) {

@@ -23,8 +23,8 @@ Division estimate(Builder& b, Value dividend, Value divisor) {
   return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor))};
 }
 
-// To the nearest integer, ties to even.
-Division divide(Builder& b, Value dividend, Value divisor) {
+// To the nearest integer. outward: 1 or -1, in which direction ties go; no_value: to the even one.
+Division divide(Builder& b, Value dividend, Value divisor, Value outward = no_value) {
   const Division first = estimate(b, dividend, divisor), second = estimate(b, first.rest, divisor);
   const Value quotient = b.binary(Op::add, first.quotient, second.quotient);
   const Type type = b.type(quotient);
@@ -32,12 +32,22 @@ Division divide(Builder& b, Value dividend, Value divisor) {
   const Value is_above = b.cmp(Predicate::gt, second.rest, zero);
   const Value size = b.select(is_above, second.rest, b.binary(Op::sub, zero, second.rest));
   const Value twice = b.binary(Op::add, size, size);
-  const Value is_odd = b.cmp(Predicate::eq, with(b, Op::and_, quotient, 1), one);
-  const Value is_odd_tie = b.binary(Op::and_, b.cmp(Predicate::eq, twice, divisor), is_odd);
-  const Value is_beyond = b.binary(Op::or_, b.cmp(Predicate::gt, twice, divisor), is_odd_tie);
-  const Value step = b.select(is_beyond, b.select(is_above, one, b.vconst_splat(type, -1)), zero);
+  const auto towards = [&] { return b.select(is_above, one, b.vconst_splat(type, -1)); };
+  const Value is_raised = outward == no_value ? b.cmp(Predicate::eq, with(b, Op::and_, quotient, 1), one)
+                                              : b.cmp(Predicate::eq, towards(), outward);
+  const Value is_raised_tie = b.binary(Op::and_, b.cmp(Predicate::eq, twice, divisor), is_raised);
+  const Value is_beyond = b.binary(Op::or_, b.cmp(Predicate::gt, twice, divisor), is_raised_tie);
+  const Value step = b.select(is_beyond, towards(), zero);
   return {b.binary(Op::add, quotient, step),
           b.binary(Op::sub, second.rest, b.binary(Op::mul, step, divisor))};
+}
+
+// Away from zero, of what has the sign of this; no_value: ties go to even.
+Value outward_of(Builder& b, Value number, RoundingRule ties) {
+  if (ties == RoundingRule::half_even) return no_value;
+  const Type type = b.type(number);
+  const Value is_negative = b.cmp(Predicate::lt, number, b.vconst_splat(type, 0));
+  return b.select(is_negative, b.vconst_splat(type, -1), b.vconst_splat(type, 1));
 }
 
 // The digits of base 2^32 of a sum whose low digit has grown, or become negative.
@@ -47,17 +57,18 @@ WideSum carried(Builder& b, const WideSum& sum) {
 
 }  // namespace
 
-Value rounded_quotient(Builder& b, Value dividend, Value divisor) {
-  return divide(b, dividend, divisor).quotient;
+Value rounded_quotient(Builder& b, Value dividend, Value divisor, RoundingRule ties) {
+  return divide(b, dividend, divisor, outward_of(b, dividend, ties)).quotient;
 }
 
-Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor) {
+Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, RoundingRule ties) {
   WideSum result = carried(b, dividend);
   if (divisor != no_value) {
+    const Value outward = outward_of(b, result.high, ties);
     const Division high = divide(b, result.high, divisor);
     const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
     // The quotient of the rest has the parity of the whole.
-    result = carried(b, {high.quotient, divide(b, rest, divisor).quotient});
+    result = carried(b, {high.quotient, divide(b, rest, divisor, outward).quotient});
   }
   const Type type = b.type(result.high);
   const Value joined = b.binary(Op::or_, b.shift(Op::shl, result.high, 32), result.low);

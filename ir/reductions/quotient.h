@@ -1,22 +1,27 @@
-// Dividing sums of integers by counts: to the nearest integer, ties to even, of the exact quotient. Lanes are
-// int64 throughout.
+// Dividing sums of integers by counts: to the nearest integer to the exact quotient. Lanes are int64
+// throughout.
 #pragma once
 
 #include "ir/builder.h"
+#include "ir/nest.h"
 
 namespace pooljit::ir {
 
 // Vector registers that a quotient needs beside its operands, on the ISA that must expand most.
 inline constexpr int quotient_registers = 10;
+// ... and more where ties go away from zero.
+inline constexpr int half_away_quotient_registers = 2;
 
 // Exact for |dividend| < 2^62.5 and 0 < divisor < 2^62 in every lane.
-Value rounded_quotient(Builder& builder, Value dividend, Value divisor);
+Value rounded_quotient(Builder& builder, Value dividend, Value divisor,
+                       RoundingRule ties = RoundingRule::half_even);
 
 // A sum of int64 values that need not fit into 64 bits: high * 2^32 + low.
 struct WideSum {
   Value high, low;
 };
 // Clamped to int64. Exact for |high| < 2^62 and 0 < divisor <= 2^31 in every lane; no_value divides by 1.
-Value rounded_quotient(Builder& builder, const WideSum& dividend, Value divisor);
+Value rounded_quotient(Builder& builder, const WideSum& dividend, Value divisor,
+                       RoundingRule ties = RoundingRule::half_even);
 
 }  // namespace pooljit::ir

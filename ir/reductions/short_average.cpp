@@ -1,14 +1,15 @@
-// The nearest integer to s / d, ties to even, is a floor, and for odd d, which have no ties, one of s alone:
+// The nearest integer to s / d is a floor, and for odd d, which have no ties, one of s alone:
 //
 //   odd d:  floor((s + (d - 1) / 2) / d)
-//   even d: floor((s + d / 2 - 1 + (floor(s / d) & 1)) / d): a tie is raised where what lies below is odd
+//   even d: floor((s + d / 2 - 1 + (floor(s / d) & 1)) / d): a tie is raised where what lies below is odd;
+//           floor((s + d / 2 - (s < 0 ? 1 : 0)) / d): a tie goes away from zero
 //
 // floor(n / d) of 0 <= n becomes a product by M = (2^p + e) / d and a shift by p, of which the high half of
 // the product does 16. That is n / d + n e / (d 2^p), and n / d is at least 1/d below the next integer: the
 // floor is the same if 0 <= n e < 2^p; where e is negative, if n is one larger and -n e <= 2^p. Sums with a
 // sign have 256 d added: the quotient is 256 larger, and its low byte the same.
 //
-// By 2^k: half of it is added, less one where the quotient is even, and the sum shifted.
+// By 2^k: half of it is added, less one where the tie is not raised, and the sum shifted.
 #include "ir/reductions/short_average.h"
 
 #include <algorithm>
@@ -65,14 +66,25 @@ std::optional<Reciprocals> reciprocals(const std::vector<int64_t>& divisors, boo
   return std::nullopt;
 }
 
+// -1 where the sum is negative, else 0, in lanes of the type.
+Value sign_of(Builder& b, Value sum, Type type) {
+  return b.bitcast(type, b.shift(Op::shr, b.bitcast(Type::vec(DType::i16, type.lanes), sum), 15));
+}
+
 class ShortDivision {
  public:
   ShortDivision(Builder& builder, Type type, const std::vector<int64_t>& divisors, Reciprocals by)
       : b_(builder), type_(type), divisors_(divisors), by_(std::move(by)) {}
 
-  Value nearest(Value sum) const {
+  Value to_even(Value sum) const {
     const Value raised = has_even() ? b_.binary(Op::add, sum, oddness_below_ties(sum)) : sum;
     return floor(raised, [](int64_t divisor) { return (divisor - 1) / 2; });
+  }
+
+  Value away(Value sum, bool has_sign) const {
+    const bool is_lowered = has_sign && has_even();
+    return floor(is_lowered ? b_.binary(Op::add, sum, sign_at_ties(sum)) : sum,
+                 [](int64_t divisor) { return divisor / 2; });
   }
 
  private:
@@ -80,12 +92,23 @@ class ShortDivision {
     return std::ranges::any_of(divisors_, [](int64_t divisor) { return divisor % 2 == 0; });
   }
 
+  // The number's bits of this mask where the divisor is even.
+  Value where_even(Value number, int64_t mask) const {
+    std::vector<int64_t> lanes;
+    for (const int64_t divisor : divisors_) lanes.push_back(divisor % 2 == 0 ? mask : 0);
+    return b_.binary(Op::and_, number, b_.vconst(type_, std::move(lanes)));
+  }
+
   // 1 where the divisor is even and the quotient's floor is odd.
   Value oddness_below_ties(Value sum) const {
-    std::vector<int64_t> is_even;
-    for (const int64_t divisor : divisors_) is_even.push_back(1 - divisor % 2);
-    const Value below = floor(sum, [](int64_t) { return 0; });
-    return b_.binary(Op::and_, below, b_.vconst(type_, std::move(is_even)));
+    return where_even(floor(sum, [](int64_t) { return 0; }), 1);
+  }
+
+  // -1 where the divisor is even and the sum negative.
+  Value sign_at_ties(Value sum) const {
+    const bool all_even = std::ranges::all_of(divisors_, [](int64_t divisor) { return divisor % 2 == 0; });
+    const Value sign = sign_of(b_, sum, type_);
+    return all_even ? sign : where_even(sign, 0xffff);
   }
 
   // Of the number and what is added by the divisor.
@@ -110,10 +133,16 @@ bool is_shifted(int64_t divisor) {
   return divisor > 1 && divisor < 256 && std::has_single_bit(static_cast<uint64_t>(divisor));
 }
 
-Value by_power_of_two(Builder& b, Value sum, int bits) {
+Value by_power_of_two(Builder& b, Value sum, int bits, RoundingRule ties) {
   const Type type = b.type(sum);
+  const int64_t half = int64_t{1} << (bits - 1);
+  if (ties == RoundingRule::half_away) {
+    const Value raised = b.binary(Op::add, sum, b.vconst_splat(type, half));
+    const bool has_sign = is_signed_int(type.dtype);
+    return b.shift(Op::shr, has_sign ? b.binary(Op::add, raised, sign_of(b, sum, type)) : raised, bits);
+  }
   const Value is_odd = b.binary(Op::and_, b.shift(Op::shr, sum, bits), b.vconst_splat(type, 1));
-  const Value raised = b.binary(Op::add, sum, b.vconst_splat(type, (int64_t{1} << (bits - 1)) - 1));
+  const Value raised = b.binary(Op::add, sum, b.vconst_splat(type, half - 1));
   return b.shift(Op::shr, b.binary(Op::add, raised, is_odd), bits);
 }
 
@@ -130,11 +159,14 @@ Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& 
   if (counts.empty()) return no_value;
   const bool are_alike = std::ranges::count(counts, counts[0]) == std::ssize(counts);
   if (are_alike && is_shifted(counts[0]))
-    return by_power_of_two(b, sum, std::countr_zero(static_cast<uint64_t>(counts[0])));
-  auto by = reciprocals(counts, is_signed_int(b.type(sum).dtype));
+    return by_power_of_two(b, sum, std::countr_zero(static_cast<uint64_t>(counts[0])), nest.rounding);
+  const bool has_sign = is_signed_int(b.type(sum).dtype);
+  auto by = reciprocals(counts, has_sign);
   if (!by) return no_value;
   const Type type = Type::vec(DType::u16, b.type(sum).lanes);
-  return ShortDivision(b, type, counts, *std::move(by)).nearest(b.bitcast(type, sum));
+  const ShortDivision division(b, type, counts, *std::move(by));
+  const Value bits = b.bitcast(type, sum);
+  return nest.rounding == RoundingRule::half_away ? division.away(bits, has_sign) : division.to_even(bits);
 }
 
 }  // namespace pooljit::ir

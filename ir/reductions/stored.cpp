@@ -11,7 +11,7 @@ namespace {
 
 // Clamped before the conversion, which must not see what does not fit. The lowest integer is a float; the
 // highest one of the float's own width is not, so what lies beyond it is chosen afterwards.
-Value float_to_int(Builder& b, DType output, Value number) {
+Value float_to_int(Builder& b, DType output, Value number, RoundingRule ties) {
   const Value x = bytes(output) == 8 ? b.cvt(DType::f64, number) : number;
   const Type type = b.type(x);
   const auto constant = [&](double value) { return b.vconst_splat(type, float_bits(type.dtype, value)); };
@@ -27,7 +27,7 @@ Value float_to_int(Builder& b, DType output, Value number) {
   const Value known = is_signed_int(output) ? zero_for_nan() : x;
   const Value low = b.binary(Op::max, known, constant(static_cast<double>(limits.least)));
   const Value clamped = b.binary(Op::min, low, constant(most));
-  const Value whole = b.cvt(bytes(output) < 4 ? DType::i32 : output, clamped);
+  const Value whole = rounded(b, bytes(output) < 4 ? DType::i32 : output, clamped, ties);
   if (has_most) return b.cvt(output, whole, /*saturate=*/bytes(output) < 4);
   const Value is_beyond = b.cmp(Predicate::ge, x, constant(end));
   return b.select(is_beyond, b.vconst_splat(b.type(whole), limits.most), whole);
@@ -53,12 +53,25 @@ IntegerRange integer_range(DType dtype) {
   return {is_signed_int(dtype) ? -most - 1 : 0, most};
 }
 
-Value stored(Builder& b, DType output, Value result) {
+// A tie of which the even integer leaves a half that points away from zero is moved there.
+Value rounded(Builder& b, DType integer, Value number, RoundingRule ties) {
+  const Value even = b.cvt(integer, number);
+  if (ties == RoundingRule::half_even) return even;
+  const Type type = b.type(number);
+  const auto constant = [&](double value) { return b.vconst_splat(type, float_bits(type.dtype, value)); };
+  const Value rest = b.binary(Op::sub, number, b.cvt(type.dtype, even));
+  const Value is_negative = b.cmp(Predicate::lt, number, constant(0));
+  const Value outward = b.select(is_negative, constant(-0.5), constant(0.5));
+  const Value step = b.select(b.cmp(Predicate::eq, rest, outward), outward, constant(0));
+  return b.cvt(integer, b.binary(Op::add, number, step));
+}
+
+Value stored(Builder& b, DType output, Value result, RoundingRule ties) {
   if (b.type(result).dtype == output) return result;
   if (is_half(b.type(result).dtype)) result = b.cvt(DType::f32, result);
   if (is_half(output)) return b.cvt(output, stored(b, DType::f32, result));
   const DType from = b.type(result).dtype;
-  if (is_float(from)) return is_float(output) ? b.cvt(output, result) : float_to_int(b, output, result);
+  if (is_float(from)) return is_float(output) ? b.cvt(output, result) : float_to_int(b, output, result, ties);
   if (!is_float(output)) return int_to_int(b, output, result);
   return b.cvt(output, bytes(from) < 4 ? b.cvt(DType::i32, result) : result);
 }

@@ -24,7 +24,7 @@ uint64_t bits_after(const ir::PoolNest& nest, T result, const std::vector<double
   for (size_t i = 0; i < operands.size(); ++i) values[i] = static_cast<T>(operands[i]);
   const T after = ir::through_steps(nest, result, values);
   return ir::with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
-    const Out out = ir::converted<Out>(after);
+    const Out out = ir::converted<Out>(after, nest.rounding);
     uint64_t bits = 0;
     std::memcpy(&bits, &out, sizeof out);
     return bits;

@@ -66,14 +66,14 @@ class Run:
 def test_list(run, model):
     run.expect("list", run("onnx", model, "--dim", "batch=2").stdout.splitlines(), [
         "pool1\tmax_pool2d(float32[2,3,8,8], kernel_size=2, return_indices=True, index_scope=tensor)",
-        "g\tavg_pool2d(float32[2,3,4,4], kernel_size=4)",
+        "g\tglobal_avg_pool2d(float32[2,3,4,4])",
         "quantised\tquantized_avg_pool2d(quint8[2,3,8,8], kernel_size=2, count_include_pad=False, scale=0.5, zero_point=128, "
         "output_scale=0.25, output_zero_point=7)",
     ])
     free = run("onnx", model).stdout.splitlines()
     run.expect("a batch is free", free[:2], [
         "pool1\tmax_pool2d(float32[N,3,8,8], kernel_size=2, return_indices=True, index_scope=tensor)",
-        "g\tavg_pool2d(float32[N,3,4,4], kernel_size=4)",
+        "g\tglobal_avg_pool2d(float32[N,3,4,4])",
     ])
     run.expect_refused("a dim that the model has not", "onnx.dim", "its symbolic dims are batch", "onnx", model, "--dim", "bacth=2")
 

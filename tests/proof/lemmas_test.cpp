@@ -19,6 +19,7 @@
 #include "ir/interp/interpret.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reductions/quotient.h"
+#include "ir/reductions/stored.h"
 #include "ir/reference_epilogue.h"
 #include "ir/text.h"
 
@@ -251,11 +252,49 @@ TEST(Lemmas, DoublesBecomeTheNearestInt64) {
   }
 }
 
-// To the nearest, ties to even.
-Int128 nearest_quotient(Int128 dividend, Int128 divisor) {
+// Floats to integers whose ties go away from zero: float32 and float64 to int32, float64 to int64.
+TEST(Lemmas, TiesGoAwayFromZero) {
+  Words all;
+  for (const int64_t number : wide_integers())
+    for (const double fraction : {-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75}) {
+      const double x = static_cast<double>(number) + fraction;
+      for (const double near : {x, std::nextafter(x, -HUGE_VAL), std::nextafter(x, HUGE_VAL), -x})
+        if (std::abs(near) < 0x1p63) all.push_back(std::bit_cast<int64_t>(near));
+    }
+  const auto is_small = [](int64_t word) { return std::abs(std::bit_cast<double>(word)) < 0x1p30; };
+  Words small;
+  std::ranges::copy_if(all, std::back_inserter(small), is_small);
+  constexpr auto away = RoundingRule::half_away;
+  for (const Isa isa : isas) {
+    const Words longs = computed(isa, DType::f64, {all}, [](Builder& b, const std::vector<Value>& x) {
+      return rounded(b, DType::i64, x[0], away);
+    });
+    const Words ints = computed(isa, DType::f64, {small}, [](Builder& b, const std::vector<Value>& x) {
+      return b.cvt(DType::i64, rounded(b, DType::i32, x[0], away));
+    });
+    const Words of_floats = computed(isa, DType::f64, {small}, [](Builder& b, const std::vector<Value>& x) {
+      return b.cvt(DType::i64, rounded(b, DType::i32, b.cvt(DType::f32, x[0]), away));
+    });
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto x = std::bit_cast<double>(all[i]);
+      EXPECT_EQ(longs[i], static_cast<int64_t>(std::round(x))) << std::hexfloat << x;
+    }
+    for (size_t i = 0; i < small.size(); ++i) {
+      const auto x = std::bit_cast<double>(small[i]);
+      EXPECT_EQ(ints[i], static_cast<int64_t>(std::round(x))) << std::hexfloat << x;
+      const auto narrow = static_cast<float>(x);
+      EXPECT_EQ(of_floats[i], static_cast<int64_t>(std::round(narrow))) << std::hexfloat << narrow;
+    }
+  }
+}
+
+constexpr RoundingRule rules[] = {RoundingRule::half_even, RoundingRule::half_away};
+
+Int128 nearest_quotient(Int128 dividend, Int128 divisor, RoundingRule ties) {
   Int128 quotient = dividend / divisor, rest = dividend % divisor;
   if (rest < 0) --quotient, rest += divisor;
-  const bool goes_up = 2 * rest > divisor || (2 * rest == divisor && quotient % 2 != 0);
+  const bool is_raised = ties == RoundingRule::half_away ? dividend >= 0 : quotient % 2 != 0;
+  const bool goes_up = 2 * rest > divisor || (2 * rest == divisor && is_raised);
   return quotient + (goes_up ? 1 : 0);
 }
 
@@ -292,13 +331,15 @@ TEST(Lemmas, QuotientsAreTheNearestIntegers) {
   Words all, by;
   for (const int64_t divisor : divisors((int64_t{1} << 62) - 1))
     for (const int64_t dividend : dividends(divisor, 0x1p62)) all.push_back(dividend), by.push_back(divisor);
-  for (const Isa isa : isas) {
-    const Words found = computed(isa, DType::i64, {all, by}, [](Builder& b, const std::vector<Value>& x) {
-      return rounded_quotient(b, x[0], x[1]);
-    });
-    for (size_t i = 0; i < all.size(); ++i)
-      EXPECT_EQ(Int128{found[i]} == nearest_quotient(all[i], by[i]), true) << all[i] << " / " << by[i];
-  }
+  for (const Isa isa : isas)
+    for (const RoundingRule ties : rules) {
+      const Words found = computed(isa, DType::i64, {all, by}, [&](Builder& b, const std::vector<Value>& x) {
+        return rounded_quotient(b, x[0], x[1], ties);
+      });
+      for (size_t i = 0; i < all.size(); ++i)
+        EXPECT_EQ(Int128{found[i]} == nearest_quotient(all[i], by[i], ties), true)
+            << all[i] << " / " << by[i];
+    }
 }
 
 // Of sums in two digits, as they are accumulated: each digit by itself, so the low one may be large, and the
@@ -315,26 +356,27 @@ TEST(Lemmas, QuotientsOfWideSumsAreTheNearestIntegers) {
       add(dividend, 0), add(dividend, 12345);
       add(Int128{dividend} * divisor + divisor / 2, 0);  // a tie, or below one, perhaps beyond int64
     }
-  const auto expect = [&](const Words& found, bool is_divided) {
+  const auto expect = [&](const Words& found, bool is_divided, RoundingRule ties) {
     for (size_t i = 0; i < high.size(); ++i) {
       const Int128 sum = Int128{high[i]} * (Int128{1} << 32) + low[i];
-      const Int128 quotient = is_divided ? nearest_quotient(sum, by[i]) : sum;
+      const Int128 quotient = is_divided ? nearest_quotient(sum, by[i], ties) : sum;
       const Int128 clamped = std::clamp<Int128>(quotient, INT64_MIN, INT64_MAX);
       EXPECT_EQ(Int128{found[i]} == clamped, true) << high[i] << " * 2^32 + " << low[i] << " / " << by[i];
     }
   };
-  for (const Isa isa : isas) {
-    expect(computed(isa, DType::i64, {high, low, by},
-                    [](Builder& b, const std::vector<Value>& x) {
-                      return rounded_quotient(b, WideSum{x[0], x[1]}, x[2]);
-                    }),
-           true);
-    expect(computed(isa, DType::i64, {high, low, by},
-                    [](Builder& b, const std::vector<Value>& x) {
-                      return rounded_quotient(b, WideSum{x[0], x[1]}, no_value);
-                    }),
-           false);
-  }
+  for (const Isa isa : isas)
+    for (const RoundingRule ties : rules) {
+      expect(computed(isa, DType::i64, {high, low, by},
+                      [&](Builder& b, const std::vector<Value>& x) {
+                        return rounded_quotient(b, WideSum{x[0], x[1]}, x[2], ties);
+                      }),
+             true, ties);
+      expect(computed(isa, DType::i64, {high, low, by},
+                      [&](Builder& b, const std::vector<Value>& x) {
+                        return rounded_quotient(b, WideSum{x[0], x[1]}, no_value, ties);
+                      }),
+             false, ties);
+    }
 }
 
 }  // namespace

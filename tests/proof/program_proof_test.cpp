@@ -250,7 +250,7 @@ const Wrong wrongs[] = {
     {"ties that are never raised", bytes_by_six, change(1, 0), "not rounded as a quotient"},
     {"ties that are always raised", bytes_by_six, change(2, 3), "not rounded as a quotient"},
     {"another bit of what lies below a tie", bytes_by_six, change(1, 2), "and of input elements"},
-    {"a half is added of even quotients", bytes_by_four, change(1, 2), "shr of input elements"},
+    {"a half is added of even quotients", bytes_by_four, change(1, 2), "and of input elements"},
     {"another bit than the quotient's", bytes_by_four, shift_by(ir::Op::shr, 2, 3), "shr of input elements"},
     {"a low byte of the odd lanes", bytes_by_four, change(0xff, 0x7f), ""},
     {"another ratio", quantized, change(0x3fd0000000000000, 0x3fe0000000000000), "weighs"},
@@ -298,9 +298,9 @@ TEST(ProgramProofOf, SumsFitTheirAccumulators) {
   for (const std::string_view dtype : {"uint8", "int8", "int16", "int32", "int64"})
     for (const int taps : dtype.ends_with("int8") ? of_bytes : of_others)
       for (const std::string_view layout : {"nwc", "ncw"})
-        for (const std::string_view op : {"avg", "sum"}) {
+        for (const auto& [op, more] : {std::pair("avg", ""), {"avg", ", rounding=half_away"}, {"sum", ""}}) {
           const std::string spec =
-              fmt::format("{}_pool1d({}[1,8,{}]:{}, kernel_size={})", op, dtype, taps, layout, taps);
+              fmt::format("{}_pool1d({}[1,8,{}]:{}, kernel_size={}{})", op, dtype, taps, layout, taps, more);
           const ir::PoolNest nest = make_nest(*frontend::parse_spec(spec));
           for (const ir::IsaInfo& isa : ir::isa_table)
             for (const ir::Schedule& schedule : enumerate_schedules(nest, isa.isa)) {
@@ -311,6 +311,37 @@ TEST(ProgramProofOf, SumsFitTheirAccumulators) {
                                  << (proof ? "" : ir::to_string(proof.error()));
             }
         }
+}
+
+// A Program whose ties go to the even integer is none of a nest whose ties go away from zero, and the other
+// way.
+TEST(ProgramProofOf, TiesAreToldApart) {
+  using Rule = ir::RoundingRule;
+  for (const std::string_view spec :
+       {"avg_pool1d(uint8[1,80,8]:nhwc, kernel_size=4)", "avg_pool1d(int8[1,80,8]:nhwc, kernel_size=4)",
+        "avg_pool1d(uint8[1,80,8]:nhwc, kernel_size=6)", "avg_pool1d(int8[1,80,8]:nhwc, kernel_size=6)",
+        "avg_pool1d(int8[1,2,24], kernel_size=2, output_dtype=int16)",
+        "avg_pool1d(int16[1,2,24], kernel_size=6)", "avg_pool1d(int32[1,8,400], kernel_size=400)",
+        "avg_pool1d(int64[1,2,24], kernel_size=2)",
+        "quantized_avg_pool1d(quint8[1,1,40], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)"}) {
+    ir::PoolNest nest = make_nest(*frontend::parse_spec(spec)), other = nest;
+    nest.rounding = Rule::half_away;
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      for (const auto& [lowered, proved] : {std::pair(nest, nest), {nest, other}, {other, nest}}) {
+        const auto program = ir::lower(lowered, enumerate_schedules(lowered, isa.isa)[0], isa.isa);
+        ASSERT_TRUE(program) << spec;
+        const auto proof = ir::prove(*program, proved);
+        if (lowered.rounding == proved.rounding) {
+          EXPECT_TRUE(proof) << spec << " " << isa.text << "\n"
+                             << (proof ? "" : ir::to_string(proof.error()));
+        } else {
+          ASSERT_FALSE(proof) << spec << " " << isa.text;
+          EXPECT_NE(proof.error().message.find("ties are not rounded"), std::string::npos)
+              << spec << " " << isa.text << "\n"
+              << proof.error().message;
+        }
+      }
+  }
 }
 
 // Columns that roll down the image in 16 bits: full ones, several tasks, rows that enter and leave alone.

@@ -137,6 +137,13 @@ def test_arguments_are_told_apart(rng):
     assert np.isneginf(pooljit.max_pool2d(x * np.nan, 2, nan="ignore")).all()
 
 
+def test_ties_away_from_zero():
+    x = np.array([[1, 0, 3, 2, 2, 3, -1, 0, -3, -2]], np.int8)
+    assert pooljit.avg_pool1d(x, 2).tolist() == [[0, 2, 2, 0, -2]]
+    assert pooljit.avg_pool1d(x, 2, rounding="half_away").tolist() == [[1, 3, 3, -1, -3]]
+    assert pooljit.compile("avg_pool1d(int8[1,10], kernel_size=2, rounding=half_away)")(x).tolist() == [[1, 3, 3, -1, -3]]
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"])
 def test_dtypes(make_array, dtype):
     x = make_array(dtype, (2, 3, 6, 6))

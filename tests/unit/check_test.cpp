@@ -274,7 +274,7 @@ std::string checked(test::GoldenKeys keys) {
   if (keys.contains("schedule")) options.schedule = *ir::parse_schedule(keys["schedule"]);
   const auto report = check(keys["spec"], options);
   if (!report) return ir::to_string(report.error()) + "\n";
-  return report->ok() ? "ok\n" + report->reference : report->failure + "\n";
+  return report->ok() ? "ok\n" + report->results : report->failure + "\n";
 }
 
 TEST(Check, GoldenCases) { test::check_golden("check", checked); }

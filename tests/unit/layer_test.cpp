@@ -31,7 +31,8 @@ TEST(Layer, SaysWhatTheMatrixDoesNot) {
        {"max_pool2d(float32[N,64,112,112], kernel_size=3, stride=2, padding=1)",
         "max_pool2d(float32[0,3,8,8], kernel_size=2)",
         "avg_pool2d(float32[N,8,9,9]:nhwc, kernel_size=3, count_include_pad=False, divisor_override=-7)",
-        "lp_pool1d(float32[2,9], kernel_size=3, norm_type=inf)",
+        "avg_pool2d(int8[N,8,9,9], kernel_size=2, rounding=half_away)",
+        "global_avg_pool2d(float32[N,8,9,9]:nhwc)", "lp_pool1d(float32[2,9], kernel_size=3, norm_type=inf)",
         "max_pool2d(float32[1,16,8,8], kernel_size=2, epilogue=[clamp(-inf,6), scale(0.5,1), add(float16)])",
         "max_pool2d(float32[2,3,8,8]:nhwc, kernel_size=2, output_layout=nchw, strides=[1000,1,90,5])"})
     EXPECT_EQ(round_trip(*frontend::parse_spec(text)), text);
@@ -63,6 +64,18 @@ TEST(Layer, ZeroIsTheDefault) {
   EXPECT_EQ(print(*spec_of(old)), print(*spec));
 }
 
+// Its window is the input, whatever the dims become.
+TEST(Layer, AGlobalPoolStaysOneWithOtherDims) {
+  const Layer layer(*frontend::parse_spec("onnx.GlobalAveragePool(float32[1,64,14,14])"));
+  pooljit_layer other = *layer.get();
+  EXPECT_EQ(other.kernel[0], 14);
+  other.input.dims[2] = 17, other.input.dims[3] = 19;
+  const auto spec = spec_of(other);
+  ASSERT_TRUE(spec) << to_string(spec.error());
+  EXPECT_EQ(print(*spec), "global_avg_pool2d(float32[1,64,17,19])");
+  EXPECT_EQ(output_shape(*spec), (std::vector<int64_t>{1, 64, 1, 1}));
+}
+
 struct Wrong {
   const char* field;  // that the message names
   const char* id;
@@ -81,46 +94,48 @@ TEST_P(WrongLayer, IsRefusedByName) {
 using Layout = pooljit_layer;
 INSTANTIATE_TEST_SUITE_P(
     Fields, WrongLayer,
-    testing::Values(Wrong{"size", "layer.size", [](Layout& l) { l.size = 0; }},
-                    Wrong{"size", "layer.size", [](Layout& l) { l.size = 16; }},
-                    Wrong{"operation", "layer.field", [](Layout& l) { l.operation = nullptr; }},
-                    Wrong{"operation", "layer.field", [](Layout& l) { l.operation = "maximum"; }},
-                    Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = 4; }},
-                    Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = -1; }},
-                    Wrong{"input.rank", "layer.field", [](Layout& l) { l.input.rank = 3; }},
-                    Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = "f32"; }},
-                    Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = nullptr; }},
-                    Wrong{"input.layout", "layer.field", [](Layout& l) { l.input.layout = "chwn"; }},
-                    Wrong{"output.dtype", "layer.field", [](Layout& l) { l.output.dtype = "real"; }},
-                    Wrong{"output.layout", "layer.field", [](Layout& l) { l.output.layout = "x"; }},
-                    Wrong{"output.dims[0]", "layer.field", [](Layout& l) { l.output.rank = 4; }},
-                    Wrong{"output.rank", "layer.field", [](Layout& l) { l.adaptive = 1; }},
-                    Wrong{"indices.dtype", "layer.field", [](Layout& l) { l.indices.dtype = "int"; }},
-                    Wrong{"index_scope", "layer.field", [](Layout& l) { l.index_scope = "row"; }},
-                    Wrong{"ceil_mode", "layer.field", [](Layout& l) { l.ceil_mode = 3; }},
-                    Wrong{"epilogue_steps", "layer.field", [](Layout& l) { l.epilogue_steps = 5; }},
-                    Wrong{"epilogue[0].name", "layer.field", [](Layout& l) { l.epilogue_steps = 1; }},
-                    Wrong{"epilogue[0].numbers[0]", "layer.field",
-                          [](Layout& l) {
-                            l.epilogue_steps = 1, l.epilogue[0] = {"relu", {1, 0}, nullptr};
-                          }},
-                    Wrong{"epilogue[0].dtype", "layer.field",
-                          [](Layout& l) {
-                            l.epilogue_steps = 1, l.epilogue[0] = {"relu", {0, 0}, "float32"};
-                          }},
-                    Wrong{"unpool", "layer.field",
-                          [](Layout& l) { l.backward = l.unpool = 1, l.output.rank = 4; }},
-                    Wrong{"free_batch", "layer.field", [](Layout& l) { l.unbatched = l.free_batch = 1; }},
-                    // What a text could say as well breaks the rules of texts.
-                    Wrong{"kernel_size", "spec.kernel_size", [](Layout& l) { l.kernel[1] = 0; }},
-                    Wrong{"stride", "spec.stride", [](Layout& l) { l.stride[0] = -1; }},
-                    Wrong{"dilation", "spec.dilation", [](Layout& l) { l.dilation[0] = -1; }},
-                    Wrong{"padding", "spec.padding", [](Layout& l) { l.pad_begin[0] = -1; }},
-                    Wrong{"N=-1", "spec.size", [](Layout& l) { l.input.dims[0] = -1; }},
-                    Wrong{"C=0", "spec.size", [](Layout& l) { l.input.dims[1] = 0; }},
-                    Wrong{"scale", "spec.quantized", [](Layout& l) { l.scale = 2; }},
-                    Wrong{"norm_type", "spec.option", [](Layout& l) { l.norm_type = 3; }},
-                    Wrong{"divisor_override", "spec.option", [](Layout& l) { l.divisor_override = 3; }}));
+    testing::Values(
+        Wrong{"size", "layer.size", [](Layout& l) { l.size = 0; }},
+        Wrong{"size", "layer.size", [](Layout& l) { l.size = 16; }},
+        Wrong{"operation", "layer.field", [](Layout& l) { l.operation = nullptr; }},
+        Wrong{"operation", "layer.field", [](Layout& l) { l.operation = "maximum"; }},
+        Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = 4; }},
+        Wrong{"spatial_rank", "layer.field", [](Layout& l) { l.spatial_rank = -1; }},
+        Wrong{"input.rank", "layer.field", [](Layout& l) { l.input.rank = 3; }},
+        Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = "f32"; }},
+        Wrong{"input.dtype", "layer.field", [](Layout& l) { l.input.dtype = nullptr; }},
+        Wrong{"input.layout", "layer.field", [](Layout& l) { l.input.layout = "chwn"; }},
+        Wrong{"output.dtype", "layer.field", [](Layout& l) { l.output.dtype = "real"; }},
+        Wrong{"output.layout", "layer.field", [](Layout& l) { l.output.layout = "x"; }},
+        Wrong{"output.dims[0]", "layer.field", [](Layout& l) { l.output.rank = 4; }},
+        Wrong{"output.rank", "layer.field", [](Layout& l) { l.adaptive = 1; }},
+        Wrong{"indices.dtype", "layer.field", [](Layout& l) { l.indices.dtype = "int"; }},
+        Wrong{"index_scope", "layer.field", [](Layout& l) { l.index_scope = "row"; }},
+        Wrong{"ceil_mode", "layer.field", [](Layout& l) { l.ceil_mode = 3; }},
+        Wrong{"global", "layer.field", [](Layout& l) { l.global = l.adaptive = 1, l.output.rank = 4; }},
+        Wrong{"float32", "spec.rounding", [](Layout& l) { l.operation = "avg", l.half_away = 1; }},
+        Wrong{"epilogue_steps", "layer.field", [](Layout& l) { l.epilogue_steps = 5; }},
+        Wrong{"epilogue[0].name", "layer.field", [](Layout& l) { l.epilogue_steps = 1; }},
+        Wrong{"epilogue[0].numbers[0]", "layer.field",
+              [](Layout& l) {
+                l.epilogue_steps = 1, l.epilogue[0] = {"relu", {1, 0}, nullptr};
+              }},
+        Wrong{"epilogue[0].dtype", "layer.field",
+              [](Layout& l) {
+                l.epilogue_steps = 1, l.epilogue[0] = {"relu", {0, 0}, "float32"};
+              }},
+        Wrong{"unpool", "layer.field", [](Layout& l) { l.backward = l.unpool = 1, l.output.rank = 4; }},
+        Wrong{"free_batch", "layer.field", [](Layout& l) { l.unbatched = l.free_batch = 1; }},
+        // What a text could say as well breaks the rules of texts.
+        Wrong{"kernel_size", "spec.kernel_size", [](Layout& l) { l.kernel[1] = 0; }},
+        Wrong{"stride", "spec.stride", [](Layout& l) { l.stride[0] = -1; }},
+        Wrong{"dilation", "spec.dilation", [](Layout& l) { l.dilation[0] = -1; }},
+        Wrong{"padding", "spec.padding", [](Layout& l) { l.pad_begin[0] = -1; }},
+        Wrong{"N=-1", "spec.size", [](Layout& l) { l.input.dims[0] = -1; }},
+        Wrong{"C=0", "spec.size", [](Layout& l) { l.input.dims[1] = 0; }},
+        Wrong{"scale", "spec.quantized", [](Layout& l) { l.scale = 2; }},
+        Wrong{"norm_type", "spec.option", [](Layout& l) { l.norm_type = 3; }},
+        Wrong{"divisor_override", "spec.option", [](Layout& l) { l.divisor_override = 3; }}));
 
 TEST(Layer, OfALaterVersionIsReadWhereWhatIsNewIsZero) {
   struct Later {

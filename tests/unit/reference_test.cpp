@@ -196,6 +196,26 @@ TEST(ReferenceAvg, BytesRoundToNearestEven) {
   EXPECT_EQ(pool<uint8_t>("avg_pool1d(uint8[1,3], 3)", {1, 1, 3}).values, Bytes{2});
 }
 
+// TFLite's example: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/lite/kernels/internal/
+// reference/integer_ops/pooling.h adds half a divisor of the sum's sign, and divides towards zero.
+TEST(ReferenceAvg, TiesGoAwayFromZeroWhereAsked) {
+  const std::vector<int8_t> input = {1, 0, 3, 2, 2, 3, -1, 0, -3, -2};
+  EXPECT_EQ(pool<int8_t>("avg_pool1d(int8[1,10], 2)", input).values, (std::vector<int8_t>{0, 2, 2, 0, -2}));
+  EXPECT_EQ(pool<int8_t>("avg_pool1d(int8[1,10], 2, rounding=half_away)", input).values,
+            (std::vector<int8_t>{1, 3, 3, -1, -3}));
+  EXPECT_EQ(pool<int8_t>("avg_pool1d(int8[1,2], 2, divisor_override=-2, rounding=half_away)", {2, 3}).values,
+            std::vector<int8_t>{-3});
+  EXPECT_EQ(
+      pool<int8_t>("avg_pool1d(int8[1,4], 2, rounding=half_away, epilogue=[clamp(-100,2)])", {2, 3, -2, -3})
+          .values,
+      (std::vector<int8_t>{2, -3}));
+  EXPECT_EQ(pool<int8_t>("quantized_avg_pool1d(qint8[1,4], 2, scale=0.5, zero_point=4, output_scale=1, "
+                         "output_zero_point=0, rounding=half_away)",
+                         {5, 5, 3, 3})
+                .values,
+            (std::vector<int8_t>{1, -1}));
+}
+
 TEST(ReferenceAvg, BytesSaturate) {
   EXPECT_EQ(pool<uint8_t>("avg_pool1d(uint8[1,2], 2, divisor_override=1)", {200, 100}).values, Bytes{255});
   EXPECT_EQ(pool<uint8_t>("avg_pool1d(uint8[1,2], 2, divisor_override=-3)", {200, 100}).values, Bytes{0});

@@ -165,7 +165,19 @@ Axis divisors() {
   });
 }
 
-// Adaptive windows take the place of all that was chosen of the windows.
+// Of averages of integers, after the dtypes.
+Axis roundings() {
+  return tabled("rounding", {{"half_even", [](PoolSpec&) {}},
+                             {"half_away", [](PoolSpec& s) {
+                                const bool makes_integers =
+                                    !ir::is_float(s.dtype) && !ir::is_float(output_dtype(s));
+                                if (s.reduction == ir::Reduction::avg && makes_integers &&
+                                    s.direction == ir::Direction::forward)
+                                  s.rounding = ir::RoundingRule::half_away;
+                              }}});
+}
+
+// Adaptive and global windows take the place of all that was chosen of the windows.
 Axis forms() {
   const auto adaptive = [](std::string label, const std::function<int64_t(int64_t, int64_t)>& output) {
     const Setting dims = each_dim("", [=](SpecDim& dim, int64_t i) {
@@ -179,6 +191,12 @@ Axis forms() {
                    }};
   };
   Axis axis = {"form", {{"window", [](PoolSpec&) {}, 12}}};
+  Setting global = adaptive("global", [](int64_t, int64_t) { return 0; });
+  const Setting input = each_dim("", [](SpecDim& dim, int64_t) { dim.kernel = dim.stride = dim.input; });
+  axis.settings.push_back({"global", [=](PoolSpec& spec) {
+                             global.apply(spec), input.apply(spec);
+                             spec.global = true;
+                           }});
   // Planes that whole_planes takes, whose windows have more rows than the registers hold of partial lines.
   axis.settings.push_back(each_dim("tall windows", [](SpecDim& dim, int64_t i) {
     dim = {.input = i == 0 ? dim.input : 14, .kernel = i == 0 ? 3 : i == 1 ? 8 : 1};
@@ -348,6 +366,7 @@ const std::vector<Axis>& spec_axes() {
       often(directions(), 0, 5),
       often(indices(), 0, 4),
       epilogues(),
+      roundings(),
       often(input_views(), 0, 15),
       often(output_views(), 0, 9),
   };

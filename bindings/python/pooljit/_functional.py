@@ -170,7 +170,7 @@ def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=F
 @_operator("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
              divisor_override=None, *, out=None, operands=(), **options):
-    """NAME(input, kernel_size, ...): the average of each window.
+    """NAME(input, kernel_size, ...): the average of each window; rounding="half_away" rounds ties of integers as TFLite.
 
     >>> import numpy, pooljit
     >>> pooljit.avg_pool2d(numpy.array([[[1, 2], [4, 5]]], numpy.float32), 2)
