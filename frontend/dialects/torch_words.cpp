@@ -36,6 +36,7 @@ Broken read_operator(const Word& word, std::span<const Operator> operators, cons
     found = &op;
     spec.reduction = op.reduction;
     spec.direction = op.direction;
+    spec.unpool_gradient = op.form == Form::unpool && op.direction == ir::Direction::backward;
     spec.dims.resize(*rank);
     return std::nullopt;
   }
