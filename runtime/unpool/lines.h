@@ -18,7 +18,7 @@ struct Line {
   std::byte* places;  // what offsets are counted from, for the first value
   int64_t rows = 1, row_step = 0, row_places_step = 0;
   int64_t count, step, places_step;
-  uint64_t base, base_step;  // of the first value in a row, and from one to the next
+  uint64_t base, row_base_step = 0, base_step;  // of indices
 };
 
 // Whether all indices of a line name a place: of the plane, or, counted in the window, a tap.

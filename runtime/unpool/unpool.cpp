@@ -13,8 +13,9 @@
 namespace pooljit::runtime {
 namespace {
 
-constexpr int64_t mixed_channels = 16;     // done together where they are neighbours in one tensor only
-constexpr int64_t segment_windows = 1024;  // of a row whose indices count in the window
+constexpr int64_t mixed_channels = 16;       // done together where they are neighbours in one tensor only
+constexpr int64_t filled_at_once = 1 << 18;  // bytes, of a core's own caches
+constexpr int64_t segment_windows = 1024;    // of a row whose indices count in the window
 
 int64_t channel_step(const ir::View& view) { return view.channel_block > 1 ? 1 : view.channel_stride; }
 
@@ -53,6 +54,11 @@ class Unpool final : public Code {
          --row_dim_)
       if (input.strides[row_dim_ - 1] != input.strides[row_dim_] * dims[row_dim_].input) break;
     width_ = ir::bytes(input.dtype);
+    if (!takes_channels_ && !indexing_.rule.of_window && row_dim_ == 0) {
+      int64_t plane = width_;
+      for (const ir::NestDim& dim : dims) plane *= dim.output;
+      group_ = std::max<int64_t>(filled_at_once / plane, 1);
+    }
     index_width_ = ir::bytes(nest_.indices->dtype);
     are_inside_ = are_inside(nest_.indices->dtype);
     move_ = move(width_, nest_.indices->dtype, indexing_.form, is_gradient);
@@ -93,9 +99,11 @@ class Unpool final : public Code {
 
   void scatter(const Call& call, const Group& group) const {
     Zeros zeros(indexing_.plane, places_of(call, group), group.channels, channel_step(nest_.output), width_);
+    const bool is_small = zeros.bytes() <= filled_at_once;
+    if (is_small) zeros.fill_all();
     for_each_line(call, group, [&](const Line& line, const Position& window) {
       if (indexing_.rule.of_window) fill_for(line, window, zeros);
-      move_(indexing_, line, indexing_.rule.of_window ? nullptr : &zeros);
+      move_(indexing_, line, is_small || indexing_.rule.of_window ? nullptr : &zeros);
       return true;
     });
     zeros.fill_all();
@@ -137,7 +145,12 @@ class Unpool final : public Code {
       line.base_step = static_cast<uint64_t>(indexing_.rule.channel);
       return line;
     }
-    line.rows = line.count = 1;
+    // Planes that are done together lie evenly spaced.
+    line.rows = group.channels;
+    line.row_step = nest.input.channel_stride;
+    line.row_places_step = nest.output.channel_stride;
+    line.row_base_step = static_cast<uint64_t>(indexing_.rule.channel);
+    line.count = 1;
     for (size_t d = row_dim_; d <= last; ++d) line.count *= nest.dims[d].input;
     line.step = nest.input.strides[last];
     line.places_step = to_step(last);
@@ -270,8 +283,8 @@ class Unpool final : public Code {
   const bool is_gradient_;
   const ir::PoolNest nest_;  // of the unpool
   const Indexing indexing_;
-  bool takes_channels_ = false;  // lines take all channels of a group, window by window; else they are 1
-  int64_t group_ = 1;            // channels; groups begin at multiples
+  bool takes_channels_ = false;  // lines take a group's channels window by window; else plane by plane
+  int64_t group_ = 1;            // channels; groups begin at multiples of it
   size_t row_dim_ = 0;           // the windows of a line are those along this dimension and the next ones
   int64_t width_ = 1, index_width_ = 1;
   AreInside are_inside_ = nullptr;

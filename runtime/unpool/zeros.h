@@ -21,7 +21,11 @@ class Zeros {
   uint64_t done() const { return done_; }
   // Fills up to this digit's value and, as memory is filled best, some more. False: there is no such place.
   bool fill(uint64_t digit);
-  void fill_all() { fill(plane_[0].extent - 1); }
+  void fill_all() {
+    step_ = plane_[0].extent;
+    fill(plane_[0].extent - 1);
+  }
+  int64_t bytes() const { return static_cast<int64_t>(plane_[0].extent) * digit_bytes_; }
 
  private:
   void fill(uint64_t begin, uint64_t end) const;
@@ -34,6 +38,7 @@ class Zeros {
   const int64_t width_;
   boost::container::static_vector<Side, most_dims> inner_;  // all but the largest digit, and the channels
   bool is_dense_ = false;  // what one value of the largest digit counts lies in one piece
+  int64_t digit_bytes_;    // that one value of it counts
   uint64_t step_ = 1;      // that are filled at least
   uint64_t done_ = 0;
 };
