@@ -110,6 +110,39 @@ TEST(Unpool, TheFirstWrongIndexIsNamedHoweverManyThreadsLook) {
     }
 }
 
+// Planes that are not filled at once, whose indices lead far ahead and back.
+TEST(Unpool, LargePlanesAreFilledBeforeTheirValuesCome) {
+  constexpr int64_t channels = 3, side = 150, values = side * side, places = 4 * values;
+  for (const bool is_last : {false, true})
+    for (const char* scope : {"plane", "tensor", "nhwc", "plane, output_strides=[270601,90200,300,1]"}) {
+      SCOPED_TRACE(std::string(scope) + (is_last ? " nhwc" : ""));
+      const bool has_gaps = std::string(scope).find("output") != std::string::npos;
+      const Kernel kernel = compile("max_unpool2d(float32[1,3,150,150]" + std::string(is_last ? ":nhwc" : "") +
+                                    ", 2, index_scope=" + scope + ")");
+      Floats x(size_t{channels} * values), output(kernel.output_bytes() / sizeof(float), 99);
+      Floats expected(output.size(), has_gaps ? 99 : 0);
+      std::vector<int64_t> indices(x.size());
+      const auto at = [&](int64_t place, int64_t c) {
+        if (has_gaps) return size_t(c * 90200 + place);
+        return size_t(is_last ? place * channels + c : c * places + place);
+      };
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t place = 0; place < places; ++place) expected[at(place, c)] = 0;
+        for (int64_t i = 0; i < values; ++i) {
+          const auto number = size_t(is_last ? i * channels + c : c * values + i);
+          const int64_t place = i % 7 == 0 ? i * 7919 % places : i * 4;
+          x[number] = float(number + 1);
+          indices[number] = scope == std::string("tensor") ? c * places + place
+                            : scope == std::string("nhwc") ? place * channels + c
+                                                           : place;
+          expected[at(place, c)] = x[number];
+        }
+      }
+      kernel.run(x.data(), output.data(), indices.data());
+      EXPECT_TRUE(output == expected);
+    }
+}
+
 TEST(Unpool, GapsBetweenRowsAreLeftAlone) {
   const Kernel kernel = compile("max_unpool2d(float32[1,2,3], 2, output_strides=[100,10,1])");
   Floats output(kernel.output_bytes() / sizeof(float), 99), expected = output;
