@@ -149,7 +149,7 @@ Broken check_dim(const PoolSpec& spec, size_t number) {
   if (auto error = at_least(Rule::padding, dim.pad_begin, 0)) return error;
   if (dim.pad_end < 0 && dim.pad_end <= -dim.input)
     return broke(Rule::crop, "got {} of {} in spatial dim {}", dim.pad_end, dim.input, number);
-  if (spec.direction == ir::Direction::unpool) return check_unpool(spec, number);
+  if (is_unpool(spec)) return check_unpool(spec, number);
   if ((dim.adaptive_output != 0) != is_adaptive(spec))
     return broke(Rule::missing, "got an output_size for some dims only");
   const auto output = output_extent(dim, spec.ceil_mode);

@@ -14,7 +14,7 @@ int64_t floor_div(int64_t dividend, int64_t divisor) {
 enum class Side { pooled, unpooled };  // which tensor of the forward pooling: its output or its input
 
 int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
-  if (spec.direction == ir::Direction::unpool) {
+  if (is_unpool(spec)) {
     if (side == Side::pooled) return dim.input;
     return dim.unpool_output != 0 ? dim.unpool_output : unpooled_extent(dim).value();
   }
@@ -110,10 +110,10 @@ Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes
 }
 
 Axes input_axes(const PoolSpec& spec) {
-  return shape_of(spec, spec.direction == ir::Direction::forward ? Side::unpooled : Side::pooled);
+  return shape_of(spec, has_indices_like_output(spec) ? Side::unpooled : Side::pooled);
 }
 Axes output_axes(const PoolSpec& spec) {
-  return shape_of(spec, spec.direction == ir::Direction::forward ? Side::pooled : Side::unpooled);
+  return shape_of(spec, has_indices_like_output(spec) ? Side::pooled : Side::unpooled);
 }
 
 std::vector<int64_t> input_shape(const PoolSpec& spec) { return to_vector(input_axes(spec)); }
@@ -145,9 +145,8 @@ std::vector<SpecOperand> operands(const PoolSpec& spec) {
 }
 
 ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
-  const bool is_unpool = spec.direction == ir::Direction::unpool;
   const int64_t output =
-      is_unpool ? extent(spec, dim, Side::unpooled) : output_extent(dim, spec.ceil_mode).value();
+      is_unpool(spec) ? extent(spec, dim, Side::unpooled) : output_extent(dim, spec.ceil_mode).value();
   ir::NestDim nest{.input = dim.input,
                    .output = output,
                    .kernel = dim.kernel,
@@ -165,7 +164,8 @@ ir::NestDim nest_dim(const PoolSpec& spec, const SpecDim& dim) {
   }
   if (spec.direction == ir::Direction::backward) {
     std::swap(nest.input, nest.output);
-    nest.kind = ir::DimKind::gather;
+    // Adaptive windows that cover a position are adaptive windows again.
+    if (!spec.unpool_gradient && nest.kind == ir::DimKind::pool) nest.kind = ir::DimKind::gather;
   }
   return nest;
 }
@@ -223,14 +223,15 @@ ir::PoolNest make_nest(const PoolSpec& spec) {
   if (is_pools(spec)) return make_pools_nest(spec);
   ir::PoolNest nest;
   nest.reduction = spec.reduction;
-  nest.direction = spec.direction;
+  // The gradient of an unpool is read as a pooling reads its input, each output one element.
+  nest.direction = spec.unpool_gradient ? ir::Direction::forward : spec.direction;
   nest.channels = spec.channels;
   for (const SpecDim& dim : spec.dims) nest.dims.push_back(nest_dim(spec, dim));
   nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
   nest.output =
       view_of(spec, output_dtype(spec), output_layout(spec), output_axes(spec), output_strides(spec));
   if (has_indices(spec)) {
-    nest.indices = nest.direction == ir::Direction::forward ? nest.output : nest.input;
+    nest.indices = has_indices_like_output(spec) ? nest.output : nest.input;
     nest.indices->dtype = spec.index_dtype;
   }
   nest.index_scope = spec.index_scope;

@@ -52,12 +52,11 @@ struct Padding {
 // Of an adaptive pooling, or of an unpool.
 struct OutputSize {
   static int64_t SpecDim::*member(const PoolSpec& spec) {
-    return spec.direction == ir::Direction::unpool ? &SpecDim::unpool_output : &SpecDim::adaptive_output;
+    return is_unpool(spec) ? &SpecDim::unpool_output : &SpecDim::adaptive_output;
   }
   static Broken read(const Value& value, PoolSpec& spec) {
     Value sizes = value;
-    const bool is_forward = spec.direction == ir::Direction::forward;
-    if (is_forward && value.integers.size() == spec.dims.size()) {  // None: as the input
+    if (!is_unpool(spec) && value.integers.size() == spec.dims.size()) {  // None: as the input
       for (size_t i = 0; i < spec.dims.size(); ++i)
         if (value.nones >> i & 1) sizes.integers[i] = spec.dims[i].input;
       sizes.nones = 0;

@@ -14,7 +14,8 @@ constexpr KeySet extremum = set_of(Key::nan, Key::zeros);
 constexpr KeySet index = set_of(Key::index_dtype, Key::index_scope, Key::storage_order);
 constexpr KeySet quantized = set_of(Key::scale, Key::zero_point);
 constexpr KeySet requantized = quantized | set_of(Key::output_scale, Key::output_zero_point);
-constexpr KeySet maximum = extremum | index | quantized | set_of(Key::return_indices);
+constexpr KeySet minimum = extremum | index | set_of(Key::return_indices);
+constexpr KeySet maximum = minimum | quantized;
 constexpr KeySet rounded = requantized | set_of(Key::rounding);
 constexpr KeySet average = rounded | set_of(Key::count_include_pad, Key::divisor_override);
 
@@ -38,7 +39,8 @@ constexpr Operator operator_table[] = {
                   {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
                   window | average | tensors),
     make_operator("min_pool", "", min, forward, Form::window,
-                  {kernel_size, stride, padding, dilation, ceil_mode}, window | extremum | tensors),
+                  {kernel_size, stride, padding, dilation, ceil_mode, return_indices},
+                  window | minimum | tensors),
     make_operator("sum_pool", "", sum, forward, Form::window,
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | tensors),
     make_operator("lp_pool", "", lp, forward, Form::window, {norm_type, kernel_size, stride, ceil_mode},
@@ -49,7 +51,7 @@ constexpr Operator operator_table[] = {
                   rounded | tensors | set_of(output_size)),
     make_operator("global_max_pool", "", max, forward, Form::global, {}, maximum | tensors),
     make_operator("global_avg_pool", "", avg, forward, Form::global, {}, average | tensors),
-    make_operator("global_min_pool", "", min, forward, Form::global, {}, extremum | tensors),
+    make_operator("global_min_pool", "", min, forward, Form::global, {}, minimum | tensors),
     make_operator("global_sum_pool", "", sum, forward, Form::global, {}, tensors),
     make_operator("global_lp_pool", "", lp, forward, Form::global, {norm_type}, tensors | set_of(norm_type)),
     make_operator("max_pool", "_backward", max, backward, Form::window,
@@ -57,8 +59,17 @@ constexpr Operator operator_table[] = {
     make_operator("avg_pool", "_backward", avg, backward, Form::window,
                   {kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override},
                   window | views | set_of(count_include_pad, divisor_override)),
-    make_operator("max_unpool", "", max, unpool, Form::window, {kernel_size, stride, padding, output_size},
-                  index | views | set_of(kernel_size, stride, padding, output_size)),
+    make_operator("min_pool", "_backward", min, backward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | index | views),
+    make_operator("sum_pool", "_backward", sum, backward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | views),
+    make_operator("adaptive_max_pool", "_backward", max, backward, Form::adaptive, {output_size},
+                  index | views),
+    make_operator("adaptive_avg_pool", "_backward", avg, backward, Form::adaptive, {output_size}, views),
+    make_operator("max_unpool", "", max, unpool, Form::unpool, {kernel_size, stride, padding, output_size},
+                  index | views),
+    make_operator("max_unpool", "_backward", max, backward, Form::unpool,
+                  {kernel_size, stride, padding, output_size}, index | views),
 };
 
 }  // namespace
@@ -70,7 +81,10 @@ std::string name_of(const Operator& op, size_t rank) {
 }
 
 const Operator* find_operator(std::span<const Operator> operators, const PoolSpec& spec) {
-  const Form form = is_adaptive(spec) ? Form::adaptive : spec.global ? Form::global : Form::window;
+  const Form form = is_unpool(spec)     ? Form::unpool
+                    : is_adaptive(spec) ? Form::adaptive
+                    : spec.global       ? Form::global
+                                        : Form::window;
   for (const Operator& op : operators)
     if (op.reduction == spec.reduction && op.direction == spec.direction && op.form == form &&
         (spec.quantized || !op.quantized))

@@ -13,7 +13,7 @@
 namespace pooljit::frontend {
 
 // How the windows of a pooling are said. That of a global one is its input.
-enum class Form : uint8_t { window, adaptive, global };
+enum class Form : uint8_t { window, adaptive, global, unpool };
 
 struct Operator {
   std::string_view prefix, suffix;  // around RANKd

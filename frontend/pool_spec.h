@@ -35,13 +35,15 @@ struct SpecDim {  // one spatial dimension
 };
 
 // The dims are those of the forward pooling's input, also where direction is backward; then the kernel reads
-// the gradient of the output (and indices) and writes that of the input. Of an unpool they are the kernel's
-// input.
+// the gradient of the output (and indices) and writes that of the input. Of an unpool they are those of its
+// values, also backward; then the kernel reads the gradient of its output, and indices that lie as what it
+// writes.
 struct PoolSpec {
   ir::Reduction reduction = ir::Reduction::max;
   double norm_type = 2;  // lp: p; infinity is the maximum of |x|
   ir::Direction direction = ir::Direction::forward;
   bool global = false;                    // the window is the input: kernel and stride of each dim are too
+  bool unpool_gradient = false;           // backward: of an unpool
   ir::DType dtype = ir::DType::f32;       // of the kernel's input
   std::optional<ir::DType> output_dtype;  // absent: dtype
   std::optional<int64_t> batch;           // absent: unbatched
@@ -127,10 +129,18 @@ inline Layout output_layout(const PoolSpec& spec) { return spec.output_layout.va
 inline bool is_adaptive(const PoolSpec& spec) {
   return !spec.dims.empty() && spec.dims[0].adaptive_output != 0;
 }
+// A routine of the runtime, which has no Program: an unpool, or its gradient.
+inline bool is_unpool(const PoolSpec& spec) {
+  return spec.direction == ir::Direction::unpool || spec.unpool_gradient;
+}
+// Whether indices lie as what the kernel writes, whoever makes them; else as what it reads.
+inline bool has_indices_like_output(const PoolSpec& spec) {
+  return spec.direction == ir::Direction::forward || spec.unpool_gradient;
+}
 // Whether the spec has indices: made, or read to go back.
 inline bool has_indices(const PoolSpec& spec) {
   if (is_pools(spec)) return std::any_of(spec.members.begin(), spec.members.end(), has_indices);
-  return spec.reduction == ir::Reduction::max &&
+  return (spec.reduction == ir::Reduction::max || spec.reduction == ir::Reduction::min) &&
          (spec.return_indices || spec.direction != ir::Direction::forward);
 }
 // Channels that lie together in a blocked layout; else 1.

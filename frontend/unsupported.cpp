@@ -67,11 +67,18 @@ constexpr Unsupported unsupported_table[] = {
     {Rule::unsupported_dtype, "integers for an Lp norm",
      [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
     {Rule::unsupported_dtype, "gradients of integers",
-     [](const PoolSpec& s) { return s.direction == ir::Direction::backward && !ir::is_float(s.dtype); }},
+     [](const PoolSpec& s) {
+       return s.direction == ir::Direction::backward && !is_unpool(s) && !ir::is_float(s.dtype);
+     }},
     {Rule::unsupported_option, "indices of the whole batch for a backward pooling",
      [](const PoolSpec& s) {
-       return s.direction == ir::Direction::backward &&
+       return s.direction == ir::Direction::backward && !is_unpool(s) &&
               (s.index_scope == ir::IndexScope::tensor || s.index_scope == ir::IndexScope::nhwc_batch);
+     }},
+    {Rule::unsupported_option, "indices of the window for a backward adaptive pooling",
+     [](const PoolSpec& s) {
+       return s.direction == ir::Direction::backward && is_adaptive(s) && has_indices(s) &&
+              s.index_scope == ir::IndexScope::window;
      }},
     {Rule::unsupported_option, "an epilogue of a backward pooling or an unpool",
      [](const PoolSpec& s) { return s.direction != ir::Direction::forward && !s.epilogue.empty(); }},
@@ -84,7 +91,7 @@ std::optional<ir::Error> check_supported(const PoolSpec& spec) {
     if (auto error = check_supported(member)) return error;
   for (const Unsupported& row : unsupported_table)
     if (row.applies(spec)) return broken(row.rule, fmt::format("got {}", row.what)).value();
-  if (spec.direction == ir::Direction::unpool) return std::nullopt;  // a routine of the runtime
+  if (is_unpool(spec)) return std::nullopt;  // a routine of the runtime
   if (const int64_t windows = different_windows(spec); windows > most_different_windows)
     return broken(Rule::unsupported_size, fmt::format("got {}", windows)).value();
   for (const SpecDim& dim : spec.dims)

@@ -69,14 +69,14 @@ typedef struct pooljit_layer {
   /* rank 0: what follows from the input, packed in its layout and of its dtype; also dtype, layout and
    * strides by themselves. Dims are needed if backward, adaptive or unpool, else they must be right. */
   pooljit_tensor output;
-  /* max: with indices if it has a dtype; written, or read by backward and unpool. Only the dtype is read:
-   * they lie as the output, backward and unpool as the input. */
+  /* max, min: with indices if it has a dtype; written, or read by backward and unpool. Only the dtype is
+   * read: they lie as the output, backward and unpool as the input, both together as the output. */
   pooljit_tensor indices;
 
   /* Not in the struct of pooljit 0.1.0: `size` tells. */
   int32_t unbatched;       /* 1: the spec has no N */
   int32_t free_batch;      /* 1: N is said at each run, dims[0] is 1 */
-  int32_t unpool;          /* 1: max_unpool */
+  int32_t unpool;          /* 1: max_unpool; with backward its gradient */
   int32_t nan_ignore;      /* max, min: 1: a NaN loses instead of winning */
   int32_t zeros_first;     /* max, min: 1: of -0 and +0 the first one, instead of any */
   const char* index_scope; /* "plane" tensor nhwc nhwc_batch window: what indices count; null: plane */

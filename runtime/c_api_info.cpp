@@ -27,7 +27,7 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   if (spec.output_strides.empty()) info.output.layout = layout_name(output_layout(spec)).data();
   info.indices.dtype = info.indices.layout = "";
   if (nest.indices) {
-    info.indices = spec.direction == pooljit::ir::Direction::forward ? info.output : info.input;
+    info.indices = has_indices_like_output(spec) ? info.output : info.input;
     info.indices.dtype = pooljit::ir::info(nest.indices->dtype).spec_name.data();
   }
   info.input_bytes = pooljit::runtime::input_view(nest, batch).span_bytes();

@@ -375,7 +375,7 @@ void add_member(CheckReport& all, const CheckReport& member) {
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options) {
   auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
-  if (spec->direction == ir::Direction::unpool)
+  if (is_unpool(*spec))
     return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",
                            "run it");
   std::optional<CheckReport> all;

@@ -51,8 +51,9 @@ struct CodeInfo {
   size_t code_bytes = 0;      // of machine code
   int64_t scratch_bytes = 0;  // of memory that each run needs to itself
   int64_t output_alignment =
-      1;                  // of Call::output, that run() asks for; more only for one of several versions
-  size_t held_bytes = 0;  // of memory in all: what the cache counts
+      1;                     // of Call::output, that run() asks for; more only for one of several versions
+  size_t held_bytes = 0;     // of memory in all: what the cache counts
+  bool checks_data = false;  // Code::check() may refuse data
   std::chrono::nanoseconds compile_time{};
 };
 

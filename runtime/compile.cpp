@@ -8,7 +8,7 @@
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
-#include "runtime/unpool.h"
+#include "runtime/unpool/unpool.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -44,9 +44,8 @@ ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, 
 
 ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   const EngineInfo& engine = info(request.choices.engine);
-  const bool is_unpool = request.spec.direction == ir::Direction::unpool;
-  auto code =
-      is_unpool ? make_unpool(request.spec) : engine.make(frontend::make_nest(request.spec), request.choices);
+  auto code = is_unpool(request.spec) ? make_unpool(request.spec)
+                                      : engine.make(frontend::make_nest(request.spec), request.choices);
   if (!code) return tl::unexpected(code.error());
   CodeInfo& made = (*code)->info;
   made.signature = frontend::signature(request.spec);

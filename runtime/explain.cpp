@@ -124,7 +124,7 @@ std::vector<std::pair<std::string, double>> price_by_part(const ir::Cost& cost) 
 }
 
 ir::Result<void> has_schedules(const frontend::PoolSpec& spec) {
-  if (spec.direction != ir::Direction::unpool) return {};
+  if (!is_unpool(spec)) return {};
   return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
 }
 

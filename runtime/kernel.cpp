@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "frontend/check.h"
 #include "ir/check.h"
@@ -96,8 +97,13 @@ ir::Result<void> Kernel::run(const void* input, const Written& written, ThreadPo
 ir::Result<void> Kernel::run_call(Call& call, ThreadPool* pool, ir::Operands operands) const {
   if (call.batch == 0) return {};
   if (auto checked = fill(call, operands); !checked) return checked;
-  if (auto checked = code_->check(call, all_tasks(call.batch)); !checked) return checked;
-  run_split(call, useful_threads(call.batch, pool ? std::max(pool->threads(), 1) : threads_), pool);
+  const int threads = useful_threads(call.batch, pool ? std::max(pool->threads(), 1) : threads_);
+  if (code_->info.checks_data)
+    if (auto checked = check_data(call, threads, pool); !checked) return checked;
+  for_each_cell(call.batch, threads, pool, [&](const TaskRanges& ranges) {
+    const FloatControl control;  // of each thread: pools have their own
+    code_->run(call, ranges);
+  });
   return {};
 }
 
@@ -300,16 +306,23 @@ Grid Kernel::grid(int64_t batch, int cells) const {
   return {std::span(extents.data(), tasks.size()), cells};
 }
 
-void Kernel::run_split(const Call& call, int threads, ThreadPool* pool) const {
-  const auto do_ranges = [&](const TaskRanges& ranges) {
-    const FloatControl control;  // of each thread: pools have their own
-    code_->run(call, ranges);
-  };
-  if (threads == 1) return do_ranges(all_tasks(call.batch));
-  const Grid cells = grid(call.batch, threads);
+// Does the ranges of all tasks, split over so many threads.
+template <typename Do>
+void Kernel::for_each_cell(int64_t batch, int threads, ThreadPool* pool, const Do& do_ranges) const {
+  if (threads == 1) return do_ranges(all_tasks(batch));
+  const Grid cells = grid(batch, threads);
   if (cells.cells() == 1) return do_ranges(cells.ranges(0));
   ThreadPool& workers = pool ? *pool : builtin_pool(threads_);
   workers.parallel(cells.cells(), [&](int64_t cell) { do_ranges(cells.ranges(cell)); });
+}
+
+// The error of the first part that has one, however many threads look.
+ir::Result<void> Kernel::check_data(const Call& call, int threads, ThreadPool* pool) const {
+  std::atomic<bool> is_wrong = false;
+  for_each_cell(call.batch, threads, pool, [&](const TaskRanges& ranges) {
+    if (!code_->check(call, ranges)) is_wrong = true;
+  });
+  return is_wrong ? code_->check(call, all_tasks(call.batch)) : ir::Result<void>();
 }
 
 }  // namespace pooljit::runtime

@@ -78,7 +78,9 @@ class Kernel {
   int useful_threads(int64_t batch, int threads) const;
   TaskRanges all_tasks(int64_t batch) const;
   Grid grid(int64_t batch, int cells) const;
-  void run_split(const Call& call, int threads, ThreadPool* pool) const;
+  template <typename Do>
+  void for_each_cell(int64_t batch, int threads, ThreadPool* pool, const Do& do_ranges) const;
+  ir::Result<void> check_data(const Call& call, int threads, ThreadPool* pool) const;
 
   frontend::PoolSpec spec_;
   CodePtr code_;

@@ -47,7 +47,7 @@ std::string other_keywords(const PoolSpec& spec) {
 void add_later_fields(const PoolSpec& spec, pooljit_layer& layer) {
   layer.unbatched = !spec.batch;
   layer.free_batch = spec.free_batch;
-  layer.unpool = spec.direction == ir::Direction::unpool;
+  layer.unpool = is_unpool(spec);
   layer.nan_ignore = spec.nan == ir::NanRule::ignore;
   layer.zeros_first = spec.zeros == ir::ZeroRule::first;
   layer.half_away = spec.rounding == ir::RoundingRule::half_away;
@@ -110,7 +110,7 @@ Layer::Layer(const PoolSpec& spec)
   layer_.output_order = frontend::layout_name(frontend::output_layout(spec)).data();
   if (spec.strides.empty()) layer_.input.layout = layer_.input_order;
   if (spec.output_strides.empty()) layer_.output.layout = layer_.output_order;
-  layer_.indices = spec.direction == ir::Direction::forward ? layer_.output : layer_.input;
+  layer_.indices = has_indices_like_output(spec) ? layer_.output : layer_.input;
   layer_.indices.dtype = nest_.indices ? info(nest_.indices->dtype).spec_name.data() : "";
   if (!nest_.indices) layer_.indices.rank = 0;
   add_later_fields(spec, layer_);
@@ -195,7 +195,6 @@ Broken check_counts(const pooljit_layer& layer) {
     return number("epilogue_steps", layer.epilogue_steps, "0 to 4");
   if (layer.ceil_mode < 0 || layer.ceil_mode > 2)
     return number("ceil_mode", layer.ceil_mode, "0 floor, 1 as torch, 2 plain ceil");
-  if (layer.backward && layer.unpool) return number("unpool", layer.unpool, "backward is set too");
   if (layer.global && (layer.adaptive || layer.backward || layer.unpool))
     return number("global", layer.global, "adaptive, backward or unpool is set too");
   if (layer.unbatched && layer.free_batch)
@@ -204,7 +203,9 @@ Broken check_counts(const pooljit_layer& layer) {
 }
 
 void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
-  const pooljit_tensor& windows = layer.backward ? layer.output : layer.input;  // what they lie on
+  // What windows lie on, or what an unpool reads; and the other one.
+  const pooljit_tensor& windows = layer.backward ? layer.output : layer.input;
+  const pooljit_tensor& other = layer.backward ? layer.input : layer.output;
   if (!layer.unbatched) spec.batch = layer.free_batch ? 1 : windows.dims[0];
   spec.free_batch = layer.free_batch != 0;
   spec.channels = windows.dims[1];
@@ -216,8 +217,8 @@ void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
       dim.kernel = dim.stride = dim.input;
       continue;
     }
-    if (layer.adaptive) dim.adaptive_output = layer.output.dims[2 + d];
-    if (layer.unpool && layer.output.rank != 0) dim.unpool_output = layer.output.dims[2 + d];
+    if (layer.adaptive) dim.adaptive_output = other.dims[2 + d];
+    if (layer.unpool && other.rank != 0) dim.unpool_output = other.dims[2 + d];
     if (layer.adaptive && layer.kernel[d] == 0) continue;
     dim.kernel = layer.kernel[d];
     dim.stride = layer.stride[d] == 0 ? dim.kernel : layer.stride[d];
@@ -292,6 +293,7 @@ Broken read_options(const pooljit_layer& layer, PoolSpec& spec) {
                    : layer.unpool ? ir::Direction::unpool
                                   : ir::Direction::forward;
   spec.global = layer.global != 0;
+  spec.unpool_gradient = layer.backward && layer.unpool;
   spec.quantized = layer.quantized != 0;
   spec.ceil_mode = static_cast<frontend::CeilMode>(layer.ceil_mode);
   // Zero is a value of this field, which others than averages do not have.

@@ -30,7 +30,7 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
 }
 
 bool can_measure(const frontend::PoolSpec& spec) {
-  return !is_pools(spec) && spec.direction == ir::Direction::forward && spec.index_dtype == ir::DType::i64 &&
+  return !is_pools(spec) && spec.direction != ir::Direction::backward && spec.index_dtype == ir::DType::i64 &&
          spec.index_scope == ir::IndexScope::plane && output_layout(spec) == spec.layout &&
          channel_block(spec.layout) == 1;
 }
@@ -80,12 +80,23 @@ PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
   return epilogue;
 }
 
+PlainUnpool plain_unpool(const frontend::PoolSpec& spec) {
+  const ir::PoolNest nest = make_nest(spec);
+  PlainUnpool unpool{.element_bytes = ir::bytes(spec.dtype),
+                     .channels_last = spec.layout == frontend::Layout::nhwc,
+                     .batch = spec.batch.value_or(1),
+                     .channels = spec.channels};
+  for (const ir::NestDim& dim : nest.dims) unpool.values *= dim.input, unpool.places *= dim.output;
+  return unpool;
+}
+
 }  // namespace
 
 BenchCase::BenchCase(runtime::KernelPtr kernel, int threads)
     : kernel_(std::move(kernel)),
       plain_(plain_pool(kernel_->spec())),
       plain_epilogue_(plain_epilogue(kernel_->spec())),
+      plain_unpool_(plain_unpool(kernel_->spec())),
       from_(input_view(kernel_->spec())),
       to_(output_view(kernel_->spec())),
       threads_(threads) {}
@@ -97,11 +108,13 @@ ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel
     return ir::unsupported("bench.conversion", "the plain loop converts and requantizes nothing",
                            "leave output_dtype and scales out; give epilogues to float32 or float64 only");
   if (!can_measure(kernel->spec()))
-    return ir::unsupported("bench.no_plain_loop", "nothing that bench compares with does this",
-                           "give a forward pooling with int64 indices of the plane and one layout");
+    return ir::unsupported(
+        "bench.no_plain_loop", "nothing that bench compares with does this",
+        "give a forward pooling or an unpool with int64 indices of the plane and one layout");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();
+  if (bench->reads_indices()) bench->fill_indices();
   if (auto ok = bench->make_operands(); !ok) return tl::unexpected(ok.error());
   bench->threads_ = useful_threads(threads, bench->bytes_read() + bench->bytes_written());
   return bench;
@@ -109,17 +122,18 @@ ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel
 
 ir::Result<void> BenchCase::allocate() {
   const frontend::PoolSpec& spec = kernel_->spec();
-  const size_t index_elements = spec.return_indices ? 1 : 0;
+  const size_t index_elements = has_indices(spec) ? 1 : 0;
   const struct {
     Buffer& buffer;
     size_t bytes;
   } wanted[] = {
       {packed_input_, file_bytes(from_, spec.dtype)},
       {packed_output_, file_bytes(to_, spec.dtype)},
-      {packed_indices_, file_bytes(to_, ir::DType::i64) * index_elements},
+      {packed_indices_, file_bytes(index_view(), ir::DType::i64) * index_elements},
       {strided_input_, from_.packed() ? 0 : tensor_bytes(from_, spec.dtype)},
       {strided_output_, to_.packed() ? 0 : tensor_bytes(to_, spec.dtype)},
-      {strided_indices_, to_.packed() ? 0 : tensor_bytes(to_, ir::DType::i64) * index_elements},
+      {strided_indices_,
+       index_view().packed() ? 0 : tensor_bytes(index_view(), ir::DType::i64) * index_elements},
   };
   for (const auto& [buffer, bytes] : wanted) {
     auto memory = Buffer::allocate(bytes);
@@ -134,6 +148,29 @@ void BenchCase::fill_input() {
   // Ordinary numbers: the plain loop's results are comparable one by one.
   runtime::fill_ordinary(kernel_->spec().dtype, {packed_input_.data(), packed_input_.size()});
   if (!from_.packed()) scatter(from_, kernel_->spec().dtype, packed_input_.data(), strided_input_.data());
+}
+
+// Of an unpool: of each window the index of one place, as a forward pass gives it.
+void BenchCase::fill_indices() {
+  const std::vector<ir::NestDim> dims = make_nest(kernel_->spec()).dims;
+  const int64_t step = plain_unpool_.channels_last ? plain_unpool_.channels : 1;  // from window to window
+  const int64_t count = plain_unpool_.batch * plain_unpool_.channels * plain_unpool_.values;
+  auto* const indices = reinterpret_cast<int64_t*>(packed_indices_.data());
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t window = i / step % plain_unpool_.values, index = 0, weight = 1;
+    for (size_t d = dims.size(); d-- > 0; window /= dims[d].input, weight *= dims[d].output) {
+      const int64_t tap = i * 7 / (int64_t(d) + 1) % dims[d].kernel;
+      const int64_t place = window % dims[d].input * dims[d].stride - dims[d].pad_begin + tap;
+      index += std::clamp<int64_t>(place, 0, dims[d].output - 1) * weight;
+    }
+    indices[i] = index;
+  }
+  if (!from_.packed()) scatter(from_, ir::DType::i64, packed_indices_.data(), strided_indices_.data());
+}
+
+void* BenchCase::indices() const {
+  if (!has_indices(kernel_->spec())) return nullptr;
+  return (index_view().packed() ? packed_indices_ : strided_indices_).data();
 }
 
 ir::Result<void> BenchCase::make_operands() {
@@ -159,23 +196,27 @@ ir::Result<void> BenchCase::make_operands() {
 }
 
 int64_t BenchCase::bytes_read() const {
-  size_t bytes = packed_input_.size();
+  size_t bytes = packed_input_.size() + (reads_indices() ? packed_indices_.size() : 0);
   for (const Buffer& operand : packed_operands_) bytes += operand.size();
   return static_cast<int64_t>(bytes);
 }
 
 ir::Result<void> BenchCase::run_kernel() const {
   const Buffer& output = to_.packed() ? packed_output_ : strided_output_;
-  const Buffer& indices = to_.packed() ? packed_indices_ : strided_indices_;
   std::array<const void*, ir::most_operands> operands = {};
   for (size_t i = 0; i < packed_operands_.size(); ++i)
     operands[i] = (strided_operands_[i].size() > 0 ? strided_operands_ : packed_operands_)[i].data();
-  return kernel_->run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(),
-                      kernel_->spec().return_indices ? indices.data() : nullptr, nullptr, -1,
-                      std::span(operands).first(packed_operands_.size()));
+  return kernel_->run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(), indices(),
+                      nullptr, -1, std::span(operands).first(packed_operands_.size()));
 }
 
 void BenchCase::run_plain() const {
+  if (reads_indices())
+    return in_parallel(threads_, plain_tasks(plain_unpool_), [&](int64_t begin, int64_t end) {
+      run_plain_unpool(plain_unpool_, packed_input_.data(),
+                       reinterpret_cast<const int64_t*>(packed_indices_.data()), packed_output_.data(), begin,
+                       end);
+    });
   auto* indices =
       kernel_->spec().return_indices ? reinterpret_cast<int64_t*>(packed_indices_.data()) : nullptr;
   in_parallel(threads_, plain_tasks(plain_), [&](int64_t begin, int64_t end) {
@@ -192,11 +233,13 @@ void BenchCase::run_copy(bool streaming) const {
   // each thread for each.
   std::vector<const Buffer*> sources = {&packed_input_};
   for (const Buffer& operand : packed_operands_) sources.push_back(&operand);
+  std::vector<const Buffer*> targets = {&packed_output_};
+  (reads_indices() ? sources.push_back(&packed_indices_) : targets.push_back(&packed_indices_));
   const size_t read = static_cast<size_t>(bytes_read()), written = static_cast<size_t>(bytes_written());
   in_parallel(threads_, threads_, [&](int64_t begin, int64_t) {
     const auto part = static_cast<size_t>(begin), parts = static_cast<size_t>(threads_);
     size_t written_before = 0;
-    for (const Buffer* to : {&packed_output_, &packed_indices_}) {
+    for (const Buffer* to : targets) {
       size_t read_before = 0;
       for (const Buffer* from : sources) {
         const auto share = [](const Buffer& of, size_t before, size_t size, size_t all) {
@@ -222,7 +265,7 @@ ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
   const frontend::PoolSpec& spec = kernel_->spec();
   if (auto ok = run_kernel(); !ok) return tl::unexpected(ok.error());
   auto output = Buffer::allocate(packed_output_.size());
-  auto indices = Buffer::allocate(packed_indices_.size());
+  auto indices = Buffer::allocate(spec.return_indices ? packed_indices_.size() : 0);
   for (const auto* buffer : {&output, &indices})
     if (!*buffer) return tl::unexpected(buffer->error());
   if (to_.packed()) {

@@ -10,6 +10,7 @@
 #include "tools/buffer.h"
 #include "tools/plain_epilogue.h"
 #include "tools/plain_pool.h"
+#include "tools/plain_unpool.h"
 #include "tools/view.h"
 
 namespace pooljit::tools {
@@ -22,6 +23,7 @@ class BenchCase {
   BenchCase& operator=(const BenchCase&) = delete;
 
   ir::Result<void> run_kernel() const;
+  bool reads_indices() const { return is_unpool(kernel_->spec()); }
   // Adaptive windows whose size changes have none.
   bool has_plain_loop() const;
   void run_plain() const;
@@ -43,7 +45,7 @@ class BenchCase {
 
   int64_t bytes_read() const;
   int64_t bytes_written() const {
-    return static_cast<int64_t>(packed_output_.size() + packed_indices_.size());
+    return static_cast<int64_t>(packed_output_.size() + (reads_indices() ? 0 : packed_indices_.size()));
   }
   int threads() const { return threads_; }
 
@@ -52,6 +54,9 @@ class BenchCase {
   ir::Result<void> allocate();
   ir::Result<void> make_operands();
   void fill_input();
+  void fill_indices();
+  void* indices() const;  // of the kernel; null: it has none
+  const FileView& index_view() const { return reads_indices() ? from_ : to_; }
   struct Outputs {
     Buffer output, indices;  // packed
   };
@@ -61,6 +66,7 @@ class BenchCase {
   runtime::KernelPtr kernel_;
   PlainPool plain_;
   PlainEpilogue plain_epilogue_;
+  PlainUnpool plain_unpool_;
   FileView from_, to_;
   int threads_;
   // What the plain loop and the copy work on; the kernel too, unless the spec has strides.

@@ -207,7 +207,8 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   const size_t unnamed_count = reads_indices ? 1 : names_indices ? 0 : of_indices.size();
   for (size_t i = 0; i < unnamed_count; ++i) {
     auto made = reads_indices
-                    ? read_indices(arguments.indices[0], spec, from)
+                    ? read_indices(arguments.indices[0], spec,
+                                   has_indices_like_output(spec) ? output_view(spec) : from)
                     : Buffer::allocate(tensor_bytes(output_view(of_indices[i]), of_indices[i].index_dtype));
     if (!made) return tl::unexpected(made.error());
     unnamed.push_back(std::move(*made));

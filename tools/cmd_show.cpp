@@ -126,7 +126,7 @@ ir::Result<Exit> show(const ShowArguments& arguments) {
   if (!choices) return tl::unexpected(choices.error());
 
   Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
-  if (spec->direction != ir::Direction::unpool) take_schedule_that_fits(subject);
+  if (!is_unpool(*spec)) take_schedule_that_fits(subject);
   for (const StageRow& row : stages) {
     if (row.name != arguments.stage) continue;
     const Text text = row.show(subject);

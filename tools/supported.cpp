@@ -21,15 +21,13 @@ struct Choice {
   std::string title, dtype, layout, fields;
 };
 
-std::string dims_of(const Operator& op) {
-  return op.direction == ir::Direction::unpool ? "1,19,4,4" : "1,19,8,8";
-}
+std::string dims_of(const Operator& op) { return op.form == Form::unpool ? "1,19,4,4" : "1,19,8,8"; }
 
 // The least that an operator has to be told.
 std::string arguments_of(const Operator& op) {
   std::string text;
-  if (op.form == Form::window)
-    text += op.direction == ir::Direction::unpool ? ", kernel_size=2" : ", kernel_size=3, padding=1";
+  if (op.form == Form::window) text += ", kernel_size=3, padding=1";
+  if (op.form == Form::unpool) text += ", kernel_size=2";
   if (op.form == Form::adaptive) text += ", output_size=3";
   if (op.quantized) text += ", scale=0.5, zero_point=3";
   return text;
@@ -47,7 +45,7 @@ std::string refusal(const ir::Error& error) {
 std::string cell(const std::string& spec) {
   const auto meaning = frontend::parse_spec(spec);
   if (!meaning) return refusal(meaning.error());
-  if (meaning->direction == ir::Direction::unpool) {  // one routine, no engines to compare
+  if (is_unpool(*meaning)) {  // one routine, no engines to compare
     const auto kernel = runtime::compile(spec, {});
     return kernel ? "yes" : refusal(kernel.error());
   }

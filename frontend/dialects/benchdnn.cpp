@@ -290,8 +290,7 @@ ir::Result<std::string> print_benchdnn(const PoolSpec& spec) {
   const bool is_max = spec.reduction == ir::Reduction::max, is_avg = spec.reduction == ir::Reduction::avg;
   const std::string_view source = benchdnn_dtype_name(spec.dtype),
                          destination = benchdnn_dtype_name(output_dtype(spec));
-  if ((!is_max && !is_avg) || is_adaptive(spec) || spec.direction == ir::Direction::unpool)
-    return no_operator("benchdnn", spec);
+  if ((!is_max && !is_avg) || is_adaptive(spec) || is_unpool(spec)) return no_operator("benchdnn", spec);
   const bool is_backward = spec.direction == ir::Direction::backward;
   const auto algorithm = is_max                   ? Algorithm::max
                          : spec.count_include_pad ? Algorithm::avg_p

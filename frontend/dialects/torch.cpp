@@ -34,7 +34,7 @@ constexpr Operator functions[] = {
     make_operator("adaptive_max_pool", "", max, forward, Form::adaptive, {output_size, return_indices},
                   tensor),
     make_operator("adaptive_avg_pool", "", avg, forward, Form::adaptive, {output_size}, tensor),
-    make_operator("max_unpool", "", max, unpool, Form::window, {kernel_size, stride, padding, output_size},
+    make_operator("max_unpool", "", max, unpool, Form::unpool, {kernel_size, stride, padding, output_size},
                   view),
 };
 constexpr Operator modules[] = {
@@ -45,7 +45,7 @@ constexpr Operator modules[] = {
     make_operator("LPPool", "", lp, forward, Form::window, {norm_type, kernel_size, stride, ceil_mode}, view),
     make_operator("AdaptiveMaxPool", "", max, forward, Form::adaptive, {output_size, return_indices}, tensor),
     make_operator("AdaptiveAvgPool", "", avg, forward, Form::adaptive, {output_size}, tensor),
-    make_operator("MaxUnpool", "", max, unpool, Form::window, {kernel_size, stride, padding},
+    make_operator("MaxUnpool", "", max, unpool, Form::unpool, {kernel_size, stride, padding},
                   view | set_of(output_size)),
 };
 

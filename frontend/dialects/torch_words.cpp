@@ -37,6 +37,7 @@ Broken read_operator(const Word& word, std::span<const Operator> operators, cons
     spec.reduction = op.reduction;
     spec.direction = op.direction;
     spec.global = op.form == Form::global;
+    spec.unpool_gradient = op.form == Form::unpool && op.direction == ir::Direction::backward;
     spec.dims.resize(*rank);
     return std::nullopt;
   }

@@ -103,7 +103,7 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
   if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
   const auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
-  if (spec->direction == ir::Direction::unpool)
+  if (is_unpool(*spec))
     return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
                            "call pooljit_run, or write it in C: one store for each index");
   ExportedKernel kernel;

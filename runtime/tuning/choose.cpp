@@ -30,7 +30,7 @@ TuneEntry tune_key(const frontend::PoolSpec& spec, const Choices& choices, int t
 ir::Result<std::string> choose_schedule(const frontend::PoolSpec& spec, const TuneSource& source, int threads,
                                         Choices& choices) {
   if (choices.schedule) return "asked for";
-  if (source.path.empty() || !info(choices.engine).is_native || spec.direction == ir::Direction::unpool)
+  if (source.path.empty() || !info(choices.engine).is_native || is_unpool(spec))
     return std::string(by_default);
   const auto database = shared_tune_database(source.path);
   if (!database && source.required) return tl::unexpected(database.error());

@@ -254,7 +254,7 @@ ir::Result<TuneEntry> tune_key(std::string_view spec_text, const Options& option
   if (!engine.is_native)
     return ir::unsupported("tune.backend", fmt::format("{} runs no machine code to tune", engine.text),
                            "backend=xbyak or backend=llvm");
-  if (spec->direction == ir::Direction::unpool)
+  if (is_unpool(*spec))
     return ir::unsupported("schedule.unpool", "an unpool has no schedules: it is a routine of the runtime");
   return tune_key(*spec, *choices, thread_count(options));
 }

@@ -181,16 +181,22 @@ def has_empty_window(spec, outputs):
 
 
 def check_backward(library, spec, seed, options):
-    """Gradients, by PyTorch's own differentiation; a maximum goes back from PyTorch's indices."""
+    """Gradients, by PyTorch's own differentiation; an extremum goes back from PyTorch's indices."""
     rng = np.random.default_rng(seed)
     x = torch.from_numpy(rng.standard_normal(spec.shape, dtype=spec.dtype)).requires_grad_()
     common = {"stride": spec.stride, "padding": spec.padding[0], "ceil_mode": spec.fields.get("ceil_mode", False)}
     indices = None
     try:
-        if spec.op == "max":
+        if spec.adaptive:
+            pool = getattr(functional, f"adaptive_{spec.op}_pool{spec.rank}d")
+            sizes = spec.per_dim("output_size", None)
+            y = pool(x, sizes, return_indices=True) if spec.op == "max" else pool(x, sizes)
+            y, indices = (y[0], y[1].numpy()) if spec.op == "max" else (y, None)
+        elif spec.takes_extreme:
             pool = getattr(functional, f"max_pool{spec.rank}d")
-            y, taken = pool(x, spec.kernel, dilation=spec.dilation, return_indices=True, **common)
-            indices = taken.numpy()
+            sign = 1 if spec.op == "max" else -1
+            y, taken = pool(sign * x, spec.kernel, dilation=spec.dilation, return_indices=True, **common)
+            y, indices = sign * y, taken.numpy()
             # PyTorch would write its gradient to where the index of such a window points.
             if has_empty_window(spec, tuple(y.shape)[-spec.rank:]):
                 return collections.Counter({EMPTY_WINDOW: 1})
@@ -216,6 +222,8 @@ def check_backward(library, spec, seed, options):
         kernel.run(laid_out(gradient), output, None if indices is None else laid_out(indices))
     ours = strided(output, spec.shape, output_strides)
     windows = int(np.prod(spec.kernel))
+    if spec.adaptive:  # that cover a position
+        windows = max(windows, int(np.prod([o // n + 2 for n, o in zip(spec.shape[-spec.rank:], sizes)])))
     divisor = min(abs(spec.fields.get("divisor_override", 1)), 1)
     bound = 4 * windows * windows * EPSILON[spec.dtype] * np.abs(gradient).max() / divisor
     fail_unless(np.abs(ours - theirs) <= bound, "gradient", ours, theirs)

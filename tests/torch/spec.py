@@ -9,7 +9,8 @@ CHANNELS_LAST = {"nwc", "nhwc", "ndhwc"}
 PACKED = CHANNELS_LAST | {None, "nchw", "ncw", "ncdhw"}
 OPERATORS = {"max_pool": "max", "avg_pool": "avg", "min_pool": "min", "sum_pool": "sum", "lp_pool": "lp",
              "adaptive_max_pool": "max", "adaptive_avg_pool": "avg",
-             "max_pool_backward": "max", "avg_pool_backward": "avg"}
+             **{f"{name}_backward": name.split("_")[-2] for name in
+                ("max_pool", "min_pool", "avg_pool", "sum_pool", "adaptive_max_pool", "adaptive_avg_pool")}}
 DTYPES = ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"]
 
 
@@ -140,8 +141,9 @@ def not_in_torch(spec):
 
 def random_spec(rng):
     """A spec that PyTorch can express in form; its geometry may be impossible, which both must then say."""
-    form = rng.choice(["window", "window", "window", "adaptive", "backward"])
-    rank, op = rng.randint(1, 3), rng.choice(["max", "avg", "min", "sum", "lp"] if form == "window" else ["max", "avg"])
+    form = rng.choice(["window", "window", "window", "adaptive", "backward", "adaptive backward"])
+    ops = {"window": ["max", "avg", "min", "sum", "lp"], "backward": ["max", "avg", "min", "sum"]}
+    rank, op = rng.randint(1, 3), rng.choice(ops.get(form, ["max", "avg"]))
     kernel = [rng.randint(1, 5) for _ in range(rank)]
     limit = {1: 80, 2: 24, 3: 10}[rank]
     shape = [rng.randint(1, 3)] * (rng.random() < 0.8) + [rng.choice([1, 2, 3, 8, 16, 17, 33])]
@@ -160,14 +162,15 @@ def random_spec(rng):
         fields["count_include_pad"] = rng.random() < 0.5
         if rng.random() < 0.3:
             fields["divisor_override"] = rng.randint(1, 40)
-    if form == "adaptive":
+    if "adaptive" in form:
         fields = {"output_size": [rng.randint(1, limit) for _ in range(rank)]}
         if op == "max":
             fields["return_indices"] = rng.random() < 0.5
-    fields = {k: v for k, v in fields.items() if form != "backward" or k != "return_indices"}
+    is_backward = form.endswith("backward")
+    fields = {k: v for k, v in fields.items() if not is_backward or k != "return_indices"}
     layout = rng.choice(["", ":" + {1: "nwc", 2: "nhwc", 3: "ndhwc"}[rank]])
     listed = ", ".join(f"{name}={value}" for name, value in fields.items())
     dims = ",".join(map(str, shape))
-    dtype = rng.choice(DTYPES[:2] if form == "backward" else dtypes)
-    prefix, suffix = ("adaptive_" if form == "adaptive" else ""), ("_backward" if form == "backward" else "")
+    dtype = rng.choice(DTYPES[:2] if is_backward else dtypes)
+    prefix, suffix = ("adaptive_" if "adaptive" in form else ""), ("_backward" if is_backward else "")
     return f"{prefix}{op}_pool{rank}d{suffix}({dtype}[{dims}]{layout}, {listed})"

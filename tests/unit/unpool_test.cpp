@@ -90,5 +90,97 @@ TEST(Unpool, AnIndexOutOfRangeIsAnErrorAndNothingIsWritten) {
   }
 }
 
+TEST(Unpool, TheFirstWrongIndexIsNamedHoweverManyThreadsLook) {
+  std::vector<int64_t> indices(size_t{2} * 40 * 32 * 32, 0);
+  const Floats values(indices.size());
+  indices[70'000] = -7;
+  indices[30'005] = 4096;  // of 64 x 64 places
+  for (const char* layout : {"", ":nhwc"})
+    for (const int threads : {1, 2, 3}) {
+      const Kernel kernel =
+          compile("max_unpool2d(float32[2,40,32,32]" + std::string(layout) + ", 2)", {.threads = threads});
+      Floats output(kernel.output_bytes() / sizeof(float));
+      try {
+        kernel.run(values.data(), output.data(), indices.data());
+        ADD_FAILURE() << "was accepted";
+      } catch (const Error& error) {
+        const char* const place = *layout ? "4096 at n=0 c=5 [23,14]" : "4096 at n=0 c=29 [9,21]";
+        EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
+      }
+    }
+}
+
+// Planes that are not filled at once, whose indices lead far ahead and back.
+TEST(Unpool, LargePlanesAreFilledBeforeTheirValuesCome) {
+  constexpr int64_t channels = 3, side = 150, values = side * side, places = 4 * values;
+  for (const bool is_last : {false, true})
+    for (const char* scope : {"plane", "tensor", "nhwc", "plane, output_strides=[270601,90200,300,1]"}) {
+      SCOPED_TRACE(std::string(scope) + (is_last ? " nhwc" : ""));
+      const bool has_gaps = std::string(scope).find("output") != std::string::npos;
+      const Kernel kernel = compile("max_unpool2d(float32[1,3,150,150]" +
+                                    std::string(is_last ? ":nhwc" : "") + ", 2, index_scope=" + scope + ")");
+      Floats x(size_t{channels} * values), output(kernel.output_bytes() / sizeof(float), 99);
+      Floats expected(output.size(), has_gaps ? 99 : 0);
+      std::vector<int64_t> indices(x.size());
+      const auto at = [&](int64_t place, int64_t c) {
+        if (has_gaps) return size_t(c * 90200 + place);
+        return size_t(is_last ? place * channels + c : c * places + place);
+      };
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t place = 0; place < places; ++place) expected[at(place, c)] = 0;
+        for (int64_t i = 0; i < values; ++i) {
+          const auto number = size_t(is_last ? i * channels + c : c * values + i);
+          const int64_t place = i % 7 == 0 ? i * 7919 % places : i * 4;
+          x[number] = float(number + 1);
+          indices[number] = scope == std::string("tensor") ? c * places + place
+                            : scope == std::string("nhwc") ? place * channels + c
+                                                           : place;
+          expected[at(place, c)] = x[number];
+        }
+      }
+      kernel.run(x.data(), output.data(), indices.data());
+      EXPECT_TRUE(output == expected);
+    }
+}
+
+TEST(Unpool, GapsBetweenRowsAreLeftAlone) {
+  const Kernel kernel = compile("max_unpool2d(float32[1,2,3], 2, output_strides=[100,10,1])");
+  Floats output(kernel.output_bytes() / sizeof(float), 99), expected = output;
+  const Floats values = {1, 2, 3, 4, 5, 6};
+  std::vector<int64_t> indices = {0, 3, 5, 12, 21, 23};
+  kernel.run(values.data(), output.data(), indices.data());
+  // Rows of 6 places, 10 elements apart.
+  for (size_t row = 0; row < 4; ++row)
+    for (size_t column = 0; column < 6; ++column) expected[row * 10 + column] = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    expected[size_t(indices[i]) / 6 * 10 + size_t(indices[i]) % 6] = values[i];
+  EXPECT_EQ(output, expected);
+}
+
+TEST(Unpool, WindowsOfManyTapsAreCountedByDivision) {
+  // 70 x 80 taps are more than are listed.
+  const Kernel kernel = compile("max_unpool2d(uint8[1,1,2], [70,80], index_scope=window, index_dtype=int32)");
+  std::vector<uint8_t> output(kernel.output_bytes(), 99), expected(output.size(), 0);
+  std::vector<uint8_t> values = {7, 9};
+  std::vector<int32_t> indices = {5599, 81};
+  kernel.run(values.data(), output.data(), indices.data());
+  expected[size_t{69} * 160 + 79] = 7;
+  expected[size_t{1} * 160 + 80 + 1] = 9;
+  EXPECT_EQ(output, expected);
+  indices[1] = 5600;
+  EXPECT_THROW(kernel.run(values.data(), output.data(), indices.data()), Error);
+}
+
+TEST(Unpool, ItsGradientReadsEachPlaceAndWritesNoOther) {
+  const Kernel kernel = compile("max_unpool2d_backward(int16[1,2,2], 2)");
+  std::vector<int16_t> gradient(16), output(4, 99);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<int16_t>(100 + i);
+  std::vector<int64_t> indices = {5, 7, 13, 5};
+  kernel.run(gradient.data(), output.data(), indices.data());
+  EXPECT_EQ(output, (std::vector<int16_t>{105, 107, 113, 105}));
+  indices[2] = 16;
+  EXPECT_THROW(kernel.run(gradient.data(), output.data(), indices.data()), Error);
+}
+
 }  // namespace
 }  // namespace pooljit

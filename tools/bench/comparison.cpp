@@ -30,6 +30,10 @@ class Contest {
 
   // What it cannot do is left out, and said in the result. Errors: "system.memory".
   ir::Result<void> add_peer(const Peer& peer, LayerResult& result) {
+    if (bench_.reads_indices()) {
+      result.left_out.push_back({peer.name(), "is not asked for unpools"});
+      return {};
+    }
     auto tensors = bench_.theirs();
     if (!tensors) return tl::unexpected(tensors.error());
     tensors_.push_back(std::move(*tensors));

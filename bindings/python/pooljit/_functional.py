@@ -87,7 +87,7 @@ class Operator:
         return f"{self.name}({dtype}[{','.join(map(str, dims))}]{layout}{listed})", compile_with
 
     def _sizes(self, sizes, shape):
-        if self.name.startswith("max_unpool"):
+        if self.name.startswith("max_unpool") or self.name.endswith("_backward"):
             return None if sizes is None else tuple(sizes)[-self.rank:]
         sizes = (None,) * self.rank if sizes is None else sizes
         if len(sizes) == 1:
@@ -180,16 +180,17 @@ def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_
                       count_include_pad, divisor_override)
 
 
-@_operator("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-def min_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None, operands=(),
-             **options):
-    """NAME(input, kernel_size, ...): the minimum of each window.
+@_operator("kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+def min_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *,
+             out=None, indices=None, operands=(), **options):
+    """NAME(input, kernel_size, ...): the minimum of each window; with return_indices (output, indices).
 
     >>> import numpy, pooljit
     >>> pooljit.min_pool2d(numpy.array([[[1, 2], [4, 5]]], numpy.int8), 2)
     array([[[1]]], dtype=int8)
     """
-    return _core.pool(_op, input, None, out, operands, options, kernel_size, stride, padding, dilation, ceil_mode)
+    return _core.pool(_op, input, indices, out, operands, options, kernel_size, stride, padding, dilation, ceil_mode,
+                      return_indices)
 
 
 @_operator("kernel_size", "stride", "padding", "dilation", "ceil_mode")
@@ -335,6 +336,57 @@ def max_pool_backward(grad_output, indices, input_size, kernel_size, stride=None
                       ceil_mode)
 
 
+@_operator("input_size", "kernel_size", "stride", "padding", "dilation", "ceil_mode")
+def min_pool_backward(grad_output, indices, input_size, kernel_size, stride=None, padding=0, dilation=1,
+                      ceil_mode=False, *, out=None, **options):
+    """NAME(grad_output, indices, input_size, kernel_size, ...): the gradient of a minimum's input, from its indices.
+
+    >>> import numpy, pooljit
+    >>> pooljit.min_pool2d_backward(numpy.ones((1, 1, 1), numpy.float32), numpy.array([[[2]]]), (2, 2), 2)
+    array([[[0., 0.],
+            [1., 0.]]], dtype=float32)
+    """
+    return _core.pool(_op, grad_output, indices, out, (), options, input_size, kernel_size, stride, padding, dilation,
+                      ceil_mode)
+
+
+@_operator("input_size", "kernel_size", "stride", "padding", "dilation", "ceil_mode")
+def sum_pool_backward(grad_output, input_size, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *,
+                      out=None, **options):
+    """NAME(grad_output, input_size, kernel_size, ...): the gradient of a sum's input.
+
+    >>> import numpy, pooljit
+    >>> pooljit.sum_pool2d_backward(numpy.ones((1, 1, 2), numpy.float32), (1, 3), (1, 2), 1)
+    array([[[1., 2., 1.]]], dtype=float32)
+    """
+    return _core.pool(_op, grad_output, None, out, (), options, input_size, kernel_size, stride, padding, dilation,
+                      ceil_mode)
+
+
+@_operator("input_size", "output_size")
+def adaptive_max_pool_backward(grad_output, indices, input_size, *, out=None, **options):
+    """NAME(grad_output, indices, input_size, ...): the gradient of an adaptive maximum's input, from its indices.
+
+    >>> import numpy, pooljit
+    >>> x = numpy.array([[[1, 5, 3]]], numpy.float32)
+    >>> y, i = pooljit.adaptive_max_pool2d(x, (1, 2), return_indices=True)
+    >>> pooljit.adaptive_max_pool2d_backward(numpy.ones_like(y), i, x.shape)
+    array([[[0., 2., 0.]]], dtype=float32)
+    """
+    return _core.pool(_op, grad_output, indices, out, (), options, input_size, tuple(grad_output.shape))
+
+
+@_operator("input_size", "output_size")
+def adaptive_avg_pool_backward(grad_output, input_size, *, out=None, **options):
+    """NAME(grad_output, input_size, ...): the gradient of an adaptive average's input.
+
+    >>> import numpy, pooljit
+    >>> pooljit.adaptive_avg_pool2d_backward(numpy.ones((1, 1, 2), numpy.float32), (1, 3))
+    array([[[0.5, 1. , 0.5]]], dtype=float32)
+    """
+    return _core.pool(_op, grad_output, None, out, (), options, input_size, tuple(grad_output.shape))
+
+
 @_operator("input_size", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 def avg_pool_backward(grad_output, input_size, kernel_size, stride=None, padding=0, ceil_mode=False,
                       count_include_pad=True, divisor_override=None, *, out=None, **options):
@@ -360,3 +412,15 @@ def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=
             [5., 0.]]], dtype=float32)
     """
     return _core.pool(_op, input, indices, out, (), options, kernel_size, stride, padding, output_size)
+
+
+@_operator("input_size", "kernel_size", "stride", "padding", "output_size")
+def max_unpool_backward(grad_output, indices, kernel_size, stride=None, padding=0, *, out=None, **options):
+    """NAME(grad_output, indices, kernel_size, ...): the gradient of an unpool's input: what lies at each index.
+
+    >>> import numpy, pooljit
+    >>> pooljit.max_unpool2d_backward(numpy.arange(4.).reshape(1, 2, 2), numpy.array([[[2]]]), 2)
+    array([[[2.]]])
+    """
+    return _core.pool(_op, grad_output, indices, out, (), options, tuple(indices.shape), kernel_size, stride, padding,
+                      tuple(grad_output.shape))

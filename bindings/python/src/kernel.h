@@ -52,7 +52,7 @@ class Kernel {
   };
   const std::vector<Result>& results() const { return results_; }
   bool has_indices() const { return nest().indices.has_value(); }
-  bool reads_indices() const { return has_indices() && nest().direction != ir::Direction::forward; }
+  bool reads_indices() const { return has_indices() && impl_->spec().direction != ir::Direction::forward; }
   const Form& operand_form(size_t number) const { return operands_[number]; }
   ir::DType operand_dtype(size_t number) const { return operand_dtypes_[number]; }
   size_t operand_count() const { return operands_.size(); }

@@ -89,7 +89,7 @@ class Subject {
   Subject(const std::string& text, const py::handle& input, const py::handle& read_indices,
           const py::list& operands)
       : spec_(value_or_raise(frontend::parse_spec(text))) {
-    if (spec_.direction == ir::Direction::unpool)
+    if (is_unpool(spec_))
       raise(ir::unsupported("python.unpool", "an unpool has no oracle: it is a routine of the runtime",
                             "numpy.put_along_axis does the same"));
     if (const auto one = frontend::one_pool(spec_, "the lab"); !one) raise(one.error());

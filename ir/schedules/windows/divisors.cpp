@@ -12,7 +12,20 @@ int64_t divisor_taps(const PoolNest& nest, const Window& window) {
 
 namespace {
 
+// Adaptive windows of several sizes take turns: one by one.
+Interior usual_of_adaptive(const PoolNest& nest, const NestDim& dim) {
+  Interior longest;
+  for (Interior alike; alike.begin < dim.output; alike.begin = alike.end) {
+    const int64_t divisor = divisor_taps(nest, dim.window(alike.begin));
+    for (alike.end = alike.begin; alike.end < dim.output; ++alike.end)
+      if (divisor_taps(nest, dim.window(alike.end)) != divisor) break;
+    if (alike.end - alike.begin > longest.end - longest.begin) longest = alike;
+  }
+  return longest;
+}
+
 Interior find_usual_outputs(const PoolNest& nest, const NestDim& dim) {
+  if (dim.kind == DimKind::adaptive) return usual_of_adaptive(nest, dim);
   const std::vector<Run> all = runs(dim);
   const auto fewer = [](const Run& a, const Run& b) { return a.outputs() < b.outputs(); };
   const auto largest = std::max_element(all.begin(), all.end(), fewer);

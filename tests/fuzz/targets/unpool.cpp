@@ -1,6 +1,6 @@
-// Bytes choose an unpool, its values and its indices, some of which name no place: what the library makes is
-// what a plain loop makes that looks each index up in the list of all places, or else an error and an
-// untouched output.
+// Bytes choose an unpool or its gradient, its values and its indices, some of which name no place: what the
+// library makes is what a plain loop makes that looks each index up in the list of all places, or else an
+// error and an untouched output.
 #include <cstring>
 #include <limits>
 #include <map>
@@ -35,6 +35,10 @@ frontend::PoolSpec random_unpool(fuzz::Draw& draw) {
     dim.pad_begin = dim.pad_end = draw.between(0, dim.kernel / 2);
   }
   if (draw.one_in(3)) spec.dims[0].unpool_output = draw.between(1, 24);
+  if (draw.one_in(3)) {
+    spec.direction = ir::Direction::backward;
+    spec.unpool_gradient = true;
+  }
   spec.layout = static_cast<frontend::Layout>(draw.below(4));
   if (draw.one_in(4)) spec.output_layout = static_cast<frontend::Layout>(draw.below(4));
   spec.index_dtype = index_dtypes[draw.below(std::size(index_dtypes))];
@@ -44,6 +48,13 @@ frontend::PoolSpec random_unpool(fuzz::Draw& draw) {
     spec.layout = frontend::Layout::nchw;
     spec.strides = input_strides(spec);
     for (int64_t& stride : spec.strides) stride += draw.between(0, 9);
+  }
+  if (draw.one_in(4)) {  // rows and planes with gaps between them
+    const std::vector<int64_t> shape = output_shape(spec);
+    spec.output_layout = frontend::Layout::nchw;
+    spec.output_strides.assign(shape.size(), draw.between(1, 2));
+    for (size_t d = shape.size() - 1; d-- > 0;)
+      spec.output_strides[d] = spec.output_strides[d + 1] * (shape[d + 1] + draw.between(0, 2));
   }
   return spec;
 }
@@ -67,9 +78,11 @@ class Expected {
  public:
   Expected(const frontend::PoolSpec& spec, fuzz::Draw& draw)
       : spec_(spec), nest_(make_nest(spec)), batch_(spec.batch.value_or(1)), draw_(draw) {
-    const std::vector<int64_t> shape = output_shape(spec);
-    extents_.assign(shape.end() - std::ssize(spec.dims), shape.end());
-    for (const ir::NestDim& dim : nest_.dims) windows_.push_back(dim.input), kernel_.push_back(dim.kernel);
+    for (const ir::NestDim& dim : nest_.dims) {
+      extents_.push_back(spec.unpool_gradient ? dim.input : dim.output);
+      windows_.push_back(spec.unpool_gradient ? dim.output : dim.input);
+      kernel_.push_back(dim.kernel);
+    }
     const auto resize = [](auto& buffer, const runtime::MemoryView& view) {
       buffer.resize(static_cast<size_t>(view.span_bytes()), untouched);
     };
@@ -158,13 +171,15 @@ class Expected {
     const std::vector<Position> all = positions(extents_);
     for (int64_t n = 0; n < batch_; ++n)
       for (int64_t c = 0; c < spec_.channels; ++c)
-        for (const Position& place : all) put(n, c, place, nullptr);
+        for (const Position& place : all)
+          if (!spec_.unpool_gradient) put(n, c, place, nullptr);
     for_each_window([&](int64_t n, int64_t c, const Position& window, int64_t at, const auto& known) {
       const auto place = known.find(ir::load_index(dtype, indices.data(), at));
       is_refused = is_refused || place == known.end();
       if (is_refused) return;
-      const int64_t from = ir::plane_offset(nest_.input, n, c) + ir::position_offset(nest_.input, window);
-      put(n, c, place->second, &input[width() * static_cast<size_t>(from)]);
+      const Position& source = spec_.unpool_gradient ? place->second : window;
+      const int64_t from = ir::plane_offset(nest_.input, n, c) + ir::position_offset(nest_.input, source);
+      put(n, c, spec_.unpool_gradient ? window : place->second, &input[width() * static_cast<size_t>(from)]);
     });
     if (is_refused) output = before;
   }
