@@ -12,6 +12,7 @@
 #include "runtime/machine.h"
 #include "runtime/tuning/numbers.h"
 #include "runtime/tuning/store.h"
+#include "runtime/tuning/tuner.h"
 #include "runtime/tuning/workload.h"
 
 namespace pooljit::runtime {
@@ -20,7 +21,6 @@ namespace {
 constexpr size_t counted = 12;  // of the shortlist: each costs about 0.1 ms
 constexpr double sample_seconds = 20e-6;
 constexpr int fewest_samples = 5;
-constexpr double gain = 0.01;  // what is worth leaving the default for
 constexpr double most_spread = 0.1;
 constexpr int64_t most_bytes = int64_t{64} << 20;  // of memory, while one image will do
 constexpr int64_t fewest_outputs = 4096;           // that are compared
@@ -148,7 +148,7 @@ class Race {
     std::vector<Timing> timings;
     for (const Samples& one : samples) timings.push_back(summarize(one.seconds, one.calls_per_sample));
     const auto fastest = std::ranges::min_element(timings, {}, &Timing::median);
-    const bool is_better = fastest->median < timings.front().median * (1 - gain);
+    const bool is_better = is_clearly_faster(*fastest, timings.front());
     const size_t winner = is_better ? static_cast<size_t>(fastest - timings.begin()) : 0;
     const double spread = std::max(timings[winner].spread(), timings.front().spread());
     if (samples.front().repeats >= fewest_samples) return keep_default("another thread is on the core");

@@ -94,6 +94,21 @@ TEST(Tune, GivesEachOfSeveralPoolsItsOperands) {
   EXPECT_EQ(runtime::read_tune_database(folder / "db")->entries.size(), 1U);
 }
 
+// An entry of measure= is taken by compiles, not by the tuner, which proves.
+TEST(Tune, MeasuresAgainWhatWasMeasuredAtFirstUse) {
+  const TempFolder folder;
+  runtime::TuneEntry entry = entry_for(small);
+  entry.proof = runtime::measured_proof;
+  ASSERT_TRUE(runtime::store_entries(folder / "db", {entry}));
+  const Outcome outcome =
+      shell(std::string("$P tune '") + small + "' --db $T/db --threads 1 --time-budget 0.2", folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("1 tuned, 0 had a fresh entry"), std::string::npos) << outcome.out;
+  const auto database = runtime::read_tune_database(folder / "db");
+  ASSERT_EQ(database->entries.size(), 1U);
+  EXPECT_NE(database->entries[0].proof, runtime::measured_proof);
+}
+
 TEST(Tune, RemembersAndResumes) {
   const TempFolder folder;
   write_file(folder / "specs.txt", std::string("first\t") + small + "\nsecond\t" + with_width(50) +

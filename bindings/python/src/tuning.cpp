@@ -5,6 +5,7 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
 #include "runtime/candidates.h"
+#include "runtime/compile.h"
 #include "runtime/explain.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
@@ -104,6 +105,8 @@ void register_tuning(py::module_& module) {
   module.def("schedules", schedules);
   module.def("explain", explain);
   module.def("tune", tune);
+  module.def("set_measure",
+             [](const py::object& measure) { value_or_raise(runtime::set_measure(measure_of(measure))); });
 }
 
 }  // namespace pooljit::python
