@@ -1,6 +1,7 @@
 #include "ir/cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -64,14 +65,16 @@ double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.be
 class Counter {
  public:
   Counter(const Program& program, const OpCosts& costs)
-      : program_(program), costs_(costs), known_(program.types.size()), block_of_(program.insts.size()) {
+      : program_(program), costs_(costs), known_(program.types.size()),
+        matters_(program.types.size()), block_of_(program.insts.size()) {
+    find_what_matters();
     blocks_.emplace_back();
     std::vector<size_t> open = {0};
     for (size_t i = 0; i < program.insts.size(); ++i) {
       const Inst& inst = program.insts[i];
       Block& block = blocks_[open.back()];
       take(inst, block.own);
-      if (inst.op == Op::loop || is_index(inst)) block.steps.push_back(i);
+      if (inst.op == Op::loop || any_matters(inst.results)) block.steps.push_back(i);
       if (inst.op == Op::loop) {
         block_of_[i] = blocks_.size();
         open.push_back(blocks_.size());
@@ -97,7 +100,7 @@ class Counter {
   struct Block {
     size_t end = 0;  // of a loop: its end
     OpCounts own;
-    std::vector<size_t> steps;  // what has to be evaluated: index instructions and inner loops
+    std::vector<size_t> steps;  // what has to be evaluated: what matters, and inner loops
     bool repeats = true;        // its inner loops run equally often in each turn
     double chain = 0;           // cycles from what a turn gets of the one before to what it hands on
   };
@@ -136,9 +139,41 @@ class Counter {
     counts.busy[static_cast<size_t>(Unit::decode)] += times * costs_.decode;
   }
 
-  bool is_index(const Inst& inst) const {
-    return !inst.results.empty() && program_.type(inst.results[0]).kind != Type::Kind::vec &&
-           program_.type(inst.results[0]).kind != Type::Kind::mask;
+  template <typename Values>
+  bool any_matters(const Values& values) const {
+    return std::ranges::any_of(values, [&](Value value) { return matters_[static_cast<size_t>(value)]; });
+  }
+
+  // Indices and pointers that trip counts depend on, through tables or not.
+  void find_what_matters() {
+    bool grew = false;
+    const auto mark = [&](Value value) {
+      auto matters = matters_[static_cast<size_t>(value)];
+      grew = grew || !matters;
+      matters = true;
+    };
+    do {
+      grew = false;
+      std::vector<const Inst*> ends;  // of the open loops, walking back
+      for (size_t i = program_.insts.size(); i-- > 0;) {
+        const Inst& inst = program_.insts[i];
+        if (inst.op == Op::end) ends.push_back(&inst);
+        if (inst.op == Op::loop) {
+          const Inst& end = *ends.back();
+          ends.pop_back();
+          mark(inst.args[0]);
+          for (size_t carried = 1; carried < inst.args.size(); ++carried) {
+            if (!any_matters(std::array{inst.results[carried], end.results[carried - 1]})) continue;
+            mark(inst.results[carried]);
+            mark(inst.args[carried]);
+            mark(end.args[carried - 1]);
+          }
+        } else if (inst.op != Op::end && any_matters(inst.results)) {
+          for (const Value value : inst.args) mark(value);
+          if (inst.addr.base != no_value) mark(inst.addr.base);
+        }
+      }
+    } while (grew);
   }
 
   void evaluate(const Inst& inst) {
@@ -282,6 +317,7 @@ class Counter {
   const Program& program_;
   const OpCosts& costs_;
   std::vector<Known> known_;
+  std::vector<bool> matters_;
   std::vector<size_t> block_of_;  // by loop: its place in blocks_
   std::vector<Block> blocks_;     // the whole Program is the first
 };
