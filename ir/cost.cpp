@@ -65,8 +65,11 @@ double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.be
 class Counter {
  public:
   Counter(const Program& program, const OpCosts& costs)
-      : program_(program), costs_(costs), known_(program.types.size()),
-        matters_(program.types.size()), block_of_(program.insts.size()) {
+      : program_(program),
+        costs_(costs),
+        known_(program.types.size()),
+        matters_(program.types.size()),
+        block_of_(program.insts.size()) {
     find_what_matters();
     blocks_.emplace_back();
     std::vector<size_t> open = {0};

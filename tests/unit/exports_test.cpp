@@ -60,8 +60,8 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
         "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()", "pooljit::Kernel::code_bytes()",
         "pooljit::Spec::Spec(", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
         "pooljit::compile(", "pooljit::explain(", "pooljit::Explanation::text", "pooljit::parse_options(",
-        "pooljit::prove", "pooljit::schedules(", "pooljit::set_measure(", "pooljit::time(", "pooljit::version()",
-        "typeinfo for pooljit::Error"})
+        "pooljit::prove", "pooljit::schedules(", "pooljit::set_measure(", "pooljit::time(",
+        "pooljit::version()", "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
 }
 

@@ -209,8 +209,8 @@ TEST(FirstUse, SaysWhyNothingIsMeasured) {
   } table[] = {
       {"max_pool2d(float32[1,8,20,20], kernel_size=3)", "interpreter", "interpreter runs no machine code"},
       {"max_pool2d(float32[0,8,20,20], kernel_size=3)", "auto", "a batch of 0 is no work"},
-      {"pools(float32[1,8,20,20], max_pool2d(kernel_size=3), avg_pool2d(kernel_size=3))",
-       "auto", "several pools keep theirs"},
+      {"pools(float32[1,8,20,20], max_pool2d(kernel_size=3), avg_pool2d(kernel_size=3))", "auto",
+       "several pools keep theirs"},
   };
   for (const auto& row : table) {
     const Steps steps;
