@@ -1,6 +1,7 @@
 #include "ir/cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -64,19 +65,50 @@ double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.be
 class Counter {
  public:
   Counter(const Program& program, const OpCosts& costs)
-      : program_(program), costs_(costs), known_(program.types.size()), ends_(program.insts.size()) {
-    std::vector<size_t> open;
+      : program_(program),
+        costs_(costs),
+        known_(program.types.size()),
+        matters_(program.types.size()),
+        block_of_(program.insts.size()) {
+    find_what_matters();
+    blocks_.emplace_back();
+    std::vector<size_t> open = {0};
     for (size_t i = 0; i < program.insts.size(); ++i) {
-      if (program.insts[i].op == Op::loop) open.push_back(i);
-      if (program.insts[i].op != Op::end) continue;
-      ends_[open.back()] = i;
-      open.pop_back();
+      const Inst& inst = program.insts[i];
+      Block& block = blocks_[open.back()];
+      take(inst, block.own);
+      if (inst.op == Op::loop || any_matters(inst.results)) block.steps.push_back(i);
+      if (inst.op == Op::loop) {
+        block_of_[i] = blocks_.size();
+        open.push_back(blocks_.size());
+        blocks_.emplace_back();
+      } else if (inst.op == Op::end) {
+        block.end = i;
+        open.pop_back();
+      }
+    }
+    for (size_t i = 0; i < program.insts.size(); ++i) {
+      if (program.insts[i].op != Op::loop) continue;
+      Block& block = blocks_[block_of_[i]];
+      block.repeats = !inner_trips_change(i);
+      block.chain = chain(i);
     }
   }
 
-  OpCounts count() { return run(0, program_.insts.size()); }
+  OpCounts count() { return run(blocks_[0]); }
 
  private:
+  // The body of a loop, or the whole Program. What its instructions come to without those of inner loops is
+  // the same in each turn.
+  struct Block {
+    size_t end = 0;  // of a loop: its end
+    OpCounts own;
+    std::vector<size_t> steps;  // what has to be evaluated: what matters, and inner loops
+    bool repeats = true;        // its inner loops run equally often in each turn
+    double chain = 0;           // cycles from what a turn gets of the one before to what it hands on
+  };
+  const Block& body(size_t loop) const { return blocks_[block_of_[loop]]; }
+
   // An index, or a pointer as an offset, if it points into a table.
   struct Known {
     int64_t number = 0;
@@ -84,17 +116,13 @@ class Counter {
   };
   Known& known(Value value) { return known_[static_cast<size_t>(value)]; }
 
-  OpCounts run(size_t begin, size_t end) {
-    OpCounts counts;
-    for (size_t i = begin; i < end; ++i) {
-      const Inst& inst = program_.insts[i];
-      take(inst, counts);
-      if (inst.op != Op::loop) {
-        evaluate(inst);
-        continue;
-      }
-      run_loop(i, counts);
-      i = ends_[i];
+  OpCounts run(const Block& block) {
+    OpCounts counts = block.own;
+    for (const size_t i : block.steps) {
+      if (program_.insts[i].op == Op::loop)
+        run_loop(i, counts);
+      else
+        evaluate(program_.insts[i]);
     }
     return counts;
   }
@@ -114,10 +142,44 @@ class Counter {
     counts.busy[static_cast<size_t>(Unit::decode)] += times * costs_.decode;
   }
 
+  template <typename Values>
+  bool any_matters(const Values& values) const {
+    return std::ranges::any_of(values, [&](Value value) { return matters_[static_cast<size_t>(value)]; });
+  }
+
+  // Indices and pointers that trip counts depend on, through tables or not.
+  void find_what_matters() {
+    bool grew = false;
+    const auto mark = [&](Value value) {
+      auto matters = matters_[static_cast<size_t>(value)];
+      grew = grew || !matters;
+      matters = true;
+    };
+    do {
+      grew = false;
+      std::vector<const Inst*> ends;  // of the open loops, walking back
+      for (size_t i = program_.insts.size(); i-- > 0;) {
+        const Inst& inst = program_.insts[i];
+        if (inst.op == Op::end) ends.push_back(&inst);
+        if (inst.op == Op::loop) {
+          const Inst& end = *ends.back();
+          ends.pop_back();
+          mark(inst.args[0]);
+          for (size_t carried = 1; carried < inst.args.size(); ++carried) {
+            if (!any_matters(std::array{inst.results[carried], end.results[carried - 1]})) continue;
+            mark(inst.results[carried]);
+            mark(inst.args[carried]);
+            mark(end.args[carried - 1]);
+          }
+        } else if (inst.op != Op::end && any_matters(inst.results)) {
+          for (const Value value : inst.args) mark(value);
+          if (inst.addr.base != no_value) mark(inst.addr.base);
+        }
+      }
+    } while (grew);
+  }
+
   void evaluate(const Inst& inst) {
-    if (inst.results.empty() || program_.type(inst.results[0]).kind == Type::Kind::vec ||
-        program_.type(inst.results[0]).kind == Type::Kind::mask)
-      return;
     const auto arg = [&](size_t i) { return known(inst.args[i]).number; };
     Known& result = known(inst.results[0]);
     switch (inst.op) {
@@ -170,17 +232,18 @@ class Counter {
 
   void run_loop(size_t loop, OpCounts& counts) {
     const Inst& head = program_.insts[loop];
-    const Inst& end = program_.insts[ends_[loop]];
+    const Block& block = body(loop);
+    const Inst& end = program_.insts[block.end];
     const int64_t trip = known(head.args[0]).number;
     const size_t carried = head.args.size() - 1;
     for (size_t i = 0; i < carried; ++i) known(head.results[i + 1]) = known(head.args[i + 1]);
-    const bool repeats = !inner_trips_change(loop);
+    const bool repeats = block.repeats;
     OpCounts all;
     for (int64_t iv = 0; iv < trip; iv += repeats ? trip : 1) {
       known(head.results[0]).number = iv;
-      const OpCounts once = run(loop + 1, ends_[loop]);
+      const OpCounts once = run(block);
       add_scaled(all, once, repeats ? static_cast<double>(trip) : 1);
-      all.stalls += stalls(loop, once, repeats ? static_cast<double>(trip) : 1);
+      all.stalls += stalls(block, once, repeats ? static_cast<double>(trip) : 1);
       for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], repeats ? trip : 1);
       add(OpClass::branch, repeats ? static_cast<double>(trip) : 1, all);
     }
@@ -209,7 +272,7 @@ class Counter {
     for (bool grew = true; grew && !found;) {
       const auto before = std::count(varies.begin(), varies.end(), true);
       std::vector<size_t> open;
-      for (size_t i = loop + 1; i < ends_[loop]; ++i) {
+      for (size_t i = loop + 1; i < body(loop).end; ++i) {
         const Inst& inst = program_.insts[i];
         const bool base = inst.addr.base != no_value && varies[static_cast<size_t>(inst.addr.base)];
         if (inst.op == Op::loop) {
@@ -226,15 +289,14 @@ class Counter {
     return found;
   }
 
-  // What the turns of an innermost loop wait for each other beyond the work that they have.
-  double stalls(size_t loop, const OpCounts& once, double trip) const {
-    if (trip * once.instructions < reorder_window) return 0;
+  // Of an innermost loop; of others, which are taken not to wait, 0.
+  double chain(size_t loop) const {
     const Inst& head = program_.insts[loop];
     std::vector<double> depth(program_.types.size(), -1);  // -1: does not depend on the turn before
     for (size_t i = 2; i < head.results.size() + 1; ++i)
       if (program_.type(head.results[i - 1]).kind == Type::Kind::vec)
         depth[static_cast<size_t>(head.results[i - 1])] = 0;
-    for (size_t i = loop + 1; i < ends_[loop]; ++i) {
+    for (size_t i = loop + 1; i < body(loop).end; ++i) {
       const Inst& inst = program_.insts[i];
       if (inst.op == Op::loop) return 0;
       double deepest = -1;
@@ -244,15 +306,23 @@ class Counter {
         depth[static_cast<size_t>(value)] = deepest + latency_of(class_of(inst));
     }
     double longest = 0;
-    for (Value value : program_.insts[ends_[loop]].args)
+    for (Value value : program_.insts[body(loop).end].args)
       longest = std::max(longest, depth[static_cast<size_t>(value)]);
-    return trip * std::max(0.0, longest - busiest(once));
+    return longest;
+  }
+
+  // What the turns of an innermost loop wait for each other beyond the work that they have.
+  static double stalls(const Block& block, const OpCounts& once, double trip) {
+    if (trip * once.instructions < reorder_window) return 0;
+    return trip * std::max(0.0, block.chain - busiest(once));
   }
 
   const Program& program_;
   const OpCosts& costs_;
   std::vector<Known> known_;
-  std::vector<size_t> ends_;  // by loop: its end
+  std::vector<bool> matters_;
+  std::vector<size_t> block_of_;  // by loop: its place in blocks_
+  std::vector<Block> blocks_;     // the whole Program is the first
 };
 
 double elements(const PoolNest& nest) {

@@ -158,6 +158,9 @@ std::vector<Timing> time(std::span<const Kernel> kernels, double seconds) {
 
 std::string prove(const Kernel& kernel) { return value_or_raise(runtime::prove_kernel(*kernel.impl_)); }
 
+void set_measure(std::string_view measure) {
+  if (auto done = runtime::set_measure(measure); !done) raise(done.error());
+}
 Options parse_options(std::string_view text) { return value_or_raise(runtime::parse_option_words(text)); }
 
 CacheStats cache_stats() {

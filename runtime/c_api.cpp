@@ -141,6 +141,10 @@ int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kern
       [&](const pooljit::Options& words) { return pooljit::runtime::compile(spec, words); });
 }
 
+int pooljit_set_measure(const char* measure) {
+  return guarded([&] { return code_of(pooljit::runtime::set_measure(measure ? measure : "")); });
+}
+
 int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object) {
   return give_with_options<pooljit_spec, std::shared_ptr<const pooljit::runtime::CheckedSpec>>(
       options, object, "object", spec, "spec", [&](const pooljit::Options& words) {

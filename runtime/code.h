@@ -46,6 +46,7 @@ struct CodeInfo {
   std::string_view backend;  // a row of runtime/engines.def
   std::string_view isa;      // a row of ir/isa.def, or "none"
   std::string schedule;      // empty: there is none
+  std::string origin;        // why it has its schedule, where that was measured; else empty
   std::string proof;         // what was proved of it; empty: nothing was asked for
   std::vector<ir::TaskDim> tasks;
   size_t code_bytes = 0;      // of machine code

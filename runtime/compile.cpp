@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "runtime/float_control.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
+#include "runtime/tuning/first_use.h"
+#include "runtime/tuning/store.h"
 #include "runtime/unpool/unpool.h"
 
 namespace pooljit::runtime {
@@ -22,6 +25,10 @@ struct Request {
   int threads = 1;
   bool verify = false;
   std::string schedule_origin;
+  std::string database;  // that what is measured is added to; empty: none
+
+  // The schedule is found by measuring.
+  bool measures() const { return choices.measuring.candidates > 0 && !choices.schedule && !is_unpool(spec); }
 };
 
 ir::Result<Request> read_request(std::string_view spec_text, const Options& options, bool needs_database) {
@@ -30,9 +37,22 @@ ir::Result<Request> read_request(std::string_view spec_text, const Options& opti
   auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
   const int threads = thread_count(options);
-  auto origin = choose_schedule(*spec, {options.tune_db, needs_database}, threads, *choices);
+  const Measuring& measuring = choices->measuring;
+  // A database's schedules may add in another order than the default's.
+  const std::string database = measuring.same_bits ? "" : options.tune_db;
+  const bool is_new = measuring.candidates > 0 && !is_there(database);
+  auto origin = choose_schedule(*spec, {database, needs_database && !is_new}, threads, *choices);
   if (!origin) return tl::unexpected(origin.error());
-  return Request{std::move(*spec), *choices, threads, options.verify, std::move(*origin)};
+  return Request{std::move(*spec), *choices, threads, options.verify, std::move(*origin), database};
+}
+
+ir::Result<std::shared_ptr<Code>> measured_code(const Request& request) {
+  auto found = measure_first_use(request.spec, request.choices);
+  if (!found) return tl::unexpected(found.error());
+  found->code->info.origin =
+      found->origin +
+      keep(*found, tune_key(request.spec, request.choices, request.threads), request.database);
+  return found->code;
 }
 
 ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, const Choices& choices) {
@@ -45,6 +65,7 @@ ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, 
 ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   const EngineInfo& engine = info(request.choices.engine);
   auto code = is_unpool(request.spec) ? make_unpool(request.spec)
+              : request.measures()    ? measured_code(request)
                                       : engine.make(frontend::make_nest(request.spec), request.choices);
   if (!code) return tl::unexpected(code.error());
   CodeInfo& made = (*code)->info;
@@ -59,8 +80,9 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
 }
 
 KernelPtr bind(Request request, CodePtr code) {
+  std::string origin = code->info.origin.empty() ? std::move(request.schedule_origin) : code->info.origin;
   return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads,
-                                        std::move(request.schedule_origin));
+                                        std::move(origin));
 }
 
 ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
@@ -70,6 +92,9 @@ ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_dat
   auto request = read_request(text.spec(), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
   std::string key = cache_key(request->spec, request->choices);
+  if (request->measures())
+    key += fmt::format(" measure={},{} tune_db={}", request->choices.measuring.candidates,
+                       int{request->choices.measuring.same_bits}, request->database);
   if (request->verify) key += " verify=1";
   if (request->choices.names.any()) key += " names=" + text.options().names;
   const auto code = cache().get(key, [&] { return make_code(*request, start); });
@@ -79,11 +104,39 @@ ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_dat
   return kernel;
 }
 
-// The file that the environment names; null if the options name one, or nobody does.
-const char* environment_database(const Options& options) {
-  const char* database = options.tune_db.empty() ? std::getenv("POOLJIT_TUNE_DB") : nullptr;
-  return database && *database ? database : nullptr;
+const char* environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value && *value ? value : nullptr;
 }
+
+// What set_measure() said: a number of candidates, and whether only such as give the default's bits.
+constexpr int unset = -1, same_bits_flag = 1 << 16;
+std::atomic<int> process_measure = unset;
+
+std::string measure_of_process() {
+  const int set = process_measure.load(std::memory_order_relaxed);
+  if (set != unset)
+    return fmt::format("{}{}", set & ~same_bits_flag, set & same_bits_flag ? ",same_bits" : "");
+  const char* const named = environment("POOLJIT_MEASURE");
+  return named ? named : "";
+}
+
+// What the options leave to the process and the environment.
+struct Inherited {
+  explicit Inherited(const Options& options)
+      : database(options.tune_db.empty() ? environment("POOLJIT_TUNE_DB") : nullptr),
+        measure(options.measure.empty() ? measure_of_process() : "") {}
+
+  bool any() const { return database || !measure.empty(); }
+  Options with(Options options) const {
+    if (database) options.tune_db = database;
+    if (!measure.empty()) options.measure = measure;
+    return options;
+  }
+
+  const char* database;  // null: the options name one, or nobody does
+  std::string measure;
+};
 
 }  // namespace
 
@@ -104,11 +157,10 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_
 }
 
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options) {
-  if (const auto choices = resolve(options); !choices) return tl::unexpected(choices.error());
-  Options with = options;
-  const char* database = environment_database(options);
-  if (database) with.tune_db = database;
-  return std::make_shared<const CheckedSpec>(std::move(spec), std::move(with), !database);
+  const Inherited inherited(options);
+  Options with = inherited.with(options);
+  if (const auto choices = resolve(with); !choices) return tl::unexpected(choices.error());
+  return std::make_shared<const CheckedSpec>(std::move(spec), std::move(with), !inherited.database);
 }
 
 ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
@@ -116,11 +168,17 @@ ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
 }
 
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
-  const char* database = environment_database(options);
-  if (!database) return compile_cached({spec_text, options}, true);
-  Options with = options;
-  with.tune_db = database;
-  return compile_cached({spec_text, with}, false);
+  const Inherited inherited(options);
+  if (!inherited.any()) return compile_cached({spec_text, options}, true);
+  return compile_cached({spec_text, inherited.with(options)}, !inherited.database);
+}
+
+ir::Result<void> set_measure(std::string_view measure) {
+  const auto measuring = parse_measuring(measure);
+  if (!measuring) return tl::unexpected(measuring.error());
+  process_measure =
+      measure.empty() ? unset : measuring->candidates | (measuring->same_bits ? same_bits_flag : 0);
+  return {};
 }
 
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {

@@ -47,6 +47,10 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spe
 // Errors: those of the tuning database and the engines.
 ir::Result<KernelPtr> compile(const CheckedSpec& spec);
 
+// What Options::measure is where it is empty, for the process; empty: what POOLJIT_MEASURE says. Errors:
+// "runtime.options".
+ir::Result<void> set_measure(std::string_view measure);
+
 // The same past the cache: always makes the code. For measuring and for tests.
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options);
 

@@ -21,12 +21,20 @@ enum class Engine : uint8_t {
 #undef ENGINE
 };
 
+// How a schedule that nobody asked for is found: candidates that are timed; 0: none, the default is taken.
+struct Measuring {
+  int candidates = 0;
+  bool same_bits = false;  // only such as give the default's bits
+  bool operator==(const Measuring&) const = default;
+};
+
 // What to make, with nothing left open but the schedule.
 struct Choices {
   Engine engine = Engine::xbyak;
   ir::Isa isa = ir::Isa::avx2;
   std::optional<ir::Schedule> schedule;  // absent: the nest's best one
   jit::Names names = {};                 // who is told of it, besides those that the environment names
+  Measuring measuring = {};
 };
 
 using MakeCode = ir::Result<std::shared_ptr<Code>> (*)(ir::PoolNest nest, const Choices& choices);

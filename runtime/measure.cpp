@@ -1,5 +1,8 @@
 #include "runtime/measure.h"
 
+#include <sys/resource.h>
+#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -10,26 +13,40 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_of(const std::function<void()>& call, int calls) {
-  const Clock::time_point start = Clock::now();
-  for (int i = 0; i < calls; ++i) call();
-  return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+double thread_seconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// How many calls fill a sample. The first call only warms up.
-int calls_per_sample(const std::function<void()>& call, double sample_seconds) {
-  seconds_of(call, 1);
+int64_t preemptions() {
+  rusage usage = {};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+double seconds_of(const std::function<void()>& call, int calls, const Stopwatch& watch) {
+  const double start = watch.seconds();
+  for (int i = 0; i < calls; ++i) call();
+  return (watch.seconds() - start) / calls;
+}
+
+// How many calls fill a sample. A first call only warms up.
+int calls_per_sample(const std::function<void()>& call, const MeasureOptions& options) {
+  if (!options.is_warm) call();
   constexpr int most = 1 << 20;
   int calls = 1;
-  while (calls < most && seconds_of(call, calls) * calls < sample_seconds / 2) calls *= 2;
+  while (calls < most && seconds_of(call, calls, options.watch) * calls < options.sample_seconds / 2)
+    calls *= 2;
   return calls;
 }
 
-void settle(const std::function<void()>& call, double seconds) {
-  if (seconds <= 0) return;
-  const Clock::time_point start = Clock::now();
+void settle(const std::function<void()>& call, const MeasureOptions& options) {
+  if (options.settle_seconds <= 0) return;
+  const double start = options.watch.seconds();
   do call();
-  while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
+  while (options.watch.seconds() - start < options.settle_seconds);
 }
 
 double at(const std::vector<double>& sorted, double share) {
@@ -40,6 +57,16 @@ double at(const std::vector<double>& sorted, double share) {
 }
 
 }  // namespace
+
+const Stopwatch& system_stopwatch() {
+  static const Stopwatch& watch = *new Stopwatch{now, preemptions};
+  return watch;
+}
+
+const Stopwatch& thread_stopwatch() {
+  static const Stopwatch& watch = *new Stopwatch{thread_seconds, preemptions};
+  return watch;
+}
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample) {
   std::sort(seconds.begin(), seconds.end());
@@ -56,22 +83,30 @@ Timing summarize(std::vector<double> seconds, int calls_per_sample) {
 std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
                                      const MeasureOptions& options) {
   std::vector<Samples> samples;
-  for (const auto& contender : contenders)
-    samples.push_back({{}, calls_per_sample(contender, options.sample_seconds)});
+  for (const auto& contender : contenders) samples.push_back({{}, calls_per_sample(contender, options)});
 
   std::vector<size_t> order(contenders.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::mt19937 random(1);
-  const Clock::time_point start = Clock::now();
-  for (int sample = 0; sample < options.most_samples; ++sample) {
-    const double spent = std::chrono::duration<double>(Clock::now() - start).count();
-    if (sample >= options.fewest_samples && spent > options.budget_seconds) break;
+  const double start = options.watch.seconds();
+  int repeats = 0;
+  for (int round = 0; round < options.most_samples;) {
+    if (round >= options.fewest_samples && options.watch.seconds() - start > options.budget_seconds) break;
+    const bool may_repeat = repeats < options.most_repeats;
+    const int64_t preempted = may_repeat ? options.watch.preemptions() : 0;
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t i : order) {
-      settle(contenders[i], options.settle_seconds);
-      samples[i].seconds.push_back(seconds_of(contenders[i], samples[i].calls_per_sample));
+      settle(contenders[i], options);
+      samples[i].seconds.push_back(seconds_of(contenders[i], samples[i].calls_per_sample, options.watch));
+    }
+    if (may_repeat && options.watch.preemptions() != preempted) {
+      ++repeats;
+      for (Samples& one : samples) one.seconds.pop_back();
+    } else {
+      ++round;
     }
   }
+  for (Samples& one : samples) one.repeats = repeats;
   return samples;
 }
 
@@ -82,7 +117,7 @@ double call_quantile(const std::function<void()>& call, double share, double bud
   while (seconds.size() < most &&
          (seconds.size() < fewest ||
           std::chrono::duration<double>(Clock::now() - start).count() < budget_seconds))
-    seconds.push_back(seconds_of(call, 1));
+    seconds.push_back(seconds_of(call, 1, system_stopwatch()));
   std::sort(seconds.begin(), seconds.end());
   return at(seconds, share);
 }

@@ -2,6 +2,7 @@
 // neighbour meets all of them. Medians and quartiles, never means: one interrupt must not change a result.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -19,6 +20,15 @@ struct Timing {
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
 
+// What times are read from. Tests have one of their own.
+struct Stopwatch {
+  std::function<double()> seconds;       // since some moment
+  std::function<int64_t()> preemptions;  // how often another thread took the calling one's core so far
+};
+const Stopwatch& system_stopwatch();
+// The processor time of the calling thread: for what runs on it alone, where others want its core, too.
+const Stopwatch& thread_stopwatch();
+
 struct MeasureOptions {
   double sample_seconds = 500e-6;  // a sample is as many calls as take this long
   double budget_seconds = 1.0;     // for all contenders together
@@ -28,12 +38,18 @@ struct MeasureOptions {
   // has left (streaming stores empty them), nor may idle threads of another's pool take part, which spin for
   // some milliseconds before they sleep. 0: not at all.
   double settle_seconds = 2e-3;
+  bool is_warm = false;  // the contenders have been called already
+  // A round in which another thread took the core is done again, so many times; later ones count as any
+  // other.
+  int most_repeats = 0;
+  const Stopwatch& watch = system_stopwatch();
 };
 
 // The samples of one contender, in order: sample i of all contenders was taken side by side.
 struct Samples {
   std::vector<double> seconds;  // per call
   int calls_per_sample = 1;
+  int repeats = 0;  // rounds that were done again
 };
 
 // One per contender. Each is warmed up first; samples take turns, in an order that is drawn anew for each

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view known_words =
     "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
-    "schedule=FAMILY(...) tune_db=FILE names=perf,jitdump,gdb";
+    "schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits names=perf,jitdump,gdb";
+constexpr int usual_candidates = 6, most_candidates = 64;
 
 // The next word of `text`; spaces inside parentheses belong to it.
 std::string_view take_word(std::string_view& text) {
@@ -31,8 +32,8 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-bool parse_threads(std::string_view text, int& threads) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+bool parse_number(std::string_view text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
@@ -42,12 +43,13 @@ bool parse_flag(std::string_view text, bool& flag) {
 }
 
 bool set_option(Options& options, std::string_view name, std::string_view value) {
-  if (name == "threads") return parse_threads(value, options.threads);
+  if (name == "threads") return parse_number(value, options.threads);
   if (name == "verify") return parse_flag(value, options.verify);
   std::string* text = name == "backend"    ? &options.backend
                       : name == "isa"      ? &options.isa
                       : name == "schedule" ? &options.schedule
                       : name == "tune_db"  ? &options.tune_db
+                      : name == "measure"  ? &options.measure
                       : name == "names"    ? &options.names
                                            : nullptr;
   if (text) *text = value;
@@ -91,6 +93,26 @@ ir::Result<Options> parse_option_words(std::string_view text) {
   return options;
 }
 
+ir::Result<Measuring> parse_measuring(std::string_view text) {
+  Measuring measuring;
+  if (text.empty()) return measuring;
+  const size_t comma = std::min(text.find(','), text.size());
+  const std::string_view number = text == "same_bits" ? "" : text.substr(0, comma),
+                         rest = text == "same_bits" ? text : text.substr(std::min(comma + 1, text.size()));
+  measuring.candidates = usual_candidates;
+  measuring.same_bits = rest == "same_bits";
+  const bool is_number = number.empty() ? text == "same_bits" : parse_number(number, measuring.candidates);
+  const bool is_in_range =
+      measuring.candidates == 0 || (measuring.candidates >= 2 && measuring.candidates <= most_candidates);
+  if (!is_number || !is_in_range || (!measuring.same_bits && comma < text.size()))
+    return ir::invalid(
+        "runtime.options", fmt::format("measure={} says no number of candidates", text),
+        fmt::format("measure=0 (off), 2 to {}, same_bits or {},same_bits; where no option says "
+                    "it, the environment variable POOLJIT_MEASURE does",
+                    most_candidates, usual_candidates));
+  return measuring;
+}
+
 ir::Result<Choices> resolve(const Options& options) {
   if (options.threads < 0 || options.threads > max_threads)
     return ir::invalid("runtime.options", fmt::format("threads={} is out of range", options.threads),
@@ -108,6 +130,9 @@ ir::Result<Choices> resolve(const Options& options) {
     return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
                        std::string(known_words));
   choices.names = *names;
+  const auto measuring = parse_measuring(options.measure);
+  if (!measuring) return tl::unexpected(measuring.error());
+  choices.measuring = *measuring;
   if (!options.schedule.empty()) {
     const auto schedule = ir::parse_schedule(options.schedule);
     if (!schedule) return tl::unexpected(schedule.error());

@@ -13,6 +13,9 @@ namespace pooljit::runtime {
 // "backend=xbyak isa=avx512 threads=2 schedule=channels_last(lanes=16, ...)". Errors: "runtime.options".
 ir::Result<Options> parse_option_words(std::string_view text);
 
+// "6", "same_bits", "8,same_bits"; "" and "0": none. Errors: "runtime.options".
+ir::Result<Measuring> parse_measuring(std::string_view text);
+
 // Errors: "runtime.options", "runtime.isa", "backend.missing", "schedule.*".
 ir::Result<Choices> resolve(const Options& options);
 

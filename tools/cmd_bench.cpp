@@ -239,6 +239,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
   add_tune_db(*command, arguments->options);
+  add_measure(*command, arguments->options);
   add_threads(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
   std::vector<CLI::Option*> comparing = add_comparison(*command, arguments->session);

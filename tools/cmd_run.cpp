@@ -257,6 +257,7 @@ void add_run(CLI::App& app, Action& action) {
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
   add_tune_db(*command, arguments->options);
+  add_measure(*command, arguments->options);
   add_threads(*command, arguments->options);
   command->footer(
       "The files' shape is the spec's, in the order in which the layout lies in memory: (N, C, H, W) for "

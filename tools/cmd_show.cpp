@@ -50,6 +50,16 @@ void take_schedule_that_fits(Subject& subject) {
   if (fitting) subject.choices.schedule = *fitting;
 }
 
+// The schedule that compile() finds by measuring; how it was found goes to stderr.
+ir::Result<void> take_measured_schedule(Subject& subject, const Options& options) {
+  const auto kernel = runtime::compile(frontend::print(subject.spec), options);
+  if (!kernel) return tl::unexpected(kernel.error());
+  fmt::print(stderr, "{}\n", (*kernel)->schedule_origin());
+  if (const auto schedule = ir::parse_schedule((*kernel)->code().info.schedule))
+    subject.choices.schedule = *schedule;
+  return {};
+}
+
 Text show_nest(const Subject& subject) { return subject.nest.print(); }
 Text show_schedule(const Subject& subject) {
   return ir::print(runtime::chosen_schedule(subject.nest, subject.choices));
@@ -126,7 +136,12 @@ ir::Result<Exit> show(const ShowArguments& arguments) {
   if (!choices) return tl::unexpected(choices.error());
 
   Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
-  if (!is_unpool(*spec)) take_schedule_that_fits(subject);
+  if (!arguments.options.measure.empty()) {
+    if (const auto taken = take_measured_schedule(subject, arguments.options); !taken)
+      return tl::unexpected(taken.error());
+  } else if (!is_unpool(*spec)) {
+    take_schedule_that_fits(subject);
+  }
   for (const StageRow& row : stages) {
     if (row.name != arguments.stage) continue;
     const Text text = row.show(subject);
@@ -158,6 +173,7 @@ void add_show(CLI::App& app, Action& action) {
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
+  add_measure(*command, arguments->options);
   command->footer(
       notes +
       "\n  pooljit show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage program"

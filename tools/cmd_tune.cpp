@@ -11,7 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/options.h"
+#include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
+#include "runtime/written_aside.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/evaluation.h"
@@ -20,8 +22,6 @@
 #include "tools/progress.h"
 #include "tools/schedule_space.h"
 #include "tools/tune_export.h"
-#include "tools/tune_store.h"
-#include "tools/written_aside.h"
 
 namespace pooljit::tools {
 namespace {
@@ -71,7 +71,7 @@ class SampleFile {
   // Errors: "file.create".
   ir::Result<void> open(const std::string& path) {
     file_.open(path, std::ios::app);
-    if (!file_) return ir::system_error("file.create", cannot("write", path));
+    if (!file_) return ir::system_error("file.create", runtime::cannot("write", path));
     return {};
   }
   bool is_open() const { return file_.is_open(); }
@@ -126,11 +126,11 @@ class Session {
                  arguments.budget > 0 ? arguments.budget : seconds_per_spec * double(problems_.size())))) {}
 
   ir::Result<Exit> run() {
-    if (auto storable = check_storable(arguments_.database); !storable)
+    if (auto storable = runtime::check_storable(arguments_.database); !storable)
       return tl::unexpected(storable.error());
     if (!arguments_.samples.empty())
       if (auto opened = samples_.open(arguments_.samples); !opened) return tl::unexpected(opened.error());
-    auto known = load_entries(arguments_.database);
+    auto known = runtime::load_entries(arguments_.database);
     if (!known) return tl::unexpected(known.error());
     known_ = std::move(*known);
     for (const auto& ignored : known_.ignored)
@@ -158,7 +158,7 @@ class Session {
       return {};
     }
     const runtime::TuneLookup old = runtime::look_up(known_, *key);
-    if (old.entry && !arguments_.again) {
+    if (old.entry && old.entry->proof != runtime::measured_proof && !arguments_.again) {
       ++tally_.fresh;
       tally_.take(*old.entry);
       return {};
@@ -168,7 +168,7 @@ class Session {
       if (!interrupted()) fail(problem, result.error());
       return {};
     }
-    if (auto stored = store_entries(arguments_.database, {result->entry}); !stored) return stored;
+    if (auto stored = runtime::store_entries(arguments_.database, {result->entry}); !stored) return stored;
     known_.entries.push_back(result->entry);
     report(problem, *result);
     if (!samples_.is_open()) return {};
@@ -269,7 +269,7 @@ class Session {
 
 // Of entries with the same key the faster one stays.
 ir::Result<Exit> merge(const TuneArguments& arguments) {
-  const auto own = load_entries(arguments.database);
+  const auto own = runtime::load_entries(arguments.database);
   if (!own) return tl::unexpected(own.error());
   std::vector<runtime::TuneEntry> best = own->entries;
   size_t read = 0;
@@ -287,7 +287,8 @@ ir::Result<Exit> merge(const TuneArguments& arguments) {
         *same = entry;
     }
   }
-  if (auto stored = store_entries(arguments.database, best); !stored) return tl::unexpected(stored.error());
+  if (auto stored = runtime::store_entries(arguments.database, best); !stored)
+    return tl::unexpected(stored.error());
   fmt::print("{} entries of {} files, {} in {}\n", read, arguments.merge.size(), best.size(),
              arguments.database);
   return Exit::ok;

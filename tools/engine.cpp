@@ -22,6 +22,12 @@ void add_schedule(CLI::App& command, Options& options) {
                      "Use this schedule, written as `pooljit show --stage schedule` prints it");
 }
 
+void add_measure(CLI::App& command, Options& options) {
+  command.add_option("--measure", options.measure,
+                     "Time so many schedules first and take the fastest: 6; same_bits: only such as give the "
+                     "default's bits; default: $POOLJIT_MEASURE");
+}
+
 void add_tune_db(CLI::App& command, Options& options) {
   command.add_option("--tune-db", options.tune_db,
                      "Take the schedule from this file of `pooljit tune`, if it has one for the spec");

@@ -15,6 +15,7 @@ CLI::Option* add_spec(CLI::App& command, std::string& spec);
 void add_backend(CLI::App& command, Options& options);
 void add_isa(CLI::App& command, Options& options);
 void add_schedule(CLI::App& command, Options& options);
+void add_measure(CLI::App& command, Options& options);
 void add_tune_db(CLI::App& command, Options& options);
 void add_threads(CLI::App& command, Options& options);
 

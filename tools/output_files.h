@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/written_aside.h"
+#include "runtime/written_aside.h"
 
 namespace pooljit::tools {
 
@@ -30,7 +30,7 @@ class OutputFiles {
   ir::Result<void> commit();
 
  private:
-  std::vector<WrittenAside> files_;
+  std::vector<runtime::WrittenAside> files_;
   bool committed_ = false;
 };
 

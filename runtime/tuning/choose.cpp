@@ -45,7 +45,7 @@ ir::Result<std::string> choose_schedule(const frontend::PoolSpec& spec, const Tu
   if (const auto program = make_program(make_nest(spec), tuned, consumed_stage(choices.engine)); !program)
     return instead(source, "its schedule does not suit the spec: " + program.error().message);
   choices = tuned;
-  return fmt::format("tuned: {}", source.path);
+  return fmt::format("{}: {}", found.entry->proof == measured_proof ? "measured" : "tuned", source.path);
 }
 
 }  // namespace pooljit::runtime

@@ -19,7 +19,8 @@ struct TuneSource {
 TuneEntry tune_key(const frontend::PoolSpec& spec, const Choices& choices, int threads);
 
 // Fills choices.schedule if the database has one that this machine measured and that suits the spec. Returns
-// why the schedule is what it is, for people. Errors, of a required database: "tune.open", "tune.format".
+// why the schedule is what it is, for people: "tuned: FILE", "measured: FILE". Errors, of a required
+// database: "tune.open", "tune.format".
 ir::Result<std::string> choose_schedule(const frontend::PoolSpec& spec, const TuneSource& source, int threads,
                                         Choices& choices);
 

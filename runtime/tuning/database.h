@@ -1,5 +1,5 @@
 // The tuning database: a text file of schedules that were measured to be the best ones. Reading it; the
-// command `pooljit tune` writes it (tools/tune_store.h). docs/tuning.md has the format.
+// command `pooljit tune` writes it (runtime/tuning/store.h). docs/tuning.md has the format.
 //
 // Whatever the file holds, reading it gives entries and reasons, never a crash: a file that is no database is
 // an error, a line that is no entry is passed over with a reason. What an entry says is not believed either:
@@ -35,10 +35,12 @@ struct TuneEntry {
 
 // How it is known that the schedule's code is right.
 inline constexpr std::string_view tune_proofs[] = {
-    "verify",   // proved for every input
-    "check",    // verify has no proof for such a spec: all engines agreed on data
-    "default",  // it is the default schedule: nothing was replaced
+    "verify",    // proved for every input
+    "check",     // verify has no proof for such a spec: all engines agreed on data
+    "default",   // it is the default schedule: nothing was replaced
+    "measured",  // timed when it was first compiled, and compared with the default on data
 };
+inline constexpr std::string_view measured_proof = tune_proofs[3];
 
 // One line, without its end.
 std::string print(const TuneEntry& entry);

@@ -40,7 +40,7 @@ ir::Result<Workload::Memory> Workload::allocate(const MemoryView& view) {
   return memory;
 }
 
-ir::Result<Workload> Workload::make(const Kernel& kernel) {
+ir::Result<Workload> Workload::make(const Kernel& kernel, const Fill& fill) {
   Workload made;
   const auto add = [](const MemoryView& view, std::vector<Memory>& to) -> ir::Result<void> {
     auto memory = allocate(view);
@@ -48,22 +48,55 @@ ir::Result<Workload> Workload::make(const Kernel& kernel) {
     to.push_back(std::move(*memory));
     return {};
   };
-  const auto fill = [&](const Memory& memory, const MemoryView& view) {
-    fill_ordinary(kernel.spec().dtype, {memory.get(), static_cast<size_t>(view.span_bytes())});
-  };
   auto input = allocate(kernel.input_view());
   if (!input) return tl::unexpected(input.error());
   made.input_ = std::move(*input);
-  fill(made.input_, kernel.input_view());
-  for (const MemoryView& view : kernel.output_views())
+  for (const MemoryView& view : kernel.output_views()) {
     if (auto ok = add(view, made.outputs_); !ok) return tl::unexpected(ok.error());
-  for (const MemoryView& view : kernel.index_views())
-    if (auto ok = add(view, made.indices_); !ok) return tl::unexpected(ok.error());
-  for (const MemoryView& view : kernel.operand_views()) {
-    if (auto ok = add(view, made.operands_); !ok) return tl::unexpected(ok.error());
-    fill(made.operands_.back(), view);
+    made.output_bytes_.push_back(static_cast<size_t>(view.span_bytes()));
   }
+  for (const MemoryView& view : kernel.index_views()) {
+    if (auto ok = add(view, made.indices_); !ok) return tl::unexpected(ok.error());
+    if (!kernel.code().info.nest.is_backward())
+      made.index_bytes_.push_back(static_cast<size_t>(view.span_bytes()));
+  }
+  for (const MemoryView& view : kernel.operand_views())
+    if (auto ok = add(view, made.operands_); !ok) return tl::unexpected(ok.error());
+  made.refill(kernel, fill);
   return made;
+}
+
+void Workload::refill(const Kernel& kernel, const Fill& fill) {
+  const auto one = [&](const Memory& memory, const MemoryView& view) {
+    fill(kernel.spec().dtype, {memory.get(), static_cast<size_t>(view.span_bytes())});
+  };
+  one(input_, kernel.input_view());
+  for (size_t i = 0; i < operands_.size(); ++i) one(operands_[i], kernel.operand_views()[i]);
+}
+
+std::vector<std::span<std::byte>> Workload::written() const {
+  std::vector<std::span<std::byte>> all;
+  for (size_t i = 0; i < output_bytes_.size(); ++i) all.emplace_back(outputs_[i].get(), output_bytes_[i]);
+  for (size_t i = 0; i < index_bytes_.size(); ++i) all.emplace_back(indices_[i].get(), index_bytes_[i]);
+  return all;
+}
+
+void Workload::clear_results() {
+  for (const std::span<std::byte> one : written()) std::memset(one.data(), 0xa5, one.size());
+}
+
+std::vector<std::byte> Workload::results() const {
+  std::vector<std::byte> all;
+  for (const std::span<std::byte> one : written()) all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
+bool Workload::has_results(std::span<const std::byte> expected) const {
+  for (const std::span<std::byte> one : written()) {
+    if (!std::ranges::equal(one, expected.first(one.size()))) return false;
+    expected = expected.subspan(one.size());
+  }
+  return true;
 }
 
 std::vector<const void*> Workload::operands() const {

@@ -152,6 +152,9 @@ FUNCTIONS = [
     ("compared: no indices", lambda x: pooljit.compare(INDEXED, x, good((2, 3, 4, 4))), "run.indices"),
     ("a schedule", lambda x: pooljit.evaluate(SPEC, "fast"), "schedule"),
     ("a folder for a database", lambda x: pooljit.tune(SPEC, 0.1, db="/"), ("tune", "file")),
+    ("measure", lambda x: pooljit.compile(SPEC, measure="fast"), "runtime.options"),
+    ("a measure that is none", lambda x: pooljit.compile(SPEC, measure=1.5), "python.option"),
+    ("set_measure", lambda x: pooljit.set_measure(1), "runtime.options"),
     ("set_num_threads", lambda x: pooljit.set_num_threads(-1), "python.option"),
 ]
 

@@ -253,6 +253,23 @@ def test_kernel_says_what_it_is():
     assert again.spec == kernel.spec and again.options == kernel.options
 
 
+def test_measure_finds_a_schedule_of_its_own(tmp_path):
+    spec = "avg_pool2d(float32[1,8,20,20], kernel_size=3, stride=1)"
+    measured = ("measured, ", "the default; not measured: ")  # the latter on a busy machine
+    kernel = pooljit.compile(spec, measure=3)
+    assert kernel.schedule_origin.startswith(measured) and kernel.options == {"measure": "3"}
+    assert pooljit.compile(spec).schedule_origin == "the default"
+    pooljit.set_measure("4,same_bits")
+    try:
+        assert pooljit.compile(spec).schedule_origin.startswith(measured)
+        assert pooljit.compile(spec, measure=0).schedule_origin == "the default"
+        x = np.linspace(-1, 1, 3200, dtype=np.float32).reshape(1, 8, 20, 20)
+        assert (pooljit.avg_pool2d(x, 3, 1) == pooljit.avg_pool2d(x, 3, 1, measure=0)).all()
+    finally:
+        pooljit.set_measure(None)
+    assert pooljit.compile(spec).schedule_origin == "the default"
+
+
 def test_explanation_fits_the_kernel():
     why = pooljit.explain(SPEC, isa="avx2")
     assert why.schedule == pooljit.compile(SPEC, backend="xbyak", isa="avx2").schedule

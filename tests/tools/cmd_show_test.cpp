@@ -86,6 +86,19 @@ TEST(Show, AScheduleCanBeForced) {
   EXPECT_NE(shown.out, best.out);
 }
 
+TEST(Show, AScheduleCanBeMeasured) {
+  const TempFolder folder;
+  const std::string show =
+      "$P show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage schedule --measure ";
+  const Outcome measured = shell(show + "3", folder);
+  ASSERT_EQ(measured.exit, 0) << measured.err;
+  EXPECT_NE(measured.out.find("(lanes="), std::string::npos) << measured.out;
+  EXPECT_NE(measured.err.find("measured"), std::string::npos) << measured.err;  // or why it was not
+  const Outcome wrong = shell(show + "fast", folder);
+  EXPECT_EQ(wrong.exit, 3);
+  EXPECT_NE(wrong.err.find("runtime.options: measure=fast"), std::string::npos) << wrong.err;
+}
+
 TEST(Show, AnEngineWithoutMachineCodeHasNone) {
   const TempFolder folder;
   const Outcome outcome = shell(

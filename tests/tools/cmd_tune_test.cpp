@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/shell.h"
-#include "tools/tune_store.h"
 
 namespace pooljit::tools {
 namespace {
@@ -92,6 +92,21 @@ TEST(Tune, GivesEachOfSeveralPoolsItsOperands) {
       folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_EQ(runtime::read_tune_database(folder / "db")->entries.size(), 1U);
+}
+
+// An entry of measure= is taken by compiles, not by the tuner, which proves.
+TEST(Tune, MeasuresAgainWhatWasMeasuredAtFirstUse) {
+  const TempFolder folder;
+  runtime::TuneEntry entry = entry_for(small);
+  entry.proof = runtime::measured_proof;
+  ASSERT_TRUE(runtime::store_entries(folder / "db", {entry}));
+  const Outcome outcome =
+      shell(std::string("$P tune '") + small + "' --db $T/db --threads 1 --time-budget 0.2", folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("1 tuned, 0 had a fresh entry"), std::string::npos) << outcome.out;
+  const auto database = runtime::read_tune_database(folder / "db");
+  ASSERT_EQ(database->entries.size(), 1U);
+  EXPECT_NE(database->entries[0].proof, runtime::measured_proof);
 }
 
 TEST(Tune, RemembersAndResumes) {
@@ -189,7 +204,7 @@ TEST(TuneStore, ConcurrentWritersLoseNothing) {
     const pid_t child = fork();
     if (child == 0) {
       for (int i = 0; i < each; ++i)
-        if (!store_entries(path, {entry_for(with_width(10 + writer * each + i))})) _exit(1);
+        if (!runtime::store_entries(path, {entry_for(with_width(10 + writer * each + i))})) _exit(1);
       _exit(0);
     }
     children.push_back(child);
@@ -207,12 +222,12 @@ TEST(TuneStore, ConcurrentWritersLoseNothing) {
 
 TEST(TuneStore, ALinkStaysOne) {
   const TempFolder folder;
-  ASSERT_TRUE(store_entries(folder / "real", {}));
+  ASSERT_TRUE(runtime::store_entries(folder / "real", {}));
   std::filesystem::create_symlink(folder / "real", folder / "link");
-  ASSERT_TRUE(store_entries(folder / "link", {entry_for(small)}));
+  ASSERT_TRUE(runtime::store_entries(folder / "link", {entry_for(small)}));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(runtime::read_tune_database(folder / "real")->entries.size(), 1U);
-  EXPECT_EQ(store_entries(folder / "no/such/folder/db", {}).error().id, "file.create");
+  EXPECT_EQ(runtime::store_entries(folder / "no/such/folder/db", {}).error().id, "file.create");
 }
 
 }  // namespace

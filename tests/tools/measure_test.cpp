@@ -54,6 +54,49 @@ TEST(Measure, UntimedCallsComeBeforeEachSample) {
   EXPECT_TRUE(std::regex_search(order, std::regex("((aa+bb+)|(bb+aa+)){3}$"))) << order;
 }
 
+// A watch that the contenders move: so much time each, and once in so many calls another thread on the core.
+struct Moved {
+  double now = 0;
+  int64_t preempted = 0;
+  const runtime::Stopwatch watch{[this] { return now; }, [this] { return preempted; }};
+};
+
+TEST(Measure, ARoundThatWasPreemptedIsDoneAgain) {
+  for (const int most : {0, 2, 5}) {
+    Moved moved;
+    int calls = 0;
+    const std::function<void()> contenders[] = {[&] { moved.now += 1; },
+                                                [&] {
+                                                  const bool is_late = ++calls > 1 && calls <= 4;
+                                                  moved.now += is_late ? 100 : 2;
+                                                  moved.preempted += is_late;
+                                                }};
+    const auto samples = measure_samples(contenders, {.sample_seconds = 1,
+                                                      .budget_seconds = 0,
+                                                      .fewest_samples = 4,
+                                                      .settle_seconds = 0,
+                                                      .is_warm = true,
+                                                      .most_repeats = most,
+                                                      .watch = moved.watch});
+    EXPECT_EQ(samples[0].repeats, std::min(most, 3)) << most;
+    EXPECT_EQ(samples[0].seconds, std::vector<double>(4, 1.0)) << most;
+    // What was not done again counts.
+    EXPECT_EQ(std::ranges::count(samples[1].seconds, 100.0), 3 - std::min(most, 3)) << most;
+  }
+}
+
+TEST(Measure, ABudgetEndsTheRounds) {
+  Moved moved;
+  const std::function<void()> contenders[] = {[&] { moved.now += 1; }};
+  const auto samples = measure_samples(contenders, {.sample_seconds = 1,
+                                                    .budget_seconds = 9.5,
+                                                    .fewest_samples = 3,
+                                                    .settle_seconds = 0,
+                                                    .is_warm = true,
+                                                    .watch = moved.watch});
+  EXPECT_EQ(samples[0].seconds.size(), 10U);
+}
+
 TEST(Measure, AQuantileIsOfSingleCalls) {
   int calls = 0;
   EXPECT_GT(call_quantile([&] { ++calls; }, 1, 0), 0);

@@ -19,9 +19,9 @@
 #include <functional>
 
 #include "runtime/compile.h"
+#include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/shell.h"
-#include "tools/tune_store.h"
 
 namespace pooljit::tools {
 namespace {
@@ -94,11 +94,11 @@ mode_t mode_of(const std::string& path) {
 }
 
 std::string stored(const std::string& path) {
-  const auto done = store_entries(path, {some_entry()});
+  const auto done = runtime::store_entries(path, {some_entry()});
   return done ? "" : done.error().id;
 }
 std::string loaded(const std::string& path) {
-  const auto database = load_entries(path);
+  const auto database = runtime::load_entries(path);
   return database ? "" : database.error().id;
 }
 std::string compiled(const std::string& path) {
@@ -127,7 +127,7 @@ TEST_F(TunePermissions, ModesRefuse) {
       EXPECT_EQ(::chmod(path_.c_str(), row.file), 0);
       EXPECT_EQ(::chmod(folder_.path().c_str(), row.folder), 0);
       const std::string ids[] = {stored(path_), loaded(path_), compiled(path_)};
-      const auto storable = check_storable(path_);
+      const auto storable = runtime::check_storable(path_);
       setenv("POOLJIT_TUNE_DB", path_.c_str(), 1);
       const auto kernel = runtime::compile(spec, {.threads = 1});
       EXPECT_EQ(::chmod(folder_.path().c_str(), 0755), 0);

@@ -5,10 +5,10 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/schedule_space.h"
 #include "tools/shell.h"
-#include "tools/tune_store.h"
 
 namespace pooljit::tools {
 namespace {
@@ -241,7 +241,7 @@ TEST(Tune, MergesDatabasesAndKeepsTheFaster) {
     entry.schedule = "channels_last(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major)";
     entry.proof = "verify";
     entry.seconds = seconds;
-    ASSERT_TRUE(store_entries(folder / file, {entry}));
+    ASSERT_TRUE(runtime::store_entries(folder / file, {entry}));
   };
   store("a", spec, 2);
   store("b", spec, 1);

@@ -43,10 +43,11 @@ TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
       "pooljit_schedule_count", "pooljit_schedule_get",  "pooljit_schedule_list_release",
       "pooljit_time",           "pooljit_prove",         "pooljit_explain",
       "pooljit_output_count",   "pooljit_indices_count", "pooljit_output_info",
-      "pooljit_run_outputs",    "pooljit_indices_info",  "pooljit_run_outputs_part"};
+      "pooljit_run_outputs",    "pooljit_indices_info",  "pooljit_run_outputs_part",
+      "pooljit_set_measure"};
   const std::regex cxx_api(
       R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec|Explanation)::.*|)"
-      R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|explain|parse_options|prove|schedules|time|version)(\[abi:cxx11\])?\(.*)");
+      R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|explain|parse_options|prove|schedules|set_measure|time|version)(\[abi:cxx11\])?\(.*)");
   const std::set<std::string> names = exported();
   for (const std::string& name : c_api) EXPECT_TRUE(names.contains(name)) << name;
   for (const std::string& name : names)
@@ -64,8 +65,8 @@ TEST(Exports, HaveEveryMethodOfTheCxxInterface) {
         "pooljit::Kernel::output_shape()", "pooljit::Kernel::signature()", "pooljit::Kernel::code_bytes()",
         "pooljit::Spec::Spec(", "pooljit::Error::Error(", "pooljit::ThreadPool::~ThreadPool()",
         "pooljit::compile(", "pooljit::explain(", "pooljit::Explanation::text", "pooljit::parse_options(",
-        "pooljit::prove", "pooljit::schedules(", "pooljit::time(", "pooljit::version()",
-        "typeinfo for pooljit::Error"})
+        "pooljit::prove", "pooljit::schedules(", "pooljit::set_measure(", "pooljit::time(",
+        "pooljit::version()", "typeinfo for pooljit::Error"})
     EXPECT_TRUE(has(start)) << start;
 }
 

@@ -55,7 +55,10 @@ INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
                                          "threads=2x", "verify=", "verify=yes", "threads=-1",
                                          "threads=100000", "threads=99999999999999999999", "isa=sse2",
                                          "backend=gpu", "names=", "names=vtune", "names=perf,",
-                                         "names=perf,,gdb", "colour=red", "isa=avx2 fast"));
+                                         "names=perf,,gdb", "measure=", "measure=fast", "measure=1",
+                                         "measure=65", "measure=-2", "measure=6,", "measure=6,fast",
+                                         "measure=,same_bits", "measure=same_bits,6", "colour=red",
+                                         "isa=avx2 fast"));
 
 TEST(Options, AScheduleThatIsNoneIsRefusedByItsParser) {
   EXPECT_EQ(error_of("schedule=fastest").substr(0, 9), "schedule.");

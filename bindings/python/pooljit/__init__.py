@@ -40,7 +40,7 @@ differences = _core.differences
 __all__ = [
     "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "ScheduleInfo", "Spec", "Timing", "TuneResult",
     "compare", "compile", "differences", "evaluate", "explain", "get_num_threads", "layers", "random_specs", "reference",
-    "schedules", "set_num_threads", "tune", *_error_names, *_function_names
+    "schedules", "set_measure", "set_num_threads", "tune", *_error_names, *_function_names
 ]
 
 
@@ -55,6 +55,9 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
         threads: 0: as many as the process may use, of PyTorch's tensors as many as PyTorch uses.
         verify: True: the code is proved first (docs/proof.md says what is assumed); fractions of a second to minutes.
         tune_db: a file of tune().
+        measure: how many schedules are timed when the layer is first compiled, 6 say, of which the fastest is taken; 0:
+            none; "same_bits" or "6,same_bits": only such as give the default's bits. About 3 ms a layer. Default:
+            set_measure().
 
     Returns:
         Kernel: takes arrays, see there. Any batch will do, with the same code.
@@ -69,6 +72,22 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
     ((3, 2, 2, 2), [[5, 7], [13, 15]])
     """
     return _core.compile(str(spec), options)
+
+
+def set_measure(measure):
+    """What compile's `measure` is where it is not given, for layers that are compiled from now on.
+
+    Args:
+        measure: 6, 0, "same_bits" or "6,same_bits"; None: what the environment variable POOLJIT_MEASURE says, as at first.
+
+    Raises:
+        InvalidError: "runtime.options".
+
+    >>> import pooljit
+    >>> pooljit.set_measure(6)
+    >>> pooljit.set_measure(None)
+    """
+    _core.set_measure("" if measure is None else measure)
 
 
 def layers():

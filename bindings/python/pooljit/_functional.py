@@ -5,7 +5,7 @@ from . import _core
 from ._errors import InvalidError
 
 __all__ = []
-_COMPILE_OPTIONS = ("backend", "isa", "schedule", "threads", "verify", "tune_db")
+_COMPILE_OPTIONS = ("backend", "isa", "schedule", "threads", "verify", "tune_db", "measure")
 _CHANNELS_LAST = {1: "nwc", 2: "nhwc", 3: "ndhwc"}
 
 _COMMON = """

@@ -33,7 +33,7 @@ _MEMBERS = {
     "backend": 'Chosen: "xbyak".',
     "isa": 'Chosen: "avx512"; "none" of the reference.',
     "schedule": "Chosen, as schedules() lists them; empty of the reference.",
-    "schedule_origin": 'Why that one, for people: "the default", "asked for", "tuned: FILE".',
+    "schedule_origin": 'Why that one, for people: "the default", "asked for", "tuned: FILE", "measured, 6 candidates, 2.1 ms".',
     "proof": "What verify=True proved; else empty.",
     "code_bytes": "Of machine code; does not grow with the tensor.",
     "compile_seconds": "From text to callable, when the code was made.",

@@ -24,6 +24,11 @@ std::string text_of(const py::handle& value, const std::string& name) {
 
 }  // namespace
 
+std::string measure_of(const py::handle& value) {
+  const bool is_number = PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr());
+  return is_number ? py::str(value).cast<std::string>() : text_of(value, "measure");
+}
+
 Options options_of(const py::dict& words) {
   Options options;
   for (const auto& [key, value] : words) {
@@ -36,6 +41,8 @@ Options options_of(const py::dict& words) {
       options.schedule = text_of(value, name);
     } else if (name == "tune_db") {
       options.tune_db = text_of(value, name);
+    } else if (name == "measure") {
+      options.measure = measure_of(value);
     } else if (name == "verify" && PyBool_Check(value.ptr())) {
       options.verify = value.ptr() == Py_True;
     } else if (name == "threads" && PyLong_Check(value.ptr())) {
@@ -48,7 +55,7 @@ Options options_of(const py::dict& words) {
       options.threads = static_cast<int>(threads);
     } else {
       raise(ir::invalid("python.option", fmt::format("{}={}", name, py::repr(value).cast<std::string>()),
-                        "options are backend, isa, schedule, threads, verify and tune_db"));
+                        "options are backend, isa, schedule, threads, verify, tune_db and measure"));
     }
   }
   return options;

@@ -14,8 +14,10 @@ namespace pooljit::python {
 
 namespace py = pybind11;
 
-// The library's Options, from a dict of their names: backend, isa, schedule, threads, verify, tune_db.
-// Errors: "python.option".
+// Options::measure from a number or a text.
+std::string measure_of(const py::handle& value);
+// The library's Options, from a dict of their names: backend, isa, schedule, threads, verify, tune_db,
+// measure. Errors: "python.option".
 Options options_of(const py::dict& words);
 
 // A child that is forked while another thread compiles would wait for ever for the library's locks. So a fork

@@ -74,6 +74,7 @@ py::dict words_of(const Options& options) {
   if (options.threads != usual.threads) words["threads"] = options.threads;
   if (options.verify != usual.verify) words["verify"] = options.verify;
   if (options.tune_db != usual.tune_db) words["tune_db"] = options.tune_db;
+  if (options.measure != usual.measure) words["measure"] = options.measure;
   return words;
 }
 

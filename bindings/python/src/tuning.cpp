@@ -5,9 +5,10 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
 #include "runtime/candidates.h"
+#include "runtime/compile.h"
 #include "runtime/explain.h"
+#include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
-#include "tools/tune_store.h"
 
 namespace pooljit::python {
 namespace {
@@ -77,7 +78,7 @@ py::dict tune(const std::string& text, const py::dict& words, double seconds, co
               const py::object& progress) {
   const Options options = options_of(words);
   const std::string path = database.is_none() ? "" : database.cast<std::string>();
-  if (!path.empty()) value_or_raise(tools::check_storable(path));
+  if (!path.empty()) value_or_raise(runtime::check_storable(path));
   bool is_stopped = false;
   const runtime::TuneLimits limits{
       .seconds = seconds,
@@ -86,7 +87,7 @@ py::dict tune(const std::string& text, const py::dict& words, double seconds, co
   auto found = compiling([&] { return runtime::tune(text, options, limits); });
   if (is_stopped && PyErr_Occurred()) throw py::error_already_set();
   const runtime::TuneResult result = value_or_raise(std::move(found));
-  if (!path.empty()) value_or_raise(unlocked([&] { return tools::store_entries(path, {result.entry}); }));
+  if (!path.empty()) value_or_raise(unlocked([&] { return runtime::store_entries(path, {result.entry}); }));
   py::dict dict;
   dict["schedule"] = result.entry.schedule;
   dict["best"] = tuple_of(result.best);
@@ -104,6 +105,8 @@ void register_tuning(py::module_& module) {
   module.def("schedules", schedules);
   module.def("explain", explain);
   module.def("tune", tune);
+  module.def("set_measure",
+             [](const py::object& measure) { value_or_raise(runtime::set_measure(measure_of(measure))); });
 }
 
 }  // namespace pooljit::python

@@ -11,17 +11,20 @@
 #include "ir/error.h"
 #include "runtime/tuning/database.h"
 
-namespace pooljit::tools {
+namespace pooljit::runtime {
 
 // Adds entries; one with the same key is replaced. Lines of the file that are no entry are dropped. Errors:
 // "tune.open", "tune.format" (it is another kind of file, which is left alone), "file.create" (its folder
 // takes no files), "file.write" (it may not be written, or the disk is full), "file.rename".
-ir::Result<void> store_entries(const std::string& path, const std::vector<runtime::TuneEntry>& entries);
+ir::Result<void> store_entries(const std::string& path, const std::vector<TuneEntry>& entries);
 
 // The errors that store_entries() would have but for a full disk, before there is something to lose.
 ir::Result<void> check_storable(const std::string& path);
 
-// What the file holds; nothing if it is not there. Errors: "tune.open", "tune.format".
-ir::Result<runtime::TuneDatabase> load_entries(const std::string& path);
+// Whether there is something at the path; false for an empty one.
+bool is_there(const std::string& path);
 
-}  // namespace pooljit::tools
+// What the file holds; nothing if it is not there. Errors: "tune.open", "tune.format".
+ir::Result<TuneDatabase> load_entries(const std::string& path);
+
+}  // namespace pooljit::runtime

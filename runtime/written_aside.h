@@ -13,7 +13,7 @@
 
 #include "ir/error.h"
 
-namespace pooljit::tools {
+namespace pooljit::runtime {
 
 // The file behind links, also where it is not there yet, so that a rename replaces the file and not a link.
 std::string resolved(const std::string& path);
@@ -69,4 +69,4 @@ class WrittenAside {
   bool is_in_place_ = false;
 };
 
-}  // namespace pooljit::tools
+}  // namespace pooljit::runtime

@@ -1,4 +1,4 @@
-#include "tools/tune_store.h"
+#include "runtime/tuning/store.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,9 +10,9 @@
 #include <functional>
 #include <span>
 
-#include "tools/written_aside.h"
+#include "runtime/written_aside.h"
 
-namespace pooljit::tools {
+namespace pooljit::runtime {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,9 +23,9 @@ bool lock(const Descriptor& file) {
   return true;
 }
 
-void put(runtime::TuneDatabase& database, const runtime::TuneEntry& entry) {
+void put(TuneDatabase& database, const TuneEntry& entry) {
   const auto same = std::find_if(database.entries.begin(), database.entries.end(),
-                                 [&](const runtime::TuneEntry& old) { return old.has_key_of(entry); });
+                                 [&](const TuneEntry& old) { return old.has_key_of(entry); });
   if (same == database.entries.end())
     database.entries.push_back(entry);
   else
@@ -34,15 +34,19 @@ void put(runtime::TuneDatabase& database, const runtime::TuneEntry& entry) {
 
 }  // namespace
 
-ir::Result<runtime::TuneDatabase> load_entries(const std::string& path) {
+bool is_there(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error) && !error) return runtime::TuneDatabase();
-  return runtime::read_tune_database(path);
+  return !path.empty() && (fs::exists(path, error) || error);
+}
+
+ir::Result<TuneDatabase> load_entries(const std::string& path) {
+  if (!is_there(path)) return TuneDatabase();
+  return read_tune_database(path);
 }
 
 namespace {
 
-using Work = std::function<ir::Result<void>(runtime::TuneDatabase& database, WrittenAside& aside)>;
+using Work = std::function<ir::Result<void>(TuneDatabase& database, WrittenAside& aside)>;
 
 ir::Result<void> under_lock(const std::string& path, const Work& work) {
   const std::string target = resolved(path);
@@ -66,9 +70,9 @@ ir::Result<void> check_storable(const std::string& path) {
   return under_lock(path, [](auto&, auto&) { return ir::Result<void>(); });
 }
 
-ir::Result<void> store_entries(const std::string& path, const std::vector<runtime::TuneEntry>& entries) {
-  return under_lock(path, [&](runtime::TuneDatabase& database, WrittenAside& aside) {
-    for (const runtime::TuneEntry& entry : entries) put(database, entry);
+ir::Result<void> store_entries(const std::string& path, const std::vector<TuneEntry>& entries) {
+  return under_lock(path, [&](TuneDatabase& database, WrittenAside& aside) {
+    for (const TuneEntry& entry : entries) put(database, entry);
     const std::string text = print(database);
     return aside.write(std::as_bytes(std::span(text)))
         .and_then([&] { return aside.complete(); })
@@ -76,4 +80,4 @@ ir::Result<void> store_entries(const std::string& path, const std::vector<runtim
   });
 }
 
-}  // namespace pooljit::tools
+}  // namespace pooljit::runtime

@@ -1,4 +1,4 @@
-#include "tools/written_aside.h"
+#include "runtime/written_aside.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace pooljit::tools {
+namespace pooljit::runtime {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ ir::Result<void> WrittenAside::put_in_place() {
   return {};
 }
 
-}  // namespace pooljit::tools
+}  // namespace pooljit::runtime

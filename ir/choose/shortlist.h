@@ -1,0 +1,19 @@
+// The shortlist of a layer: a few legal schedules, the most promising kinds first, to be counted or measured.
+// Found without lowering, by the families' checks. It has no opinion on the layer beyond what is legal; the
+// order of the kinds is a table made from measurements (ir/choose/shortlist.def). Of schedules that differ
+// only in `taps` it has the first legal one.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/schedule.h"
+
+namespace pooljit::ir {
+
+// At most `most` schedules, none twice. Where the table has less than a handful, kinds that it does not have
+// follow, in the order of schedule_space(). The registers may not suffice for all; empty for a nest with
+// members.
+std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most);
+
+}  // namespace pooljit::ir

@@ -1,0 +1,91 @@
+#include "runtime/tuning/numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "ir/element_type.h"
+
+namespace pooljit::runtime {
+namespace {
+
+constexpr size_t block = 4099;  // a prime: no stride of a tensor is a multiple of it
+
+// Repeats what make(random) gives.
+template <typename T, typename Make>
+void fill_by_blocks(uint64_t seed, std::span<std::byte> bytes, Make make) {
+  std::mt19937_64 random(seed + 1);
+  const size_t count = std::min(block, bytes.size() / sizeof(T));
+  for (size_t i = 0; i < count; ++i) {
+    const T value = make(random());
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof value);
+  }
+  for (size_t done = count * sizeof(T); done > 0 && done < bytes.size();) {
+    const size_t more = std::min(done, bytes.size() - done);
+    std::memcpy(bytes.data() + done, bytes.data(), more);
+    done += more;
+  }
+}
+
+// Fraction bits with which the sum of a window, of squares for p = 2, fits the 24 bits of a float32.
+int exact_bits(const ir::PoolNest& nest) {
+  constexpr int bits = 23, most = 6;
+  const int of_taps = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(nest.full_taps(), 1)));
+  const int left = nest.reduction == ir::Reduction::lp ? (bits - of_taps - 1) / 2 : bits - of_taps;
+  return std::clamp(left, 0, most);
+}
+
+template <typename T>
+T telling_of_extremes(uint64_t random) {
+  constexpr uint64_t nan_share = 64;
+  if (random % nan_share != 0) return static_cast<T>(random & 64 ? -0.0 : 0.0);
+  T nan = static_cast<T>(std::nan(""));
+  // The lowest byte is part of the payload.
+  auto bits = std::bit_cast<std::array<std::byte, sizeof(T)>>(nan);
+  bits[0] = static_cast<std::byte>(random >> 32);
+  return std::bit_cast<T>(bits);
+}
+
+// `small` is lost when it is added to `large`, in the accumulator.
+template <typename T>
+T telling_of_sums(uint64_t random) {
+  const double large = std::ldexp(1, 15);
+  const double small = std::ldexp(1, sizeof(T) == sizeof(double) ? 15 - 56 : 15 - 27);
+  const double sign = random & 1 ? -1 : 1;
+  if (random & 2) return static_cast<T>(sign * large);
+  return static_cast<T>(sign * small * (1 + std::ldexp(static_cast<double>(random >> 12), -52)));
+}
+
+}  // namespace
+
+void fill_with_exact_sums(const ir::PoolNest& nest, uint64_t seed, ir::DType dtype,
+                          std::span<std::byte> bytes) {
+  const int bits = exact_bits(nest);
+  ir::with_element_type(dtype, [&]<typename T>(T) {
+    fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
+      if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(random);
+      else
+        return static_cast<T>(
+            1 + std::ldexp(static_cast<double>(random >> (64 - 8) & ((1U << bits) - 1)), -bits));
+    });
+  });
+}
+
+void fill_telling_orders(const ir::PoolNest& nest, uint64_t seed, ir::DType dtype,
+                         std::span<std::byte> bytes) {
+  ir::with_element_type(dtype, [&]<typename T>(T) {
+    fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
+      if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(random);
+      else
+        return nest.is_extreme() && !nest.is_backward() ? telling_of_extremes<T>(random)
+                                                        : telling_of_sums<T>(random);
+    });
+  });
+}
+
+}  // namespace pooljit::runtime
