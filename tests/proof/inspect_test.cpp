@@ -34,13 +34,11 @@ std::vector<const EngineInfo*> native_engines() {
     if (engine.is_native && is_built(engine.engine)) native.push_back(&engine);
   return native;
 }
-INSTANTIATE_TEST_SUITE_P(Engine, Inspect,
-                         testing::Combine(testing::ValuesIn(native_engines()),
-                                          testing::Range<size_t>(0, blocks)),
-                         [](const auto& test) {
-                           const auto& [engine, block] = test.param;
-                           return fmt::format("{}_{}", engine->text, block);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Engine, Inspect, testing::Combine(testing::ValuesIn(native_engines()), testing::Range<size_t>(0, blocks)),
+    [](const auto& test) {
+      return fmt::format("{}_{}", std::get<0>(test.param)->text, std::get<1>(test.param));
+    });
 
 // What nothing shows to be right is printed once per sentence, with the number of kernels.
 struct Refusals {
@@ -51,9 +49,9 @@ struct Refusals {
 TEST_P(Inspect, EveryKernelOfTheMatrixIsRead) {
   std::map<std::string, Refusals> refused;
   int64_t read = 0;
-  const auto& [engine, block] = GetParam();
+  const EngineInfo* const engine = std::get<0>(GetParam());
   const std::vector<tests::MatrixSpec> matrix = specs();
-  for (size_t i = block; i < matrix.size(); i += blocks) {
+  for (size_t i = std::get<1>(GetParam()); i < matrix.size(); i += blocks) {
     const ir::PoolNest nest = make_nest(matrix[i].spec);
     if (nest.direction == ir::Direction::unpool) continue;  // it runs no machine code
     for (const ir::IsaInfo& isa : ir::isa_table) {
