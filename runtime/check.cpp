@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <random>
 
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
@@ -48,57 +49,45 @@ std::string name(const Subject& subject) {
   return fmt::format("{} {}", ir::info(subject.isa).text, ir::print(subject.schedule));
 }
 
-// A line per tensor.
-std::string results_text(const ir::PoolNest& nest, const Case& data, const Results& results) {
-  std::string text =
-      fmt::format("output: {}\n", print_elements(data.output.view, nest.output.dtype, results.output));
-  if (nest.indices && !data.reads_indices)
-    text +=
-        fmt::format("indices: {}\n", print_elements(data.indices.view, nest.indices->dtype, results.indices));
-  return text;
-}
-
-// What the oracle makes of a case.
-std::string reference_text(const ir::PoolNest& nest, const Case& data) {
-  data.clear_outputs(0);
-  const Call call = data.call(0);
-  ir::evaluate(nest, data.batch, call.input, call.output, call.indices, call.operands);
-  return results_text(nest, data, data.results(0));
-}
-
 class Checker {
  public:
   Checker(const frontend::PoolSpec& spec, Member member, const CheckOptions& options)
-      : spec_(spec), member_(std::move(member)), nest_(member_.nest()), options_(options) {
+      : spec_(spec),
+        member_(std::move(member)),
+        nest_(member_.nest()),
+        options_(options),
+        budget_(options.seconds) {
     report_.spec = frontend::print(spec_);
   }
 
   ir::Result<CheckReport> run() {
     if (auto made = make_cases(); !made) return tl::unexpected(made.error());
     note_skipped();
-    const auto by_isa = schedules_by_isa();
-    make_budget(by_isa);
-    for (const auto& [isa, schedules] : by_isa) {
+    for (const ir::IsaInfo& isa : ir::isa_table)
       if (auto done = try_given_schedule(isa); !done) return tl::unexpected(done.error());
-      for (size_t i = 0; i < schedules.size(); ++i) {
-        if (is_best_only() && i > 0) break;
-        if (Failure failure = check_schedule(isa, schedules, i)) {
-          if (refusal_) return tl::unexpected(*refusal_);
-          report_.failure = *failure;
-          return report_;
-        }
-        note_results();
+    for (const Turn& turn : make_turns()) {
+      if (turn.number > 0 && budget_.is_over()) {
+        ++report_.left_out;
+      } else if (Failure failure = check_schedule(turn)) {
+        if (refusal_) return tl::unexpected(*refusal_);
+        report_.failure = *failure;
+        return report_;
       }
+      note_results();
     }
     if (pieces_ > 0) report_.interpreted = interpreted_ / double(pieces_);
     return report_;
   }
 
  private:
-  using SchedulesByIsa = std::vector<std::pair<ir::Isa, std::vector<ir::Schedule>>>;
+  // A schedule of an ISA, the one of that number out of so many.
+  struct Turn {
+    ir::Isa isa;
+    ir::Schedule schedule;
+    size_t number, count;
+  };
 
   bool is_sampled() const { return options_.schedules == CheckOptions::Schedules::some; }
-  bool is_best_only() const { return options_.schedules == CheckOptions::Schedules::best; }
 
   // Of given elements what the first Program makes: within the bound that is another sum than the oracle's.
   void note_results() {
@@ -158,23 +147,26 @@ class Checker {
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
 
-  SchedulesByIsa schedules_by_isa() const {
-    SchedulesByIsa all;
-    for (const ir::IsaInfo& isa : ir::isa_table)
-      if (is_wanted(isa)) all.emplace_back(isa.isa, schedules_for(isa.isa));
-    return all;
-  }
-
-  void make_budget(const SchedulesByIsa& all) {
-    int64_t programs = 0;
-    for (const auto& [isa, schedules] : all) programs += is_best_only() ? 1 : std::ssize(schedules);
-    budget_ = InterpreterBudget(options_.interpreter_seconds, programs * std::ssize(cases_));
+  // Where there may not be time for all: the defaults, and then those that the seed chooses.
+  std::vector<Turn> make_turns() const {
+    std::vector<Turn> turns;
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      if (!is_wanted(isa)) continue;
+      const std::vector<ir::Schedule> all = schedules_for(isa.isa);
+      const size_t wanted = options_.schedules == CheckOptions::Schedules::best ? 1 : all.size();
+      for (size_t i = 0; i < std::min(wanted, all.size()); ++i)
+        turns.push_back({isa.isa, all[i], i, all.size()});
+    }
+    if (!budget_.is_bounded()) return turns;
+    std::shuffle(turns.begin(), turns.end(), std::mt19937_64(options_.seed));
+    std::ranges::stable_partition(turns, [](const Turn& turn) { return turn.number == 0; });
+    return turns;
   }
 
   // One that was given may not suit the nest, which is no failure.
-  ir::Result<void> try_given_schedule(ir::Isa isa) const {
-    if (!options_.schedule) return {};
-    const auto program = member_.lower(*options_.schedule, isa);
+  ir::Result<void> try_given_schedule(const ir::IsaInfo& isa) const {
+    if (!options_.schedule || !is_wanted(isa)) return {};
+    const auto program = member_.lower(*options_.schedule, isa.isa);
     return program ? ir::Result<void>() : tl::unexpected(program.error());
   }
 
@@ -190,10 +182,10 @@ class Checker {
   }
 
   // LLVM takes milliseconds per Program: a sampled check gives it one schedule per ISA.
-  bool takes_part(const EngineInfo& engine, size_t schedule, size_t schedules) const {
+  bool takes_part(const EngineInfo& engine, const Turn& turn) const {
     if (!engine.is_native || !is_built(engine.engine)) return false;
     if (options_.backend && *options_.backend != engine.engine) return false;
-    return !is_sampled() || engine.engine != Engine::llvm || schedule == options_.seed % schedules;
+    return !is_sampled() || engine.engine != Engine::llvm || turn.number == options_.seed % turn.count;
   }
 
   // The cases that a Program is run on: all, or, sampled, those that its number picks.
@@ -201,20 +193,19 @@ class Checker {
     return !is_sampled() || schedule == 0 || (number + schedule) % cases_.size() < 2;
   }
 
-  Failure check_schedule(ir::Isa isa, const std::vector<ir::Schedule>& schedules, size_t number) {
-    const ir::Schedule& schedule = schedules[number];
-    auto program = member_.lower(schedule, isa);
+  Failure check_schedule(const Turn& turn) {
+    auto program = member_.lower(turn.schedule, turn.isa);
     if (!program)
-      return fmt::format("{} is not lowered: {}", ir::print(schedule), ir::to_string(program.error()));
-    const Subject subject{isa, schedule, std::move(*program)};
+      return fmt::format("{} is not lowered: {}", ir::print(turn.schedule), ir::to_string(program.error()));
+    const Subject subject{turn.isa, turn.schedule, std::move(*program)};
     ++report_.programs;
     for (size_t i = 0; i < cases_.size(); ++i)
-      if (is_picked(i, number))
+      if (is_picked(i, turn.number))
         if (Failure failure = check_interpreter(subject, cases_[i])) return failure;
-    if (!can_run(isa)) return std::nullopt;
+    if (!can_run(turn.isa)) return std::nullopt;
     for (const EngineInfo& engine : engines())
-      if (takes_part(engine, number, schedules.size()))
-        if (Failure failure = check_native(subject, engine, number)) return failure;
+      if (takes_part(engine, turn))
+        if (Failure failure = check_native(subject, engine, turn.number)) return failure;
     return std::nullopt;
   }
 
@@ -255,7 +246,7 @@ class Checker {
     const auto start = std::chrono::steady_clock::now();
     if (Failure failure = interpret(subject.affine, data.tasks, data)) return who(*failure);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    budget_.spend(elapsed.count(), count_taps(nest_) * double(data.batch) * data.tasks.share);
+    budget_.interpreted(elapsed.count(), count_taps(nest_) * double(data.batch) * data.tasks.share);
     ++pieces_;
     interpreted_ += data.tasks.share;
     data.interpreted = data.results(0);
@@ -356,7 +347,7 @@ class Checker {
   std::vector<uint64_t> elements_;    // given ones
   std::optional<ir::Error> refusal_;  // of the given schedule, by a back end
   std::vector<Case> cases_;
-  InterpreterBudget budget_{std::nullopt, 0};
+  CheckBudget budget_;
   int64_t pieces_ = 0;      // Programs on data
   double interpreted_ = 0;  // of each the share, added up
   CheckReport report_;
@@ -365,6 +356,7 @@ class Checker {
 // Of several pools of one tensor: one Program makes all of them.
 void add_member(CheckReport& all, const CheckReport& member) {
   all.runs += member.runs;
+  all.left_out = std::max(all.left_out, member.left_out);
   all.interpreted = std::min(all.interpreted, member.interpreted);
   all.failure = member.failure;
   all.results += member.results;
@@ -381,7 +373,7 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
   std::optional<CheckReport> all;
   const std::vector<Member> members = members_of(frontend::make_nest(*spec));
   CheckOptions of_member = options;
-  if (options.interpreter_seconds) *of_member.interpreter_seconds /= double(members.size());
+  if (options.seconds) *of_member.seconds /= double(members.size());
   for (const Member& member : members) {
     auto report = Checker(*spec, member, of_member).run();
     if (!report) return report;

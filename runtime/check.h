@@ -39,25 +39,26 @@ struct CheckOptions {
   // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
   // which are repeated if there are fewer; empty: all kinds.
   std::string data = {};
-  // What the interpreter may take, about, for all Programs. Of a layer that takes longer it runs some tasks
-  // of each, which the seed chooses; the oracle judges what machine code makes of the others. Absent: no
-  // bound.
-  std::optional<double> interpreter_seconds = {};
+  // What it may take, about. Of a layer that takes longer it makes the default schedule of each ISA and
+  // others that the seed chooses, and the interpreter runs some tasks of each; the oracle judges what machine
+  // code makes of the others. Absent: no bound.
+  std::optional<double> seconds = {};
 };
 
 struct CheckReport {
-  std::string spec;      // canonical
-  int64_t programs = 0;  // made: one per ISA and schedule
-  int64_t runs = 0;      // results compared
-  double interpreted =
-      1;  // the share of the tasks that the interpreter ran, on average over Programs and data
-  int64_t max_batch = 0;  // batches 1 to this were run; less than asked for where the tensors are large
+  std::string spec;        // canonical
+  int64_t programs = 0;    // made: one per ISA and schedule
+  int64_t left_out = 0;    // Programs that there was no time for
+  int64_t runs = 0;        // results compared
+  double interpreted = 1;  // the share of the tasks that the interpreter ran, over all Programs and data
+  int64_t max_batch = 0;   // batches 1 to this were run; less than asked for where the tensors are large
   // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...".
   std::vector<std::string> skipped;
   // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.
   std::string failure;
   std::string results;  // with given elements: what the first Program makes of them, a line per tensor
   bool ok() const { return failure.empty(); }
+  bool is_partial() const { return left_out > 0 || interpreted < 1; }
 };
 
 // Errors: those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given.

@@ -1,44 +1,46 @@
-// How much of a layer check() gives the interpreter: as many taps as a number of seconds allows. The clock is
-// asked after each piece of work, so that a slow machine does less and a fast one more.
+// How much of a layer check() does: what a number of seconds allows, about. A slow machine does less and a
+// fast one more.
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+#include <chrono>
 #include <limits>
 #include <optional>
 
 namespace pooljit::runtime {
 
-class InterpreterBudget {
+class CheckBudget {
  public:
-  // Pieces: Programs, each on each of its inputs. Without seconds there is no bound.
-  InterpreterBudget(std::optional<double> seconds, int64_t pieces) : is_bounded_(seconds.has_value()) {
-    if (!seconds) return;
-    // Half of it for whoever comes first, so that a layer that fits is not cut for one costly Program.
-    credit_ = *seconds / 2;
-    share_ = *seconds / 2 / static_cast<double>(std::max<int64_t>(pieces, 1));
+  // Without seconds there is no bound.
+  explicit CheckBudget(std::optional<double> seconds) : seconds_(seconds) {}
+
+  bool is_bounded() const { return seconds_.has_value(); }
+  bool is_over() const { return seconds_ && elapsed() >= *seconds_; }
+
+  // Taps that the interpreter may take of the next Program on the next data: an eighth of all time at most,
+  // so that it sees several, and nothing where it has had more than its share, which is half of the time and
+  // more at first.
+  double next_taps() const {
+    if (!seconds_) return std::numeric_limits<double>::infinity();
+    const double credit = *seconds_ / 2 + elapsed() / 2 - interpreting_;
+    return std::clamp(credit, 0.0, *seconds_ / 8) / (rated_seconds_ / rated_taps_);
   }
 
-  bool is_bounded() const { return is_bounded_; }
-
-  // What the next piece may take. A piece that took too long is paid by those behind it, which get nothing
-  // meanwhile.
-  double next_taps() {
-    if (!is_bounded_) return std::numeric_limits<double>::infinity();
-    credit_ += share_;
-    return std::max(credit_, 0.0) / (seconds_ / taps_);
-  }
-
-  void spend(double seconds, double taps) {
-    credit_ -= seconds;
-    seconds_ += seconds;
-    taps_ += taps;
+  void interpreted(double seconds, double taps) {
+    interpreting_ += seconds;
+    if (taps == 0) return;
+    rated_seconds_ += seconds;
+    rated_taps_ += taps;
   }
 
  private:
-  bool is_bounded_;
-  double credit_ = 0, share_ = 0;
-  double seconds_ = 0.01, taps_ = 1e5;  // so far, beside a guess that the first piece corrects
+  using Clock = std::chrono::steady_clock;
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  std::optional<double> seconds_;
+  Clock::time_point start_ = Clock::now();
+  double interpreting_ = 0;
+  double rated_seconds_ = 0.01, rated_taps_ = 1e5;  // of what was interpreted, beside a first guess
 };
 
 }  // namespace pooljit::runtime

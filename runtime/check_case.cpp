@@ -8,6 +8,7 @@
 #include "ir/reference.h"
 #include "ir/window_taps.h"
 #include "runtime/check_compare.h"
+#include "runtime/elements.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -193,6 +194,22 @@ Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dim
     tasks.cells.push_back(single_task(extents, choose(random)));
   }
   return tasks;
+}
+
+std::string results_text(const ir::PoolNest& nest, const Case& data, const Results& results) {
+  std::string text =
+      fmt::format("output: {}\n", print_elements(data.output.view, nest.output.dtype, results.output));
+  if (nest.indices && !data.reads_indices)
+    text +=
+        fmt::format("indices: {}\n", print_elements(data.indices.view, nest.indices->dtype, results.indices));
+  return text;
+}
+
+std::string reference_text(const ir::PoolNest& nest, const Case& data) {
+  data.clear_outputs(0);
+  const Call call = data.call(0);
+  ir::evaluate(nest, data.batch, call.input, call.output, call.indices, call.operands);
+  return results_text(nest, data, data.results(0));
 }
 
 }  // namespace pooljit::runtime

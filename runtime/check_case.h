@@ -88,6 +88,10 @@ Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dim
 // All, in cells for so many threads, the last one first.
 Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads);
 
+// Results as text, a line per tensor; and of what the oracle makes of a case.
+std::string results_text(const ir::PoolNest& nest, const Case& data, const Results& results);
+std::string reference_text(const ir::PoolNest& nest, const Case& data);
+
 // Taps that a batch of one has in all.
 double count_taps(const ir::PoolNest& nest);
 

@@ -44,7 +44,7 @@ struct CheckArguments {
 // What came of a file's specs.
 struct Tally {
   int64_t agree = 0, differ = 0, unsupported = 0, invalid = 0, failed = 0;
-  int64_t runs = 0, interpreted_in_part = 0;
+  int64_t runs = 0, in_part = 0;
   std::set<std::string> skipped;
 
   int64_t done() const { return agree + differ + unsupported + invalid + failed; }
@@ -122,14 +122,13 @@ void take(const Problem& problem, const Report& report, const Progress& progress
   }
   if (!report) return;
   tally.runs += report->runs;
-  tally.interpreted_in_part += report->interpreted < 1 ? 1 : 0;
+  tally.in_part += report->is_partial() ? 1 : 0;
   tally.skipped.insert(report->skipped.begin(), report->skipped.end());
 }
 
 void print_summary(const Tally& tally, size_t total, double seconds) {
   for (const std::string& reason : tally.skipped) fmt::print("not compared: {}\n", reason);
-  if (tally.interpreted_in_part > 0)
-    fmt::print("interpreted in part: {} specs (--all: wholly)\n", tally.interpreted_in_part);
+  if (tally.in_part > 0) fmt::print("in part: {} specs (--all: wholly)\n", tally.in_part);
   fmt::print(
       "{} of {} specs: {} agree, {} differ, {} unsupported, {} invalid, {} failed; {} results, {:.1f} s\n",
       tally.done(), total, tally.agree, tally.differ, tally.unsupported, tally.invalid, tally.failed,
@@ -298,15 +297,15 @@ ir::Result<Exit> check(CheckArguments arguments) {
   // A file has time for less.
   arguments.options.schedules = arguments.schedules.value_or(
       arguments.all || arguments.file.empty() ? Schedules::all : Schedules::some);
-  if (!arguments.all) arguments.options.interpreter_seconds = arguments.seconds;
+  if (!arguments.all) arguments.options.seconds = arguments.seconds;
   if (!arguments.against.library.empty())
     return arguments.file.empty() ? check_other(arguments) : check_file_other(arguments);
   if (!arguments.file.empty()) return check_file(arguments);
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
   fmt::print("{}", print(*report));
-  if (report->interpreted < 1)
-    fmt::print("    --all interprets all, --seconds more (now {})\n", arguments.seconds);
+  if (report->is_partial())
+    fmt::print("    --all does everything, --seconds more (now {})\n", arguments.seconds);
   return report->ok() ? Exit::ok : Exit::difference;
 }
 
@@ -346,8 +345,8 @@ void add_check(CLI::App& app, Action& action) {
       command
           ->add_option(
               "--seconds", arguments->seconds,
-              "What the interpreter may take for a spec, about; of a layer that takes longer it runs some "
-              "tasks, and the oracle judges the others")
+              "What a spec may take, about; of a large layer some schedules are made, and the interpreter "
+              "runs some of their tasks")
           ->check(CLI::PositiveNumber)
           ->capture_default_str();
   command->add_flag("--all", arguments->all, "Everything, however long it takes: all schedules, all tasks")
