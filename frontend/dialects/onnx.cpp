@@ -9,6 +9,7 @@
 
 #include "frontend/dialects.h"
 #include "frontend/dialects/arguments.h"
+#include "frontend/dialects/onnx_opsets.h"
 #include "frontend/dialects/same_padding.h"
 #include "frontend/operators.h"
 #include "frontend/rules.h"
@@ -27,13 +28,11 @@ constexpr Choosable<CeilRule> ceil_rules[] = {{"runtime", CeilRule::runtime}, {"
 // A node on its way to a spec.
 struct Node {
   PoolSpec spec;
-  int64_t ceil_mode = 0, count_include_pad = 0, return_indices = 0, channels_last = 0, opset = newest_opset;
+  int64_t ceil_mode = 0, count_include_pad = 0, return_indices = 0, channels_last = 0,
+          opset = onnx_opsets::newest;
   AutoPad auto_pad = AutoPad::notset;
   CeilRule ceil = CeilRule::runtime;
   bool has_kernel = false;
-
-  // Since which the text, too, drops windows that begin in the padding at the end.
-  static constexpr int64_t newest_opset = 22;
 };
 
 Broken read_flag(const Value& value, int64_t& flag) {
@@ -161,8 +160,16 @@ void interpret(const OnnxOperator& op, Node& node) {
     if (node.auto_pad == AutoPad::lower) pad_same(dim, OddPad::begin);
   }
   if (node.ceil_mode != 0 && node.auto_pad == AutoPad::notset)
-    spec.ceil_mode =
-        node.opset < Node::newest_opset && node.ceil == CeilRule::letter ? CeilMode::plain : CeilMode::torch;
+    spec.ceil_mode = node.opset < onnx_opsets::dropped_since && node.ceil == CeilRule::letter
+                         ? CeilMode::plain
+                         : CeilMode::torch;
+}
+
+Broken check_opset(const OnnxOperator& op, const Binding& binding, int64_t opset) {
+  if (op.quantized) return std::nullopt;  // of ONNX Runtime's own set, which has one version
+  std::vector<std::string_view> given;
+  for (size_t i = 0; i < binding.rows.size(); ++i) given.push_back(attribute_names[binding.rows[i]]);
+  return onnx_opsets::check(op.name, given, opset);
 }
 
 ir::Result<PoolSpec> read(const Call& call) {
@@ -182,6 +189,7 @@ ir::Result<PoolSpec> read(const Call& call) {
   Broken error = bind_arguments(call, {attribute_names, op->allowed, {}}, binding);
   for (size_t i = 0; !error && i < binding.rows.size(); ++i)
     error = attributes[binding.rows[i]].read(call.arguments[i].value, node);
+  if (!error) error = check_opset(*op, binding, node.opset);
   if (!error) error = read_dtype(call.dtype, node.spec);
   if (!error) {
     const auto order = node.channels_last != 0 ? DimOrder::channels_last : DimOrder::channels_first;
