@@ -8,7 +8,7 @@
 #include "tools/engine.h"
 #include "tools/npy.h"
 #ifdef POOLJIT_WITH_ONNX
-#include "tools/onnx/model.h"
+#include "tools/onnx/model_options.h"
 #endif
 #include "tools/output_files.h"
 #include "tools/view.h"
@@ -20,19 +20,22 @@ struct RunArguments {
   std::string spec, input;
   std::vector<std::string> outputs, indices;
   std::vector<std::string> operands;  // of the epilogue
-  std::string onnx, node;             // instead of the spec
-  std::vector<std::string> dims;
+#ifdef POOLJIT_WITH_ONNX
+  ModelArguments model;  // instead of the spec
+  std::string node;
+#endif
   Options options;
 };
 
 ir::Result<std::string> spec_text(const RunArguments& arguments) {
 #ifdef POOLJIT_WITH_ONNX
-  if (!arguments.onnx.empty()) {
-    const auto dims = parse_dims(arguments.dims);
-    if (!dims) return tl::unexpected(dims.error());
-    const auto model = read_model(arguments.onnx, *dims);
+  if (!arguments.model.path.empty()) {
+    const auto options = arguments.model.options();
+    if (!options) return tl::unexpected(options.error());
+    const auto model = read_model(arguments.model.path, *options);
     if (!model) return tl::unexpected(model.error());
-    return find_node(*model, arguments.node).map([](const PoolNode& node) { return node.text; });
+    print_warnings(*model);
+    return find_node(*model, arguments.node).map([](const PoolNode& node) { return *node.spec; });
   }
 #endif
   return arguments.spec;
@@ -232,14 +235,16 @@ void add_run(CLI::App& app, Action& action) {
   add_spec(*what, arguments->spec);
 #ifdef POOLJIT_WITH_ONNX
   CLI::Option* model =
-      what->add_option("--onnx", arguments->onnx, "ONNX file, whose pooling node --node is run");
+      what->add_option("--onnx", arguments->model.path, "ONNX file, whose pooling node --node is run");
   command
       ->add_option("--node", arguments->node,
                    "Name of the node, as `pooljit onnx` lists it; may be left out if there is one only")
       ->needs(model);
+  for (CLI::Option* option : add_model_options(*command, arguments->model)) option->needs(model);
   command
-      ->add_option("--dim", arguments->dims,
-                   "NAME=EXTENT: what a symbolic dim of the model is; may be repeated")
+      ->add_option("--output-shape", arguments->model.output_shape,
+                   "N,C,...: of a MaxUnpool whose output_shape is an input of the model")
+      ->delimiter(',')
       ->needs(model);
 #endif
   what->require_option(1);

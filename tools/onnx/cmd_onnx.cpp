@@ -7,34 +7,40 @@
 #include <cstring>
 #include <filesystem>
 
-#include "frontend/dialects.h"
 #include "runtime/compile.h"
 #include "tools/buffer.h"
 #include "tools/command.h"
 #include "tools/onnx/groups.h"
 #include "tools/onnx/model.h"
+#include "tools/onnx/model_options.h"
 
 namespace pooljit::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-ir::Result<Exit> list_nodes(const std::string& path, const std::vector<std::string>& dim_texts) {
-  const auto dims = parse_dims(dim_texts);
-  if (!dims) return tl::unexpected(dims.error());
-  const auto model = read_model(path, *dims);
+// The worst of two ends of a listing: a node that is wrong before one that is not done or not known.
+Exit worse(Exit exit, const ir::Error& error) {
+  if (exit == Exit::invalid || error.kind == ir::ErrorKind::invalid) return Exit::invalid;
+  return Exit::unsupported;
+}
+
+ir::Result<Exit> list_nodes(const ModelArguments& arguments) {
+  const auto options = arguments.options();
+  if (!options) return tl::unexpected(options.error());
+  const auto model = read_model(arguments.path, *options);
   if (!model) return tl::unexpected(model.error());
+  print_warnings(*model);
+  if (model->nodes.empty()) fmt::print(stderr, "pooljit: {} has no pooling node\n", arguments.path);
+  Exit exit = Exit::ok;
   for (const PoolNode& node : model->nodes) {
-    std::string text = node.problem;
-    if (text.empty()) {
-      const auto spec = frontend::parse_meaning(node.text);
-      text = spec ? print(*spec) : to_string(spec.error());
-    }
-    fmt::print("{}\t{}\n", node.name, text);
+    const std::string note = node.note.empty() ? "" : "\t" + node.note;
+    fmt::print("{}\t{}{}\n", node.name, node.spec ? *node.spec : to_string(node.spec.error()), note);
+    if (!node.spec) exit = worse(exit, node.spec.error());
   }
   for (const PoolGroup& group : find_groups(*model))
     fmt::print("{}\t{}\n", fmt::join(group.nodes, " + "), group.spec);
-  return Exit::ok;
+  return exit;
 }
 
 // --- onnx-test
@@ -64,6 +70,18 @@ std::string compare(const Buffer& ours, const OnnxTensor& theirs, bool is_exact)
   if (theirs.dtype == "float64") return difference<double>(ours.data(), theirs.bytes, is_exact);
   if (theirs.dtype == "int64") return difference<int64_t>(ours.data(), theirs.bytes, true);
   return std::memcmp(ours.data(), theirs.bytes.data(), ours.size()) == 0 ? "" : "bytes differ";
+}
+
+// The input that says MaxUnpool's output_shape, where the folder has one.
+ir::Result<std::vector<int64_t>> read_output_shape(const fs::path& folder) {
+  std::vector<int64_t> shape;
+  if (!fs::exists(folder / "input_2.pb")) return shape;
+  const auto tensor = read_tensor((folder / "input_2.pb").string());
+  if (!tensor) return tl::unexpected(tensor.error());
+  if (tensor->dtype != "int64") return shape;
+  shape.resize(tensor->bytes.size() / sizeof(int64_t));
+  std::memcpy(shape.data(), tensor->bytes.data(), tensor->bytes.size());
+  return shape;
 }
 
 // What is wrong with one folder of inputs and outputs.
@@ -104,27 +122,31 @@ ir::Result<std::string> run_data(const fs::path& folder, const runtime::Kernel& 
 }
 
 // What is wrong with one test: its model has one node, a pooling.
-ir::Result<std::string> run_test(const fs::path& folder, const Options& options, int& sets) {
-  const auto model = read_model((folder / "model.onnx").string());
-  if (!model) return tl::unexpected(model.error());
-  if (model->nodes.size() != 1) return fmt::format("{} pooling nodes", model->nodes.size());
-  const PoolNode& node = model->nodes[0];
-  if (!node.problem.empty()) return node.problem;
-  const auto kernel = runtime::compile(node.text, options);
-  if (!kernel) return tl::unexpected(kernel.error());
+ir::Result<std::string> run_test(const fs::path& folder, ModelOptions options, const Options& engine,
+                                 int& sets) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_directory() || !entry.path().filename().string().starts_with("test_data_set_")) continue;
     ++sets;
+    auto shape = read_output_shape(entry.path());
+    if (!shape) return tl::unexpected(shape.error());
+    options.output_shape = std::move(*shape);
+    const auto model = read_model((folder / "model.onnx").string(), options);
+    if (!model) return tl::unexpected(model.error());
+    if (model->nodes.size() != 1) return fmt::format("{} pooling nodes", model->nodes.size());
+    if (!model->nodes[0].spec) return tl::unexpected(model->nodes[0].spec.error());
+    const auto kernel = runtime::compile(*model->nodes[0].spec, engine);
+    if (!kernel) return tl::unexpected(kernel.error());
     auto wrong = run_data(entry.path(), **kernel);
     if (!wrong || !wrong->empty()) return wrong;
   }
   return "";
 }
 
-ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const Options& options) {
+ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const ModelOptions& model,
+                           const Options& engine) {
   int passed = 0, differ = 0, refused = 0, sets = 0;
   for (const std::string& folder : folders) {
-    const auto wrong = run_test(folder, options, sets);
+    const auto wrong = run_test(folder, model, engine, sets);
     const std::string name = fs::path(folder).filename().string();
     if (!wrong) {
       ++refused;
@@ -146,24 +168,26 @@ ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const Option
 
 void add_onnx(CLI::App& app, Action& action) {
   CLI::App* list = app.add_subcommand("onnx", "List the pooling nodes of an ONNX model");
-  auto path = std::make_shared<std::string>();
-  auto dims = std::make_shared<std::vector<std::string>>();
-  list->add_option("MODEL", *path, "ONNX file")->required();
-  list->add_option("--dim", *dims, "NAME=EXTENT: what a symbolic dim of the model is; may be repeated");
+  auto model = std::make_shared<ModelArguments>();
+  list->add_option("MODEL", model->path, "ONNX file")->required();
+  add_model_options(*list, *model);
   list->footer(
-      "A line per node: its name, a tab, its spec or why it has none. A batch that the model leaves open is "
-      "N.\n"
+      "A line per node: its name, a tab, its spec or why it has none; then, where it is more than a pooling\n"
+      "operator, a tab and what it is: ReduceMean, or the nodes of integers around it. Names in bodies and\n"
+      "functions have a path. A batch that the model leaves open is N.\n"
       "Then a line for nodes that pool one tensor, side by side or as a chain, and the Concat of their "
       "outputs:\n"
       "their names with +, a tab, the spec of one kernel for all of them.\n"
+      "Exit code 4 where a node is not known or not done, 3 where one is wrong; the others are listed.\n"
       "`pooljit run --onnx` runs a node.\n\n"
       "  pooljit onnx resnet50.onnx\n"
       "  pooljit onnx detector.onnx --dim height=640 --dim width=640");
-  list->callback([&action, path, dims] { action = [path, dims] { return list_nodes(*path, *dims); }; });
+  list->callback([&action, model] { action = [model] { return list_nodes(*model); }; });
 
   CLI::App* test = app.add_subcommand("onnx-test", "Run folders in the layout of ONNX's backend tests");
   struct Arguments {
     std::vector<std::string> folders;
+    ModelOptions model;
     Options options;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -171,8 +195,9 @@ void add_onnx(CLI::App& app, Action& action) {
                    "Folder with model.onnx and test_data_set_*/{input,output}_*.pb")
       ->required();
   test->add_option("--backend", arguments->options.backend, "Engine; `pooljit list` lists them");
+  add_ceil(*test, arguments->model.ceil);
   test->callback([&action, arguments] {
-    action = [arguments] { return run_tests(arguments->folders, arguments->options); };
+    action = [arguments] { return run_tests(arguments->folders, arguments->model, arguments->options); };
   });
 }
 

@@ -1,7 +1,9 @@
 #include "tools/onnx/groups.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "frontend/dialects.h"
 
@@ -13,11 +15,12 @@ struct Pooled {
   const PoolNode* node;
   std::string tensor;
   frontend::PoolSpec spec;
+  size_t length = 1;  // nodes of the chain that make it
 };
 
 std::optional<frontend::PoolSpec> spec_of(const PoolNode& node) {
-  if (!node.problem.empty() || node.outputs.empty()) return std::nullopt;
-  auto spec = frontend::parse_spec(node.text);
+  if (!node.spec || node.inputs.empty() || node.outputs.empty()) return std::nullopt;
+  auto spec = frontend::parse_spec(*node.spec);
   return spec && spec->direction == ir::Direction::forward ? std::optional(std::move(*spec)) : std::nullopt;
 }
 
@@ -25,18 +28,29 @@ std::optional<frontend::PoolSpec> spec_of(const PoolNode& node) {
 // made before it is read.
 std::vector<Pooled> all_pooled(const OnnxModel& model) {
   std::vector<Pooled> all;
+  std::map<std::string_view, std::vector<size_t>> made;  // by the tensor that they make
   for (const PoolNode& node : model.nodes) {
     const auto spec = spec_of(node);
     if (!spec) continue;
     const size_t before = all.size();
-    for (size_t i = 0; i < before; ++i) {
-      if (all[i].node->outputs[0] != node.inputs[0]) continue;
+    for (const size_t i : made[node.inputs[0]]) {
+      const size_t length = all[i].length + 1;
+      if (length > frontend::most_members || all[i].node->graph != node.graph ||
+          all[i].spec.layout != spec->layout)
+        continue;
       if (auto both = frontend::follow(all[i].spec, *spec))
-        all.push_back({&node, all[i].tensor, std::move(*both)});
+        all.push_back({&node, all[i].tensor, std::move(*both), length});
     }
     all.push_back({&node, node.inputs[0], *spec});
+    for (size_t i = before; i < all.size(); ++i) made[node.outputs[0]].push_back(i);
   }
   return all;
+}
+
+// Whether one kernel could read what both read.
+bool read_alike(const Pooled& a, const Pooled& b) {
+  return a.node->graph == b.node->graph && a.spec.layout == b.spec.layout && a.spec.dtype == b.spec.dtype &&
+         input_shape(a.spec) == input_shape(b.spec);
 }
 
 std::optional<std::string> text_of(const std::vector<Pooled>& members, bool concat, bool include_input) {
@@ -50,6 +64,7 @@ std::optional<std::string> text_of(const std::vector<Pooled>& members, bool conc
 
 // With the order of the Concat that takes them all.
 std::optional<PoolGroup> concatenated(const std::vector<Pooled>& members, const OnnxModel::Concat& concat) {
+  if (members[0].spec.layout != frontend::Layout::nchw) return std::nullopt;  // its channels are another axis
   const bool include_input = concat.inputs[0] == members[0].tensor;
   const size_t first = include_input ? 1 : 0;
   if (concat.inputs.size() != members.size() + first) return std::nullopt;
@@ -83,20 +98,23 @@ std::optional<PoolGroup> group_of(const std::vector<Pooled>& members, const Onnx
 
 std::vector<PoolGroup> find_groups(const OnnxModel& model) {
   const std::vector<Pooled> all = all_pooled(model);
-  std::vector<std::string> tensors;
-  for (const Pooled& each : all)
-    if (std::ranges::find(tensors, each.tensor) == tensors.end()) tensors.push_back(each.tensor);
+  std::vector<std::string_view> tensors;  // in the order in which they are first read
+  std::map<std::string_view, std::vector<const Pooled*>> readers;
+  for (const Pooled& each : all) {
+    if (readers[each.tensor].empty()) tensors.push_back(each.tensor);
+    readers[each.tensor].push_back(&each);
+  }
   std::vector<PoolGroup> groups;
-  std::vector<const PoolNode*> taken;  // each node is in the group of the tensor that most of its chain reads
-  for (const std::string& tensor : tensors) {
+  std::set<const PoolNode*> taken;  // each node is in the group of the tensor that most of its chain reads
+  for (const std::string_view tensor : tensors) {
     std::vector<Pooled> members;
-    for (const Pooled& each : all)
-      if (each.tensor == tensor && std::ranges::find(taken, each.node) == taken.end())
-        members.push_back(each);
+    for (const Pooled* each : readers[tensor])
+      if (!taken.contains(each->node) && (members.empty() || read_alike(members[0], *each)))
+        members.push_back(*each);
     if (members.size() < 2) continue;
     if (auto group = group_of(members, model)) {
       groups.push_back(std::move(*group));
-      for (const Pooled& member : members) taken.push_back(member.node);
+      for (const Pooled& member : members) taken.insert(member.node);
     }
   }
   return groups;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <set>
 #include <string>
 
 #include "frontend/dialects.h"
@@ -18,8 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::demand(file >= 0 && ::write(file, data, size) == ssize_t(size), "no room for the model");
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   if (const auto model = tools::read_model(path)) {
-    for (const tools::PoolNode& node : model->nodes)
-      fuzz::demand(!node.text.empty() || !node.problem.empty(), "a node with neither a text nor a problem");
+    std::set<std::string> names;
+    for (const tools::PoolNode& node : model->nodes) {
+      fuzz::demand(names.insert(node.name).second, "two nodes of one name", node.name);
+      if (!node.spec) continue;
+      const auto spec = frontend::parse_meaning(*node.spec);
+      fuzz::demand(spec && print(*spec) == *node.spec, "a node's spec does not read back", *node.spec);
+    }
     for (const tools::PoolGroup& group : tools::find_groups(*model)) {
       const auto spec = frontend::parse_spec(group.spec);
       fuzz::demand(spec && print(*spec) == group.spec, "a group's spec does not read back", group.spec);
