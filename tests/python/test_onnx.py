@@ -16,6 +16,7 @@ from onnx.backend.test import loader  # noqa: E402
 import pooljit  # noqa: E402
 import pooljit.onnx as backend  # noqa: E402
 
+CASES = pathlib.Path(__file__).parent.parent / "onnx/cases"
 DATA = pathlib.Path("/usr/share/libonnx-testdata/data")
 if not (pathlib.Path(loader.DATA_DIR) / "node/test_maxpool_2d_default").exists() and DATA.exists():
     loader.load_model_tests.__defaults__ = (str(DATA), None)
@@ -113,6 +114,64 @@ def test_run_model_and_run_node(rng):
     assert np.allclose(y, pooljit.avg_pool2d(x, 2))
     model = model_of([node], [value("x", [1, 2, 6, 6])], [value("y", [None] * 4)])
     assert np.array_equal(backend.run_model(model, [x])[0], y)
+
+
+def test_output_shape_is_a_constant_or_an_input():
+    x, i = np.array([[[[1, 2], [3, 4]]]], np.float32), np.array([[[[0, 6], [12, 24]]]], np.int64)
+    wanted = np.zeros((1, 1, 5, 5), np.float32)
+    wanted.ravel()[i.ravel()] = x.ravel()
+    for kind in ("initializer", "constant", "input"):
+        model = onnx.load(CASES / f"unpool_output_shape_{kind}.onnx")
+        model.graph.output[0].CopyFrom(value("y", [None] * 4))  # onnx's checker asks for a rank
+        rep = backend.prepare(model)
+        inputs = [x, i, np.array([1, 1, 5, 5])][:3 if kind == "input" else 2]
+        assert np.array_equal(rep.run(inputs)[0], wanted), kind
+
+
+def test_later_opsets_than_onnx_knows(rng):
+    x = rng.standard_normal((1, 1, 9, 9)).astype(np.float32)
+    (y,) = backend.prepare(onnx.load(CASES / "chain19dil.onnx")).run([x])
+    dilated = pooljit.avg_pool2d(x, 3, 1, dilation=2)
+    assert dilated.shape == (1, 1, 5, 5) and np.array_equal(y, dilated.max((2, 3), keepdims=True))
+    x = rng.standard_normal((1, 1, 5, 5)).astype(np.float32)
+    (y,) = backend.prepare(onnx.load(CASES / "chain22.onnx")).run([x])
+    parts = pooljit.avg_pool2d(x, 2, 2, 1, ceil_mode=True, count_include_pad=False)
+    assert parts.shape == (1, 1, 3, 3) and np.allclose(y, parts.mean((2, 3), keepdims=True))
+
+
+@pytest.mark.parametrize("opset, more", [(7, {"ceil_mode": 0}), (7, {"dilations": [1, 1]}), (99, {})])
+def test_attributes_came_with_an_opset(rng, opset, more):
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], **more)
+    x = rng.standard_normal((1, 1, 4, 4)).astype(np.float32)
+    model = model_of([node], [value("x", [1, 1, 4, 4])], [value("y", [None] * 4)], domains=(("", opset),))
+    with pytest.raises(pooljit.Error if opset > 20 else onnx.checker.ValidationError) as caught:
+        backend.prepare(model).run([x])
+    assert opset < 20 or caught.value.id == "spec.opset"
+
+
+def test_reductions_are_global_pools(rng):
+    x = rng.standard_normal((2, 3, 5, 6)).astype(np.float32)
+    for op, axes, keepdims, wanted in [
+        ("ReduceMax", [2, 3], 1, x.max((2, 3), keepdims=True)),
+        ("ReduceMean", [-1, -2], 0, x.mean((2, 3))),
+        ("ReduceMax", [1, 2], 1, x.max((1, 2), keepdims=True)),
+    ]:
+        node = helper.make_node(op, ["x"], ["y"], axes=axes, keepdims=keepdims)
+        (y,) = backend.prepare(model_of([node], [value("x", x.shape)], [value("y", [None] * wanted.ndim)])).run([x])
+        assert y.shape == wanted.shape and np.allclose(y, wanted, atol=1e-6), (op, axes)
+    node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[3])
+    with pytest.raises(pooljit.UnsupportedError, match="over the axes"):
+        backend.prepare(model_of([node], [value("x", x.shape)], [value("y", [None] * 4)])).run([x])
+
+
+def test_a_last_window_in_the_padding():
+    x = np.arange(17, dtype=np.float32).reshape(1, 1, 17)
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2], pads=[1, 1], ceil_mode=1)
+    for opset, ceil, extent in [(13, {}, 9), (13, {"ceil": "runtime"}, 9), (13, {"ceil": "letter"}, 10), (22, {"ceil": "letter"}, 9)]:
+        model = model_of([node], [value("x", x.shape)], [value("y", [None] * 3)], domains=(("", opset),))
+        assert backend.run_model(model, [x], **ceil)[0].shape == (1, 1, extent), (opset, ceil)
+    with pytest.raises(pooljit.InvalidError, match="python.onnx_ceil"):
+        backend.prepare(model, ceil="floor")
 
 
 def test_refused(rng):

@@ -5,9 +5,12 @@
     outputs = rep.run([x])
 
 The interface is onnx.backend.base.Backend's: prepare, run_model, run_node, supports_device, is_compatible. Dims that
-the model leaves open are taken from the input of each run. Operators: MaxPool, AveragePool, LpPool, GlobalMaxPool,
-GlobalAveragePool, GlobalLpPool, MaxUnpool, Identity, and ONNX Runtime's QLinearAveragePool and
-QLinearGlobalAveragePool.
+the model leaves open are taken from the input of each run, as is MaxUnpool's output_shape. Operators: MaxPool,
+AveragePool, LpPool, GlobalMaxPool, GlobalAveragePool, GlobalLpPool, MaxUnpool, ReduceMax and ReduceMean over all
+spatial dims, Constant, Identity, and ONNX Runtime's QLinearAveragePool and QLinearGlobalAveragePool.
+
+ceil="letter", an argument of prepare, run_model and run_node, keeps a last window that begins in the padding below
+opset 22, as ONNX's text says. The default, "runtime", drops it in every opset, as ONNX Runtime does.
 """
 import collections
 
@@ -23,7 +26,10 @@ __all__ = ["PooljitBackend", "PooljitRep", "is_compatible", "prepare", "run_mode
 
 _FORWARD = {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}
 _QLINEAR = {"QLinearAveragePool", "QLinearGlobalAveragePool"}
-_KNOWN = _FORWARD | _QLINEAR | {"MaxUnpool", "Identity"}
+_REDUCTIONS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
+_KNOWN = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool", "Constant", "Identity"}
+_CEIL = ("runtime", "letter")
+_DROPPED_SINCE = 22  # the opset whose text drops a last window that begins in the padding
 
 
 def _text(value):
@@ -34,26 +40,37 @@ def _text(value):
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _spec(node, opset, shape, dtype, more):
-    """The node in pooljit's ONNX dialect, for an input of this shape."""
-    arguments = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    arguments = {name: value for name, value in arguments.items() if value not in (b"NOTSET", "NOTSET")}
-    arguments.update(more)
-    if node.domain in ("", "ai.onnx"):
-        arguments["opset"] = opset
+def _attributes(node):
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def _call(op, shape, dtype, arguments):
+    """An operator in pooljit's ONNX dialect, for an input of this shape."""
     listed = "".join(f", {name}={_text(value)}" for name, value in arguments.items())
-    return f"onnx.{node.op_type}({dtype}[{','.join(map(str, shape))}]{listed})"
+    return f"onnx.{op}({dtype}[{','.join(map(str, shape))}]{listed})"
+
+
+def _spec(node, opset, ceil, shape, dtype, more):
+    arguments = {name: value for name, value in _attributes(node).items() if value not in (b"NOTSET", "NOTSET")}
+    arguments.update(more)
+    arguments["opset"] = opset if node.domain in ("", "ai.onnx") else 1  # ONNX Runtime's own set has one version
+    text = _call(node.op_type, shape, dtype, arguments)
+    if not arguments.get("ceil_mode"):
+        return text
+    keeps = ceil == "letter" and arguments["opset"] < _DROPPED_SINCE
+    rules = ("ceil_mode=plain", "ceil_mode=True")
+    return str(pooljit.Spec(text)).replace(*(reversed(rules) if keeps else rules))
 
 
 class _Pool:
     """A node with one input and maybe Indices."""
 
-    def __init__(self, node, opset):
-        self.node, self.opset = node, opset
+    def __init__(self, node, opset, ceil):
+        self.node, self.opset, self.ceil = node, opset, ceil
         self.more = {"return_indices": 1} if len(node.output) > 1 and node.output[1] else {}
 
     def __call__(self, x):
-        spec = _spec(self.node, self.opset, x.shape, x.dtype, self.more)
+        spec = _spec(self.node, self.opset, self.ceil, x.shape, x.dtype, self.more)
         result = pooljit.compile(spec)(np.ascontiguousarray(x))
         return result if isinstance(result, tuple) else (result,)
 
@@ -63,7 +80,7 @@ class _Unpool(_Pool):
 
     def __call__(self, x, indices, output_shape=None):
         more = {} if output_shape is None else {"output_shape": [int(n) for n in output_shape]}
-        kernel = pooljit.compile(_spec(self.node, self.opset, x.shape, x.dtype, more))
+        kernel = pooljit.compile(_spec(self.node, self.opset, self.ceil, x.shape, x.dtype, more))
         return (kernel(np.ascontiguousarray(x), np.ascontiguousarray(indices)),)
 
 
@@ -74,18 +91,57 @@ class _Quantized(_Pool):
         more = {"x_scale": float(np.float32(x_scale)), "y_scale": float(np.float32(y_scale)),
                 "x_zero_point": int(x_zero_point if x_zero_point is not None else 0),
                 "y_zero_point": int(y_zero_point if y_zero_point is not None else 0)}
-        kernel = pooljit.compile(_spec(self.node, self.opset, x.shape, x.dtype, more))
+        kernel = pooljit.compile(_spec(self.node, self.opset, self.ceil, x.shape, x.dtype, more))
         x = np.ascontiguousarray(x)
         if any(a.name == "channels_last" and a.i for a in self.node.attribute):
             return (np.moveaxis(kernel(np.moveaxis(x, -1, 1)), 1, -1),)
         return (kernel(x),)
 
 
-def _step(node, opset):
+class _Reduction(_Pool):
+    """data and, since opset 18, axes: those of all spatial dims, of (N, C, spatial...) or (N, spatial..., C)."""
+
+    def __call__(self, x, axes=None):
+        attributes = _attributes(self.node)
+        axes = attributes.get("axes", []) if axes is None else np.asarray(axes).tolist()
+        reduced, rank = {axis % x.ndim for axis in axes if -x.ndim <= axis < x.ndim}, x.ndim
+        channels = {tuple(range(2, rank)): 1, tuple(range(1, rank - 1)): rank - 1}.get(tuple(sorted(reduced)))
+        if rank < 3 or channels is None or len(reduced) != len(axes):
+            raise UnsupportedError("python.onnx", f"{self.node.op_type} over the axes {axes} of {rank} dims", "all spatial dims")
+        x = np.ascontiguousarray(np.moveaxis(x, channels, 1))
+        y = pooljit.compile(_call(_REDUCTIONS[self.node.op_type], x.shape, x.dtype, {}))(x)
+        return (np.moveaxis(y, 1, channels) if attributes.get("keepdims", 1) else y.reshape(y.shape[:2]),)
+
+
+def _constant(node):
+    """The value of a Constant node."""
+    for name, value in _attributes(node).items():
+        if name == "value":
+            return numpy_helper.to_array(value)
+        if name in ("value_int", "value_ints", "value_float", "value_floats"):
+            return np.array(value, np.int64 if "int" in name else np.float32)
+    raise UnsupportedError("python.onnx", f"the Constant {node.output[0]} is no number or tensor", "value=...")
+
+
+def _step(node, opset, ceil):
     if node.op_type == "Identity":
         return lambda x: (x,)
-    kind = _Unpool if node.op_type == "MaxUnpool" else _Quantized if node.op_type in _QLINEAR else _Pool
-    return kind(node, opset)
+    if node.op_type == "Constant":
+        value = _constant(node)
+        return lambda: (value,)
+    kind = {"MaxUnpool": _Unpool}.get(node.op_type, _Quantized if node.op_type in _QLINEAR else
+                                      _Reduction if node.op_type in _REDUCTIONS else _Pool)
+    return kind(node, opset, ceil)
+
+
+def _checked(ceil):
+    if ceil not in _CEIL:
+        raise InvalidError("python.onnx_ceil", f"ceil={ceil!r}", " or ".join(_CEIL))
+    return ceil
+
+
+def _opset(model):
+    return max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
 
 
 def supports(model):
@@ -109,13 +165,12 @@ def supports(model):
 class PooljitRep(BackendRep):
     """A model that is ready: run(inputs) gives its outputs. May be run by many threads at once."""
 
-    def __init__(self, model):
-        opset = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
-        graph = model.graph
+    def __init__(self, model, ceil=_CEIL[0]):
+        opset, graph = _opset(model), model.graph
         self._constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
         self._inputs = [i.name for i in graph.input if i.name not in self._constants]
         self._outputs = [o.name for o in graph.output]
-        self._steps = [(_step(node, opset), list(node.input), list(node.output)) for node in graph.node]
+        self._steps = [(_step(node, opset, _checked(ceil)), list(node.input), list(node.output)) for node in graph.node]
 
     def run(self, inputs, **kwargs):
         """Runs the model.
@@ -156,15 +211,17 @@ class PooljitBackend(Backend):
         return cls.supports_device(device) and not supports(model)
 
     @classmethod
-    def prepare(cls, model, device="CPU", **kwargs):
+    def prepare(cls, model, device="CPU", ceil=_CEIL[0], **kwargs):
         """Makes a model ready to run. Kernels are compiled when the first input shows its shape.
 
         Args:
             model: an onnx.ModelProto.
             device: "CPU".
+            ceil: "runtime" or "letter".
 
         Raises:
             UnsupportedError: "python.onnx" for a node that is no pooling, or another device.
+            InvalidError: "python.onnx_ceil".
             onnx.checker.ValidationError: the model is none.
 
         >>> import numpy, pooljit.onnx
@@ -177,10 +234,11 @@ class PooljitBackend(Backend):
         """
         if not cls.supports_device(device):
             raise UnsupportedError("python.onnx", f"the device {device}", "CPU")
-        onnx.checker.check_model(model)
+        if _opset(model) <= onnx.defs.onnx_opset_version():  # else onnx refuses attributes that came later
+            onnx.checker.check_model(model)
         for node, why in supports(model).items():
             raise UnsupportedError("python.onnx", f"node {node}: {why}", ", ".join(sorted(_KNOWN)))
-        return PooljitRep(model)
+        return PooljitRep(model, ceil)
 
     @classmethod
     def run_model(cls, model, inputs, device="CPU", **kwargs):
@@ -188,14 +246,15 @@ class PooljitBackend(Backend):
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
-    def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, **kwargs):
+    def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, ceil=_CEIL[0], **kwargs):
         """Runs one node: a tuple of its outputs. opset_version: by default the newest that onnx has."""
         super().run_node(node, inputs, device, outputs_info, **({"opset_version": opset_version} if opset_version else {}))
         reasons = {} if node.op_type in _KNOWN else {node.op_type: "is no pooling"}
         if reasons or not cls.supports_device(device):
             raise UnsupportedError("python.onnx", f"{node.op_type} on {device}", ", ".join(sorted(_KNOWN)))
         given = dict(zip(node.input, inputs))
-        results = _step(node, opset_version or onnx.defs.onnx_opset_version())(*(given.get(name) for name in node.input))
+        step = _step(node, opset_version or onnx.defs.onnx_opset_version(), _checked(ceil))
+        results = step(*(given.get(name) for name in node.input))
         return tuple(results)
 
     @classmethod
