@@ -32,6 +32,11 @@ TEST(Layer, SaysWhatTheMatrixDoesNot) {
         "max_pool2d(float32[0,3,8,8], kernel_size=2)",
         "avg_pool2d(float32[N,8,9,9]:nhwc, kernel_size=3, count_include_pad=False, divisor_override=-7)",
         "avg_pool2d(int8[N,8,9,9], kernel_size=2, rounding=half_away)",
+        "max_unpool2d(float32[1,3,4,5], kernel_size=3, stride=2, padding=1, output_size=[8,9])",
+        "max_unpool2d_backward(float32[1,3,4,5], kernel_size=3, stride=2, padding=1, output_size=[8,9])",
+        "max_unpool1d_backward(uint8[2,3,9]:nhwc, kernel_size=2, index_dtype=int32, index_scope=nhwc)",
+        "adaptive_avg_pool2d_backward(float32[1,3,9,7], output_size=[4,5])",
+        "adaptive_max_pool1d_backward(float32[2,3,9], output_size=4, index_dtype=int32)",
         "global_avg_pool2d(float32[N,8,9,9]:nhwc)", "lp_pool1d(float32[2,9], kernel_size=3, norm_type=inf)",
         "max_pool2d(float32[1,16,8,8], kernel_size=2, epilogue=[clamp(-inf,6), scale(0.5,1), add(float16)])",
         "max_pool2d(float32[2,3,8,8]:nhwc, kernel_size=2, output_layout=nchw, strides=[1000,1,90,5])"})
@@ -124,7 +129,6 @@ INSTANTIATE_TEST_SUITE_P(
               [](Layout& l) {
                 l.epilogue_steps = 1, l.epilogue[0] = {"relu", {0, 0}, "float32"};
               }},
-        Wrong{"unpool", "layer.field", [](Layout& l) { l.backward = l.unpool = 1, l.output.rank = 4; }},
         Wrong{"free_batch", "layer.field", [](Layout& l) { l.unbatched = l.free_batch = 1; }},
         // What a text could say as well breaks the rules of texts.
         Wrong{"kernel_size", "spec.kernel_size", [](Layout& l) { l.kernel[1] = 0; }},
