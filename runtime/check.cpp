@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <random>
 
 #include "frontend/pool_spec.h"
@@ -19,7 +18,6 @@
 #include "runtime/crash_context.h"
 #include "runtime/elements.h"
 #include "runtime/engines.h"
-#include "runtime/guarded_buffer.h"
 #include "runtime/machine.h"
 #include "runtime/member.h"
 #include "runtime/native_code.h"
