@@ -28,7 +28,7 @@ tl::unexpected<ir::Error> bad_entry(std::string what) {
   return ir::invalid("tune.entry", std::move(what), "the line is ignored; `pooljit tune` writes it anew");
 }
 
-tl::unexpected<ir::Error> cannot(const std::string& what, const std::string& path) {
+tl::unexpected<ir::Error> unreadable(const std::string& what, const std::string& path) {
   return ir::system_error("tune.open", fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)),
                           "`pooljit tune --db FILE` makes one");
 }
@@ -68,7 +68,7 @@ std::string_view take_line(std::string_view& text) {
 
 ir::Result<std::string> read_descriptor(int file, const std::string& path) {
   struct stat status = {};
-  if (::fstat(file, &status) != 0) return cannot("read", path);
+  if (::fstat(file, &status) != 0) return unreadable("read", path);
   if (!S_ISREG(status.st_mode) || status.st_size > most_file_bytes)
     return ir::invalid("tune.format",
                        fmt::format("{} is no tuning database: it is no regular file of at most "
@@ -79,7 +79,7 @@ ir::Result<std::string> read_descriptor(int file, const std::string& path) {
   while (filled < text.size()) {
     const ssize_t some = ::read(file, text.data() + filled, text.size() - filled);
     if (some < 0 && errno == EINTR) continue;
-    if (some < 0) return cannot("read", path);
+    if (some < 0) return unreadable("read", path);
     if (some == 0) break;
     filled += static_cast<size_t>(some);
   }
@@ -90,7 +90,7 @@ ir::Result<std::string> read_descriptor(int file, const std::string& path) {
 ir::Result<std::string> read_text(const std::string& path) {
   // Without O_NONBLOCK a pipe of that name would be waited for.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return cannot("open", path);
+  if (file < 0) return unreadable("open", path);
   auto text = read_descriptor(file, path);
   ::close(file);
   return text;
@@ -107,7 +107,7 @@ struct FileState {
 
 ir::Result<FileState> state_of(const std::string& path) {
   struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0) return cannot("open", path);
+  if (::stat(path.c_str(), &status) != 0) return unreadable("open", path);
   return FileState{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
                    status.st_mtim.tv_nsec};
 }
