@@ -9,6 +9,7 @@
 #include "jit/backend.h"
 #include "jit/decoder.h"
 #include "runtime/compile.h"
+#include "runtime/explain.h"
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
@@ -101,9 +102,10 @@ struct StageRow {
   std::string_view note;
 };
 constexpr std::string_view spec_stage = "spec";  // also of specs that no other stage can do yet
+constexpr std::string_view nest_stage = "nest";  // also of an unpool, which has no Program
 constexpr StageRow stages[] = {
     {spec_stage, nullptr, "the canonical text of the spec, or another dialect's with --as"},
-    {"nest", show_nest, "which inputs make each output"},
+    {nest_stage, show_nest, "which inputs make each output"},
     {"schedule", show_schedule, "how it will be computed"},
     {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},
     {"legal", show_program<ir::Stage::legal>, "the vector IR, with the ISA's own instructions only"},
@@ -136,10 +138,12 @@ ir::Result<Exit> show(const ShowArguments& arguments) {
   if (!choices) return tl::unexpected(choices.error());
 
   Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
+  const auto has_schedules = runtime::has_schedules(*spec);
+  if (!has_schedules && arguments.stage != nest_stage) return tl::unexpected(has_schedules.error());
   if (!arguments.options.measure.empty()) {
     if (const auto taken = take_measured_schedule(subject, arguments.options); !taken)
       return tl::unexpected(taken.error());
-  } else if (!is_unpool(*spec)) {
+  } else if (has_schedules) {
     take_schedule_that_fits(subject);
   }
   for (const StageRow& row : stages) {

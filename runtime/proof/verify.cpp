@@ -7,6 +7,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/schedule.h"
+#include "runtime/explain.h"
 #include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
@@ -88,6 +89,7 @@ ir::Result<void> probe_all(const Code& code, const Member& member, const Choices
 }
 
 ir::Result<std::shared_ptr<Code>> make_code(const frontend::PoolSpec& spec, const Choices& choices) {
+  if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
   const EngineInfo& engine = info(choices.engine);
   auto code = engine.make(frontend::make_nest(spec), choices);
   if (code) (*code)->info.backend = engine.text;
@@ -312,6 +314,7 @@ ir::Result<Proof> prove_member(const Code& code, const Member& member, const fro
 
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                              const ProofLimits& limits) {
+  if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
   const auto start = Clock::now();
   std::optional<Proof> proof;
   for (const Member& member : members_of(code.info.nest)) {

@@ -30,6 +30,19 @@ void expect_proved(const char* spec, bool is_read) {
   }
 }
 
+// Also the gradient, which reads as a pooling does: no kernel of a maximum stands for it.
+TEST(Verify, UnpoolsAreRoutinesOfTheRuntime) {
+  for (const char* spec : {"max_unpool2d(float32[1,1,2,2], kernel_size=2)",
+                           "max_unpool2d_backward(float32[1,1,2,2], kernel_size=2)"}) {
+    for (const Choices& choices : native_choices()) {
+      const auto proof = verify(spec, choices);
+      ASSERT_FALSE(proof) << print(*proof);
+      EXPECT_EQ(proof.error().id, "schedule.unpool");
+    }
+    EXPECT_THROW(compile(spec, {.verify = true}), Error);
+  }
+}
+
 TEST(Verify, KernelsOfEachKindAreProved) {
   for (const char* spec : {
            "max_pool2d(float32[2,9,11,20], kernel_size=3, stride=2, padding=1, return_indices=True)",
@@ -90,6 +103,10 @@ TEST(Verify, KernelsOfEachOperatorAreProved) {
            "avg_pool2d_backward(float32[1,3,7,9], kernel_size=3,stride=2,padding=1,count_include_pad=False)",
            "avg_pool1d_backward(bfloat16[1,9,12]:nwc, kernel_size=3, stride=1)",
            "max_pool1d_backward(float32[1,3,21], kernel_size=3, stride=2, padding=1)",
+           "min_pool1d_backward(float32[1,3,21], kernel_size=3, stride=2, padding=1)",
+           "sum_pool2d_backward(float32[1,3,7,9], kernel_size=3, stride=2, padding=1)",
+           "adaptive_avg_pool2d_backward(float32[1,3,7,9], output_size=[4,5])",
+           "adaptive_max_pool2d_backward(float32[1,3,5,7], output_size=[3,4])",
            "max_pool2d_backward(float64[1,3,5,5], kernel_size=2, stride=1, index_dtype=int32)",
            "max_pool1d_backward(float16[1,9,12]:nwc, kernel_size=2, index_scope=nhwc, index_dtype=int32)",
            "max_pool1d_backward(float32[1,3,21], kernel_size=2, index_scope=window, index_dtype=uint8)",
