@@ -19,7 +19,7 @@ namespace pooljit::runtime {
 namespace {
 
 constexpr size_t counted = 12;  // of the shortlist: each costs about 0.1 ms
-constexpr double sample_seconds = 20e-6;
+constexpr double sample_seconds = 50e-6;
 constexpr int fewest_samples = 5;
 constexpr double most_spread = 0.1;
 constexpr int64_t most_bytes = int64_t{64} << 20;  // of memory, while one image will do
@@ -138,13 +138,14 @@ class Race {
     std::vector<std::function<void()>> contenders;
     for (const KernelPtr& kernel : kernels_)
       contenders.emplace_back([&] { (void)workload_->run(*kernel); });  // it has succeeded above
-    const auto samples = measure_samples(contenders, {.sample_seconds = sample_seconds,
-                                                      .budget_seconds = limits_.budget_seconds - spent(),
-                                                      .fewest_samples = fewest_samples,
-                                                      .settle_seconds = 0,
-                                                      .is_warm = true,
-                                                      .most_repeats = fewest_samples,
-                                                      .watch = limits_.watch});
+    const auto samples = measure_samples(
+        contenders, {.sample_seconds = sample_seconds,
+                     .budget_seconds = std::max(limits_.budget_seconds - spent(), limits_.budget_seconds / 2),
+                     .fewest_samples = fewest_samples,
+                     .settle_seconds = 0,
+                     .is_warm = true,
+                     .most_repeats = fewest_samples,
+                     .watch = limits_.watch});
     std::vector<Timing> timings;
     for (const Samples& one : samples) timings.push_back(summarize(one.seconds, one.calls_per_sample));
     const auto fastest = std::ranges::min_element(timings, {}, &Timing::median);
