@@ -71,7 +71,7 @@ TEST(Measure, ARoundThatWasPreemptedIsDoneAgain) {
                                                   moved.now += is_late ? 100 : 2;
                                                   moved.preempted += is_late;
                                                 }};
-    const auto samples = measure_samples(contenders, {.sample_seconds = 1,
+    const auto samples = measure_samples(contenders, {.sample_seconds = 0,
                                                       .budget_seconds = 0,
                                                       .fewest_samples = 4,
                                                       .settle_seconds = 0,
