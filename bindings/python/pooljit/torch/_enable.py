@@ -144,11 +144,14 @@ def _kernels():
     yield "max_pool1d", both, _plain_max(1)
 
 
-def enable():
+def enable(measure=None):
     """Registers our kernels for PyTorch's own pooling operators on the CPU, for the whole process.
 
     Unchanged models use them, with PyTorch's autograd. What we do not do is PyTorch's as before. disable() takes it
     back. Not for use while other threads are inside PyTorch's pooling.
+
+    Args:
+        measure: what pooljit.set_measure is called with first, 6 say, for the whole process; None: it is left alone.
 
     >>> import torch, pooljit.torch
     >>> pooljit.torch.enable()
@@ -156,6 +159,8 @@ def enable():
     tensor([[[[4.]]]])
     >>> pooljit.torch.disable()
     """
+    if measure is not None:
+        pooljit.set_measure(measure)
     if _libraries:
         return
     with warnings.catch_warnings():
