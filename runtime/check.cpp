@@ -50,11 +50,7 @@ std::string name(const Subject& subject) {
 class Checker {
  public:
   Checker(const frontend::PoolSpec& spec, Member member, const CheckOptions& options)
-      : spec_(spec),
-        member_(std::move(member)),
-        nest_(member_.nest()),
-        options_(options),
-        budget_(options.seconds) {
+      : spec_(spec), member_(std::move(member)), nest_(member_.nest()), options_(options) {
     report_.spec = frontend::print(spec_);
   }
 
@@ -156,8 +152,9 @@ class Checker {
         turns.push_back({isa.isa, all[i], i, all.size()});
     }
     if (!budget_.is_bounded()) return turns;
-    std::shuffle(turns.begin(), turns.end(), std::mt19937_64(options_.seed));
-    std::ranges::stable_partition(turns, [](const Turn& turn) { return turn.number == 0; });
+    const auto others =
+        std::ranges::stable_partition(turns, [](const Turn& turn) { return turn.number == 0; });
+    std::shuffle(others.begin(), others.end(), std::mt19937_64(options_.seed));
     return turns;
   }
 
@@ -345,7 +342,7 @@ class Checker {
   std::vector<uint64_t> elements_;    // given ones
   std::optional<ir::Error> refusal_;  // of the given schedule, by a back end
   std::vector<Case> cases_;
-  CheckBudget budget_;
+  CheckBudget budget_{options_.seconds};
   int64_t pieces_ = 0;      // Programs on data
   double interpreted_ = 0;  // of each the share, added up
   CheckReport report_;

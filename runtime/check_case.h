@@ -88,7 +88,7 @@ Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dim
 // All, in cells for so many threads, the last one first.
 Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads);
 
-// Results as text, a line per tensor; and of what the oracle makes of a case.
+// The elements of a case's results, a line per tensor; and what the oracle makes of it.
 std::string results_text(const ir::PoolNest& nest, const Case& data, const Results& results);
 std::string reference_text(const ir::PoolNest& nest, const Case& data);
 

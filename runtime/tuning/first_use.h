@@ -20,8 +20,8 @@
 namespace pooljit::runtime {
 
 struct FirstUseLimits {
-  // For everything, from the shortlist to the last sample. Half of it is spent on samples whatever is left, and
-  // five of each candidate are taken all the same.
+  // For everything, from the shortlist to the last sample. Half of it is spent on samples whatever is left,
+  // and five of each candidate are taken all the same.
   double budget_seconds = 3e-3;
   const Stopwatch& watch = thread_stopwatch();
 };
