@@ -1,6 +1,6 @@
 """The wheel: CMake makes the module, setuptools packs it (pyproject.toml has the rest).
 
-    pip wheel . --no-build-isolation --no-deps
+    python3 -m pip wheel -v . --no-build-isolation --no-deps
 
 The libraries that the module needs lie in pooljit.libs beside the package, but for those of every Linux. There is no
 LLVM back end in it. Environment: POOLJIT_CMAKE_ARGS, more arguments for CMake ("-DPOOLJIT_LLVM=ON": with the LLVM back

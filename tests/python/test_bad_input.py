@@ -144,7 +144,7 @@ FUNCTIONS = [
     ("threads", lambda x: pooljit.max_pool2d(x, 2, threads=-1), "python.option"),
     ("an option", lambda x: pooljit.compile(SPEC, fast=True), "python.option"),
     ("a spec", lambda x: pooljit.compile("max_pool2d("), "spec"),
-    ("no spec", lambda x: pooljit.compile(None), "spec"),
+    ("no spec", lambda x: pooljit.compile(None), "python.argument"),
     ("a dialect", lambda x: pooljit.Spec(SPEC).dialect("latin"), "python.dialect"),
     ("an oracle for unpooling", lambda x: pooljit.reference("max_unpool2d(float32[2,3,8,8], kernel_size=2)", x),
      "python.unpool"),
@@ -155,7 +155,7 @@ FUNCTIONS = [
     ("measure", lambda x: pooljit.compile(SPEC, measure="fast"), "runtime.options"),
     ("a measure that is none", lambda x: pooljit.compile(SPEC, measure=1.5), "python.option"),
     ("set_measure", lambda x: pooljit.set_measure(1), "runtime.options"),
-    ("set_num_threads", lambda x: pooljit.set_num_threads(-1), "python.option"),
+    ("set_num_threads", lambda x: pooljit.set_num_threads(-1), "python.argument"),
 ]
 
 
@@ -169,12 +169,13 @@ def test_function(case):
 
 
 def test_dlpack_that_lies():
-    for capsule in (None, 7, "text"):
-        with pytest.raises((TypeError, RuntimeError, pooljit.Error)):
-            pooljit.compile(SPEC)(Strange((1, 0), capsule))
+    for device, capsule in (((1, 0), None), ((1, 0), 7), ((1, 0), "text"), (7, None), (("a", 0), None)):
+        with pytest.raises(pooljit.InvalidError) as caught:
+            pooljit.compile(SPEC)(Strange(device, capsule))
+        assert caught.value.id == "python.array"
     used = good().__dlpack__()
     pooljit.compile(SPEC)(Strange((1, 0), used))
-    with pytest.raises(ValueError):
+    with pytest.raises(pooljit.InvalidError):
         pooljit.compile(SPEC)(Strange((1, 0), used))
 
 

@@ -1,5 +1,5 @@
 """A program that uses the package, for mypy --strict (test_types.py). Nobody runs it."""
-from typing import List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -27,6 +27,19 @@ for drawn in pooljit.random_specs(7):
     print(drawn.arguments)
     break
 version: str = pooljit.__version__
+Image = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def typed_wrapper(x: Image, window: int) -> Image:
+    return pooljit.max_pool2d(x, (window, window), stride=window, threads=2, output_dtype=np.float32)
+
+
+def both(x: Image) -> Tuple[Image, Image]:
+    return pooljit.adaptive_max_pool2d(x, (1, None), return_indices=True, backend="xbyak")
+
+
+def either(x: Image, return_indices: bool) -> None:
+    print(pooljit.max_pool2d(x, 2, return_indices=return_indices))
 
 
 def with_torch() -> None:
@@ -40,7 +53,9 @@ def with_torch() -> None:
         print(left, undone.replaced)
     done.undo()
     pooljit.torch.enable()
-    print(pooljit.torch.max_pool2d(torch.ones(1, 1, 4, 4), 2, stride=(2, 1), return_indices=True))
+    y, i = pooljit.torch.max_pool2d(torch.ones(1, 1, 4, 4), 2, stride=(2, 1), return_indices=True)
+    with pooljit.torch.functions():
+        print(y, i)
 
 
 def with_onnx() -> None:

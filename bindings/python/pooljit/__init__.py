@@ -24,23 +24,24 @@ docs/python.md is the manual, docs/specs.md says what a spec can say, docs/seman
 """
 import os as _os
 
-from . import _core, _functional
-from ._core import Kernel, get_num_threads, set_num_threads
+from . import _core, _functional, _words
+from ._core import Kernel, get_num_threads
 from ._errors import *  # noqa: F401,F403
 from ._errors import __all__ as _error_names
 from ._functional import *  # noqa: F401,F403
 from ._functional import __all__ as _function_names
 from ._lab import (Comparison, Explanation, FamilyVerdict, Reference, ScheduleInfo, Timing, TuneResult, compare, evaluate,
                    explain, random_specs, reference, schedules, tune)
-from ._spec import Spec
+from ._spec import Spec, text_of as _text_of
 from ._texts import describe as _describe
 
 __version__ = _core.version
 differences = _core.differences
+# Not compile and SystemError: `from pooljit import *` hides nothing of Python's own.
 __all__ = [
     "Comparison", "Explanation", "FamilyVerdict", "Kernel", "Reference", "ScheduleInfo", "Spec", "Timing", "TuneResult",
-    "compare", "compile", "differences", "evaluate", "explain", "get_num_threads", "layers", "random_specs", "reference",
-    "schedules", "set_measure", "set_num_threads", "tune", *_error_names, *_function_names
+    "compare", "differences", "evaluate", "explain", "get_num_threads", "layers", "random_specs", "reference",
+    "schedules", "set_measure", "set_num_threads", "tune", *(set(_error_names) - {"SystemError"}), *_function_names
 ]
 
 
@@ -71,7 +72,22 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
     >>> y.shape, i[0, 0].tolist()
     ((3, 2, 2, 2), [[5, 7], [13, 15]])
     """
-    return _core.compile(str(spec), options)
+    return _core.compile(_text_of(spec), _words.options(options))
+
+
+def set_num_threads(threads):
+    """Of the functions, for each kernel: how many threads it runs on.
+
+    Args:
+        threads: 0, the default: as many as the process may use, of PyTorch's tensors as many as PyTorch uses.
+
+    >>> import pooljit
+    >>> pooljit.set_num_threads(2)
+    >>> pooljit.get_num_threads()
+    2
+    >>> pooljit.set_num_threads(0)
+    """
+    _core.set_num_threads(_words.integer("set_num_threads", threads, 0, 65536))
 
 
 def set_measure(measure):

@@ -2,6 +2,7 @@
 import types
 
 from . import _core
+from . import _words as words
 from ._errors import InvalidError
 
 __all__ = []
@@ -69,21 +70,21 @@ class Operator:
     def spec(self, dtype, shape, strides, arguments, options):
         """The spec's text, and the options to compile it with."""
         self._check(shape)
-        given = dict(zip(self.names, arguments))
+        given = {name: words.plain(value) for name, value in zip(self.names, arguments)}
         dims = shape
         if "input_size" in given:
-            dims = tuple(int(n) for n in given.pop("input_size"))
+            dims = words.integers("input_size", given.pop("input_size"))
             if len(dims) == self.rank:
                 dims = (*shape[:-self.rank], *dims)
         if given.get("output_size", 0) is None or isinstance(given.get("output_size"), (tuple, list)):
             given["output_size"] = self._sizes(given["output_size"], shape)
         layout, keywords = self._layout(shape, strides)
-        compile_with = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
+        compile_with = words.options({name: value for name, value in options.items() if name in _COMPILE_OPTIONS})
         given.update({name: value for name, value in options.items() if name not in _COMPILE_OPTIONS})
         given = {name: value for name, value in {**keywords, **given}.items() if value is not None}
         if self.name.startswith("quantized_") and "int" in dtype:
             dtype = "q" + dtype  # stored integers
-        listed = "".join(f", {name}={_text(value)}" for name, value in given.items())
+        listed = "".join(f", {words.checked_text('a keyword', name)}={words.text(value)}" for name, value in given.items())
         return f"{self.name}({dtype}[{','.join(map(str, dims))}]{layout}{listed})", compile_with
 
     def _sizes(self, sizes, shape):
@@ -95,24 +96,6 @@ class Operator:
         if len(sizes) != self.rank:
             return sizes
         return tuple(n if size is None else size for size, n in zip(sizes, shape[-self.rank:]))
-
-
-def _text(value, depth=0):
-    """A value as specs write it."""
-    if depth > 4:
-        raise InvalidError("python.argument", "lists in lists in lists", "numbers, words, or lists of them")
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(_text(item, depth + 1) for item in value) + "]"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or hasattr(value, "item"):  # numpy's numbers
-        return str(bool(value)) if type(value).__name__ in ("bool", "bool_") else _text(value.item())
-    if isinstance(value, float):
-        return repr(value)
-    try:
-        return str(value.__index__())
-    except AttributeError:
-        raise InvalidError("python.argument", f"{value!r} is no number", "numbers, words, or lists of them") from None
 
 
 def _documented(template, name, rank, names):

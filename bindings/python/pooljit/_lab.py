@@ -2,8 +2,8 @@
 import collections
 
 from . import _core
-from ._errors import InvalidError
-from ._spec import Spec
+from . import _words as words
+from ._spec import Spec, text_of
 
 Reference = collections.namedtuple("Reference", "output indices bound")
 Reference.__doc__ = """What the oracle makes of an input. Packed numpy arrays in the logical shape.
@@ -83,9 +83,7 @@ def random_specs(seed, plain=False):
     >>> specs == list(itertools.islice(pooljit.random_specs(7), 3))
     True
     """
-    if not 0 <= seed < 2**32:
-        raise InvalidError("python.argument", f"the seed {seed}", "0 to 2**32-1")
-    return map(Spec, _core.RandomSpecs(seed, plain))
+    return map(Spec, _core.RandomSpecs(words.integer("the seed", seed, 0, 2**32 - 1), words.truth("plain", plain)))
 
 
 def reference(spec, input, indices=None, operands=()):
@@ -106,7 +104,7 @@ def reference(spec, input, indices=None, operands=()):
     >>> bool(abs(r.output - x.mean()) <= r.bound)
     True
     """
-    return Reference(*_core.reference(str(spec), input, indices, list(operands)))
+    return Reference(*_core.reference(text_of(spec), input, indices, words.array_list("operands", operands)))
 
 
 def compare(spec, input, output, indices=None, operands=()):
@@ -128,7 +126,7 @@ def compare(spec, input, output, indices=None, operands=()):
     >>> pooljit.compare("max_pool1d(float32[1,1,4], kernel_size=2)", x, numpy.float32([[[1, 2]]])).verdict
     'wrong'
     """
-    where, names = _core.compare(str(spec), input, output, indices, list(operands))
+    where, names = _core.compare(text_of(spec), input, output, indices, words.array_list("operands", operands))
     return Comparison("right" if not where else "known" if names else "wrong", names, where)
 
 
@@ -143,7 +141,7 @@ def schedules(spec, **options):
     >>> sum(row.is_default for row in rows)
     1
     """
-    return [ScheduleInfo(*row) for row in _core.schedules(str(spec), options)]
+    return [ScheduleInfo(*row) for row in _core.schedules(text_of(spec), words.options(options))]
 
 
 def explain(spec, **options):
@@ -157,7 +155,7 @@ def explain(spec, **options):
     >>> why.schedule in [family.schedule for family in why.families]
     True
     """
-    return _explanation(_core.explain(str(spec), options))
+    return _explanation(_core.explain(text_of(spec), words.options(options)))
 
 
 def _explanation(fields):
@@ -182,7 +180,8 @@ def evaluate(spec, schedule="", seconds=0.05, **options):
     >>> best = min(pooljit.schedules(spec)[:3], key=lambda row: pooljit.evaluate(spec, row.schedule, 0.01))
     """
     options.setdefault("threads", 1)
-    return Timing(*_core.compile(str(spec), {**options, "schedule": schedule}).time(seconds))
+    seconds = words.seconds(seconds)
+    return Timing(*_core.compile(text_of(spec), words.options({**options, "schedule": schedule})).time(seconds))
 
 
 def tune(spec, seconds=3.0, db=None, progress=None, **options):
@@ -201,7 +200,8 @@ def tune(spec, seconds=3.0, db=None, progress=None, **options):
     >>> found = pooljit.tune("max_pool2d(float32[1,8,8,8], kernel_size=2)", seconds=0.05, threads=1)
     >>> kernel = pooljit.compile("max_pool2d(float32[1,8,8,8], kernel_size=2)", schedule=found.schedule)
     """
-    path = None if db is None else str(db)
-    found = _core.tune(str(spec), options, seconds, path, progress)
+    if progress is not None and not callable(progress):
+        words.refuse("progress", progress, "a function of a text")
+    found = _core.tune(text_of(spec), words.options(options), words.seconds(seconds), words.path("db", db), progress)
     found["best"], found["default"] = Timing(*found["best"]), Timing(*found["default"])
     return TuneResult(**found)

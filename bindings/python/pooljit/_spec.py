@@ -2,6 +2,7 @@
 import re
 
 from . import _core
+from . import _words as words
 
 _TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[N\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
 
@@ -31,6 +32,13 @@ def _value(text):
     return text
 
 
+def text_of(spec):
+    """The text of a text or Spec."""
+    if isinstance(spec, Spec):
+        return spec.text
+    return words.checked_text("a spec", spec)
+
+
 class Spec:
     """A pooling layer as a checked value, from any spelling of it. Immutable; equal if the layers are.
 
@@ -53,7 +61,7 @@ class Spec:
     __slots__ = ("_facts",)
 
     def __init__(self, text):
-        self._facts = text._facts if isinstance(text, Spec) else _core.spec_facts(text)
+        self._facts = text._facts if isinstance(text, Spec) else _core.spec_facts(text_of(text))
 
     text = property(lambda self: self._facts["text"], doc="The canonical text.")
     signature = property(lambda self: self._facts["signature"],
@@ -84,7 +92,7 @@ class Spec:
         Raises:
             InvalidError: "spec.dialect", it has no words for it; "python.dialect", there is no such dialect.
         """
-        return _core.spec_as(self.text, name)
+        return _core.spec_as(self.text, words.checked_text("a dialect", name))
 
     def __str__(self):
         return self.text

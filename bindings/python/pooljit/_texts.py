@@ -1,4 +1,5 @@
-"""The docstrings of what is written in C++, where doctest and people find them."""
+"""The docstrings and signatures of what is written in C++, where doctest and people find them."""
+import inspect
 
 _KERNEL = """A compiled layer: kernel(input, indices=None, *, out=None, operands=()).
 
@@ -55,6 +56,7 @@ def describe(core):
     kernel = core.Kernel
     kernel.__doc__ = _KERNEL
     kernel.__module__ = "pooljit"
+    kernel.__signature__ = inspect.signature(lambda input, indices=None, *, out=None, operands=(): None)
     for name, text in _MEMBERS.items():
         member = getattr(kernel, name)
         setattr(kernel, name, property(member.fget, doc=text))

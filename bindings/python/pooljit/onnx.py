@@ -22,7 +22,7 @@ from onnx.backend.base import Backend, BackendRep
 import pooljit
 from pooljit._errors import InvalidError, UnsupportedError
 
-__all__ = ["PooljitBackend", "PooljitRep", "is_compatible", "prepare", "run_model", "run_node", "supports", "supports_device"]
+__all__ = ["Pool", "PooljitBackend", "PooljitRep", "is_compatible", "pools", "prepare", "run_model", "run_node", "supports", "supports_device"]
 
 _FORWARD = {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}
 _QLINEAR = {"QLinearAveragePool", "QLinearGlobalAveragePool"}
@@ -30,6 +30,10 @@ _REDUCTIONS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
 _KNOWN = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool", "Constant", "Identity"}
 _CEIL = ("runtime", "letter")
 _DROPPED_SINCE = 22  # the opset whose text drops a last window that begins in the padding
+_POOLS = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool"}
+
+
+_MOST_KERNELS = 64  # that a node keeps; all are in the library's cache
 
 
 def _text(value):
@@ -68,10 +72,16 @@ class _Pool:
     def __init__(self, node, opset, ceil):
         self.node, self.opset, self.ceil = node, opset, ceil
         self.more = {"return_indices": 1} if len(node.output) > 1 and node.output[1] else {}
+        self.kernels = {}  # by the input's shape and dtype
 
     def __call__(self, x):
-        spec = _spec(self.node, self.opset, self.ceil, x.shape, x.dtype, self.more)
-        result = pooljit.compile(spec)(np.ascontiguousarray(x))
+        kernel = self.kernels.get((x.shape, x.dtype))
+        if kernel is None:
+            kernel = pooljit.compile(_spec(self.node, self.opset, self.ceil, x.shape, x.dtype, self.more))
+            if len(self.kernels) >= _MOST_KERNELS:
+                self.kernels.clear()
+            self.kernels[x.shape, x.dtype] = kernel
+        result = kernel(x if x.flags.c_contiguous else np.ascontiguousarray(x))
         return result if isinstance(result, tuple) else (result,)
 
 
@@ -144,6 +154,53 @@ def _opset(model):
     return max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
 
 
+class Pool:
+    """A pooling node of a model, ready to run: pool(x, ...) gives a tuple of its outputs.
+
+    Attributes:
+        name: the node's, or that of its first output.
+        operator: "MaxPool".
+        inputs, outputs: the names of its tensors in the model.
+    """
+
+    def __init__(self, node, opset, constants, ceil=_CEIL[0]):
+        self.name, self.operator = node.name or node.output[0], node.op_type
+        self.inputs, self.outputs = tuple(node.input), tuple(node.output)
+        self._step, self._constants = _step(node, opset, ceil), constants
+
+    def __call__(self, *arrays):
+        open_ones = [name for name in self.inputs if name and name not in self._constants]
+        if len(arrays) != len(open_ones):
+            raise InvalidError("python.onnx_input", f"{self.name} got {len(arrays)} arrays", f"one for each of {', '.join(open_ones)}")
+        values = {**self._constants, **dict(zip(open_ones, map(np.asarray, arrays)))}
+        return self._step(*(values[name] if name else None for name in self.inputs))
+
+    def __repr__(self):
+        return f"<{self.operator} {self.name}>"
+
+
+def pools(model, ceil=_CEIL[0]):
+    """The pooling nodes of a whole model, whatever else is in it: {name: Pool}.
+
+    >>> import numpy, pooljit.onnx
+    >>> from onnx import helper, TensorProto
+    >>> value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 1, "H", "W"])
+    >>> nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("MaxPool", ["r"], ["y"], name="p", kernel_shape=[2, 2])]
+    >>> found = pooljit.onnx.pools(helper.make_model(helper.make_graph(nodes, "g", [value("x")], [value("y")])))
+    >>> found
+    {'p': <MaxPool p>}
+    >>> found["p"](numpy.arange(4, dtype=numpy.float32).reshape(1, 1, 2, 2))[0].tolist()
+    [[[[3.0]]]]
+    """
+    opset = _opset(model)
+    constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    constants.update({node.output[0]: _constant(node) for node in model.graph.node if node.op_type == "Constant"})
+    others = supports(model)
+    made = [Pool(node, opset, {name: constants[name] for name in node.input if name in constants}, _checked(ceil))
+            for node in model.graph.node if node.op_type in _POOLS and (node.name or node.output[0]) not in others]
+    return {pool.name: pool for pool in made}
+
+
 def supports(model):
     """The reasons why a model cannot be run: {node: why}; empty if it can.
 
@@ -162,6 +219,15 @@ def supports(model):
     return reasons
 
 
+def _declared(tensor):
+    """(dtype, dims) of an input, None for what the model leaves open."""
+    dtype = helper.mapping.TENSOR_TYPE_TO_NP_TYPE.get(tensor.elem_type) if hasattr(helper, "mapping") else None
+    if tensor.elem_type == onnx.TensorProto.BFLOAT16:
+        dtype = None  # numpy has several
+    dims = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim) if tensor.HasField("shape") else None
+    return dtype, dims
+
+
 class PooljitRep(BackendRep):
     """A model that is ready: run(inputs) gives its outputs. May be run by many threads at once."""
 
@@ -170,6 +236,9 @@ class PooljitRep(BackendRep):
         self._constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
         self._inputs = [i.name for i in graph.input if i.name not in self._constants]
         self._outputs = [o.name for o in graph.output]
+        self._make_outputs = collections.namedtuple("Outputs", self._outputs, rename=True)
+        self._right = set()  # inputs that were checked: (name, shape, dtype)
+        self._declared = {i.name: _declared(i.type.tensor_type) for i in graph.input if i.name in self._inputs}
         self._steps = [(_step(node, opset, _checked(ceil)), list(node.input), list(node.output)) for node in graph.node]
 
     def run(self, inputs, **kwargs):
@@ -182,24 +251,40 @@ class PooljitRep(BackendRep):
             a tuple of the outputs, which also has their names.
 
         Raises:
-            InvalidError: "python.onnx_input", or what pooljit.compile and the kernels raise.
+            InvalidError: "python.onnx_input" (also of another dtype or shape than the model declares), or what
+                pooljit.compile and the kernels raise.
         """
-        values = dict(self._constants)
-        if not isinstance(inputs, dict):
-            inputs = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
-            if len(inputs) != len(self._inputs):
-                raise InvalidError("python.onnx_input", f"{len(inputs)} inputs were given",
+        if isinstance(inputs, dict):
+            if inputs.keys() != self._declared.keys():
+                raise InvalidError("python.onnx_input", f"the inputs {', '.join(map(str, inputs))} were given",
                                    f"one for each of {', '.join(self._inputs)}")
-            inputs = dict(zip(self._inputs, inputs))
-        if set(inputs) != set(self._inputs):
-            raise InvalidError("python.onnx_input", f"the inputs {', '.join(sorted(inputs))} were given",
-                               f"one for each of {', '.join(self._inputs)}")
-        values.update({name: np.asarray(value) for name, value in inputs.items()})
+            inputs = [inputs[name] for name in self._inputs]
+        elif isinstance(inputs, np.ndarray):
+            inputs = [inputs]
+        if len(inputs) != len(self._inputs):
+            raise InvalidError("python.onnx_input", f"{len(inputs)} inputs were given", f"one for each of {', '.join(self._inputs)}")
+        values = dict(self._constants)
+        for name, value in zip(self._inputs, inputs):
+            values[name] = value = np.asarray(value)
+            form = name, value.shape, value.dtype
+            if form not in self._right:
+                self._check(*form)
+                if len(self._right) < _MOST_KERNELS:
+                    self._right.add(form)
         for step, names, outputs in self._steps:
-            results = step(*(values[name] if name else None for name in names))
+            results = step(*[values[name] if name else None for name in names])
             values.update(zip(outputs, results))
-        make = collections.namedtuple("Outputs", self._outputs, rename=True)
-        return make(*(values[name] for name in self._outputs))
+        return self._make_outputs(*[values[name] for name in self._outputs])
+
+    def _check(self, name, shape, dtype):
+        """Refuses what the model does not declare."""
+        declared, dims = self._declared[name]
+        if declared is not None and dtype != declared:
+            raise InvalidError("python.onnx_input", f"{name} is {dtype}, the model declares {declared}", f"{name}.astype(...)")
+        if dims is not None and (len(shape) != len(dims) or any(n not in (None, have) for n, have in zip(dims, shape))):
+            wanted = ",".join("?" if n is None else str(n) for n in dims)
+            raise InvalidError("python.onnx_input", f"{name} has the shape {list(shape)}, the model declares [{wanted}]",
+                               "? stands for any extent")
 
 
 class PooljitBackend(Backend):

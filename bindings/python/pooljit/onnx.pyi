@@ -8,6 +8,15 @@ __all__: List[str]
 
 _Inputs = Union[Any, Sequence[Any], Dict[str, Any]]  # numpy.ndarrays
 
+class Pool:
+    name: str
+    operator: str
+    inputs: Tuple[str, ...]
+    outputs: Tuple[str, ...]
+    def __init__(self, node: onnx.NodeProto, opset: int, constants: Dict[str, Any], ceil: str = ...) -> None: ...
+    def __call__(self, *arrays: Any) -> Tuple[Any, ...]: ...
+
+def pools(model: onnx.ModelProto, ceil: str = ...) -> Dict[str, Pool]: ...
 def supports(model: onnx.ModelProto) -> Dict[str, str]: ...
 
 class PooljitRep(BackendRep):  # type: ignore[misc]

@@ -114,10 +114,19 @@ std::optional<ir::DType> dtype_of_dlpack(const DLDataType& type) {
   return std::nullopt;
 }
 
+[[noreturn]] void refuse_dlpack(const char* name, const char* why) {
+  raise(ir::invalid("python.array", fmt::format("{}: {}", name, why), "DLPack's protocol"));
+}
+
 // Holds what the producer lent, until the call is over.
-py::object take_capsule(py::capsule lent) {
+py::object take_capsule(const py::object& lent, const char* name) {
+  if (!PyCapsule_CheckExact(lent.ptr())) refuse_dlpack(name, "__dlpack__() gives no capsule");
+
   auto* const tensor = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(lent.ptr(), "dltensor"));
-  if (!tensor) throw py::error_already_set();
+  if (!tensor) {
+    PyErr_Clear();
+    refuse_dlpack(name, "__dlpack__() gives a capsule that was used before");
+  }
   PyCapsule_SetName(lent.ptr(), "used_dltensor");
   return py::capsule(tensor, [](void* pointer) {
     auto* const managed = static_cast<DLManagedTensor*>(pointer);
@@ -126,7 +135,13 @@ py::object take_capsule(py::capsule lent) {
 }
 
 void check_device(const py::handle& object, const char* name) {
-  const auto device = object.attr("__dlpack_device__")().cast<std::pair<int, int>>();
+  const py::object said = object.attr("__dlpack_device__")();
+  std::pair<int, int> device;
+  try {
+    device = said.cast<std::pair<int, int>>();
+  } catch (const py::cast_error&) {
+    refuse_dlpack(name, "__dlpack_device__() gives no pair of numbers");
+  }
   if (device.first != kDLCPU && device.first != kDLCUDAHost)
     raise(ir::invalid("python.device",
                       fmt::format("{} lies on DLPack's device {},{}", name, device.first, device.second),
@@ -138,7 +153,7 @@ Array read_dlpack(PyObject* object, const char* name) {
   check_device(producer, name);
   Array array;
   array.library = Library::other;
-  array.keeper = take_capsule(producer.attr("__dlpack__")().cast<py::capsule>());
+  array.keeper = take_capsule(producer.attr("__dlpack__")(), name);
   const DLTensor& tensor =
       static_cast<DLManagedTensor*>(py::reinterpret_borrow<py::capsule>(array.keeper).get_pointer())
           ->dl_tensor;

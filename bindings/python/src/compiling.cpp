@@ -5,6 +5,7 @@
 #include <new>
 
 #include "bindings/python/src/errors.h"
+#include "bindings/python/src/interruptible.h"
 #include "runtime/compile.h"
 
 namespace pooljit::python {
@@ -70,6 +71,9 @@ void release_compiles_in_parent() { gate->unlock(); }
 void release_compiles_in_child() { gate = new (gate_memory) std::shared_mutex; }
 
 runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options) {
+  if (options.verify)
+    return value_or_raise(
+        interruptible([text = std::string(spec), options] { return runtime::compile(text, options); }));
   return value_or_raise(compiling([&] { return runtime::compile(spec, options); }));
 }
 

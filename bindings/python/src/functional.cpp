@@ -78,7 +78,10 @@ class Key {
   bool put_text(PyObject* text) {
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(text, &size);
-    if (!bytes) throw py::error_already_set();
+    if (!bytes) {  // half of a pair of UTF-16
+      PyErr_Clear();
+      return false;
+    }
     put(int64_t{6} | int64_t{size} << 8);
     for (; size > 0; bytes += 8, size -= 8) {
       int64_t word = 0;

@@ -142,7 +142,11 @@ static_assert(ir::most_operands <= std::size(operand_names));
 Operands::Operands(PyObject* given) {
   if (given == Py_None) return;
   tuple_ = py::reinterpret_steal<py::object>(PySequence_Tuple(given));
-  if (!tuple_) throw py::error_already_set();
+  if (tuple_) return;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+  PyErr_Clear();
+  raise(ir::invalid("python.argument", fmt::format("a {} where arrays are listed", Py_TYPE(given)->tp_name),
+                    "a list of arrays"));
 }
 
 std::span<PyObject* const> Operands::items() const {

@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
+#include <limits>
+
 #include "bindings/python/src/compiling.h"
 #include "bindings/python/src/errors.h"
+#include "bindings/python/src/interruptible.h"
 #include "bindings/python/src/kernel.h"
 #include "ir/text.h"
 #include "jit/backend.h"
@@ -31,8 +35,13 @@ ir::Result<ir::Program> program_of(const Kernel& kernel, ir::Stage stage) {
   return runtime::make_program(made.nest, choices_of(made), stage);
 }
 
-std::string program(const Kernel& kernel, bool legal) {
-  const ir::Stage stage = legal ? ir::Stage::legal : ir::Stage::affine;
+std::string program(const Kernel& kernel, const py::object& legal) {
+  const int is_legal = PyObject_IsTrue(legal.ptr());
+  if (is_legal < 0) {
+    PyErr_Clear();
+    raise(ir::invalid("python.argument", "legal is neither true nor false", "True or False"));
+  }
+  const ir::Stage stage = is_legal != 0 ? ir::Stage::legal : ir::Stage::affine;
   return value_or_raise(compiling([&]() -> ir::Result<std::string> {
     auto made = program_of(kernel, stage);
     if (!made) return tl::unexpected(made.error());
@@ -55,13 +64,22 @@ std::string assembly(const Kernel& kernel) {
 }
 
 std::string prove(const Kernel& kernel) {
-  return value_or_raise(compiling([&] { return runtime::prove_kernel(kernel.impl()); }));
+  return value_or_raise(
+      interruptible([pointer = kernel.pointer()] { return runtime::prove_kernel(*pointer); }));
 }
 
-py::tuple time_kernel(const Kernel& kernel, double seconds) {
+py::tuple time_kernel(const Kernel& kernel, const py::object& given) {
+  const double seconds = PyFloat_AsDouble(given.ptr());
+  if (PyErr_Occurred() || !(seconds >= 0) || std::isinf(seconds)) {
+    PyErr_Clear();
+    raise(ir::invalid("python.argument",
+                      fmt::format("seconds is a {} of {}", Py_TYPE(given.ptr())->tp_name, seconds),
+                      "a number, 0 or more"));
+  }
   const std::vector<runtime::KernelPtr> kernels = {kernel.pointer()};
-  const auto times =
-      value_or_raise(unlocked([&] { return runtime::time_kernels(kernels, {.budget_seconds = seconds}); }));
+  const runtime::MeasureOptions options{.budget_seconds = seconds,
+                                        .most_samples = std::numeric_limits<int>::max()};
+  const auto times = value_or_raise(unlocked([&] { return runtime::time_kernels(kernels, options); }));
   return py::make_tuple(times[0].median, times[0].spread(), times[0].samples);
 }
 
@@ -117,23 +135,26 @@ PyObject* call_kernel(PyObject* self, PyObject* arguments, PyObject* keywords) {
     CallArguments call;
     Operands operands;
     const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
-    if (count < 1 || count > 2)
-      refuse_call(fmt::format("a kernel takes input and indices, {} were given", count));
-    call.input = PyTuple_GET_ITEM(arguments, 0);
+    if (count > 2) refuse_call(fmt::format("a kernel takes input and indices, {} were given", count));
+    if (count > 0) call.input = PyTuple_GET_ITEM(arguments, 0);
     if (count == 2) call.indices = PyTuple_GET_ITEM(arguments, 1);
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; keywords && PyDict_Next(keywords, &at, &key, &value);) {
       if (PyUnicode_CompareWithASCIIString(key, "out") == 0) {
         call.out = value;
-      } else if (PyUnicode_CompareWithASCIIString(key, "indices") == 0 && count == 1) {
+      } else if (PyUnicode_CompareWithASCIIString(key, "input") == 0 && count == 0) {
+        call.input = value;
+      } else if (PyUnicode_CompareWithASCIIString(key, "indices") == 0 && count < 2) {
         call.indices = value;
       } else if (PyUnicode_CompareWithASCIIString(key, "operands") == 0) {
         operands = Operands(value);
         call.operands = operands.items();
       } else {
-        refuse_call(fmt::format("unknown argument {}", py::str(key).cast<std::string>()));
+        refuse_call(
+            fmt::format("unknown argument, or one given twice: {}", py::str(key).cast<std::string>()));
       }
     }
+    if (!call.input) refuse_call("no input was given");
     if (call.out == Py_None) call.out = nullptr;
     if (call.indices == Py_None) call.indices = nullptr;
     return kernel_of(self).call(call).release().ptr();

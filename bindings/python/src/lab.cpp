@@ -6,10 +6,11 @@
 #include <pybind11/stl.h>
 
 #include <cstring>
+#include <memory>
 
 #include "bindings/python/src/arrays.h"
 #include "bindings/python/src/errors.h"
-#include "bindings/python/src/unlocked.h"
+#include "bindings/python/src/interruptible.h"
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/reference.h"
@@ -160,17 +161,24 @@ class Subject {
 // (output, indices or None, error bound of each output)
 py::tuple reference(const std::string& text, const py::object& input, const py::object& indices,
                     const py::list& operands) {
-  const Subject subject(text, input, indices, operands);
+  struct Oracle {
+    Subject subject;
+    std::vector<std::byte> output{}, made{};
+  };
+  const auto oracle = std::make_shared<Oracle>(Oracle{Subject(text, input, indices, operands)});
+  const Subject& subject = oracle->subject;
   const runtime::MemoryView output_view = subject.output_view(), indices_view = subject.indices_view();
-  std::vector<std::byte> output(static_cast<size_t>(output_view.span_bytes())),
-      made(static_cast<size_t>(subject.writes_indices() ? indices_view.span_bytes() : 0));
-  const auto bounds = unlocked([&] {
+  std::vector<std::byte>&output = oracle->output, &made = oracle->made;
+  output.resize(static_cast<size_t>(output_view.span_bytes()));
+  if (subject.writes_indices()) made.resize(static_cast<size_t>(indices_view.span_bytes()));
+  const auto bounds = interruptible([oracle] {
+    const Subject& asked = oracle->subject;
     // A backward pass reads the indices, which evaluate() does not change.
-    void* const either = subject.reads_indices()    ? const_cast<std::byte*>(subject.indices())
-                         : subject.writes_indices() ? made.data()
-                                                    : nullptr;
-    ir::evaluate(subject.nest(), subject.batch(), subject.input(), output.data(), either, subject.operands());
-    return ir::error_bounds(subject.nest(), subject.batch(), subject.input(), subject.operands());
+    void* const either = asked.reads_indices()    ? const_cast<std::byte*>(asked.indices())
+                         : asked.writes_indices() ? oracle->made.data()
+                                                  : nullptr;
+    ir::evaluate(asked.nest(), asked.batch(), asked.input(), oracle->output.data(), either, asked.operands());
+    return ir::error_bounds(asked.nest(), asked.batch(), asked.input(), asked.operands());
   });
   const std::vector<int64_t> shape = frontend::output_shape(subject.spec());
   Form form;

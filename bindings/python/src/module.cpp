@@ -7,6 +7,8 @@
 #include "bindings/python/src/kernel.h"
 #include "bindings/python/src/lab.h"
 #include "bindings/python/src/openmp.h"
+#include "bindings/python/src/torch_arrays.h"
+#include "bindings/python/src/torch_pooling.h"
 
 PYBIND11_MODULE(_core, module) {
   using namespace pooljit::python;
@@ -17,6 +19,8 @@ PYBIND11_MODULE(_core, module) {
   register_lab(module);
   register_tuning(module);
   module.attr("version") = POOLJIT_VERSION;
+  module.attr("torch_pooling") = py::capsule(&torch_pooling, TorchPooling::capsule);
+  module.def("has_torch_access", has_torch_access);
   module.def("hold_compiles", hold_compiles);
   module.def("release_compiles_in_parent", release_compiles_in_parent);
   module.def("start_child", [] {

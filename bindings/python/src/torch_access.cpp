@@ -10,8 +10,10 @@
 #include <optional>
 #include <string_view>
 
+#include "bindings/python/src/torch_pooling.h"
+#include "bindings/python/src/torch_tensors.h"
+
 namespace pooljit::python {
-namespace {
 
 std::optional<ir::DType> dtype_of(at::ScalarType type) {
   switch (type) {
@@ -38,6 +40,20 @@ std::optional<ir::DType> dtype_of(at::ScalarType type) {
   }
 }
 
+// Whatever makes a tensor something else than elements in the CPU's memory has a key.
+bool is_plain(const at::TensorBase& tensor) {
+  static const uint64_t allowed =
+      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
+                           c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU})
+          .raw_repr();
+  if (!tensor.defined()) return false;
+  const c10::TensorImpl& inner = *tensor.unsafeGetTensorImpl();
+  c10::DispatchKeySet keys = inner.key_set();
+  return keys.has(c10::DispatchKey::CPU) && (keys.raw_repr() & ~allowed) == 0 && inner.has_storage();
+}
+
+namespace {
+
 at::ScalarType type_of(ir::DType dtype) {
   static const auto types = [] {
     std::array<at::ScalarType, std::size(ir::dtype_table)> all{};
@@ -49,21 +65,10 @@ at::ScalarType type_of(ir::DType dtype) {
   return types[static_cast<size_t>(dtype)];
 }
 
-// Whatever makes a tensor something else than elements in the CPU's memory has a key: another device, sparse,
-// quantized, a view that negates, a stand-in of a tracer's.
-bool is_plain(const c10::TensorImpl& tensor) {
-  static const uint64_t allowed =
-      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
-                           c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU})
-          .raw_repr();
-  c10::DispatchKeySet keys = tensor.key_set();
-  return keys.has(c10::DispatchKey::CPU) && (keys.raw_repr() & ~allowed) == 0 && tensor.has_storage();
-}
-
 bool read(PyObject* object, Array& array) noexcept {
   try {
     const at::TensorBase& tensor = THPVariable_Unpack(object);
-    if (!tensor.defined() || !is_plain(*tensor.unsafeGetTensorImpl())) return false;
+    if (!is_plain(tensor)) return false;
     const auto dtype = dtype_of(tensor.scalar_type());
     const auto rank = static_cast<size_t>(tensor.dim());
     if (!dtype || rank > most_dims) return false;
@@ -119,5 +124,11 @@ PYBIND11_MODULE(_torch_access, module) {
   const auto loaded = py::module_::import("torch").attr("__version__").cast<std::string>();
   if (!is_compiled_for(loaded))
     throw py::import_error("compiled for PyTorch " TORCH_VERSION ", this is " + loaded);
+  const py::object core = py::module_::import("pooljit._core").attr("torch_pooling");
+  register_operators(
+      *static_cast<const TorchPooling*>(PyCapsule_GetPointer(core.ptr(), TorchPooling::capsule)));
   module.attr("access") = py::capsule(&functions, TorchAccess::capsule);
+  module.def("enter_functions", enter_functions);
+  module.def("leave_functions", leave_functions);
+  module.def("set_enabled", set_enabled);
 }

@@ -118,6 +118,11 @@ bool is_torch_tensor(PyObject* object) {
   return torch && PyObject_TypeCheck(object, torch->tensor);
 }
 
+bool has_torch_access() {
+  const Torch* const torch = loaded_torch();
+  return torch && torch->access;
+}
+
 Array read_torch(PyObject* object, const char* name) {
   const Torch& torch = *loaded_torch();
   Array array;

@@ -9,6 +9,9 @@ namespace pooljit::python {
 // False as long as nobody has imported torch.
 bool is_torch_tensor(PyObject* object);
 
+// Whether pooljit._torch_access can be imported: it is there, and made for the PyTorch that is loaded.
+bool has_torch_access();
+
 // Errors: those of read_array.
 Array read_torch(PyObject* object, const char* name);
 
