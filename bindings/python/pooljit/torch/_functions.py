@@ -11,6 +11,7 @@ import inspect
 import torch  # noqa: F401: pooljit._torch_access looks for it
 from torch.nn import functional as F
 
+import pooljit
 from pooljit import _core
 
 __all__ = ["disable", "enable", "functions", "is_enabled"]
@@ -66,7 +67,7 @@ def enable(measure=None):
     """
     global _enabled
     if measure is not None:
-        _core.set_measure(measure)
+        pooljit.set_measure(measure)
     _switch.set_enabled(True)
     _enabled = True
 
