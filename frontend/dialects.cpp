@@ -143,8 +143,9 @@ ir::Result<std::string> print_as(const Dialect& dialect, const PoolSpec& spec) {
 }
 
 tl::unexpected<ir::Error> no_operator(std::string_view dialect, const PoolSpec& spec) {
+  const Operator* const op = find_operator(spec);  // another form of what was asked for may have none at all
   return broken(Rule::dialect,
-                fmt::format("{} has no {}", dialect, name_of(operator_of(spec), spec.dims.size())));
+                fmt::format("{} has no {}", dialect, op ? name_of(*op, spec.dims.size()) : "such operator"));
 }
 
 }  // namespace pooljit::frontend

@@ -81,12 +81,14 @@ std::vector<ErrorBound> gradient_bounds(const PoolNest& nest, int64_t batch, con
     if constexpr (is_float_type<T>) {
       using Limits = std::numeric_limits<T>;
       constexpr long double eps = std::numeric_limits<FloatSum<T>>::epsilon();
+      // A term is a quotient, which below the normal range is rounded by half the least number.
+      constexpr long double least = std::numeric_limits<FloatSum<T>>::denorm_min();
       constexpr long double last_eps =
           eps + (is_half_type<T> ? static_cast<long double>(Limits::epsilon()) : 0);
       for (const Gradient& gradient : gradients(nest, batch, input, indices)) {
-        const long double rounded = static_cast<long double>(gradient.terms) * eps * gradient.magnitudes +
-                                    last_eps * std::abs(gradient.sum) +
-                                    static_cast<long double>(Limits::denorm_min());
+        const long double rounded =
+            static_cast<long double>(gradient.terms) * (eps * gradient.magnitudes + least / 2) +
+            last_eps * std::abs(gradient.sum) + static_cast<long double>(Limits::denorm_min());
         const bool overflows = gradient.undivided + rounded > static_cast<long double>(Limits::max());
         bounds.push_back({static_cast<double>(gradient.sum), overflows
                                                                  ? std::numeric_limits<double>::infinity()

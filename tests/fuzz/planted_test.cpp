@@ -164,7 +164,7 @@ TEST(Accepted, CrashesCanBeToo) {
 
 TEST(Accepted, IsSummedUpWithItsReason) {
   const TempFolder folder;
-  write_file(folder / "known", "nan_ignored\tmax_pool2d(float32[*\tour kernels use maxps\n");
+  write_file(folder / "known", "nan_ignored\t*max_pool2d(float32[*\tour kernels use maxps\n");
   const Outcome outcome =
       shell("$P fuzz --seed 3 --count 40 --known $T/known --against " + toy("nan_ignored"), folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;

@@ -107,6 +107,8 @@ TEST(Snippets, SayTheLayer) {
        true},
       {"avg_pool1d(float32[2,6], kernel_size=2)", "[\"x\"])[0]", true},
       {"adaptive_avg_pool2d(float32[1,2,6,6], output_size=2)", "F.adaptive_avg_pool2d(x, output_size=2)",
+       true},
+      {"adaptive_avg_pool2d(float32[1,2,6,6], output_size=4)", "F.adaptive_avg_pool2d(x, output_size=4)",
        false},
       {"max_pool2d(float32[1,2,6,6], kernel_size=2, nan=ignore)", "# PyTorch has no such layer", false},
   };

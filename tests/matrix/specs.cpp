@@ -10,7 +10,7 @@ namespace pooljit::tests {
 
 std::vector<MatrixSpec> matrix(size_t count) {
   // One of the seeds whose matrix has every pair (matrix_test) and every dialect (dialect_test).
-  fuzz::Draw draw(4);
+  fuzz::Draw draw(7);
   std::set<std::string> seen;
   std::vector<MatrixSpec> result;
   while (result.size() < count) {

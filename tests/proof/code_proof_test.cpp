@@ -51,10 +51,13 @@ void read_kernels(size_t block, const jit::BackendInfo& backend, double least_sh
     const auto blob = jit::emit(backend.id, consumed);
     if (!blob) continue;  // not enough registers
     const int64_t batch = std::min(spec.batch.value_or(1), most_batches);
-    programs += ir::prove(*legal, nest, batch).has_value();
+    // Ties that go away from zero are read in the Program (docs/proof.md); their bytes must not be read as
+    // wrong.
+    const bool counts = spec.rounding == ir::RoundingRule::half_even;
+    programs += counts && ir::prove(*legal, nest, batch).has_value();
     const auto proof = prove_bytes(*blob, consumed, nest, batch);
     if (proof) {
-      ++kernels, elements += proof->outputs;
+      kernels += counts, elements += proof->outputs;
       continue;
     }
     // An access that no element owns, a wrong window: no kernel has one; nor an instruction without a row,

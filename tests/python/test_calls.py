@@ -39,20 +39,42 @@ def as_kernel_takes_it(spec, make_array):
 def is_plain(spec):
     """No blocked layout, whose arrays have a dimension more; something to pool; an oracle."""
     blocked = "8c" in spec.text or "16c" in spec.text
-    return not blocked and spec.batch != 0 and spec.direction != "unpool" and not spec.text.startswith("max_pool") or (
-        not blocked and spec.batch != 0 and spec.direction == "forward")
+    return not blocked and spec.batch != 0 and "unpool" not in spec.operator
 
 
-def test_random_specs_agree_with_the_oracle(make_array):
+def reads_indices(spec):
+    return spec.direction != "forward" and spec.index_dtype is not None
+
+
+def indices_to_read(spec, rng):
+    """What the forward pass writes, laid out like the gradient."""
+    told = {name: value for name, value in spec.arguments.items() if name in FORWARD}
+    dims = ",".join(map(str, spec.output_shape))
+    listed = "".join(f", {name}={value}" for name, value in told.items())
+    forward = pooljit.compile(f"{spec.operator.removesuffix('_backward')}(float32[{dims}], return_indices=True{listed})")
+    _, indices = forward(rng.standard_normal(spec.output_shape).astype(np.float32))
+    assert indices.shape == tuple(spec.input_shape) and indices.dtype == spec.index_dtype
+    return laid_out(indices, spec.input_strides)
+
+
+FORWARD = {"kernel_size", "stride", "padding", "dilation", "ceil_mode", "output_size", "index_dtype", "index_scope"}
+
+
+def test_random_specs_agree_with_the_oracle(make_array, rng):
     """Every operator, dtype, layout and stride that the fuzzers draw."""
     specs = (spec for spec in pooljit.random_specs(11) if is_plain(spec))
-    for spec in itertools.islice(specs, 150):
+    read = set()
+    for spec in itertools.islice(specs, 400):
         kernel, view, operands = as_kernel_takes_it(spec, make_array)
-        made = kernel(view, operands=operands)
-        output, indices = made if isinstance(made, tuple) else (made, None)
+        indices = indices_to_read(spec, rng) if reads_indices(spec) else None
+        made = kernel(view, indices, operands=operands)
+        output, indices = made if isinstance(made, tuple) else (made, indices)
         with np.errstate(all="ignore"):
             found = pooljit.compare(spec, view, output, indices, operands)
         assert found, (spec, found)
+        if reads_indices(spec):
+            read.add(spec.operator.removesuffix("_backward")[:-2])
+    assert {"max_pool", "min_pool", "adaptive_max_pool"} <= read
 
 
 def test_blocked_layouts_have_their_blocks_last(rng):
@@ -231,6 +253,13 @@ def test_backward_and_unpool(rng):
     assert np.array_equal(back != 0, x == np.repeat(np.repeat(y, 2, 2), 2, 3))
     kernel = pooljit.compile("max_pool2d_backward(float32[2,3,8,8], kernel_size=2)")
     assert np.array_equal(kernel(y, i), back)
+    gradient = rng.standard_normal((2, 3, 9, 9), np.float32)  # within a stride of what the windows cover
+    places = rng.integers(0, 81, y.shape)
+    wanted = np.take_along_axis(gradient.reshape(2, 3, 81), places.reshape(2, 3, 16), 2).reshape(y.shape)
+    assert np.array_equal(pooljit.max_unpool2d_backward(gradient, places, 2), wanted)
+    assert np.array_equal(pooljit.max_unpool2d_backward(Lent(gradient), Lent(places), 2), wanted)
+    assert np.array_equal(pooljit.max_unpool2d_backward(gradient[0], places[0], 2), wanted[0])
+    assert np.array_equal(pooljit.adaptive_avg_pool2d_backward(Lent(y), x.shape), np.repeat(np.repeat(y, 2, 2), 2, 3) / 4)
 
 
 def test_spec_is_a_value():

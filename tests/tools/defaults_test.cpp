@@ -127,6 +127,9 @@ TEST(Defaults, Compile) {
       // taken.
       "avg_pool3d(bfloat16[1,256,27,27,27]:nhwc, kernel_size=2, stride=1, count_include_pad=False)",
       "avg_pool2d(float16[1,56,300,300]:nhwc, kernel_size=300)",
+      // The same of what is offered behind the first.
+      "lp_pool3d(float32[1,7,2,2,33], kernel_size=[2,2,33], padding=[2,2,2,0,0,0], ceil_mode=plain)",
+      "adaptive_avg_pool3d(float32[1,7,2,2,70], output_size=[3,17,1], strides=[1960,280,0,70,1])",
   };
   for (const char* text : specs)
     for (const ir::IsaInfo& isa : ir::isa_table) {
@@ -162,7 +165,7 @@ TEST(Defaults, HaveTheRegistersThatTheyNeed) {
   for (const char* text : specs)
     for (const ir::IsaInfo& isa : ir::isa_table)
       EXPECT_EQ(impossible(*frontend::parse_spec(text), isa.isa), std::vector<std::string>());
-  fuzz::Draw draw(20261124);
+  fuzz::Draw draw(20261128);
   for (int i = 0; i < 1500; ++i) {
     const frontend::PoolSpec spec = fuzz::random_spec(draw);
     if (spec.direction == ir::Direction::unpool) continue;

@@ -9,7 +9,7 @@ Takes the generated matrix, the canonical specs of a file (one a line), and N ra
 counted under that rule; any other fails the run. What PyTorch cannot express is counted by reason.
 
 How PyTorch is asked: it pools few integers, so those are pooled in float64, which is exact (int64 gets data of 33
-bits), and averages are then rounded half to even; float16, and bfloat16 in 3-D, in float32, rounded to the half; a
+bits), and averages are then rounded as the spec's rounding says; float16, and bfloat16 in 3-D, in float32, rounded to the half; a
 minimum is the maximum of the negated data, a sum the average with divisor_override=1, and an Lp norm is asked of |x|
 (PyTorch keeps the signs of odd powers); avg_pool1d knows no divisor_override, so 1-D averages go through avg_pool2d;
 padding that its pooling does
@@ -151,6 +151,15 @@ def run_torch(spec, data):
     return rounded(spec, values), None
 
 
+def round_half_away(values):
+    """Ties away from zero; exact, as values + 0.5 is not."""
+    whole = np.trunc(values)
+    return whole + np.copysign(np.abs(values - whole) >= 0.5, values)
+
+
+ROUNDINGS = {"half_even": np.rint, "half_away": round_half_away}
+
+
 def rounded(spec, values):
     """Averages of integers and halves, which were made in wider types."""
     if spec.is_half:
@@ -158,7 +167,7 @@ def rounded(spec, values):
     if not spec.is_integer:
         return values
     limits = np.iinfo(spec.dtype)
-    return np.clip(np.rint(values), limits.min, limits.max)
+    return np.clip(ROUNDINGS[spec.fields.get("rounding", "half_even")](values), limits.min, limits.max)
 
 
 def run_adaptive(spec, x):
@@ -277,7 +286,10 @@ def fail_unless(ok, what, ours, theirs):
 
 
 def compare_max(spec, data, ours, our_indices, theirs, their_indices):
-    """Yields (rule, count) for what a rule explains; raises Difference for the rest."""
+    """Yields (rule, count) for what a rule explains; raises Difference for the rest. Of minima, theirs are negated maxima."""
+    stored_values = ours  # what the input is compared with, before any sign is changed
+    if spec.op == "min":
+        ours = -ours.astype(theirs.dtype)
     lowest = -np.inf
     if spec.is_integer:
         lowest = np.iinfo(spec.dtype).min if spec.op == "max" else -float(np.iinfo(spec.dtype).max)
@@ -291,7 +303,7 @@ def compare_max(spec, data, ours, our_indices, theirs, their_indices):
         planes = data.reshape(data.shape[:-spec.rank] + (-1,))
         flat = our_indices.reshape(our_indices.shape[:-spec.rank] + (-1,))
         taken = np.take_along_axis(planes, np.maximum(flat, 0), -1).reshape(ours.shape)
-        fail_unless(empty | same_bits(ours, taken), "value is not the element at its index", ours, taken)
+        fail_unless(empty | same_bits(stored_values, taken), "value is not the element at its index", stored_values, taken)
         yield EMPTY_WINDOW, np.count_nonzero(empty & (our_indices != their_indices))
         yield PADDED_TIE, np.count_nonzero(tied & ~empty & (our_indices != their_indices))
     # Without indices an empty window shows as PyTorch's -inf in integers pooled in float64.
@@ -352,10 +364,7 @@ def check(library, spec, kind, seed, options):
         raise Difference(f"output shape: pooljit {ours.shape}, PyTorch {theirs.shape}")
     if spec.op == "lp":
         explained = compare_norm(spec, ours, theirs)
-    elif spec.op == "min":  # theirs are negated maxima
-        ours = ours.astype(theirs.dtype)
-        explained = compare_max(spec, data, -ours, our_indices, theirs, their_indices)
-    elif spec.op == "max":
+    elif spec.takes_extreme:
         explained = compare_max(spec, data, ours, our_indices, theirs, their_indices)
     else:
         explained = compare_average(spec, data, ours, theirs)

@@ -47,6 +47,7 @@ class Operator:
     def __init__(self, name, rank, names):
         self.name, self.rank, self.names = name, rank, names
         self.batched_rank = rank + 2
+        self.tells_output_size = name.startswith(("adaptive_", "max_unpool")) and name.endswith("_backward")
 
     def _check(self, shape):
         if len(shape) not in (self.rank + 1, self.rank + 2):
@@ -76,6 +77,8 @@ class Operator:
             dims = words.integers("input_size", given.pop("input_size"))
             if len(dims) == self.rank:
                 dims = (*shape[:-self.rank], *dims)
+        if self.tells_output_size:  # what is read has the forward pass's output's shape
+            given["output_size"] = shape
         if given.get("output_size", 0) is None or isinstance(given.get("output_size"), (tuple, list)):
             given["output_size"] = self._sizes(given["output_size"], shape)
         layout, keywords = self._layout(shape, strides)
@@ -346,7 +349,7 @@ def sum_pool_backward(grad_output, input_size, kernel_size, stride=None, padding
                       ceil_mode)
 
 
-@_operator("input_size", "output_size")
+@_operator("input_size")
 def adaptive_max_pool_backward(grad_output, indices, input_size, *, out=None, **options):
     """NAME(grad_output, indices, input_size, ...): the gradient of an adaptive maximum's input, from its indices.
 
@@ -356,10 +359,10 @@ def adaptive_max_pool_backward(grad_output, indices, input_size, *, out=None, **
     >>> pooljit.adaptive_max_pool2d_backward(numpy.ones_like(y), i, x.shape)
     array([[[0., 2., 0.]]], dtype=float32)
     """
-    return _core.pool(_op, grad_output, indices, out, (), options, input_size, tuple(grad_output.shape))
+    return _core.pool(_op, grad_output, indices, out, (), options, input_size)
 
 
-@_operator("input_size", "output_size")
+@_operator("input_size")
 def adaptive_avg_pool_backward(grad_output, input_size, *, out=None, **options):
     """NAME(grad_output, input_size, ...): the gradient of an adaptive average's input.
 
@@ -367,7 +370,7 @@ def adaptive_avg_pool_backward(grad_output, input_size, *, out=None, **options):
     >>> pooljit.adaptive_avg_pool2d_backward(numpy.ones((1, 1, 2), numpy.float32), (1, 3))
     array([[[0.5, 1. , 0.5]]], dtype=float32)
     """
-    return _core.pool(_op, grad_output, None, out, (), options, input_size, tuple(grad_output.shape))
+    return _core.pool(_op, grad_output, None, out, (), options, input_size)
 
 
 @_operator("input_size", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
@@ -397,7 +400,7 @@ def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=
     return _core.pool(_op, input, indices, out, (), options, kernel_size, stride, padding, output_size)
 
 
-@_operator("input_size", "kernel_size", "stride", "padding", "output_size")
+@_operator("input_size", "kernel_size", "stride", "padding")
 def max_unpool_backward(grad_output, indices, kernel_size, stride=None, padding=0, *, out=None, **options):
     """NAME(grad_output, indices, kernel_size, ...): the gradient of an unpool's input: what lies at each index.
 
@@ -405,5 +408,5 @@ def max_unpool_backward(grad_output, indices, kernel_size, stride=None, padding=
     >>> pooljit.max_unpool2d_backward(numpy.arange(4.).reshape(1, 2, 2), numpy.array([[[2]]]), 2)
     array([[[2.]]])
     """
-    return _core.pool(_op, grad_output, indices, out, (), options, tuple(indices.shape), kernel_size, stride, padding,
-                      tuple(grad_output.shape))
+    return _core.pool(_op, grad_output, indices, out, (), options, words.shape("indices", indices), kernel_size, stride,
+                      padding)

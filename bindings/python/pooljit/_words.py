@@ -82,6 +82,15 @@ def integers(what, values):
     return tuple(integer(what, value, -2**63, 2**63 - 1) for value in values)
 
 
+def shape(what, array):
+    """An array's shape: numpy's, PyTorch's, or of what has __dlpack__ alone."""
+    try:
+        return integers(what, tuple(array.shape if hasattr(array, "shape") else numpy.from_dlpack(array).shape))
+    except Exception:  # an attribute of the caller's may do anything
+        raise InvalidError("python.array", f"{what} is a {type(array).__name__}",
+                           "a numpy array, a PyTorch tensor, or what has __dlpack__; numpy.asarray makes one of lists") from None
+
+
 def truth(what, value):
     value = plain(value)
     if not isinstance(value, (bool, int)):

@@ -218,8 +218,9 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
     if (!arguments.indices)
       raise(ir::invalid("run.indices", "the kernel reads indices, and was given none",
                         "kernel(gradient, indices)"));
+    const Form& form = frontend::has_indices_like_output(impl_->spec()) ? output_ : input_;
     read_indices =
-        read_given(arguments.indices, {"indices", input_, index_dtype(), is_batched, is_packed(input_)});
+        read_given(arguments.indices, {"indices", form, index_dtype(), is_batched, is_packed(form)});
     indices.data = read_indices.data;
     check_batch(is_batched ? read_indices.form.shape[0] : 1, batch, "indices");
   } else if (has_indices()) {

@@ -26,7 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto spelled = print_as(dialect, *spec);
     if (!spelled) continue;
     const auto meant = frontend::parse_meaning(*spelled);
-    fuzz::demand(meant && *meant == *spec, "a dialect's text means something else", *spelled);
+    // Another form of the same windows will do: what is adaptive may be said as the plain pool that it is.
+    fuzz::demand(meant && make_nest(*meant) == make_nest(*spec), "a dialect's text means something else",
+                 *spelled);
   }
   return 0;
 }
