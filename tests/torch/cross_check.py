@@ -220,6 +220,9 @@ def check_backward(library, spec, seed, options):
         strided(buffer, values.shape, strides)[...] = values
         return buffer
 
+    # Strides of 0 give windows one index, where PyTorch found several.
+    if indices is not None and not np.array_equal(strided(laid_out(indices), indices.shape, strides), indices):
+        return collections.Counter({"indices of several windows in one place": 1})
     gradient = rng.standard_normal(tuple(y.shape), dtype=spec.dtype)
     gradient = np.array(strided(laid_out(gradient), gradient.shape, strides))  # with what a stride of 0 makes one
     y.backward(torch.from_numpy(gradient))
