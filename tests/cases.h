@@ -11,18 +11,18 @@
 
 namespace pooljit::test {
 
-struct Case {
+struct GoldenCase {
   int line = 0;
   std::map<std::string, std::string> fields;
 };
 
 // Of a file in tests/golden/.
-inline std::vector<Case> read_cases(const std::string& name) {
+inline std::vector<GoldenCase> read_cases(const std::string& name) {
   std::ifstream file(std::string(POOLJIT_GOLDEN_DIR) + "/" + name);
   EXPECT_TRUE(file) << name;
-  std::vector<Case> cases;
+  std::vector<GoldenCase> cases;
   std::string text;
-  Case current;
+  GoldenCase current;
   for (int line = 1; std::getline(file, text); ++line) {
     if (!text.empty() && text[0] == '#') continue;
     if (text.empty()) {

@@ -2,6 +2,7 @@
 // quiet about what is right.
 #include <gtest/gtest.h>
 
+#include "tests/fuzz/campaign.h"
 #include "tests/tools/shell.h"
 #include "tools/fuzz/fuzz_case.h"
 #include "tools/fuzz/random_spec.h"
@@ -16,8 +17,7 @@ using test::TempFolder;
 
 Outcome against(const std::string& fault, const std::string& options) {
   const TempFolder folder;
-  return shell("$P fuzz --seed 3 --against '" POOLJIT_TOYS "/libtoy_engine_" + fault +
-                   ".so' --only 'max_pool2d(float32[' " + options,
+  return shell("$P fuzz --seed 3 --against " + toy(fault) + " --only 'max_pool2d(float32[' " + options,
                folder);
 }
 

@@ -2,9 +2,7 @@
 // outlives them, and what is accepted is a choice of the user's.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
-
+#include "tests/fuzz/campaign.h"
 #include "tests/tools/shell.h"
 
 namespace pooljit::fuzz {
@@ -14,8 +12,6 @@ using test::Outcome;
 using test::shell;
 using test::TempFolder;
 using test::write_file;
-
-std::string toy(const std::string& fault) { return "'" POOLJIT_TOYS "/libtoy_engine_" + fault + ".so'"; }
 
 Outcome check(const std::string& fault, const std::string& options) {
   const TempFolder folder;
@@ -47,14 +43,6 @@ TEST(Planted, IsFoundInFewCases) {
     EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
     EXPECT_NE(outcome.out.find(row.text), std::string::npos) << outcome.out;
   }
-}
-
-// The last line of `pooljit fuzz --json`.
-nlohmann::json summary_of(const std::string& out) {
-  std::istringstream lines(out);
-  std::string line, last;
-  while (std::getline(lines, line)) last = line;
-  return nlohmann::json::parse(last)["summary"];
 }
 
 TEST(Planted, NoCaseIsWastedOnWhatTheEngineDoesNot) {

@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "frontend/pool_spec.h"
+#include "tests/fuzz/campaign.h"
 #include "tests/tools/shell.h"
 #include "tools/fuzz/snippets.h"
 
@@ -17,22 +16,13 @@ using test::read_file;
 using test::shell;
 using test::TempFolder;
 
-std::string against(const std::string& fault) {
-  return " --against '" POOLJIT_TOYS "/libtoy_engine_" + fault + ".so'";
-}
+std::string against(const std::string& fault) { return " --against " + toy(fault); }
 
 // The folders in a folder of findings.
 std::vector<std::filesystem::path> folders_in(const std::string& path) {
   std::vector<std::filesystem::path> folders;
   for (const auto& entry : std::filesystem::directory_iterator(path)) folders.push_back(entry.path());
   return folders;
-}
-
-nlohmann::json summary_of(const std::string& out) {
-  std::istringstream lines(out);
-  std::string line, last;
-  while (std::getline(lines, line)) last = line;
-  return nlohmann::json::parse(last)["summary"];
 }
 
 TEST(Saved, AFindingIsAFolderAndIsReplayed) {

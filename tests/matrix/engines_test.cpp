@@ -1,5 +1,5 @@
 // The generated matrix through check(): all engines, both ISAs, all schedules. Of the matrix the specs that
-// add something: each pair of settings three times. scripts/sweep has all of it and more. A test is a block
+// add something: each pair of settings twice. scripts/sweep has all of it and more. A test is a block
 // of specs, so that ctest can spread them over processes (GTEST_TOTAL_SHARDS).
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ constexpr size_t step = 1;
 const std::vector<std::string>& specs() {
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> all;
-    for (const tests::MatrixSpec& row : tests::pairs_of_matrix(3)) all.push_back(print(row.spec));
-    for (std::string& text : tests::long_row_specs()) all.push_back(std::move(text));
-    for (std::string& text : tests::pools_specs()) all.push_back(std::move(text));
+    for (const tests::MatrixSpec& row : tests::pairs_of_matrix(2)) all.push_back(print(row.spec));
+    for (std::string& text : tests::long_row_specs(160)) all.push_back(std::move(text));
+    for (std::string& text : tests::pools_specs(160)) all.push_back(std::move(text));
     return all;
   }();
   return texts;

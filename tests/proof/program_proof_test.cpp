@@ -19,7 +19,7 @@
 namespace pooljit {
 namespace {
 
-constexpr int64_t most_batches = 2;
+constexpr int64_t batches_proved = 2;
 
 class ProgramProof : public testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Block, ProgramProof, testing::Range<size_t>(0, tests::symbolic_blocks));
@@ -40,7 +40,7 @@ TEST_P(ProgramProof, EachOutputTakesItsWindow) {
       const auto legal = ir::legalize(*affine);
       ASSERT_TRUE(legal) << print(spec) << "\n" << ir::to_string(legal.error());
       for (const ir::Program* program : {&*affine, &*legal}) {
-        const auto proof = ir::prove(*program, nest, std::min(spec.batch.value_or(1), most_batches));
+        const auto proof = ir::prove(*program, nest, std::min(spec.batch.value_or(1), batches_proved));
         if (!proof && proof.error().kind == ir::ErrorKind::unsupported) {
           const std::string& why = proof.error().message;  // behind the place, if it names one
           ++unread[why.substr(why.starts_with("output at") ? why.find("]: ") + 3 : 0)];
@@ -65,7 +65,7 @@ TEST_P(ProgramProof, EachOutputTakesItsWindow) {
 
 // --- what is wrong is refused, with a sentence that says so
 
-struct Wrong {
+struct WrongProgram {
   const char* name;
   const char* spec;
   std::function<bool(ir::Inst&)> change;  // true: changed, so that one instruction is
@@ -144,7 +144,7 @@ const char* const long_to_float = "max_pool1d(int64[1,4,6]:nhwc, kernel_size=2, 
 const char* const double_to_long = "max_pool1d(float64[1,4,6]:nhwc, kernel_size=2, output_dtype=int64)";
 constexpr auto bits_of = [](double number) { return std::bit_cast<int64_t>(number); };
 
-const Wrong wrongs[] = {
+const WrongProgram wrongs[] = {
     {"another offset", max3,
      [](ir::Inst& inst) { return inst.op == ir::Op::load && (inst.addr.offset += 4) != 0; },
      "its window has"},
@@ -274,7 +274,7 @@ const Wrong wrongs[] = {
 };
 
 TEST(ProgramProofOf, WhatIsWrongFails) {
-  for (const Wrong& wrong : wrongs) {
+  for (const WrongProgram& wrong : wrongs) {
     const ir::PoolNest nest = make_nest(*frontend::parse_spec(wrong.spec));
     const ir::Schedule schedule = enumerate_schedules(nest, ir::Isa::avx2).front();
     ir::Program program = *ir::lower(nest, schedule, ir::Isa::avx2);

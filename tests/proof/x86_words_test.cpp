@@ -6,8 +6,7 @@
 namespace pooljit::jit::x86 {
 namespace {
 
-using Xbyak::Ymm, Xbyak::Zmm;
-const Ymm y0(0), y1(1), y2(2);
+using Xbyak::Zmm;
 
 struct WordCase {
   const char* name;
@@ -221,14 +220,14 @@ TEST(X86Machine, RefusesWhatItDoesNotKnow) {
     const char* sentence;
     void (*emit)(Code& code);
   } all[] = {
-      {"an instruction that has no row", [](Code& c) { c.vpsadbw(y0, y1, y2); }},
+      {"an instruction that has no row", [](Code& c) { c.vpsadbw(c.ymm0, c.ymm1, c.ymm2); }},
       {"an instruction that has no row", [](Code& c) { c.bswap(c.rax); }},
       {"an instruction that has no row", [](Code& c) { c.vpsadbw(Zmm(0), Zmm(1), c.ptr[c.rdi]); }},
       {"it needs FXSAVE, which avx512 does not promise", [](Code& c) { c.fxrstor(c.ptr[c.rdi]); }},
-      {"an access outside all buffers", [](Code& c) { c.vmovups(y0, c.ptr[c.rdi + bytes - 16]); }},
+      {"an access outside all buffers", [](Code& c) { c.vmovups(c.ymm0, c.ptr[c.rdi + bytes - 16]); }},
       {"an address that need not be aligned as the instruction wants",
-       [](Code& c) { c.vmovaps(y0, c.ptr[c.rdi + 16]); }},
-      {"an address of 32 bits", [](Code& c) { c.vmovups(y0, c.ptr[c.edi]); }},
+       [](Code& c) { c.vmovaps(c.ymm0, c.ptr[c.rdi + 16]); }},
+      {"an address of 32 bits", [](Code& c) { c.vmovups(c.ymm0, c.ptr[c.edi]); }},
       {"an access outside all buffers", [](Code& c) { c.mov(c.rax, c.ptr[c.rdi - 1]); }},
   };
   for (const auto& one : all) {

@@ -28,11 +28,12 @@ int threads(int wanted) {
 #endif
 }
 
-constexpr const char* good = "max_pool1d(float32[1,3,9], kernel_size=2)";
+constexpr const char* good_layer = "max_pool1d(float32[1,3,9], kernel_size=2)";
 
 TEST(Verify, SaysWhatWasProvedForEachEngine) {
   const TempFolder folder;
-  const Outcome outcome = shell(std::string("$P verify '") + good + "' --backend xbyak --isa auto", folder);
+  const Outcome outcome =
+      shell(std::string("$P verify '") + good_layer + "' --backend xbyak --isa auto", folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   for (const char* part :
        {"proved: max_pool1d", "code  ", "program  ", "outside  ", "value  ", "nan  ", "memory  "})
@@ -42,7 +43,7 @@ TEST(Verify, SaysWhatWasProvedForEachEngine) {
 TEST(Verify, JsonIsALineForEachKernel) {
   const TempFolder folder;
   const Outcome outcome =
-      shell(std::string("$P verify '") + good + "' --backend interpreter --isa avx2 --json", folder);
+      shell(std::string("$P verify '") + good_layer + "' --backend interpreter --isa avx2 --json", folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.out.find("{\""), 0U) << outcome.out;
   EXPECT_NE(outcome.out.find("\"proved\":true"), std::string::npos) << outcome.out;
@@ -52,7 +53,7 @@ TEST(Verify, JsonIsALineForEachKernel) {
 // A row of 9 outputs can be done by more than one family.
 TEST(Verify, AllSchedulesAreProvedOneByOne) {
   const TempFolder folder;
-  write_file(folder / "specs.txt", std::string(good) + "\n");
+  write_file(folder / "specs.txt", std::string(good_layer) + "\n");
   const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
   const auto kernels = [&](const std::string& options) {
     const Outcome outcome = shell(one + options, folder);
@@ -74,7 +75,7 @@ TEST(Verify, AllSchedulesAreProvedOneByOne) {
 TEST(Verify, AFileIsSummedUp) {
   const TempFolder folder;
   write_file(folder / "specs.txt",
-             std::string(good) + "\nwrong\tmax_pool1d(float32[1,3,9], kernel_size=0)\n");
+             std::string(good_layer) + "\nwrong\tmax_pool1d(float32[1,3,9], kernel_size=0)\n");
   const Outcome outcome = shell("$P verify --file $T/specs.txt --backend xbyak --isa avx2", folder);
   EXPECT_EQ(outcome.exit, 3) << outcome.out << outcome.err;
   EXPECT_EQ(outcome.err, "");

@@ -19,9 +19,9 @@ using test::shell;
 using test::TempFolder;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* spec = "max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)";
+constexpr const char* layer = "max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)";
 
-std::string on(const std::string& command, const std::string& options, const char* what = spec) {
+std::string on(const std::string& command, const std::string& options, const char* what = layer) {
   return "$P " + command + " '" + what + "' " + options;
 }
 
@@ -59,7 +59,7 @@ void draw_all(const Json& space, std::vector<Json>& drawn, std::set<std::string>
 }
 
 TEST(Schedules, AreASpaceInWhichNoDrawIsInVain) {
-  for (const char* what : {spec, "avg_pool2d(uint8[2,24,8,8]:nhwc, kernel_size=2)",
+  for (const char* what : {layer, "avg_pool2d(uint8[2,24,8,8]:nhwc, kernel_size=2)",
                            "max_pool1d(float64[1,1,300], kernel_size=9, stride=1)"}) {
     SCOPED_TRACE(what);
     const TempFolder folder;
@@ -133,7 +133,7 @@ TEST(Evaluate, AnswersEachLine) {
 
 TEST(Evaluate, ComparesAndRefusesWhatIsNoWork) {
   const TempFolder folder;
-  for (const char* what : {spec, "avg_pool2d_backward(float32[1,2,6,6], kernel_size=2)",
+  for (const char* what : {layer, "avg_pool2d_backward(float32[1,2,6,6], kernel_size=2)",
                            "avg_pool2d(float32[1,2,6,6], kernel_size=2, epilogue=[add(float32), relu])"}) {
     const Outcome outcome = shell(
         "echo 'channels_last(lanes=1)' | " + on("evaluate", "--threads 1 --seconds 0.002", what), folder);
@@ -243,8 +243,8 @@ TEST(Tune, MergesDatabasesAndKeepsTheFaster) {
     entry.seconds = seconds;
     ASSERT_TRUE(runtime::store_entries(folder / file, {entry}));
   };
-  store("a", spec, 2);
-  store("b", spec, 1);
+  store("a", layer, 2);
+  store("b", layer, 1);
   store("c", "max_pool1d(float32[1,3,40], kernel_size=2)", 3);
   const Outcome outcome = shell("$P tune --merge $T/a $T/b $T/c --db $T/all", folder);
   EXPECT_EQ(outcome.exit, 0) << outcome.err;

@@ -15,7 +15,7 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr int lanes = 8;
+constexpr int vector_lanes = 8;
 
 // Runs a Program of float32 vectors.
 template <typename Body>
@@ -35,28 +35,29 @@ std::vector<float> evaluate(const std::vector<float>& input, size_t outputs, con
 
 std::vector<float> windows(int64_t outputs, int64_t kernel, int64_t dilation, Op op,
                            const std::vector<float>& columns) {
-  const ColumnWindows plan(lanes, outputs, kernel, dilation, op == Op::max);
-  const int64_t side_by_side = (outputs + lanes - 1) / lanes;
+  const ColumnWindows plan(vector_lanes, outputs, kernel, dilation, op == Op::max);
+  const int64_t side_by_side = (outputs + vector_lanes - 1) / vector_lanes;
   EXPECT_LE(plan.steps(), side_by_side * (kernel - 1));
-  return evaluate(columns, static_cast<size_t>(side_by_side * lanes), [&](Builder& b, Value in, Value out) {
-    std::vector<Value> vectors;
-    for (int64_t i = 0; i < plan.vectors(); ++i)
-      vectors.push_back(b.load(Type::vec(DType::f32, lanes), {in, {}, i * lanes * 4}));
-    const auto join = [&](Value earlier, Value later) { return b.binary(op, earlier, later); };
-    const std::vector<Value> found = plan.reduce(b, vectors, join);
-    EXPECT_EQ(std::ssize(found), side_by_side);
-    for (size_t i = 0; i < found.size(); ++i)
-      b.store({out, {}, static_cast<int64_t>(i) * lanes * 4}, found[i]);
-  });
+  return evaluate(
+      columns, static_cast<size_t>(side_by_side * vector_lanes), [&](Builder& b, Value in, Value out) {
+        std::vector<Value> vectors;
+        for (int64_t i = 0; i < plan.vectors(); ++i)
+          vectors.push_back(b.load(Type::vec(DType::f32, vector_lanes), {in, {}, i * vector_lanes * 4}));
+        const auto join = [&](Value earlier, Value later) { return b.binary(op, earlier, later); };
+        const std::vector<Value> found = plan.reduce(b, vectors, join);
+        EXPECT_EQ(std::ssize(found), side_by_side);
+        for (size_t i = 0; i < found.size(); ++i)
+          b.store({out, {}, static_cast<int64_t>(i) * vector_lanes * 4}, found[i]);
+      });
 }
 
 TEST(ColumnWindows, EveryWindowIsReducedFromItsColumns) {
   for (int64_t kernel = 2; kernel <= 40; ++kernel)
     for (const int64_t dilation : {1, 2, 3, 8, 11})
-      for (const int outputs : {lanes, lanes + 3, 2 * lanes, 2 * lanes + 1})
+      for (const int outputs : {vector_lanes, vector_lanes + 3, 2 * vector_lanes, 2 * vector_lanes + 1})
         for (const Op op : {Op::max, Op::add}) {
           const auto needed = static_cast<size_t>(outputs + (kernel - 1) * dilation);
-          std::vector<float> columns((needed + lanes - 1) / lanes * lanes,
+          std::vector<float> columns((needed + vector_lanes - 1) / vector_lanes * vector_lanes,
                                      1e30F);  // behind the last: anything
           for (size_t i = 0; i < needed; ++i) columns[i] = static_cast<float>(i * 37 % 101);
           const std::vector<float> found = windows(outputs, kernel, dilation, op, columns);
@@ -86,17 +87,17 @@ TEST(FloatKeys, KeepTheOrderAndThePlaceOfNaN) {
     for (const float special : {nan, -nan, inf})
       for (const Op op : {Op::max, Op::min}) {
         std::vector<float> input = ordered;
-        input.insert(input.end(), lanes, special);
-        const std::vector<float> found = evaluate(input, lanes, [&](Builder& b, Value in, Value out) {
+        input.insert(input.end(), vector_lanes, special);
+        const std::vector<float> found = evaluate(input, vector_lanes, [&](Builder& b, Value in, Value out) {
           FloatKeys keys(b, DType::f32, nans_above);
           const auto key = [&](int64_t offset) {
-            return keys.key(b.load(Type::vec(DType::f32, lanes), {in, {}, offset}));
+            return keys.key(b.load(Type::vec(DType::f32, vector_lanes), {in, {}, offset}));
           };
-          const Value numbers = key(0), others = key(lanes * 4);
+          const Value numbers = key(0), others = key(vector_lanes * 4);
           b.store({out, {}, 0}, keys.value(b.binary(op, numbers, others)));
         });
         const bool wins = (op == Op::max) == (!std::isnan(special) || nans_above);
-        for (size_t lane = 0; lane < lanes; ++lane) {
+        for (size_t lane = 0; lane < vector_lanes; ++lane) {
           const float expected = wins ? special : ordered[lane];
           if (std::isnan(expected))
             EXPECT_TRUE(std::isnan(found[lane]));

@@ -13,7 +13,7 @@
 namespace pooljit::frontend {
 namespace {
 
-void expect_meaning(const Dialect& dialect, const test::Case& row) {
+void expect_meaning(const Dialect& dialect, const test::GoldenCase& row) {
   const std::string text = row.fields.at("accept");
   const auto spec = parse_meaning(text);
   ASSERT_TRUE(spec) << to_string(spec.error());
@@ -28,13 +28,13 @@ void expect_refused(const ir::Error& error, const std::string& id, const std::st
   EXPECT_NE(error.message.find(message), std::string::npos) << error.message;
 }
 
-void expect_rejected(const test::Case& row) {
+void expect_rejected(const test::GoldenCase& row) {
   const auto spec = parse_meaning(row.fields.at("reject"));
   ASSERT_FALSE(spec) << "accepted as " << print(*spec);
   expect_refused(spec.error(), row.fields.at("error"), row.fields.at("message"));
 }
 
-void expect_wordless(const Dialect& dialect, const test::Case& row) {
+void expect_wordless(const Dialect& dialect, const test::GoldenCase& row) {
   const auto spec = parse_meaning(row.fields.at("cannot say"));
   ASSERT_TRUE(spec) << to_string(spec.error());
   const auto text = print_as(dialect, *spec);
@@ -46,7 +46,7 @@ TEST(Dialects, TextsMeanWhatTheirTableSays) {
   for (const Dialect& dialect : dialects()) {
     if (dialect.beginnings.empty()) continue;  // the canonical one has tests of its own
     std::map<std::string, int> kinds;
-    for (const test::Case& row : test::read_cases(fmt::format("dialects/{}.txt", dialect.name))) {
+    for (const test::GoldenCase& row : test::read_cases(fmt::format("dialects/{}.txt", dialect.name))) {
       SCOPED_TRACE(fmt::format("dialects/{}.txt:{}", dialect.name, row.line));
       if (row.fields.count("accept")) {
         expect_meaning(dialect, row);

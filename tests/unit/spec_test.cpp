@@ -32,7 +32,7 @@ std::string with_blanks(std::string text) {
 std::string shown(const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ",")); }
 
 TEST(Spec, AcceptedTextsHaveTheirCanonicalTextAndShape) {
-  for (const test::Case& row : test::read_cases("spec/accept.txt")) {
+  for (const test::GoldenCase& row : test::read_cases("spec/accept.txt")) {
     const std::string text = row.fields.at("accept");
     SCOPED_TRACE(fmt::format("accept.txt:{}: {}", row.line, text));
     const auto spec = parse_meaning(text);
@@ -49,7 +49,7 @@ TEST(Spec, AcceptedTextsHaveTheirCanonicalTextAndShape) {
 }
 
 TEST(Spec, RejectedTextsBreakTheirRule) {
-  for (const test::Case& row : test::read_cases("spec/reject.txt")) {
+  for (const test::GoldenCase& row : test::read_cases("spec/reject.txt")) {
     const std::string text = with_blanks(row.fields.at("reject"));
     SCOPED_TRACE(fmt::format("reject.txt:{}: {}", row.line, row.fields.at("reject")));
     const auto spec = parse_spec(text);
@@ -66,7 +66,7 @@ TEST(Spec, RejectedTextsBreakTheirRule) {
 TEST(Spec, EveryRuleIsBrokenByAGoldenText) {
   std::set<std::string> broken;
   for (const char* file : {"spec/reject.txt", "dialects/torch.txt", "dialects/benchdnn.txt"})
-    for (const test::Case& row : test::read_cases(file))
+    for (const test::GoldenCase& row : test::read_cases(file))
       if (row.fields.count("error")) broken.insert(row.fields.at("error"));
   for (const RuleInfo& rule : rule_table) EXPECT_TRUE(broken.count(std::string(rule.id))) << rule.id;
 }
