@@ -315,7 +315,7 @@ TEST(NestEngines, BackwardOfWindows) {
 
 TEST(NestEngines, BackwardChannelsLast) {
   for (const PoolNest& nest : backward_nests({window(7, 3, 2, 1), window(6, 3, 1, 1)}, 17)) check(nest);
-  for (const PoolNest& nest : backward_nests({window(8, 4, 4, 0), window(300, 300, 1, 150)}, 4)) check(nest);
+  for (const PoolNest& nest : backward_nests({window(8, 4, 4, 0), window(120, 120, 1, 60)}, 4)) check(nest);
 }
 
 TEST(NestEngines, BackwardOfAdaptiveWindows) {
