@@ -2,7 +2,7 @@
 
     python3 -m pip wheel -v . --no-build-isolation --no-deps
 
-The libraries that the module needs lie in pooljit.libs beside the package, but for those of every Linux. There is no
+The command `pooljit` is in it. The libraries that the two need lie in pooljit.libs beside the package, but for those of every Linux. There is no
 LLVM back end in it. Environment: POOLJIT_CMAKE_ARGS, more arguments for CMake ("-DPOOLJIT_LLVM=ON": with the LLVM back
 end, which works where the system has LLVM's own library); POOLJIT_BUILD_DIR, a build to take the module from instead of
 making one.
@@ -39,7 +39,7 @@ class CMakeBuild(build_ext):
             more = shlex.split(os.environ.get("POOLJIT_CMAKE_ARGS", ""))
             subprocess.run(["cmake", "-S", ROOT, "-B", build, *OPTIONS, *more], check=True)
             jobs = ["--parallel", str(self.parallel or os.cpu_count())]
-            subprocess.run(["cmake", "--build", build, "--target", "pooljit_python", *jobs], check=True)
+            subprocess.run(["cmake", "--build", build, "--target", "pooljit_python", "pooljit_python_command", *jobs], check=True)
         package = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve().parent
         subprocess.run(["cmake", "--install", build, "--component", "python", "--strip", "--prefix", package.parent], check=True)
         flattened(package.parent / "pooljit.libs")

@@ -132,12 +132,18 @@ std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number) {
 
 std::vector<SpecOperand> operands(const PoolSpec& spec) {
   std::vector<SpecOperand> all;
+  const auto like_output = [&](const PoolSpec& pool, bool is_tensor) {
+    const PoolSpec& written = spec.concat ? spec : pool;
+    all.push_back({is_tensor, &pool, output_layout(written), output_shape(pool), output_strides(written)});
+  };
   const auto add = [&](const PoolSpec& pool) {
     for (const ir::EpilogueStep& step : pool.epilogue)
-      for (const char form : info(step.kind).operands)
-        all.push_back({form == 'T', &pool, spec.concat ? &spec : &pool});
+      for (const char form : info(step.kind).operands) like_output(pool, form == 'T');
   };
-  if (is_pools(spec))
+  if (spec.direction == ir::Direction::backward && spec.reduction == ir::Reduction::lp) {
+    like_output(spec, true);
+    all.push_back({true, &spec, spec.layout, input_shape(spec), input_strides(spec)});
+  } else if (is_pools(spec))
     std::ranges::for_each(spec.members, add);
   else
     add(spec);

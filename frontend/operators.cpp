@@ -63,6 +63,8 @@ constexpr Operator operator_table[] = {
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | index | views),
     make_operator("sum_pool", "_backward", sum, backward, Form::window,
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | views),
+    make_operator("lp_pool", "_backward", lp, backward, Form::window,
+                  {norm_type, kernel_size, stride, ceil_mode}, window | views | set_of(norm_type)),
     make_operator("adaptive_max_pool", "_backward", max, backward, Form::adaptive, {output_size},
                   index | views),
     make_operator("adaptive_avg_pool", "_backward", avg, backward, Form::adaptive, {output_size}, views),

@@ -105,15 +105,20 @@ std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number = 0);
 // C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);
 std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number = 0);
-// What a step of an epilogue takes: an array with one number per channel, or a tensor that lies as the output
-// of `pool` does in that of `written`, which with concat has those of all members as its parts. Both are the
-// spec's own.
+// What a kernel reads beside its input: an array with one number per channel, or a tensor that lies as `pool`
+// says, which is the spec or a member of it; with concat the output of a member lies in that of all.
 struct SpecOperand {
   bool is_tensor;
-  const PoolSpec *pool, *written;
+  const PoolSpec* pool;
+  Layout layout;  // the rest: of a tensor
+  std::vector<int64_t> shape, strides;
 };
-// In the order of the steps, and of the members.
+// In the order of the epilogue's steps, and of the members. Of the gradient of a norm the forward's input and
+// output.
 std::vector<SpecOperand> operands(const PoolSpec& spec);
+inline constexpr const char* operand_hint =
+    "one for each array and tensor of the epilogue, in the order of its steps; for a gradient of lp_pool "
+    "its input, then its output";
 
 inline bool is_pools(const PoolSpec& spec) { return !spec.members.empty(); }
 // How many outputs the caller gives.

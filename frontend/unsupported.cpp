@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "frontend/geometry.h"
@@ -70,6 +71,8 @@ constexpr Unsupported unsupported_table[] = {
      [](const PoolSpec& s) {
        return s.direction == ir::Direction::backward && !is_unpool(s) && !ir::is_float(s.dtype);
      }},
+    {Rule::unsupported_option, "norm_type=inf for a backward pooling",
+     [](const PoolSpec& s) { return s.direction == ir::Direction::backward && std::isinf(s.norm_type); }},
     {Rule::unsupported_option, "indices of the whole batch for a backward pooling",
      [](const PoolSpec& s) {
        return s.direction == ir::Direction::backward && !is_unpool(s) &&

@@ -153,7 +153,7 @@ typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
   int64_t indices_bytes;
   int32_t unbatched;     /* 1: the spec has no N */
   int32_t free_batch;    /* 1: N is said at each run */
-  int32_t operand_count; /* of the epilogue */
+  int32_t operand_count; /* of the epilogue, or of lp_pool_backward */
   const char* operand_dtype[POOLJIT_MAX_OPERANDS];
   int64_t operand_bytes[POOLJIT_MAX_OPERANDS];
   const char* spec;      /* canonical text */
@@ -197,9 +197,10 @@ POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, voi
  * the epilogue's steps: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
  * with one number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a
  * tensor for add, of its dtype and laid out like the output. They are read only, and may overlap the input
- * and each other but nothing that is written.
+ * and each other but nothing that is written. lp_pool_backward takes two: the forward pass's input, laid out
+ * like the output, and the forward pass's output, laid out like the input.
  *
- * Errors: those of pooljit_run; "run.operands" where `count` is not what the epilogue takes, also from
+ * Errors: those of pooljit_run; "run.operands" where `count` is not what the spec takes, also from
  * pooljit_run, which gives none; "run.null". */
 POOLJIT_API int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output,
                                      void* indices, const void* const* operands, int count);

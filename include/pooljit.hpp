@@ -164,7 +164,8 @@ struct RunOptions {
   int64_t batch = -1;
   // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per
   // channel) and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the
-  // input and each other.
+  // input and each other. lp_pool_backward takes the forward pass's input, laid out like the output, then the
+  // forward pass's output, laid out like the input.
   std::span<const void* const> operands = {};
   // Kernel::run_part: Kernel::scratch_bytes() that no other thread uses meanwhile, at a multiple of 64. Null:
   // the thread's own, which it keeps from the first time on.
@@ -223,7 +224,7 @@ class POOLJIT_CXX_API Kernel {
   size_t indices_bytes() const;  // 0 unless has_indices()
   size_t indices_bytes(size_t number) const;
   std::string_view output_dtype(size_t number = 0) const;
-  // Of what the epilogue takes (RunOptions::operands): 0 operands unless its steps name some.
+  // Of what the epilogue or lp_pool_backward takes (RunOptions::operands).
   size_t operand_count() const;
   size_t operand_bytes(size_t number) const;
   std::string_view operand_dtype(size_t number) const;

@@ -39,7 +39,7 @@ Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void*
       operands_(operands.begin(), operands.end()) {
   output_.resize(static_cast<size_t>(reach(nest, nest.output, batch) * bytes(nest.output.dtype)));
   if (nest.is_backward()) {
-    evaluate(nest, batch, input, output_.data(), const_cast<void*>(indices));
+    evaluate(nest, batch, input, output_.data(), const_cast<void*>(indices), operands_);
     return;
   }
   if (nest.indices)
@@ -49,7 +49,7 @@ Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void*
 
 const std::vector<ErrorBound>& Judge::bounds() {
   if (bounds_.empty())
-    bounds_ = nest_.is_backward() ? gradient_bounds(nest_, batch_, input_, read_indices_)
+    bounds_ = nest_.is_backward() ? gradient_bounds(nest_, batch_, input_, {read_indices_, operands_})
                                   : error_bounds(nest_, batch_, input_, operands_);
   return bounds_;
 }

@@ -88,6 +88,7 @@ DType PoolNest::result_dtype() const {
 }
 
 std::vector<View> operand_views(const PoolNest& nest) {
+  if (nest.is_norm_gradient()) return {nest.output, nest.input};
   std::vector<View> views;
   for (const EpilogueStep& step : nest.epilogue)
     for (char form : info(step.kind).operands) {
@@ -103,6 +104,10 @@ std::vector<View> operand_views(const PoolNest& nest) {
   for (const PoolNest& member : nest.members)
     std::ranges::copy(operand_views(member), std::back_inserter(views));
   return views;
+}
+
+int64_t NestDim::*operand_extent(const PoolNest& nest, size_t operand) {
+  return nest.is_norm_gradient() && operand == 1 ? &NestDim::input : &NestDim::output;
 }
 
 size_t first_operand(std::span<const PoolNest> members, size_t member) {

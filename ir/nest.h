@@ -92,6 +92,9 @@ struct PoolNest {
   // The result is one of the taps, if there are any; else it is computed from all of them.
   bool is_extreme() const { return reduction == Reduction::max || reduction == Reduction::min; }
   bool is_backward() const { return direction == Direction::backward; }
+  // It also reads the forward's input, operand 0, which lies as `output`, and its output, operand 1, which
+  // lies as `input`.
+  bool is_norm_gradient() const { return is_backward() && reduction == Reduction::lp; }
   // What the reduction's result is converted to: what the steps of an epilogue compute in, else the output's
   // dtype.
   DType result_dtype() const;
@@ -113,8 +116,10 @@ PoolNest forward_of(const PoolNest& backward);
 
 // What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array
 // with one number per channel repeats itself in every other direction, by strides of 0. Of several pools
-// those of each member, which are in the extents of its own output.
+// those of each member, which are in the extents of its own output. Of the gradient of a norm its two.
 std::vector<View> operand_views(const PoolNest& nest);
+// The extents that the operand of this number has, of one pool.
+int64_t NestDim::*operand_extent(const PoolNest& nest, size_t operand);
 // Which of all the operands is the first of this member, or of the one behind the last.
 size_t first_operand(std::span<const PoolNest> members, size_t member);
 // Whether the operand of this number, of one pool, is an array with one number per channel.

@@ -288,7 +288,7 @@ bool is_linear(const PoolNest& nest) {
 }
 
 Result<void> has_reading(const PoolNest& nest) {
-  const bool is_shared = nest.is_backward() && !nest.indices;  // gradients of an average
+  const bool is_shared = nest.is_backward() && is_linear(nest);
   if (!is_shared && (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest))))
     return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)

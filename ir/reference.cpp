@@ -186,7 +186,7 @@ void evaluate_norm(const PoolNest& nest, const OutputSpan& span, const std::vect
 
 void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* output, void* indices,
               Operands operands) {
-  if (nest.is_backward()) return evaluate_backward(nest, batch, input, output, indices);
+  if (nest.is_backward()) return evaluate_backward(nest, batch, input, output, {indices, operands});
   const Target target{output, indices, OperandReader(nest, operands)};
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_span(nest, batch, [&](const OutputSpan& span, const std::vector<Tap>& taps) {

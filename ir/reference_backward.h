@@ -9,12 +9,19 @@
 
 namespace pooljit::ir {
 
+// What is read beside the gradient: the indices of a maximum, or the operands of a norm's gradient.
+struct ReadBeside {
+  const void* indices = nullptr;
+  Operands operands = {};
+};
+
 void evaluate_backward(const PoolNest& nest, int64_t batch, const void* input, void* output,
-                       const void* indices);
+                       const ReadBeside& beside);
 
 // The gradient, and terms * eps * sum|gradients| and what is rounded at the end, at the output's place in the
-// output view; eps is that of the sums. Infinite where a sum may overflow.
+// output view; eps is that of the sums. Of a norm the terms are g / y^(p-1), off by (p + 4) * eps of
+// themselves as each power is. Infinite where a sum may overflow, or a power leaves the normal range.
 std::vector<ErrorBound> gradient_bounds(const PoolNest& nest, int64_t batch, const void* input,
-                                        const void* indices);
+                                        const ReadBeside& beside);
 
 }  // namespace pooljit::ir

@@ -223,11 +223,10 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
                        "indices of a batch of " + std::to_string(call.batch) + " do not fit the index_dtype",
                        "index_dtype=int64; or at most " + std::to_string(largest_batch_) + " at once");
   if (operands.size() != operands_.size())
-    return ir::invalid(
-        "run.operands",
-        "the epilogue takes " + std::to_string(operands_.size()) + " operands, " +
-            std::to_string(operands.size()) + " were given",
-        "give one pointer for each array and tensor of the epilogue, in the order of its steps");
+    return ir::invalid("run.operands",
+                       "the spec takes " + std::to_string(operands_.size()) + " operands, " +
+                           std::to_string(operands.size()) + " were given",
+                       frontend::operand_hint);
   std::copy(operands.begin(), operands.end(), call.operands.begin());
   return check(call);
 }

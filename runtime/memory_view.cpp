@@ -120,7 +120,7 @@ std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch) 
     std::ranges::copy(operand_memory(member, batch), std::back_inserter(views));
   if (!nest.members.empty()) return views;
   for (const ir::View& view : operand_views(nest))
-    views.push_back(memory_view(nest, view, batch, &ir::NestDim::output));
+    views.push_back(memory_view(nest, view, batch, operand_extent(nest, views.size())));
   return views;
 }
 

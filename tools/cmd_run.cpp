@@ -57,15 +57,14 @@ ir::Result<Buffer> read_indices(const std::string& path, const frontend::PoolSpe
   return to_tensor(view, spec.index_dtype, std::move(*file));
 }
 
-// What the epilogue takes: arrays of one number per channel, and tensors like the output.
+// Arrays of one number per channel, and tensors.
 ir::Result<std::vector<Buffer>> read_operands(const std::vector<std::string>& paths,
                                               const frontend::PoolSpec& spec) {
   const std::vector<ir::View> views = operand_views(make_nest(spec));
   if (paths.size() != views.size())
-    return ir::invalid(
-        "run.operands",
-        fmt::format("the epilogue takes {} operands, {} are given", views.size(), paths.size()),
-        "give --operand once for each array and tensor of the epilogue, in the order of its steps");
+    return ir::invalid("run.operands",
+                       fmt::format("the spec takes {} operands, {} are given", views.size(), paths.size()),
+                       "give --operand " + std::string(frontend::operand_hint));
   std::vector<Buffer> operands;
   for (const FileView& view : operand_views(spec)) {
     const size_t number = operands.size();
@@ -255,9 +254,10 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--indices", arguments->indices,
                       "npy file to write the indices to, once for each member of pools(...) that has some; "
                       "backward and unpool read it");
-  command->add_option(
-      "--operand", arguments->operands,
-      "npy file of an array or tensor that the epilogue takes; once for each, in their order");
+  command->add_option("--operand", arguments->operands,
+                      "npy file of an array or tensor that the epilogue takes; once for each, in their "
+                      "order. lp_pool_backward "
+                      "takes the forward pass's input, then its output");
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);

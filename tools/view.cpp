@@ -81,10 +81,8 @@ FileView output_view(const frontend::PoolSpec& spec) {
 
 std::vector<FileView> operand_views(const frontend::PoolSpec& spec) {
   std::vector<FileView> views;
-  for (const auto& [is_tensor, pool, written] : frontend::operands(spec))
-    views.push_back(
-        is_tensor ? file_view(*pool, output_layout(*written), output_shape(*pool), output_strides(*written))
-                  : FileView{{pool->channels}, {1}});
+  for (const auto& [is_tensor, pool, layout, shape, strides] : frontend::operands(spec))
+    views.push_back(is_tensor ? file_view(*pool, layout, shape, strides) : FileView{{pool->channels}, {1}});
   return views;
 }
 

@@ -44,7 +44,8 @@ struct Memory {
       : input(nest, nest.input, batch, &NestDim::input), output(nest, nest.output, batch, &NestDim::output) {
     const Extent beside = nest.is_backward() ? &NestDim::input : &NestDim::output;
     if (nest.indices) indices.emplace(nest, *nest.indices, batch, beside);
-    for (const View& view : operand_views(nest)) operands.emplace_back(nest, view, batch, &NestDim::output);
+    for (const View& view : operand_views(nest))
+      operands.emplace_back(nest, view, batch, operand_extent(nest, operands.size()));
   }
 
   uint64_t word(const Param& param, const Program& program, int64_t batch) {

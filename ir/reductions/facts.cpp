@@ -16,6 +16,7 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
   if (nest.direction == Direction::unpool)
     return unsupported("schedule.unpool", "an unpool is a routine of the runtime: it has no Program",
                        "compile and run it");
+  if (nest.is_norm_gradient()) return norm_gradient_facts(nest);
   if (nest.is_backward()) return gradient_facts(nest);
   using Facts = Result<ReductionFacts> (*)(const PoolNest&, Isa);
   static constexpr Facts rows[] = {

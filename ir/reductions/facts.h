@@ -57,5 +57,6 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
 #undef REDUCTION
 // The sum of the gradients of the windows that a position belongs to; of those that chose it.
 Result<ReductionFacts> gradient_facts(const PoolNest& nest);
+Result<ReductionFacts> norm_gradient_facts(const PoolNest& nest);
 
 }  // namespace pooljit::ir

@@ -3,6 +3,7 @@
 //
 // p = 1 and p = 2 accumulate as every sum does (ir/reductions/sums.h). Other powers accumulate in float64,
 // which most powers of float32 fit into: whole ones by multiplication, others by ir/reductions/power.h.
+#include <algorithm>
 #include <cmath>
 
 #include "ir/reductions/power.h"
@@ -11,13 +12,6 @@
 
 namespace pooljit::ir {
 namespace {
-
-// Beyond, multiplications round more than power() does.
-constexpr double most_whole_power = 16;
-
-constexpr int64_t power_length = 16;  // about 75 instructions
-
-bool is_whole(double p) { return p == std::floor(p) && p <= most_whole_power; }
 
 class LpReducer final : public SumReducer {
  public:
@@ -49,8 +43,7 @@ class LpReducer final : public SumReducer {
     const int64_t all_but_sign = static_cast<int64_t>((uint64_t{1} << (info(sum_).bits - 1)) - 1);
     const Value size = b_.binary(Op::and_, x, b_.vconst_splat(b_.type(x), all_but_sign));
     if (p_ == 1 || is_max()) return size;
-    if (is_whole(p_)) return whole_power(b_, size, static_cast<int64_t>(p_));
-    return power(b_, size, p_);
+    return any_power(b_, size, p_);
   }
 
   Value root_of(Value sum) { return p_ == 2 ? b_.sqrt(sum) : root(b_, sum, p_); }
@@ -64,13 +57,11 @@ bool is_plain(const PoolNest& nest) {
 
 DType sum_of(const PoolNest& nest, DType accumulated) { return is_plain(nest) ? accumulated : DType::f64; }
 
-// In ordinary taps: up to six multiplications; a half is converted, loses its sign and is asked whether it is
-// NaN.
+// In ordinary taps: a half is converted, loses its sign and is asked whether it is NaN.
 int64_t tap_length_of(double p, DType dtype) {
   if (p == 1 || p == 2) return 1;
-  if (std::isinf(p)) return is_half(dtype) ? 2 : 1;
-  if (!is_whole(p)) return power_length;
-  return p > 4 || is_half(dtype) ? 2 : 1;
+  const int64_t least = is_half(dtype) ? 2 : 1;
+  return std::isinf(p) ? least : std::max(least, power_length(p));
 }
 
 }  // namespace
@@ -84,7 +75,7 @@ Result<ReductionFacts> lp_facts(const PoolNest& nest, Isa) {
   facts.extra_registers = is_plain(nest) ? 0 : power_registers;
   facts.is_split = !std::isinf(nest.norm_type);
   facts.tap_length = tap_length_of(nest.norm_type, nest.input.dtype);
-  if (!is_plain(nest)) facts.output_length = power_length;
+  if (!is_plain(nest)) facts.output_length = long_power_length;
   return facts;
 }
 

@@ -143,4 +143,19 @@ Value whole_power(Builder& b, Value x, int64_t exponent) {
   }
 }
 
+bool is_whole_power(double exponent) {
+  constexpr double most = 16;
+  return exponent == std::floor(exponent) && exponent <= most;
+}
+
+Value any_power(Builder& b, Value x, double exponent) {
+  return is_whole_power(exponent) ? whole_power(b, x, static_cast<int64_t>(exponent)) : power(b, x, exponent);
+}
+
+int64_t power_length(double exponent) {
+  constexpr double most_for_one = 4;  // up to six multiplications are needed
+  if (!is_whole_power(exponent)) return long_power_length;
+  return exponent > most_for_one ? 2 : 1;
+}
+
 }  // namespace pooljit::ir

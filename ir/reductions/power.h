@@ -18,4 +18,11 @@ Value root(Builder& builder, Value x, double degree);
 // x to an integer power >= 1 by multiplication: exponent - 1 roundings at most.
 Value whole_power(Builder& builder, Value x, int64_t exponent);
 
+// The exponents that are integers and whose multiplications round no more than power() does.
+bool is_whole_power(double exponent);
+Value any_power(Builder& builder, Value x, double exponent);
+// How many ordinary taps a power() or root() is as long as in code, and any_power().
+inline constexpr int64_t long_power_length = 16;  // about 75 instructions
+int64_t power_length(double exponent);
+
 }  // namespace pooljit::ir

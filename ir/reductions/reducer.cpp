@@ -7,6 +7,7 @@ namespace pooljit::ir {
 Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder, LaneUse lanes) {
   const auto facts = reduction_facts(nest, builder.isa(), lanes);
   if (!facts) return tl::unexpected(facts.error());
+  if (nest.is_norm_gradient()) return make_norm_gradient_reducer(nest, builder, *facts);
   if (nest.is_backward()) return make_gradient_reducer(nest, builder, *facts);
   using Make = std::unique_ptr<Reducer> (*)(const PoolNest&, Builder&, const ReductionFacts&);
   static constexpr Make makers[] = {

@@ -27,13 +27,14 @@ struct Divisor {
 };
 
 // Where a tap lies relative to its window's origin, as indices count it: vec + constant, the same for each
-// lane. Backward: which lanes the tap counts for (no_value: all), and what it is divided by (no rows:
-// nothing).
+// lane. Backward: which lanes the tap counts for (no_value: all), what it is divided by (no rows: nothing),
+// and of a norm the forward's output.
 struct TapOffset {
   Value vec = no_value;
   int64_t constant = 0;
   Value chosen = no_value;
   Divisor divisor = {};
+  Value norm = no_value;
 };
 
 class Reducer {
@@ -72,6 +73,8 @@ class Reducer {
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.
   virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
+  // Backward of a norm: what a whole state comes to where the forward's input is x, of the input's dtype.
+  virtual State at_input(const State& state, Value x) { return static_cast<void>(x), state; }
   // The result, in the nest's result_dtype().
   virtual Value finish(const State& state, const Divisor& divisor) = 0;
   // The winning tap's offset per lane; no_value if no indices are asked for.
@@ -91,5 +94,7 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
 #undef REDUCTION
 std::unique_ptr<Reducer> make_gradient_reducer(const PoolNest& nest, Builder& builder,
                                                const ReductionFacts& facts);
+std::unique_ptr<Reducer> make_norm_gradient_reducer(const PoolNest& nest, Builder& builder,
+                                                    const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

@@ -151,7 +151,7 @@ class KernelMemory {
     // Those of others are numbered behind all own ones.
     const auto buffer = static_cast<int64_t>(is_own ? own : ir::most_operands + asked);
     return add_tensor(is_own ? "an operand" : "another operand", nest, operand_views(nest)[own],
-                      &ir::NestDim::output, Touch::read, ir::buffer_of(ir::Param::Role::operand, buffer))
+                      operand_extent(nest, own), Touch::read, ir::buffer_of(ir::Param::Role::operand, buffer))
         .base;
   }
 

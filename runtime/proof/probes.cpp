@@ -278,7 +278,7 @@ class Maker {
 }  // namespace
 
 std::optional<Argument> argument_of(const ir::PoolNest& nest) {
-  if (nest.direction == ir::Direction::unpool) return std::nullopt;
+  if (nest.direction == ir::Direction::unpool || nest.is_norm_gradient()) return std::nullopt;
   if (nest.is_backward()) return nest.indices ? Argument::chosen : Argument::shared;
   if (nest.is_extreme()) return Argument::extremum;
   return nest.reduction == ir::Reduction::lp ? Argument::norm : Argument::sum;

@@ -122,6 +122,75 @@ def test_gradients_of_unpooling():
     assert torch.autograd.gradcheck(function, y.requires_grad_())
 
 
+# rank, shape, window, channels last; of SegNets, and small ones
+UNPOOLS = [(2, (1, 64, 56, 56), 2, False), (2, (1, 512, 14, 14), 2, False), (2, (2, 8, 7, 9), (3, 2), False), (2, (2, 17, 8, 8), 2, True),
+           (2, (5, 6, 6), 2, False), (1, (2, 3, 20), 2, False), (1, (3, 20), 4, False), (3, (2, 3, 6, 4, 8), 2, False)]
+
+
+@pytest.mark.parametrize("rank, shape, window, is_last", UNPOOLS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_unpool(rank, shape, window, is_last, dtype):
+    """Values, gradients and memory formats; with an output_size, and of indices that name no place."""
+    pool, theirs, ours = (getattr(m, f"max_{what}{rank}d") for m, what in ((F, "pool"), (F, "unpool"), (pt, "unpool")))
+    x = torch.randn(shape, dtype=dtype)
+    x = x.contiguous(memory_format=torch.channels_last) if is_last else x
+    y, i = pool(x, window, return_indices=True)
+    for more in ({}, {"output_size": shape[-rank:]}):
+        grads = []
+        for function in (theirs, ours):
+            leaf = y.detach().requires_grad_()
+            made = function(leaf, i, window, **more)
+            made.backward(torch.arange(made.numel(), dtype=dtype).view(made.shape))
+            grads.append((made.detach(), leaf.grad))
+        (wanted, wanted_grad), (made, grad) = grads
+        assert torch.equal(made, wanted) and made.stride() == wanted.stride() and torch.equal(grad, wanted_grad)
+    assert torch.equal(ours(y.transpose(-1, -2), i.transpose(-1, -2), window), theirs(y.transpose(-1, -2), i.transpose(-1, -2), window))
+    for index in (-1, x[(0,) * (x.dim() - rank)].numel()):
+        wrong = i.clone()
+        wrong.view(-1)[7] = index
+        errors = []
+        for function in (theirs, ours):
+            with pytest.raises(RuntimeError) as caught:
+                function(y, wrong, window)
+            errors.append(str(caught.value).splitlines()[0])
+        assert errors[0] == errors[1]
+
+
+def test_unpools_that_stay_pytorchs():
+    y, i = F.max_pool2d(torch.randn(1, 2, 6, 6), 2, return_indices=True)
+    torch.use_deterministic_algorithms(True)
+    try:
+        refusals = []
+        for function in (F.max_unpool2d, pt.max_unpool2d):
+            with pytest.raises(RuntimeError) as caught:
+                function(y, i, 2)
+            refusals.append(str(caught.value))
+        assert refusals[0] == refusals[1]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    for arguments in ((y.long(), i, 2), (y, i.int(), 2), (y, i[..., :2], 2), (y.bfloat16(), i, 2)):
+        for function in (F.max_unpool2d, pt.max_unpool2d):
+            with pytest.raises(RuntimeError):
+                function(*arguments)
+
+
+@pytest.mark.parametrize("norm", [1, 2, 3, 4])
+@pytest.mark.parametrize("shape, kernel, stride", [((2, 3, 8, 8), 2, 2), ((2, 3, 9, 8), 3, 1), ((1, 2, 10, 11), (2, 3), (3, 2))])
+def test_gradient_of_lp_pool_as_a_spec(norm, shape, kernel, stride):
+    """pooljit's own operator beside PyTorch's autograd, with windows of zeros: 0 there, and g at other zeros with p = 1."""
+    x = torch.randn(shape).abs().double()
+    x[..., :4, :4] = 0
+    x.view(-1)[::7] = 0
+    x.requires_grad_()
+    y = F.lp_pool2d(x, norm, kernel, stride)
+    gradient = torch.randn_like(y)
+    y.backward(gradient)
+    own = pooljit.lp_pool2d(x.detach(), norm, kernel, stride)
+    made = pooljit.lp_pool2d_backward(gradient, x.detach(), own, norm, kernel, stride)
+    assert torch.allclose(own, y.detach(), atol=1e-12) and torch.isfinite(made).all()
+    assert torch.allclose(made, x.grad, atol=1e-12)
+
+
 @pytest.mark.parametrize("call", CALLS, ids=IDS)
 def test_enabled(call, enabled):
     """PyTorch's own functions, now on our kernels, with PyTorch's autograd."""
@@ -250,8 +319,8 @@ def test_optimize(training):
     wanted, keys = model(x), list(model.state_dict())
     classes = [type(m) for m in model.modules()]
     done = pt.optimize(model)
-    assert set(done.replaced) == {"features.1", "features.2", "indexed", "head"}
-    assert set(done.left) == {"", "unpool", "derived"} and "max_pool2d" in done.left[""] and "Derived" in done.left["derived"]
+    assert set(done.replaced) == {"features.1", "features.2", "indexed", "unpool", "head"}
+    assert set(done.left) == {"", "derived"} and "max_pool2d" in done.left[""] and "Derived" in done.left["derived"]
     assert list(model.state_dict()) == keys and "forward" not in vars(model)
     assert torch.allclose(model(x), wanted, atol=1e-5)
     with pt.functions():

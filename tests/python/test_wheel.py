@@ -50,7 +50,7 @@ def wheel(tmp_path_factory):
 def test_contents(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert {"pooljit/__init__.py", "pooljit/__init__.pyi", "pooljit/py.typed", "pooljit/torch/__init__.py"} <= set(names)
-    assert any(name.startswith("pooljit/_core.") for name in names)
+    assert "pooljit/pooljit" in names and any(name.startswith("pooljit/_core.") for name in names)
     libraries = {pathlib.Path(name).name.split(".")[0] for name in names if name.startswith("pooljit.libs/")}
     assert "libZydis" in libraries
     assert not libraries & {"libc", "libstdc++", "libLLVM-19"}
@@ -68,3 +68,10 @@ def test_in_an_empty_environment(wheel, tmp_path):
     done = subprocess.run([python, "-c", PROGRAM], env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path / "venv")) and "libZydis" in done.stdout
+    spec = "max_pool2d(float32[1,1,8,8], kernel_size=2)"
+    for command in ([tmp_path / "venv/bin/pooljit"], [python, "-m", "pooljit"]):
+        done = subprocess.run([*command, "show", spec, "--stage", "asm"], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and "vmaxps" in done.stdout, done.stderr  # which the Zydis of the wheel writes
+        done = subprocess.run([*command, "show", "max_pool2d(1)", "--stage", "spec"], env=environment, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 3 and "hint: " in done.stderr, done.stderr

@@ -103,7 +103,7 @@ def set_measure(measure):
     >>> pooljit.set_measure(6)
     >>> pooljit.set_measure(None)
     """
-    _core.set_measure("" if measure is None else measure)
+    _core.set_measure("" if measure is None else _words.options({"measure": measure})["measure"])
 
 
 def layers():

@@ -36,6 +36,8 @@ _ARGUMENTS = {
     "norm_type": "p; float(\"inf\") is the maximum of |x|.",
     "output_size": "windows per dimension; None: as many as the input has positions.",
     "grad_output": "the gradient of the forward pass's output.",
+    "input": "what the forward pass read.",
+    "output": "what it gave.",
     "indices": "places of the maxima; where the operator makes them, written instead of a new array.",
     "input_size": "the shape of the forward pass's input.",
 }
@@ -105,7 +107,8 @@ def _documented(template, name, rank, names):
     head, example = template.__doc__.strip().split("\n\n", 1)
     arguments = "".join(f"        {a}: {_ARGUMENTS[a]}\n" for a in names if a in _ARGUMENTS)
     if "grad_output" in template.__code__.co_varnames[:1]:
-        arguments = f"        grad_output: {_ARGUMENTS['grad_output']}\n" + arguments
+        read = [a for a in ("grad_output", "input", "output") if a in template.__code__.co_varnames[:3]]
+        arguments = "".join(f"        {a}: {_ARGUMENTS[a]}\n" for a in read) + arguments
     common = _COMMON.format(arguments=arguments)
     if "indices" in template.__code__.co_varnames[:2]:
         common = common.replace("        out:", f"        indices: {_ARGUMENTS['indices']}\n        out:")
@@ -347,6 +350,21 @@ def sum_pool_backward(grad_output, input_size, kernel_size, stride=None, padding
     """
     return _core.pool(_op, grad_output, None, out, (), options, input_size, kernel_size, stride, padding, dilation,
                       ceil_mode)
+
+
+@_operator("input_size", "norm_type", "kernel_size", "stride", "ceil_mode")
+def lp_pool_backward(grad_output, input, output, norm_type, kernel_size, stride=None, ceil_mode=False, *, out=None,
+                     **options):
+    """NAME(grad_output, input, output, norm_type, kernel_size, ...): the gradient of a norm's input.
+
+    >>> import numpy, pooljit
+    >>> x = numpy.array([[[3, -4, 0, 0]]], numpy.float32)
+    >>> y = pooljit.lp_pool2d(x, 2, (1, 2))
+    >>> pooljit.lp_pool2d_backward(numpy.full_like(y, 10), x, y, 2, (1, 2))
+    array([[[ 6., -8.,  0.,  0.]]], dtype=float32)
+    """
+    return _core.pool(_op, grad_output, None, out, (input, output), options, words.shape("input", input), norm_type,
+                      kernel_size, stride, ceil_mode)
 
 
 @_operator("input_size")

@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep
 
 import pooljit
+from pooljit import _words as words
 from pooljit._errors import InvalidError, UnsupportedError
 
 __all__ = ["Pool", "PooljitBackend", "PooljitRep", "is_compatible", "pools", "prepare", "run_model", "run_node", "supports", "supports_device"]
@@ -29,7 +30,6 @@ _QLINEAR = {"QLinearAveragePool", "QLinearGlobalAveragePool"}
 _REDUCTIONS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
 _KNOWN = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool", "Constant", "Identity"}
 _CEIL = ("runtime", "letter")
-_DROPPED_SINCE = 22  # the opset whose text drops a last window that begins in the padding
 _POOLS = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool"}
 
 
@@ -58,12 +58,9 @@ def _spec(node, opset, ceil, shape, dtype, more):
     arguments = {name: value for name, value in _attributes(node).items() if value not in (b"NOTSET", "NOTSET")}
     arguments.update(more)
     arguments["opset"] = opset if node.domain in ("", "ai.onnx") else 1  # ONNX Runtime's own set has one version
-    text = _call(node.op_type, shape, dtype, arguments)
-    if not arguments.get("ceil_mode"):
-        return text
-    keeps = ceil == "letter" and arguments["opset"] < _DROPPED_SINCE
-    rules = ("ceil_mode=plain", "ceil_mode=True")
-    return str(pooljit.Spec(text)).replace(*(reversed(rules) if keeps else rules))
+    if arguments.get("ceil_mode"):
+        arguments["ceil"] = ceil
+    return _call(node.op_type, shape, dtype, arguments)
 
 
 class _Pool:
@@ -145,12 +142,27 @@ def _step(node, opset, ceil):
 
 
 def _checked(ceil):
-    if ceil not in _CEIL:
-        raise InvalidError("python.onnx_ceil", f"ceil={ceil!r}", " or ".join(_CEIL))
+    if not isinstance(ceil, str) or ceil not in _CEIL:
+        raise InvalidError("python.onnx_ceil", f"ceil={words.shown(ceil)}", " or ".join(_CEIL))
     return ceil
 
 
+def _array(name, value):
+    try:
+        return np.asarray(value)
+    except Exception:  # lists of lists of different lengths; an object's own method may do anything
+        words.refuse(f"no array for {name}", value, "a numpy array")
+
+
+def _arrays(inputs):
+    if not isinstance(inputs, (list, tuple)):
+        words.refuse("the inputs", inputs, "a list of arrays")
+    return inputs
+
+
 def _opset(model):
+    if not isinstance(model, onnx.ModelProto):
+        words.refuse("a model", model, "an onnx.ModelProto: onnx.load(...)")
     return max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=1)
 
 
@@ -172,7 +184,7 @@ class Pool:
         open_ones = [name for name in self.inputs if name and name not in self._constants]
         if len(arrays) != len(open_ones):
             raise InvalidError("python.onnx_input", f"{self.name} got {len(arrays)} arrays", f"one for each of {', '.join(open_ones)}")
-        values = {**self._constants, **dict(zip(open_ones, map(np.asarray, arrays)))}
+        values = {**self._constants, **dict(zip(open_ones, map(_array, open_ones, arrays)))}
         return self._step(*(values[name] if name else None for name in self.inputs))
 
     def __repr__(self):
@@ -212,6 +224,7 @@ def supports(model):
     {'act': 'Relu is no pooling'}
     """
     reasons = {}
+    _opset(model)  # whether it is one
     for node in model.graph.node:
         domains = ("com.microsoft",) if node.op_type in _QLINEAR else ("", "ai.onnx")
         if node.op_type not in _KNOWN or node.domain not in domains:
@@ -261,11 +274,11 @@ class PooljitRep(BackendRep):
             inputs = [inputs[name] for name in self._inputs]
         elif isinstance(inputs, np.ndarray):
             inputs = [inputs]
-        if len(inputs) != len(self._inputs):
+        if len(_arrays(inputs)) != len(self._inputs):
             raise InvalidError("python.onnx_input", f"{len(inputs)} inputs were given", f"one for each of {', '.join(self._inputs)}")
         values = dict(self._constants)
         for name, value in zip(self._inputs, inputs):
-            values[name] = value = np.asarray(value)
+            values[name] = value = _array(name, value)
             form = name, value.shape, value.dtype
             if form not in self._right:
                 self._check(*form)
@@ -318,7 +331,7 @@ class PooljitBackend(Backend):
         [[[[4.0, 5.0], [7.0, 8.0]]]]
         """
         if not cls.supports_device(device):
-            raise UnsupportedError("python.onnx", f"the device {device}", "CPU")
+            raise UnsupportedError("python.onnx", f"the device {words.shown(device)}", "CPU")
         if _opset(model) <= onnx.defs.onnx_opset_version():  # else onnx refuses attributes that came later
             onnx.checker.check_model(model)
         for node, why in supports(model).items():
@@ -332,20 +345,28 @@ class PooljitBackend(Backend):
 
     @classmethod
     def run_node(cls, node, inputs, device="CPU", outputs_info=None, opset_version=None, ceil=_CEIL[0], **kwargs):
-        """Runs one node: a tuple of its outputs. opset_version: by default the newest that onnx has."""
-        super().run_node(node, inputs, device, outputs_info, **({"opset_version": opset_version} if opset_version else {}))
-        reasons = {} if node.op_type in _KNOWN else {node.op_type: "is no pooling"}
-        if reasons or not cls.supports_device(device):
-            raise UnsupportedError("python.onnx", f"{node.op_type} on {device}", ", ".join(sorted(_KNOWN)))
-        given = dict(zip(node.input, inputs))
-        step = _step(node, opset_version or onnx.defs.onnx_opset_version(), _checked(ceil))
-        results = step(*(given.get(name) for name in node.input))
-        return tuple(results)
+        """Runs one node: a tuple of its outputs. opset_version: by default the newest that onnx has.
+
+        Raises:
+            onnx.checker.ValidationError: the opset has no such node. Others as prepare() and run().
+        """
+        if not isinstance(node, onnx.NodeProto):
+            words.refuse("a node", node, "an onnx.NodeProto")
+        newest = onnx.defs.onnx_opset_version()
+        opset = newest if opset_version is None else words.integer("opset_version", opset_version, 1, 2**31 - 1)
+        if node.op_type not in _KNOWN or not cls.supports_device(device):
+            raise UnsupportedError("python.onnx", f"{node.op_type} on {words.shown(device)}", ", ".join(sorted(_KNOWN)))
+        if opset <= newest:
+            super().run_node(node, inputs, device, outputs_info, opset_version=opset)
+        if len(_arrays(inputs)) != len(node.input):
+            raise InvalidError("python.onnx_input", f"{len(inputs)} inputs were given", f"one for each of {', '.join(node.input)}")
+        given = dict(zip(node.input, map(_array, node.input, inputs)))
+        return tuple(_step(node, opset, _checked(ceil))(*(given.get(name) for name in node.input)))
 
     @classmethod
     def supports_device(cls, device):
         """Whether it is the CPU: "CPU", "CPU:0"."""
-        return device.split(":")[0] == "CPU"
+        return isinstance(device, str) and device.split(":")[0] == "CPU"
 
 
 is_compatible = PooljitBackend.is_compatible

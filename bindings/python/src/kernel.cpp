@@ -169,11 +169,8 @@ void Kernel::list_operands() {
   channels.rank = 1;
   channels.shape[0] = nest().channels;
   channels.strides[0] = 1;
-  for (const auto& [is_tensor, pool, written] : frontend::operands(impl_->spec()))
-    operands_.push_back(is_tensor
-                            ? form_of(*pool, frontend::output_shape(*pool),
-                                      frontend::output_strides(*written), frontend::output_layout(*written))
-                            : channels);
+  for (const auto& [is_tensor, pool, layout, shape, strides] : frontend::operands(impl_->spec()))
+    operands_.push_back(is_tensor ? form_of(*pool, shape, strides, layout) : channels);
   for (const ir::View& view : ir::operand_views(nest())) operand_dtypes_.push_back(view.dtype);
 }
 
@@ -245,10 +242,10 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
 
 Kernel::HeldOperands Kernel::read_operands(const CallArguments& arguments, int64_t batch) const {
   if (arguments.operands.size() != operands_.size())
-    raise(ir::invalid("run.operands",
-                      fmt::format("the epilogue takes {} operands, {} were given", operands_.size(),
-                                  arguments.operands.size()),
-                      "operands=[...], in the order of the epilogue's steps"));
+    raise(ir::invalid(
+        "run.operands",
+        fmt::format("the spec takes {} operands, {} were given", operands_.size(), arguments.operands.size()),
+        frontend::operand_hint));
   const bool is_batched = impl_->spec().batch.has_value();
   HeldOperands operands;
   operands.count = operands_.size();

@@ -124,19 +124,16 @@ class Subject {
     const auto views = runtime::operand_memory(nest_, batch_);
     const auto types = ir::operand_views(nest_);
     if (given.size() != views.size())
-      raise(ir::invalid(
-          "run.operands",
-          fmt::format("the epilogue takes {} operands, {} were given", views.size(), given.size()),
-          "operands=[...], in the order of the epilogue's steps"));
-    size_t i = 0;
-    for (const ir::EpilogueStep& step : nest_.epilogue)
-      for (const char form : info(step.kind).operands) {
-        const std::vector<int64_t> shape =
-            form == 'T' ? frontend::output_shape(spec_) : std::vector<int64_t>{nest_.channels};
-        const Array array = read_logical(given[i], "operand", types[i].dtype, shape);
-        operands_.push_back(form == 'T' ? placed(array, views[i]) : packed(array));
-        ++i;
-      }
+      raise(ir::invalid("run.operands",
+                        fmt::format("the spec takes {} operands, {} were given", views.size(), given.size()),
+                        frontend::operand_hint));
+    const auto forms = frontend::operands(spec_);
+    for (size_t i = 0; i < forms.size(); ++i) {
+      const bool is_tensor = forms[i].is_tensor;
+      const Array array = read_logical(given[i], "operand", types[i].dtype,
+                                       is_tensor ? forms[i].shape : std::vector<int64_t>{nest_.channels});
+      operands_.push_back(is_tensor ? placed(array, views[i]) : packed(array));
+    }
     for (const auto& memory : operands_) operand_pointers_.push_back(memory.data());
   }
 

@@ -3,6 +3,7 @@
 // adaptive_avg_pool2d, ...) are replaced too, so that no indices are made where nobody asks for them; where a
 // gradient may be asked for, they are PyTorch's. Results have the memory format of PyTorch's, which its
 // gradients rely on.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -23,6 +24,8 @@
 #include <ATen/ops/max_pool3d_native.h>
 #include <ATen/ops/max_pool3d_with_indices_backward_cpu_dispatch.h>
 #include <ATen/ops/max_pool3d_with_indices_cpu_dispatch.h>
+#include <ATen/ops/max_unpool2d_cpu_dispatch.h>
+#include <ATen/ops/max_unpool3d_cpu_dispatch.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -173,6 +176,36 @@ Tensor pool_backward(PoolOperator op, int rank, const Tensor& gradient, const Te
   return done ? made : Tensor();
 }
 
+// An index counts in the plane, so that a plane is done as one row: windows have no part in it.
+Tensor unpool(int rank, const Tensor& x, const Tensor& indices, IntArrayRef output_size) {
+  PoolRequest request{.op = PoolOperator::max_unpool, .rank = static_cast<uint8_t>(rank)};
+  const at::MemoryFormat format = format_of(x, rank);
+  if (!is_plain(x) || !is_plain(indices) || !set_input(request, x, format)) return {};
+  const bool is_float = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
+  if (!is_float || indices.scalar_type() != at::kLong || indices.sizes() != x.sizes() ||
+      output_size.size() != static_cast<size_t>(rank) || at::globalContext().deterministicAlgorithms())
+    return {};
+  std::array<int64_t, 4> sizes = {request.sizes[0]};
+  int64_t values = 1, places = 1;
+  for (int i = 0; i < rank; ++i) {
+    sizes[1 + i] = output_size[i];
+    values *= request.sizes[1 + i];
+    if (output_size[i] < 1 || __builtin_mul_overflow(places, output_size[i], &places)) return {};
+  }
+  if (places < values) return {};
+  request.rank = 1;
+  request.sizes = {request.sizes[0], values};
+  request.kernel_size = {places - values + 1};
+  request.stride = {1};
+  const FoundPool* const found = kernels->find(request);
+  if (!found) return {};
+  const Tensor read = x.contiguous(format), read_indices = indices.contiguous(format);
+  Tensor made = empty(x, sizes, rank, x.scalar_type(), format);
+  const bool done =
+      kernels->run(*found, read.data_ptr(), made.data_ptr(), read_indices.data_ptr(), batch_of(x, request));
+  return done ? made : Tensor();
+}
+
 // Whether somebody may ask for a gradient, backward or (of dual tensors) forward.
 bool wants_gradient(const Tensor& x) {
   return (at::GradMode::is_enabled() && x.requires_grad()) || x._fw_grad(0).defined();
@@ -248,6 +281,25 @@ TwoTensors adaptive_max_pool(const Tensor& x, IntArrayRef output_size) {
   return theirs(x, output_size);
 }
 
+Tensor max_unpool2d(const Tensor& x, const Tensor& indices, IntArrayRef output_size) {
+  if (is_on()) {
+    Tensor made = unpool(2, x, indices, output_size);
+    if (made.defined()) return made;
+  }
+  return at::cpu::max_unpool2d(x, indices, output_size);
+}
+
+Tensor max_unpool3d(const Tensor& x, const Tensor& indices, IntArrayRef output_size, IntArrayRef stride,
+                    IntArrayRef padding) {
+  const auto is_positive = [](int64_t step) { return step > 0; };
+  if (is_on() && stride.size() == 3 && padding.size() == 3 &&
+      std::all_of(stride.begin(), stride.end(), is_positive)) {
+    Tensor made = unpool(3, x, indices, output_size);
+    if (made.defined()) return made;
+  }
+  return at::cpu::max_unpool3d(x, indices, output_size, stride, padding);
+}
+
 // Of the composite operators nothing is ours where a gradient may be asked for; below autograd nobody asks.
 template <int rank, auto theirs, typename Sizes>
 Tensor adaptive_avg_pool(const Tensor& x, Sizes output_size) {
@@ -307,6 +359,8 @@ void register_operators(const TorchPooling& pooling) {
   below_autograd("avg_pool3d_backward", avg_pool_backward<3, &at::cpu::avg_pool3d_backward>);
   below_autograd("adaptive_max_pool2d", adaptive_max_pool<2, &at::cpu::adaptive_max_pool2d>);
   below_autograd("adaptive_max_pool3d", adaptive_max_pool<3, &at::cpu::adaptive_max_pool3d>);
+  below_autograd("max_unpool2d", max_unpool2d);
+  below_autograd("max_unpool3d", max_unpool3d);
   below_autograd("_adaptive_avg_pool2d", inner_adaptive_avg_pool2d);
   below_autograd("_adaptive_avg_pool3d", inner_adaptive_avg_pool3d);
   composite("max_pool1d", max_pool<1, &at::native::max_pool1d>);

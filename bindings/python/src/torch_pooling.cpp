@@ -22,14 +22,17 @@ struct FoundPool {
 
 namespace {
 
-constexpr const char* names[] = {"max_pool",          "avg_pool", "adaptive_max_pool",
-                                 "adaptive_avg_pool", "max_pool", "avg_pool"};
+constexpr const char* names[] = {"max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool",
+                                 "max_pool", "avg_pool", "max_unpool"};
 
 bool is_adaptive(PoolOperator op) {
   return op == PoolOperator::adaptive_max_pool || op == PoolOperator::adaptive_avg_pool;
 }
 bool is_backward(PoolOperator op) {
   return op == PoolOperator::max_pool_backward || op == PoolOperator::avg_pool_backward;
+}
+bool has_dilation(PoolOperator op) {
+  return op == PoolOperator::max_pool || op == PoolOperator::max_pool_backward;
 }
 bool is_average(PoolOperator op) {
   return op == PoolOperator::avg_pool || op == PoolOperator::avg_pool_backward;
@@ -57,7 +60,7 @@ std::string text_of(const PoolRequest& request) {
   if (!is_adaptive(request.op)) {
     append_list(text, "stride", request.stride, request.rank);
     append_list(text, "padding", request.padding, request.rank);
-    if (!is_average(request.op)) append_list(text, "dilation", request.dilation, request.rank);
+    if (has_dilation(request.op)) append_list(text, "dilation", request.dilation, request.rank);
     if (request.ceil_mode) text += ", ceil_mode=True";
   }
   if (is_average(request.op)) {

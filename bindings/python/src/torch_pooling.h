@@ -16,7 +16,8 @@ enum class PoolOperator : uint8_t {
   adaptive_max_pool,
   adaptive_avg_pool,
   max_pool_backward,
-  avg_pool_backward
+  avg_pool_backward,
+  max_unpool
 };
 
 enum class PoolLayout : uint8_t { contiguous, channels_last, strided };
@@ -49,8 +50,8 @@ struct TorchPooling {
   // C and spatial sizes of what the kernel reads and of what it writes.
   std::array<int64_t, 4> (*input_sizes)(const FoundPool& pool) noexcept;
   std::array<int64_t, 4> (*output_sizes)(const FoundPool& pool) noexcept;
-  // On PyTorch's threads. indices: written or read, null of a kernel without. False: refused, nothing is
-  // written.
+  // On PyTorch's threads. indices: written or read, null of a kernel without. False: refused (an index that
+  // names no place, too), nothing is written.
   bool (*run)(const FoundPool& pool, const void* input, void* output, void* indices, int64_t batch) noexcept;
 };
 extern const TorchPooling torch_pooling;  // in pooljit._core

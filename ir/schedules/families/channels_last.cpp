@@ -149,7 +149,8 @@ class ChannelsLast {
         low_.for_each_output(at, [&](Address& address, const View& view) {
           address = plus(address, iv, channel_bytes(view, block));
         });
-        if (low_.chooses()) at.indices = plus(at.indices, iv, channel_bytes(*nest_.indices, block));
+        if (const auto& beside = low_.beside())
+          at.beside = plus(at.beside, iv, channel_bytes(*beside, block));
         low_.add_channels(at, 0, iv, block);
       }
       const std::vector<Slice> all = slices(0, block, schedule_.lanes, schedule_.tail);
@@ -233,9 +234,12 @@ class ChannelsLast {
 
   TapOffset tap_of(const TapAt& at, const Slice& slice, Value own) {
     TapOffset tap = at.offset;
-    if (low_.chooses()) {
-      const Address address = plus(at.indices, channel_bytes(*nest_.indices, slice.begin));
-      tap = low_.choose(tap, low_.load_indices(address, slice.lanes, slice.stored), own);
+    if (const auto& beside = low_.beside()) {
+      const Address address = plus(at.beside, channel_bytes(*beside, slice.begin));
+      if (low_.chooses())
+        tap = low_.choose(tap, low_.load_indices(address, slice.lanes, slice.stored), own);
+      else
+        tap.norm = load_channels(b_, reducer_.facts(), Type::vec(beside->dtype, slice.lanes), address, slice);
     }
     if (low_.divides()) tap.divisor = {at.divisor, std::vector<int64_t>(static_cast<size_t>(slice.lanes), 1)};
     return tap;

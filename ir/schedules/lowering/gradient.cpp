@@ -6,6 +6,17 @@
 
 namespace pooljit::ir {
 
+std::optional<View> view_beside(const PoolNest& nest) {
+  if (nest.is_norm_gradient()) return operand_views(nest)[1];
+  return nest.is_backward() ? nest.indices : std::nullopt;
+}
+
+std::vector<View> operands_like_output(const PoolNest& nest) {
+  std::vector<View> views = operand_views(nest);
+  if (nest.is_norm_gradient()) views.resize(1);
+  return views;
+}
+
 // ------------------------------------------------------------------------------------------- divisors
 
 // Where each dimension's divisors are listed, at the first tap of the window that the cursor stands at.

@@ -122,7 +122,8 @@ Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Gro
       b_(builder),
       reducer_(reducer),
       rule_(ir::index_rule(nest)),
-      operands_(operand_views(nest)) {
+      operands_(operands_like_output(nest)),
+      beside_(view_beside(nest)) {
   for (size_t i = 0; i < nest.dims.size(); ++i)
     plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
 }
@@ -131,9 +132,10 @@ Cursor Lowering::start() {
   Cursor cursor;
   cursor.input.base = b_.param(Param::Role::input);
   cursor.output.base = b_.param(Param::Role::output);
-  if (nest_.indices) cursor.indices.base = b_.param(Param::Role::indices);
+  if (nest_.indices) (chooses() ? cursor.beside : cursor.indices).base = b_.param(Param::Role::indices);
   for (size_t i = 0; i < operands_.size(); ++i)
     cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
+  if (nest_.is_norm_gradient()) cursor.beside.base = b_.param(Param::Role::operand, 1);
   cursor.full = b_.iconst(1);
   cursor.index = b_.iconst(0);
   return cursor;
@@ -149,7 +151,7 @@ void Lowering::move(Address& address, Value count, int64_t step) {
 
 void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
   move(cursor.input, positions, byte_stride(nest_.input, nest_.input.strides[dim]));
-  if (chooses()) move(cursor.indices, positions, byte_stride(*nest_.indices, nest_.indices->strides[dim]));
+  if (beside_) move(cursor.beside, positions, byte_stride(*beside_, beside_->strides[dim]));
 }
 
 void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
@@ -160,9 +162,8 @@ void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
 
 void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
   cursor.input = plus(cursor.input, iv, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
-  if (chooses())
-    cursor.indices =
-        plus(cursor.indices, iv, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+  if (beside_)
+    cursor.beside = plus(cursor.beside, iv, byte_stride(*beside_, beside_->strides[dim] * positions));
 }
 
 void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
@@ -185,13 +186,13 @@ int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent, int64_
   const auto step = [&](const View& view) { return byte_stride(view, view.*stride); };
   move(cursor.input, begin, step(nest_.input));
   for_each_output(cursor, [&](Address& address, const View& view) { move(address, begin, step(view)); });
-  if (chooses()) move(cursor.indices, begin, step(*nest_.indices));
+  if (beside_) move(cursor.beside, begin, step(*beside_));
   cursor.index = add_product(cursor.index, begin, index_weight);
   const Value iv = b_.begin_loop(count).iv;
   cursor.input = plus(cursor.input, iv, step(nest_.input));
   for_each_output(cursor,
                   [&](Address& address, const View& view) { address = plus(address, iv, step(view)); });
-  if (chooses()) cursor.indices = plus(cursor.indices, iv, step(*nest_.indices));
+  if (beside_) cursor.beside = plus(cursor.beside, iv, step(*beside_));
   cursor.index = add_product(cursor.index, iv, index_weight);
   return 1;
 }

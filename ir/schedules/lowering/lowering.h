@@ -42,8 +42,10 @@ struct WindowAt {
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
 struct Cursor {
-  Address input, output, indices;
-  boost::container::small_vector<Address, 2> operands;  // of the epilogue, as operand_views() lists them
+  Address input, output;
+  Address indices;                                      // that are written
+  Address beside;                                       // TapAt::beside
+  boost::container::small_vector<Address, 2> operands;  // as operands_like_output() lists them
   InlineList<WindowAt, 3> windows;                      // one per opened dimension
   Value full =
       no_value;  // index 0 or 1: all opened windows are the usual ones; iconst 1 where they always are
@@ -54,9 +56,9 @@ struct Cursor {
 struct TapAt {
   Address input;
   TapOffset offset;
-  // Backward. Of a maximum: the indices beside the input. Of an average: the divisor of the windows as far as
-  // the dimensions are known, and where the present one's are listed.
-  Address indices;
+  // Backward. What view_beside() says. Of an average: the divisor of the windows as far as the dimensions are
+  // known, and where the present one's are listed.
+  Address beside;
   Value divisor = no_value;
   Address divisors;
 };
@@ -107,6 +109,12 @@ int64_t codes_for_windows(const PoolNest& nest, size_t dims);
 // windows'.
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
                      std::optional<int64_t> innermost = std::nullopt);
+
+// Backward: what is read beside each gradient, and lies as the input does: the indices of a maximum, the
+// forward's output of a norm. None of averages and sums.
+std::optional<View> view_beside(const PoolNest& nest);
+// The operands that lie as the output does: all but what is beside.
+std::vector<View> operands_like_output(const PoolNest& nest);
 
 class Lowering {
  public:
@@ -160,6 +168,8 @@ class Lowering {
                 int64_t unroll_limit);
 
   // --- backward
+  // What is read beside each tap: its address is Cursor::beside.
+  const std::optional<View>& beside() const { return beside_; }
   // Taps of an average are divided, those of a maximum chosen by their indices.
   bool divides() const { return nest_.is_backward() && nest_.reduction == Reduction::avg; }
   bool chooses() const { return nest_.is_backward() && nest_.indices; }
@@ -243,7 +253,8 @@ class Lowering {
   Builder& b_;
   Reducer& reducer_;
   const IndexRule rule_;
-  const std::vector<View> operands_;
+  const std::vector<View> operands_;  // that lie as the output does
+  const std::optional<View> beside_;
   std::vector<DimPlan> plans_;
   std::vector<int> divisor_tables_;  // per dimension, once asked for
 

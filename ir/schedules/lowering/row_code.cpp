@@ -101,7 +101,7 @@ Cursor RowCode::at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile&
   low_.for_each_output(at, [&](Address& address, const View& view) {
     move(address, view, view.strides.back(), tile.begin, tiles.outputs);
   });
-  if (low_.chooses()) move(at.indices, *nest_.indices, 1, taps.origin, tiles.inputs);
+  if (const auto& beside = low_.beside()) move(at.beside, *beside, 1, taps.origin, tiles.inputs);
   return at;
 }
 
@@ -286,34 +286,38 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
     const auto is_seen = [&](size_t tap) {
       return !tile.border || loads_.any_lane(tile, static_cast<int64_t>(tap));
     };
-    const auto take = [&](size_t tap, Value x, Value indices) {
+    const auto take = [&](size_t tap, Value x, Value beside) {
       TapOffset here = row.offset;
       here.constant += static_cast<int64_t>(tap) * low_.index_step(outer_);
-      if (low_.chooses()) here = low_.choose(here, indices, own_);
+      if (low_.chooses())
+        here = low_.choose(here, beside, own_);
+      else if (low_.beside())
+        here.norm = loads_.where_present(taps, tap, beside, identity);
       if (low_.divides()) here.divisor = {row.divisor, loads_.divisors_at(taps, tap)};
       state = reducer_.accumulate(state, loads_.where_present(taps, tap, x, identity), here);
     };
     const auto values = [&](const RowVector& vector) { return loads_.values(tile, taps, row.input, vector); };
-    const auto indices = [&](const RowVector& vector) {
-      return loads_.indices(tile, taps, row.indices, vector);
+    const auto beside = [&](const RowVector& vector) {
+      return low_.chooses() ? loads_.indices(tile, taps, row.beside, vector)
+                            : loads_.values(tile, taps, row.beside, vector);
     };
     if (const std::optional<PlacedLanes>& together = plans.together) {
       const auto loaded = [&](const TileLoads::Load& load) {
         return TileLoads::all(together->starts(), together->width(), 0, taps.end, load);
       };
-      std::optional<PlacedLanes::Extraction> chosen;
-      if (low_.chooses()) chosen.emplace(*together, b_, loaded(indices));
+      std::optional<PlacedLanes::Extraction> others;
+      if (low_.beside()) others.emplace(*together, b_, loaded(beside));
       PlacedLanes::Extraction found(*together, b_, loaded(values));
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
-        const Value index = chosen ? chosen->next() : no_value;
+        const Value other = others ? others->next() : no_value;
         const Value x = found.next();
-        if (is_seen(tap)) take(tap, x, index);
+        if (is_seen(tap)) take(tap, x, other);
       }
     } else {
       for (size_t tap = 0; tap < taps.lists.size(); ++tap) {
         if (!is_seen(tap)) continue;
-        const Value chosen = low_.chooses() ? loads_.tap(plans.apart[tap], indices) : no_value;
-        take(tap, loads_.tap(plans.apart[tap], values), chosen);
+        const Value other = low_.beside() ? loads_.tap(plans.apart[tap], beside) : no_value;
+        take(tap, loads_.tap(plans.apart[tap], values), other);
       }
     }
     return Lowering::States{state.empty() ? fresh[0] : state};

@@ -62,7 +62,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
   constexpr int64_t steps_per_piece = 2;
   const int64_t apart = dim_.is_forward() ? dim_.stride / dim_.pixel : INT64_MAX;
   const bool moves = apart != 1 && !is_long();
-  const int64_t arrays = nest_.is_backward() && nest_.indices ? 2 : 1;
+  const int64_t arrays = view_beside(nest_) ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
   const int64_t taps = is_long() ? 1 : listed_taps();
   const int64_t outputs =

@@ -53,9 +53,11 @@ Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Position& pos
 void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
   Divisor divisor{b_.iconst(1), lanes.divisor_taps};
   for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);
-  const Value value = through_epilogue(b_, nest_, reducer_.finish(state, divisor), [&](size_t number) {
+  const auto operand = [&](size_t number) {
     return load_operand(cursor.operands[number], operands_[number], lanes);
-  });
+  };
+  const State whole = nest_.is_norm_gradient() ? reducer_.at_input(state, operand(0)) : state;
+  const Value value = through_epilogue(b_, nest_, reducer_.finish(whole, divisor), operand);
   const Type type = b_.type(value);
   const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
   b_.store(cursor.output, value, mask);

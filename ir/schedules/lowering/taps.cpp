@@ -71,7 +71,7 @@ Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const State
   const Walk walk{cursor, dims, fresh, leaf, unroll_limit, divisor_tables(cursor, dims)};
   TapAt at;
   at.input = cursor.input;
-  if (chooses()) at.indices = cursor.indices;
+  if (beside_) at.beside = cursor.beside;
   if (divides()) at.divisor = b_.iconst(nest_.divisor_override.value_or(1));
   return reduce_level(walk, {0, at, States(fresh.size())});
 }
@@ -81,8 +81,7 @@ TapAt Lowering::next_tap(const TapAt& at, size_t dim, int64_t taps) const {
   const int64_t positions = taps * nest_.dims[dim].tap_step();
   TapAt next = at;
   next.input = plus(next.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
-  if (chooses())
-    next.indices = plus(next.indices, byte_stride(*nest_.indices, nest_.indices->strides[dim] * positions));
+  if (beside_) next.beside = plus(next.beside, byte_stride(*beside_, beside_->strides[dim] * positions));
   if (!plans_[dim].divisors.empty()) next.divisors = plus(next.divisors, positions * table_entry);
   return next;
 }
@@ -141,7 +140,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
   const bool reads_divisors = !plans_[level.dim].divisors.empty();
   const auto pointers = [&](TapAt& at) {
     boost::container::static_vector<Address*, 3> all = {&at.input};
-    if (chooses()) all.push_back(&at.indices);
+    if (beside_) all.push_back(&at.beside);
     if (reads_divisors) all.push_back(&at.divisors);
     return all;
   };

@@ -111,6 +111,26 @@ def _backward(operator, name, rank):
     return kernel
 
 
+def _unpool(rank):
+    """An index counts in the plane, so that windows have no part in it: each dimension has one that makes the output."""
+    theirs = getattr(_aten, f"max_unpool{rank}d").out
+
+    def kernel(x, indices, output_size, *more):
+        windows = [size - read + 1 for size, read in zip(output_size, x.shape[-rank:])]
+        is_lawful = x.dim() in (rank + 1, rank + 2) and len(output_size) == rank and x.numel() and all(
+            window > 0 for window in windows) and (not more or (len(more[1]) == rank and len(more[0]) == rank and min(more[0]) > 0))
+        if (_is_on() and is_lawful and indices.dtype == torch.int64 and indices.shape == x.shape
+                and x.dtype in (torch.float32, torch.float64) and not torch.are_deterministic_algorithms_enabled()):
+            form = _format(x, rank)
+            try:
+                return getattr(pooljit, f"max_unpool{rank}d")(
+                    x.contiguous(memory_format=form), indices.contiguous(memory_format=form), windows, 1)
+            except Error:
+                pass
+        return theirs(x, indices, output_size, *more, out=torch.empty(0, dtype=x.dtype))
+    return kernel
+
+
 def _plain_max(rank):
     indexed = getattr(_aten, f"max_pool{rank}d_with_indices")
     quantized = getattr(_aten, f"quantized_max_pool{rank}d", None)
@@ -154,6 +174,7 @@ def _kernels():
         yield f"{indexed}_backward", ("CPU",), _backward(f"{indexed}_backward", "max_pool", rank)
         yield average, ("CPU",), _forward(average, "avg_pool", rank, ((), [], [0], False, True, None), 1)
         yield f"{average}_backward", ("CPU",), _backward(f"{average}_backward", "avg_pool", rank)
+        yield f"max_unpool{rank}d", ("CPU",), _unpool(rank)
         yield (f"adaptive_max_pool{rank}d", ("CPU",),
                _forward(f"adaptive_max_pool{rank}d", "adaptive_max_pool", rank, ((),), 2))
         yield (f"_adaptive_avg_pool{rank}d", ("CPU",),

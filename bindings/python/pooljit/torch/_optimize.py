@@ -9,7 +9,7 @@ from pooljit._errors import InvalidError
 
 from ._functions import NAMES, functions
 
-_KINDS = ("MaxPool", "AvgPool", "LPPool", "AdaptiveMaxPool", "AdaptiveAvgPool")
+_KINDS = ("MaxPool", "AvgPool", "LPPool", "AdaptiveMaxPool", "AdaptiveAvgPool", "MaxUnpool")
 
 
 def _call(self, *inputs, **keywords):
@@ -30,7 +30,7 @@ def _make_classes():
 
 
 _CLASSES = _make_classes()
-_POOLS = (*_CLASSES, nn.MaxUnpool1d, nn.MaxUnpool2d, nn.MaxUnpool3d, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+_POOLS = (*_CLASSES, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
 _WORDS = {*NAMES, *(f"{name}_with_indices" for name in NAMES), *(f"fractional_max_pool{rank}d" for rank in (2, 3))}
 _FUNCTIONS = {id(getattr(home, word)): word for home in (F, torch, torch._C._nn) for word in _WORDS if hasattr(home, word)}
 
