@@ -38,7 +38,8 @@ Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_
           (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
           (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0) +
           (options.measure.empty() ? 0 : 4099 * hash(options.measure)) +
-          (options.names.empty() ? 0 : 2053 * hash(options.names));
+          (options.names.empty() ? 0 : 2053 * hash(options.names)) +
+          (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback));
 }
 
 void Cache::touch(std::atomic<Time>& used) const {

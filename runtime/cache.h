@@ -118,7 +118,8 @@ class Cache {
       const Options &x = a.options(), &y = b.options();
       return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
              x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
-             x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names;
+             x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names &&
+             x.fallback == y.fallback;
     }
   };
   struct StringHash {
