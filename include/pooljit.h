@@ -19,9 +19,9 @@
  * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
  * many threads makes its code once.
  *
- * fork(). A kernel runs in the child as in the parent; worker threads are made anew when first needed. As
- * with any library that locks, a child forked while another thread was inside pooljit_compile must not call
- * pooljit_compile.
+ * fork(). A kernel runs in the child as in the parent, and the child may compile; worker threads are made
+ * anew when first needed. fork() waits until code that another thread is making is made: microseconds, with
+ * LLVM milliseconds.
  *
  * Scratch memory. Kernels of large windows may use up to 256 KiB that each thread keeps from its first such
  * run until it ends; a thread that gets none waits for a reserve that all share.

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
+#include "runtime/fork.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
@@ -17,6 +19,8 @@ namespace pooljit::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+[[maybe_unused]] const ForkHandlers fork_handlers;
 
 // What the text and the options say.
 struct Request {
@@ -95,6 +99,7 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   made.backend = engine.text;
   made.compile_time = Clock::now() - start;
   if (!request.verify) return *code;
+  const jit::LetForks let;  // it takes minutes, and forks itself
   auto proof = prove(**code, request.spec, request.choices);
   if (!proof) return tl::unexpected(proof.error());
   made.proof = std::move(*proof);
@@ -119,6 +124,7 @@ std::string key_of(const Request& request, const Options& options) {
 
 ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
   if (KernelPtr known = cache().find(text)) return known;
+  const jit::HoldForks hold;
   const FloatControl control;  // constants come out the same, too
   const auto start = Clock::now();
   auto request = read_request(text.spec(), text.options(), needs_database);
@@ -189,6 +195,7 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_
 }
 
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options) {
+  const jit::HoldForks hold;
   const Inherited inherited(options);
   Options with = inherited.with(options);
   if (const auto choices = resolve_or_fall_back(with); !choices) return tl::unexpected(choices.error());
@@ -214,6 +221,7 @@ ir::Result<void> set_measure(std::string_view measure) {
 }
 
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto start = Clock::now();
   auto request = read_request(spec_text, options, true);

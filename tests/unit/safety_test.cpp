@@ -1,5 +1,5 @@
 // What the library promises to the process that it runs in: no page that is writable and executable, a clean
-// error where executable memory is forbidden, kernels that work in a forked child, a cache that a lack of
+// error where executable memory is forbidden, a cache that a lack of
 // memory leaves whole, limits that no spec gets past.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -253,18 +253,6 @@ TEST(Safety, FallsBackToTheReferenceWhereCodeMayNotBeExecuted) {
   });
   if (code == not_here) GTEST_SKIP() << "this kernel knows no filters of calls";
   EXPECT_EQ(code, 0);
-}
-
-TEST(Safety, AForkedChildRunsWhatItInheritsAndCompilesMore) {
-  const auto kernel = compile("max_pool2d(float32[8,64,64,64], kernel_size=2)", {.threads = 2});
-  ASSERT_TRUE(kernel);
-  EXPECT_TRUE(runs(*kernel));  // the pool's threads are there, in the parent
-  EXPECT_EQ(exit_of_child([&] {
-              if (!runs(*kernel)) return 1;
-              const auto more = compile("avg_pool2d(float32[8,64,64,64], kernel_size=3)", {.threads = 2});
-              return more && runs(*more) ? 0 : 2;
-            }),
-            0);
 }
 
 #ifdef POOLJIT_REFUSES_MEMORY
