@@ -19,9 +19,9 @@
  * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
  * many threads makes its code once.
  *
- * fork(). A kernel runs in the child as in the parent; worker threads are made anew when first needed. As
- * with any library that locks, a child forked while another thread was inside pooljit_compile must not call
- * pooljit_compile.
+ * fork(). A kernel runs in the child as in the parent, and the child may compile; worker threads are made
+ * anew when first needed. fork() waits until code that another thread is making is made: microseconds, with
+ * LLVM milliseconds.
  *
  * Scratch memory. Kernels of large windows may use up to 256 KiB that each thread keeps from its first such
  * run until it ends; a thread that gets none waits for a reserve that all share.
@@ -82,7 +82,7 @@ typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
  * options: NULL for defaults, else words separated by spaces:
  *
  *   backend=auto|xbyak|llvm|interpreter|reference
- *       auto: xbyak
+ *       auto: xbyak, or what fallback says
  *   isa=auto|avx2|avx512
  *       auto: the best that this machine has
  *   threads=N
@@ -103,15 +103,19 @@ typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
  *       same_bits. 0: the default is taken. schedule= and an entry of tune_db weigh more; what was measured
  *       is added to the file of tune_db, which is made if it is not there (not with same_bits, which leaves
  *       it alone). Default: what pooljit_set_measure or the environment variable POOLJIT_MEASURE says
+ *   fallback=reference|never
+ *       what backend=auto is where no machine code can run (the processor has no AVX2, or the system refuses
+ *       executable memory): the reference, the default, whose results are the same but slow; never: an error.
+ *       With isa= or schedule= it is an error too. pooljit_info.fallback says when it happened
  *   names=perf,jitdump,gdb
  *       who is told the kernel's name ("Names" above); default: who the environment variable POOLJIT_NAMES
  *       names
  *
  * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
  * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
- * that does not suit the spec, "jit.memory" where executable memory is refused,
- * "prove.*" with verify=1 where the code is not proved, "tune.open" and
- * "tune.format" for the file of tune_db. */
+ * that does not suit the spec, "jit.memory" and "jit.executable" where there is no memory for code, or it may
+ * not be executed, "prove.*" with verify=1 where the code is not proved, "tune.open" and "tune.format" for
+ * the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
 
 /* What the option "measure" is where it is not given, for the process, from now on: "6", "same_bits", "0".
@@ -169,6 +173,8 @@ typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
   int64_t code_bytes;          /* of machine code; does not grow with the tensor */
   int64_t scratch_bytes;       /* that each thread of a run needs: pooljit_run_options.scratch */
   int64_t compile_nanoseconds; /* from text to callable, when the code was made */
+  const char* fallback; /* why the reference runs it instead of machine code, for people; "": it was not
+                           needed */
 } pooljit_info;
 
 /* Nothing is compiled for it. Strings are valid until the spec is released. */

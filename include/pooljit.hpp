@@ -106,8 +106,9 @@ struct Timing;
 
 // How to compile. The words are those of pooljit_compile's options.
 struct Options {
-  std::string backend = "auto";  // auto xbyak llvm interpreter reference; auto: xbyak
-  std::string isa = "auto";      // auto avx2 avx512; auto: the best that this machine has
+  // auto xbyak llvm interpreter reference; auto: xbyak, or what `fallback` says
+  std::string backend = "auto";
+  std::string isa = "auto";  // auto avx2 avx512; auto: the best that this machine has
   // As `pooljit show --stage schedule` prints it; empty: the best one for the spec.
   std::string schedule = {};
   // Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread.
@@ -128,6 +129,10 @@ struct Options {
   // Who is told the kernel's name: "perf", "jitdump" and "gdb", several joined by commas; besides those that
   // the environment variable POOLJIT_NAMES names. Empty: nobody.
   std::string names = {};
+  // What backend "auto" is where no machine code can run (the processor has no AVX2, or the system refuses
+  // executable memory): "reference", whose results are the same but slow; "never": an error. What asks for an
+  // isa or a schedule asks for machine code, and fails too. Kernel::fallback() says when it happened.
+  std::string fallback = "reference";
 };
 
 // A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its
@@ -240,6 +245,8 @@ class POOLJIT_CXX_API Kernel {
   // Why that one, for people: "the default", "asked for", "tuned: FILE", "measured, 6 candidates, 2.1 ms",
   // "measured: FILE" (by a compile before), "the default; FILE: REASON", "the default; not measured: REASON".
   std::string_view schedule_origin() const;
+  // Why the reference runs it instead of machine code (Options::fallback); empty: it was not needed.
+  std::string_view fallback() const;
   // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
   size_t code_bytes() const;
   // Of scratch memory, that each thread of a run needs.

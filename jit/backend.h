@@ -58,9 +58,9 @@ std::span<const BackendInfo> backends();
 // once for the process; a kernel that Xbyak makes never does. Fails with "backend.missing".
 ir::Result<void> find(BackendId backend);
 
-// The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory" (no
-// executable memory), "schedule.registers" (the Program needs more vector registers than there are) or
-// "jit.llvm".
+// The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory",
+// "jit.executable" (no executable memory), "schedule.registers" (the Program needs more vector registers than
+// there are) or "jit.llvm".
 ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program);
 
 // Disassembly of a blob with the Program line of each instruction beside it (`pooljit show --stage asm`).

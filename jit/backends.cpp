@@ -2,6 +2,7 @@
 #include "ir/check.h"
 #include "jit/backend.h"
 #include "jit/emitters.h"
+#include "jit/fork_gate.h"
 
 namespace pooljit::jit {
 
@@ -27,12 +28,14 @@ std::span<const BackendInfo> backends() { return backend_table; }
 
 ir::Result<void> find([[maybe_unused]] BackendId backend) {
 #ifdef POOLJIT_WITH_LLVM
+  const HoldForks hold;
   if (backend == BackendId::llvm) return find_llvm();
 #endif
   return {};
 }
 
 ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program) {
+  const HoldForks hold;
   const auto row = static_cast<size_t>(backend);
   POOLJIT_CHECK(program.stage == backend_table[row].consumes, program.name);
   auto blob = emitter_table[row](program);

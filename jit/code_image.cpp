@@ -1,9 +1,11 @@
 #include "jit/code_image.h"
 
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "jit/code_memory.h"
+#include "jit/fork_gate.h"
 #include "jit/object/bytes.h"
 #include "jit/object/call_frames.h"
 
@@ -24,11 +26,15 @@ namespace {
 class Registered {
  public:
   Registered(std::shared_ptr<void> memory, const uint8_t* table) : memory_(std::move(memory)), table_(table) {
+    const std::scoped_lock lock(unwinder_mutex());
     __register_frame_info(table_, &object_);
   }
   Registered(const Registered&) = delete;
   Registered& operator=(const Registered&) = delete;
-  ~Registered() { __deregister_frame_info(table_); }
+  ~Registered() {
+    const std::scoped_lock lock(unwinder_mutex());
+    __deregister_frame_info(table_);
+  }
 
  private:
   const std::shared_ptr<void> memory_;

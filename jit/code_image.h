@@ -19,7 +19,7 @@ struct CodeImage {
   std::vector<uint8_t> frame;  // call frame instructions (jit/object/call_frames.h)
 };
 
-// Fails with "jit.memory".
+// Fails with "jit.memory" and "jit.executable".
 ir::Result<CodeBlob> publish(CodeImage image);
 
 }  // namespace pooljit::jit

@@ -16,9 +16,14 @@ namespace pooljit::jit {
 
 namespace {
 
-ir::Result<CodeMemory> refused(const char* what) {
-  return ir::system_error("jit.memory", std::string(what) + ": " + std::strerror(errno),
-                          "allow the process executable memory, or use backend=interpreter");
+ir::Result<CodeMemory> no_memory() {
+  return ir::system_error("jit.memory", std::string("no memory for code: ") + std::strerror(errno),
+                          "more memory, or a higher limit of it");
+}
+ir::Result<CodeMemory> not_executable() {
+  return ir::system_error(
+      "jit.executable", std::string("code may not be made executable: ") + std::strerror(errno),
+      "allow the process executable memory, leave backend=auto to fall back, or use backend=reference");
 }
 
 // Pages that the next kernels will have: mapping and clearing them one by one is most of what memory for a
@@ -119,16 +124,16 @@ ir::Result<CodeMemory> make_executable(std::span<const uint8_t> bytes) {
   if (protect_is_refused.load(std::memory_order_relaxed))
     if (CodeMemory code = map_sealed_file(bytes, size); code.bytes) return code;
   uint8_t* const memory = writable_pages(size, page);
-  if (!memory) return refused("no memory for code");
+  if (!memory) return no_memory();
   if (CodeMemory code = write_then_protect(bytes, memory, size); code.bytes) return code;
   const int why = errno;
   if (CodeMemory code = map_sealed_file(bytes, size); code.bytes) {
     protect_is_refused.store(true, std::memory_order_relaxed);
     return code;
   }
-  if (errno == ENOMEM) return refused("no memory for code");
+  if (errno == ENOMEM) return no_memory();
   errno = why;
-  return refused("code may not be made executable");
+  return not_executable();
 }
 
 }  // namespace pooljit::jit

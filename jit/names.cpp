@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "jit/fork_gate.h"
 #include "jit/object/gdb.h"
 #include "jit/object/perf.h"
 
@@ -53,6 +54,7 @@ Names with_environment(Names names) {
 
 std::shared_ptr<void> announce(Names names, const std::string& name, const CodeBlob& blob,
                                const ir::Program& program) {
+  const HoldForks hold;
   if (names.perf) add_to_perf_map(name, blob);
   if (names.jitdump) add_to_jitdump(name, blob, program);
   return names.gdb ? register_with_gdb(name, blob) : nullptr;

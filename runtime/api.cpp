@@ -111,6 +111,7 @@ std::string_view Kernel::schedule() const { return impl_->code().info.schedule; 
 std::string_view Kernel::schedule_origin() const { return impl_->schedule_origin(); }
 size_t Kernel::scratch_bytes() const { return size_t(impl_->scratch_bytes()); }
 std::string_view Kernel::proof() const { return impl_->code().info.proof; }
+std::string_view Kernel::fallback() const { return impl_->fallback(); }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
 

@@ -78,6 +78,7 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
     known.isa = code.isa.data();
     known.schedule = code.schedule.c_str();
     known.schedule_origin = one.schedule_origin().c_str();
+    known.fallback = one.fallback().c_str();
     known.proof = code.proof.c_str();
     known.code_bytes = static_cast<int64_t>(code.code_bytes);
     known.scratch_bytes = one.scratch_bytes();

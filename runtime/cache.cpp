@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <new>
 
+#include "jit/fork_gate.h"
 #include "runtime/kernel.h"
 
 namespace pooljit::runtime {
@@ -38,7 +40,8 @@ Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_
           (options.schedule.empty() ? 0 : 521 * hash(options.schedule)) + size_t(options.threads) +
           (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0) +
           (options.measure.empty() ? 0 : 4099 * hash(options.measure)) +
-          (options.names.empty() ? 0 : 2053 * hash(options.names));
+          (options.names.empty() ? 0 : 2053 * hash(options.names)) +
+          (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback));
 }
 
 void Cache::touch(std::atomic<Time>& used) const {
@@ -73,13 +76,17 @@ Cache::Made Cache::get(std::string_view key, FunctionRef<Made()> make) {
   {
     std::unique_lock lock(mutex_);
     const auto [entry, is_new] = codes_.try_emplace(std::string(key), slot);
-    if (!is_new) {
+    if (!is_new && is_abandoned(*entry->second)) {
+      entry->second = slot;
+    } else if (!is_new) {
       touch(entry->second->used);
       hits_.fetch_add(1, std::memory_order_relaxed);
       const std::shared_future<Made> made = entry->second->made;
       lock.unlock();
+      const jit::LetForks let;  // the other thread may take long
       return made.get();
     }
+    slot->process = process_;
     slot->used = ++now_;
     ++misses_;
   }
@@ -159,6 +166,12 @@ void Cache::limit(Limits limits) {
   limits_ = {std::min(limits.entries, most_entries), limits.bytes};
   if (codes_.size() > limits_.entries || bytes_ > limits_.bytes) evict_codes();
   if (texts_.size() > limits_.entries * cache_texts_per_entry) evict_texts();
+}
+
+// The thread that forked holds the lock by a number that its child does not have.
+void Cache::after_fork_in_child() {
+  new (&mutex_) std::shared_mutex;
+  ++process_;
 }
 
 Cache& cache() {

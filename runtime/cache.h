@@ -74,6 +74,11 @@ class Cache {
   void clear();               // what is being made stays
   void limit(Limits limits);  // from now on
 
+  // Nobody else is inside while the process forks. What another thread is making then, the child makes anew.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child();
+
  private:
   // Time is counted in insertions: a hit writes only if something was inserted since the last one, so hits
   // from many threads do not fight for a cache line.
@@ -83,6 +88,7 @@ class Cache {
     std::shared_future<Made> made;
     const Code* code = nullptr;  // null while it is being made
     size_t bytes = 0;
+    uint64_t process = 0;  // that makes it
     std::atomic<Time> used = 0;
   };
 
@@ -118,7 +124,8 @@ class Cache {
       const Options &x = a.options(), &y = b.options();
       return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
              x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
-             x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names;
+             x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names &&
+             x.fallback == y.fallback;
     }
   };
   struct StringHash {
@@ -126,6 +133,7 @@ class Cache {
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
 
+  bool is_abandoned(const Slot& slot) const { return !slot.code && slot.process != process_; }
   void touch(std::atomic<Time>& used) const;
   void keep(Slot& slot, const Code& code);
   void evict_codes();
@@ -138,6 +146,7 @@ class Cache {
   std::unordered_map<TextKey, Text, TextHash, TextEqual> texts_;
   size_t bytes_ = 0;
   Time now_ = 0;
+  uint64_t process_ = 0;  // counts forks, from parent to child
   uint64_t made_ = 0, evicted_ = 0, misses_ = 0;
   std::chrono::nanoseconds compile_time_{};
   mutable std::atomic<uint64_t> hits_ = 0;

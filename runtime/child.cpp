@@ -12,12 +12,16 @@
 #include <csignal>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <optional>
 
 namespace pooljit::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A child that another thread forks meanwhile would keep our pipe open until it ends.
+std::mutex forking;
 
 // No exception may leave: it would run what the parent has on its stack.
 [[noreturn]] void say(const std::function<std::string()>& work, int to_parent) noexcept {
@@ -62,8 +66,6 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work,
     return ir::system_error("system.process", fmt::format("{}: {}", what, std::strerror(errno)));
   };
   int pipe[2];
-  // A child that another thread forks meanwhile would keep our pipe open until it ends.
-  static std::mutex forking;
   std::unique_lock lock(forking);
   if (::pipe(pipe) != 0) return refuse("no pipe");
   const pid_t child = ::fork();
@@ -87,5 +89,7 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work,
   if (!text) return ChildEnd{"", 0, true};
   return ChildEnd{std::move(*text), WIFSIGNALED(status) ? WTERMSIG(status) : 0, false};
 }
+
+void forget_children_in_child() { new (&forking) std::mutex; }
 
 }  // namespace pooljit::runtime

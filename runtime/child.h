@@ -22,4 +22,7 @@ ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work,
 // The same: late after so many seconds.
 ir::Result<ChildEnd> run_in_child(const std::function<std::string()>& work, double seconds);
 
+// In a forked child: whoever was in the midst of run_in_child() is not there.
+void forget_children_in_child();
+
 }  // namespace pooljit::runtime

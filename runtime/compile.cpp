@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
+#include "runtime/fork.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
 #include "runtime/tuning/choose.h"
@@ -18,6 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+[[maybe_unused]] const ForkHandlers fork_handlers;
+
 // What the text and the options say.
 struct Request {
   frontend::PoolSpec spec;
@@ -26,24 +30,46 @@ struct Request {
   bool verify = false;
   std::string schedule_origin;
   std::string database;  // that what is measured is added to; empty: none
+  std::string fallback;  // why the reference is taken; empty: it is not
+  bool may_fall_back = false;
 
   // The schedule is found by measuring.
   bool measures() const { return choices.measuring.candidates > 0 && !choices.schedule && !is_unpool(spec); }
+
+  // Takes the reference, if code that cannot run is why making it failed.
+  bool fall_back(const ir::Error& error) {
+    if (!may_fall_back || !runs_no_code(error)) return false;
+    choices.engine = Engine::reference;
+    choices.schedule.reset();
+    choices.measuring = {};
+    schedule_origin.clear();
+    fallback = error.message;
+    may_fall_back = false;
+    return true;
+  }
 };
 
 ir::Result<Request> read_request(std::string_view spec_text, const Options& options, bool needs_database) {
   auto spec = frontend::parse_spec(spec_text);
   if (!spec) return tl::unexpected(spec.error());
-  auto choices = resolve(options);
-  if (!choices) return tl::unexpected(choices.error());
+  auto resolved = resolve_or_fall_back(options);
+  if (!resolved) return tl::unexpected(resolved.error());
+  Choices& choices = resolved->choices;
   const int threads = thread_count(options);
-  const Measuring& measuring = choices->measuring;
+  const Measuring& measuring = choices.measuring;
   // A database's schedules may add in another order than the default's.
   const std::string database = measuring.same_bits ? "" : options.tune_db;
   const bool is_new = measuring.candidates > 0 && !is_there(database);
-  auto origin = choose_schedule(*spec, {database, needs_database && !is_new}, threads, *choices);
+  auto origin = choose_schedule(*spec, {database, needs_database && !is_new}, threads, choices);
   if (!origin) return tl::unexpected(origin.error());
-  return Request{std::move(*spec), *choices, threads, options.verify, std::move(*origin), database};
+  return Request{.spec = std::move(*spec),
+                 .choices = choices,
+                 .threads = threads,
+                 .verify = options.verify,
+                 .schedule_origin = std::move(*origin),
+                 .database = database,
+                 .fallback = std::move(resolved->fallback),
+                 .may_fall_back = may_fall_back(options)};
 }
 
 ir::Result<std::shared_ptr<Code>> measured_code(const Request& request) {
@@ -73,6 +99,7 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   made.backend = engine.text;
   made.compile_time = Clock::now() - start;
   if (!request.verify) return *code;
+  const jit::LetForks let;  // it takes minutes, and forks itself
   auto proof = prove(**code, request.spec, request.choices);
   if (!proof) return tl::unexpected(proof.error());
   made.proof = std::move(*proof);
@@ -82,22 +109,33 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
 KernelPtr bind(Request request, CodePtr code) {
   std::string origin = code->info.origin.empty() ? std::move(request.schedule_origin) : code->info.origin;
   return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads,
-                                        std::move(origin));
+                                        Kernel::Reasons{std::move(origin), std::move(request.fallback)});
+}
+
+std::string key_of(const Request& request, const Options& options) {
+  std::string key = cache_key(request.spec, request.choices);
+  if (request.measures())
+    key += fmt::format(" measure={},{} tune_db={}", request.choices.measuring.candidates,
+                       int{request.choices.measuring.same_bits}, request.database);
+  if (request.verify) key += " verify=1";
+  if (request.choices.names.any()) key += " names=" + options.names;
+  return key;
 }
 
 ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
   if (KernelPtr known = cache().find(text)) return known;
+  const jit::HoldForks hold;
   const FloatControl control;  // constants come out the same, too
   const auto start = Clock::now();
   auto request = read_request(text.spec(), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
-  std::string key = cache_key(request->spec, request->choices);
-  if (request->measures())
-    key += fmt::format(" measure={},{} tune_db={}", request->choices.measuring.candidates,
-                       int{request->choices.measuring.same_bits}, request->database);
-  if (request->verify) key += " verify=1";
-  if (request->choices.names.any()) key += " names=" + text.options().names;
-  const auto code = cache().get(key, [&] { return make_code(*request, start); });
+  std::string key;
+  const auto get = [&] {
+    key = key_of(*request, text.options());
+    return cache().get(key, [&] { return make_code(*request, start); });
+  };
+  auto code = get();
+  if (!code && request->fall_back(code.error())) code = get();
   if (!code) return tl::unexpected(code.error());
   KernelPtr kernel = bind(std::move(*request), *code);
   cache().remember(text, key, kernel);
@@ -157,9 +195,10 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_
 }
 
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options) {
+  const jit::HoldForks hold;
   const Inherited inherited(options);
   Options with = inherited.with(options);
-  if (const auto choices = resolve(with); !choices) return tl::unexpected(choices.error());
+  if (const auto choices = resolve_or_fall_back(with); !choices) return tl::unexpected(choices.error());
   return std::make_shared<const CheckedSpec>(std::move(spec), std::move(with), !inherited.database);
 }
 
@@ -182,11 +221,13 @@ ir::Result<void> set_measure(std::string_view measure) {
 }
 
 ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options& options) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto start = Clock::now();
   auto request = read_request(spec_text, options, true);
   if (!request) return tl::unexpected(request.error());
-  const auto code = make_code(*request, start);
+  auto code = make_code(*request, start);
+  if (!code && request->fall_back(code.error())) code = make_code(*request, start);
   if (!code) return tl::unexpected(code.error());
   return bind(std::move(*request), *code);
 }

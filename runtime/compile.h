@@ -13,7 +13,8 @@
 
 namespace pooljit::runtime {
 
-// Errors: those of parse_spec, resolve and the engines.
+// Where no machine code can run, the reference does, if the options allow (Kernel::fallback()). Errors: those
+// of parse_spec, resolve and the engines.
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options);
 
 // A spec and its options, read and checked, with what the cache knows them by. Immutable.

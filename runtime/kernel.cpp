@@ -28,11 +28,11 @@ OneWritten one_written(void* output, void* indices) { return {output, indices}; 
 
 }  // namespace
 
-Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin)
+Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reasons)
     : spec_(std::move(spec)),
       code_(std::move(code)),
       threads_(threads),
-      schedule_origin_(std::move(schedule_origin)),
+      reasons_(std::move(reasons)),
       largest_batch_(frontend::largest_batch(spec_)),
       text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),

@@ -15,8 +15,13 @@ namespace pooljit::runtime {
 
 class Kernel {
  public:
-  // threads: of the built-in pool, >= 1; schedule_origin: why the code has its schedule, for people.
-  Kernel(frontend::PoolSpec spec, CodePtr code, int threads, std::string schedule_origin = {});
+  // For people: why the code has its schedule, and why it is the reference's; empty: it is what was asked
+  // for.
+  struct Reasons {
+    std::string schedule_origin, fallback;
+  };
+  // threads: of the built-in pool, >= 1.
+  Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reasons = {});
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
   // the spec's, which is 1 where it is free. operands: of the epilogue's steps, in their order. Errors:
@@ -47,7 +52,8 @@ class Kernel {
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
-  const std::string& schedule_origin() const { return schedule_origin_; }
+  const std::string& schedule_origin() const { return reasons_.schedule_origin; }
+  const std::string& fallback() const { return reasons_.fallback; }
   const Code& code() const { return *code_; }
   int threads() const { return threads_; }  // of the built-in pool
   int64_t scratch_bytes() const;            // that each thread of a run needs
@@ -85,7 +91,7 @@ class Kernel {
   frontend::PoolSpec spec_;
   CodePtr code_;
   int threads_;
-  std::string schedule_origin_;
+  Reasons reasons_;
   int64_t largest_batch_;
   std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;

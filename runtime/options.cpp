@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view known_words =
     "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
-    "schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits names=perf,jitdump,gdb";
+    "schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits names=perf,jitdump,gdb "
+    "fallback=reference|never";
 constexpr int usual_candidates = 6, most_candidates = 64;
 
 // The next word of `text`; spaces inside parentheses belong to it.
@@ -51,6 +52,7 @@ bool set_option(Options& options, std::string_view name, std::string_view value)
                       : name == "tune_db"  ? &options.tune_db
                       : name == "measure"  ? &options.measure
                       : name == "names"    ? &options.names
+                      : name == "fallback" ? &options.fallback
                                            : nullptr;
   if (text) *text = value;
   return text != nullptr && !value.empty();
@@ -130,6 +132,9 @@ ir::Result<Choices> resolve(const Options& options) {
     return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
                        std::string(known_words));
   choices.names = *names;
+  if (options.fallback != "reference" && options.fallback != "never")
+    return ir::invalid("runtime.options", fmt::format("unknown fallback \"{}\"", options.fallback),
+                       std::string(known_words));
   const auto measuring = parse_measuring(options.measure);
   if (!measuring) return tl::unexpected(measuring.error());
   choices.measuring = *measuring;
@@ -139,6 +144,26 @@ ir::Result<Choices> resolve(const Options& options) {
     choices.schedule = *schedule;
   }
   return choices;
+}
+
+bool may_fall_back(const Options& options) {
+  return options.fallback == "reference" && options.backend == "auto" && options.isa == "auto" &&
+         options.schedule.empty();
+}
+
+bool runs_no_code(const ir::Error& error) {
+  return error.id == "runtime.isa" || error.id == "jit.executable";
+}
+
+ir::Result<Resolved> resolve_or_fall_back(const Options& options) {
+  auto choices = resolve(options);
+  if (choices) return Resolved{*choices, ""};
+  if (!may_fall_back(options) || !runs_no_code(choices.error())) return tl::unexpected(choices.error());
+  Options reference = options;
+  reference.backend = info(Engine::reference).text;
+  return resolve(reference).map([&](const Choices& instead) {
+    return Resolved{instead, choices.error().message};
+  });
 }
 
 int thread_count(const Options& options) {

@@ -19,6 +19,19 @@ ir::Result<Measuring> parse_measuring(std::string_view text);
 // Errors: "runtime.options", "runtime.isa", "backend.missing", "schedule.*".
 ir::Result<Choices> resolve(const Options& options);
 
+// Where no machine code can run, backend=auto is the reference, unless the options forbid that or ask for
+// something that only machine code has.
+bool may_fall_back(const Options& options);
+// Whether that is what an error of compiling says.
+bool runs_no_code(const ir::Error& error);
+
+// resolve(), and where that shows already the reference instead. Errors: those of resolve().
+struct Resolved {
+  Choices choices;
+  std::string fallback;  // why the reference was taken; empty: it was not
+};
+ir::Result<Resolved> resolve_or_fall_back(const Options& options);
+
 // Of the built-in pool, >= 1.
 int thread_count(const Options& options);
 

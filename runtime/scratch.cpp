@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 #include "ir/program.h"
 
@@ -28,5 +29,7 @@ Scratch::Scratch() : data_(of_this_thread()) {
   reserved_ = std::unique_lock(reserve_mutex);
   data_ = reserve;
 }
+
+void forget_reserve_in_child() { new (&reserve_mutex) std::mutex; }
 
 }  // namespace pooljit::runtime

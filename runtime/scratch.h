@@ -18,4 +18,7 @@ class Scratch {
   std::unique_lock<std::mutex> reserved_;
 };
 
+// In a forked child: whoever held the reserve is not there.
+void forget_reserve_in_child();
+
 }  // namespace pooljit::runtime

@@ -1,6 +1,5 @@
 #include "runtime/threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -14,12 +13,8 @@
 namespace pooljit::runtime {
 namespace {
 
-// pools[n] has n threads. A pool's threads do not survive fork(), so the child forgets the parent's pools.
+// pools[n] has n threads.
 std::atomic<WorkerPool*> pools[max_threads + 1];
-
-void forget_pools() {
-  for (std::atomic<WorkerPool*>& pool : pools) pool.store(nullptr, std::memory_order_relaxed);
-}
 
 }  // namespace
 
@@ -31,8 +26,11 @@ int available_threads() {
   return std::clamp(count, 1, max_threads);
 }
 
+void forget_pools_in_child() {
+  for (std::atomic<WorkerPool*>& pool : pools) pool.store(nullptr, std::memory_order_relaxed);
+}
+
 ThreadPool& builtin_pool(int threads) {
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, forget_pools);
   std::atomic<WorkerPool*>& slot = pools[std::clamp(threads, 1, max_threads)];
   if (WorkerPool* pool = slot.load(std::memory_order_acquire)) return *pool;
   auto made = std::make_unique<WorkerPool>(threads);

@@ -176,6 +176,8 @@ ir::Result<Exit> run(const RunArguments& arguments) {
   if (!text) return tl::unexpected(text.error());
   const auto kernel = runtime::compile(*text, arguments.options);
   if (!kernel) return tl::unexpected(kernel.error());
+  if (!(*kernel)->fallback().empty())
+    fmt::print(stderr, "pooljit: no machine code: {}; the reference runs it\n", (*kernel)->fallback());
   const auto sized = with_batch_of((*kernel)->spec(), arguments.input);
   if (!sized) return tl::unexpected(sized.error());
   const frontend::PoolSpec& spec = *sized;
@@ -259,6 +261,7 @@ void add_run(CLI::App& app, Action& action) {
                       "order. lp_pool_backward "
                       "takes the forward pass's input, then its output");
   add_backend(*command, arguments->options);
+  add_fallback(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
   add_tune_db(*command, arguments->options);

@@ -12,6 +12,13 @@ void add_backend(CLI::App& command, Options& options) {
       ->capture_default_str();
 }
 
+void add_fallback(CLI::App& command, Options& options) {
+  command
+      .add_option("--fallback", options.fallback,
+                  "What backend auto is where no machine code can run: reference, or never: that is an error")
+      ->capture_default_str();
+}
+
 void add_isa(CLI::App& command, Options& options) {
   command.add_option("--isa", options.isa, "auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();

@@ -13,6 +13,7 @@ CLI::Option* add_spec(CLI::App& command, std::string& spec);
 
 // The library's options of the same names. What their values may be is the library's to say.
 void add_backend(CLI::App& command, Options& options);
+void add_fallback(CLI::App& command, Options& options);
 void add_isa(CLI::App& command, Options& options);
 void add_schedule(CLI::App& command, Options& options);
 void add_measure(CLI::App& command, Options& options);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "jit/fork_gate.h"
 #include "jit/object/bytes.h"
 #include "jit/object/call_frames.h"
 #include "jit/object/elf_object.h"
@@ -50,15 +51,13 @@ std::vector<uint8_t> object_of(const std::string& name, const CodeBlob& blob) {
   return object.write();
 }
 
-constinit std::mutex gdb_mutex;
-
 class GdbEntry {
  public:
   GdbEntry(const std::string& name, const CodeBlob& blob)
       : object_(object_of(name, blob)), code_(blob.owner) {
     entry_.symfile_addr = reinterpret_cast<const char*>(object_.data());
     entry_.symfile_size = object_.size();
-    const std::scoped_lock lock(gdb_mutex);
+    const std::scoped_lock lock(gdb_mutex());
     entry_.next_entry = __jit_debug_descriptor.first_entry;
     if (entry_.next_entry) entry_.next_entry->prev_entry = &entry_;
     __jit_debug_descriptor.first_entry = &entry_;
@@ -67,7 +66,7 @@ class GdbEntry {
   GdbEntry(const GdbEntry&) = delete;
   GdbEntry& operator=(const GdbEntry&) = delete;
   ~GdbEntry() {
-    const std::scoped_lock lock(gdb_mutex);
+    const std::scoped_lock lock(gdb_mutex());
     (entry_.prev_entry ? entry_.prev_entry->next_entry : __jit_debug_descriptor.first_entry) =
         entry_.next_entry;
     if (entry_.next_entry) entry_.next_entry->prev_entry = entry_.prev_entry;

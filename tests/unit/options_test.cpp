@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "runtime/compile.h"
 #include "runtime/cpu_features.h"
 #include "runtime/threads.h"
 
@@ -58,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Words, RejectedOptions,
                                          "names=perf,,gdb", "measure=", "measure=fast", "measure=1",
                                          "measure=65", "measure=-2", "measure=6,", "measure=6,fast",
                                          "measure=,same_bits", "measure=same_bits,6", "colour=red",
-                                         "isa=avx2 fast"));
+                                         "fallback=", "fallback=always", "isa=avx2 fast"));
 
 TEST(Options, AScheduleThatIsNoneIsRefusedByItsParser) {
   EXPECT_EQ(error_of("schedule=fastest").substr(0, 9), "schedule.");
@@ -100,6 +101,34 @@ INSTANTIATE_TEST_SUITE_P(Words, LesserMachine,
                                          Lesser{"none", "backend=interpreter isa=avx512", ""},
                                          Lesser{"none", "backend=interpreter", ""},
                                          Lesser{"none", "backend=reference", ""}));
+
+// What compiling gives there: the engine, or the error's id.
+class Fallback : public testing::TestWithParam<Lesser> {};
+TEST_P(Fallback, IsTheReferenceUnlessMachineCodeIsAskedFor) {
+  const auto [limit, words, expected] = GetParam();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("POOLJIT_MAX_ISA", limit, 1);
+        const auto kernel =
+            runtime::compile("max_pool2d(float32[1,2,4,4], kernel_size=2)", *parse_option_words(words));
+        const std::string got = kernel ? std::string((*kernel)->code().info.backend) : kernel.error().id;
+        const bool tells = kernel && (*kernel)->fallback() == "this machine cannot run avx2";
+        std::fprintf(stderr, "%s%s", got.c_str(), tells ? " fallback" : "");
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), std::string("^") + expected + "$");
+}
+INSTANTIATE_TEST_SUITE_P(Words, Fallback,
+                         testing::Values(Lesser{"none", "", "reference fallback"},
+                                         Lesser{"none", "measure=3 threads=2 names=perf",
+                                                "reference fallback"},
+                                         Lesser{"none", "verify=1", "reference fallback"},
+                                         Lesser{"none", "fallback=never", "runtime.isa"},
+                                         Lesser{"none", "isa=avx2", "runtime.isa"},
+                                         Lesser{"none", "schedule=channels_first(lanes=8)", "runtime.isa"},
+                                         Lesser{"none", "backend=xbyak", "runtime.isa"},
+                                         Lesser{"none", "backend=reference", "reference"}));
 
 }  // namespace
 }  // namespace pooljit::runtime

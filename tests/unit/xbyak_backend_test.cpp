@@ -287,7 +287,7 @@ TEST(CodeMemory, SaysWhenItMayNotBeExecutable) {
     return refuse_exec_gain() && setrlimit(RLIMIT_FSIZE, &none) == 0;
   });
   if (said == "skipped") GTEST_SKIP() << "this kernel cannot refuse executable memory";
-  EXPECT_EQ(said.rfind("jit.memory: code may not be made executable", 0), 0u) << said;
+  EXPECT_EQ(said.rfind("jit.executable: code may not be made executable", 0), 0u) << said;
 }
 
 // ------------------------------------------------------------------------------------------- merged selects

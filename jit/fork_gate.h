@@ -1,0 +1,45 @@
+// The fork gate: fork() waits until no thread is in the midst of making code, so that a child finds no lock
+// held by a thread that it does not have: ours, LLVM's, the loader's, those of initialisation.
+//
+//   const HoldForks hold;  // in whatever makes code: microseconds to milliseconds, seconds at most
+//
+// What takes longer, or waits for another thread, lets forks through meanwhile (LetForks). runtime/fork.cpp
+// tells the system of it all.
+#pragma once
+
+#include <mutex>
+
+namespace pooljit::jit {
+
+// From its construction to its end no fork() of another thread happens; one that waits already goes first.
+// May be nested; costs the innermost ones nothing. A fork() of the thread itself is not held up.
+class HoldForks {
+ public:
+  HoldForks();
+  HoldForks(const HoldForks&) = delete;
+  HoldForks& operator=(const HoldForks&) = delete;
+  ~HoldForks();
+};
+
+// Within HoldForks of the same thread: forks may happen meanwhile. Without one it does nothing.
+class LetForks {
+ public:
+  LetForks();
+  LetForks(const LetForks&) = delete;
+  LetForks& operator=(const LetForks&) = delete;
+  ~LetForks();
+
+ private:
+  int depth_;
+};
+
+// Before fork(), in the thread that forks: waits for those who hold forks, and keeps others from it.
+void close_fork_gate();
+void open_fork_gate_in_parent();
+void open_fork_gate_in_child();
+
+// Locks that are also taken where no forks are held: when code goes. Fork takes them too, as the last ones.
+std::mutex& gdb_mutex();
+std::mutex& unwinder_mutex();
+
+}  // namespace pooljit::jit
