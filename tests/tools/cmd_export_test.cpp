@@ -32,7 +32,7 @@ using Function = int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint6
 class Exported {
  public:
   explicit Exported(const std::string& path) : library_(dlopen(path.c_str(), RTLD_NOW)) {
-    EXPECT_NE(library_, nullptr) << dlerror();
+    if (!library_) throw std::runtime_error(dlerror());
   }
   ~Exported() { dlclose(library_); }
   Exported(const Exported&) = delete;
@@ -52,7 +52,7 @@ class Exported {
 
   int call_with(const std::string& name, std::vector<uint64_t> a) const {
     auto* const function = reinterpret_cast<Function>(dlsym(library_, name.c_str()));
-    EXPECT_NE(function, nullptr) << name;
+    if (!function) throw std::runtime_error("no function " + name);
     a.resize(16);
     return function(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
                     a[14], a[15]);
@@ -65,7 +65,7 @@ class Exported {
 // FILE of specs -> $T/pools.so, of nothing but what was exported.
 void export_and_link(const TempFolder& folder, const std::string& file, const std::string& options) {
   const Outcome done =
-      shell("$P export --file " + file + " -o $T/libpools.a --header $T/pools.h " + options +
+      shell("$P export --file '" + file + "' -o $T/libpools.a --header $T/pools.h " + options +
                 " && cc -shared -o $T/pools.so -Wl,--whole-archive $T/libpools.a -Wl,--no-whole-archive "
                 "-nostdlib -Wl,-z,text,-z,noexecstack,--fatal-warnings && test -z \"$(nm -u $T/libpools.a | "
                 "grep -w U)\"",
