@@ -37,6 +37,7 @@ TEST(Layer, SaysWhatTheMatrixDoesNot) {
         "max_unpool1d_backward(uint8[2,3,9]:nhwc, kernel_size=2, index_dtype=int32, index_scope=nhwc)",
         "adaptive_avg_pool2d_backward(float32[1,3,9,7], output_size=[4,5])",
         "adaptive_max_pool1d_backward(float32[2,3,9], output_size=4, index_dtype=int32)",
+        "lp_pool2d_backward(float32[2,3,9,8], kernel_size=3, stride=2, ceil_mode=True, norm_type=3)",
         "global_avg_pool2d(float32[N,8,9,9]:nhwc)", "lp_pool1d(float32[2,9], kernel_size=3, norm_type=inf)",
         "max_pool2d(float32[1,16,8,8], kernel_size=2, epilogue=[clamp(-inf,6), scale(0.5,1), add(float16)])",
         "max_pool2d(float32[2,3,8,8]:nhwc, kernel_size=2, output_layout=nchw, strides=[1000,1,90,5])"})

@@ -12,7 +12,7 @@
 #include "pooljit.hpp"
 #include "runtime/check.h"
 
-namespace pooljit {
+namespace pooljit::norm_gradient {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -182,4 +182,4 @@ TEST(NormGradient, TakesTwoOperandsAndNoInfiniteNorm) {
 }
 
 }  // namespace
-}  // namespace pooljit
+}  // namespace pooljit::norm_gradient

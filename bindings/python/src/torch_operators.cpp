@@ -5,6 +5,7 @@
 // gradients rely on.
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_adaptive_avg_pool2d_cpu_dispatch.h>
@@ -176,11 +177,13 @@ Tensor pool_backward(PoolOperator op, int rank, const Tensor& gradient, const Te
   return done ? made : Tensor();
 }
 
-// An index counts in the plane, so that a plane is done as one row: windows have no part in it.
+// An index counts in the plane, so that a plane is done as one row: windows have no part in it. Channels
+// last, several threads are PyTorch's: it deals out pixels, which took 0.6 of the time of our channels.
 Tensor unpool(int rank, const Tensor& x, const Tensor& indices, IntArrayRef output_size) {
   PoolRequest request{.op = PoolOperator::max_unpool, .rank = static_cast<uint8_t>(rank)};
   const at::MemoryFormat format = format_of(x, rank);
   if (!is_plain(x) || !is_plain(indices) || !set_input(request, x, format)) return {};
+  if (format != at::MemoryFormat::Contiguous && at::get_num_threads() > 1) return {};
   const bool is_float = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
   if (!is_float || indices.scalar_type() != at::kLong || indices.sizes() != x.sizes() ||
       output_size.size() != static_cast<size_t>(rank) || at::globalContext().deterministicAlgorithms())
