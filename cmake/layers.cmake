@@ -135,7 +135,7 @@ function(pooljit_shared_library name)
   pooljit_public(${name})
   set(exports ${PROJECT_SOURCE_DIR}/runtime/exports.map)
   # dlclose() leaves it where it is: the pool's threads, the threads' scratch memory and kernels run its code.
-  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-z,nodelete)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
