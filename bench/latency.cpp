@@ -3,7 +3,7 @@
 //                              kernel goes again is not timed
 //   hit/NAME                   the same text again: what the cache costs; hit_spec/NAME by a Spec object
 //   call/NAME                  a tiny kernel all in, through the public API; in C by pooljit_run,
-//                              pooljit_run_with and pooljit_run_part: call_c, call_with, call_part; as
+//                              pooljit_run_with and the one part of one: call_c, call_with, call_part; as
 //                              `pooljit export` makes it: exported
 //   spec_text/NAME             a spec object of a text, nothing compiled; spec_layer/NAME of a struct
 //
@@ -30,7 +30,7 @@ namespace {
 
 using namespace pooljit;
 
-void compile_past_cache(benchmark::State& state, const std::string& spec, const Options& options) {
+void compile_past_cache(benchmark::State& state, const std::string& spec, const runtime::Options& options) {
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
     const auto kernel = runtime::compile_uncached(spec, options);
@@ -62,11 +62,19 @@ void call_exported(benchmark::State& state, int (*kernel)(const void*, void*, in
   for (auto _ : state) kernel(input.data(), output.data(), 1);
 }
 
+pooljit_options one_thread() {
+  pooljit_options options = {};
+  options.size = sizeof options;
+  options.threads = 1;
+  return options;
+}
+
 // One of the ways in which C runs a kernel, as run(kernel, input, output).
 template <typename Run>
 void call_in_c(benchmark::State& state, const std::string& spec, Run run) {
   pooljit_kernel* kernel = nullptr;
-  if (pooljit_compile(spec.c_str(), "threads=1", &kernel) != POOLJIT_OK)
+  const pooljit_options options = one_thread();
+  if (pooljit_compile(spec.c_str(), &options, &kernel) != POOLJIT_OK)
     return state.SkipWithError(pooljit_last_error());
   const std::vector<float> input(4096, 1);
   std::vector<float> output(4096, 0);
@@ -75,10 +83,6 @@ void call_in_c(benchmark::State& state, const std::string& spec, Run run) {
 }
 
 void register_calls(const std::string& spec) {
-  pooljit_run_options options = {};
-  options.size = sizeof options;
-  options.has_batch = 1;
-  options.batch = 1;
   benchmark::RegisterBenchmark(("call/" + spec).c_str(),
                                [spec](benchmark::State& state) { call(state, spec); });
   benchmark::RegisterBenchmark(("call_c/" + spec).c_str(), [spec](benchmark::State& state) {
@@ -86,22 +90,26 @@ void register_calls(const std::string& spec) {
       return pooljit_run(kernel, input, output, nullptr);
     });
   });
-  benchmark::RegisterBenchmark(("call_with/" + spec).c_str(), [spec, options](benchmark::State& state) {
-    call_in_c(state, spec, [&](auto* kernel, const float* input, float* output) {
-      return pooljit_run_with(kernel, input, output, nullptr, &options);
-    });
-  });
-  benchmark::RegisterBenchmark(("call_part/" + spec).c_str(), [spec, options](benchmark::State& state) {
-    call_in_c(state, spec, [&](auto* kernel, const float* input, float* output) {
-      return pooljit_run_part(kernel, input, output, nullptr, &options, 0, 1);
-    });
-  });
+  for (const int parts : {0, 1})
+    benchmark::RegisterBenchmark(
+        ((parts == 0 ? "call_with/" : "call_part/") + spec).c_str(), [spec, parts](benchmark::State& state) {
+          call_in_c(state, spec, [&](auto* kernel, const float* input, float* output) {
+            Args args;
+            void* const outputs[] = {output};
+            args.input = input;
+            args.outputs = outputs, args.output_count = 1;
+            args.set_batch(1);
+            args.parts = parts;
+            return pooljit_run_with(kernel, &args);
+          });
+        });
 }
 
 void spec_of_text(benchmark::State& state, const std::string& text) {
+  const pooljit_options options = one_thread();
   for (auto _ : state) {
     pooljit_spec* spec = nullptr;
-    pooljit_spec_read(text.c_str(), "threads=1", &spec);
+    pooljit_spec_read(text.c_str(), &options, &spec);
     pooljit_spec_release(spec);
   }
 }
@@ -110,11 +118,12 @@ void spec_of_layer(benchmark::State& state, const std::string& text) {
   pooljit_spec *of_text = nullptr, *spec = nullptr;
   pooljit_layer layer = {};
   layer.size = sizeof layer;
-  if (pooljit_spec_read(text.c_str(), "threads=1", &of_text) != POOLJIT_OK ||
+  const pooljit_options options = one_thread();
+  if (pooljit_spec_read(text.c_str(), &options, &of_text) != POOLJIT_OK ||
       pooljit_spec_layer(of_text, &layer) != POOLJIT_OK)
     return state.SkipWithError(pooljit_last_error());
   for (auto _ : state) {
-    pooljit_spec_make(&layer, "threads=1", &spec);
+    pooljit_spec_make(&layer, &options, &spec);
     pooljit_spec_release(spec);
   }
   pooljit_spec_release(of_text);
@@ -128,7 +137,7 @@ ir::Result<tools::Exit> run(const std::string& file) {
     for (const jit::BackendInfo& backend : jit::backends())
       for (const ir::IsaInfo& isa : ir::isa_table) {
         if (!runtime::can_run(isa.isa)) continue;
-        const Options options{std::string(backend.text), std::string(isa.text), "", 1};
+        const runtime::Options options{std::string(backend.text), std::string(isa.text), "", 1};
         benchmark::RegisterBenchmark(
             fmt::format("compile/{}/{}/{}", problem.name, backend.text, isa.text).c_str(),
             [spec = problem.spec, options](benchmark::State& state) {

@@ -24,7 +24,7 @@ struct Arguments {
   int threads = 1;
 };
 
-void run_case(benchmark::State& state, const std::string& spec, const Options& options) {
+void run_case(benchmark::State& state, const std::string& spec, const runtime::Options& options) {
   const auto kernel = runtime::compile(spec, options);
   if (!kernel) return state.SkipWithError(to_string(kernel.error()).c_str());
   const auto bench = tools::BenchCase::make(*kernel, runtime::thread_count(options));
@@ -38,8 +38,8 @@ void run_case(benchmark::State& state, const std::string& spec, const Options& o
 }
 
 // Every engine that can run here.
-std::vector<Options> engines(int threads) {
-  std::vector<Options> options;
+std::vector<runtime::Options> engines(int threads) {
+  std::vector<runtime::Options> options;
   for (const jit::BackendInfo& backend : jit::backends())
     for (const ir::IsaInfo& isa : ir::isa_table) {
       if (runtime::can_run(isa.isa))
@@ -53,13 +53,13 @@ std::vector<Options> engines(int threads) {
 ir::Result<tools::Exit> run_problems(const Arguments& arguments) {
   const auto problems = tools::read_problems(arguments.problems);
   if (!problems) return tl::unexpected(problems.error());
-  const std::vector<Options> options = engines(arguments.threads);
+  const std::vector<runtime::Options> options = engines(arguments.threads);
   for (const tools::Problem& problem : *problems) {
     if (const auto spec = frontend::parse_spec(problem.spec); !spec) {
       fmt::print(stderr, "left out: {}: {}\n", problem.name, to_string(spec.error()));
       continue;
     }
-    for (const Options& engine : options)
+    for (const runtime::Options& engine : options)
       benchmark::RegisterBenchmark(
           fmt::format("{}/{}/{}", problem.name, engine.backend, engine.isa).c_str(),
           [spec = problem.spec, engine](benchmark::State& state) { run_case(state, spec, engine); })

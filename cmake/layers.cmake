@@ -119,7 +119,6 @@ endfunction()
 function(pooljit_public name)
   target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_compile_features(${name} INTERFACE cxx_std_20)
   if(TARGET pooljit_llvm_module)
     add_dependencies(${name} pooljit_llvm_module)
   endif()
@@ -136,7 +135,7 @@ function(pooljit_shared_library name)
   pooljit_public(${name})
   set(exports ${PROJECT_SOURCE_DIR}/runtime/exports.map)
   # dlclose() leaves it where it is: the pool's threads, the threads' scratch memory and kernels run its code.
-  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections -Wl,-z,nodelete)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${exports}
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
@@ -151,10 +150,7 @@ function(pooljit_static_library name)
     list(APPEND objects $<TARGET_OBJECTS:pooljit_${layer}>)
   endforeach()
   set(object ${PROJECT_BINARY_DIR}/pooljit.o)
-  set(local --localize-symbol=Zydis*)
-  foreach(inner 2ir 8frontend 3jit 7runtime 5c_api)
-    list(APPEND local --localize-symbol=*7pooljit${inner}*)
-  endforeach()
+  set(local --localize-symbol=Zydis* --localize-symbol=*7pooljit*)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_LINKER} -r -o ${object} ${objects}
     COMMAND ${CMAKE_OBJCOPY} --wildcard ${local} --weaken-symbol=_ZN*3fmt* --weaken-symbol=__jit_debug_* ${object}

@@ -62,16 +62,16 @@ int main(void) {
   if (pooljit_spec_compile(spec, &kernel)) return fail();
 
   /* At each request: as many images as there are. */
-  pooljit_run_options options = {
-      .size = sizeof options, .has_batch = 1, .parallel = parallel, .threads = workers + 1};
-  for (options.batch = 0; options.batch <= 9; options.batch += 3) {
-    const size_t inputs = (size_t)(options.batch * info.input_bytes),
-                 outputs = (size_t)(options.batch * info.output_bytes);
+  pooljit_args args = {.size = sizeof args, .has_batch = 1, .parallel = parallel, .threads = workers + 1};
+  for (args.batch = 0; args.batch <= 9; args.batch += 3) {
+    const size_t inputs = (size_t)(args.batch * info.input_bytes),
+                 outputs = (size_t)(args.batch * info.output_bytes);
     float *input = malloc(inputs + 1), *output = malloc(outputs + 1);
     for (size_t i = 0; i < inputs / sizeof *input; ++i) input[i] = (float)(i % 1009);
-    if (pooljit_run_with(kernel, input, output, NULL, &options)) return fail();
-    printf("%d images, the first maximum is %g\n", (int)options.batch,
-           options.batch ? (double)output[0] : 0.0);
+    args.input = input;
+    args.outputs = (void*[]){output}, args.output_count = 1;
+    if (pooljit_run_with(kernel, &args)) return fail();
+    printf("%d images, the first maximum is %g\n", (int)args.batch, args.batch ? (double)output[0] : 0.0);
     free(input), free(output);
   }
   pooljit_release(kernel);

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-using pooljit::Kernel, pooljit::ScheduleInfo;
+using pooljit::Kernel, pooljit::Schedule;
 using Measure =
-    std::function<double(const ScheduleInfo&)>;  // time as a share of the default's; smaller is better
-using Search = std::function<void(const std::vector<ScheduleInfo>&, const Measure&, std::mt19937&)>;
+    std::function<double(const Schedule&)>;  // time as a share of the default's; smaller is better
+using Search = std::function<void(const std::vector<Schedule>&, const Measure&, std::mt19937&)>;
 
-void random_search(const std::vector<ScheduleInfo>& space, const Measure& measure, std::mt19937& random) {
+void random_search(const std::vector<Schedule>& space, const Measure& measure, std::mt19937& random) {
   for (int i = 0; i < 12; ++i) measure(space[random() % space.size()]);
 }
 
@@ -29,8 +29,7 @@ int likeness(const std::string& a, const std::string& b) {
 }
 
 // Keeps the best ones and tries those that are like them.
-void evolutionary_search(const std::vector<ScheduleInfo>& space, const Measure& measure,
-                         std::mt19937& random) {
+void evolutionary_search(const std::vector<Schedule>& space, const Measure& measure, std::mt19937& random) {
   std::vector<std::pair<double, size_t>> population;
   const auto add = [&](size_t i) { population.emplace_back(measure(space[i]), i); };
   for (size_t i = 0; i < std::min<size_t>(4, space.size()); ++i) add(i);  // the cheapest predictions
@@ -41,8 +40,8 @@ void evolutionary_search(const std::vector<ScheduleInfo>& space, const Measure& 
       size_t child = random() % space.size();
       for (int draw = 0; draw < 4; ++draw) {
         const size_t other = random() % space.size();
-        const std::string& wanted = space[population[parent].second].schedule;
-        if (likeness(space[other].schedule, wanted) > likeness(space[child].schedule, wanted)) child = other;
+        const std::string& wanted = space[population[parent].second].text;
+        if (likeness(space[other].text, wanted) > likeness(space[child].text, wanted)) child = other;
       }
       add(child);
     }
@@ -52,18 +51,22 @@ void evolutionary_search(const std::vector<ScheduleInfo>& space, const Measure& 
 int main(int argc, char** argv) try {
   const std::string spec = argc > 1 ? argv[1] : "max_pool2d(float32[1,16,28,28], kernel_size=3, stride=2)";
   const double seconds = argc > 2 ? std::stod(argv[2]) : 0.005;
-  const std::vector<ScheduleInfo> space = pooljit::schedules(spec);
-  const Kernel standard = pooljit::compile(spec, {.threads = 1});
-  const auto compile = [&](auto& text) { return pooljit::compile(spec, {.schedule = text, .threads = 1}); };
+  const std::vector<Schedule> space = pooljit::schedules(pooljit::Spec(spec));
+  const auto compile = [&](const std::string& schedule) {
+    pooljit::Options options;
+    options.schedule = schedule;
+    options.threads = 1;
+    return pooljit::compile(spec, options);
+  };
+  const Kernel standard = compile("");
   const std::map<std::string, Search> searches = {{"random", random_search},
                                                   {"evolutionary", evolutionary_search}};
   for (const auto& [name, search] : searches) {
     std::map<std::string, double> seen;  // by schedule
-    const Measure measure = [&](const ScheduleInfo& candidate) {
-      if (const auto old = seen.find(candidate.schedule); old != seen.end()) return old->second;
-      const Kernel pair[] = {standard, compile(candidate.schedule)};
-      const auto times = pooljit::time(pair, seconds);  // in turns
-      return seen[candidate.schedule] = times[1].median / times[0].median;
+    const Measure measure = [&](const Schedule& candidate) {
+      if (const auto old = seen.find(candidate.text); old != seen.end()) return old->second;
+      const auto times = pooljit::time({standard, compile(candidate.text)}, seconds);  // in turns
+      return seen[candidate.text] = times[1].median / times[0].median;
     };
     std::mt19937 random(1);
     search(space, measure, random);

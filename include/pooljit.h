@@ -12,8 +12,11 @@
  * docs/embedding.md shows an engine's use: batches and threads of its own.
  *
  * Stable: functions keep their meaning, and codes and error ids keep their numbers and names. Structs grow at
- * their end: set the first member, `size`, to sizeof of the struct and the rest to 0 before use. A library
- * that is older than the struct refuses what it does not know ("runtime.struct"), unless that is 0.
+ * their end: set the first member, `size`, to sizeof of the struct and the rest to 0 before use; 0 is the
+ * default of each. A library that is older than the struct refuses what it does not know ("runtime.struct"),
+ * unless that is 0. Structs without `size` never grow.
+ *
+ * Nothing is ignored in silence: an argument that the call has no use for is an error.
  *
  * Threads. Every function may be called from any thread at any time. A kernel is immutable: one kernel may be
  * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
@@ -26,12 +29,12 @@
  * Scratch memory. Kernels of large windows may use up to 256 KiB that each thread keeps from its first such
  * run until it ends; a thread that gets none waits for a reserve that all share.
  *
- * Signals. No function installs a handler. pooljit_run with options "threads=1" takes no lock, allocates
- * nothing and calls nothing, so it may be left by a signal handler and entered by another; but for kernels
- * with scratch memory, which a handler must not enter. The others are not async-signal-safe. No exception
- * leaves a function. Kernels throw nothing. They have unwind tables: backtrace(), debuggers and profilers
- * see through them at every instruction. Do not throw or longjmp across a running one all the same: scratch
- * memory would stay taken.
+ * Signals. No function installs a handler. pooljit_run of a kernel compiled for one thread takes no lock,
+ * allocates nothing and calls nothing, so it may be left by a signal handler and entered by another; but for
+ * kernels with scratch memory, which a handler must not enter. The others are not async-signal-safe. No
+ * exception leaves a function. Kernels throw nothing. They have unwind tables: backtrace(), debuggers and
+ * profilers see through them at every instruction. Do not throw or longjmp across a running one all the same:
+ * scratch memory would stay taken.
  *
  * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
  * tools by names like pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump
@@ -41,8 +44,8 @@
 #ifndef POOLJIT_H
 #define POOLJIT_H
 
-#include <stddef.h>  // NOLINT(modernize-deprecated-headers): this header is C
-#include <stdint.h>  // NOLINT(modernize-deprecated-headers): this header is C
+#include <stddef.h>
+#include <stdint.h>
 
 #include "pooljit_layer.h"
 
@@ -69,54 +72,64 @@ enum {
   POOLJIT_SYSTEM = 3       /* the system refused memory or a permission */
 };
 
-/* Room that pooljit_output_shape needs. */
-#define POOLJIT_MAX_RANK 8
 /* That one epilogue takes. */
 #define POOLJIT_MAX_OPERANDS 8
 
-typedef struct pooljit_kernel pooljit_kernel;  // NOLINT(modernize-use-using): C
-typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
+typedef struct pooljit_kernel pooljit_kernel;
+typedef struct pooljit_spec pooljit_spec;
 
-/* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure.
+/* How to compile. 0 and null are the defaults. */
+typedef struct pooljit_options {
+  size_t size;
+  const char* backend; /* "auto" xbyak llvm interpreter reference; auto: xbyak */
+  const char* isa;     /* "auto" avx2 avx512; auto: the best that this machine has */
+  /* As pooljit_info.schedule and `pooljit show --stage schedule` have it; null: the best one for the spec. */
+  const char* schedule;
+  /* Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread. */
+  int32_t threads;
+  /* 1: the code is proved right for every input before it is handed out; a child process runs it, for a
+   * fraction of a second to minutes. What is too large for that is proved for a smaller tensor:
+   * pooljit_info.proof begins with that, and says which. */
+  int32_t verify;
+  /* A file of `pooljit tune`: where it has a schedule for the spec that was measured on this machine, that is
+   * taken; `schedule` weighs more. Null: the file that the environment variable POOLJIT_TUNE_DB names, if it
+   * is there. */
+  const char* tune_db;
+  /* Times a few schedules when the signature is first compiled, on the calling thread and on memory of its
+   * own, and takes the fastest: how many ("6"), "same_bits" for only such as give the default's bits, or both
+   * ("8,same_bits"); "0": none. About 3 ms, or some 40 runs of a slow layer; once, however many threads ask.
+   * Sums of floats may be added in another order than the default's, but with same_bits. `schedule` and an
+   * entry of `tune_db` weigh more; what was measured is added to `tune_db`, which is made if it is not there
+   * (not with same_bits, which leaves it alone). Null: what pooljit_set_measure or the environment variable
+   * POOLJIT_MEASURE says. */
+  const char* measure;
+  /* Who is told the kernel's name ("Names" above): "perf", "jitdump" and "gdb", several joined by commas;
+   * besides those that the environment variable POOLJIT_NAMES names. */
+  const char* names;
+  /* What backend "auto" is where no machine code can run (the processor has no AVX2, or the system refuses
+   * executable memory): "reference", the default, whose results are the same but slow; "never": an error. With
+   * isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
+  const char* fallback;
+} pooljit_options;
+
+/* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
+ * between them, in any order, "isa=avx2 threads=2 schedule=channels_last(lanes=8, unroll=2)". Fills in
+ * *options, whose size is set by the caller. The texts that it points to are put into the `bytes` of `room`;
+ * as many as the text has, and one more, are enough.
  *
- * options: NULL for defaults, else words separated by spaces:
+ * Errors: "runtime.options" for a word that is no option, and for too little room; "runtime.null";
+ * "runtime.struct". */
+POOLJIT_API int pooljit_options_read(const char* text, pooljit_options* options, char* room, size_t bytes);
+
+/* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure. options:
+ * NULL for defaults.
  *
- *   backend=auto|xbyak|llvm|interpreter|reference
- *       auto: xbyak, or what fallback says
- *   isa=auto|avx2|avx512
- *       auto: the best that this machine has
- *   threads=N
- *       0, the default: as many as the process may use; tiny layers stay on the calling thread
- *   schedule=FAMILY(...)
- *       as `pooljit show --stage schedule` prints it; default: the best
- *   verify=0|1
- *       1: the code is proved right for every input before it is handed out; a child process runs it, for a
- *       fraction of a second to minutes
- *   tune_db=FILE
- *       a file of `pooljit tune`, without blanks in its name: where it has a schedule for the spec that was
- *       measured on this machine, that is taken; default: the file that the environment variable
- *       POOLJIT_TUNE_DB names, if it is there
- *   measure=N|same_bits|N,same_bits
- *       times N schedules (6 with same_bits alone) when the signature is first compiled, on the calling
- * thread and on memory of its own, and takes the fastest: about 3 ms, or some 40 runs of a slow layer; once,
- *       however many threads ask. Sums of floats may be added in another order than the default's, but with
- *       same_bits. 0: the default is taken. schedule= and an entry of tune_db weigh more; what was measured
- *       is added to the file of tune_db, which is made if it is not there (not with same_bits, which leaves
- *       it alone). Default: what pooljit_set_measure or the environment variable POOLJIT_MEASURE says
- *   fallback=reference|never
- *       what backend=auto is where no machine code can run (the processor has no AVX2, or the system refuses
- *       executable memory): the reference, the default, whose results are the same but slow; never: an error.
- *       With isa= or schedule= it is an error too. pooljit_info.fallback says when it happened
- *   names=perf,jitdump,gdb
- *       who is told the kernel's name ("Names" above); default: who the environment variable POOLJIT_NAMES
- *       names
- *
- * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
- * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
- * that does not suit the spec, "jit.memory" and "jit.executable" where there is no memory for code, or it may
- * not be executed, "prove.*" with verify=1 where the code is not proved, "tune.open" and "tune.format" for
- * the file of tune_db. */
-POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
+ * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.struct" for
+ * options->size, "runtime.isa" for an ISA that the machine lacks, "backend.missing" for a back end that the
+ * build lacks, "schedule.*" for a schedule that does not suit the spec, "jit.memory" and "jit.executable" where
+ * there is no memory for code, or it may not be executed, "prove.*" with verify=1 where the code is not proved, "tune.open" and "tune.format" for the
+ * file of tune_db. */
+POOLJIT_API int pooljit_compile(const char* spec, const pooljit_options* options, pooljit_kernel** kernel);
 
 /* What the option "measure" is where it is not given, for the process, from now on: "6", "same_bits", "0".
  * NULL: what the environment variable POOLJIT_MEASURE says, as at first. Errors: "runtime.options". */
@@ -128,17 +141,27 @@ POOLJIT_API int pooljit_set_measure(const char* measure);
  *
  * options and errors: those of pooljit_compile that show before anything is compiled. The environment
  * variable POOLJIT_TUNE_DB is read here. */
-POOLJIT_API int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object);
+POOLJIT_API int pooljit_spec_read(const char* spec, const pooljit_options* options, pooljit_spec** object);
 
 /* pooljit_spec_read for a layer as data. Text and struct give the same spec, and so the same kernel.
  *
  * Errors: those of pooljit_spec_read; "layer.size" for layer->size; "layer.field" for a field that no text
  * could say. Messages name the field. */
-POOLJIT_API int pooljit_spec_make(const pooljit_layer* layer, const char* options, pooljit_spec** object);
+POOLJIT_API int pooljit_spec_make(const pooljit_layer* layer, const pooljit_options* options,
+                                  pooljit_spec** object);
+
+/* The same for several pools of one tensor; one member alone is that pool. Errors also: "layer.size" for
+ * pools->size, "spec.chain"; messages name the member. */
+POOLJIT_API int pooljit_spec_make_pools(const pooljit_pools* pools, const pooljit_options* options,
+                                        pooljit_spec** object);
 
 /* The layer of a spec: pooljit_spec_make makes the same spec of it. layer->size is set by the caller; no more
- * is written. Strings are valid until the spec is released. */
+ * is written. Strings are valid until the spec is released. Errors: "pools.one" for several pools. */
 POOLJIT_API int pooljit_spec_layer(const pooljit_spec* object, pooljit_layer* layer);
+
+/* The pools of a spec, of one pool too: pooljit_spec_make_pools makes the same spec of them. pools->size is
+ * set by the caller. Members and strings are valid until the spec is released. */
+POOLJIT_API int pooljit_spec_pools(const pooljit_spec* object, pooljit_pools* pools);
 
 /* What pooljit_compile does, for a spec object. Errors: the rest of those. */
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
@@ -148,13 +171,16 @@ POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 
 /* What is known of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1
  * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. */
-typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
-  size_t size;                 /* sizeof(pooljit_info), set by the caller; no more is written */
-  pooljit_tensor input, output;
-  pooljit_tensor indices; /* dtype "" unless there are some */
+typedef struct pooljit_info {
+  size_t size; /* sizeof(pooljit_info), set by the caller; no more is written */
+  pooljit_tensor input;
+  pooljit_tensor output;  /* of several pools the first; pooljit_spec_output and _kernel_output have all */
+  pooljit_tensor indices; /* dtype "" unless there are some; of several the first */
   int64_t input_bytes;    /* from a view's first byte to behind its last: what a buffer must hold */
   int64_t output_bytes;
   int64_t indices_bytes;
+  int32_t output_count;  /* that a run takes: 1, of several pools more */
+  int32_t indices_count; /* arrays of indices that a run takes: 0 or 1, of several pools more */
   int32_t unbatched;     /* 1: the spec has no N */
   int32_t free_batch;    /* 1: N is said at each run */
   int32_t operand_count; /* of the epilogue, or of lp_pool_backward */
@@ -171,7 +197,7 @@ typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
                                   "measured, 6 candidates, 2.1 ms", "the default; not measured: REASON" */
   const char* proof;           /* with verify=1: what was proved, and what is left, for people; else "" */
   int64_t code_bytes;          /* of machine code; does not grow with the tensor */
-  int64_t scratch_bytes;       /* that each thread of a run needs: pooljit_run_options.scratch */
+  int64_t scratch_bytes;       /* that each thread of a run needs: pooljit_args.scratch */
   int64_t compile_nanoseconds; /* from text to callable, when the code was made */
   const char* fallback; /* why the reference runs it instead of machine code, for people; "": it was not
                            needed */
@@ -183,9 +209,20 @@ POOLJIT_API int pooljit_spec_info(const pooljit_spec* object, pooljit_info* info
 /* Strings are valid until the kernel is released. */
 POOLJIT_API int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info);
 
-/* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -
- * 1]. dims has room for POOLJIT_MAX_RANK. */
-POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims, int* rank);
+/* What is known of an output, and of an array of indices; *bytes is what a buffer for it must hold. NULL is
+ * allowed for either. Numbers count from 0, in the order of the members; indices are those of the members
+ * that have them. Nothing is compiled for it. Strings are valid until the object is released. Errors:
+ * "runtime.range" for a number that is not below the count. */
+POOLJIT_API int pooljit_spec_output(const pooljit_spec* object, int number, pooljit_tensor* tensor,
+                                    int64_t* bytes);
+POOLJIT_API int pooljit_spec_indices(const pooljit_spec* object, int number, pooljit_tensor* tensor,
+                                     int64_t* bytes);
+POOLJIT_API int pooljit_kernel_output(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
+                                      int64_t* bytes);
+POOLJIT_API int pooljit_kernel_indices(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
+                                       int64_t* bytes);
+
+/* --- Running. */
 
 /* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype,
  * which lie in memory as the spec's layout or strides say; any alignment of the element will do
@@ -195,98 +232,73 @@ POOLJIT_API int pooljit_output_shape(const pooljit_kernel* kernel, int64_t* dims
  * max_pool_backward and max_unpool (read, laid out like the input); it is NULL otherwise. Nothing but the
  * elements of the three views is read or written. They must not overlap.
  *
- * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap". Nothing is written then. A
- * batch of 0 succeeds, whatever the pointers. */
-POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices);
-
-/* pooljit_run for a spec whose epilogue takes operands: `operands` holds `count` pointers, in the order of
- * the epilogue's steps: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
- * with one number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a
- * tensor for add, of its dtype and laid out like the output. They are read only, and may overlap the input
- * and each other but nothing that is written. lp_pool_backward takes two: the forward pass's input, laid out
- * like the output, and the forward pass's output, laid out like the input.
+ * For what needs no more than that; pooljit_run_with says the rest: a batch, several outputs, operands,
+ * threads.
  *
- * Errors: those of pooljit_run; "run.operands" where `count` is not what the spec takes, also from
- * pooljit_run, which gives none; "run.null". */
-POOLJIT_API int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output,
-                                     void* indices, const void* const* operands, int count);
+ * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap", "run.batch" (the spec leaves it
+ * free), "run.operands", "run.outputs" (the spec has several). Nothing is written then. A batch of 0
+ * succeeds, whatever the pointers. */
+POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices);
 
 /* Does task(argument, 0) ... task(argument, tasks - 1), each once, in any order, on any threads, and returns
  * when all have returned. Called from many threads at once if kernels are run from many. */
-// NOLINTBEGIN(modernize-use-using): C
 typedef void (*pooljit_task)(void* argument, int64_t number);
 typedef void (*pooljit_parallel)(void* context, int64_t tasks, pooljit_task task, void* argument);
-// NOLINTEND(modernize-use-using)
 
-/* How to run, where it differs from what the kernel was compiled for. */
-typedef struct pooljit_run_options {  // NOLINT(modernize-use-using): C
-  size_t size;                        /* sizeof(pooljit_run_options) */
-  int64_t batch;                      /* with has_batch: instead of the spec's; 0 and more */
-  int32_t has_batch;                  /* 1: the buffers hold `batch`. The same code serves all. */
-  int32_t operand_count;              /* what the spec's epilogue takes: pooljit_run_operands */
-  const void* const* operands;
+/* All that a run can be told. */
+typedef struct pooljit_args {
+  size_t size; /* sizeof(pooljit_args) */
+  const void* input;
+  void* const* outputs;        /* info.output_count pointers; with concat=True one */
+  void* const* indices;        /* info.indices_count pointers: for each member that has indices, in order */
+  const void* const* operands; /* info.operand_count pointers */
+  int32_t output_count;
+  int32_t indices_count;
+  int32_t operand_count;
+  int32_t has_batch; /* 1: the buffers hold `batch`. The same code serves all. */
+  int64_t batch;     /* with has_batch: instead of the spec's; 0 and more */
+
+  /* Who does it. By default the built-in pool, with as many threads as the kernel was compiled for. */
+  int32_t threads;           /* that work at once; 0: as many as the kernel was compiled for */
+  int32_t part;              /* with parts: which one, 0 to parts - 1 */
+  int32_t parts;             /* more than 0: only one of so many shares of the run, on the calling thread */
+  int32_t has_bytes;         /* 1: the four counts below are given, and checked */
   pooljit_parallel parallel; /* the caller's own pool, instead of the built-in one; null: that */
   void* context;             /* of parallel */
-  int32_t threads;           /* that parallel works on at once; 0: as many as the kernel was compiled for */
-  int32_t reserved;          /* 0 */
-  /* pooljit_run_part: info.scratch_bytes that no other thread uses meanwhile, at a multiple of 64. Null: the
+  /* With parts: info.scratch_bytes that no other thread uses meanwhile, at a multiple of 64. Null: the
    * thread's own, which it keeps from the first time on. */
   void* scratch;
-} pooljit_run_options;
 
-/* pooljit_run with options; NULL for none. Costs some nanoseconds more.
+  /* With has_bytes: how many bytes there are from each pointer on. A buffer that is too small is an error. */
+  int64_t input_bytes;
+  const int64_t* output_bytes;
+  const int64_t* indices_bytes;
+  const int64_t* operand_bytes;
+} pooljit_args;
+
+/* pooljit_run with arguments. Costs some nanoseconds more.
  *
- * Errors: those of pooljit_run and pooljit_run_operands; "run.batch" for a batch that is negative, of a spec
- * without N, not given where the spec has a free one, or with more indices than index_dtype has numbers;
- * "runtime.struct" for options->size. */
-POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
-                                 const pooljit_run_options* options);
-
-/* Does one of `parts` shares of the run, for callers that are inside their own threads already: each of them
- * passes the same arguments and another `part` of 0 to parts - 1. Any number of parts will do; together they
- * do what one run does, to the last bit, and some may have nothing to do. Makes no thread and takes no lock;
- * allocates nothing but the thread's scratch memory, once, and that only without options->scratch.
- * options->parallel is not used.
+ * operands: what the spec's epilogue takes, in the order of its steps, of several pools the first member's
+ * before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
+ * with one number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a
+ * tensor for add, of its dtype and laid out like the output, with concat=True like the member's part of it.
+ * They are read only, and may overlap the input and each other but nothing that is written.
  *
- * Errors: those of pooljit_run_with; "run.part". A part that fails has written nothing. */
-POOLJIT_API int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
-                                 const pooljit_run_options* options, int part, int parts);
-
-/* --- Several pools of one tensor, pools(...). */
-
-/* How many outputs a run takes, and arrays of indices: 1 and 0 or 1 for one pool. 0 for NULL. */
-POOLJIT_API int pooljit_output_count(const pooljit_kernel* kernel);
-POOLJIT_API int pooljit_indices_count(const pooljit_kernel* kernel);
-
-/* What is known of an output; *bytes is what a buffer for it must hold. NULL is allowed for either. Strings
- * are valid until the kernel is released. Errors: "runtime.range" for a number that is not below the count.
- */
-POOLJIT_API int pooljit_output_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
-                                    int64_t* bytes);
-
-/* The same of an array of indices: of the members that have them, in their order. */
-POOLJIT_API int pooljit_indices_info(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
-                                     int64_t* bytes);
-
-/* pooljit_run_with for all of them: a pointer for each output, and one for each member that has indices, in
- * the order of the members. With concat=True there is one output; the indices of a member lie packed in its
- * layout. options->operands has those of the first member's steps, then the next one's; with concat=True a
- * tensor lies as the member's part of the output does.
+ * parts: for callers that are inside their own threads already. Each passes the same arguments and another
+ * part. Any number of parts will do; together they do what one run does, to the last bit, and some may have
+ * nothing to do. Makes no thread and takes no lock; allocates nothing but the thread's scratch memory, once,
+ * and that only without args->scratch.
  *
- * Errors: those of pooljit_run_with; "run.outputs" and "run.indices" for other counts than the kernel's. */
-POOLJIT_API int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,
-                                    int output_count, void* const* indices, int indices_count,
-                                    const pooljit_run_options* options);
-
-/* pooljit_run_part for all of them. Errors: those of pooljit_run_outputs; "run.part". */
-POOLJIT_API int pooljit_run_outputs_part(const pooljit_kernel* kernel, const void* input,
-                                         void* const* outputs, int output_count, void* const* indices,
-                                         int indices_count, const pooljit_run_options* options, int part,
-                                         int parts);
-
-/* What was proved of a kernel that was compiled with verify=1, for people: a line per part, and what is left.
- * "" without verify=1, and for NULL. Valid until the kernel is released. Never NULL. */
-POOLJIT_API const char* pooljit_proof(const pooljit_kernel* kernel);
+ * Errors: those of pooljit_run; "run.batch" for a batch that is negative, larger than memory can be, of a
+ * spec without N, given without has_batch, not given where the spec has a free one, or with more indices than
+ * index_dtype has numbers; "run.outputs", "run.indices" and "run.operands" for other counts than the
+ * kernel's; "run.threads" for fewer than 0 or more than 256; "run.part" for a part that is not below parts,
+ * and for parts with threads or parallel; "run.scratch" for scratch without parts or at no multiple of 64;
+ * "run.parallel" for context without parallel, and for a parallel that did not do each task once: what is
+ * written is then not all of the result; "run.buffer" for a buffer that is too small, and for byte counts
+ * without has_bytes; "runtime.null" for a list that is null; "runtime.struct" for args->size. Nothing is
+ * written by a call that fails, but for "run.parallel". */
+POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const pooljit_args* args);
 
 /* Gives the kernel back; NULL is allowed. Its code stays in the cache. */
 POOLJIT_API void pooljit_release(pooljit_kernel* kernel);
@@ -294,7 +306,7 @@ POOLJIT_API void pooljit_release(pooljit_kernel* kernel);
 /* --- The cache of kernels, one for the process. */
 
 /* Counters begin at 0 with the process. */
-typedef struct pooljit_cache {  // NOLINT(modernize-use-using): C
+typedef struct pooljit_cache {
   size_t size;                  /* sizeof(pooljit_cache), set by the caller; no more is written */
   uint64_t kernels, bytes;      /* kept now: codes, and memory for them */
   uint64_t kernel_limit;        /* 1024 unless set */
@@ -314,53 +326,23 @@ POOLJIT_API void pooljit_cache_limit(uint64_t kernels, uint64_t bytes);
 /* Forgets all kernels; those that somebody holds stay alive. */
 POOLJIT_API void pooljit_cache_clear(void);
 
-/* --- For tuners. */
-
-typedef struct pooljit_schedule_list pooljit_schedule_list;  // NOLINT(modernize-use-using): C
-
-typedef struct pooljit_schedule {  // NOLINT(modernize-use-using): C
-  size_t size;                     /* sizeof(pooljit_schedule), set by the caller; no more is written */
-  const char* text;                /* for the option schedule=; valid until the list is released */
-  double predicted_seconds; /* of a call on one thread, by the cost model: good for an order, no more */
-  int32_t is_default;       /* 1: what compiling takes where it is told nothing */
-} pooljit_schedule;
-
-/* Every schedule that makes another Program of the spec, the cheapest prediction first. Of the spec's options
- * only backend and isa matter. *list is NULL on failure. Errors: those of pooljit_spec_compile. */
-POOLJIT_API int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list);
-POOLJIT_API size_t pooljit_schedule_count(const pooljit_schedule_list* list);
-/* Errors: "runtime.range" for a number that is not below the count. */
-POOLJIT_API int pooljit_schedule_get(const pooljit_schedule_list* list, size_t number,
-                                     pooljit_schedule* schedule);
-POOLJIT_API void pooljit_schedule_list_release(pooljit_schedule_list* list); /* NULL is allowed */
-
-/* Why the spec gets its schedule where nothing was measured: what each family of schedules offers, leaves to
- * others or refuses, the price by part, and what decided. Writes what `pooljit schedules SPEC --why` prints,
- * for people, into the `bytes` of `text`, cut to fit and ended by a 0; NULL is allowed. Errors: those of
- * pooljit_spec_compile; "schedule.unpool". */
-POOLJIT_API int pooljit_explain(const pooljit_spec* object, char* text, size_t bytes);
-
-typedef struct pooljit_timing {  // NOLINT(modernize-use-using): C; will not grow
-  double median;                 /* seconds per call */
-  double spread;                 /* half the distance of the quartiles, as a share of the median */
-  int64_t samples;
-} pooljit_timing;
-
-/* Times kernels of one spec, on data of its own, taking turns for about so many seconds in all; stores
- * `count` timings. Errors: "tune.kernels" (of several specs), "tune.empty" (a batch of 0),
- * "system.memory". */
-POOLJIT_API int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seconds,
-                             pooljit_timing* timings);
-
-/* Proves the kernel's machine code right for every input. Writes what was proved, for people, into the
- * `bytes` of `text`, cut to fit and ended by a 0; NULL is allowed. Errors: "prove.*". */
-POOLJIT_API int pooljit_prove(const pooljit_kernel* kernel, char* text, size_t bytes);
-
-/* --- */
+/* --- Errors. */
 
 /* "id: message (hint)" of the calling thread's last call that failed; "" if none did. Valid until the
  * thread's next call that fails. Never NULL. */
 POOLJIT_API const char* pooljit_last_error(void);
+
+/* The same by part. */
+typedef struct pooljit_error {
+  size_t size;         /* sizeof(pooljit_error), set by the caller; no more is written */
+  int32_t code;        /* POOLJIT_INVALID, ...; POOLJIT_OK if no call failed */
+  const char* id;      /* stable: "spec.padding", "run.overlap"; docs/errors.md lists them all */
+  const char* message; /* names the offending value */
+  const char* hint;    /* what to write instead; may be "" */
+} pooljit_error;
+
+/* Strings are valid until the thread's next call that fails. Errors: "runtime.null", "runtime.struct". */
+POOLJIT_API int pooljit_last_error_info(pooljit_error* error);
 
 /* "0.1.0" */
 POOLJIT_API const char* pooljit_version(void);

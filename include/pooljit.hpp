@@ -5,33 +5,26 @@
 //       pooljit::compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
 //   kernel.run(input, output);
 //
-// Needs nothing but the standard library (C++20). Every mistake of the caller is a pooljit::Error.
-//
-// Threads: every function may be called from any thread. A Kernel is immutable; one kernel may be run by many
-// threads at once. Compiling the same spec from many threads makes its code once.
-// fork(): kernels run in the child as in the parent; a child forked while another thread was inside compile()
-// must not call compile().
-// Scratch memory: kernels of large windows may use up to 256 KiB that each thread keeps from its first such
-// run until it ends. Signals: no handler is installed; Kernel::run on one thread takes no lock and allocates
-// nothing but scratch memory once. Kernels have unwind tables, for backtrace(), debuggers and profilers; do
-// not throw or longjmp across a running one from a signal handler all the same.
-// Names: POOLJIT_NAMES=perf,jitdump,gdb in the environment, or Options::names, makes kernels known to these
-// tools (pooljit.h).
+// C++17. A header over the C interface, pooljit.h and pooljit_tuning.h, which say what each thing means:
+// names are the same, and nothing but C crosses into the library, so a program may have any standard library
+// and any of its modes. Every error is a pooljit::Error. Threads, fork(), signals and scratch memory: as
+// pooljit.h says; compiling allocates, running does not.
 #pragma once
 
-#include <chrono>
+#if __cplusplus < 201703L
+#error "pooljit.hpp needs C++17; pooljit.h does not"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-#include "pooljit_layer.h"
+#include "pooljit.h"
+#include "pooljit_tuning.h"
 
 #if defined(__GNUC__)
 #define POOLJIT_CXX_API __attribute__((visibility("default")))
@@ -41,320 +34,361 @@
 
 namespace pooljit {
 
-namespace runtime {
-class CheckedSpec;
-class Kernel;
-}  // namespace runtime
-
 // A mistake of the caller's, something unsupported, or a refusal of the system. what() is "id: message
 // (hint)".
 class POOLJIT_CXX_API Error : public std::runtime_error {
  public:
   enum class Kind : uint8_t {
-    invalid = 1,      // the spec, an option or an argument is wrong
-    unsupported = 2,  // it is right, but this build or this machine cannot do it
-    system = 3,       // the system refused memory or a permission
+    invalid = POOLJIT_INVALID,          // the spec, an option or an argument is wrong
+    unsupported = POOLJIT_UNSUPPORTED,  // it is right, but this build or this machine cannot do it
+    system = POOLJIT_SYSTEM,            // the system refused memory or a permission
   };
-  Error(Kind kind, std::string_view id, std::string_view message, std::string_view hint);
-  Error(const Error&);
-  Error& operator=(const Error&);
-  ~Error() override;
+  // Of the calling thread's last call that failed.
+  static Error last() {
+    pooljit_error error = {};
+    error.size = sizeof error;
+    pooljit_last_error_info(&error);
+    return Error(error);
+  }
 
   Kind kind() const noexcept { return kind_; }
   // Stable: "spec.padding", "runtime.isa"; docs/errors.md lists them all.
   const std::string& id() const noexcept { return id_; }
+  const std::string& message() const noexcept { return message_; }
   // What to write instead; may be empty.
   const std::string& hint() const noexcept { return hint_; }
 
  private:
+  explicit Error(const pooljit_error& error)
+      : std::runtime_error(pooljit_last_error()),
+        kind_(static_cast<Kind>(error.code)),
+        id_(error.id),
+        message_(error.message),
+        hint_(error.hint) {}
+
   Kind kind_;
-  std::string id_, hint_;
+  std::string id_, message_, hint_;
 };
 
-// A reference to something callable, which must outlive it. Costs nothing to make.
-template <typename Signature>
-class FunctionRef;
-template <typename Return, typename... Args>
-class FunctionRef<Return(Args...)> {
+// Throws the error of a C call that failed.
+inline void check(int code) {
+  if (code != POOLJIT_OK) throw Error::last();
+}
+
+// How to compile: pooljit_options. What is empty or 0 has its default.
+struct Options {
+  std::string backend = {};   // "auto" xbyak llvm interpreter reference
+  std::string isa = {};       // "auto" avx2 avx512
+  std::string schedule = {};  // as Info::schedule has it
+  int threads = 0;            // of the built-in pool; 0: as many as the process may use
+  bool verify = false;        // proves the code right before it is handed out
+  std::string tune_db = {};   // a file of `pooljit tune`
+  std::string measure = {};   // "6", "same_bits", "8,same_bits", "0"
+  std::string names = {};     // "perf", "jitdump", "gdb", joined by commas
+  std::string fallback = {};  // "reference", "never": what "auto" is where no machine code can run
+
+  // Whose texts are this object's.
+  pooljit_options c_options() const {
+    pooljit_options made = {};
+    made.size = sizeof made;
+    made.backend = backend.c_str();
+    made.isa = isa.c_str();
+    made.schedule = schedule.c_str();
+    made.threads = threads;
+    made.verify = verify;
+    made.tune_db = tune_db.c_str();
+    made.measure = measure.c_str();
+    made.names = names.c_str();
+    made.fallback = fallback.c_str();
+    return made;
+  }
+};
+
+// "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
+inline Options options_read(std::string_view text) {
+  std::vector<char> room(text.size() + 1);
+  pooljit_options read = {};
+  read.size = sizeof read;
+  check(pooljit_options_read(std::string(text).c_str(), &read, room.data(), room.size()));
+  const auto text_of = [](const char* from) { return std::string(from ? from : ""); };
+  Options options;
+  options.backend = text_of(read.backend);
+  options.isa = text_of(read.isa);
+  options.schedule = text_of(read.schedule);
+  options.threads = read.threads;
+  options.verify = read.verify != 0;
+  options.tune_db = text_of(read.tune_db);
+  options.measure = text_of(read.measure);
+  options.names = text_of(read.names);
+  options.fallback = text_of(read.fallback);
+  return options;
+}
+
+// A tensor, and what a buffer for it must hold.
+struct Tensor : pooljit_tensor {
+  Tensor() : pooljit_tensor{} {}
+  int64_t bytes = 0;
+  int32_t unbatched = 0;
+
+  // In logical order: N unless the spec has none, C, spatial dimensions. Strides in elements.
+  std::vector<int64_t> shape() const { return {dims + unbatched, dims + rank}; }
+  std::vector<int64_t> stride_list() const { return {strides + unbatched, strides + rank}; }
+};
+
+// pooljit_info. Its texts live as long as the spec or kernel.
+struct Info : pooljit_info {
+  Info() : pooljit_info{} { size = sizeof(pooljit_info); }
+};
+
+// What is known of a Spec and of a Kernel: pooljit_spec_info and pooljit_kernel_info, and the most asked for
+// of it by name. Of several pools `number` says which output, array of indices or operand; "runtime.range"
+// is the error of one that there is not.
+template <typename Handle>
+class Known {
  public:
-  template <typename Callable>
-  // The constraint keeps it from hiding the copy; clang-tidy 14 does not read constraints.
-  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
-  requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>) FunctionRef(Callable&& callable)
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
-        call_([](void* object, Args... args) -> Return {
-          return (*static_cast<std::remove_reference_t<Callable>*>(object))(static_cast<Args>(args)...);
-        }) {}
-  Return operator()(Args... args) const { return call_(object_, static_cast<Args>(args)...); }
+  Info info() const {
+    Info info;
+    check(Handle::c_info(handle(), &info));
+    return info;
+  }
+  Tensor input() const {
+    const Info known = info();
+    return made(known.input, known.input_bytes, known);
+  }
+  Tensor output(int number = 0) const { return one_of(Handle::c_output, number); }
+  Tensor indices(int number = 0) const { return one_of(Handle::c_indices, number); }
+
+  // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more.
+  int output_count() const { return info().output_count; }
+  int indices_count() const { return info().indices_count; }
+  bool has_indices() const { return indices_count() > 0; }
+  std::vector<int64_t> input_shape() const { return input().shape(); }
+  std::vector<int64_t> output_shape(int number = 0) const { return output(number).shape(); }
+  std::vector<int64_t> input_strides() const { return input().stride_list(); }
+  std::vector<int64_t> output_strides(int number = 0) const { return output(number).stride_list(); }
+  // From a view's first byte to behind its last: what a buffer must hold.
+  size_t input_bytes() const { return static_cast<size_t>(info().input_bytes); }
+  size_t output_bytes(int number = 0) const { return static_cast<size_t>(output(number).bytes); }
+  size_t indices_bytes(int number = 0) const {  // 0 where there are none
+    return has_indices() ? static_cast<size_t>(indices(number).bytes) : 0;
+  }
+  std::string_view dtype() const { return info().input.dtype; }
+  std::string_view output_dtype(int number = 0) const { return output(number).dtype; }
+  std::string_view spec() const { return info().spec; }            // canonical text
+  std::string_view signature() const { return info().signature; }  // the text with N for the batch
 
  private:
-  void* object_;
-  Return (*call_)(void*, Args...);
-};
+  const auto* handle() const { return static_cast<const Handle*>(this)->c_handle(); }
 
-// Where a kernel's work is split over threads. Derive from it to use an engine's own pool.
-struct POOLJIT_CXX_API ThreadPool {
-  virtual ~ThreadPool();
-  // How many threads work at once, the calling one included; >= 1. Kernels cut their work to suit it.
-  virtual int threads() const = 0;
-  // Calls task(0) ... task(tasks - 1), each once, in any order, on any threads, and returns when all have
-  // returned. Called from many threads at once if kernels are run from many. `task` does not throw.
-  virtual void parallel(int64_t tasks, FunctionRef<void(int64_t)> task) = 0;
-};
-
-struct Timing;
-
-// How to compile. The words are those of pooljit_compile's options.
-struct Options {
-  // auto xbyak llvm interpreter reference; auto: xbyak, or what `fallback` says
-  std::string backend = "auto";
-  std::string isa = "auto";  // auto avx2 avx512; auto: the best that this machine has
-  // As `pooljit show --stage schedule` prints it; empty: the best one for the spec.
-  std::string schedule = {};
-  // Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread.
-  int threads = 0;
-  // Proves the code right for every input before it is handed out, in a child process; a fraction of a second
-  // to minutes. What is too large for that is proved for a smaller tensor: Kernel::proof() begins with that,
-  // and says which.
-  bool verify = false;
-  // A file of `pooljit tune`: where it has a schedule for the spec that was measured on this machine, that is
-  // taken; `schedule` weighs more. Empty: the file that the environment variable POOLJIT_TUNE_DB names, if it
-  // is there.
-  std::string tune_db = {};
-  // Times a few schedules when the signature is first compiled, and takes the fastest: how many ("6"),
-  // "same_bits" for only such as give the default's bits, or both ("8,same_bits"); "0": none. Costs about 3
-  // ms, more for layers that take longer than 0.1 ms. `schedule` and an entry of `tune_db` weigh more; what
-  // was measured is added to `tune_db`. Empty: what set_measure() says.
-  std::string measure = {};
-  // Who is told the kernel's name: "perf", "jitdump" and "gdb", several joined by commas; besides those that
-  // the environment variable POOLJIT_NAMES names. Empty: nobody.
-  std::string names = {};
-  // What backend "auto" is where no machine code can run (the processor has no AVX2, or the system refuses
-  // executable memory): "reference", whose results are the same but slow; "never": an error. What asks for an
-  // isa or a schedule asks for machine code, and fails too. Kernel::fallback() says when it happened.
-  std::string fallback = "reference";
+  static Tensor made(const pooljit_tensor& from, int64_t bytes, const Info& known) {
+    Tensor tensor;
+    static_cast<pooljit_tensor&>(tensor) = from;
+    tensor.bytes = bytes;
+    tensor.unbatched = known.unbatched;
+    return tensor;
+  }
+  template <typename Get>
+  Tensor one_of(Get get, int number) const {
+    pooljit_tensor tensor = {};
+    int64_t bytes = 0;
+    check(get(handle(), number, &tensor, &bytes));
+    return made(tensor, bytes, info());
+  }
 };
 
 // A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its
 // kernel in the cache in half the time that a text takes, which has to be read and hashed.
-class POOLJIT_CXX_API Spec {
+class POOLJIT_CXX_API Spec : public Known<Spec> {
  public:
+  Spec() = default;  // empty
   // Errors: "spec.*", "runtime.options", "runtime.isa", "backend.missing", "schedule.text".
-  explicit Spec(std::string_view text, const Options& options = {});
-  // Of a layer as data: the same spec as its text. Errors: these, "layer.size" and "layer.field".
-  explicit Spec(const pooljit_layer& layer, const Options& options = {});
+  explicit Spec(std::string_view text, const Options& options = {})
+      : Spec(pooljit_spec_read, std::string(text).c_str(), options) {}
+  // Of a layer, or several pools, as data: the same spec as its text. Errors: these, "layer.size" and
+  // "layer.field".
+  explicit Spec(const pooljit_layer& layer, const Options& options = {})
+      : Spec(pooljit_spec_make, &layer, options) {}
+  explicit Spec(const pooljit_pools& pools, const Options& options = {})
+      : Spec(pooljit_spec_make_pools, &pools, options) {}
 
-  std::string_view text() const;  // canonical
-  std::string_view signature()
-      const;  // what the code depends on: the text with N for the batch; itself a spec
-  // As Kernel's of the same names, without compiling; of several outputs the first. The batch of a spec with
-  // N is 1 here.
-  std::vector<int64_t> input_shape() const, output_shape() const;
-  std::vector<int64_t> input_strides() const, output_strides() const;
-  size_t input_bytes() const, output_bytes() const, indices_bytes() const;
-  // With the tune_db that the environment named when the Spec was made.
-  const Options& options() const;
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  const pooljit_spec* c_handle() const noexcept { return handle_.get(); }
 
  private:
-  friend POOLJIT_CXX_API class Kernel compile(const Spec&);
-  std::shared_ptr<const runtime::CheckedSpec> impl_;
+  friend class Known<Spec>;
+  static constexpr auto c_info = &pooljit_spec_info;
+  static constexpr auto c_output = &pooljit_spec_output;
+  static constexpr auto c_indices = &pooljit_spec_indices;
+
+  template <typename Make, typename From>
+  Spec(Make make, From from, const Options& options) {
+    const pooljit_options c = options.c_options();
+    pooljit_spec* made = nullptr;
+    check(make(from, &c, &made));
+    handle_ = std::shared_ptr<const pooljit_spec>(
+        made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); });
+  }
+
+  std::shared_ptr<const pooljit_spec> handle_;
 };
 
-// How to run, where it differs from what the kernel was compiled with.
-struct RunOptions {
-  // Instead of the built-in pool.
-  ThreadPool* pool = nullptr;
-  // Instead of the spec's batch size; the buffers hold that many. The same code serves all. -1: the spec's;
-  // where that is N, the batch is given here.
-  int64_t batch = -1;
-  // What the spec's epilogue takes, in the order of its steps: a pointer for each array (one number per
-  // channel) and each tensor (laid out like the output) of Kernel::operand_dtype(). They may overlap the
-  // input and each other. lp_pool_backward takes the forward pass's input, laid out like the output, then the
-  // forward pass's output, laid out like the input.
-  std::span<const void* const> operands = {};
-  // Kernel::run_part: Kernel::scratch_bytes() that no other thread uses meanwhile, at a multiple of 64. Null:
-  // the thread's own, which it keeps from the first time on.
-  void* scratch = nullptr;
+// pooljit_args: all that a run can be told.
+struct Args : pooljit_args {
+  Args() : pooljit_args{} { size = sizeof(pooljit_args); }
+
+  // Lists with data() and size(), which must outlive the run: std::vector<void*>, std::array<void*, 2>.
+  template <typename List>
+  void set_outputs(const List& list) {
+    output_count = set(outputs, list);
+  }
+  template <typename List>
+  void set_indices(const List& list) {
+    indices_count = set(indices, list);
+  }
+  template <typename List>
+  void set_operands(const List& list) {
+    operand_count = set(operands, list);
+  }
+  void set_batch(int64_t images) { has_batch = 1, batch = images; }
+
+  // The caller's own threads, so many at once, instead of the built-in pool: function(tasks, task) calls
+  // task(0) ... task(tasks - 1), each once, in any order, on any threads, and returns when all have returned.
+  // `function` must outlive the run, and does not throw.
+  template <typename Function>
+  void set_parallel(Function& function, int threads_at_once) {
+    threads = threads_at_once;
+    context = const_cast<void*>(static_cast<const void*>(std::addressof(function)));
+    parallel = [](void* its, int64_t tasks, pooljit_task task, void* argument) {
+      (*static_cast<Function*>(its))(tasks, [=](int64_t number) { task(argument, number); });
+    };
+  }
+
+ private:
+  template <typename Pointer, typename List>
+  static int32_t set(Pointer& to, const List& list) {
+    to = list.size() == 0 ? nullptr : list.data();
+    return static_cast<int32_t>(list.size());
+  }
 };
 
 // A compiled pooling layer: a cheap handle that can be copied. The code lives as long as any handle to it.
-class POOLJIT_CXX_API Kernel {
+class POOLJIT_CXX_API Kernel : public Known<Kernel> {
  public:
-  // Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of dtype(), which
-  // lie in memory as input_strides() and output_strides() say; any alignment of the element will do
-  // (outputs of 8 MB and more are written faster where they begin at a multiple of 64).
-  // `indices` (of the spec's index_dtype and index_scope; written, laid out like the output, or by
-  // max_pool_backward and max_unpool read, laid out like the input) is given exactly if has_indices().
-  // Nothing but the elements of the views is read or written.
-  //
-  // Errors, before anything is written: "run.null", "run.indices", "run.operands" (more or fewer than
-  // operand_count() in the options), "run.overlap" (buffers overlap), "run.batch". A batch of 0 succeeds,
-  // whatever the pointers.
-  void run(const void* input, void* output, void* indices = nullptr, const RunOptions& options = {}) const;
+  Kernel() = default;                    // empty
+  explicit Kernel(pooljit_kernel* made)  // takes it
+      : handle_(made, [](const pooljit_kernel* one) { pooljit_release(const_cast<pooljit_kernel*>(one)); }) {}
 
-  // The same of several pools of one tensor, pools(...): a pointer for each output, and one for each member
-  // that has indices, in the order of the members; with concat=True there is one output, and run() above does
-  // if no more than one member has indices. Errors: also "run.outputs" for another number of them.
-  void run(const void* input, std::span<void* const> outputs, std::span<void* const> indices = {},
-           const RunOptions& options = {}) const;
-  void run_part(const void* input, std::span<void* const> outputs, std::span<void* const> indices, int part,
-                int parts, const RunOptions& options = {}) const;
+  // Pools. Errors, before anything is written: those of pooljit_run and pooljit_run_with.
+  void run(const void* input, void* output, void* indices = nullptr) const {
+    check(pooljit_run(c_handle(), input, output, indices));
+  }
+  void run_with(const pooljit_args& args) const { check(pooljit_run_with(c_handle(), &args)); }
 
-  // Does one of `parts` shares of the run on the calling thread, for callers that are inside their own
-  // threads: each passes the same arguments and another part of 0 to parts - 1. Any number of parts will do;
-  // together they do what run() does, to the last bit. Makes no thread and takes no lock. The options' pool
-  // is not used.
-  //
-  // Errors: those of run(); "run.part". A part that fails has written nothing.
-  void run_part(const void* input, void* output, void* indices, int part, int parts,
-                const RunOptions& options = {}) const;
+  std::string_view backend() const { return info().backend; }
+  std::string_view isa() const { return info().isa; }
+  std::string_view schedule() const { return info().schedule; }
+  std::string_view schedule_origin() const { return info().schedule_origin; }
+  std::string_view proof() const { return info().proof; }
+  size_t code_bytes() const { return static_cast<size_t>(info().code_bytes); }
+  size_t scratch_bytes() const { return static_cast<size_t>(info().scratch_bytes); }
 
-  // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more. Where a number
-  // may be given it counts from 0, the default; std::out_of_range is thrown for one that is too large.
-  size_t output_count() const;
-  size_t indices_count() const;
-  // In logical order: N (if the spec is batched; 1 if it is free), C, spatial dimensions.
-  std::span<const int64_t> input_shape() const;
-  std::span<const int64_t> output_shape() const;
-  std::span<const int64_t> output_shape(size_t number) const;
-  // Of those dimensions, in elements. The indices of one pool have its output's; a member's beside
-  // concat=True are packed in its layout.
-  std::span<const int64_t> input_strides() const;
-  std::span<const int64_t> output_strides() const;
-  std::span<const int64_t> output_strides(size_t number) const;
-  // From a view's first byte to behind its last: what a buffer must hold.
-  size_t input_bytes() const;
-  size_t output_bytes() const;
-  size_t output_bytes(size_t number) const;
-  size_t indices_bytes() const;  // 0 unless has_indices()
-  size_t indices_bytes(size_t number) const;
-  std::string_view output_dtype(size_t number = 0) const;
-  // Of what the epilogue or lp_pool_backward takes (RunOptions::operands).
-  size_t operand_count() const;
-  size_t operand_bytes(size_t number) const;
-  std::string_view operand_dtype(size_t number) const;
-
-  std::string_view dtype() const;  // "float32"
-  bool has_indices() const;
-  std::string_view spec() const;  // canonical text
-  std::string_view signature()
-      const;                         // what the code depends on: the text with N for the batch; itself a spec
-  std::string_view backend() const;  // chosen: "xbyak"
-  std::string_view isa() const;      // chosen: "avx512"; "none" for the reference
-  std::string_view schedule() const;  // chosen; empty for the reference
-  // Why that one, for people: "the default", "asked for", "tuned: FILE", "measured, 6 candidates, 2.1 ms",
-  // "measured: FILE" (by a compile before), "the default; FILE: REASON", "the default; not measured: REASON".
-  std::string_view schedule_origin() const;
-  // Why the reference runs it instead of machine code (Options::fallback); empty: it was not needed.
-  std::string_view fallback() const;
-  // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
-  size_t code_bytes() const;
-  // Of scratch memory, that each thread of a run needs.
-  size_t scratch_bytes() const;
-  // With Options::verify: what was proved, and what is left, for people; else empty.
-  std::string_view proof() const;
-  // From text to callable, when the code was made. Other kernels may share it.
-  std::chrono::nanoseconds compile_time() const;
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  const pooljit_kernel* c_handle() const noexcept { return handle_.get(); }
 
  private:
-  friend POOLJIT_CXX_API Kernel compile(std::string_view, const Options&);
-  friend POOLJIT_CXX_API Kernel compile(const Spec&);
-  friend POOLJIT_CXX_API std::vector<Timing> time(std::span<const Kernel>, double);
-  friend POOLJIT_CXX_API std::string prove(const Kernel&);
-  explicit Kernel(std::shared_ptr<const runtime::Kernel> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<const runtime::Kernel> impl_;
+  friend class Known<Kernel>;
+  static constexpr auto c_info = &pooljit_kernel_info;
+  static constexpr auto c_output = &pooljit_kernel_output;
+  static constexpr auto c_indices = &pooljit_kernel_indices;
+
+  std::shared_ptr<const pooljit_kernel> handle_;
 };
 
-// Compiles, or finds the kernel in the cache. Errors: "spec.*", "runtime.options", "runtime.isa",
-// "backend.missing", "schedule.*", "jit.*"; with Options::verify also "prove.*"; with Options::tune_db also
-// "tune.open" and "tune.format".
-POOLJIT_CXX_API Kernel compile(std::string_view spec, const Options& options = {});
-POOLJIT_CXX_API Kernel compile(const Spec& spec);
+// Compiles, or finds the kernel in the cache. Errors: those of pooljit_compile.
+inline Kernel compile(std::string_view spec, const Options& options = {}) {
+  const pooljit_options c = options.c_options();
+  pooljit_kernel* kernel = nullptr;
+  check(pooljit_compile(std::string(spec).c_str(), &c, &kernel));
+  return Kernel(kernel);
+}
+inline Kernel compile(const Spec& spec) {
+  pooljit_kernel* kernel = nullptr;
+  check(pooljit_spec_compile(spec.c_handle(), &kernel));
+  return Kernel(kernel);
+}
 
-// What Options::measure is where it is empty, from now on, for the process: "6", "same_bits", "0". Empty:
-// what the environment variable POOLJIT_MEASURE says, which is so at first; without it "0". Errors:
-// "runtime.options".
-POOLJIT_CXX_API void set_measure(std::string_view measure);
-
-// "backend=xbyak isa=avx512 threads=2" as Options. Errors: "runtime.options".
-POOLJIT_CXX_API Options parse_options(std::string_view text);
+// What Options::measure is where it is empty, for the process, from now on; empty: what the environment
+// variable POOLJIT_MEASURE says, as at first. Errors: "runtime.options".
+inline void set_measure(std::string_view measure) {
+  check(pooljit_set_measure(std::string(measure).c_str()));
+}
 
 // --- the cache of kernels, one for the process
 
-struct CacheStats {
-  size_t kernels = 0, bytes = 0;            // kept now
-  size_t kernel_limit = 0, byte_limit = 0;  // 1024 and 64 MiB unless set
-  uint64_t hits = 0;                        // compilations that found their code, or waited for another's
-  uint64_t misses = 0;                      // that had to make it
-  uint64_t evictions = 0;                   // codes that went to make room
-  std::chrono::nanoseconds compile_time{};  // spent on codes that were made, in all
+struct Cache : pooljit_cache {
+  Cache() : pooljit_cache{} { size = sizeof(pooljit_cache); }
 };
-POOLJIT_CXX_API CacheStats cache_stats();
-// Keeps at most so many kernels and bytes from now on. What was used longest ago goes first; kernels that
-// somebody holds stay alive.
-POOLJIT_CXX_API void limit_cache(size_t kernels, size_t bytes);
-POOLJIT_CXX_API void clear_cache();
+inline Cache cache_info() {
+  Cache cache;
+  check(pooljit_cache_info(&cache));
+  return cache;
+}
+inline void cache_limit(uint64_t kernels, uint64_t bytes) { pooljit_cache_limit(kernels, bytes); }
+inline void cache_clear() { pooljit_cache_clear(); }
 
-// --- for authors of tuners: examples/tuner.cpp
+// --- for tuners: pooljit_tuning.h
 
-struct ScheduleInfo {
-  std::string schedule;          // for Options::schedule
+struct Schedule {
+  std::string text;              // for Options::schedule
   double predicted_seconds = 0;  // of a call on one thread, by the cost model: good for an order, no more
   bool is_default = false;       // what compile() takes where it is told nothing
 };
 
-// Every schedule that makes another Program of the spec, the cheapest prediction first. Of the options only
-// backend and isa matter. Errors: those of compile().
-POOLJIT_CXX_API std::vector<ScheduleInfo> schedules(std::string_view spec, const Options& options = {});
+// Every schedule that makes another Program of the spec, the cheapest prediction first.
+inline std::vector<Schedule> schedules(const Spec& spec) {
+  pooljit_schedule_list* made = nullptr;
+  check(pooljit_schedules(spec.c_handle(), &made));
+  const std::unique_ptr<pooljit_schedule_list, void (*)(pooljit_schedule_list*)> list(
+      made, pooljit_schedule_list_release);
+  std::vector<Schedule> all(pooljit_schedule_count(list.get()));
+  for (size_t i = 0; i < all.size(); ++i) {
+    pooljit_schedule one = {};
+    one.size = sizeof one;
+    check(pooljit_schedule_get(list.get(), i, &one));
+    all[i] = {one.text, one.predicted_seconds, one.is_default != 0};
+  }
+  return all;
+}
 
-// Why a spec gets its schedule where nothing was measured: what each family of schedules was asked, and what
-// came of it.
-struct Explanation {
-  struct FamilyVerdict {
-    std::string family;   // "channels_first"
-    std::string verdict;  // "offered", "left to others", "refused" or "not asked"
-    std::string reason;   // the sentence of one that did not offer
-    // Of those that offered:
-    std::string schedule;          // its first
-    size_t schedules = 0;          // how many it has
-    int filled_lanes = 0;          // of a vector: what decides between families
-    double predicted_seconds = 0;  // of a call on one thread; 0: no code can be made of it
-    std::vector<std::pair<std::string, double>> price;  // cycles per output by part: "load", ..., "memory"
-  };
-  std::string schedule;          // the default
-  std::string decided_by;        // "it fills 8 lanes, window_rows fills 4"
-  double second_over_first = 0;  // predicted seconds of the best other family's first schedule over the
-                                 // default's; 0: no other family offers one
-  std::string isa, machine;      // "avx2"; the row of ir/machine.def that thresholds come from
-  int64_t near_bytes = 0;        // the caches that one core has to itself
-  bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
-  std::vector<FamilyVerdict> families;
-  // Of several pools, which have no families of their own: why each has the schedule that it has alone, and
-  // its spec.
-  std::string spec;
-  std::vector<Explanation> members;
+// Takes a text of the library's.
+inline std::string text_of(char* made) {
+  const std::unique_ptr<char, void (*)(char*)> text(made, pooljit_text_release);
+  return text.get();
+}
 
-  // What `pooljit schedules SPEC --why` prints.
-  POOLJIT_CXX_API std::string text() const;
-};
+// Why the spec gets its schedule where nothing was measured, for people.
+inline std::string explain(const Spec& spec) {
+  char* text = nullptr;
+  check(pooljit_explain(spec.c_handle(), &text));
+  return text_of(text);
+}
 
-// Of the options only isa matters (and backend, which may refuse it). Errors: those of compile();
-// "schedule.unpool".
-POOLJIT_CXX_API Explanation explain(std::string_view spec, const Options& options = {});
-
-struct Timing {
-  double median = 0;  // seconds per call
-  double spread = 0;  // half the distance of the quartiles, as a share of the median
-  int samples = 0;
-};
-
-// Times kernels of one spec, on data of its own, taking turns for about so many seconds in all. Errors:
-// "tune.kernels" (of several specs), "tune.empty" (a batch of 0), "system.memory".
-POOLJIT_CXX_API std::vector<Timing> time(std::span<const Kernel> kernels, double seconds = 0.2);
+// Times kernels of one spec, on data of its own, taking turns for about so many seconds in all.
+inline std::vector<pooljit_timing> time(const std::vector<Kernel>& kernels, double seconds = 0.2) {
+  std::vector<const pooljit_kernel*> handles;
+  for (const Kernel& kernel : kernels) handles.push_back(kernel.c_handle());
+  std::vector<pooljit_timing> timings(kernels.size());
+  check(pooljit_time(handles.data(), handles.size(), seconds, timings.data()));
+  return timings;
+}
 
 // Proves the kernel's machine code right for every input, and says what was proved. Errors: "prove.*".
-POOLJIT_CXX_API std::string prove(const Kernel& kernel);
+inline std::string prove(const Kernel& kernel) {
+  char* text = nullptr;
+  check(pooljit_prove(kernel.c_handle(), &text));
+  return text_of(text);
+}
 
-POOLJIT_CXX_API std::string_view version();  // "0.1.0"
+inline std::string_view version() { return pooljit_version(); }  // "0.1.0"
 
 }  // namespace pooljit

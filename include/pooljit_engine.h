@@ -5,7 +5,7 @@
  *
  *   int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output,
  *                          void* indices) {
- *     if (layer->version != POOLJIT_ENGINE_VERSION || strcmp(layer->operation, "max") != 0 ||
+ *     if (layer->size < sizeof *layer || strcmp(layer->operation, "max") != 0 ||
  *         layer->other[0] != '\0')
  *       return POOLJIT_ENGINE_UNSUPPORTED;
  *     ...
@@ -32,7 +32,6 @@
 extern "C" {
 #endif
 
-#define POOLJIT_ENGINE_VERSION POOLJIT_LAYER_VERSION
 #define POOLJIT_ENGINE_MAX_RANK POOLJIT_LAYER_MAX_RANK
 
 enum {
@@ -41,10 +40,8 @@ enum {
   POOLJIT_ENGINE_ERROR = 2        /* it should, and failed: a finding */
 };
 
-// NOLINTBEGIN(modernize-use-using): C
 typedef pooljit_tensor pooljit_engine_tensor;
 typedef pooljit_layer pooljit_engine_layer;
-// NOLINTEND(modernize-use-using)
 
 /* Pools. Returns one of the codes above. The pointers are to the first elements; `indices` is null if there
  * are none. Must be exported by the library. */

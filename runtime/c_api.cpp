@@ -1,6 +1,9 @@
 // The C interface of include/pooljit.h, on top of the runtime: values become codes, nothing is thrown. Here:
-// errors, compiling and running.
+// errors, options and compiling.
 #include "runtime/c_api.h"
+
+#include <cstdio>
+#include <string_view>
 
 #include "runtime/options.h"
 
@@ -9,8 +12,20 @@ using pooljit::ir::ErrorKind;
 
 namespace {
 
-// What last_error() shows. A fixed room, so that reporting a lack of memory needs none; longer texts are cut.
-thread_local char last_error[1024] = "";
+// What the thread's last error was. Fixed rooms, so that reporting a lack of memory needs none; longer texts
+// are cut.
+struct LastError {
+  int code = POOLJIT_OK;
+  char id[64] = "", message[1024] = "", hint[512] = "", text[1536] = "";
+};
+thread_local LastError last_error;
+
+template <size_t room>
+void set(char (&to)[room], std::string_view from) {
+  const size_t length = std::min(from.size(), room - 1);
+  std::copy_n(from.data(), length, to);
+  to[length] = '\0';
+}
 
 int code_of(ErrorKind kind) {
   switch (kind) {
@@ -24,101 +39,70 @@ int code_of(ErrorKind kind) {
   return POOLJIT_SYSTEM;
 }
 
-int code_of(const pooljit::ir::Result<void>& done) { return done ? int{POOLJIT_OK} : fail(done.error()); }
+// Calls take(name, the caller's field, the runtime's) for each text.
+template <typename Given, typename Take>
+void for_each_text(Given& given, pooljit::runtime::Options& options, Take take) {
+  take(given.backend, options.backend);
+  take(given.isa, options.isa);
+  take(given.schedule, options.schedule);
+  take(given.tune_db, options.tune_db);
+  take(given.measure, options.measure);
+  take(given.names, options.names);
+  take(given.fallback, options.fallback);
+}
 
-// What make(options) makes, `options` being the caller's text.
-template <typename Handle, typename Made>
-int give_with_options(const char* options, Handle** handle, const char* name, const void* input,
-                      const char* input_name,
-                      pooljit::FunctionRef<pooljit::ir::Result<Made>(const pooljit::Options&)> make) {
+// What is null has its default.
+pooljit::ir::Result<pooljit::runtime::Options> read_options(const pooljit_options* pointer) {
+  pooljit::runtime::Options options;
+  if (!pointer) return options;
+  const auto given = read_struct("pooljit_options", *pointer);
+  if (!given) return tl::unexpected(given.error());
+  for_each_text(*given, options, [](const char* text, std::string& to) {
+    if (text && *text) to = text;
+  });
+  options.threads = given->threads;
+  if (given->verify != 0 && given->verify != 1)
+    return pooljit::ir::invalid("runtime.options", "verify is " + std::to_string(given->verify), "0 or 1");
+  options.verify = given->verify == 1;
+  return options;
+}
+
+// What make(options) makes.
+template <typename Handle, typename Make>
+int give_with_options(const pooljit_options* options, Handle** handle, const char* name, const void* input,
+                      const char* input_name, Make make) {
   return guarded([&] {
     if (!handle) return fail_null(name);
     *handle = nullptr;
     if (!input) return fail_null(input_name);
-    const auto words = pooljit::runtime::parse_option_words(options ? options : "");
-    return words ? give(make(*words), handle) : fail(words.error());
+    const auto read = read_options(options);
+    return read ? give(make(*read), handle) : fail(read.error());
   });
 }
 
-// The caller's function as a pool.
-class CallerPool final : public pooljit::ThreadPool {
- public:
-  CallerPool(const pooljit_run_options& options, int threads) : options_(options), threads_(threads) {}
-  int threads() const override { return threads_; }
-  void parallel(int64_t tasks, pooljit::FunctionRef<void(int64_t)> task) override {
-    options_.parallel(
-        options_.context, tasks,
-        [](void* argument, int64_t number) {
-          (*static_cast<pooljit::FunctionRef<void(int64_t)>*>(argument))(number);
-        },
-        &task);
-  }
-
- private:
-  const pooljit_run_options& options_;
-  const int threads_;
-};
-
-// The fields that the caller's struct has, the rest 0.
-pooljit::ir::Result<pooljit_run_options> read_options(const pooljit_run_options* given) {
-  pooljit_run_options options = {};
-  if (!given) return options;
-  const size_t size = given->size;
-  if (size < sizeof size) return tl::unexpected(wrong_struct("pooljit_run_options", size, false));
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
-  if (size > sizeof options &&
-      std::any_of(bytes + sizeof options, bytes + size, [](unsigned char byte) { return byte != 0; }))
-    return tl::unexpected(wrong_struct("pooljit_run_options", size, true));
-  std::memcpy(&options, given, std::min(size, sizeof options));
-  if (options.reserved != 0) return tl::unexpected(wrong_struct("pooljit_run_options", size, true));
-  return options;
-}
-
-// The batch that the options say; -1: the spec's.
-pooljit::ir::Result<int64_t> read_batch(const pooljit::runtime::Kernel& kernel,
-                                        const pooljit_run_options& options) {
-  if (!options.has_batch && kernel.spec().free_batch) return tl::unexpected(pooljit::runtime::no_batch());
-  if (options.has_batch && options.batch < 0)
-    return pooljit::ir::invalid("run.batch", "the batch is " + std::to_string(options.batch), "0 or more");
-  return options.has_batch ? options.batch : -1;
-}
-
-// Calls run(options, batch, operands), all checked.
-template <typename Run>
-int run_checked(const pooljit_kernel* kernel, const pooljit_run_options* given, Run run) {
-  return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    const auto options = read_options(given);
-    if (!options) return fail(options.error());
-    const auto batch = read_batch(*kernel->kernel, *options);
-    if (!batch) return fail(batch.error());
-    if (!options->operands && options->operand_count > 0) return fail_null("operands");
-    const size_t count = options->operand_count > 0 ? size_t(options->operand_count) : 0;
-    return code_of(run(*options, *batch, pooljit::ir::Operands(options->operands, count)));
-  });
-}
-
-pooljit::runtime::Kernel::Written written_of(void* const* outputs, int output_count, void* const* indices,
-                                             int indices_count) {
-  const auto pointers = [](void* const* first, int count) {
-    return std::span(first, first && count > 0 ? size_t(count) : 0);
-  };
-  return {pointers(outputs, output_count), pointers(indices, indices_count)};
+// make() makes the spec.
+template <typename Given>
+int make_spec(const Given* given, const char* name, const pooljit_options* options, pooljit_spec** object) {
+  using Made = pooljit::ir::Result<std::shared_ptr<const pooljit::runtime::CheckedSpec>>;
+  return give_with_options(options, object, "object", given, name,
+                           [&](const pooljit::runtime::Options& read) -> Made {
+                             auto spec = pooljit::runtime::spec_of(*given);
+                             if (!spec) return tl::unexpected(spec.error());
+                             return pooljit::runtime::check_spec(std::move(*spec), read);
+                           });
 }
 
 }  // namespace
 
 namespace pooljit::c_api {
 
-void set_last_error(std::string_view text) {
-  const size_t length = std::min(text.size(), sizeof last_error - 1);
-  std::copy_n(text.data(), length, last_error);
-  last_error[length] = '\0';
-}
-
 int fail(const ir::Error& error) {
-  set_last_error(to_string(error));
-  return code_of(error.kind);
+  last_error.code = ::code_of(error.kind);
+  set(last_error.id, error.id);
+  set(last_error.message, error.message);
+  set(last_error.hint, error.hint);
+  set(last_error.text, to_string(error));
+  return last_error.code;
 }
 
 int fail_null(const char* argument) {
@@ -126,41 +110,84 @@ int fail_null(const char* argument) {
       {ir::ErrorKind::invalid, "runtime.null", std::string("the argument ") + argument + " is null", ""});
 }
 
+int fail_system(const char* id, const char* message) {
+  last_error.code = POOLJIT_SYSTEM;
+  set(last_error.id, id);
+  set(last_error.message, message);
+  set(last_error.hint, "");
+  std::snprintf(last_error.text, sizeof last_error.text, "%s: %s", id, message);
+  return POOLJIT_SYSTEM;
+}
+
+ir::Error out_of_range(const char* what, int64_t number, size_t count) {
+  return {ir::ErrorKind::invalid, "runtime.range",
+          std::string(what) + " " + std::to_string(number) + " of " + std::to_string(count),
+          "they are counted from 0"};
+}
+
 ir::Error wrong_struct(const char* name, size_t size, bool is_newer) {
-  return {ir::ErrorKind::invalid, "runtime.struct",
-          std::string("the size of ") + name + " is " + std::to_string(size) +
-              (is_newer ? ", and a field that this library does not know is set" : ""),
-          is_newer ? "install a newer pooljit" : "set size to sizeof of the struct"};
+  return {
+      ir::ErrorKind::invalid, "runtime.struct",
+      std::string("the size of ") + name + " is " + std::to_string(size) +
+          (is_newer ? ", and a field that this library does not know is set" : ""),
+      is_newer ? "install a newer pooljit" : "set size to sizeof of the struct, and 0 in what is not set"};
 }
 
 }  // namespace pooljit::c_api
 
-int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel) {
-  return give_with_options<pooljit_kernel, pooljit::runtime::KernelPtr>(
+int pooljit_options_read(const char* text, pooljit_options* options, char* room, size_t bytes) {
+  return guarded([&] {
+    if (!text) return fail_null("text");
+    if (!options) return fail_null("options");
+    auto read = pooljit::runtime::parse_option_words(text);
+    if (!read) return fail(read.error());
+    pooljit_options made = {};
+    made.threads = read->threads;
+    made.verify = read->verify;
+    size_t used = 0;
+    for_each_text(made, *read, [&](const char*& to, const std::string& from) {
+      if (from.empty() || from == "auto") return;
+      if (room && used + from.size() < bytes) {
+        std::memcpy(room + used, from.c_str(), from.size() + 1);
+        to = room + used;
+      }
+      used += from.size() + 1;
+    });
+    if (used > 0 && !room) return fail_null("room");
+    if (used > bytes)
+      return fail(
+          {ErrorKind::invalid, "runtime.options",
+           "the options' texts need " + std::to_string(used) + " bytes, room has " + std::to_string(bytes),
+           "strlen(text) + 1 are enough"});
+    return write_struct("pooljit_options", made, options);
+  });
+}
+
+int pooljit_compile(const char* spec, const pooljit_options* options, pooljit_kernel** kernel) {
+  return give_with_options(
       options, kernel, "kernel", spec, "spec",
-      [&](const pooljit::Options& words) { return pooljit::runtime::compile(spec, words); });
+      [&](const pooljit::runtime::Options& read) { return pooljit::runtime::compile(spec, read); });
 }
 
 int pooljit_set_measure(const char* measure) {
-  return guarded([&] { return code_of(pooljit::runtime::set_measure(measure ? measure : "")); });
+  return guarded(
+      [&] { return pooljit::c_api::code_of(pooljit::runtime::set_measure(measure ? measure : "")); });
 }
 
-int pooljit_spec_read(const char* spec, const char* options, pooljit_spec** object) {
-  return give_with_options<pooljit_spec, std::shared_ptr<const pooljit::runtime::CheckedSpec>>(
-      options, object, "object", spec, "spec", [&](const pooljit::Options& words) {
-        return pooljit::runtime::check_spec(std::string_view(spec), words);
-      });
+int pooljit_spec_read(const char* spec, const pooljit_options* options, pooljit_spec** object) {
+  return give_with_options(options, object, "object", spec, "spec",
+                           [&](const pooljit::runtime::Options& read) {
+                             return pooljit::runtime::check_spec(std::string_view(spec), read);
+                           });
 }
 
-int pooljit_spec_make(const pooljit_layer* layer, const char* options, pooljit_spec** object) {
-  using Made = std::shared_ptr<const pooljit::runtime::CheckedSpec>;
-  return give_with_options<pooljit_spec, Made>(
-      options, object, "object", layer, "layer",
-      [&](const pooljit::Options& words) -> pooljit::ir::Result<Made> {
-        auto spec = pooljit::runtime::spec_of(*layer);
-        if (!spec) return tl::unexpected(spec.error());
-        return pooljit::runtime::check_spec(std::move(*spec), words);
-      });
+int pooljit_spec_make(const pooljit_layer* layer, const pooljit_options* options, pooljit_spec** object) {
+  return make_spec(layer, "layer", options, object);
+}
+
+int pooljit_spec_make_pools(const pooljit_pools* pools, const pooljit_options* options,
+                            pooljit_spec** object) {
+  return make_spec(pools, "pools", options, object);
 }
 
 int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
@@ -174,71 +201,18 @@ int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
 
 void pooljit_spec_release(pooljit_spec* object) { delete object; }
 
-int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices) {
-  return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    if (kernel->kernel->spec().free_batch) return fail(pooljit::runtime::no_batch());
-    return code_of(kernel->kernel->run(input, output, indices));
-  });
-}
-
-int pooljit_run_operands(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
-                         const void* const* operands, int count) {
-  pooljit_run_options options = {};
-  options.size = sizeof options;
-  options.operands = operands;
-  options.operand_count = count;
-  return pooljit_run_with(kernel, input, output, indices, &options);
-}
-
-int pooljit_run_with(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
-                     const pooljit_run_options* given) {
-  return run_checked(kernel, given,
-                     [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
-                       if (!options.parallel)
-                         return kernel->kernel->run(input, output, indices, nullptr, batch, operands);
-                       const int threads = options.threads > 0 ? options.threads : kernel->kernel->threads();
-                       CallerPool pool(options, threads);
-                       return kernel->kernel->run(input, output, indices, &pool, batch, operands);
-                     });
-}
-
-int pooljit_run_outputs(const pooljit_kernel* kernel, const void* input, void* const* outputs,
-                        int output_count, void* const* indices, int indices_count,
-                        const pooljit_run_options* given) {
-  return run_checked(kernel, given,
-                     [&](const pooljit_run_options& options, int64_t batch,
-                         pooljit::ir::Operands operands) -> pooljit::ir::Result<void> {
-                       const auto written = written_of(outputs, output_count, indices, indices_count);
-                       if (!options.parallel)
-                         return kernel->kernel->run(input, written, nullptr, batch, operands);
-                       CallerPool pool(options,
-                                       options.threads > 0 ? options.threads : kernel->kernel->threads());
-                       return kernel->kernel->run(input, written, &pool, batch, operands);
-                     });
-}
-
-int pooljit_run_outputs_part(const pooljit_kernel* kernel, const void* input, void* const* outputs,
-                             int output_count, void* const* indices, int indices_count,
-                             const pooljit_run_options* given, int part, int parts) {
-  return run_checked(
-      kernel, given, [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
-        return kernel->kernel->run_part(input, written_of(outputs, output_count, indices, indices_count),
-                                        {part, parts, options.scratch}, batch, operands);
-      });
-}
-
-int pooljit_run_part(const pooljit_kernel* kernel, const void* input, void* output, void* indices,
-                     const pooljit_run_options* given, int part, int parts) {
-  return run_checked(kernel, given,
-                     [&](const pooljit_run_options& options, int64_t batch, pooljit::ir::Operands operands) {
-                       return kernel->kernel->run_part(input, output, indices, {part, parts, options.scratch},
-                                                       batch, operands);
-                     });
-}
-
 void pooljit_release(pooljit_kernel* kernel) { delete kernel; }
 
-const char* pooljit_last_error() { return last_error; }
+const char* pooljit_last_error() { return last_error.text; }
+
+int pooljit_last_error_info(pooljit_error* error) {
+  if (!error) return fail_null("error");
+  pooljit_error known = {};
+  known.code = last_error.code;
+  known.id = last_error.id;
+  known.message = last_error.message;
+  known.hint = last_error.hint;
+  return write_struct("pooljit_error", known, error);
+}
 
 const char* pooljit_version() { return POOLJIT_VERSION; }

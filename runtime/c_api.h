@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "pooljit.h"
-#include "pooljit.hpp"
 #include "runtime/compile.h"
 #include "runtime/layer.h"
 
@@ -23,21 +22,18 @@ struct pooljit_spec {
   explicit pooljit_spec(std::shared_ptr<const pooljit::runtime::CheckedSpec> checked)
       : spec(std::move(checked)) {}
   std::shared_ptr<const pooljit::runtime::CheckedSpec> spec;
-  // Made when it is first asked for.
-  mutable std::once_flag layer_made;
-  mutable std::unique_ptr<const pooljit::runtime::Layer> layer;
-};
-
-struct pooljit_schedule_list {
-  std::vector<pooljit::ScheduleInfo> schedules;
+  // Made when they are first asked for.
+  mutable std::once_flag layers_made;
+  mutable std::unique_ptr<const pooljit::runtime::Layers> layers;
 };
 
 namespace pooljit::c_api {
 
-void set_last_error(std::string_view text);
 // Keep the error for pooljit_last_error(), and return its code.
 int fail(const ir::Error& error);
 int fail_null(const char* argument);
+int fail_system(const char* id, const char* message);
+inline int code_of(const ir::Result<void>& done) { return done ? int{POOLJIT_OK} : fail(done.error()); }
 
 // Calls body, which returns a code; a lack of memory or threads, the only exceptions that the standard
 // library throws below, becomes one too.
@@ -46,11 +42,10 @@ int guarded(Body body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    set_last_error("runtime.memory: out of memory");
+    return fail_system("runtime.memory", "out of memory");
   } catch (const std::exception& error) {
-    set_last_error(std::string("runtime.system: ") + error.what());
+    return fail_system("runtime.system", error.what());
   }
-  return POOLJIT_SYSTEM;
 }
 
 // The caller's handle of what was made.
@@ -65,23 +60,31 @@ int give(ir::Result<Made> made, Handle** handle) {
 // not know.
 ir::Error wrong_struct(const char* name, size_t size, bool is_newer);
 
-// Copies as much as the caller's struct has room for; its size stays.
-template <typename Struct, typename Size>
-int write_struct(const char* name, const Struct& from, Struct* to, Size Struct::*size) {
-  const size_t room = (*to).*size;
-  if (room < sizeof(Size)) return fail(wrong_struct(name, room, false));
-  const Size kept = (*to).*size;
-  std::memcpy(to, &from, std::min(room, sizeof from));
-  (*to).*size = kept;
-  return POOLJIT_OK;
+// "runtime.range"
+ir::Error out_of_range(const char* what, int64_t number, size_t count);
+
+// The fields that the caller's struct has, the rest 0. `least`: the size of its first version.
+template <typename Struct>
+ir::Result<Struct> read_struct(const char* name, const Struct& given, size_t least = sizeof(Struct)) {
+  const size_t size = given.size;
+  if (size < least) return tl::unexpected(wrong_struct(name, size, false));
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
+  if (size > sizeof given &&
+      std::any_of(bytes + sizeof given, bytes + size, [](unsigned char byte) { return byte != 0; }))
+    return tl::unexpected(wrong_struct(name, size, true));
+  Struct read = {};
+  std::memcpy(&read, &given, std::min(size, sizeof given));
+  return read;
 }
 
-// Cut to fit into `bytes`, ended by a 0; into no memory: nothing.
-inline void write_text(std::string_view from, char* text, size_t bytes) {
-  if (!text || bytes == 0) return;
-  const size_t length = std::min(from.size(), bytes - 1);
-  std::copy_n(from.data(), length, text);
-  text[length] = '\0';
+// Copies as much as the caller's struct has room for; its size stays.
+template <typename Struct>
+int write_struct(const char* name, const Struct& from, Struct* to) {
+  const size_t room = to->size;
+  if (room < sizeof room) return fail(wrong_struct(name, room, false));
+  std::memcpy(to, &from, std::min(room, sizeof from));
+  to->size = room;
+  return POOLJIT_OK;
 }
 
 }  // namespace pooljit::c_api

@@ -19,8 +19,9 @@
 #include <unordered_map>
 
 #include "ir/error.h"
-#include "pooljit.hpp"
 #include "runtime/code.h"
+#include "runtime/function_ref.h"
+#include "runtime/kernel_options.h"
 #include "runtime/limits.h"
 
 namespace pooljit::runtime {

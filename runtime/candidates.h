@@ -1,6 +1,7 @@
 // The schedules that a spec can be computed by, each with what it is expected to cost: where a search begins.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "frontend/pool_spec.h"
@@ -8,7 +9,7 @@
 #include "ir/error.h"
 #include "ir/nest.h"
 #include "ir/schedule.h"
-#include "pooljit.hpp"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::runtime {
 
@@ -39,6 +40,12 @@ struct Candidates {
 // one, which no other could mend.
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Machine& machine);
+
+struct ScheduleInfo {
+  std::string schedule;          // for Options::schedule
+  double predicted_seconds = 0;  // of a call on one thread, by the cost model: good for an order, no more
+  bool is_default = false;       // what compile() takes where it is told nothing
+};
 
 // The legal ones of a spec as the public interfaces show them. Errors: those of resolve() and
 // find_candidates().

@@ -6,10 +6,10 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
-#include "pooljit.hpp"
 #include "runtime/cache.h"
 #include "runtime/engines.h"
 #include "runtime/kernel.h"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::runtime {
 

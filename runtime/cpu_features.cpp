@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 namespace pooljit::runtime {
@@ -26,23 +27,33 @@ bool has(const Processor& processor, const ir::CpuFeature& feature) {
   return (by_word[static_cast<size_t>(feature.word)] >> feature.bit & 1) != 0;
 }
 
-// True if POOLJIT_MAX_ISA hides the ISA: it names an earlier row of ir/isa.def, or none at all.
-bool is_hidden(ir::Isa isa) {
-  const char* limit = std::getenv("POOLJIT_MAX_ISA");
-  if (!limit || !*limit) return false;
-  if (std::string_view(limit) == "none") return true;
-  const std::optional<ir::Isa> largest = ir::find_isa(limit);
-  return largest && isa > *largest;
-}
+// What POOLJIT_MAX_ISA says.
+struct Limit {
+  std::string text = [] {
+    const char* const value = std::getenv("POOLJIT_MAX_ISA");
+    return std::string(value ? value : "");
+  }();
+  std::optional<ir::Isa> largest = ir::find_isa(text);
+
+  bool is_known() const { return text.empty() || text == "none" || largest; }
+  // It names an earlier row of ir/isa.def, or none at all.
+  bool hides(ir::Isa isa) const { return !text.empty() && (!largest || isa > *largest); }
+};
 
 struct Features {
+  Limit limit;
   bool can_run[std::size(ir::isa_table)] = {};
   Features() {
     const Processor here{cpuid, saved_registers()};
     for (const ir::IsaInfo& row : ir::isa_table)
-      can_run[static_cast<int>(row.isa)] = has(here, row.isa) && !is_hidden(row.isa);
+      can_run[static_cast<int>(row.isa)] = has(here, row.isa) && !limit.hides(row.isa);
   }
 };
+
+const Features& features() {
+  static const Features features;
+  return features;
+}
 
 }  // namespace
 
@@ -54,9 +65,15 @@ bool has(const Processor& processor, ir::Isa isa) {
          });
 }
 
-bool can_run(ir::Isa isa) {
-  static const Features features;
-  return features.can_run[static_cast<int>(isa)];
+bool can_run(ir::Isa isa) { return features().can_run[static_cast<int>(isa)]; }
+
+ir::Result<void> check_isa_limit() {
+  const Limit& limit = features().limit;
+  if (limit.is_known()) return {};
+  std::string names = "none";
+  for (const ir::IsaInfo& row : ir::isa_table) names += ", " + std::string(row.text);
+  return ir::invalid("runtime.max_isa", "POOLJIT_MAX_ISA=\"" + limit.text + "\" is no instruction set",
+                     "one of " + names + "; or leave it out");
 }
 
 std::optional<ir::Isa> best_isa() {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ir/error.h"
 #include "ir/isa.h"
 #include "runtime/cpu_caches.h"
 
@@ -19,6 +20,9 @@ bool has(const Processor& processor, ir::Isa isa);
 // Of this processor. The environment variable POOLJIT_MAX_ISA (avx2, or none) makes the machine look smaller;
 // it is read once. Thread-safe.
 bool can_run(ir::Isa isa);
+
+// Errors: "runtime.max_isa" where the variable names none of them; no ISA can be run then.
+ir::Result<void> check_isa_limit();
 
 // The last row of ir/isa.def that can be run.
 std::optional<ir::Isa> best_isa();

@@ -8,8 +8,7 @@
 #include "runtime/machine.h"
 #include "runtime/options.h"
 
-namespace pooljit {
-namespace runtime {
+namespace pooljit::runtime {
 namespace {
 
 using FamilyVerdict = Explanation::FamilyVerdict;
@@ -154,8 +153,6 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, const Options& o
   return explain(spec, choices->isa, machine().row);
 }
 
-}  // namespace runtime
-
 std::string Explanation::text() const {
   std::string text = fmt::format("{}\n  because {}\n", schedule, decided_by);
   if (second_over_first > 0)
@@ -180,4 +177,4 @@ std::string Explanation::text() const {
   return text;
 }
 
-}  // namespace pooljit
+}  // namespace pooljit::runtime

@@ -1,14 +1,49 @@
 // Why a layer gets its schedule where nothing was measured.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "frontend/pool_spec.h"
 #include "ir/cost.h"
 #include "ir/error.h"
 #include "ir/machine.h"
 #include "ir/nest.h"
-#include "pooljit.hpp"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::runtime {
+
+// Why a spec gets its schedule where nothing was measured: what each family of schedules was asked, and what
+// came of it.
+struct Explanation {
+  struct FamilyVerdict {
+    std::string family;   // "channels_first"
+    std::string verdict;  // "offered", "left to others", "refused" or "not asked"
+    std::string reason;   // the sentence of one that did not offer
+    // Of those that offered:
+    std::string schedule;          // its first
+    size_t schedules = 0;          // how many it has
+    int filled_lanes = 0;          // of a vector: what decides between families
+    double predicted_seconds = 0;  // of a call on one thread; 0: no code can be made of it
+    std::vector<std::pair<std::string, double>> price;  // cycles per output by part: "load", ..., "memory"
+  };
+  std::string schedule;          // the default
+  std::string decided_by;        // "it fills 8 lanes, window_rows fills 4"
+  double second_over_first = 0;  // predicted seconds of the best other family's first schedule over the
+                                 // default's; 0: no other family offers one
+  std::string isa, machine;      // "avx2"; the row of ir/machine.def that thresholds come from
+  int64_t near_bytes = 0;        // the caches that one core has to itself
+  bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
+  std::vector<FamilyVerdict> families;
+  // Of several pools, which have no families of their own: why each has the schedule that it has alone, and
+  // its spec.
+  std::string spec;
+  std::vector<Explanation> members;
+
+  // What `pooljit schedules SPEC --why` prints.
+  std::string text() const;
+};
 
 // Errors: "reduction.*", of layers that no schedule can do; "schedule.unpool".
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, const ir::Machine& machine);

@@ -11,6 +11,8 @@
 namespace pooljit::runtime {
 namespace {
 
+// No process addresses more bytes, whatever it says.
+constexpr int64_t most_bytes = int64_t{1} << 56;
 constexpr int64_t most_useful = 1 << 20;  // threads of a batch, and batches: more are as good
 
 // How many tasks a dimension has for this batch.
@@ -24,6 +26,12 @@ struct OneWritten {
   void* indices;
   operator Kernel::Written() const { return {{&output, 1}, {&indices, indices ? size_t{1} : 0}}; }
 };
+// The largest batch whose view lies in memory that there can be.
+int64_t largest_in_memory(const MemoryView& view) {
+  if (view.rank == 0 || view.room[0].stride == 0) return INT64_MAX;
+  return (most_bytes - view.with_batch(1).span_bytes()) / view.room[0].stride + 1;
+}
+
 OneWritten one_written(void* output, void* indices) { return {output, indices}; }
 
 }  // namespace
@@ -50,6 +58,11 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reaso
   outputs_ = all_outputs(nest, batch);
   indices_of_ = all_indices(nest, batch);
   operands_ = operand_memory(nest, batch);
+  const auto limit = [&](const MemoryView& view) {
+    largest_batch_ = std::min(largest_batch_, largest_in_memory(view));
+  };
+  limit(input_);
+  for (const auto* views : {&outputs_, &indices_of_, &operands_}) std::ranges::for_each(*views, limit);
   input_span_ = input_.span_bytes();
   output_span_ = output_.span_bytes();
   // In doubles: products may not fit an int64_t.
@@ -65,7 +78,7 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reaso
 
 ir::Error no_batch() {
   return {ir::ErrorKind::invalid, "run.batch", "the spec leaves the batch free and the run does not say it",
-          "RunOptions::batch; in C pooljit_run_options.has_batch and batch"};
+          "has_batch and batch of pooljit_args"};
 }
 
 ir::DType Kernel::output_dtype(size_t number) const {
@@ -128,6 +141,10 @@ ir::Result<void> Kernel::run_part_call(Call& call, const Share& share, ir::Opera
         "run.part",
         "part " + std::to_string(share.part) + " of " + std::to_string(share.parts) + " was asked for",
         "parts are counted from 0");
+  if (reinterpret_cast<uintptr_t>(share.scratch) % ir::scratch_alignment != 0)
+    return ir::invalid("run.scratch",
+                       "scratch is not at a multiple of " + std::to_string(ir::scratch_alignment),
+                       "aligned_alloc(64, info.scratch_bytes)");
   if (call.batch == 0) return {};
   call.scratch = share.scratch;
   if (auto checked = fill(call, operands); !checked) return checked;
@@ -213,15 +230,46 @@ ir::Result<void> Kernel::check_members(const Call& call) const {
   return {};
 }
 
-// Takes the operands in and checks all but the data.
-ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
-  if (call.batch != spec_.batch.value_or(1) && !spec_.batch)
+ir::Result<void> Kernel::check_batch(int64_t batch) const {
+  if (batch != spec_.batch.value_or(1) && !spec_.batch)
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
-  if (call.batch > largest_batch_)
-    return ir::invalid("run.batch",
-                       "indices of a batch of " + std::to_string(call.batch) + " do not fit the index_dtype",
-                       "index_dtype=int64; or at most " + std::to_string(largest_batch_) + " at once");
+  if (batch > largest_batch_)
+    return ir::invalid(
+        "run.batch",
+        "a batch of " + std::to_string(batch) + " is more than memory or the index_dtype can hold",
+        "at most " + std::to_string(largest_batch_) + " at once; or index_dtype=int64");
+  return {};
+}
+
+ir::Result<void> Kernel::check_bytes(const BufferBytes& bytes, int64_t batch) const {
+  if (batch < 0) batch = spec_.batch.value_or(1);
+  if (batch == 0) return {};
+  if (auto checked = check_batch(batch); !checked) return checked;
+  const auto check = [&](const char* name, std::span<const int64_t> given,
+                         std::span<const MemoryView> views) -> ir::Result<void> {
+    // Other counts than the kernel's are refused by the run.
+    for (size_t i = 0; i < std::min(given.size(), views.size()); ++i) {
+      const int64_t needed = views[i].with_batch(batch).span_bytes();
+      if (given[i] < needed)
+        return ir::invalid("run.buffer",
+                           std::string(name) + (views.size() > 1 ? " " + std::to_string(i) : "") + " has " +
+                               std::to_string(given[i]) + " bytes, the kernel needs " +
+                               std::to_string(needed),
+                           "the bytes from the pointer to the end of the buffer");
+    }
+    return {};
+  };
+  auto checked = check("the input", {&bytes.input, 1}, {&input_, 1});
+  if (checked) checked = check("the output", bytes.outputs, outputs_);
+  if (checked) checked = check("the array of indices", bytes.indices, indices_of_);
+  if (checked) checked = check("the operand", bytes.operands, operands_);
+  return checked;
+}
+
+// Takes the operands in and checks all but the data.
+ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
+  if (auto checked = check_batch(call.batch); !checked) return checked;
   if (operands.size() != operands_.size())
     return ir::invalid("run.operands",
                        "the spec takes " + std::to_string(operands_.size()) + " operands, " +

@@ -7,9 +7,9 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
-#include "pooljit.hpp"
 #include "runtime/code.h"
 #include "runtime/memory_view.h"
+#include "runtime/thread_pool.h"
 
 namespace pooljit::runtime {
 
@@ -50,6 +50,14 @@ class Kernel {
   ir::Result<void> run_part(const void* input, const Written& written, const Share& share, int64_t batch = -1,
                             ir::Operands operands = {}) const;
 
+  // How many bytes the caller has from each pointer on. Errors: "run.buffer" where they are fewer than the
+  // view takes; "run.batch".
+  struct BufferBytes {
+    int64_t input = 0;
+    std::span<const int64_t> outputs, indices, operands;
+  };
+  ir::Result<void> check_bytes(const BufferBytes& bytes, int64_t batch) const;
+
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
   const std::string& schedule_origin() const { return reasons_.schedule_origin; }
@@ -77,6 +85,7 @@ class Kernel {
   ir::Result<void> check_members(const Call& call) const;
   ir::Result<void> run_call(Call& call, ThreadPool* pool, ir::Operands operands) const;
   ir::Result<void> run_part_call(Call& call, const Share& share, ir::Operands operands) const;
+  ir::Result<void> check_batch(int64_t batch) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
   ir::Result<void> check_overlap(const Call& call) const;
@@ -92,7 +101,7 @@ class Kernel {
   CodePtr code_;
   int threads_;
   Reasons reasons_;
-  int64_t largest_batch_;
+  int64_t largest_batch_ = 0;  // that indices can count, and memory hold
   std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;
   std::vector<std::vector<int64_t>> output_shapes_, output_strides_;  // by output

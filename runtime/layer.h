@@ -2,7 +2,9 @@
 // way back.
 #pragma once
 
+#include <deque>
 #include <string>
+#include <vector>
 
 #include "frontend/pool_spec.h"
 #include "pooljit_layer.h"
@@ -25,10 +27,27 @@ class Layer {
   pooljit_layer layer_ = {};
 };
 
+// The same of several pools, each a layer of its own.
+class Layers {
+ public:
+  explicit Layers(const frontend::PoolSpec& spec);
+  Layers(const Layers&) = delete;
+  Layers& operator=(const Layers&) = delete;
+
+  const pooljit_pools* get() const { return &pools_; }
+
+ private:
+  std::deque<Layer> layers_;
+  std::vector<pooljit_layer> members_;
+  pooljit_pools pools_ = {};
+};
+
 // One tensor of it: shape and strides as ir::View has them.
 pooljit_tensor tensor_of(const ir::View& view, const std::vector<int64_t>& shape, int64_t batch);
 
-// The spec that the fields say, checked. Errors: "layer.size", "layer.field", "spec.*".
+// The spec that the fields say, checked. A field that nothing would read is an error. Errors: "layer.size",
+// "layer.field", "spec.*".
 ir::Result<frontend::PoolSpec> spec_of(const pooljit_layer& layer);
+ir::Result<frontend::PoolSpec> spec_of(const pooljit_pools& pools);
 
 }  // namespace pooljit::runtime

@@ -19,13 +19,13 @@ constexpr std::string_view known_words =
     "fallback=reference|never";
 constexpr int usual_candidates = 6, most_candidates = 64;
 
-// The next word of `text`; spaces inside parentheses belong to it.
+// The next word of `text`; spaces inside brackets belong to it.
 std::string_view take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
   size_t length = 0;
   for (int depth = 0; length < text.size(); ++length) {
     const char c = text[length];
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
     if (depth <= 0 && (c == ' ' || c == '\t' || c == '\n')) break;
   }
   const std::string_view word = text.substr(0, length);
@@ -120,6 +120,7 @@ ir::Result<Choices> resolve(const Options& options) {
     return ir::invalid("runtime.options", fmt::format("threads={} is out of range", options.threads),
                        fmt::format("0 (as many as the process may use) to {}", max_threads));
   if (const auto checked = check_machine(); !checked) return tl::unexpected(checked.error());
+  if (const auto checked = check_isa_limit(); !checked) return tl::unexpected(checked.error());
   Choices choices;
   const auto engine = resolve_engine(options.backend);
   if (!engine) return tl::unexpected(engine.error());

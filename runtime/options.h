@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "ir/error.h"
-#include "pooljit.hpp"
 #include "runtime/engines.h"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::runtime {
 

@@ -1,7 +1,7 @@
 // The built-in thread pools: one per number of threads, made when first used, kept for good.
 #pragma once
 
-#include "pooljit.hpp"
+#include "runtime/thread_pool.h"
 
 namespace pooljit::runtime {
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "pooljit.hpp"
+#include "runtime/thread_pool.h"
 
 namespace pooljit::runtime {
 

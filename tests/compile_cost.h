@@ -21,7 +21,8 @@ inline constexpr CompileCost most_of_llvm = {
     .held = int64_t{256} << 20, .allocated = INT64_MAX, .code = 1 << 20};
 
 // Of a refusal too, which has no code; why: what it was refused for.
-inline CompileCost compile_cost(const std::string& spec, const Options& options, std::string* why = nullptr) {
+inline CompileCost compile_cost(const std::string& spec, const runtime::Options& options,
+                                std::string* why = nullptr) {
   const Allocations before = allocations;
   allocations.most_held = allocations.held;
   const auto made = runtime::compile_uncached(spec, options);

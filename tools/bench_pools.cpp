@@ -34,7 +34,8 @@ double compile_seconds(const runtime::Kernel& kernel) {
   return std::chrono::duration<double>(kernel.code().info.compile_time).count();
 }
 
-ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, const Options& options) {
+ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec,
+                                              const runtime::Options& options) {
   auto kernels = compile_members(spec, options);
   if (!kernels) return tl::unexpected(kernels.error());
   std::vector<Contender> members;
@@ -48,7 +49,8 @@ ir::Result<std::vector<Contender>> members_of(const frontend::PoolSpec& spec, co
 
 }  // namespace
 
-ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec, Options options) {
+ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec,
+                                                            runtime::Options options) {
   options.schedule.clear();
   std::vector<runtime::KernelPtr> kernels;
   for (frontend::PoolSpec member : spec.members) {
@@ -64,12 +66,12 @@ namespace {
 
 // Compiled anew a few times, the one kernel and the others in turn: the first compilation of a process takes
 // several times as long.
-ir::Result<void> time_compilation(const frontend::PoolSpec& spec, const Options& options,
+ir::Result<void> time_compilation(const frontend::PoolSpec& spec, const runtime::Options& options,
                                   PoolsReport& report) {
   constexpr size_t rounds = 7;
   std::array<double, rounds> joined = {}, apart = {};
   for (size_t round = 0; round < rounds; ++round) {
-    clear_cache();
+    runtime::cache().clear();
     const auto kernel = runtime::compile(frontend::print(spec), options);
     if (!kernel) return tl::unexpected(kernel.error());
     joined[round] = compile_seconds(**kernel);
@@ -91,7 +93,7 @@ const PoolsReport::Member& PoolsReport::slowest() const {
   return *std::ranges::max_element(members, {}, [](const Member& member) { return member.call.median; });
 }
 
-ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const Options& options) {
+ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const runtime::Options& options) {
   const frontend::PoolSpec& spec = kernel->spec();
   if (spec.batch == 0)
     return ir::invalid("bench.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");

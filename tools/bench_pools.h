@@ -29,10 +29,11 @@ struct PoolsReport {
 
 // A kernel for each member, as a spec of its own in the layout that its results have; without the schedule of
 // all. Errors: those of compile.
-ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec, Options options);
+ir::Result<std::vector<runtime::KernelPtr>> compile_members(const frontend::PoolSpec& spec,
+                                                            runtime::Options options);
 
 // All take turns on the same input. Errors: those of compile and of Kernel::run; "bench.empty".
-ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const Options& options);
+ir::Result<PoolsReport> measure_pools(const runtime::KernelPtr& kernel, const runtime::Options& options);
 
 void print_report(const PoolsReport& report);
 std::string json_text(const PoolsReport& report);

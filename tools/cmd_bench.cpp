@@ -20,7 +20,7 @@ namespace {
 
 struct BenchArguments {
   std::string spec, file;
-  Options options;
+  runtime::Options options;
   bool json = false;
   SessionArguments session;
 };

@@ -15,7 +15,7 @@ namespace {
 
 struct EvaluateArguments {
   std::string spec;
-  Options options;
+  runtime::Options options;
   double seconds = 0.05;
   Verdict verdict = Verdict::compare;
 };

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 struct ExportArguments {
   std::string spec, file, name, prefix, output, header, source;
   std::vector<std::string> isas;
-  Options options;
+  runtime::Options options;
 };
 
 using Kernels = std::vector<runtime::ExportedKernel>;
@@ -45,7 +45,7 @@ ir::Result<std::vector<ir::Isa>> read_isas(const std::vector<std::string>& texts
   return std::vector<ir::Isa>(isas.begin(), isas.end());
 }
 
-ir::Result<runtime::Engine> read_engine(const Options& options) {
+ir::Result<runtime::Engine> read_engine(const runtime::Options& options) {
   const auto engine = runtime::find_engine(options.backend == "auto" ? "xbyak" : options.backend);
   if (!engine) return tl::unexpected(runtime::resolve(options).error());
   if (!info(*engine).is_native || !runtime::is_built(*engine))
@@ -72,10 +72,17 @@ ir::Result<runtime::ExportOptions> read_options(const ExportArguments& arguments
   return options;
 }
 
-// resnet50/stem -> resnet50_stem: what problem files use in names besides letters.
-std::string function_name(const std::string& prefix, std::string name) {
-  for (char& c : name)
-    if (c == '/' || c == '-' || c == '.') c = '_';
+// resnet50/stem -> resnet50_stem, "pool1 + pool2:0" -> pool1_pool2_0: what problem files and models use in
+// names besides letters.
+std::string function_name(const std::string& prefix, const std::string& text) {
+  constexpr std::string_view between = "/-.+: ";
+  std::string name;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_between = between.find(text[i]) != std::string_view::npos;
+    // " + " is one sign.
+    if (is_between && i > 0 && between.find(text[i - 1]) != std::string_view::npos) continue;
+    name += is_between ? '_' : text[i];
+  }
   return prefix.empty() ? name : prefix + "_" + name;
 }
 

@@ -38,7 +38,7 @@ void print(const std::string& text) {
 ir::Result<fuzz::FuzzChoices> choices_of(const FuzzArguments& arguments) {
   fuzz::FuzzChoices choices = {.only = arguments.options.choices.only,
                                .is_own = arguments.against.library.empty()};
-  Options options;
+  runtime::Options options;
   if (arguments.engine != "all") options.backend = arguments.engine;
   if (arguments.isa != "all") options.isa = arguments.isa;
   const auto resolved = runtime::resolve(options);

@@ -24,7 +24,7 @@ struct RunArguments {
   ModelArguments model;  // instead of the spec
   std::string node;
 #endif
-  Options options;
+  runtime::Options options;
 };
 
 ir::Result<std::string> spec_text(const RunArguments& arguments) {

@@ -21,7 +21,7 @@ namespace {
 
 struct SchedulesArguments {
   std::string spec;
-  Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
+  runtime::Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
   bool all = false, json = false, why = false;
 };
 
@@ -118,7 +118,7 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
 ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   const auto spec = frontend::parse_spec(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
-  Options options = arguments.options;
+  runtime::Options options = arguments.options;
   options.schedule.clear();  // what is wrong with it is the answer, and no error
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());

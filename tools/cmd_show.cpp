@@ -22,7 +22,7 @@ namespace {
 
 struct ShowArguments {
   std::string spec, stage, dialect = "canonical";
-  Options options;
+  runtime::Options options;
 };
 
 // What every stage is made from. The engine is that of --backend; the choices are the interpreter's, which
@@ -52,7 +52,7 @@ void take_schedule_that_fits(Subject& subject) {
 }
 
 // The schedule that compile() finds by measuring; how it was found goes to stderr.
-ir::Result<void> take_measured_schedule(Subject& subject, const Options& options) {
+ir::Result<void> take_measured_schedule(Subject& subject, const runtime::Options& options) {
   const auto kernel = runtime::compile(frontend::print(subject.spec), options);
   if (!kernel) return tl::unexpected(kernel.error());
   fmt::print(stderr, "{}\n", (*kernel)->schedule_origin());
@@ -127,7 +127,7 @@ ir::Result<Exit> show_spec(const ShowArguments& arguments) {
 
 ir::Result<Exit> show(const ShowArguments& arguments) {
   // A backend's name is checked for every stage, so that a misspelt one is not passed over.
-  Options options = arguments.options;
+  runtime::Options options = arguments.options;
   if (options.backend != "auto" && !runtime::find_engine(options.backend))
     return tl::unexpected(runtime::resolve(options).error());
   if (arguments.stage == spec_stage) return show_spec(arguments);

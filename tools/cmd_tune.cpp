@@ -39,7 +39,7 @@ struct TuneArguments {
   std::string samples;             // a file for all that is measured
   std::vector<std::string> merge;  // databases to be put into the other one
   std::string exported;            // the format that is written to stdout
-  Options options;
+  runtime::Options options;
 };
 
 struct TuneTally {
@@ -79,7 +79,7 @@ class SampleFile {
   // The last and longest round of a schedule is what counts.
   void take(const runtime::TuneSample& sample) { rows_[ir::print(sample.schedule)] = sample; }
   // Errors: "file.write".
-  ir::Result<void> end(const runtime::TuneEntry& entry, const Options& options,
+  ir::Result<void> end(const runtime::TuneEntry& entry, const runtime::Options& options,
                        const std::function<void(const std::string&)>& progress) {
     const runtime::Choices choices = *runtime::resolve(options);
     const std::string spec = print(*frontend::parse_spec(spec_));

@@ -25,7 +25,7 @@ namespace {
 
 struct VerifyArguments {
   std::string spec, file;
-  Options options = {.backend = "all", .isa = "all"};
+  runtime::Options options = {.backend = "all", .isa = "all"};
   runtime::ProofLimits limits;
   bool all_schedules = false;
   int threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
@@ -54,7 +54,7 @@ struct VerifyTally {
 };
 
 // Every engine and ISA that is asked for: "all" is each back end of this build and each ISA of this machine.
-ir::Result<std::vector<runtime::Choices>> choices(const Options& options) {
+ir::Result<std::vector<runtime::Choices>> choices(const runtime::Options& options) {
   std::vector<std::string> backends = {options.backend}, isas = {options.isa};
   if (options.backend == "all") {
     backends.clear();

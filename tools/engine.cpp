@@ -7,40 +7,40 @@ CLI::Option* add_spec(CLI::App& command, std::string& spec) {
                             "What to pool, e.g. 'max_pool2d(float32[1,64,112,112], kernel_size=3)'");
 }
 
-void add_backend(CLI::App& command, Options& options) {
+void add_backend(CLI::App& command, runtime::Options& options) {
   command.add_option("--backend", options.backend, "auto, xbyak, llvm, interpreter or reference")
       ->capture_default_str();
 }
 
-void add_fallback(CLI::App& command, Options& options) {
+void add_fallback(CLI::App& command, runtime::Options& options) {
   command
       .add_option("--fallback", options.fallback,
                   "What backend auto is where no machine code can run: reference, or never: that is an error")
       ->capture_default_str();
 }
 
-void add_isa(CLI::App& command, Options& options) {
+void add_isa(CLI::App& command, runtime::Options& options) {
   command.add_option("--isa", options.isa, "auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();
 }
 
-void add_schedule(CLI::App& command, Options& options) {
+void add_schedule(CLI::App& command, runtime::Options& options) {
   command.add_option("--schedule", options.schedule,
                      "Use this schedule, written as `pooljit show --stage schedule` prints it");
 }
 
-void add_measure(CLI::App& command, Options& options) {
+void add_measure(CLI::App& command, runtime::Options& options) {
   command.add_option("--measure", options.measure,
                      "Time so many schedules first and take the fastest: 6; same_bits: only such as give the "
                      "default's bits; default: $POOLJIT_MEASURE");
 }
 
-void add_tune_db(CLI::App& command, Options& options) {
+void add_tune_db(CLI::App& command, runtime::Options& options) {
   command.add_option("--tune-db", options.tune_db,
                      "Take the schedule from this file of `pooljit tune`, if it has one for the spec");
 }
 
-void add_threads(CLI::App& command, Options& options) {
+void add_threads(CLI::App& command, runtime::Options& options) {
   command.add_option("--threads", options.threads, "0: as many as this process may use")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

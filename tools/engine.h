@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "pooljit.hpp"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::tools {
 
@@ -12,12 +12,12 @@ namespace pooljit::tools {
 CLI::Option* add_spec(CLI::App& command, std::string& spec);
 
 // The library's options of the same names. What their values may be is the library's to say.
-void add_backend(CLI::App& command, Options& options);
-void add_fallback(CLI::App& command, Options& options);
-void add_isa(CLI::App& command, Options& options);
-void add_schedule(CLI::App& command, Options& options);
-void add_measure(CLI::App& command, Options& options);
-void add_tune_db(CLI::App& command, Options& options);
-void add_threads(CLI::App& command, Options& options);
+void add_backend(CLI::App& command, runtime::Options& options);
+void add_fallback(CLI::App& command, runtime::Options& options);
+void add_isa(CLI::App& command, runtime::Options& options);
+void add_schedule(CLI::App& command, runtime::Options& options);
+void add_measure(CLI::App& command, runtime::Options& options);
+void add_tune_db(CLI::App& command, runtime::Options& options);
+void add_threads(CLI::App& command, runtime::Options& options);
 
 }  // namespace pooljit::tools

@@ -57,7 +57,7 @@ std::string timestamp() { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtim
 struct Evaluator::Parts {
   frontend::PoolSpec spec;
   std::string text;
-  Options options;
+  runtime::Options options;
   runtime::Choices choices;
   double seconds;
   Verdict verdict;
@@ -69,7 +69,7 @@ struct Evaluator::Parts {
 
   // Errors: those of compile.
   ir::Result<runtime::KernelPtr> make_kernel(const ir::Schedule& schedule) const {
-    Options own = options;
+    runtime::Options own = options;
     own.schedule = ir::print(schedule);
     return runtime::compile_uncached(text, own);
   }
@@ -100,8 +100,8 @@ struct Evaluator::Parts {
   }
 };
 
-ir::Result<Evaluator> Evaluator::make(const std::string& text, const Options& options, double seconds,
-                                      Verdict verdict) {
+ir::Result<Evaluator> Evaluator::make(const std::string& text, const runtime::Options& options,
+                                      double seconds, Verdict verdict) {
   const auto key = runtime::tune_key(text, options);
   if (!key) return tl::unexpected(key.error());
   const frontend::PoolSpec spec = *frontend::parse_spec(text);

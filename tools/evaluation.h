@@ -7,9 +7,9 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
-#include "pooljit.hpp"
 #include "runtime/engines.h"
 #include "runtime/kernel.h"
+#include "runtime/kernel_options.h"
 #include "runtime/measure.h"
 #include "runtime/tuning/workload.h"
 #include "tools/counters.h"
@@ -36,7 +36,7 @@ class Evaluator {
  public:
   // Errors: those of parse_spec, resolve and compile; "tune.backend", "tune.empty", "schedule.unpool",
   // "system.memory".
-  static ir::Result<Evaluator> make(const std::string& spec, const Options& options, double seconds,
+  static ir::Result<Evaluator> make(const std::string& spec, const runtime::Options& options, double seconds,
                                     Verdict verdict);
 
   // Of a schedule's text, or a JSON object of parameters. A refusal is a row, too. Errors: "system.*".

@@ -42,7 +42,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  void run(FunctionRef<void(int share)> work) {
+  void run(runtime::FunctionRef<void(int share)> work) {
     const int members = static_cast<int>(members_.size());
     busy_.store(static_cast<uint32_t>(members), std::memory_order_relaxed);
     announce(&work);
@@ -52,7 +52,7 @@ class Team {
   }
 
  private:
-  void announce(const FunctionRef<void(int)>* work) {
+  void announce(const runtime::FunctionRef<void(int)>* work) {
     work_ = work;
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
@@ -69,14 +69,14 @@ class Team {
   }
 
   const int shares_;
-  const FunctionRef<void(int)>* work_ = nullptr;  // null: go
+  const runtime::FunctionRef<void(int)>* work_ = nullptr;  // null: go
   std::atomic<uint32_t> round_ = 0, busy_ = 0;
   std::vector<std::thread> members_;
 };
 
 }  // namespace
 
-void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int64_t end)> work) {
+void in_parallel(int threads, int64_t tasks, runtime::FunctionRef<void(int64_t begin, int64_t end)> work) {
   if (threads == 1) return work(0, tasks);
   static std::map<int, Team> teams;
   teams.try_emplace(threads, threads).first->second.run([&](int share) {

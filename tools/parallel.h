@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "pooljit.hpp"
+#include "runtime/function_ref.h"
 #include "runtime/limits.h"
 
 namespace pooljit::tools {
@@ -17,6 +17,6 @@ inline int useful_threads(int threads, int64_t bytes) {
 
 // Cuts the tasks into `threads` equal ranges, one for each of so many threads, and returns when all are done.
 // Called by one thread at a time.
-void in_parallel(int threads, int64_t tasks, FunctionRef<void(int64_t begin, int64_t end)> work);
+void in_parallel(int threads, int64_t tasks, runtime::FunctionRef<void(int64_t begin, int64_t end)> work);
 
 }  // namespace pooljit::tools

@@ -27,8 +27,9 @@ ir::Result<std::vector<Problem>> read_problems(const std::string& path) {
     const size_t tab = line.find('\t');
     if (tab == std::string::npos)
       problems.push_back({fmt::format("line {}", number), trimmed(line), number, false});
-    else
-      problems.push_back({trimmed(line.substr(0, tab)), trimmed(line.substr(tab + 1)), number, true});
+    else  // and no note behind a second one
+      problems.push_back({trimmed(line.substr(0, tab)),
+                          trimmed(line.substr(tab + 1, line.find('\t', tab + 1) - tab - 1)), number, true});
   }
   if (file.bad())
     return ir::system_error("file.read", fmt::format("cannot read {}: {}", path, std::strerror(errno)));

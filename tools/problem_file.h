@@ -1,5 +1,5 @@
 // Problem files: one spec a line, `NAME<TAB>SPEC` or `SPEC`; empty lines and lines that begin with # are
-// skipped.
+// skipped, and so is what stands behind a second tab. `pooljit onnx` prints such a file.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ Json price_json(double seconds, const std::vector<std::pair<std::string, double>
   return {{"seconds", seconds}, {"cycles_per_output", parts}};
 }
 
-Json verdict_json(const Explanation::FamilyVerdict& verdict) {
+Json verdict_json(const runtime::Explanation::FamilyVerdict& verdict) {
   Json row = {{"family", verdict.family}, {"verdict", verdict.verdict}};
   if (!verdict.reason.empty()) row["reason"] = verdict.reason;
   if (verdict.schedules == 0) return row;
@@ -28,15 +28,16 @@ Json verdict_json(const Explanation::FamilyVerdict& verdict) {
 
 Json price_json(const ir::Cost& cost) { return price_json(cost.seconds, runtime::price_by_part(cost)); }
 
-Json why_json(const Explanation& why) {
+Json why_json(const runtime::Explanation& why) {
   if (!why.members.empty()) {
     Json members = Json::array();
-    for (const Explanation& member : why.members)
+    for (const runtime::Explanation& member : why.members)
       members.push_back({{"spec", member.spec}, {"why", why_json(member)}});
     return {{"schedule", why.schedule}, {"because", why.decided_by}, {"isa", why.isa}, {"members", members}};
   }
   Json families = Json::array();
-  for (const Explanation::FamilyVerdict& verdict : why.families) families.push_back(verdict_json(verdict));
+  for (const runtime::Explanation::FamilyVerdict& verdict : why.families)
+    families.push_back(verdict_json(verdict));
   return {{"isa", why.isa},
           {"machine", why.machine},
           {"near_bytes", why.near_bytes},

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/cost.h"
-#include "pooljit.hpp"
+#include "runtime/explain.h"
 
 namespace pooljit::tools {
 
-nlohmann::ordered_json why_json(const Explanation& why);
+nlohmann::ordered_json why_json(const runtime::Explanation& why);
 // A predicted cost: "seconds" per call, and "cycles_per_output" by part.
 nlohmann::ordered_json price_json(const ir::Cost& cost);
 

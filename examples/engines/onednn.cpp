@@ -45,8 +45,8 @@ std::optional<dnnl::algorithm> algorithm_of(const pooljit_engine_layer& layer) {
   const std::string_view operation = layer.operation;
   if (operation == "max") return dnnl::algorithm::pooling_max;
   if (operation != "avg" || layer.divisor_override != 0) return std::nullopt;
-  return layer.count_include_pad ? dnnl::algorithm::pooling_avg_include_padding
-                                 : dnnl::algorithm::pooling_avg_exclude_padding;
+  return layer.count_exclude_pad == 0 ? dnnl::algorithm::pooling_avg_include_padding
+                                      : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
 struct Geometry {

@@ -95,7 +95,7 @@ NodeModel model_of(const pooljit_engine_layer& layer) {
                       {"pads", pads_of(layer, is_max)}};
   if (!is_max && layer.ceil_mode != 0) model.attributes.emplace_back("ceil_mode", int64_t{1});
   if (model.op_type == "AveragePool")
-    model.attributes.emplace_back("count_include_pad", int64_t{layer.count_include_pad});
+    model.attributes.emplace_back("count_include_pad", int64_t{layer.count_exclude_pad == 0});
   model.inputs = {{"x", layer.input.dtype, dims_of(layer.input)}};
   model.outputs = {{"y", layer.output.dtype, dims_of(layer.output)}};
   if (layer.indices.rank != 0) model.outputs.push_back({"i", "int64", dims_of(layer.indices)});

@@ -56,7 +56,7 @@ void check(const pooljit_engine_layer& layer, Filter filter) {
     adapter::end_padding(layer, d);
     const bool is_mean = filter == Filter::blur || filter == Filter::box;
     if (is_mean && layer.dilation[d] != 1) throw Refusal("has no dilated averages");
-    if (filter == Filter::blur && !layer.count_include_pad &&
+    if (filter == Filter::blur && layer.count_exclude_pad &&
         layer.pad_begin[d] + std::max<int64_t>(adapter::end_padding(layer, d), 0) > 0)
       throw Refusal("counts the padding");
   }

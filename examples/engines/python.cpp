@@ -131,7 +131,7 @@ py::object describe(const pooljit_engine_layer& layer) {
   fields["pad_begin"] = numbers(layer.pad_begin);
   fields["pad_end"] = numbers(layer.pad_end);
   fields["ceil_mode"] = layer.ceil_mode;
-  fields["count_include_pad"] = layer.count_include_pad != 0;
+  fields["count_include_pad"] = layer.count_exclude_pad == 0;
   fields["divisor_override"] = layer.divisor_override;
   fields["norm_type"] = layer.norm_type;
   fields["epilogue"] = layer.epilogue_steps;
@@ -218,7 +218,7 @@ Engine& engine = *new Engine;
 }  // namespace
 
 int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
-  if (layer->version != POOLJIT_ENGINE_VERSION) return POOLJIT_ENGINE_UNSUPPORTED;
+  if (layer->size < sizeof *layer) return POOLJIT_ENGINE_UNSUPPORTED;
   if (!engine.function) {
     std::fprintf(stderr, "%s\n", engine.failure.c_str());
     return POOLJIT_ENGINE_ERROR;

@@ -53,7 +53,7 @@ Windows windows_of(const pooljit_engine_layer& layer) {
             .dilation = numbers(layer.dilation),
             .size = numbers(layer.output.dims + 2),
             .ceil = layer.ceil_mode == 1,
-            .include = layer.count_include_pad != 0,
+            .include = layer.count_exclude_pad == 0,
             .divisor = {}};
   if (layer.divisor_override != 0) w.divisor = layer.divisor_override;
   return w;

@@ -99,7 +99,7 @@ xnn_status make(const pooljit_engine_layer& layer, const Buffers& buffers, xnn_o
   const bool has_padding = w.top + w.right + w.bottom + w.left != 0;
   const bool is_dense = w.dilation[0] == 1 && w.dilation[1] == 1;
   if (operation != "avg" || dtype != "float32" || !is_dense || layer.divisor_override != 0 ||
-      (layer.count_include_pad && has_padding))
+      (layer.count_exclude_pad == 0 && has_padding))
     throw Refusal("has no such layer");
   return make_average(w, buffers, op);
 }

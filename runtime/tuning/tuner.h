@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pooljit.hpp"
 #include "runtime/compile.h"
+#include "runtime/kernel_options.h"
 #include "runtime/measure.h"
 #include "runtime/tuning/database.h"
 

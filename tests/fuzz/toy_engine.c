@@ -20,8 +20,8 @@ enum {
 };
 
 static int is_toy(const pooljit_engine_layer* layer) {
-  return layer->version == POOLJIT_ENGINE_VERSION && strcmp(layer->operation, "max") == 0 &&
-         !layer->backward && !layer->adaptive && layer->spatial_rank == 2 && layer->other[0] == '\0' &&
+  return layer->size >= sizeof *layer && strcmp(layer->operation, "max") == 0 && !layer->backward &&
+         !layer->adaptive && layer->spatial_rank == 2 && layer->other[0] == '\0' &&
          layer->indices.rank == 0 && strcmp(layer->input.dtype, "float32") == 0 &&
          strcmp(layer->output.dtype, "float32") == 0 && layer->pad_end[0] >= 0 && layer->pad_end[1] >= 0;
 }

@@ -37,6 +37,14 @@ PROGRAMS = {
           pooljit_spec_release(spec);
           return info.output.dims[3] != 56;
         }""",
+    "pooljit_tuning.h": """#include <pooljit_tuning.h>
+        #include <stdio.h>
+        int main(void) {
+        @
+          pooljit_schedule_list_release(list);
+          pooljit_spec_release(spec);
+          return 0;
+        }""",
     "pooljit_engine.h": """#include <pooljit_engine.h>
         #include <string.h>
         @
@@ -65,7 +73,7 @@ for header in headers:
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "example.cpp" if is_cxx else "example.c")
         source.write_text(PROGRAMS[header.name].replace("@", code))
-        options = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-parameter", "-std=c++20" if is_cxx else "-std=c11"]
+        options = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-parameter", "-std=c++17" if is_cxx else "-std=c11"]
         link = ["-o", f"{folder}/example", library, f"-Wl,-rpath,{pathlib.Path(library).parent}"]
         subprocess.run([cxx_compiler if is_cxx else c_compiler, *options, f"-I{include}", source, *link], check=True)
         subprocess.run([f"{folder}/example"], check=True)

@@ -39,7 +39,7 @@ TEST(Verify, UnpoolsAreRoutinesOfTheRuntime) {
       ASSERT_FALSE(proof) << print(*proof);
       EXPECT_EQ(proof.error().id, "schedule.unpool");
     }
-    EXPECT_THROW(compile(spec, {.verify = true}), Error);
+    EXPECT_THROW(pooljit::compile(spec, {.verify = true}), Error);
   }
 }
 
@@ -259,7 +259,7 @@ TEST(Verify, ElementsInOnePlaceAreNotToldApart) {
 
 TEST(Verify, CompileHandsOutProvedKernels) {
   const char* const spec = "max_pool1d(float32[1,3,21], kernel_size=2)";
-  const pooljit::Kernel kernel = pooljit::compile(spec, pooljit::parse_options("verify=1 backend=xbyak"));
+  const pooljit::Kernel kernel = pooljit::compile(spec, pooljit::options_read("verify=1 backend=xbyak"));
   EXPECT_EQ(kernel.proof().substr(0, 18), "proved: max_pool1d") << kernel.proof();
   EXPECT_EQ(pooljit::compile(spec).proof(), "");
   EXPECT_EQ(pooljit::compile(spec, {.backend = "xbyak", .verify = true}).proof(), kernel.proof());

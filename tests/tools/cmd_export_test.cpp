@@ -281,6 +281,19 @@ TEST(Export, VerifyProvesAndSaysSo) {
   EXPECT_EQ(done.exit, 0) << done.out << done.err;
 }
 
+// What `pooljit onnx MODEL` prints is a file of specs: names of nodes, several joined by " + ", and notes.
+TEST(Export, NamesOfNodesBecomeIdentifiers) {
+  const TempFolder folder;
+  write_file(folder / "pools.txt",
+             "/a/MaxPool\tmax_pool1d(float32[1,2,8], kernel_size=2)\tdequantize + /a/MaxPool + quantize\n"
+             "pool1 + pool2:0\tpools(float32[1,2,8], max_pool1d(2), max_pool1d(4))\n");
+  const Outcome done = shell(
+      "cd $T && $P export --file pools.txt --isa avx2 -o pools.a --header pools.h && "
+      "grep -q 'int _a_MaxPool(' pools.h && grep -q 'int pool1_pool2_0(' pools.h",
+      folder);
+  EXPECT_EQ(done.exit, 0) << done.out << done.err;
+}
+
 struct Refusal {
   const char* name;
   const char* line;

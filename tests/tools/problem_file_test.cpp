@@ -13,7 +13,8 @@ using test::write_file;
 
 TEST(ProblemFile, NamesCommentsAndLineEnds) {
   const TempFolder folder;
-  write_file(folder / "p.txt", "# comment\n\nnet/a\tmax_pool1d(a b)\r\n  avg_pool1d(x)  \n \t \nlast\t y");
+  write_file(folder / "p.txt",
+             "# comment\n\nnet/a\tmax_pool1d(a b)\r\n  avg_pool1d(x)  \n \t \nlast\t y\tof two + nodes");
   const auto problems = read_problems(folder / "p.txt");
   ASSERT_TRUE(problems);
   ASSERT_EQ(problems->size(), 3u);

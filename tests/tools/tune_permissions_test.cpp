@@ -102,7 +102,7 @@ std::string loaded(const std::string& path) {
   return database ? "" : database.error().id;
 }
 std::string compiled(const std::string& path) {
-  Options options = {.threads = 1};
+  runtime::Options options = {.threads = 1};
   options.tune_db = path;
   const auto kernel = runtime::compile_uncached(spec, options);
   return kernel ? "" : kernel.error().id;

@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "c_words.h"
 #include "matrix/specs.h"
 #include "pooljit.h"
+#include "pooljit_tuning.h"
 #include "runtime/guarded_buffer.h"
 
 namespace {
@@ -25,7 +27,8 @@ std::string last_id() {
 class Kernel {
  public:
   explicit Kernel(const std::string& text, const char* options = nullptr) {
-    EXPECT_EQ(pooljit_compile(text.c_str(), options, &kernel), POOLJIT_OK) << pooljit_last_error();
+    EXPECT_EQ(pooljit::tests::compile_words(text.c_str(), options, &kernel), POOLJIT_OK)
+        << pooljit_last_error();
     EXPECT_EQ(pooljit_kernel_info(kernel, &info), POOLJIT_OK);
   }
   ~Kernel() { pooljit_release(kernel); }
@@ -40,32 +43,36 @@ class Kernel {
   }();
 };
 
-pooljit_run_options no_options() {
-  pooljit_run_options options = {};
-  options.size = sizeof options;
-  return options;
-}
-
 // What a kernel reads and writes, filled with bytes that are valid numbers of any type.
 struct Data {
   explicit Data(const pooljit_info& info, int64_t batch = 1)
       : input(size_t(batch * info.input_bytes)),
         output(size_t(batch * info.output_bytes), 0xEE),
-        indices(size_t(batch * info.indices_bytes), 0) {
+        indices(size_t(batch * info.indices_bytes), 0),
+        indices_count(info.indices_count) {
     for (size_t i = 0; i < input.size(); ++i)
       input[i] = static_cast<unsigned char>((i * 2654435761U) >> 9 & 0x3F);
     for (int32_t i = 0; i < info.operand_count; ++i)
       operands.emplace_back(size_t(batch * info.operand_bytes[i]), 0x3C);
     for (const auto& operand : operands) pointers.push_back(operand.data());
   }
-  void* index_pointer() { return indices.empty() ? nullptr : indices.data(); }
-  void give_operands(pooljit_run_options& options) const {
-    options.operands = pointers.data();
-    options.operand_count = static_cast<int32_t>(pointers.size());
+  // That points into this.
+  pooljit_args args() {
+    pooljit_args args = {};
+    args.size = sizeof args;
+    args.input = input.data();
+    args.outputs = &output_pointer, args.output_count = 1;
+    if (indices_count > 0) args.indices = &index_pointer, args.indices_count = indices_count;
+    args.operands = pointers.empty() ? nullptr : pointers.data();
+    args.operand_count = static_cast<int32_t>(pointers.size());
+    return args;
   }
   std::vector<unsigned char> input, output, indices;
+  int32_t indices_count;
   std::vector<std::vector<unsigned char>> operands;
   std::vector<const void*> pointers;
+  void* output_pointer = output.data();
+  void* index_pointer = indices.data();
 };
 
 // A pool that does the tasks backwards, on two threads.
@@ -92,17 +99,15 @@ TEST(CApiRun, TakesTheCallersPoolAndBatch) {
                           expected.output.data() + n * size_t(one.info.output_bytes), nullptr),
               POOLJIT_OK);
   TwoThreads pool;
-  pooljit_run_options options = no_options();
-  options.parallel = TwoThreads::parallel;
-  options.context = &pool;
-  options.threads = 2;
-  options.has_batch = 1;
-  options.batch = 5;
+  pooljit_args args = data.args();
+  args.parallel = TwoThreads::parallel;
+  args.context = &pool;
+  args.threads = 2;
+  args.has_batch = 1;
+  args.batch = 5;
   for (const Kernel* kernel : {&one, &free_batch}) {
     std::fill(data.output.begin(), data.output.end(), 0);
-    ASSERT_EQ(pooljit_run_with(kernel->kernel, data.input.data(), data.output.data(), nullptr, &options),
-              POOLJIT_OK)
-        << pooljit_last_error();
+    ASSERT_EQ(pooljit_run_with(kernel->kernel, &args), POOLJIT_OK) << pooljit_last_error();
     EXPECT_EQ(data.output, expected.output);
   }
   EXPECT_EQ(pool.calls, 2);
@@ -116,19 +121,14 @@ TEST(CApiRun, PartsAreTogetherOneRun) {
       continue;
     const Kernel kernel(specs[i], "threads=1");
     Data whole(kernel.info);
-    pooljit_run_options options = no_options();
-    whole.give_operands(options);
-    ASSERT_EQ(pooljit_run_with(kernel.kernel, whole.input.data(), whole.output.data(), whole.index_pointer(),
-                               &options),
-              POOLJIT_OK)
-        << specs[i] << pooljit_last_error();
+    const pooljit_args all = whole.args();
+    ASSERT_EQ(pooljit_run_with(kernel.kernel, &all), POOLJIT_OK) << specs[i] << pooljit_last_error();
     for (int parts = 1; parts <= 64; ++parts) {
       Data data(kernel.info);
-      for (int part = parts - 1; part >= 0; --part)
-        ASSERT_EQ(pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), data.index_pointer(),
-                                   &options, part, parts),
-                  POOLJIT_OK)
-            << pooljit_last_error();
+      pooljit_args args = data.args();
+      args.parts = parts;
+      for (args.part = parts - 1; args.part >= 0; --args.part)
+        ASSERT_EQ(pooljit_run_with(kernel.kernel, &args), POOLJIT_OK) << pooljit_last_error();
       ASSERT_EQ(data.output, whole.output) << specs[i] << " in " << parts << " parts";
       ASSERT_EQ(data.indices, whole.indices) << specs[i] << " in " << parts << " parts";
     }
@@ -138,19 +138,20 @@ TEST(CApiRun, PartsAreTogetherOneRun) {
 TEST(CApiRun, PartsRunOnThreadsOfTheCaller) {
   const Kernel kernel("avg_pool2d(float32[N,16,40,40], kernel_size=5, stride=2)", "threads=1");
   Data whole(kernel.info, 3), data(kernel.info, 3);
-  pooljit_run_options options = no_options();
-  options.has_batch = 1;
-  options.batch = 3;
-  ASSERT_EQ(pooljit_run_with(kernel.kernel, whole.input.data(), whole.output.data(), nullptr, &options),
-            POOLJIT_OK);
-  std::vector<std::thread> threads;
-  for (int part = 0; part < 4; ++part)
-    threads.emplace_back([&, part] {
-      EXPECT_EQ(
-          pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), nullptr, &options, part, 4),
-          POOLJIT_OK);
-    });
-  for (std::thread& thread : threads) thread.join();
+  for (Data* each : {&whole, &data}) {
+    pooljit_args args = each->args();
+    args.has_batch = 1;
+    args.batch = 3;
+    if (each == &whole) {
+      ASSERT_EQ(pooljit_run_with(kernel.kernel, &args), POOLJIT_OK);
+      continue;
+    }
+    std::vector<std::thread> threads;
+    args.parts = 4;
+    for (args.part = 0; args.part < 4; ++args.part)
+      threads.emplace_back([&, args] { EXPECT_EQ(pooljit_run_with(kernel.kernel, &args), POOLJIT_OK); });
+    for (std::thread& thread : threads) thread.join();
+  }
   EXPECT_EQ(data.output, whole.output);
 }
 
@@ -163,12 +164,11 @@ TEST(CApiRun, PartsUseTheCallersScratchMemory) {
   const auto scratch = pooljit::runtime::GuardedBuffer::make(
       size_t(kernel.info.scratch_bytes), pooljit::runtime::GuardedBuffer::Flush::last_byte);
   ASSERT_TRUE(scratch);
-  pooljit_run_options options = no_options();
-  options.scratch = scratch->data();
-  for (int part = 0; part < 3; ++part)
-    ASSERT_EQ(
-        pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), nullptr, &options, part, 3),
-        POOLJIT_OK);
+  pooljit_args args = data.args();
+  args.scratch = scratch->data();
+  args.parts = 3;
+  for (args.part = 0; args.part < 3; ++args.part)
+    ASSERT_EQ(pooljit_run_with(kernel.kernel, &args), POOLJIT_OK);
   EXPECT_EQ(data.output, whole.output);
 }
 
@@ -179,7 +179,9 @@ TEST(CApiRun, AnUnpoolChecksTheIndicesOfThePart) {
   for (int i = 0; i < 16; ++i) indices[i] = i % 4;
   indices[13] = 999;  // of the last channel
   const auto run = [&](int part) {
-    return pooljit_run_part(kernel.kernel, data.input.data(), data.output.data(), indices, nullptr, part, 2);
+    pooljit_args args = data.args();
+    args.part = part, args.parts = 2;
+    return pooljit_run_with(kernel.kernel, &args);
   };
   EXPECT_EQ(run(0), POOLJIT_OK) << pooljit_last_error();
   EXPECT_EQ(run(1), POOLJIT_INVALID);
@@ -187,61 +189,17 @@ TEST(CApiRun, AnUnpoolChecksTheIndicesOfThePart) {
   EXPECT_EQ(data.output.back(), 0xEE);
 }
 
-TEST(CApiRun, RefusesWhatItCannotTake) {
-  const Kernel kernel(stem), free_batch("max_pool2d(float32[N,1,4,4], kernel_size=2)"),
-      unbatched("max_pool2d(float32[1,4,4], kernel_size=2)");
-  Data data(kernel.info);
-  const auto id_of = [&](const Kernel& one, pooljit_run_options options, int part = 0, int parts = 1) {
-    const int code =
-        pooljit_run_part(one.kernel, data.input.data(), data.output.data(), nullptr, &options, part, parts);
-    const std::string of_part = code == POOLJIT_OK ? "" : last_id();
-    if (part == 0 && parts == 1) {
-      const int whole =
-          pooljit_run_with(one.kernel, data.input.data(), data.output.data(), nullptr, &options);
-      EXPECT_EQ(whole == POOLJIT_OK ? "" : last_id(), of_part);
-    }
-    return of_part;
-  };
-  pooljit_run_options options = no_options();
-  EXPECT_EQ(id_of(kernel, options), "");
-  EXPECT_EQ(id_of(kernel, options, 1, 1), "run.part");
-  EXPECT_EQ(id_of(kernel, options, -1, 2), "run.part");
-  EXPECT_EQ(id_of(kernel, options, 0, 0), "run.part");
-  EXPECT_EQ(id_of(free_batch, options), "run.batch");
-  EXPECT_EQ(pooljit_run(free_batch.kernel, data.input.data(), data.output.data(), nullptr), POOLJIT_INVALID);
-  EXPECT_EQ(last_id(), "run.batch");
-  options.size = 0;
-  EXPECT_EQ(id_of(kernel, options), "runtime.struct");
-  options = no_options();
-  options.reserved = 1;
-  EXPECT_EQ(id_of(kernel, options), "runtime.struct");
-  options = no_options();
-  options.operand_count = 1;
-  EXPECT_EQ(id_of(kernel, options), "runtime.null");
-  options = no_options();
-  options.has_batch = 1;
-  options.batch = -3;
-  EXPECT_EQ(id_of(kernel, options), "run.batch");
-  options.batch = 2;
-  EXPECT_EQ(id_of(unbatched, options), "run.batch");
-  options.batch = 0;
-  EXPECT_EQ(id_of(kernel, options), "");
-}
-
-TEST(CApiRun, OptionsOfALaterVersionAreTakenWhereWhatIsNewIsZero) {
+TEST(CApiRun, ArgumentsOfALaterVersionAreTakenWhereWhatIsNewIsZero) {
   const Kernel kernel(stem);
   Data data(kernel.info);
   struct Later {
-    pooljit_run_options options;
+    pooljit_args args;
     void* news;
-  } later = {no_options(), nullptr};
-  later.options.size = sizeof later;
-  const auto run = [&] {
-    return pooljit_run_with(kernel.kernel, data.input.data(), data.output.data(), nullptr, &later.options);
-  };
-  EXPECT_EQ(run(), POOLJIT_OK) << pooljit_last_error();
+  } later = {data.args(), nullptr};
+  later.args.size = sizeof later;
+  EXPECT_EQ(pooljit_run_with(kernel.kernel, &later.args), POOLJIT_OK) << pooljit_last_error();
   later.news = &later;
-  EXPECT_EQ(run(), POOLJIT_INVALID);
+  EXPECT_EQ(pooljit_run_with(kernel.kernel, &later.args), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.struct");
 }
 
@@ -305,11 +263,11 @@ TEST(CApiInfo, WritesNoMoreThanTheCallerHas) {
 
 TEST(CApiInfo, ALayerMakesTheSpecThatItIsOf) {
   pooljit_spec *spec = nullptr, *again = nullptr;
-  ASSERT_EQ(pooljit_spec_read(stem, "threads=1", &spec), POOLJIT_OK);
+  ASSERT_EQ(pooljit_spec_read(stem, nullptr, &spec), POOLJIT_OK);
   pooljit_layer layer = {};
   layer.size = sizeof layer;
   ASSERT_EQ(pooljit_spec_layer(spec, &layer), POOLJIT_OK);
-  ASSERT_EQ(pooljit_spec_make(&layer, "threads=1", &again), POOLJIT_OK) << pooljit_last_error();
+  ASSERT_EQ(pooljit_spec_make(&layer, nullptr, &again), POOLJIT_OK) << pooljit_last_error();
   pooljit_kernel *kernel = nullptr, *same = nullptr;
   ASSERT_EQ(pooljit_spec_compile(spec, &kernel), POOLJIT_OK);
   pooljit_cache before = {}, after = {};
@@ -358,8 +316,7 @@ TEST(CApiCache, CountsAndKeepsToItsLimits) {
 
 TEST(CApiTuning, ListsTimesAndProves) {
   pooljit_spec* spec = nullptr;
-  ASSERT_EQ(pooljit_spec_read("max_pool2d(float32[1,8,12,12], kernel_size=2)", "threads=1", &spec),
-            POOLJIT_OK);
+  ASSERT_EQ(pooljit_spec_read("max_pool2d(float32[1,8,12,12], kernel_size=2)", nullptr, &spec), POOLJIT_OK);
   pooljit_schedule_list* list = nullptr;
   ASSERT_EQ(pooljit_schedules(spec, &list), POOLJIT_OK) << pooljit_last_error();
   ASSERT_GE(pooljit_schedule_count(list), 2U);
@@ -373,8 +330,8 @@ TEST(CApiTuning, ListsTimesAndProves) {
     defaults += schedule.is_default;
     if (i >= 2) continue;
     const std::string options = std::string("threads=1 schedule=") + schedule.text;
-    ASSERT_EQ(pooljit_compile("max_pool2d(float32[1,8,12,12], kernel_size=2)", options.c_str(),
-                              &kernels.emplace_back()),
+    ASSERT_EQ(pooljit::tests::compile_words("max_pool2d(float32[1,8,12,12], kernel_size=2)", options.c_str(),
+                                            &kernels.emplace_back()),
               POOLJIT_OK)
         << pooljit_last_error();
   }
@@ -386,9 +343,13 @@ TEST(CApiTuning, ListsTimesAndProves) {
   pooljit_timing timings[2] = {};
   ASSERT_EQ(pooljit_time(kernels.data(), 2, 0.01, timings), POOLJIT_OK) << pooljit_last_error();
   for (const pooljit_timing& timing : timings) EXPECT_GT(timing.median, 0);
-  char proof[9];
-  ASSERT_EQ(pooljit_prove(kernels[0], proof, sizeof proof), POOLJIT_OK) << pooljit_last_error();
-  EXPECT_STREQ(proof, "proved: ");
+  EXPECT_EQ(pooljit_time(kernels.data(), 2, -1, timings), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "tune.seconds");
+  char* proof = nullptr;
+  ASSERT_EQ(pooljit_prove(kernels[0], &proof), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_EQ(std::string(proof).substr(0, 8), "proved: ");
+  pooljit_text_release(proof);
+  EXPECT_EQ(pooljit_prove(kernels[0], nullptr), POOLJIT_OK);
   for (pooljit_kernel* kernel : kernels) pooljit_release(kernel);
   pooljit_schedule_list_release(list);
   pooljit_spec_release(spec);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "c_words.h"
 #include "pooljit.h"
 
 namespace {
@@ -22,7 +23,7 @@ std::string last_id() {
 class Kernel {
  public:
   explicit Kernel(const char* text, const char* options = plain) {
-    code = pooljit_compile(text, options, &kernel);
+    code = pooljit::tests::compile_words(text, options, &kernel);
   }
   ~Kernel() { pooljit_release(kernel); }
   Kernel(const Kernel&) = delete;
@@ -34,10 +35,12 @@ class Kernel {
 TEST(CApi, CompilesRunsAndReleases) {
   const Kernel kernel(index_spec);
   ASSERT_EQ(kernel.code, POOLJIT_OK) << pooljit_last_error();
-  int64_t dims[POOLJIT_MAX_RANK];
-  int rank = 0;
-  ASSERT_EQ(pooljit_output_shape(kernel.kernel, dims, &rank), POOLJIT_OK);
-  EXPECT_EQ(std::vector<int64_t>(dims, dims + rank), (std::vector<int64_t>{2, 1, 1, 2}));
+  pooljit_tensor output_tensor = {};
+  int64_t bytes = 0;
+  ASSERT_EQ(pooljit_kernel_output(kernel.kernel, 0, &output_tensor, &bytes), POOLJIT_OK);
+  EXPECT_EQ(std::vector<int64_t>(output_tensor.dims, output_tensor.dims + output_tensor.rank),
+            (std::vector<int64_t>{2, 1, 1, 2}));
+  EXPECT_EQ(bytes, 16);
   const float input[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2};
   float output[4] = {};
   int64_t indices[4] = {};
@@ -58,7 +61,7 @@ class CompileFails : public testing::TestWithParam<Failure> {};
 TEST_P(CompileFails, WithACodeAnIdAndNoKernel) {
   const Failure& failure = GetParam();
   auto* kernel = reinterpret_cast<pooljit_kernel*>(1);
-  EXPECT_EQ(pooljit_compile(failure.spec, failure.options, &kernel), failure.code);
+  EXPECT_EQ(pooljit::tests::compile_words(failure.spec, failure.options, &kernel), failure.code);
   EXPECT_EQ(kernel, nullptr);
   EXPECT_EQ(last_id(), failure.id) << pooljit_last_error();
 }
@@ -79,14 +82,14 @@ INSTANTIATE_TEST_SUITE_P(Reasons, CompileFails,
 TEST_P(CompileFails, SoDoesASpecObject) {
   const Failure& failure = GetParam();
   auto* object = reinterpret_cast<pooljit_spec*>(1);
-  EXPECT_EQ(pooljit_spec_read(failure.spec, failure.options, &object), failure.code);
+  EXPECT_EQ(pooljit::tests::read_words(failure.spec, failure.options, &object), failure.code);
   EXPECT_EQ(object, nullptr);
   EXPECT_EQ(last_id(), failure.id) << pooljit_last_error();
 }
 
 TEST(CApi, ASpecObjectFindsItsKernel) {
   pooljit_spec* object = nullptr;
-  ASSERT_EQ(pooljit_spec_read(spec, plain, &object), POOLJIT_OK) << pooljit_last_error();
+  ASSERT_EQ(pooljit::tests::read_words(spec, plain, &object), POOLJIT_OK) << pooljit_last_error();
   pooljit_kernel *first = nullptr, *again = nullptr;
   ASSERT_EQ(pooljit_spec_compile(object, &first), POOLJIT_OK) << pooljit_last_error();
   ASSERT_EQ(pooljit_spec_compile(object, &again), POOLJIT_OK) << pooljit_last_error();
@@ -103,7 +106,7 @@ TEST(CApi, ASpecObjectFindsItsKernel) {
 // What only compiling shows.
 TEST(CApi, ASpecObjectSaysWhatCompilingRefuses) {
   pooljit_spec* object = nullptr;
-  ASSERT_EQ(pooljit_spec_read(spec, "schedule=channels_first(lanes=3)", &object), POOLJIT_OK);
+  ASSERT_EQ(pooljit::tests::read_words(spec, "schedule=channels_first(lanes=3)", &object), POOLJIT_OK);
   auto* kernel = reinterpret_cast<pooljit_kernel*>(1);
   EXPECT_EQ(pooljit_spec_compile(object, &kernel), POOLJIT_INVALID);
   EXPECT_EQ(kernel, nullptr);
@@ -113,8 +116,7 @@ TEST(CApi, ASpecObjectSaysWhatCompilingRefuses) {
 
 TEST(CApi, NullArgumentsAreErrors) {
   const Kernel kernel(spec);
-  int64_t dims[POOLJIT_MAX_RANK];
-  int rank = 0;
+  pooljit_tensor tensor;
   float value = 0;
   EXPECT_EQ(pooljit_compile(spec, nullptr, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.null");
@@ -124,24 +126,31 @@ TEST(CApi, NullArgumentsAreErrors) {
   EXPECT_EQ(pooljit_spec_compile(nullptr, &none), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.null");
   pooljit_spec_release(nullptr);
-  EXPECT_EQ(pooljit_output_shape(nullptr, dims, &rank), POOLJIT_INVALID);
-  EXPECT_EQ(pooljit_output_shape(kernel.kernel, nullptr, &rank), POOLJIT_INVALID);
-  EXPECT_EQ(pooljit_output_shape(kernel.kernel, dims, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(pooljit_kernel_output(nullptr, 0, &tensor, nullptr), POOLJIT_INVALID);
+  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(pooljit_kernel_output(kernel.kernel, 0, nullptr, nullptr), POOLJIT_OK);
+  EXPECT_EQ(pooljit_run_with(kernel.kernel, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.null");
   EXPECT_EQ(pooljit_run(nullptr, &value, &value, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "runtime.null");
   EXPECT_EQ(pooljit_run(kernel.kernel, nullptr, &value, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "run.null");
-  EXPECT_STREQ(pooljit_proof(nullptr), "");
   pooljit_release(nullptr);
 }
 
 TEST(CApi, AVerifiedKernelSaysWhatWasProved) {
   pooljit_kernel* kernel = nullptr;
-  ASSERT_EQ(pooljit_compile(spec, "verify=1 backend=xbyak", &kernel), POOLJIT_OK) << pooljit_last_error();
-  EXPECT_EQ(std::string(pooljit_proof(kernel)).substr(0, 8), "proved: ");
+  ASSERT_EQ(pooljit::tests::compile_words(spec, "verify=1 backend=xbyak", &kernel), POOLJIT_OK)
+      << pooljit_last_error();
+  const auto proof_of = [](const pooljit_kernel* one) {
+    pooljit_info info = {};
+    info.size = sizeof info;
+    EXPECT_EQ(pooljit_kernel_info(one, &info), POOLJIT_OK);
+    return std::string(info.proof);
+  };
+  EXPECT_EQ(proof_of(kernel).substr(0, 8), "proved: ");
   pooljit_release(kernel);
-  EXPECT_STREQ(pooljit_proof(Kernel(spec).kernel), "");
+  EXPECT_EQ(proof_of(Kernel(spec).kernel), "");
 }
 
 TEST(CApi, RunRefusesIndicesAndOverlap) {
@@ -157,35 +166,41 @@ TEST(CApi, RunRefusesIndicesAndOverlap) {
   EXPECT_EQ(output[0], -1);
 }
 
-TEST(CApi, RunOperandsGivesTheEpilogueWhatItTakes) {
+TEST(CApi, OperandsAreWhatTheEpilogueTakes) {
   const Kernel plain_kernel(spec);
   const Kernel kernel("max_pool2d(float32[1,1,4,4], kernel_size=2, epilogue=[scale_channel, add])");
   ASSERT_EQ(kernel.code, POOLJIT_OK) << pooljit_last_error();
   const float input[16] = {1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4}, a = 10, b = 5, addend[4] = {100, 200, 300, 400};
   float output[4] = {-1, -1, -1, -1};
+  const auto id_of = [&](const Kernel& one, const void* const* operands, int count) {
+    pooljit_args args = {};
+    void* const outputs[] = {output};
+    args.size = sizeof args;
+    args.input = input;
+    args.outputs = outputs, args.output_count = 1;
+    args.operands = operands, args.operand_count = count;
+    return pooljit_run_with(one.kernel, &args) == POOLJIT_OK ? "" : last_id();
+  };
   const void* const operands[] = {&a, &b, addend};
   EXPECT_EQ(pooljit_run(kernel.kernel, input, output, nullptr), POOLJIT_INVALID);
   EXPECT_EQ(last_id(), "run.operands");
-  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, 2), POOLJIT_INVALID);
-  EXPECT_EQ(last_id(), "run.operands");
-  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, -1), POOLJIT_INVALID);
-  EXPECT_EQ(last_id(), "run.operands");
-  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, nullptr, 3), POOLJIT_INVALID);
-  EXPECT_EQ(last_id(), "runtime.null");
+  EXPECT_EQ(id_of(kernel, operands, 2), "run.operands");
+  EXPECT_EQ(id_of(kernel, operands, -1), "run.operands");
+  EXPECT_EQ(id_of(kernel, operands, 0), "run.operands");
+  EXPECT_EQ(id_of(kernel, nullptr, 3), "runtime.null");
   EXPECT_EQ(output[0], -1);
-  EXPECT_EQ(pooljit_run_operands(kernel.kernel, input, output, nullptr, operands, 3), POOLJIT_OK);
+  EXPECT_EQ(id_of(kernel, operands, 3), "");
   EXPECT_EQ(std::vector<float>(output, output + 4), (std::vector<float>{115, 225, 335, 445}));
-  EXPECT_EQ(pooljit_run_operands(plain_kernel.kernel, input, output, nullptr, nullptr, 0), POOLJIT_OK);
+  EXPECT_EQ(id_of(plain_kernel, nullptr, 0), "");
 }
 
 TEST(CApi, AnEmptyBatchNeedsNoBuffers) {
   const Kernel kernel("max_pool2d(float32[0,1,2,4], kernel_size=2)");
   ASSERT_EQ(kernel.code, POOLJIT_OK);
   EXPECT_EQ(pooljit_run(kernel.kernel, nullptr, nullptr, nullptr), POOLJIT_OK);
-  int64_t dims[POOLJIT_MAX_RANK];
-  int rank = 0;
-  ASSERT_EQ(pooljit_output_shape(kernel.kernel, dims, &rank), POOLJIT_OK);
-  EXPECT_EQ(dims[0], 0);
+  pooljit_tensor output;
+  ASSERT_EQ(pooljit_kernel_output(kernel.kernel, 0, &output, nullptr), POOLJIT_OK);
+  EXPECT_EQ(output.dims[0], 0);
 }
 
 TEST(CApi, LastErrorBelongsToTheThreadAndSurvivesSuccess) {
@@ -201,6 +216,26 @@ TEST(CApi, LastErrorBelongsToTheThreadAndSurvivesSuccess) {
   const Kernel right(spec);
   EXPECT_EQ(right.code, POOLJIT_OK);
   EXPECT_EQ(pooljit_last_error(), text);
+}
+
+TEST(CApi, TheLastErrorComesInParts) {
+  std::thread([] {
+    pooljit_error error = {};
+    error.size = sizeof error;
+    ASSERT_EQ(pooljit_last_error_info(&error), POOLJIT_OK);
+    EXPECT_EQ(error.code, POOLJIT_OK);
+    EXPECT_STREQ(error.id, "");
+    const Kernel refused("max_pool2d(float32[1,1,4,4], kernel_size=9)");
+    ASSERT_EQ(pooljit_last_error_info(&error), POOLJIT_OK);
+    EXPECT_EQ(error.code, POOLJIT_INVALID);
+    EXPECT_STREQ(error.id, "spec.output_size");
+    EXPECT_STRNE(error.message, "");
+    const std::string all = std::string(error.id) + ": " + error.message + " (" + error.hint + ")";
+    EXPECT_EQ(all, pooljit_last_error());
+    error.size = 0;
+    EXPECT_EQ(pooljit_last_error_info(&error), POOLJIT_INVALID);
+    EXPECT_EQ(last_id(), "runtime.struct");
+  }).join();
 }
 
 TEST(CApi, ALongTextIsCutNotOverrun) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 
+#include "c_words.h"
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "pooljit.hpp"
@@ -51,11 +52,11 @@ void expect(const std::string& spec, const Bytes& input, const std::vector<Bytes
   for (const Options& options : engines()) {
     SCOPED_TRACE(fmt::format("{} {}: {}", options.backend, options.isa, spec));
     const Kernel kernel = compile(spec, options);
-    ASSERT_EQ(kernel.operand_count(), operands.size());
+    ASSERT_EQ(kernel.info().operand_count, std::ssize(operands));
     std::vector<const void*> pointers;
     for (const Bytes& operand : operands) pointers.push_back(operand.data());
     std::vector<T> output(expected.size());
-    kernel.run(input.data(), output.data(), nullptr, {.batch = batch, .operands = pointers});
+    tests::run(kernel, input.data(), {.outputs = {output.data()}, .operands = pointers, .batch = batch});
     for (size_t i = 0; i < expected.size(); ++i) {
       const bool are_nans = output[i] != output[i] && expected[i] != expected[i];
       EXPECT_TRUE(are_nans || std::memcmp(&output[i], &expected[i], sizeof(T)) == 0)
@@ -153,11 +154,12 @@ TEST(Operands, LieLikeTheOutput) {
           columns, layout, rest);
       SCOPED_TRACE(fmt::format("{} {}: {}", options.backend, options.isa, text));
       const Kernel kernel = compile(text, options);
-      ASSERT_EQ(kernel.operand_count(), 3u);
-      EXPECT_EQ(kernel.operand_dtype(0), "float32");
-      EXPECT_EQ(kernel.operand_dtype(2), "float64");
-      EXPECT_EQ(kernel.operand_bytes(1), channels * 4u);
-      EXPECT_EQ(kernel.operand_bytes(2), 2 * kernel.output_bytes());
+      const Info known = kernel.info();
+      ASSERT_EQ(known.operand_count, 3);
+      EXPECT_STREQ(known.operand_dtype[0], "float32");
+      EXPECT_STREQ(known.operand_dtype[2], "float64");
+      EXPECT_EQ(known.operand_bytes[1], channels * 4);
+      EXPECT_EQ(known.operand_bytes[2], 2 * known.output_bytes);
       const ir::PoolNest nest = frontend::make_nest(*frontend::parse_spec(text));
       Floats input(kernel.input_bytes() / 4), output(kernel.output_bytes() / 4), a, b;
       std::vector<double> y(output.size());
@@ -174,8 +176,8 @@ TEST(Operands, LieLikeTheOutput) {
         input[at(nest.input, n, c, i)] = float(i + n);
         y[at(nest.output, n, c, i)] = double(10000 * (n * columns + i));
       });
-      const void* const operands[] = {a.data(), b.data(), y.data()};
-      kernel.run(input.data(), output.data(), nullptr, {.operands = operands});
+      tests::run(kernel, input.data(),
+                 {.outputs = {output.data()}, .operands = {a.data(), b.data(), y.data()}});
       for_all([&](int64_t n, int64_t c, int64_t i) {
         ASSERT_EQ(output[at(nest.output, n, c, i)], float((i + n) * c + 100 * c + 10000 * (n * columns + i)))
             << n << " " << c << " " << i;
@@ -196,7 +198,8 @@ TEST(Operands, AreCheckedBeforeAnythingIsWritten) {
       "max_pool1d(float32[1,2,4], kernel_size=1, return_indices=True, epilogue=[add, scale_channel])");
   const auto id_of = [&](std::vector<const void*> operands) {
     try {
-      kernel.run(input.data(), output.data(), indices, {.operands = operands});
+      tests::run(kernel, input.data(),
+                 {.outputs = {output.data()}, .indices = {indices}, .operands = std::move(operands)});
     } catch (const Error& error) {
       return error.id();
     }
@@ -212,10 +215,9 @@ TEST(Operands, AreCheckedBeforeAnythingIsWritten) {
   EXPECT_EQ(output, Floats(8, -1));
   EXPECT_EQ(id_of({input.data(), y.data(), y.data()}), "done");  // what is only read may be shared
   EXPECT_EQ(output, Floats(8, 3));
-  EXPECT_THROW(
-      compile("max_pool1d(float32[1,2,4], kernel_size=1)")
-          .run(input.data(), output.data(), nullptr, {.operands = std::vector<const void*>{y.data()}}),
-      Error);
+  EXPECT_THROW(tests::run(compile("max_pool1d(float32[1,2,4], kernel_size=1)"), input.data(),
+                          {.outputs = {output.data()}, .operands = {y.data()}}),
+               Error);
 }
 
 // Sums differ by their order: within a bound that goes through the steps, and no more.

@@ -1,16 +1,21 @@
-// Why a layer gets its schedule: C++ and C say the same, and what they say fits what compiling does.
+// Why a layer gets its schedule: what is said fits what compiling does.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "ir/schedule.h"
-#include "pooljit.h"
 #include "pooljit.hpp"
+#include "runtime/compile.h"
+#include "runtime/explain.h"
 
-namespace pooljit {
+namespace pooljit::runtime {
 namespace {
 
-constexpr const char* layers[] = {
+Explanation explained(const char* spec, const Options& options = {}) {
+  return explain(*frontend::parse_spec(spec), options).value();
+}
+
+constexpr const char* explained_layers[] = {
     "max_pool2d(float32[1,64,56,56], kernel_size=3, stride=2, padding=1)",
     "avg_pool2d(uint8[1,24,56,56]:nhwc, kernel_size=3)",
     "adaptive_avg_pool2d(bfloat16[1,512,7,7], output_size=1)",
@@ -19,12 +24,12 @@ constexpr const char* layers[] = {
 };
 
 TEST(Explanation, FitsWhatCompilingTakes) {
-  for (const char* layer : layers)
+  for (const char* layer : explained_layers)
     for (const ir::Isa isa : {ir::Isa::avx2, ir::Isa::avx512}) {
       const Options options{.backend = "interpreter", .isa = std::string(info(isa).text)};
-      const Explanation why = explain(layer, options);
-      const Kernel kernel = compile(layer, options);
-      EXPECT_EQ(why.schedule, kernel.schedule()) << layer;
+      const Explanation why = explained(layer, options);
+      const KernelPtr kernel = compile(layer, options).value();
+      EXPECT_EQ(why.schedule, kernel->code().info.schedule) << layer;
       EXPECT_EQ(why.isa, options.isa);
       EXPECT_FALSE(why.decided_by.empty());
       EXPECT_GT(why.near_bytes, 0);
@@ -42,7 +47,7 @@ TEST(Explanation, FitsWhatCompilingTakes) {
 
 // Each family of ir/schedules.def is there once, in its order.
 TEST(Explanation, NamesEveryFamily) {
-  const Explanation why = explain(layers[0], {.backend = "interpreter"});
+  const Explanation why = explained(explained_layers[0], {.backend = "interpreter"});
   std::vector<std::string> families;
   for (const Explanation::FamilyVerdict& one : why.families) families.push_back(one.family);
   const std::vector<std::string> all = {
@@ -57,39 +62,31 @@ TEST(Explanation, NamesEveryFamily) {
 TEST(Explanation, OfSeveralPools) {
   const char* const text = "pools(float32[1,8,64,64], avg_pool2d(kernel_size=2), max_pool2d(kernel_size=2))";
   const Options options{.backend = "interpreter", .isa = "avx2"};
-  const Explanation why = explain(text, options);
-  EXPECT_EQ(why.schedule, compile(text, options).schedule());
+  const Explanation why = explained(text, options);
+  EXPECT_EQ(why.schedule, compile(text, options).value()->code().info.schedule);
   EXPECT_TRUE(why.families.empty());
   ASSERT_EQ(why.members.size(), 2U);
   for (const Explanation& member : why.members) {
-    EXPECT_EQ(member.text(), explain(member.spec, options).text());
+    EXPECT_EQ(member.text(), explained(member.spec.c_str(), options).text());
     EXPECT_NE(why.text().find(member.spec + "\n" + member.text()), std::string::npos) << why.text();
   }
   EXPECT_EQ(why.members[1].spec, "max_pool2d(float32[1,8,64,64], kernel_size=2)");
 }
 
-TEST(Explanation, IsTheSameTextInC) {
-  pooljit_spec* spec = nullptr;
-  ASSERT_EQ(pooljit_spec_read(layers[0], nullptr, &spec), POOLJIT_OK) << pooljit_last_error();
-  char text[8192];
-  ASSERT_EQ(pooljit_explain(spec, text, sizeof text), POOLJIT_OK) << pooljit_last_error();
-  EXPECT_EQ(text, explain(layers[0]).text());
-  char cut[8];
-  EXPECT_EQ(pooljit_explain(spec, cut, sizeof cut), POOLJIT_OK);
-  EXPECT_EQ(std::string(cut), std::string(text, 7));
-  EXPECT_EQ(pooljit_explain(spec, nullptr, 0), POOLJIT_OK);
-  EXPECT_EQ(pooljit_explain(nullptr, text, sizeof text), POOLJIT_INVALID);
-  pooljit_spec_release(spec);
+TEST(Explanation, IsTheSameTextForUsers) {
+  EXPECT_EQ(pooljit::explain(Spec(explained_layers[0])), explained(explained_layers[0]).text());
+  char* text = nullptr;
+  EXPECT_EQ(pooljit_explain(nullptr, &text), POOLJIT_INVALID);
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(pooljit_explain(Spec(explained_layers[0]).c_handle(), nullptr), POOLJIT_INVALID);
 }
 
 TEST(Explanation, IsRefusedWhereThereAreNoSchedules) {
-  try {
-    explain("max_unpool2d(float32[1,1,2,2], kernel_size=2)");
-    FAIL() << "an unpool was explained";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.id(), "schedule.unpool");
-  }
+  const auto refused =
+      explain(*frontend::parse_spec("max_unpool2d(float32[1,1,2,2], kernel_size=2)"), Options{});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "schedule.unpool");
 }
 
 }  // namespace
-}  // namespace pooljit
+}  // namespace pooljit::runtime

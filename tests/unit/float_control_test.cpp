@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "c_words.h"
 #include "pooljit.h"
 #include "pooljit.hpp"
 #include "runtime/cpu_features.h"
@@ -74,19 +75,15 @@ std::vector<std::byte> data_of(size_t bytes, std::string_view dtype) {
 }
 
 // An engine's threads, each with a control word of its own.
-class OwnPool final : public ThreadPool {
- public:
-  int threads() const override { return 3; }
-  void parallel(int64_t tasks, FunctionRef<void(int64_t)> task) override {
-    std::vector<std::thread> threads;
-    for (int64_t i = 1; i < tasks; ++i)
-      threads.emplace_back([i, task] {
-        const Under control(words[static_cast<size_t>(i) % std::size(words)].control);
-        task(i);
-      });
-    task(0);
-    for (std::thread& thread : threads) thread.join();
-  }
+constexpr auto own_pool = [](int64_t tasks, auto task) {
+  std::vector<std::thread> threads;
+  for (int64_t i = 1; i < tasks; ++i)
+    threads.emplace_back([i, task] {
+      const Under control(words[static_cast<size_t>(i) % std::size(words)].control);
+      task(i);
+    });
+  task(0);
+  for (std::thread& thread : threads) thread.join();
 };
 
 constexpr const char* specs[] = {
@@ -108,10 +105,14 @@ struct Outputs {
   bool operator==(const Outputs&) const = default;
 };
 
-Outputs run(const Kernel& kernel, const RunOptions& options = {}) {
+Outputs run(const Kernel& kernel, bool on_own_pool = false) {
   const auto input = data_of(kernel.input_bytes(), kernel.dtype());
   Outputs made{std::vector<std::byte>(kernel.output_bytes()), std::vector<std::byte>(kernel.indices_bytes())};
-  kernel.run(input.data(), made.output.data(), kernel.has_indices() ? made.indices.data() : nullptr, options);
+  tests::Lists lists = {.outputs = {made.output.data()}};
+  if (kernel.has_indices()) lists.indices = {made.indices.data()};
+  Args args = tests::args_of(input.data(), lists);
+  if (on_own_pool) args.set_parallel(own_pool, 3);
+  kernel.run_with(args);
   return made;
 }
 
@@ -126,15 +127,14 @@ TEST_P(FloatControlOf, TheCallerChangesNoBit) {
     const Kernel kernel = compile(spec, options);
     const Outputs expected = run(kernel);
     for (const Word& word : words) {
-      clear_cache();
-      OwnPool pool;
+      cache_clear();
       Outputs once, compiled, pooled;
       unsigned after = 0;
       {
         const Under control(word.control);
         once = run(kernel);
         compiled = run(compile(spec, options));
-        pooled = run(kernel, {.pool = &pool});
+        pooled = run(kernel, true);
         after = _mm_getcsr();
       }
       EXPECT_EQ(after & ~sticky, word.control) << spec << word.name;
@@ -165,7 +165,8 @@ TEST(FloatControl, WorkersOfTheBuiltInPoolHaveWordsOfTheirOwn) {
 
 TEST(FloatControl, PartsToo) {
   pooljit_kernel* kernel = nullptr;
-  ASSERT_EQ(pooljit_compile("avg_pool2d(float32[1,8,9,9], kernel_size=3)", "threads=1", &kernel), POOLJIT_OK);
+  ASSERT_EQ(tests::compile_words("avg_pool2d(float32[1,8,9,9], kernel_size=3)", "threads=1", &kernel),
+            POOLJIT_OK);
   pooljit_info info = {};
   info.size = sizeof info;
   pooljit_kernel_info(kernel, &info);
@@ -174,8 +175,13 @@ TEST(FloatControl, PartsToo) {
   ASSERT_EQ(pooljit_run(kernel, input.data(), expected.data(), nullptr), POOLJIT_OK);
   {
     const Under control(denormals_are_zero | flush_to_zero | to_zero);
-    for (int part = 0; part < 5; ++part)
-      pooljit_run_part(kernel, input.data(), parts.data(), nullptr, nullptr, part, 5);
+    void* const outputs[] = {parts.data()};
+    pooljit_args args = {};
+    args.size = sizeof args;
+    args.input = input.data();
+    args.outputs = outputs, args.output_count = 1;
+    args.parts = 5;
+    for (args.part = 0; args.part < 5; ++args.part) pooljit_run_with(kernel, &args);
   }
   EXPECT_TRUE(parts == expected);
   pooljit_release(kernel);
@@ -185,12 +191,12 @@ TEST(FloatControl, PartsToo) {
 TEST(FloatControl, NumbersOfSpecsAreReadTheSame) {
   const char* const spec =
       "quantized_avg_pool1d(qint8[1,1,4], kernel_size=2, scale=1e-310, output_scale=0.1)";
-  const std::string expected(Spec(spec).text());
+  const std::string expected(Spec(spec).spec());
   for (const Word& word : words) {
     std::string read;
     {
       const Under control(word.control);
-      read = Spec(spec).text();
+      read = Spec(spec).spec();
     }
     EXPECT_EQ(read, expected) << word.name;
   }

@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstring>
-#include <limits>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -64,10 +62,10 @@ TEST(Layer, ZeroIsTheDefault) {
   const auto spec = spec_of(stem());
   ASSERT_TRUE(spec) << to_string(spec.error());
   EXPECT_EQ(print(*spec), "max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
-  pooljit_layer old = stem();  // whoever was compiled with the struct of 0.1.0
-  old.size = offsetof(pooljit_layer, unbatched);
-  old.norm_type = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(print(*spec_of(old)), print(*spec));
+  pooljit_layer average = stem();
+  average.operation = "avg";
+  EXPECT_EQ(print(*spec_of(average)),
+            "avg_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
 }
 
 // Its window is the input, whatever the dims become.
@@ -76,6 +74,7 @@ TEST(Layer, AGlobalPoolStaysOneWithOtherDims) {
   pooljit_layer other = *layer.get();
   EXPECT_EQ(other.kernel[0], 14);
   other.input.dims[2] = 17, other.input.dims[3] = 19;
+  std::ranges::fill(other.input.strides, 0);
   const auto spec = spec_of(other);
   ASSERT_TRUE(spec) << to_string(spec.error());
   EXPECT_EQ(print(*spec), "global_avg_pool2d(float32[1,64,17,19])");
@@ -131,6 +130,32 @@ INSTANTIATE_TEST_SUITE_P(
                 l.epilogue_steps = 1, l.epilogue[0] = {"relu", {0, 0}, "float32"};
               }},
         Wrong{"free_batch", "layer.field", [](Layout& l) { l.unbatched = l.free_batch = 1; }},
+        // What nothing reads.
+        Wrong{"kernel[2]", "layer.field", [](Layout& l) { l.kernel[2] = 3; }},
+        Wrong{"stride[7]", "layer.field", [](Layout& l) { l.stride[7] = 1; }},
+        Wrong{"dilation[2]", "layer.field", [](Layout& l) { l.dilation[2] = 1; }},
+        Wrong{"pad_begin[2]", "layer.field", [](Layout& l) { l.pad_begin[2] = 1; }},
+        Wrong{"pad_end[3]", "layer.field", [](Layout& l) { l.pad_end[3] = 1; }},
+        Wrong{"input.dims[4]", "layer.field", [](Layout& l) { l.input.dims[4] = 1; }},
+        Wrong{"input.strides[4]", "layer.field", [](Layout& l) { l.input.strides[4] = 1; }},
+        Wrong{"output.dims[4]", "layer.field", [](Layout& l) { l.output.dims[4] = 1; }},
+        Wrong{"input.strides[0]", "layer.field",
+              [](Layout& l) { l.input.layout = "nhwc", l.input.strides[0] = 7; }},
+        Wrong{"input.channel_block", "layer.field",
+              [](Layout& l) { l.input.layout = "nhwc", l.input.channel_block = 8; }},
+        Wrong{"indices.dims[0]", "layer.field",
+              [](Layout& l) { l.indices.dtype = "int64", l.indices.rank = 4; }},
+        Wrong{"input.dims[0]", "layer.field", [](Layout& l) { l.free_batch = 1, l.input.dims[0] = 4; }},
+        Wrong{"input.dims[0]", "layer.field", [](Layout& l) { l.unbatched = 1, l.input.dims[0] = 4; }},
+        Wrong{"free_batch", "layer.field", [](Layout& l) { l.free_batch = 2; }},
+        Wrong{"nan_ignore", "layer.field", [](Layout& l) { l.nan_ignore = -1; }},
+        Wrong{"epilogue[0]", "layer.field", [](Layout& l) { l.epilogue[0].name = "relu"; }},
+        Wrong{"epilogue[3]", "layer.field", [](Layout& l) { l.epilogue[3].numbers[1] = 1; }},
+        Wrong{"output_zero_point", "layer.field", [](Layout& l) { l.output_zero_point = 3; }},
+        Wrong{"kernel[0]", "layer.field",
+              [](Layout& l) { l.adaptive = 1, l.output = l.input, l.output.rank = 4; }},
+        Wrong{"count_include_pad", "spec.option", [](Layout& l) { l.count_exclude_pad = 1; }},
+        Wrong{"storage_order", "spec.option", [](Layout& l) { l.storage_order = 1; }},
         // What a text could say as well breaks the rules of texts.
         Wrong{"kernel_size", "spec.kernel_size", [](Layout& l) { l.kernel[1] = 0; }},
         Wrong{"stride", "spec.stride", [](Layout& l) { l.stride[0] = -1; }},
@@ -141,6 +166,83 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"scale", "spec.quantized", [](Layout& l) { l.scale = 2; }},
         Wrong{"norm_type", "spec.option", [](Layout& l) { l.norm_type = 3; }},
         Wrong{"divisor_override", "spec.option", [](Layout& l) { l.divisor_override = 3; }}));
+
+// --- several pools
+
+std::string round_trip_of_pools(const std::string& text) {
+  const auto spec = frontend::parse_spec(text);
+  if (!spec) return to_string(spec.error());
+  const Layers layers(*spec);
+  const auto made = spec_of(*layers.get());
+  return made ? print(*made) : to_string(made.error());
+}
+
+TEST(Pools, AsDataMakeTheSpecThatTheyAreOf) {
+  for (const char* text :
+       {"pools(float32[1,512,19,19], max_pool2d(kernel_size=5, stride=1, padding=2), "
+        "max_pool2d(kernel_size=9, stride=1, padding=4), concat=True, include_input=True)",
+        "pools(float32[N,16,60,60], adaptive_avg_pool2d(output_size=1), adaptive_avg_pool2d(output_size=2))",
+        "pools(uint8[8,64,56,56]:nhwc, avg_pool2d(kernel_size=3, stride=1, padding=1), "
+        "max_pool2d(kernel_size=3, stride=1, padding=1, return_indices=True))",
+        "pools(float32[2,3,8,8], max_pool2d(kernel_size=3, stride=1, padding=1), "
+        "max_pool2d(kernel_size=5, stride=1, padding=2), concat=True, output_layout=nhwc, "
+        "strides=[1000,200,20,2])",
+        "pools(float32[2,3,8,8], max_pool2d(kernel_size=2, epilogue=[scale_channel]), "
+        "avg_pool2d(kernel_size=2))"})
+    EXPECT_EQ(round_trip_of_pools(text), text);
+  EXPECT_EQ(round_trip_of_pools("max_pool2d(float32[1,3,8,8], kernel_size=2)"),
+            "max_pool2d(float32[1,3,8,8], kernel_size=2)");
+}
+
+struct WrongPools {
+  const char* field;
+  const char* id;
+  void (*spoil)(pooljit_pools& pools, pooljit_layer* members);
+};
+class WrongPoolsOf : public testing::TestWithParam<WrongPools> {};
+TEST_P(WrongPoolsOf, AreRefusedByName) {
+  pooljit_layer members[] = {stem(), stem()};
+  pooljit_pools pools = {};
+  pools.size = sizeof pools;
+  pools.members = members;
+  pools.member_count = 2;
+  ASSERT_TRUE(spec_of(pools));
+  GetParam().spoil(pools, members);
+  const auto spec = spec_of(pools);
+  ASSERT_FALSE(spec) << print(*spec);
+  EXPECT_EQ(spec.error().id, GetParam().id);
+  EXPECT_NE(spec.error().message.find(GetParam().field), std::string::npos) << spec.error().message;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Fields, WrongPoolsOf,
+    testing::Values(
+        WrongPools{"size", "layer.size", [](auto& p, auto*) { p.size = 8; }},
+        WrongPools{"member_count", "layer.field", [](auto& p, auto*) { p.member_count = 0; }},
+        WrongPools{"member_count", "layer.field", [](auto& p, auto*) { p.member_count = 9; }},
+        WrongPools{"members", "layer.field", [](auto& p, auto*) { p.members = nullptr; }},
+        WrongPools{"concat", "layer.field", [](auto& p, auto*) { p.concat = 2; }},
+        WrongPools{"members[1].size", "layer.field", [](auto&, auto* m) { m[1].size = 8; }},
+        WrongPools{"members[1]: kernel[2]", "layer.field", [](auto&, auto* m) { m[1].kernel[2] = 8; }},
+        WrongPools{"members[1].input", "layer.field", [](auto&, auto* m) { m[1].input.dims[2] = 8; }},
+        WrongPools{"members[1].input", "layer.field", [](auto&, auto* m) { m[1].input.layout = "nhwc"; }},
+        WrongPools{"members[1]", "spec.chain", [](auto& p, auto*) { p.chain = 1; }},
+        WrongPools{"include_input", "spec.option", [](auto& p, auto*) { p.include_input = 1; }},
+        WrongPools{"output_layout", "spec.option", [](auto& p, auto*) { p.output.layout = "nhwc"; }}));
+
+TEST(Pools, AChainBecomesPoolsOfTheInput) {
+  pooljit_layer one = stem();
+  for (int d = 0; d < 2; ++d) one.kernel[d] = 5, one.stride[d] = 1, one.pad_begin[d] = one.pad_end[d] = 2;
+  const pooljit_layer members[] = {one, one, one};
+  pooljit_pools pools = {};
+  pools.size = sizeof pools;
+  pools.members = members;
+  pools.member_count = 3;
+  pools.chain = pools.concat = 1;
+  EXPECT_EQ(
+      print(*spec_of(pools)),
+      print(*frontend::parse_spec("pools(float32[1,64,112,112], max_pool2d(5, 1, 2), max_pool2d(5, 1, 2), "
+                                  "max_pool2d(5, 1, 2), chain=True, concat=True)")));
+}
 
 TEST(Layer, OfALaterVersionIsReadWhereWhatIsNewIsZero) {
   struct Later {

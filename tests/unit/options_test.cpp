@@ -93,14 +93,14 @@ TEST_P(LesserMachine, RefusesWhatItCannotRun) {
       },
       testing::ExitedWithCode(0), expected);
 }
-INSTANTIATE_TEST_SUITE_P(Words, LesserMachine,
-                         testing::Values(Lesser{"avx2", "backend=xbyak isa=avx512", "runtime.isa"},
-                                         Lesser{"avx2", "isa=avx2", ""}, Lesser{"avx2", "", ""},
-                                         Lesser{"none", "", "runtime.isa"},
-                                         Lesser{"none", "isa=avx2", "runtime.isa"},
-                                         Lesser{"none", "backend=interpreter isa=avx512", ""},
-                                         Lesser{"none", "backend=interpreter", ""},
-                                         Lesser{"none", "backend=reference", ""}));
+INSTANTIATE_TEST_SUITE_P(
+    Words, LesserMachine,
+    testing::Values(Lesser{"avx2", "backend=xbyak isa=avx512", "runtime.isa"}, Lesser{"avx2", "isa=avx2", ""},
+                    Lesser{"avx2", "", ""}, Lesser{"sse2", "", "runtime.max_isa"},
+                    Lesser{"sse2", "backend=reference", "runtime.max_isa"}, Lesser{"none", "", "runtime.isa"},
+                    Lesser{"none", "isa=avx2", "runtime.isa"},
+                    Lesser{"none", "backend=interpreter isa=avx512", ""},
+                    Lesser{"none", "backend=interpreter", ""}, Lesser{"none", "backend=reference", ""}));
 
 // What compiling gives there: the engine, or the error's id.
 class Fallback : public testing::TestWithParam<Lesser> {};

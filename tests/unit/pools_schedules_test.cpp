@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "c_words.h"
 #include "frontend/pool_spec.h"
 #include "ir/builder.h"
 #include "ir/member_steps.h"
@@ -280,8 +281,7 @@ TEST(PoolsSchedules, AveragesAddInTheOrderThatTheyHaveAlone) {
         std::vector<float> x(both.input_bytes() / 4), maxima(both.output_bytes(0) / 4),
             averages(both.output_bytes(1) / 4), wanted(alone.output_bytes() / 4);
         for (float& value : x) value = draw(random);
-        void* const outputs[] = {maxima.data(), averages.data()};
-        both.run(x.data(), outputs);
+        tests::run(both, x.data(), {.outputs = {maxima.data(), averages.data()}});
         alone.run(x.data(), wanted.data());
         EXPECT_EQ(averages, wanted) << both.spec() << " " << both.schedule();
       }

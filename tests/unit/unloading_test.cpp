@@ -37,7 +37,10 @@ class Library {
 pooljit_kernel* use(const Library& library) {
   pooljit_kernel* kernel = nullptr;
   const char* const spec = "max_pool2d(float32[4,16,80,80]:nhwc, kernel_size=13, stride=1, padding=6)";
-  EXPECT_EQ(FIND(library, pooljit_compile)(spec, "threads=4", &kernel), POOLJIT_OK);
+  pooljit_options options = {};
+  options.size = sizeof options;
+  options.threads = 4;
+  EXPECT_EQ(FIND(library, pooljit_compile)(spec, &options, &kernel), POOLJIT_OK);
   std::vector<float> input(4 * 16 * 80 * 80, 1), output(input.size());
   EXPECT_EQ(FIND(library, pooljit_run)(kernel, input.data(), output.data(), nullptr), POOLJIT_OK);
   EXPECT_EQ(output, input);

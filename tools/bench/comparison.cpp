@@ -82,7 +82,8 @@ ir::Result<void> add_peers(std::span<const Peer> peers, const frontend::PoolSpec
 
 }  // namespace
 
-ir::Result<Timing> time_compile(const std::string& spec, const Options& options, double budget_seconds) {
+ir::Result<Timing> time_compile(const std::string& spec, const runtime::Options& options,
+                                double budget_seconds) {
   constexpr int most = 200, fewest = 5;
   std::vector<double> seconds;
   double spent = 0;

@@ -4,13 +4,13 @@
 #include <span>
 
 #include "frontend/pool_spec.h"
-#include "pooljit.hpp"
+#include "runtime/kernel_options.h"
 #include "tools/bench/results.h"
 
 namespace pooljit::tools {
 
 struct ComparisonOptions {
-  Options engine;              // pooljit's
+  runtime::Options engine;     // pooljit's
   double seconds = 0.1;        // of measuring, per layer and engine
   double longest_seconds = 1;  // a peer whose first call takes longer is left out of the layer
   bool with_plain_loop = false;
@@ -26,6 +26,7 @@ LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel);
 ir::Result<LayerResult> with_compile_time(LayerResult result, const ComparisonOptions& options);
 
 // From text to callable, past the cache. The first one warms up and is left out.
-ir::Result<Timing> time_compile(const std::string& spec, const Options& options, double budget_seconds);
+ir::Result<Timing> time_compile(const std::string& spec, const runtime::Options& options,
+                                double budget_seconds);
 
 }  // namespace pooljit::tools

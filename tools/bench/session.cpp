@@ -156,7 +156,7 @@ class Session {
   }
 
   void name_engines() {
-    const Options& engine = arguments_.comparison.engine;
+    const runtime::Options& engine = arguments_.comparison.engine;
     results_.engines.push_back(
         {pooljit_name,
          fmt::format("pooljit {}, back end {}, {}, {}", POOLJIT_VERSION, engine.backend, info(isa_).text,

@@ -122,7 +122,7 @@ ir::Result<std::string> run_data(const fs::path& folder, const runtime::Kernel& 
 }
 
 // What is wrong with one test: its model has one node, a pooling.
-ir::Result<std::string> run_test(const fs::path& folder, ModelOptions options, const Options& engine,
+ir::Result<std::string> run_test(const fs::path& folder, ModelOptions options, const runtime::Options& engine,
                                  int& sets) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_directory() || !entry.path().filename().string().starts_with("test_data_set_")) continue;
@@ -143,7 +143,7 @@ ir::Result<std::string> run_test(const fs::path& folder, ModelOptions options, c
 }
 
 ir::Result<Exit> run_tests(const std::vector<std::string>& folders, const ModelOptions& model,
-                           const Options& engine) {
+                           const runtime::Options& engine) {
   int passed = 0, differ = 0, refused = 0, sets = 0;
   for (const std::string& folder : folders) {
     const auto wrong = run_test(folder, model, engine, sets);
@@ -188,7 +188,7 @@ void add_onnx(CLI::App& app, Action& action) {
   struct Arguments {
     std::vector<std::string> folders;
     ModelOptions model;
-    Options options;
+    runtime::Options options;
   };
   auto arguments = std::make_shared<Arguments>();
   test->add_option("DIR", arguments->folders,

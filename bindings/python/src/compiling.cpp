@@ -30,8 +30,8 @@ std::string measure_of(const py::handle& value) {
   return is_number ? py::str(value).cast<std::string>() : text_of(value, "measure");
 }
 
-Options options_of(const py::dict& words) {
-  Options options;
+runtime::Options options_of(const py::dict& words) {
+  runtime::Options options;
   for (const auto& [key, value] : words) {
     const auto name = key.cast<std::string>();
     if (name == "backend") {
@@ -70,7 +70,7 @@ void release_compiles_in_parent() { gate->unlock(); }
 // Its owner was a thread of the parent's.
 void release_compiles_in_child() { gate = new (gate_memory) std::shared_mutex; }
 
-runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options) {
+runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options) {
   if (options.verify)
     return value_or_raise(
         interruptible([text = std::string(spec), options] { return runtime::compile(text, options); }));

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "bindings/python/src/unlocked.h"
-#include "pooljit.hpp"
 #include "runtime/kernel.h"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::python {
 
@@ -18,7 +18,7 @@ namespace py = pybind11;
 std::string measure_of(const py::handle& value);
 // The library's Options, from a dict of their names: backend, isa, schedule, threads, verify, tune_db,
 // measure. Errors: "python.option".
-Options options_of(const py::dict& words);
+runtime::Options options_of(const py::dict& words);
 
 // A child that is forked while another thread compiles would wait for ever for the library's locks. So a fork
 // of Python's (multiprocessing) waits for those that compile: os.register_at_fork calls these.
@@ -47,6 +47,6 @@ auto calling_back(Work&& work) {
 }
 
 // Throws Raised with the errors of pooljit::compile().
-runtime::KernelPtr compile_kernel(std::string_view spec, const Options& options);
+runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options);
 
 }  // namespace pooljit::python

@@ -161,7 +161,7 @@ std::shared_ptr<const Kernel> make(const PoolArguments& arguments, const Array& 
                                                strides, rest, py::handle(arguments.options))
                                  .cast<std::pair<std::string, py::dict>>();
   if (!words.contains("threads")) words["threads"] = default_threads;
-  const Options options = options_of(words);
+  const runtime::Options options = options_of(words);
   return std::make_shared<const Kernel>(compile_kernel(text, options), options);
 }
 

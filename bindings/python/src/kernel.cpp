@@ -154,7 +154,7 @@ std::span<PyObject* const> Operands::items() const {
   return {PySequence_Fast_ITEMS(tuple_.ptr()), static_cast<size_t>(PyTuple_GET_SIZE(tuple_.ptr()))};
 }
 
-Kernel::Kernel(runtime::KernelPtr impl, Options options)
+Kernel::Kernel(runtime::KernelPtr impl, runtime::Options options)
     : impl_(std::move(impl)), options_(std::move(options)) {
   const frontend::PoolSpec& spec = impl_->spec();
   input_ = form_of(spec, impl_->input_shape(), impl_->input_strides(), spec.layout);
@@ -230,7 +230,8 @@ py::object Kernel::call(const Array& input, const CallArguments& arguments) cons
   }
 
   const HeldOperands operands = read_operands(arguments, batch);
-  ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
+  runtime::ThreadPool* const pool =
+      library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
   auto done = unlocked(
       [&] { return impl_->run(input.data, output.data, indices.data, pool, batch, operands.pointers()); });
   if (!done) raise(std::move(done.error()));
@@ -288,7 +289,8 @@ py::object Kernel::call_several(const Array& input, const CallArguments& argumen
     check_batch(written.back().batch, batch, name);
     data.push_back(written.back().data);
   }
-  ThreadPool* const pool = library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
+  runtime::ThreadPool* const pool =
+      library == Library::torch && options_.threads == 0 ? openmp_pool() : nullptr;
   const std::span<void* const> pointers(data);
   auto done = unlocked([&] {
     return impl_->run(input.data, {pointers.first(outputs), pointers.subspan(outputs)}, pool, batch,

@@ -23,11 +23,11 @@ struct CallArguments {
 
 class Kernel {
  public:
-  Kernel(runtime::KernelPtr impl, Options options);
+  Kernel(runtime::KernelPtr impl, runtime::Options options);
 
   const runtime::Kernel& impl() const { return *impl_; }
   const runtime::KernelPtr& pointer() const { return impl_; }
-  const Options& options() const { return options_; }
+  const runtime::Options& options() const { return options_; }
 
   // Runs it without the GIL. Gives the output, or (output, indices) of a kernel that writes both; of several
   // pools a tuple of all outputs, then all arrays of indices, where that is more than one output. The arrays
@@ -73,7 +73,7 @@ class Kernel {
   void list_results();
 
   runtime::KernelPtr impl_;
-  Options options_;
+  runtime::Options options_;
   Form input_, output_;
   bool is_output_packed_;
   std::vector<Form> operands_;  // those with rank 1 are arrays, one number per channel

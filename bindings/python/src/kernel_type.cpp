@@ -83,9 +83,9 @@ py::tuple time_kernel(const Kernel& kernel, const py::object& given) {
   return py::make_tuple(times[0].median, times[0].spread(), times[0].samples);
 }
 
-py::dict words_of(const Options& options) {
+py::dict words_of(const runtime::Options& options) {
   py::dict words;
-  const Options usual;
+  const runtime::Options usual;
   if (options.backend != usual.backend) words["backend"] = options.backend;
   if (options.isa != usual.isa) words["isa"] = options.isa;
   if (options.schedule != usual.schedule) words["schedule"] = options.schedule;
@@ -216,7 +216,7 @@ void register_kernel(py::module_& module) {
            "without "
            "Python between the calls.");
   module.def("compile", [](const std::string& spec, const py::dict& words) {
-    Options options = options_of(words);
+    runtime::Options options = options_of(words);
     return Kernel(compile_kernel(spec, options), options);
   });
 }

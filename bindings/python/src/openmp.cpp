@@ -17,16 +17,16 @@ namespace {
 using GompParallel = void (*)(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 using GetMaxThreads = int (*)();
 
-class OpenMpPool final : public ThreadPool {
+class OpenMpPool final : public runtime::ThreadPool {
  public:
   OpenMpPool(GompParallel parallel, GetMaxThreads most) : parallel_(parallel), most_(most) {}
   int threads() const override { return std::max(most_(), 1); }
 
-  void parallel(int64_t tasks, FunctionRef<void(int64_t)> task) override {
+  void parallel(int64_t tasks, runtime::FunctionRef<void(int64_t)> task) override {
     struct Shared {
       std::atomic<int64_t> next;
       int64_t tasks;
-      FunctionRef<void(int64_t)> task;
+      runtime::FunctionRef<void(int64_t)> task;
     } shared{0, tasks, task};
     parallel_(
         [](void* data) {
@@ -68,7 +68,7 @@ bool is_forked = false;
 
 }  // namespace
 
-ThreadPool* openmp_pool() {
+runtime::ThreadPool* openmp_pool() {
   static OpenMpPool* const pool = find_pool();  // for the life of the process
   if (is_forked && pool) return &runtime::builtin_pool(pool->threads());
   return pool;

@@ -19,36 +19,36 @@ py::tuple tuple_of(const runtime::Timing& timing) {
 
 // Rows of (schedule, predicted seconds, is it the default).
 py::list schedules(const std::string& text, const py::dict& words) {
-  const Options options = options_of(words);
-  const auto rows = value_or_raise(compiling([&]() -> ir::Result<std::vector<ScheduleInfo>> {
+  const runtime::Options options = options_of(words);
+  const auto rows = value_or_raise(compiling([&]() -> ir::Result<std::vector<runtime::ScheduleInfo>> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
     return runtime::list_schedules(*spec, options);
   }));
   py::list list;
-  for (const ScheduleInfo& row : rows)
+  for (const runtime::ScheduleInfo& row : rows)
     list.append(py::make_tuple(row.schedule, row.predicted_seconds, row.is_default));
   return list;
 }
 
 // The fields of Explanation in order, its families as tuples of their fields, its members, and its text.
-py::tuple as_tuple(const Explanation& why) {
+py::tuple as_tuple(const runtime::Explanation& why) {
   py::list families, members;
-  for (const Explanation::FamilyVerdict& one : why.families) {
+  for (const runtime::Explanation::FamilyVerdict& one : why.families) {
     py::dict price;
     for (const auto& [part, cycles] : one.price) price[py::str(part)] = cycles;
     families.append(py::make_tuple(one.family, one.verdict, one.reason, one.schedule, one.schedules,
                                    one.filled_lanes, one.predicted_seconds, price));
   }
-  for (const Explanation& member : why.members) members.append(as_tuple(member));
+  for (const runtime::Explanation& member : why.members) members.append(as_tuple(member));
   return py::make_tuple(why.schedule, why.decided_by, why.second_over_first, why.isa, why.machine,
                         why.near_bytes, why.output_leaves_the_caches, families, why.spec, members,
                         why.text());
 }
 
 py::tuple explain(const std::string& text, const py::dict& words) {
-  const Options options = options_of(words);
-  return as_tuple(value_or_raise(compiling([&]() -> ir::Result<Explanation> {
+  const runtime::Options options = options_of(words);
+  return as_tuple(value_or_raise(compiling([&]() -> ir::Result<runtime::Explanation> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
     return runtime::explain(*spec, options);
@@ -76,7 +76,7 @@ bool tell(const py::object& progress, const std::string& what) {
 
 py::dict tune(const std::string& text, const py::dict& words, double seconds, const py::object& database,
               const py::object& progress) {
-  const Options options = options_of(words);
+  const runtime::Options options = options_of(words);
   const std::string path = database.is_none() ? "" : database.cast<std::string>();
   if (!path.empty()) value_or_raise(runtime::check_storable(path));
   bool is_stopped = false;

@@ -7,6 +7,7 @@
 #include "frontend/pool_spec.h"
 #include "pooljit.h"
 #include "runtime/memory_view.h"
+#include "tests/c_words.h"
 #include "tests/fuzz/target.h"
 #include "tools/fuzz/random_spec.h"
 
@@ -79,7 +80,7 @@ class Session {
     const char* const options = option_texts[draw_.below(std::size(option_texts))];
     const char* const given = draw_.one_in(30) ? nullptr : text.c_str();
     const int code = text.size() % 3 == 0 ? by_spec_object(given, options, held)
-                                          : pooljit_compile(given, options, &held.kernel);
+                                          : tests::compile_words(given, options, &held.kernel);
     expect(code, text.c_str());
     fuzz::demand((code == POOLJIT_OK) == (held.kernel != nullptr), "kernel and code do not go together",
                  text);
@@ -88,7 +89,7 @@ class Session {
 
   static int by_spec_object(const char* text, const char* options, Held& held) {
     pooljit_spec* object = nullptr;
-    const int code = pooljit_spec_read(text, options, &object);
+    const int code = tests::read_words(text, options, &object);
     fuzz::demand((code == POOLJIT_OK) == (object != nullptr), "object and code do not go together");
     if (code != POOLJIT_OK) return code;
     const int compiled = pooljit_spec_compile(object, &held.kernel);
@@ -97,13 +98,16 @@ class Session {
   }
 
   void shape(const Held& held) {
-    std::array<int64_t, POOLJIT_MAX_RANK> dims{};
-    int rank = 0;
-    const int code = pooljit_output_shape(held.kernel, draw_.one_in(20) ? nullptr : dims.data(), &rank);
-    expect(code, "pooljit_output_shape");
+    pooljit_tensor output = {};
+    const int number = draw_.one_in(20) ? draw_.between(-2, 9) : 0;
+    const int code = pooljit_kernel_output(held.kernel, number, &output, nullptr);
+    expect(code, "pooljit_kernel_output");
+    const bool has_it = held.kernel && number >= 0 && size_t(number) < output_count(held.spec);
+    fuzz::demand((code == POOLJIT_OK) == has_it, "an output that there is not");
     if (code != POOLJIT_OK) return;
-    const std::vector<int64_t> wanted = output_shape(held.spec);
-    fuzz::demand(std::vector(dims.begin(), dims.begin() + rank) == wanted, "the shape is another one");
+    const std::vector<int64_t> wanted = output_shape(held.spec, size_t(number));
+    fuzz::demand(std::vector(output.dims + (held.spec.batch ? 0 : 1), output.dims + output.rank) == wanted,
+                 "the shape is another one");
   }
 
   void run(const Held& held) {
@@ -121,7 +125,43 @@ class Session {
     void* const out = draw_.one_in(20) ? input.data() : output.data();
     const bool has_indices = (sizes[2] > 0) != draw_.one_in(20);
     const void* const in = draw_.one_in(20) ? nullptr : input.data();
-    expect(pooljit_run(held.kernel, in, out, has_indices ? indices.data() : nullptr), "pooljit_run");
+    void* const index_pointer = has_indices ? indices.data() : nullptr;
+    if (draw_.one_in(2)) return expect(pooljit_run(held.kernel, in, out, index_pointer), "pooljit_run");
+    run_with(held, in, out, index_pointer, {std::ssize(input), std::ssize(output), std::ssize(indices)});
+  }
+
+  // With byte counts no argument, right or wrong, makes a run leave its buffers.
+  void run_with(const Held& held, const void* in, void* out, void* indices,
+                const std::array<int64_t, 3>& bytes) {
+    const auto often = [&](int64_t usual, int64_t least, int64_t most) {
+      return draw_.one_in(8) ? draw_.between(least, most) : usual;
+    };
+    const auto word = [&](int64_t usual, int64_t least, int64_t most) {
+      return static_cast<int32_t>(often(usual, least, most));
+    };
+    void* const outputs[] = {out, out};
+    void* const index_lists[] = {indices, indices};
+    const void* const operands[] = {in, in, in};
+    const int64_t output_bytes[] = {bytes[1], bytes[1]}, indices_bytes[] = {bytes[2], bytes[2]},
+                  operand_bytes[] = {bytes[0], bytes[0], bytes[0]};
+    pooljit_args args = {};
+    args.size = static_cast<size_t>(often(sizeof args, 0, sizeof args));
+    args.input = in;
+    args.outputs = outputs, args.output_count = word(1, -1, 2);
+    args.indices = indices ? index_lists : nullptr, args.indices_count = word(indices ? 1 : 0, -1, 2);
+    args.operands = draw_.one_in(2) ? operands : nullptr, args.operand_count = word(0, -1, 3);
+    args.has_batch = word(held.spec.free_batch ? 1 : 0, -1, 2);
+    args.batch = often(args.has_batch, -(int64_t{1} << 61), int64_t{1} << 61);
+    args.threads = word(0, -2, 300);
+    args.parts = word(0, -1, 5), args.part = word(0, -1, 5);
+    args.scratch = draw_.one_in(20) ? out : nullptr;
+    args.context = draw_.one_in(20) ? out : nullptr;
+    args.has_bytes = 1;
+    args.input_bytes = bytes[0];
+    args.output_bytes = output_bytes;
+    args.indices_bytes = args.indices ? indices_bytes : nullptr;
+    args.operand_bytes = args.operands ? operand_bytes : nullptr;
+    expect(pooljit_run_with(held.kernel, &args), "pooljit_run_with");
   }
 
   fuzz::Draw draw_;

@@ -123,7 +123,7 @@ ir::Result<frontend::PoolSpec> changed(frontend::PoolSpec spec, fuzz::Draw& draw
   return frontend::check_spec(std::move(spec));
 }
 
-CompileCost compile(const frontend::PoolSpec& spec, const Options& options) {
+CompileCost compile(const frontend::PoolSpec& spec, const runtime::Options& options) {
   const std::string text = print(spec);
   const int64_t begin = microseconds();
   const CompileCost cost = tests::compile_cost(text, options);
@@ -147,7 +147,7 @@ struct Climber {
 
 // From the costliest of some layers beside the given ones; of what changes make of them, those that cost most
 // are changed further. LLVM takes a hundred times as long for each.
-void climb(std::vector<Climber> climbers, const Options& options, int tries, fuzz::Draw draw) {
+void climb(std::vector<Climber> climbers, const runtime::Options& options, int tries, fuzz::Draw draw) {
   constexpr size_t most_climbers = 5;
   int64_t CompileCost::*const climbed = draw.one_in(2) ? &CompileCost::held : &CompileCost::code;
   const auto try_out = [&](const ir::Result<frontend::PoolSpec>& next) {
@@ -172,7 +172,7 @@ void climb(std::vector<Climber> climbers, const Options& options, int tries, fuz
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Draw draw(std::span(data, size));
   const auto spec = draw_layer(draw, Sizes::any);
-  Options options = {.backend = "xbyak", .isa = draw.one_in(3) ? "avx2" : "auto", .threads = 1};
+  runtime::Options options = {.backend = "xbyak", .isa = draw.one_in(3) ? "avx2" : "auto", .threads = 1};
   if (draw.below(16) == 15) options.backend = "llvm";
   std::vector<Climber> from;
   if (spec) {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "pooljit.hpp"
 #include "runtime/compile.h"
 #include "runtime/tuning/database.h"
 #include "tests/fuzz/target.h"

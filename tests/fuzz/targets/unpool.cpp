@@ -11,6 +11,7 @@
 #include "ir/offsets.h"
 #include "pooljit.h"
 #include "runtime/memory_view.h"
+#include "tests/c_words.h"
 #include "tests/fuzz/target.h"
 #include "tools/fuzz/draw.h"
 
@@ -204,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text = print(random_unpool(draw));
   const char* const options = draw.one_in(2) ? "threads=1" : "threads=2";
   pooljit_kernel* kernel = nullptr;
-  const int code = pooljit_compile(text.c_str(), options, &kernel);
+  const int code = tests::compile_words(text.c_str(), options, &kernel);
   const auto spec = frontend::parse_spec(text);
   fuzz::demand((code == POOLJIT_OK) == spec.has_value(), "what parses does not compile", text);
   if (!spec) return 0;

@@ -1,0 +1,4 @@
+/* C99, the C header alone. */
+#include "consumer.h"
+
+int main(void) { return use_pooljit(); }
