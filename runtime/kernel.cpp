@@ -6,6 +6,7 @@
 #include "frontend/check.h"
 #include "ir/check.h"
 #include "runtime/float_control.h"
+#include "runtime/sanitizer.h"
 #include "runtime/threads.h"
 
 namespace pooljit::runtime {
@@ -228,7 +229,38 @@ ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
                            std::to_string(operands.size()) + " were given",
                        frontend::operand_hint);
   std::copy(operands.begin(), operands.end(), call.operands.begin());
-  return check(call);
+  auto checked = check(call);
+  return checked && has_address_sanitizer() ? check_memory(call) : checked;
+}
+
+// What AddressSanitizer knows of the buffers: kernels do not ask it themselves.
+ir::Result<void> Kernel::check_memory(const Call& call) const {
+  ir::Result<void> checked;
+  const auto look = [&](const MemoryView& view, const void* begin, const char* what, size_t number) {
+    const int64_t at = checked ? first_poisoned(view, begin) : -1;
+    if (at >= 0)
+      checked = ir::invalid("run.buffer",
+                            std::string(what) + " " + std::to_string(number) +
+                                " may not be touched at byte " + std::to_string(at) + " of " +
+                                std::to_string(view.span_bytes()) + ", says AddressSanitizer",
+                            "a buffer that is alive, and as long as the kernel's info says");
+  };
+  const ir::PoolNest& nest = code_->info.nest;
+  look(input_.with_batch(call.batch), call.input, "input", 0);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    look(outputs_[i].with_batch(call.batch), nest.has_outputs_apart() ? call.members[i].output : call.output,
+         "output", i);
+  for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
+    if (!nest.members.empty() && !nest.members[i].indices) continue;
+    look(indices_of_[number].with_batch(call.batch), call.members ? call.members[i].indices : call.indices,
+         "indices", number);
+    ++number;
+  }
+  for (size_t i = 0; i < operands_.size(); ++i)
+    look(operands_[i].with_batch(call.batch), call.operands[i], "operand", i);
+  if (call.scratch && scratch_bytes() > 0)
+    look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch, "scratch", 0);
+  return checked;
 }
 
 ir::Result<void> Kernel::check(const Call& call) const {

@@ -83,6 +83,7 @@ class Kernel {
   bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
   TaskRanges all_tasks(int64_t batch) const;
+  ir::Result<void> check_memory(const Call& call) const;
   Grid grid(int64_t batch, int cells) const;
   template <typename Do>
   void for_each_cell(int64_t batch, int threads, ThreadPool* pool, const Do& do_ranges) const;
