@@ -34,9 +34,11 @@
  * memory would stay taken.
  *
  * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
- * tools by names like pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump
- * (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its JIT interface), or several
- * joined by commas. Files have mode 0600; what cannot be written is left out. By default there are no names.
+ * tools by names like pooljit:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, with the option "label" like
+ * pooljit:resnet/pool1:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, and they keep frame pointers: perf
+ * (/tmp/perf-PID.map), jitdump (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its
+ * JIT interface), or several joined by commas. Files have mode 0600; what cannot be written is left out. By
+ * default there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
@@ -107,15 +109,17 @@ typedef struct pooljit_spec pooljit_spec;      // NOLINT(modernize-use-using): C
  *       what backend=auto is where no machine code can run (the processor has no AVX2, or the system refuses
  *       executable memory): the reference, the default, whose results are the same but slow; never: an error.
  *       With isa= or schedule= it is an error too. pooljit_info.fallback says when it happened
- *   names=perf,jitdump,gdb
- *       who is told the kernel's name ("Names" above); default: who the environment variable POOLJIT_NAMES
- *       names
+ *   label=NAME
+ *       the layer's name in its model, resnet/pool1, which tools show before ours: letters, digits and any of
+ *       _./-:+#@, at most 128. Layers of one signature share their code; where names are asked for, each
+ * label has code of its own names=perf,jitdump,gdb who is told the kernel's name ("Names" above); default:
+ * who the environment variable POOLJIT_NAMES names
  *
- * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.isa" for an ISA
- * that the machine lacks, "backend.missing" for a back end that the build lacks, "schedule.*" for a schedule
- * that does not suit the spec, "jit.memory" and "jit.executable" where there is no memory for code, or it may
- * not be executed, "prove.*" with verify=1 where the code is not proved, "tune.open" and "tune.format" for
- * the file of tune_db. */
+ * Errors: "spec.*" for the spec, "runtime.options" and "runtime.label" for an option, "runtime.null",
+ * "runtime.isa" for an ISA that the machine lacks, "backend.missing" for a back end that the build lacks,
+ * "schedule.*" for a schedule that does not suit the spec, "jit.memory" and "jit.executable" where there is
+ * no memory for code, or it may not be executed, "prove.*" with verify=1 where the code is not proved,
+ * "tune.open" and "tune.format" for the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const char* options, pooljit_kernel** kernel);
 
 /* What the option "measure" is where it is not given, for the process, from now on: "6", "same_bits", "0".
@@ -175,6 +179,7 @@ typedef struct pooljit_info {  // NOLINT(modernize-use-using): C
   int64_t compile_nanoseconds; /* from text to callable, when the code was made */
   const char* fallback; /* why the reference runs it instead of machine code, for people; "": it was not
                            needed */
+  const char* label;    /* the option of that name */
 } pooljit_info;
 
 /* Nothing is compiled for it. Strings are valid until the spec is released. */
@@ -182,6 +187,11 @@ POOLJIT_API int pooljit_spec_info(const pooljit_spec* object, pooljit_info* info
 
 /* Strings are valid until the kernel is released. */
 POOLJIT_API int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info);
+
+/* How many parts of pooljit_run_part are worth having with this batch, on as many threads, in *parts: each
+ * has about 5 us of work, beside the 0.5 us that a part costs. 1 to 256; 1 for tiny layers and for the
+ * reference. An engine takes the least of this and of its threads. Errors: "run.batch", "runtime.null". */
+POOLJIT_API int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts);
 
 /* Stores the output's dimensions in logical order (N if the spec is batched, C, spatial) in dims[0 .. *rank -
  * 1]. dims has room for POOLJIT_MAX_RANK. */

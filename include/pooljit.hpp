@@ -133,6 +133,10 @@ struct Options {
   // executable memory): "reference", whose results are the same but slow; "never": an error. What asks for an
   // isa or a schedule asks for machine code, and fails too. Kernel::fallback() says when it happened.
   std::string fallback = "reference";
+  // The layer's name in its model, "resnet/pool1": `names` show it before ours. Letters, digits and any of
+  // _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
+  // asked for each label has code of its own. Errors: "runtime.label".
+  std::string label = {};
 };
 
 // A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its
@@ -209,6 +213,11 @@ class POOLJIT_CXX_API Kernel {
   void run_part(const void* input, void* output, void* indices, int part, int parts,
                 const RunOptions& options = {}) const;
 
+  // How many parts of run_part() are worth having with this batch, on as many threads: each has about 5 us of
+  // work, beside the 0.5 us that a part costs. 1 to 256; 1 for tiny layers and for the reference. Errors:
+  // "run.batch".
+  int useful_parts(int64_t batch) const;
+
   // How many outputs a run takes, and arrays of indices: 1 and 0 or 1, of several pools more. Where a number
   // may be given it counts from 0, the default; std::out_of_range is thrown for one that is too large.
   size_t output_count() const;
@@ -247,6 +256,7 @@ class POOLJIT_CXX_API Kernel {
   std::string_view schedule_origin() const;
   // Why the reference runs it instead of machine code (Options::fallback); empty: it was not needed.
   std::string_view fallback() const;
+  std::string_view label() const;  // Options::label
   // Bytes of machine code; 0 for interpreter and reference. Does not grow with the tensor.
   size_t code_bytes() const;
   // Of scratch memory, that each thread of a run needs.

@@ -74,6 +74,7 @@ void Kernel::run_part(const void* input, std::span<void* const> outputs, std::sp
     raise(done.error());
 }
 
+int Kernel::useful_parts(int64_t batch) const { return value_or_raise(impl_->useful_parts(batch)); }
 size_t Kernel::output_count() const { return impl_->output_views().size(); }
 size_t Kernel::indices_count() const { return impl_->index_views().size(); }
 std::span<const int64_t> Kernel::input_shape() const { return impl_->input_shape(); }
@@ -112,6 +113,7 @@ std::string_view Kernel::schedule_origin() const { return impl_->schedule_origin
 size_t Kernel::scratch_bytes() const { return size_t(impl_->scratch_bytes()); }
 std::string_view Kernel::proof() const { return impl_->code().info.proof; }
 std::string_view Kernel::fallback() const { return impl_->fallback(); }
+std::string_view Kernel::label() const { return impl_->label(); }
 size_t Kernel::code_bytes() const { return impl_->code().info.code_bytes; }
 std::chrono::nanoseconds Kernel::compile_time() const { return impl_->code().info.compile_time; }
 

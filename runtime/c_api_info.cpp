@@ -79,6 +79,7 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
     known.schedule = code.schedule.c_str();
     known.schedule_origin = one.schedule_origin().c_str();
     known.fallback = one.fallback().c_str();
+    known.label = one.label().c_str();
     known.proof = code.proof.c_str();
     known.code_bytes = static_cast<int64_t>(code.code_bytes);
     known.scratch_bytes = one.scratch_bytes();
@@ -153,6 +154,17 @@ int pooljit_indices_info(const pooljit_kernel* kernel, int number, pooljit_tenso
     for (const auto& dim : view.dims().subspan(one.spec().batch ? 0 : 1)) shape.push_back(dim.extent);
     const pooljit::ir::PoolNest& nest = one.code().info.nest.with_indices(static_cast<size_t>(number));
     *tensor = pooljit::runtime::tensor_of(*nest.indices, shape, one.spec().batch.value_or(1));
+    return int{POOLJIT_OK};
+  });
+}
+
+int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    if (!parts) return fail_null("parts");
+    const auto useful = kernel->kernel->useful_parts(batch);
+    if (!useful) return fail(useful.error());
+    *parts = *useful;
     return int{POOLJIT_OK};
   });
 }

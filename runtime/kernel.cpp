@@ -29,11 +29,11 @@ OneWritten one_written(void* output, void* indices) { return {output, indices}; 
 
 }  // namespace
 
-Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reasons)
+Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remarks)
     : spec_(std::move(spec)),
       code_(std::move(code)),
       threads_(threads),
-      reasons_(std::move(reasons)),
+      remarks_(std::move(remarks)),
       largest_batch_(frontend::largest_batch(spec_)),
       text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),
@@ -214,15 +214,20 @@ ir::Result<void> Kernel::check_members(const Call& call) const {
   return {};
 }
 
-// Takes the operands in and checks all but the data.
-ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
-  if (call.batch != spec_.batch.value_or(1) && !spec_.batch)
+ir::Result<void> Kernel::check_batch(int64_t batch) const {
+  if (batch != spec_.batch.value_or(1) && !spec_.batch)
     return ir::invalid("run.batch", "an unbatched spec was run with another batch size than 1",
                        "write the spec with N");
-  if (call.batch > largest_batch_)
+  if (batch > largest_batch_)
     return ir::invalid("run.batch",
-                       "indices of a batch of " + std::to_string(call.batch) + " do not fit the index_dtype",
+                       "indices of a batch of " + std::to_string(batch) + " do not fit the index_dtype",
                        "index_dtype=int64; or at most " + std::to_string(largest_batch_) + " at once");
+  return {};
+}
+
+// Takes the operands in and checks all but the data.
+ir::Result<void> Kernel::fill(Call& call, ir::Operands operands) const {
+  if (auto checked = check_batch(call.batch); !checked) return checked;
   if (operands.size() != operands_.size())
     return ir::invalid("run.operands",
                        "the spec takes " + std::to_string(operands_.size()) + " operands, " +
@@ -321,6 +326,14 @@ int Kernel::useful_threads(int64_t batch, int threads) const {
   // In integers: the caller may have floating-point exceptions unmasked.
   const int64_t useful = threads_per_batch_ * std::min(batch, most_useful) / 1024;
   return static_cast<int>(std::clamp<int64_t>(useful, 1, threads));
+}
+
+ir::Result<int> Kernel::useful_parts(int64_t batch) const {
+  if (batch < 0) return ir::invalid("run.batch", "a batch of " + std::to_string(batch), "0 and more");
+  if (auto checked = check_batch(batch); !checked) return tl::unexpected(checked.error());
+  if (batch == 0) return 1;
+  const int worth = useful_threads(batch, max_threads);
+  return static_cast<int>(std::min<int64_t>(worth, grid(batch, worth).cells()));
 }
 
 TaskRanges Kernel::all_tasks(int64_t batch) const {

@@ -44,7 +44,7 @@ TEST(Exports, AreTheCFunctionsAndTheCxxInterface) {
       "pooljit_time",           "pooljit_prove",         "pooljit_explain",
       "pooljit_output_count",   "pooljit_indices_count", "pooljit_output_info",
       "pooljit_run_outputs",    "pooljit_indices_info",  "pooljit_run_outputs_part",
-      "pooljit_set_measure"};
+      "pooljit_set_measure",    "pooljit_useful_parts"};
   const std::regex cxx_api(
       R"((vtable for |typeinfo for |typeinfo name for )?pooljit::(Error|ThreadPool)(::.*)?|pooljit::(Kernel|Spec|Explanation)::.*|)"
       R"(pooljit::(cache_stats|clear_cache|limit_cache|compile|explain|parse_options|prove|schedules|set_measure|time|version)(\[abi:cxx11\])?\(.*)");
