@@ -37,9 +37,11 @@
  * scratch memory would stay taken.
  *
  * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
- * tools by names like pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512: perf (/tmp/perf-PID.map), jitdump
- * (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its JIT interface), or several
- * joined by commas. Files have mode 0600; what cannot be written is left out. By default there are no names.
+ * tools by names like pooljit:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, with the option "label" like
+ * pooljit:resnet/pool1:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, and they keep frame pointers: perf
+ * (/tmp/perf-PID.map), jitdump (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its
+ * JIT interface), or several joined by commas. Files have mode 0600; what cannot be written is left out. By
+ * default there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
@@ -107,9 +109,13 @@ typedef struct pooljit_options {
    * besides those that the environment variable POOLJIT_NAMES names. */
   const char* names;
   /* What backend "auto" is where no machine code can run (the processor has no AVX2, or the system refuses
-   * executable memory): "reference", the default, whose results are the same but slow; "never": an error. With
-   * isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
+   * executable memory): "reference", the default, whose results are the same but slow; "never": an error.
+   * With isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
   const char* fallback;
+  /* The layer's name in its model, "resnet/pool1": `names` show it before ours. Letters, digits and any of
+   * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
+   * asked for each label has code of its own. */
+  const char* label;
 } pooljit_options;
 
 /* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
@@ -124,11 +130,11 @@ POOLJIT_API int pooljit_options_read(const char* text, pooljit_options* options,
 /* Compiles `spec` (or finds it in the cache) and stores a kernel in *kernel; NULL there on failure. options:
  * NULL for defaults.
  *
- * Errors: "spec.*" for the spec, "runtime.options" for an option, "runtime.null", "runtime.struct" for
- * options->size, "runtime.isa" for an ISA that the machine lacks, "backend.missing" for a back end that the
- * build lacks, "schedule.*" for a schedule that does not suit the spec, "jit.memory" and "jit.executable" where
- * there is no memory for code, or it may not be executed, "prove.*" with verify=1 where the code is not proved, "tune.open" and "tune.format" for the
- * file of tune_db. */
+ * Errors: "spec.*" for the spec, "runtime.options" and "runtime.label" for an option, "runtime.null",
+ * "runtime.struct" for options->size, "runtime.isa" for an ISA that the machine lacks, "backend.missing" for
+ * a back end that the build lacks, "schedule.*" for a schedule that does not suit the spec, "jit.memory" and
+ * "jit.executable" where there is no memory for code, or it may not be executed, "prove.*" with verify=1
+ * where the code is not proved, "tune.open" and "tune.format" for the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const pooljit_options* options, pooljit_kernel** kernel);
 
 /* What the option "measure" is where it is not given, for the process, from now on: "6", "same_bits", "0".
@@ -201,6 +207,7 @@ typedef struct pooljit_info {
   int64_t compile_nanoseconds; /* from text to callable, when the code was made */
   const char* fallback; /* why the reference runs it instead of machine code, for people; "": it was not
                            needed */
+  const char* label;    /* the option of that name */
 } pooljit_info;
 
 /* Nothing is compiled for it. Strings are valid until the spec is released. */
@@ -221,6 +228,11 @@ POOLJIT_API int pooljit_kernel_output(const pooljit_kernel* kernel, int number, 
                                       int64_t* bytes);
 POOLJIT_API int pooljit_kernel_indices(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor,
                                        int64_t* bytes);
+
+/* How many parts (pooljit_args.parts) are worth having with this batch, on as many threads, in *parts: each
+ * has about 5 us of work, beside the 0.5 us that a part costs. 1 to 256; 1 for tiny layers and for the
+ * reference. An engine takes the least of this and of its threads. Errors: "run.batch", "runtime.null". */
+POOLJIT_API int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts);
 
 /* --- Running. */
 

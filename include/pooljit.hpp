@@ -1,5 +1,4 @@
-// pooljit's C++ interface: one line of text describes a pooling layer, a kernel made for exactly that layer
-// comes back.
+// pooljit's C++ interface: one line of text is a pooling layer, a kernel for exactly that layer comes back.
 //
 //   const pooljit::Kernel kernel =
 //       pooljit::compile("max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)");
@@ -26,16 +25,12 @@
 #include "pooljit.h"
 #include "pooljit_tuning.h"
 
-#if defined(__GNUC__)
-#define POOLJIT_CXX_API __attribute__((visibility("default")))
-#else
-#define POOLJIT_CXX_API
-#endif
+// Thrown and caught across libraries.
+#define POOLJIT_CXX_API POOLJIT_API
 
 namespace pooljit {
 
-// A mistake of the caller's, something unsupported, or a refusal of the system. what() is "id: message
-// (hint)".
+// What went wrong. what() is "id: message (hint)".
 class POOLJIT_CXX_API Error : public std::runtime_error {
  public:
   enum class Kind : uint8_t {
@@ -55,8 +50,7 @@ class POOLJIT_CXX_API Error : public std::runtime_error {
   // Stable: "spec.padding", "runtime.isa"; docs/errors.md lists them all.
   const std::string& id() const noexcept { return id_; }
   const std::string& message() const noexcept { return message_; }
-  // What to write instead; may be empty.
-  const std::string& hint() const noexcept { return hint_; }
+  const std::string& hint() const noexcept { return hint_; }  // what to write instead; may be empty
 
  private:
   explicit Error(const pooljit_error& error)
@@ -86,6 +80,7 @@ struct Options {
   std::string measure = {};   // "6", "same_bits", "8,same_bits", "0"
   std::string names = {};     // "perf", "jitdump", "gdb", joined by commas
   std::string fallback = {};  // "reference", "never": what "auto" is where no machine code can run
+  std::string label = {};     // the layer's name in its model, which `names` show before ours
 
   // Whose texts are this object's.
   pooljit_options c_options() const {
@@ -100,6 +95,7 @@ struct Options {
     made.measure = measure.c_str();
     made.names = names.c_str();
     made.fallback = fallback.c_str();
+    made.label = label.c_str();
     return made;
   }
 };
@@ -121,6 +117,7 @@ inline Options options_read(std::string_view text) {
   options.measure = text_of(read.measure);
   options.names = text_of(read.names);
   options.fallback = text_of(read.fallback);
+  options.label = text_of(read.label);
   return options;
 }
 
@@ -284,11 +281,20 @@ class POOLJIT_CXX_API Kernel : public Known<Kernel> {
   }
   void run_with(const pooljit_args& args) const { check(pooljit_run_with(c_handle(), &args)); }
 
+  // How many Args::parts are worth having. Errors: "run.batch".
+  int useful_parts(int64_t batch) const {
+    int parts = 0;
+    check(pooljit_useful_parts(c_handle(), batch, &parts));
+    return parts;
+  }
+
   std::string_view backend() const { return info().backend; }
   std::string_view isa() const { return info().isa; }
   std::string_view schedule() const { return info().schedule; }
   std::string_view schedule_origin() const { return info().schedule_origin; }
   std::string_view proof() const { return info().proof; }
+  std::string_view fallback() const { return info().fallback; }
+  std::string_view label() const { return info().label; }
   size_t code_bytes() const { return static_cast<size_t>(info().code_bytes); }
   size_t scratch_bytes() const { return static_cast<size_t>(info().scratch_bytes); }
 

@@ -58,10 +58,15 @@ std::span<const BackendInfo> backends();
 // once for the process; a kernel that Xbyak makes never does. Fails with "backend.missing".
 ir::Result<void> find(BackendId backend);
 
+// Whether rbp leads to the caller's frame at every instruction behind the first three, for profilers that
+// follow frame pointers (perf record -g); else it is a register like others.
+enum class FramePointer : uint8_t { free, kept };
+
 // The program must have the stage that the back end consumes; POOLJIT_CHECKed. Fails with "jit.memory",
 // "jit.executable" (no executable memory), "schedule.registers" (the Program needs more vector registers than
 // there are) or "jit.llvm".
-ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program);
+ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program,
+                          FramePointer frame = FramePointer::free);
 
 // Disassembly of a blob with the Program line of each instruction beside it (`pooljit show --stage asm`).
 std::string listing(const CodeBlob& blob, const ir::Program& program);

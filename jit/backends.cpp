@@ -14,7 +14,7 @@ constexpr BackendInfo backend_table[] = {
 #undef BACKEND
 };
 
-using Emitter = ir::Result<CodeBlob> (*)(const ir::Program&);
+using Emitter = ir::Result<CodeBlob> (*)(const ir::Program&, FramePointer);
 
 constexpr Emitter emitter_table[] = {
 #define BACKEND(name, text, stage, note) emit_##name,
@@ -34,11 +34,11 @@ ir::Result<void> find([[maybe_unused]] BackendId backend) {
   return {};
 }
 
-ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program) {
+ir::Result<CodeBlob> emit(BackendId backend, const ir::Program& program, FramePointer frame) {
   const HoldForks hold;
   const auto row = static_cast<size_t>(backend);
   POOLJIT_CHECK(program.stage == backend_table[row].consumes, program.name);
-  auto blob = emitter_table[row](program);
+  auto blob = emitter_table[row](program, frame);
   if (blob) blob->isa = program.isa;
   return blob;
 }

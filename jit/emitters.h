@@ -6,7 +6,8 @@
 
 namespace pooljit::jit {
 
-#define BACKEND(name, text, stage, note) ir::Result<CodeBlob> emit_##name(const ir::Program& program);
+#define BACKEND(name, text, stage, note) \
+  ir::Result<CodeBlob> emit_##name(const ir::Program& program, FramePointer frame = FramePointer::free);
 #include "jit/backends.def"
 #undef BACKEND
 

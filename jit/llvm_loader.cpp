@@ -69,9 +69,9 @@ const Loaded& llvm_module() {
 
 }  // namespace
 
-ir::Result<CodeBlob> emit_llvm(const ir::Program& program) {
+ir::Result<CodeBlob> emit_llvm(const ir::Program& program, FramePointer frame) {
   if (!llvm_module()) return tl::unexpected(llvm_module().error());
-  return (*llvm_module())->emit(program);
+  return (*llvm_module())->emit(program, frame);
 }
 
 ir::Result<void> find_llvm() {

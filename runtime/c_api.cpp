@@ -49,6 +49,7 @@ void for_each_text(Given& given, pooljit::runtime::Options& options, Take take) 
   take(given.measure, options.measure);
   take(given.names, options.names);
   take(given.fallback, options.fallback);
+  take(given.label, options.label);
 }
 
 // What is null has its default.

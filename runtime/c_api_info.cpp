@@ -104,6 +104,7 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
     known.schedule = code.schedule.c_str();
     known.schedule_origin = one.schedule_origin().c_str();
     known.fallback = one.fallback().c_str();
+    known.label = one.label().c_str();
     known.proof = code.proof.c_str();
     known.code_bytes = static_cast<int64_t>(code.code_bytes);
     known.scratch_bytes = one.scratch_bytes();
@@ -165,6 +166,17 @@ int pooljit_kernel_indices(const pooljit_kernel* kernel, int number, pooljit_ten
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
     return give_indices(kernel->kernel->spec(), kernel->kernel->code().info.nest, number, tensor, bytes);
+  });
+}
+
+int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts) {
+  return guarded([&] {
+    if (!kernel) return fail_null("kernel");
+    if (!parts) return fail_null("parts");
+    const auto useful = kernel->kernel->useful_parts(batch);
+    if (!useful) return fail(useful.error());
+    *parts = *useful;
+    return int{POOLJIT_OK};
   });
 }
 

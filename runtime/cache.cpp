@@ -41,7 +41,8 @@ Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_
           (options.tune_db.empty() ? 0 : 1031 * hash(options.tune_db)) + (options.verify ? 257 : 0) +
           (options.measure.empty() ? 0 : 4099 * hash(options.measure)) +
           (options.names.empty() ? 0 : 2053 * hash(options.names)) +
-          (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback));
+          (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback)) +
+          (options.label.empty() ? 0 : 16411 * hash(options.label));
 }
 
 void Cache::touch(std::atomic<Time>& used) const {

@@ -126,7 +126,7 @@ class Cache {
       return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
              x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
              x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names &&
-             x.fallback == y.fallback;
+             x.fallback == y.fallback && x.label == y.label;
     }
   };
   struct StringHash {

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t least_bytes = 8 << 10, most_bytes = 4 << 20;
+constexpr int64_t least_probed_bytes = 8 << 10, most_probed_bytes = 4 << 20;
 constexpr int64_t line_bytes = 64, page_lines = 4096 / line_bytes;
 
 struct alignas(line_bytes) Line {
@@ -57,7 +57,7 @@ double nanoseconds_per_load(const Line* at, size_t lines) {
 }  // namespace
 
 std::vector<LoadTime> measure_loads() {
-  std::vector<Line> lines(most_bytes / line_bytes);
+  std::vector<Line> lines(most_probed_bytes / line_bytes);
   std::minstd_rand random(1);
   std::vector<LoadTime> loads;
   const auto measure = [&](int64_t bytes) {
@@ -65,9 +65,9 @@ std::vector<LoadTime> measure_loads() {
     link(ring, random);
     loads.push_back({bytes, nanoseconds_per_load(ring.data(), ring.size())});
   };
-  for (int64_t bytes = least_bytes; bytes <= most_bytes; bytes *= 2) {
+  for (int64_t bytes = least_probed_bytes; bytes <= most_probed_bytes; bytes *= 2) {
     measure(bytes);
-    if (bytes < most_bytes) measure(bytes / 2 * 3);
+    if (bytes < most_probed_bytes) measure(bytes / 2 * 3);
   }
   return loads;
 }

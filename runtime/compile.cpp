@@ -108,8 +108,9 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
 
 KernelPtr bind(Request request, CodePtr code) {
   std::string origin = code->info.origin.empty() ? std::move(request.schedule_origin) : code->info.origin;
-  return std::make_shared<const Kernel>(std::move(request.spec), std::move(code), request.threads,
-                                        Kernel::Reasons{std::move(origin), std::move(request.fallback)});
+  return std::make_shared<const Kernel>(
+      std::move(request.spec), std::move(code), request.threads,
+      Kernel::Remarks{std::move(origin), std::move(request.fallback), std::move(request.choices.label)});
 }
 
 std::string key_of(const Request& request, const Options& options) {
@@ -119,6 +120,9 @@ std::string key_of(const Request& request, const Options& options) {
                        int{request.choices.measuring.same_bits}, request.database);
   if (request.verify) key += " verify=1";
   if (request.choices.names.any()) key += " names=" + options.names;
+  // Tools know code by one name.
+  if (!options.label.empty() && jit::with_environment(request.choices.names).any())
+    key += " label=" + options.label;
   return key;
 }
 

@@ -71,12 +71,13 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   program = ir::run_passes(std::move(*program), backend.consumes);
   if (!program) return tl::unexpected(program.error());
   // -> code: bytes
-  auto blob = jit::emit(backend.id, *program);
+  const jit::Names asked = jit::with_environment(exact.names);
+  auto blob =
+      jit::emit(backend.id, *program, asked.any() ? jit::FramePointer::kept : jit::FramePointer::free);
   if (!blob) return tl::unexpected(blob.error());
   // -> kernel: what the library calls; gdb and perf know it by a name if somebody wants that
   std::shared_ptr<void> names;
-  if (const jit::Names asked = jit::with_environment(exact.names); asked.any())
-    names = jit::announce(asked, kernel_name(nest, exact.isa), *blob, *program);
+  if (asked.any()) names = jit::announce(asked, kernel_name(nest, exact.isa, exact.label), *blob, *program);
   return std::make_shared<NativeCode>(program_info(std::move(nest), exact, *program), *program,
                                       std::move(*blob), std::move(names));
 }

@@ -35,6 +35,7 @@ struct Choices {
   std::optional<ir::Schedule> schedule;  // absent: the nest's best one
   jit::Names names = {};                 // who is told of it, besides those that the environment names
   Measuring measuring = {};
+  std::string label = {};  // that they are told beside our name
 };
 
 using MakeCode = ir::Result<std::shared_ptr<Code>> (*)(ir::PoolNest nest, const Choices& choices);

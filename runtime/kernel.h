@@ -17,11 +17,11 @@ class Kernel {
  public:
   // For people: why the code has its schedule, and why it is the reference's; empty: it is what was asked
   // for.
-  struct Reasons {
-    std::string schedule_origin, fallback;
+  struct Remarks {
+    std::string schedule_origin, fallback, label;  // label: the user's name for the layer
   };
   // threads: of the built-in pool, >= 1.
-  Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Reasons reasons = {});
+  Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remarks = {});
 
   // Splits the tasks over the pool's threads and does them. pool: null for the built-in one; batch: -1 for
   // the spec's, which is 1 where it is free. operands: of the epilogue's steps, in their order. Errors:
@@ -60,9 +60,12 @@ class Kernel {
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const std::string& text() const { return text_; }  // canonical
-  const std::string& schedule_origin() const { return reasons_.schedule_origin; }
-  const std::string& fallback() const { return reasons_.fallback; }
+  const std::string& schedule_origin() const { return remarks_.schedule_origin; }
+  const std::string& fallback() const { return remarks_.fallback; }
+  const std::string& label() const { return remarks_.label; }
   const Code& code() const { return *code_; }
+  // How many parts are worth having, on as many threads: each has enough to do. >= 1.
+  ir::Result<int> useful_parts(int64_t batch) const;
   int threads() const { return threads_; }  // of the built-in pool
   int64_t scratch_bytes() const;            // that each thread of a run needs
   const std::vector<int64_t>& input_shape() const { return input_shape_; }
@@ -88,6 +91,7 @@ class Kernel {
   ir::Result<void> check_batch(int64_t batch) const;
   ir::Result<void> fill(Call& call, ir::Operands operands) const;
   ir::Result<void> check(const Call& call) const;
+  ir::Result<void> check_memory(const Call& call) const;
   ir::Result<void> check_overlap(const Call& call) const;
   bool are_apart(const Call& call) const;
   int useful_threads(int64_t batch, int threads) const;
@@ -100,7 +104,7 @@ class Kernel {
   frontend::PoolSpec spec_;
   CodePtr code_;
   int threads_;
-  Reasons reasons_;
+  Remarks remarks_;
   int64_t largest_batch_ = 0;  // that indices can count, and memory hold
   std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;

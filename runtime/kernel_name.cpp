@@ -35,6 +35,27 @@ std::string window(const ir::PoolNest& nest) {
   return text;
 }
 
+// The layout in which so many elements are packed; "strided" where that is none.
+std::string layout(const ir::View& view, int64_t channels, const std::vector<int64_t>& extents) {
+  if (view.channel_block > 1) return fmt::format("nchw{}c", view.channel_block);
+  const auto is_packed = [&](int64_t innermost) {
+    for (size_t d = extents.size(); d-- > 0; innermost *= extents[d])
+      if (extents[d] > 1 && view.strides[d] != innermost) return int64_t{0};
+    return innermost;
+  };
+  const int64_t plane = is_packed(1);
+  if (plane > 0 && (channels == 1 || view.channel_stride == plane)) return "nchw";
+  return is_packed(channels) > 0 && view.channel_stride == 1 ? "nhwc" : "strided";
+}
+
+// "nchw", or "nhwc_to_nchw" where the output has another. The views of members are not looked at.
+std::string layouts(const ir::PoolNest& nest) {
+  const std::string input = layout(nest.input, nest.channels, each(nest, &ir::NestDim::input));
+  if (!nest.members.empty()) return input;
+  const std::string output = layout(nest.output, nest.channels, each(nest, &ir::NestDim::output));
+  return input == output ? input : input + "_to_" + output;
+}
+
 constexpr std::string_view reductions[] = {
 #define REDUCTION(name, text, note) text,
 #include "ir/reductions.def"
@@ -43,14 +64,15 @@ constexpr std::string_view reductions[] = {
 
 }  // namespace
 
-std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa) {
+std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view label) {
+  const std::string prefix = label.empty() ? "pooljit" : fmt::format("pooljit:{}", label);
+  const std::string tensor = fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts(nest),
+                                         nest.channels, fmt::join(each(nest, &ir::NestDim::input), "x"));
   if (!nest.members.empty())
-    return fmt::format("pooljit:{}_pools{}d_{}_{}x{}_{}", nest.members.size(), nest.dims.size(),
-                       ir::info(nest.input.dtype).text, nest.channels,
-                       fmt::join(each(nest, &ir::NestDim::input), "x"), ir::info(isa).text);
-  return fmt::format("pooljit:{}_pool{}d{}_{}_{}x{}_{}{}_{}", reductions[static_cast<size_t>(nest.reduction)],
-                     nest.dims.size(), nest.is_backward() ? "_backward" : "", ir::info(nest.input.dtype).text,
-                     nest.channels, fmt::join(each(nest, &ir::NestDim::input), "x"), window(nest),
+    return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor,
+                       ir::info(isa).text);
+  return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, reductions[static_cast<size_t>(nest.reduction)],
+                     nest.dims.size(), nest.is_backward() ? "_backward" : "", tensor, window(nest),
                      nest.indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
 }
 

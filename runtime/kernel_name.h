@@ -1,14 +1,18 @@
-// Readable names of kernels, for profilers and debuggers: "pooljit:max_pool2d_f32_64x112x112_k3s2p1_avx512".
+// Readable names of kernels, for profilers and debuggers:
+// "pooljit:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512",
+// "pooljit:resnet/pool1:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512".
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ir/isa.h"
 #include "ir/nest.h"
 
 namespace pooljit::runtime {
 
-// What differs in nothing but layout, strides or how it is computed may share a name. No blanks.
-std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa);
+// What differs in nothing but strides or how it is computed may share a name. No blanks. label: the user's
+// name for the layer; empty: none.
+std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view label = {});
 
 }  // namespace pooljit::runtime

@@ -33,6 +33,10 @@ struct Options {
   // executable memory): "reference", whose results are the same but slow; "never": an error. What asks for an
   // isa or a schedule asks for machine code, and fails too. Kernel::fallback() says when it happened.
   std::string fallback = "reference";
+  // The layer's name in its model, "resnet/pool1": `names` show it before ours. Letters, digits and any of
+  // _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
+  // asked for each label has code of its own. Errors: "runtime.label".
+  std::string label = {};
 };
 
 }  // namespace pooljit::runtime

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view known_words =
     "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
     "schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits names=perf,jitdump,gdb "
-    "fallback=reference|never";
+    "fallback=reference|never label=NAME";
 constexpr int usual_candidates = 6, most_candidates = 64;
 
 // The next word of `text`; spaces inside brackets belong to it.
@@ -53,6 +53,7 @@ bool set_option(Options& options, std::string_view name, std::string_view value)
                       : name == "measure"  ? &options.measure
                       : name == "names"    ? &options.names
                       : name == "fallback" ? &options.fallback
+                      : name == "label"    ? &options.label
                                            : nullptr;
   if (text) *text = value;
   return text != nullptr && !value.empty();
@@ -95,6 +96,23 @@ ir::Result<Options> parse_option_words(std::string_view text) {
   return options;
 }
 
+namespace {
+
+// It becomes a word of text files, and of what gdb reads.
+ir::Result<void> check_label(std::string_view label) {
+  constexpr size_t longest = 128;
+  constexpr std::string_view marks = "_./-:+#@";
+  const auto is_allowed = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           marks.find(c) != marks.npos;
+  };
+  if (label.size() <= longest && std::ranges::all_of(label, is_allowed)) return {};
+  return ir::invalid("runtime.label", fmt::format("label={} is no name of a layer", label.substr(0, longest)),
+                     fmt::format("letters, digits and any of {}, at most {}", marks, longest));
+}
+
+}  // namespace
+
 ir::Result<Measuring> parse_measuring(std::string_view text) {
   Measuring measuring;
   if (text.empty()) return measuring;
@@ -121,6 +139,7 @@ ir::Result<Choices> resolve(const Options& options) {
                        fmt::format("0 (as many as the process may use) to {}", max_threads));
   if (const auto checked = check_machine(); !checked) return tl::unexpected(checked.error());
   if (const auto checked = check_isa_limit(); !checked) return tl::unexpected(checked.error());
+  if (const auto checked = check_thread_limit(); !checked) return tl::unexpected(checked.error());
   Choices choices;
   const auto engine = resolve_engine(options.backend);
   if (!engine) return tl::unexpected(engine.error());
@@ -133,6 +152,8 @@ ir::Result<Choices> resolve(const Options& options) {
     return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
                        std::string(known_words));
   choices.names = *names;
+  if (const auto checked = check_label(options.label); !checked) return tl::unexpected(checked.error());
+  choices.label = options.label;
   if (options.fallback != "reference" && options.fallback != "never")
     return ir::invalid("runtime.options", fmt::format("unknown fallback \"{}\"", options.fallback),
                        std::string(known_words));

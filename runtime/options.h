@@ -16,7 +16,8 @@ ir::Result<Options> parse_option_words(std::string_view text);
 // "6", "same_bits", "8,same_bits"; "" and "0": none. Errors: "runtime.options".
 ir::Result<Measuring> parse_measuring(std::string_view text);
 
-// Errors: "runtime.options", "runtime.isa", "backend.missing", "schedule.*".
+// Errors: "runtime.options", "runtime.label", "runtime.threads", "runtime.isa", "backend.missing",
+// "schedule.*".
 ir::Result<Choices> resolve(const Options& options);
 
 // Where no machine code can run, backend=auto is the reference, unless the options forbid that or ask for

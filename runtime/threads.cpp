@@ -1,12 +1,17 @@
 #include "runtime/threads.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <thread>
 
+#include "runtime/cpu_quota.h"
 #include "runtime/limits.h"
 #include "runtime/worker_pool.h"
 
@@ -16,14 +21,41 @@ namespace {
 // pools[n] has n threads.
 std::atomic<WorkerPool*> pools[max_threads + 1];
 
+int processors_of_affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                     : int(std::thread::hardware_concurrency());
+}
+
+std::string_view thread_limit_text() {
+  const char* const text = std::getenv("POOLJIT_THREADS");
+  return text ? text : "";
+}
+
+// 0: it is no number of threads.
+int parse_thread_limit(std::string_view text) {
+  int limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  return is_number && limit >= 1 && limit <= max_threads ? limit : 0;
+}
+
 }  // namespace
 
 int available_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                                : int(std::thread::hardware_concurrency());
+  static const int quota = cpu_quota("");
+  int count = processors_of_affinity();
+  for (const int limit : {quota, parse_thread_limit(thread_limit_text())})
+    if (limit > 0) count = std::min(count, limit);
   return std::clamp(count, 1, max_threads);
+}
+
+ir::Result<void> check_thread_limit() {
+  const std::string_view text = thread_limit_text();
+  if (text.empty() || parse_thread_limit(text) > 0) return {};
+  return ir::invalid("runtime.threads", fmt::format("POOLJIT_THREADS=\"{}\" is no number of threads", text),
+                     fmt::format("1 to {}; or leave it out", max_threads));
 }
 
 void forget_pools_in_child() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -154,6 +155,15 @@ std::string guard_of(const std::string& path) {
   return guard;
 }
 
+// pools of lib/pools.h: what the names of the header's table begin with.
+std::string table_of(const std::string& prefix, const std::string& header) {
+  std::string stem = fs::path(header).stem().string();
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (stem.empty() || std::isdigit(static_cast<unsigned char>(stem[0])) != 0) stem = "pools_" + stem;
+  return prefix.empty() ? stem : prefix + "_" + stem;
+}
+
 std::vector<uint8_t> binary(const Kernels& kernels, const std::string& path) {
   if (fs::path(path).extension() != ".a") return runtime::make_object(kernels).write();
   std::vector<jit::ArchiveMember> members;
@@ -172,10 +182,12 @@ struct Output {
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 ir::Result<std::vector<Output>> make_outputs(const ExportArguments& arguments, const Kernels& kernels) {
+  const auto header = [&](const std::string& path) {
+    return bytes_of(export_header(kernels, guard_of(path), table_of(arguments.prefix, path)));
+  };
   std::vector<Output> outputs;
   if (!arguments.output.empty()) outputs.push_back({arguments.output, binary(kernels, arguments.output)});
-  if (!arguments.header.empty())
-    outputs.push_back({arguments.header, bytes_of(export_header(kernels, guard_of(arguments.header)))});
+  if (!arguments.header.empty()) outputs.push_back({arguments.header, header(arguments.header)});
   if (arguments.source.empty()) return outputs;
   std::error_code error;
   fs::create_directories(arguments.source, error);
@@ -187,7 +199,7 @@ ir::Result<std::vector<Output>> make_outputs(const ExportArguments& arguments, c
   const std::string path = arguments.source + "/" + base;
   outputs.push_back({path + ".S", bytes_of(runtime::assembly_source(runtime::make_object(kernels, false)))});
   outputs.push_back({path + ".c", bytes_of(info_source(kernels, base + ".h"))});
-  outputs.push_back({path + ".h", bytes_of(export_header(kernels, guard_of(base + ".h")))});
+  outputs.push_back({path + ".h", header(base + ".h")});
   return outputs;
 }
 
@@ -204,7 +216,9 @@ ir::Result<void> write(const std::vector<Output>& outputs) {
 ir::Result<Exit> export_kernels(const ExportArguments& arguments) {
   const auto options = read_options(arguments);
   if (!options) return tl::unexpected(options.error());
+  const auto start = std::chrono::steady_clock::now();
   const auto kernels = make_kernels(arguments, *options);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (!kernels) return tl::unexpected(kernels.error());
   if (kernels->empty()) return Exit::interrupted;
   const auto outputs = make_outputs(arguments, *kernels);
@@ -213,6 +227,11 @@ ir::Result<Exit> export_kernels(const ExportArguments& arguments) {
   for (const Output& output : *outputs)
     fmt::print("{}: {} kernel{}, {} bytes\n", output.path, kernels->size(), kernels->size() == 1 ? "" : "s",
                output.bytes.size());
+  if (options->verify) {
+    size_t bodies = 0;
+    for (const runtime::ExportedKernel& kernel : *kernels) bodies += kernel.codes.size();
+    fmt::print("proved {} bod{} in {:.1f} s\n", bodies, bodies == 1 ? "y" : "ies", took.count());
+  }
   return Exit::ok;
 }
 
@@ -243,8 +262,10 @@ void add_export(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_schedule(*command, arguments->options);
   add_tune_db(*command, arguments->options);
-  command->add_flag("--verify", arguments->options.verify,
-                    "Prove each kernel before anything is written; this machine has to run it");
+  command->add_flag(
+      "--verify", arguments->options.verify,
+      "Prove each kernel before anything is written, about a second for each and each ISA; this "
+      "machine has to run it");
   command->footer(
       "The program that links it needs no library: docs/export.md.\n\n"
       "  pooljit export 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' \\\n"

@@ -15,7 +15,7 @@
 
 #include "examples/demo/picture.h"
 #include "examples/demo/stem.h"
-#include "pooljit.h"
+#include "pooljit.hpp"
 #include "tools/measure.h"
 #include "tools/plain_loop.h"
 
@@ -49,9 +49,11 @@ struct Job {
 
 using Kernel = std::unique_ptr<pooljit_kernel, decltype(&pooljit_release)>;
 
-Kernel compile(const std::string& spec, const char* options) {
+Kernel compile(const std::string& spec, const char* words) {
+  const pooljit::Options options = pooljit::options_read(words);
+  const pooljit_options c_options = options.c_options();
   pooljit_kernel* kernel = nullptr;
-  pooljit_compile(spec.c_str(), options, &kernel);
+  pooljit_compile(spec.c_str(), &c_options, &kernel);
   return {kernel, pooljit_release};
 }
 

@@ -71,7 +71,8 @@ struct Compilation {
 // and 256 MiB.
 constexpr size_t most_insts = 40000;
 
-ir::Result<void> make_module(const ir::Program& program, Annotate annotate, Compilation& made) {
+ir::Result<void> make_module(const ir::Program& program, Annotate annotate, FramePointer frame,
+                             Compilation& made) {
   if (program.insts.size() > most_insts)
     return ir::unsupported("jit.llvm.size",
                            "LLVM would take long for " + std::to_string(program.insts.size()) +
@@ -81,14 +82,15 @@ ir::Result<void> make_module(const ir::Program& program, Annotate annotate, Comp
   made.context.setDiscardValueNames(annotate == Annotate::lines);
   made.context.setDiagnosticHandler(std::make_unique<Diagnostics>(made.error));
   made.module = std::make_unique<llvm::Module>(program.name, made.context);
-  if (auto done = translate(program, target, *made.module, annotate); !done)
+  if (auto done = translate(program, target, *made.module, annotate, frame); !done)
     return tl::unexpected(done.error());
   optimise(*made.module, target);
   return {};
 }
 
-ir::Result<CodeBlob> make_code(const ir::Program& program, Compilation& made) {
-  if (auto done = make_module(program, Annotate::lines, made); !done) return tl::unexpected(done.error());
+ir::Result<CodeBlob> make_code(const ir::Program& program, FramePointer frame, Compilation& made) {
+  if (auto done = make_module(program, Annotate::lines, frame, made); !done)
+    return tl::unexpected(done.error());
   auto object = emit_object(*made.module, target_machine(program.isa));
   if (!object) return tl::unexpected(object.error());
   if (!made.error.empty()) return ir::unsupported("jit.llvm.codegen", made.error);
@@ -96,7 +98,8 @@ ir::Result<CodeBlob> make_code(const ir::Program& program, Compilation& made) {
 }
 
 ir::Result<std::string> make_text(const ir::Program& program, Compilation& made) {
-  if (auto done = make_module(program, Annotate::names, made); !done) return tl::unexpected(done.error());
+  if (auto done = make_module(program, Annotate::names, FramePointer::free, made); !done)
+    return tl::unexpected(done.error());
   std::string text;
   llvm::raw_string_ostream stream(text);
   made.module->print(stream, nullptr);
@@ -105,9 +108,9 @@ ir::Result<std::string> make_text(const ir::Program& program, Compilation& made)
 
 }  // namespace
 
-ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program) {
+ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program, FramePointer frame) {
   return with_fatal_errors_as_values<CodeBlob, Compilation>(
-      [&](Compilation& made) { return make_code(program, made); });
+      [&](Compilation& made) { return make_code(program, frame, made); });
 }
 
 ir::Result<std::string> llvm_module_text(const ir::Program& program) {

@@ -10,7 +10,7 @@
 
 namespace pooljit::jit {
 
-ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program);
+ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program, FramePointer frame);
 ir::Result<std::string> llvm_module_text(const ir::Program& program);
 
 }  // namespace pooljit::jit

@@ -15,7 +15,8 @@ namespace pooljit::jit {
 struct LlvmModule {
   const char* version;  // of pooljit
   size_t program_bytes, code_bytes;
-  ir::Result<CodeBlob> (*emit)(const ir::Program& program);            // jit::emit() for the back end
+  // jit::emit() for the back end
+  ir::Result<CodeBlob> (*emit)(const ir::Program& program, FramePointer frame);
   ir::Result<std::string> (*module_text)(const ir::Program& program);  // llvm_ir()
 
   bool matches() const {

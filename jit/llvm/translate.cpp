@@ -70,13 +70,14 @@ struct OpenLoop {
 
 class Translator {
  public:
-  Translator(const Program& program, llvm::Module& module, Annotate annotate)
+  Translator(const Program& program, llvm::Module& module, Annotate annotate, FramePointer frame)
       : program_(program),
         module_(module),
         context_(module.getContext()),
         build_(context_),
         scopes_(program, context_),
         annotate_(annotate),
+        frame_(frame),
         values_(program.types.size(), nullptr),
         slots_(program.types.size(), -1) {}
 
@@ -99,6 +100,7 @@ class Translator {
     const std::string vector_bits = std::to_string(ir::info(program_.isa).vector_bytes * 8);
     function_->addFnAttr("prefer-vector-width", vector_bits);
     function_->addFnAttr("min-legal-vector-width", vector_bits);
+    if (frame_ == FramePointer::kept) function_->addFnAttr("frame-pointer", "all");
     if (annotate_ == Annotate::lines) begin_debug();
     build_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   }
@@ -352,6 +354,7 @@ class Translator {
   llvm::IRBuilder<> build_;
   AliasScopes scopes_;
   Annotate annotate_;
+  const FramePointer frame_;
   std::optional<llvm::DIBuilder> debug_;
   llvm::DISubprogram* scope_ = nullptr;
   llvm::Function* function_ = nullptr;
@@ -364,13 +367,13 @@ class Translator {
 }  // namespace
 
 ir::Result<void> translate(const Program& program, const llvm::TargetMachine& target, llvm::Module& module,
-                           Annotate annotate) {
+                           Annotate annotate, FramePointer frame) {
   if (const auto valid = ir::verify(program); !valid)
     return ir::unsupported("jit.llvm.program", valid.error().id + ": " + valid.error().message,
                            valid.error().hint);
   module.setDataLayout(target.createDataLayout());
   module.setTargetTriple(target.getTargetTriple().str());
-  Translator(program, module, annotate).run();
+  Translator(program, module, annotate, frame).run();
   std::string message;
   llvm::raw_string_ostream stream(message);
   if (llvm::verifyModule(module, &stream))

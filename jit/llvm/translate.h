@@ -10,6 +10,7 @@
 
 #include "ir/error.h"
 #include "ir/program.h"
+#include "jit/backend.h"
 
 namespace llvm {
 class TargetMachine;
@@ -25,6 +26,6 @@ enum class Annotate : uint8_t { lines, names };
 
 // Fails with "jit.llvm.program" on a Program that ir::verify refuses: LLVM does not check what it is told.
 ir::Result<void> translate(const ir::Program& program, const llvm::TargetMachine& target,
-                           llvm::Module& module, Annotate annotate);
+                           llvm::Module& module, Annotate annotate, FramePointer frame);
 
 }  // namespace pooljit::jit

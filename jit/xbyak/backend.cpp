@@ -49,8 +49,8 @@ Written write_kernel(const ir::Program& program, const RegisterMap& map, size_t 
 
 }  // namespace
 
-ir::Result<CodeBlob> emit_xbyak(const ir::Program& program) {
-  ir::Result<RegisterMap> map = RegisterMap::make(program);
+ir::Result<CodeBlob> emit_xbyak(const ir::Program& program, FramePointer frame) {
+  ir::Result<RegisterMap> map = RegisterMap::make(program, frame);
   if (!map) return tl::unexpected(map.error());
   const size_t pool_bytes = map->pool().lay_out();
   for (size_t size = pool_bytes + bytes_per_kernel + bytes_per_inst * program.insts.size();; size *= 2) {

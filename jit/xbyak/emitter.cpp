@@ -52,6 +52,11 @@ void Emitter::emit_kernel() {
 
 void Emitter::prologue() {
   a_.endbr64();
+  if (map_.keeps_frame_pointer()) {
+    a_.push(a_.rbp);
+    frame_.push(a_.getSize() - code_begin_, frame_register);
+    a_.mov(a_.rbp, a_.rsp);
+  }
   for (int number : saved_registers) {
     if (!(map_.used_gprs() >> number & 1)) continue;
     a_.push(Reg64(number));
@@ -65,6 +70,10 @@ void Emitter::epilogue() {
   for (size_t i = std::size(saved_registers); i-- > 0;) {
     if (!(map_.used_gprs() >> saved_registers[i] & 1)) continue;
     a_.pop(Reg64(saved_registers[i]));
+    frame_.adjust(a_.getSize() - code_begin_, -8);
+  }
+  if (map_.keeps_frame_pointer()) {
+    a_.pop(a_.rbp);
     frame_.adjust(a_.getSize() - code_begin_, -8);
   }
   if (output_alignment(program_) > 1) a_.sfence();

@@ -29,8 +29,8 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
-ir::Result<RegisterMap> RegisterMap::make(const Program& program) {
-  RegisterMap map(program);
+ir::Result<RegisterMap> RegisterMap::make(const Program& program, FramePointer frame) {
+  RegisterMap map(program, frame);
   map.places_.resize(map.live_.webs().size());
   ConstantPlacer constants(map);
   const ir::IsaInfo& isa = ir::info(program.isa);
@@ -113,7 +113,7 @@ bool RegisterMap::needs_stack() const {
   if (last_param >= 0) lives({0, 2 * last_param});  // the argument register
   int alive = 0, most = 0;
   for (const int one : change) most = std::max(most, alive += one);
-  return most > std::ssize(gpr_order);
+  return most > std::ssize(gpr_order) - (keeps_frame_pointer() ? 1 : 0);
 }
 
 // The most used first; what finds no register lies on the stack.
@@ -130,6 +130,7 @@ bool RegisterMap::place_gprs(bool with_stack) {
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
     if (program_.insts[at(i)].op == Op::param) busy.take({0, 2 * i}, argument_register);
   }
+  if (keeps_frame_pointer()) busy.take({0, live_.points() - 1}, frame_register);
   stack_slots_ = 0;
   used_gprs_ = 0;
   for (int web : order) {

@@ -40,13 +40,14 @@ struct Place {
 };
 
 // Registers of the general class by hardware number.
+inline constexpr int frame_register = 5;           // rbp: holds no value where the frame pointer is kept
 inline constexpr int scratch_register = 0;         // rax: never holds a value
 inline constexpr int second_scratch_register = 2;  // rdx: kept free only where something lies on the stack
 inline constexpr int argument_register = 7;        // rdi: the argument block, until the params are read
 
 class RegisterMap {
  public:
-  static ir::Result<RegisterMap> make(const ir::Program& program);
+  static ir::Result<RegisterMap> make(const ir::Program& program, FramePointer frame = FramePointer::free);
 
   Place place(ir::Value value) const;
   // Where operand `arg` of instruction `inst` is to be read: place(), but for constants that have a register
@@ -78,11 +79,13 @@ class RegisterMap {
   ConstantPool& pool() { return pool_; }
   const ConstantPool& pool() const { return pool_; }
   int stack_slots() const { return stack_slots_; }
+  bool keeps_frame_pointer() const { return frame_ == FramePointer::kept; }
   uint32_t used_gprs() const { return used_gprs_; }  // a bit each
 
  private:
   friend class ConstantPlacer;
-  RegisterMap(const ir::Program& program) : program_(program), live_(program) {}
+  RegisterMap(const ir::Program& program, FramePointer frame)
+      : program_(program), frame_(frame), live_(program) {}
 
   ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
   bool needs_stack() const;
@@ -90,6 +93,7 @@ class RegisterMap {
   BusyRegisters& busy(RegClass cls) { return busy_[static_cast<size_t>(cls)]; }
 
   const ir::Program& program_;
+  FramePointer frame_;
   Liveness live_;
   ConstantPool pool_;
   std::vector<int> constant_of_;            // number in the pool, by value; -1: not a constant

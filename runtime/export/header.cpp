@@ -5,6 +5,8 @@
 
 #include <iterator>
 
+#include "runtime/export/table.h"
+
 namespace pooljit::runtime {
 namespace {
 
@@ -53,7 +55,6 @@ typedef struct pooljit_export_info {
   const pooljit_export_tensor* all_indices;
 } pooljit_export_info;
 
-#endif /* POOLJIT_EXPORT_TYPES */
 )";
 
 constexpr std::string_view rules =
@@ -67,6 +68,8 @@ constexpr std::string_view rules =
  *                   the stack (256 KiB at most).
  *   NAME_part_with_ISA  the same, without asking the processor: it has to have the ISA. For tests.
  *   NAME_info       what it is, as constants
+ *   NAME_run        the same with the arguments in a structure, alike for all kernels; TABLE_kernels() lists
+ *                   them and TABLE_find(text) finds the one of a spec, where TABLE is the header's name
  *
  * Pointers are to the first elements (all coordinates 0), at any alignment of the element (outputs of 8 MB and
  * more are written faster where they begin at a multiple of 64). Tensors lie in memory as the comment says;
@@ -146,13 +149,17 @@ std::string comment(const ExportedKernel& kernel) {
 
 }  // namespace
 
-std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard) {
+std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard,
+                          const std::string& table) {
   std::string out = fmt::format("/* Made by `pooljit export` {}. */\n", POOLJIT_VERSION);
   out += rules;
   out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n", guard);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += types;
+  out += table_types();
+  out += "#endif /* POOLJIT_EXPORT_TYPES */\n";
   for (const ExportedKernel& kernel : kernels) out += "\n" + comment(kernel) + declarations(kernel);
+  out += table_functions(kernels, table);
   out += fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
   return out;
 }

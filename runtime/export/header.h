@@ -8,7 +8,8 @@
 
 namespace pooljit::runtime {
 
-// guard: what keeps it from being read twice, a C identifier.
-std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard);
+// guard: what keeps it from being read twice; table: what the names of its table begin with. C identifiers.
+std::string export_header(std::span<const ExportedKernel> kernels, const std::string& guard,
+                          const std::string& table);
 
 }  // namespace pooljit::runtime

@@ -79,19 +79,6 @@ class SectionText {
   std::string out_;
 };
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else
-      out += c;
-  }
-  return out + "\"";
-}
-
 std::string initializer(const ExportedTensor& tensor) {
   return fmt::format("{{{}, {}, {{{}}}, {{{}}}, {}}}", quoted(tensor.dtype), tensor.shape.size(),
                      fmt::join(tensor.shape, ", "), fmt::join(tensor.strides, ", "), tensor.bytes);
@@ -129,6 +116,19 @@ std::string info_source(const ExportedKernel& kernel) {
 }
 
 }  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '"' || c == '\\')
+      out += fmt::format("\\{}", c);
+    else
+      out += c;
+  }
+  return out + "\"";
+}
 
 std::string assembly_source(const ElfObject& object) {
   std::string out = fmt::format("# Made by `pooljit export` {}.\n", POOLJIT_VERSION);

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "jit/object/elf_object.h"
 #include "runtime/export/kernel.h"
@@ -15,5 +16,8 @@ std::string assembly_source(const jit::ElfObject& object);
 
 // header: what to include.
 std::string info_source(std::span<const ExportedKernel> kernels, const std::string& header);
+
+// A text as C writes it, in quotes.
+std::string quoted(std::string_view text);
 
 }  // namespace pooljit::runtime

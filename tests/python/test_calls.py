@@ -357,6 +357,23 @@ def test_the_gil_is_free_while_a_kernel_runs():
     assert noticed
 
 
+def test_label_fallback_and_useful_parts():
+    spec = "max_pool2d(float32[N,64,32,32], kernel_size=2)"
+    kernel = pooljit.compile(spec, label="net/pool1", fallback="never")
+    assert kernel.label == "net/pool1" and kernel.fallback == ""
+    assert kernel.options == {"label": "net/pool1", "fallback": "never"}
+    assert kernel.useful_parts() == 5 and kernel.useful_parts(4) == kernel.useful_parts(batch=4) == 20
+    for given, wrong in [({"label": "a b"}, "runtime.label"), ({"fallback": "always"}, "runtime.options"),
+                         ({"names": "vtune"}, "runtime.options")]:
+        with pytest.raises(pooljit.InvalidError) as caught:
+            pooljit.compile(spec, **given)
+        assert caught.value.id == wrong
+    for batch, wrong in [(-1, "run.batch"), ("x", "python.argument"), (2**70, "python.argument")]:
+        with pytest.raises(pooljit.InvalidError) as caught:
+            kernel.useful_parts(batch)
+        assert caught.value.id == wrong
+
+
 def child(x):
     return pooljit.max_pool2d(x, 2).sum() + pooljit.avg_pool2d(x, 3).sum()
 

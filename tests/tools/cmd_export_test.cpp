@@ -279,6 +279,7 @@ TEST(Export, VerifyProvesAndSaysSo) {
       "--header tiny.h && grep -q proved tiny.h && strings tiny.o | grep -q proved",
       folder);
   EXPECT_EQ(done.exit, 0) << done.out << done.err;
+  EXPECT_NE(done.out.find("\nproved 1 body in "), std::string::npos) << done.out;
 }
 
 // What `pooljit onnx MODEL` prints is a file of specs: names of nodes, several joined by " + ", and notes.

@@ -97,6 +97,24 @@ TEST(Compile, SpellingsAndBatchesShareCode) {
   EXPECT_EQ(cache.stats().made, made + 1);
 }
 
+// Layers of one signature share their code, but where tools are told of it.
+TEST(Compile, ALabelIsTheKernelsAndNotItsCodes) {
+  pooljit::runtime::Cache& cache = pooljit::runtime::cache();
+  const std::string spec = "max_pool2d(float32[2,3,11,10], kernel_size=2)";
+  const auto made_for = [&](const std::string& label, const std::string& names) {
+    const uint64_t before = cache.stats().made;
+    const Kernel kernel = compile(spec, {.backend = "interpreter", .names = names, .label = label});
+    EXPECT_EQ(kernel.label(), label);
+    return cache.stats().made - before;
+  };
+  EXPECT_EQ(made_for("a/pool1", ""), 1U);
+  EXPECT_EQ(made_for("a/pool2", ""), 0U);
+  EXPECT_EQ(made_for("", ""), 0U);
+  EXPECT_EQ(made_for("a/pool1", "gdb"), 1U);
+  EXPECT_EQ(made_for("a/pool2", "gdb"), 1U);
+  EXPECT_EQ(made_for("a/pool1", "gdb"), 0U);
+}
+
 TEST(Compile, ASpecFindsItsKernelAgain) {
   pooljit::runtime::Cache& cache = pooljit::runtime::cache();
   const Options options{.backend = "reference", .threads = 1};

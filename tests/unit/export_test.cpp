@@ -102,7 +102,7 @@ TEST(Export, TheSameInputGivesTheSameBytes) {
       members.push_back({"a.o", make_object({&kernels.back(), 1}).write(), global_symbols(kernels.back())});
     }
     const std::vector<uint8_t> object = make_object(kernels).write(), library = archive(members);
-    return std::make_tuple(object, library, export_header(kernels, "GUARD"),
+    return std::make_tuple(object, library, export_header(kernels, "GUARD", "pools"),
                            assembly_source(make_object(kernels, false)), info_source(kernels, "a.h"));
   };
   EXPECT_EQ(made(), made());
@@ -146,9 +146,9 @@ TEST(Export, FunctionsTakeWhatTheSpecNeeds) {
   };
   for (const Arguments& row : rows) {
     const ExportedKernel kernel = must_export(row.spec, Engine::xbyak);
-    EXPECT_NE(export_header({&kernel, 1}, "GUARD").find(row.declared), std::string::npos)
+    EXPECT_NE(export_header({&kernel, 1}, "GUARD", "pools").find(row.declared), std::string::npos)
         << row.spec << "\n"
-        << export_header({&kernel, 1}, "GUARD");
+        << export_header({&kernel, 1}, "GUARD", "pools");
   }
 }
 

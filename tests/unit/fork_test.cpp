@@ -19,7 +19,7 @@
 namespace pooljit::runtime {
 namespace {
 
-constexpr const char* pooled_spec = "max_pool2d(float32[1,16,64,64], kernel_size=2)";
+constexpr const char* inherited_spec = "max_pool2d(float32[1,16,64,64], kernel_size=2)";
 
 bool runs(const KernelPtr& kernel) {
   std::vector<std::byte> input(size_t(kernel->input_view().span_bytes())),
@@ -79,7 +79,7 @@ int use_all(const KernelPtr& inherited, const Options& options, int64_t number) 
 }
 
 TEST(Fork, AChildRunsWhatItInheritsAndCompilesMore) {
-  const auto kernel = runtime::compile(pooled_spec, {.threads = 2});
+  const auto kernel = runtime::compile(inherited_spec, {.threads = 2});
   ASSERT_TRUE(kernel);
   EXPECT_TRUE(runs(*kernel));  // the pool's threads are there, in the parent
   EXPECT_EQ(exit_of_child([&] {
@@ -92,7 +92,7 @@ TEST(Fork, AChildRunsWhatItInheritsAndCompilesMore) {
 }
 
 TEST(Fork, ChildrenOfABusyParentRunAndCompile) {
-  const auto kernel = runtime::compile(pooled_spec, {.threads = 2});
+  const auto kernel = runtime::compile(inherited_spec, {.threads = 2});
   ASSERT_TRUE(kernel);
   const auto compile_with = [](const Options& options) {
     return [options](int64_t i) {
@@ -109,7 +109,7 @@ TEST(Fork, ChildrenOfABusyParentRunAndCompile) {
 TEST(Fork, ChildrenOfAParentThatCompilesWithLlvm) {
   if (!is_built(Engine::llvm)) GTEST_SKIP() << "this build lacks LLVM";
   const Options options = {.backend = "llvm", .threads = 1};
-  const auto kernel = runtime::compile(pooled_spec, options);
+  const auto kernel = runtime::compile(inherited_spec, options);
   ASSERT_TRUE(kernel);
   const Busy busy({[&](int64_t i) { (void)runtime::compile_uncached(spec_number(i), options); }});
   for (int i = 0; i < 10; ++i) ASSERT_EQ(exit_of_child([&] { return use_all(*kernel, options, i); }), 0) << i;
@@ -161,7 +161,7 @@ TEST(Fork, AChildMakesAnewWhatItsParentWasMaking) {
     (void)shared.get("key", [&] {
       is_making = true;
       while (!may_end) std::this_thread::yield();
-      return code_of(pooled_spec);
+      return code_of(inherited_spec);
     });
   });
   while (!is_making) std::this_thread::yield();
@@ -170,7 +170,7 @@ TEST(Fork, AChildMakesAnewWhatItsParentWasMaking) {
   if (child == 0) {
     alarm(60);
     shared.after_fork_in_child();
-    const auto made = shared.get("key", [] { return code_of(pooled_spec); });
+    const auto made = shared.get("key", [] { return code_of(inherited_spec); });
     const bool is_kept = shared.get("key", [] { return Cache::Made(); }).value() == *made;
     _exit(made && is_kept && shared.stats().made == 1 ? 0 : 1);
   }

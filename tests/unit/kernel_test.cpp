@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/compile.h"
 #include "runtime/native_code.h"
 #include "runtime/threads.h"
 
@@ -213,6 +214,39 @@ TEST(Kernel, RefusesABatchWhereTheSpecHasNone) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().id, "run.batch");
   EXPECT_TRUE(kernel->run(buffers.input.data(), buffers.output.data(), buffers.indices.data(), nullptr, 1));
+}
+
+// A spec, its batch, and how many parts have 64 KiB to read and write, and a task.
+struct Parts {
+  const char* spec;
+  int64_t batch;
+  int parts;
+};
+class UsefulParts : public testing::TestWithParam<Parts> {};
+TEST_P(UsefulParts, HaveEnoughToDo) {
+  const auto [spec, batch, parts] = GetParam();
+  const auto kernel = runtime::compile(spec, {.backend = "interpreter", .threads = 1});
+  ASSERT_TRUE(kernel) << ir::to_string(kernel.error());
+  EXPECT_EQ((*kernel)->useful_parts(batch).value(), parts);
+}
+INSTANTIATE_TEST_SUITE_P(Layers, UsefulParts,
+                         testing::Values(Parts{"max_pool2d(float32[1,2,4,4], kernel_size=2)", 1, 1},
+                                         Parts{"max_pool2d(float32[N,2,4,4], kernel_size=2)", 0, 1},
+                                         Parts{"max_pool2d(float32[N,64,32,32], kernel_size=2)", 1, 5},
+                                         Parts{"max_pool2d(float32[N,64,32,32], kernel_size=2)", 4, 20},
+                                         Parts{"max_pool2d(float32[N,64,32,32], kernel_size=2)", 1 << 20,
+                                               256},
+                                         // 1.25 MiB in one task
+                                         Parts{"max_pool1d(float32[N,1,262144], kernel_size=262144)", 1, 1},
+                                         Parts{"max_pool1d(float32[N,1,262144], kernel_size=262144)", 3, 3}));
+
+TEST(Kernel, UsefulPartsAreOfABatchThatCanBeRun) {
+  const auto id_of = [](std::string_view spec, int64_t batch) {
+    const auto parts = make_kernel(1, spec)->useful_parts(batch);
+    return parts ? "" : parts.error().id;
+  };
+  EXPECT_EQ(id_of(spec_text, -1), "run.batch");
+  EXPECT_EQ(id_of("max_pool2d(float32[64,1,16], kernel_size=[1,2], return_indices=True)", 2), "run.batch");
 }
 
 }  // namespace

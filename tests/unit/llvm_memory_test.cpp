@@ -69,11 +69,17 @@ void free(void* memory) {
 namespace pooljit {
 namespace {
 
-constexpr const char* options = "threads=1 backend=llvm";
+const pooljit_options options = [] {
+  pooljit_options made = {};
+  made.size = sizeof made;
+  made.backend = "llvm";
+  made.threads = 1;
+  return made;
+}();
 
 int compile(const char* spec) {
   pooljit_kernel* kernel = nullptr;
-  const int code = pooljit_compile(spec, options, &kernel);
+  const int code = pooljit_compile(spec, &options, &kernel);
   pooljit_release(kernel);
   return code;
 }

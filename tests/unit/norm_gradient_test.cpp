@@ -11,6 +11,7 @@
 
 #include "pooljit.hpp"
 #include "runtime/check.h"
+#include "tests/c_words.h"
 
 namespace pooljit::norm_gradient {
 namespace {
@@ -22,12 +23,11 @@ template <typename T>
 std::vector<T> gradient(const std::string& backward, const std::string& forward, const std::vector<T>& x,
                         const std::vector<T>& of_output) {
   const Kernel pool = compile(forward), back = compile(backward);
-  EXPECT_EQ(back.operand_count(), 2U);
+  EXPECT_EQ(back.info().operand_count, 2);
   std::vector<T> y(pool.output_bytes() / sizeof(T)), made(back.output_bytes() / sizeof(T), T{99});
   EXPECT_EQ(y.size(), of_output.size());
   pool.run(x.data(), y.data());
-  const void* const operands[] = {x.data(), y.data()};
-  back.run(of_output.data(), made.data(), nullptr, {.operands = operands});
+  tests::run(back, of_output.data(), {.outputs = {made.data()}, .operands = {x.data(), y.data()}});
   return made;
 }
 
@@ -154,18 +154,18 @@ TEST(NormGradient, DoesNotDependOnThreads) {
   constexpr int64_t batch = 3;
   std::vector<float> x(batch * 6 * 9 * 10), y(batch * 6 * 4 * 4), g(y.size(), 1);
   std::iota(x.begin(), x.end(), -500.F);
-  pool.run(x.data(), y.data(), nullptr, {.batch = batch});
+  tests::run(pool, x.data(), {.outputs = {y.data()}, .batch = batch});
   std::vector<float> by_one(x.size()), by_two(x.size());
-  const void* const operands[] = {x.data(), y.data()};
-  one.run(g.data(), by_one.data(), nullptr, {.batch = batch, .operands = operands});
-  two.run(g.data(), by_two.data(), nullptr, {.batch = batch, .operands = operands});
+  const std::vector<const void*> operands = {x.data(), y.data()};
+  tests::run(one, g.data(), {.outputs = {by_one.data()}, .operands = operands, .batch = batch});
+  tests::run(two, g.data(), {.outputs = {by_two.data()}, .operands = operands, .batch = batch});
   EXPECT_EQ(by_one, by_two);
 }
 
 TEST(NormGradient, TakesTwoOperandsAndNoInfiniteNorm) {
   const Kernel back = compile("lp_pool2d_backward(float32[1,1,4,4], 2, 2)");
-  EXPECT_EQ(back.operand_bytes(0), size_t{64});
-  EXPECT_EQ(back.operand_bytes(1), size_t{16});
+  EXPECT_EQ(back.info().operand_bytes[0], 64);
+  EXPECT_EQ(back.info().operand_bytes[1], 16);
   std::vector<float> g(4), made(16);
   const auto id_of = [](const auto& fails) {
     try {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "runtime/compile.h"
 #include "runtime/cpu_features.h"
@@ -37,6 +39,18 @@ TEST(Options, NamesAreAskedForOneByOne) {
   ASSERT_TRUE(choices);
   EXPECT_TRUE(choices->names.perf && choices->names.gdb && !choices->names.jitdump);
   EXPECT_FALSE(resolve({})->names.any());
+}
+
+TEST(Options, ALabelIsAWordOfItsOwn) {
+  const std::vector<std::string> labels = {"pool1", "resnet/layer1.0/pool_2:0", "a-b+c#d@e",
+                                           std::string(128, 'x')},
+                                 others = {
+                                     "a\"b", "a\\b", "a'b", "a;b", "a%b", "\xc3\xa9", std::string(129, 'x')};
+  for (const std::string& label : labels) EXPECT_EQ(error_of("label=" + label), "") << label;
+  for (const std::string& label : others) EXPECT_EQ(error_of("label=" + label), "runtime.label") << label;
+  EXPECT_EQ(resolve({.label = "a b"}).error().id, "runtime.label");
+  EXPECT_EQ(resolve({.label = "pool1"})->label, "pool1");
+  EXPECT_EQ(error_of("label="), "runtime.options");
 }
 
 TEST(Options, NoneAreTheDefaults) {
@@ -75,6 +89,25 @@ TEST(Options, ABackEndThatTheBuildLacksIsMissing) {
     const std::string error = error_of(std::string("backend=") + std::string(engine.text));
     EXPECT_EQ(error == "backend.missing", !is_built(engine.engine)) << engine.text;
   }
+}
+
+// The variable limits what threads=0 is, and no number that an option says.
+TEST(Options, TheEnvironmentLimitsThreads) {
+  const int all = available_threads();
+  for (const char* wrong : {"x", "0", "-1", "257", "2x", " 2", "99999999999999999999"}) {
+    setenv("POOLJIT_THREADS", wrong, 1);
+    EXPECT_EQ(error_of(""), "runtime.threads") << wrong;
+    EXPECT_EQ(error_of("threads=2"), "runtime.threads") << wrong;
+  }
+  setenv("POOLJIT_THREADS", "1", 1);
+  EXPECT_EQ(thread_count({}), 1);
+  EXPECT_EQ(thread_count({.threads = 3}), 3);
+  setenv("POOLJIT_THREADS", "256", 1);
+  EXPECT_EQ(thread_count({}), all);
+  setenv("POOLJIT_THREADS", "", 1);
+  EXPECT_EQ(error_of(""), "");
+  unsetenv("POOLJIT_THREADS");
+  EXPECT_EQ(thread_count({}), all);
 }
 
 // Features are read once per process, so each lesser machine is a process of its own.

@@ -261,12 +261,15 @@ TEST(Safety, FallsBackToTheReferenceWhereCodeMayNotBeExecuted) {
 class NoMemory : public testing::TestWithParam<const char*> {};
 TEST_P(NoMemory, AtAnyPointLeavesTheCacheWhole) {
   const std::string spec = GetParam();
+  pooljit_options options = {};
+  options.size = sizeof options;
+  options.threads = 1;
   int64_t refused = 0;
   for (int64_t point = 0;; ++point) {
     cache().clear();
     pooljit_kernel* kernel = nullptr;
     allocations_left = point;
-    const int code = pooljit_compile(spec.c_str(), "threads=1", &kernel);
+    const int code = pooljit_compile(spec.c_str(), &options, &kernel);
     const bool is_through = allocations_left >= 0;
     allocations_left = -1;
     if (code != POOLJIT_OK) {
@@ -274,7 +277,7 @@ TEST_P(NoMemory, AtAnyPointLeavesTheCacheWhole) {
       EXPECT_EQ(code, POOLJIT_SYSTEM) << point << pooljit_last_error();
       EXPECT_EQ(kernel, nullptr);
       EXPECT_LE(cache().stats().texts, cache().stats().entries * cache_texts_per_entry);
-      ASSERT_EQ(pooljit_compile(spec.c_str(), "threads=1", &kernel), POOLJIT_OK)
+      ASSERT_EQ(pooljit_compile(spec.c_str(), &options, &kernel), POOLJIT_OK)
           << point << pooljit_last_error();
     }
     pooljit_release(kernel);

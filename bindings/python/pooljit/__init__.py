@@ -59,6 +59,9 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
         measure: how many schedules are timed when the layer is first compiled, 6 say, of which the fastest is taken; 0:
             none; "same_bits" or "6,same_bits": only such as give the default's bits. About 3 ms a layer. Default:
             set_measure().
+        fallback: what backend "auto" is where no machine code can run: "reference", or "never": an error.
+        names: who is told the kernel's name: "perf", "jitdump", "gdb", joined by commas.
+        label: the layer's name in its model, which they show before ours.
 
     Returns:
         Kernel: takes arrays, see there. Any batch will do, with the same code.

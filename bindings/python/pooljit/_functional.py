@@ -6,7 +6,8 @@ from . import _words as words
 from ._errors import InvalidError
 
 __all__ = []
-_COMPILE_OPTIONS = ("backend", "isa", "schedule", "threads", "verify", "tune_db", "measure")
+_COMPILE_OPTIONS = ("backend", "isa", "schedule", "threads", "verify", "tune_db", "measure", "fallback", "label",
+                    "names")
 _CHANNELS_LAST = {1: "nwc", 2: "nhwc", 3: "ndhwc"}
 
 _COMMON = """

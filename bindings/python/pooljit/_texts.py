@@ -35,6 +35,8 @@ _MEMBERS = {
     "isa": 'Chosen: "avx512"; "none" of the reference.',
     "schedule": "Chosen, as schedules() lists them; empty of the reference.",
     "schedule_origin": 'Why that one, for people: "the default", "asked for", "tuned: FILE", "measured, 6 candidates, 2.1 ms".',
+    "fallback": "Why the reference runs it instead of machine code; empty: it was not needed.",
+    "label": "compile's `label`.",
     "proof": "What verify=True proved; else empty.",
     "code_bytes": "Of machine code; does not grow with the tensor.",
     "compile_seconds": "From text to callable, when the code was made.",

@@ -42,6 +42,12 @@ runtime::Options options_of(const py::dict& words) {
       options.schedule = text_of(value, name);
     } else if (name == "tune_db") {
       options.tune_db = text_of(value, name);
+    } else if (name == "fallback") {
+      options.fallback = text_of(value, name);
+    } else if (name == "label") {
+      options.label = text_of(value, name);
+    } else if (name == "names") {
+      options.names = text_of(value, name);
     } else if (name == "measure") {
       options.measure = measure_of(value);
     } else if (name == "verify" && PyBool_Check(value.ptr())) {
@@ -56,7 +62,8 @@ runtime::Options options_of(const py::dict& words) {
       options.threads = static_cast<int>(threads);
     } else {
       raise(ir::invalid("python.option", fmt::format("{}={}", name, py::repr(value).cast<std::string>()),
-                        "options are backend, isa, schedule, threads, verify, tune_db and measure"));
+                        "options are backend, isa, schedule, threads, verify, tune_db, measure, fallback, "
+                        "label and names"));
     }
   }
   return options;

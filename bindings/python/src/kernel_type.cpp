@@ -93,6 +93,9 @@ py::dict words_of(const runtime::Options& options) {
   if (options.verify != usual.verify) words["verify"] = options.verify;
   if (options.tune_db != usual.tune_db) words["tune_db"] = options.tune_db;
   if (options.measure != usual.measure) words["measure"] = options.measure;
+  if (options.fallback != usual.fallback) words["fallback"] = options.fallback;
+  if (options.label != usual.label) words["label"] = options.label;
+  if (options.names != usual.names) words["names"] = options.names;
   return words;
 }
 
@@ -111,6 +114,29 @@ py::list results_of(const Kernel& kernel) {
     results.append(
         py::make_tuple(std::string(ir::info(result.dtype).spec_name), tuple_of(result.form.dims())));
   return results;
+}
+
+int useful_parts(const Kernel& kernel, const py::object& batch) {
+  const auto& spec_batch = kernel.impl().spec().batch;
+  int64_t number = spec_batch.value_or(1);
+  if (!batch.is_none()) {
+    number = PyLong_AsLongLong(batch.ptr());
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      raise(ir::invalid("python.argument", fmt::format("batch={}", py::repr(batch).cast<std::string>()),
+                        "a number of images, 0 or more"));
+    }
+  }
+  return value_or_raise(kernel.impl().useful_parts(number));
+}
+
+double compile_seconds_of(const Kernel& kernel) {
+  return std::chrono::duration<double>(kernel.impl().code().info.compile_time).count();
+}
+
+py::object index_dtype_of(const Kernel& kernel) {
+  if (!kernel.has_indices()) return py::none();
+  return py::str(std::string(ir::info(kernel.index_dtype()).spec_name));
 }
 
 const Kernel& kernel_of(PyObject* self) {
@@ -176,22 +202,16 @@ void register_kernel(py::module_& module) {
       .def_property_readonly("isa", [](const Kernel& k) { return std::string(k.impl().code().info.isa); })
       .def_property_readonly("schedule", [](const Kernel& k) { return k.impl().code().info.schedule; })
       .def_property_readonly("schedule_origin", [](const Kernel& k) { return k.impl().schedule_origin(); })
+      .def_property_readonly("fallback", [](const Kernel& k) { return k.impl().fallback(); })
+      .def_property_readonly("label", [](const Kernel& k) { return k.impl().label(); })
       .def_property_readonly("proof", [](const Kernel& k) { return k.impl().code().info.proof; })
       .def_property_readonly("code_bytes", [](const Kernel& k) { return k.impl().code().info.code_bytes; })
-      .def_property_readonly(
-          "compile_seconds",
-          [](const Kernel& k) {
-            return std::chrono::duration<double>(k.impl().code().info.compile_time).count();
-          })
+      .def_property_readonly("compile_seconds", compile_seconds_of)
       .def_property_readonly("dtype",
                              [](const Kernel& k) { return std::string(ir::info(k.input_dtype()).spec_name); })
       .def_property_readonly(
           "output_dtype", [](const Kernel& k) { return std::string(ir::info(k.output_dtype()).spec_name); })
-      .def_property_readonly("index_dtype",
-                             [](const Kernel& k) -> py::object {
-                               if (!k.has_indices()) return py::none();
-                               return py::str(std::string(ir::info(k.index_dtype()).spec_name));
-                             })
+      .def_property_readonly("index_dtype", index_dtype_of)
       .def_property_readonly("input_shape", [](const Kernel& k) { return tuple_of(k.impl().input_shape()); })
       .def_property_readonly("output_shape",
                              [](const Kernel& k) { return tuple_of(k.impl().output_shape()); })
@@ -211,6 +231,9 @@ void register_kernel(py::module_& module) {
       .def("prove", prove,
            "prove() -> str\n\nProves the machine code and says what was proved, under the assumptions that "
            "docs/proof.md lists. Takes a\nfraction of a second to minutes. Raises: \"prove.*\".")
+      .def("useful_parts", useful_parts, py::arg("batch") = py::none(),
+           "useful_parts(batch=None) -> int\n\nHow many threads are worth having for a call with this batch, "
+           "the spec's by default.")
       .def("time", time_kernel, py::arg("seconds") = 0.2,
            "time(seconds=0.2) -> (seconds, spread, samples)\n\nThe median of a call on data of its own, "
            "without "

@@ -105,7 +105,7 @@ struct Hash {
 
 FoundPool make(const PoolRequest& request) {
   const std::shared_lock<std::shared_mutex> lock(fork_gate());
-  auto made = runtime::compile(text_of(request), runtime::Options{});
+  auto made = runtime::compile(text_of(request), runtime::Options{.fallback = "never"});
   if (!made) return {};
   const runtime::KernelPtr kernel = std::move(*made);
   return {kernel, sizes_of(kernel->input_shape(), request.is_batched),

@@ -1,0 +1,19 @@
+// The table of exported kernels in their C header: each behind one signature, found by name, spec or
+// signature.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/export/kernel.h"
+
+namespace pooljit::runtime {
+
+// What all headers share, behind their other types.
+std::string_view table_types();
+
+// NAME_run of each kernel, and TABLE_kernels() and TABLE_find().
+std::string table_functions(std::span<const ExportedKernel> kernels, const std::string& table);
+
+}  // namespace pooljit::runtime
