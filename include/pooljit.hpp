@@ -25,8 +25,7 @@
 #include "pooljit.h"
 #include "pooljit_tuning.h"
 
-// Thrown and caught across libraries.
-#define POOLJIT_CXX_API POOLJIT_API
+#define POOLJIT_CXX_API POOLJIT_API  // errors are caught across libraries
 
 namespace pooljit {
 
