@@ -133,7 +133,7 @@ bool RowRules::borders_from_table() const {
 }
 
 int64_t RowRules::overlappable() const {
-  const Interior inside = interior(dim_);
+  const Interior inside = uniform();
   const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) ||
                        can_fill_borders(nest_, isa_, schedule_.lanes);
   return are_all ? dim_.output : inside.end - inside.begin;
