@@ -145,9 +145,12 @@ int pooljit_options_read(const char* text, pooljit_options* options, char* room,
     pooljit_options made = {};
     made.threads = read->threads;
     made.verify = read->verify;
-    size_t used = 0;
+    pooljit::runtime::Options usual;
+    std::vector<std::string> defaults;
+    for_each_text(made, usual, [&](const char*, const std::string& text) { defaults.push_back(text); });
+    size_t used = 0, number = 0;
     for_each_text(made, *read, [&](const char*& to, const std::string& from) {
-      if (from.empty() || from == "auto") return;
+      if (from == defaults[number++]) return;
       if (room && used + from.size() < bytes) {
         std::memcpy(room + used, from.c_str(), from.size() + 1);
         to = room + used;
