@@ -25,12 +25,10 @@
 #include "pooljit.h"
 #include "pooljit_tuning.h"
 
-#define POOLJIT_CXX_API POOLJIT_API  // errors are caught across libraries
-
 namespace pooljit {
 
 // What went wrong. what() is "id: message (hint)".
-class POOLJIT_CXX_API Error : public std::runtime_error {
+class POOLJIT_API Error : public std::runtime_error {
  public:
   enum class Kind : uint8_t {
     invalid = POOLJIT_INVALID,          // the spec, an option or an argument is wrong
@@ -194,7 +192,7 @@ class Known {
 
 // A spec and how to compile it, read and checked once: a cheap handle that can be copied. compile() finds its
 // kernel in the cache in half the time that a text takes, which has to be read and hashed.
-class POOLJIT_CXX_API Spec : public Known<Spec> {
+class POOLJIT_API Spec : public Known<Spec> {
  public:
   Spec() = default;  // empty
   // Errors: "spec.*", "runtime.options", "runtime.isa", "backend.missing", "schedule.text".
@@ -268,7 +266,7 @@ struct Args : pooljit_args {
 };
 
 // A compiled pooling layer: a cheap handle that can be copied. The code lives as long as any handle to it.
-class POOLJIT_CXX_API Kernel : public Known<Kernel> {
+class POOLJIT_API Kernel : public Known<Kernel> {
  public:
   Kernel() = default;                    // empty
   explicit Kernel(pooljit_kernel* made)  // takes it

@@ -26,13 +26,13 @@ struct OneWritten {
   void* indices;
   operator Kernel::Written() const { return {{&output, 1}, {&indices, indices ? size_t{1} : 0}}; }
 };
+OneWritten one_written(void* output, void* indices) { return {output, indices}; }
+
 // The largest batch whose view lies in memory that there can be.
 int64_t largest_in_memory(const MemoryView& view) {
   if (view.rank == 0 || view.room[0].stride == 0) return INT64_MAX;
   return (most_bytes - view.with_batch(1).span_bytes()) / view.room[0].stride + 1;
 }
-
-OneWritten one_written(void* output, void* indices) { return {output, indices}; }
 
 }  // namespace
 

@@ -85,6 +85,8 @@ class Kernel {
  private:
   using Members = std::array<MemberOutput, ir::most_member_outputs>;
   ir::Result<void> set_written(const Written& written, Call& call, Members& members) const;
+  template <typename Take>
+  void for_each_buffer(const Call& call, Take take) const;
   ir::Result<void> check_members(const Call& call) const;
   ir::Result<void> run_call(Call& call, ThreadPool* pool, ir::Operands operands) const;
   ir::Result<void> run_part_call(Call& call, const Share& share, ir::Operands operands) const;

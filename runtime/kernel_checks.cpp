@@ -9,6 +9,26 @@
 
 namespace pooljit::runtime {
 
+// take(view, begin, what, number, is_written) for each array of the call, of one pool and of several.
+template <typename Take>
+void Kernel::for_each_buffer(const Call& call, Take take) const {
+  const ir::PoolNest& nest = code_->info.nest;
+  const auto give = [&](const MemoryView& view, const void* begin, const char* what, size_t number,
+                        bool is_written) {
+    take(view.with_batch(call.batch), begin, what, number, is_written);
+  };
+  give(input_, call.input, "input", 0, false);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    give(outputs_[i], nest.has_outputs_apart() ? call.members[i].output : call.output, "output", i, true);
+  for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
+    if (!nest.members.empty() && !nest.members[i].indices) continue;
+    give(indices_of_[number], call.members ? call.members[i].indices : call.indices, "indices", number,
+         !nest.is_backward());
+    ++number;
+  }
+  for (size_t i = 0; i < operands_.size(); ++i) give(operands_[i], call.operands[i], "operand", i, false);
+}
+
 // None is null, and none that is written overlaps another.
 ir::Result<void> Kernel::check_members(const Call& call) const {
   struct Buffer {
@@ -22,21 +42,10 @@ ir::Result<void> Kernel::check_members(const Call& call) const {
   // On the stack: a run allocates nothing.
   std::array<Buffer, 1 + 2 * ir::most_member_outputs + ir::most_operands> buffers;
   size_t count = 0;
-  const auto add = [&](const MemoryView& view, const void* begin, const char* what, size_t number,
-                       bool is_written) {
-    buffers[count++] = {view.with_batch(call.batch), begin, what, number, is_written};
-  };
-  const ir::PoolNest& nest = code_->info.nest;
-  add(input_, call.input, "input", 0, false);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    add(outputs_[i], nest.has_outputs_apart() ? call.members[i].output : call.output, "output", i, true);
-  size_t indices = 0;
-  for (size_t i = 0; i < nest.members.size(); ++i) {
-    if (!nest.members[i].indices) continue;
-    add(indices_of_[indices], call.members[i].indices, "indices", indices, true);
-    ++indices;
-  }
-  for (size_t i = 0; i < operands_.size(); ++i) add(operands_[i], call.operands[i], "operand", i, false);
+  for_each_buffer(
+      call, [&](const MemoryView& view, const void* begin, const char* what, size_t number, bool is_written) {
+        buffers[count++] = {view, begin, what, number, is_written};
+      });
   for (size_t a = 0; a < count; ++a) {
     if (!buffers[a].begin) return ir::invalid("run.null", "the pointer to " + buffers[a].name() + " is null");
     for (size_t b = 0; b < a; ++b)
@@ -110,19 +119,8 @@ ir::Result<void> Kernel::check_memory(const Call& call) const {
                                 std::to_string(view.span_bytes()) + ", says AddressSanitizer",
                             "a buffer that is alive, and as long as the kernel's info says");
   };
-  const ir::PoolNest& nest = code_->info.nest;
-  look(input_.with_batch(call.batch), call.input, "input", 0);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    look(outputs_[i].with_batch(call.batch), nest.has_outputs_apart() ? call.members[i].output : call.output,
-         "output", i);
-  for (size_t i = 0, number = 0; number < indices_of_.size(); ++i) {
-    if (!nest.members.empty() && !nest.members[i].indices) continue;
-    look(indices_of_[number].with_batch(call.batch), call.members ? call.members[i].indices : call.indices,
-         "indices", number);
-    ++number;
-  }
-  for (size_t i = 0; i < operands_.size(); ++i)
-    look(operands_[i].with_batch(call.batch), call.operands[i], "operand", i);
+  for_each_buffer(call, [&](const MemoryView& view, const void* begin, const char* what, size_t number,
+                            bool) { look(view, begin, what, number); });
   if (call.scratch && scratch_bytes() > 0)
     look({.room = {{{1, 0, 1}}}, .rank = 1, .element_bytes = scratch_bytes()}, call.scratch, "scratch", 0);
   return checked;
