@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
 #include "runtime/measure.h"
 #include "tools/buffer.h"
 #include "tools/command.h"

@@ -30,6 +30,8 @@ struct MemberStep {
   int member = 0;
   // Rooms, by the member whose results are there; -1: the input, the output.
   int reads = -1, writes = -1;
+  // From its own room to its output: what is there to be chosen is how.
+  bool is_copy() const { return reads == member; }
 };
 
 struct MemberSteps {

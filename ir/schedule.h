@@ -1,19 +1,12 @@
-// Schedule: how a PoolNest is computed. Plain data: printable, parseable, comparable, enumerable, storable.
-// Families are rows of ir/schedules.def, each with a file in ir/schedules/families/ that checks and lowers;
-// which schedule a layer gets is decided in ir/schedules/choose/.
+// Schedule: how a PoolNest is computed. Plain data: comparable, printable (ir/schedule_text.h), enumerable
+// (ir/schedules/space.h). Families are rows of ir/schedules.def, each with a file in ir/schedules/families/
+// that checks and lowers; which schedule a layer gets is decided in ir/choose/.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "ir/error.h"
-#include "ir/isa.h"
-#include "ir/machine.h"
 #include "ir/members.h"
-#include "ir/nest.h"
-#include "ir/program.h"
 
 namespace pooljit::ir {
 
@@ -51,34 +44,17 @@ struct Schedule {
   // Of a nest with members: theirs, in order, in how many tasks all are done, and whether their loops are
   // fused (ir/fusion.h). Nothing else counts then.
   std::vector<Schedule> members = {};
+  // Where one is made of another's results: how those of each such other are copied to its output, in the
+  // order of the members.
+  std::vector<Schedule> copies = {};
   MemberTasks tasks = {};
   bool fused = false;
   bool operator==(const Schedule&) const = default;
 };
 
-// "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
-// streamed, from only where it is not the input. Of a nest with members "each(channels=8, rows=1)[A; B]",
-// or "fused(channels=8, rows=1)[A; B]".
-std::string print(const Schedule& schedule);
-Result<Schedule> parse_schedule(std::string_view text);
 // `from` of each member.
 std::vector<int> sources(const Schedule& schedule);
 // Some member is made of another's results.
 bool is_chained(const Schedule& schedule);
-
-// The schedules that the chooser offers for the nest on such a machine, best first; the first is the default.
-// Never empty. The first one costs least to find: with most = 1 only that of each family is sought, and
-// families that cannot come first are left out. Why: ir/schedules/choose/chooser.h.
-std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX,
-                                          const Machine& machine = generic_machine);
-
-// Every combination of what the fields of each family's schedules may be for the nest; lower() refuses those
-// that do not suit. It has what enumerate_schedules gives, but for streamed stores: whether these pay is no
-// question of the kernel alone.
-std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa);
-
-// The nest as a Program of stage affine. A schedule that does not suit the nest or the ISA is refused with a
-// sentence (id "schedule.<rule>").
-Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa);
 
 }  // namespace pooljit::ir

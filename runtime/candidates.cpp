@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 #include "jit/backend.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"

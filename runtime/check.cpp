@@ -10,6 +10,7 @@
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
 #include "ir/reference.h"
+#include "ir/schedule_text.h"
 #include "runtime/candidates.h"
 #include "runtime/check_budget.h"
 #include "runtime/check_case.h"

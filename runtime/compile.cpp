@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "ir/schedule_text.h"
 #include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/fork.h"

@@ -6,10 +6,13 @@
 
 #include "ir/builder.h"
 #include "ir/check.h"
+#include "ir/choose/enumerate.h"
 #include "ir/interp/interpret.h"
 #include "ir/members.h"
 #include "ir/passes/pipeline.h"
 #include "ir/reference.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "jit/backend.h"
 #include "jit/names.h"
 #include "runtime/kernel_name.h"

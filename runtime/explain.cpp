@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_text.h"
 #include "ir/schedules/choose/chooser.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "ir/members.h"
+#include "ir/schedules/lower.h"
 #include "runtime/memory_view.h"
 
 namespace pooljit::runtime {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/schedule_text.h"
 #include "runtime/cpu_features.h"
 #include "runtime/limits.h"
 #include "runtime/machine.h"
@@ -13,10 +14,11 @@
 namespace pooljit::runtime {
 namespace {
 
-constexpr std::string_view known_words =
-    "backend=auto|xbyak|llvm|interpreter|reference isa=auto|avx2|avx512 threads=N verify=0|1 "
-    "schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits names=perf,jitdump,gdb "
-    "fallback=reference|never label=NAME";
+std::string known_words() {
+  return "backend=auto|xbyak|llvm|interpreter|reference isa=auto|" + ir::isa_texts("|", "|") +
+         " threads=N verify=0|1 schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits "
+         "names=perf,jitdump,gdb fallback=reference|never label=NAME";
+}
 constexpr int usual_candidates = 6, most_candidates = 64;
 
 // The next word of `text`; spaces inside brackets belong to it.
@@ -63,8 +65,7 @@ ir::Result<Engine> resolve_engine(std::string_view backend) {
   if (backend == "auto") return Engine::xbyak;
   const std::optional<Engine> engine = find_engine(backend);
   if (!engine)
-    return ir::invalid("runtime.options", fmt::format("unknown backend \"{}\"", backend),
-                       std::string(known_words));
+    return ir::invalid("runtime.options", fmt::format("unknown backend \"{}\"", backend), known_words());
   return require(*engine).map([&] { return *engine; });
 }
 
@@ -72,14 +73,14 @@ ir::Result<ir::Isa> resolve_isa(std::string_view text, const EngineInfo& engine)
   const std::optional<ir::Isa> best = best_isa();
   std::optional<ir::Isa> isa = ir::find_isa(text);
   if (!isa && text != "auto")
-    return ir::invalid("runtime.options", fmt::format("unknown isa \"{}\"", text), std::string(known_words));
+    return ir::invalid("runtime.options", fmt::format("unknown isa \"{}\"", text), known_words());
   // An engine that runs no machine code takes any ISA's Program.
-  if (!isa) isa = engine.is_native ? best : best.value_or(ir::Isa::avx2);
+  if (!isa) isa = engine.is_native ? best : best.value_or(ir::least_isa);
   if (!isa || (engine.is_native && !can_run(*isa)))
-    return ir::unsupported("runtime.isa",
-                           fmt::format("this machine cannot run {}", isa ? ir::info(*isa).text : "avx2"),
-                           best ? fmt::format("isa={} is the best that it has", ir::info(*best).text)
-                                : "backend=interpreter and backend=reference need none");
+    return ir::unsupported(
+        "runtime.isa", fmt::format("this machine cannot run {}", ir::info(isa.value_or(ir::least_isa)).text),
+        best ? fmt::format("isa={} is the best that it has", ir::info(*best).text)
+             : "backend=interpreter and backend=reference need none");
   return *isa;
 }
 
@@ -90,8 +91,7 @@ ir::Result<Options> parse_option_words(std::string_view text) {
   for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
     const size_t equals = std::min(word.find('='), word.size() - 1);
     if (!set_option(options, word.substr(0, equals), word.substr(equals + 1)))
-      return ir::invalid("runtime.options", fmt::format("\"{}\" is no option", word),
-                         std::string(known_words));
+      return ir::invalid("runtime.options", fmt::format("\"{}\" is no option", word), known_words());
   }
   return options;
 }
@@ -150,13 +150,13 @@ ir::Result<Choices> resolve(const Options& options) {
   const auto names = jit::parse_names(options.names);
   if (!names)
     return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
-                       std::string(known_words));
+                       known_words());
   choices.names = *names;
   if (const auto checked = check_label(options.label); !checked) return tl::unexpected(checked.error());
   choices.label = options.label;
   if (options.fallback != "reference" && options.fallback != "never")
     return ir::invalid("runtime.options", fmt::format("unknown fallback \"{}\"", options.fallback),
-                       std::string(known_words));
+                       known_words());
   const auto measuring = parse_measuring(options.measure);
   if (!measuring) return tl::unexpected(measuring.error());
   choices.measuring = *measuring;

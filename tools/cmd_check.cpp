@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "frontend/pool_spec.h"
+#include "ir/schedule_text.h"
 #include "runtime/check.h"
 #include "runtime/check_data.h"
 #include "runtime/elements.h"
@@ -322,7 +323,9 @@ void add_check(CLI::App& app, Action& action) {
   what->require_option(1);
   add_against(*command, arguments->against);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
-  command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
+  command
+      ->add_option("--isa", arguments->isa,
+                   "all, auto (the best that this machine has), " + ir::isa_texts(", ", " or "))
       ->capture_default_str();
   command
       ->add_option("--backend", arguments->backend, "all, or the one back end that is compared: xbyak, llvm")

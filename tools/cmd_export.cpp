@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "ir/schedule_text.h"
 #include "jit/object/archive.h"
 #include "runtime/export/header.h"
 #include "runtime/export/object.h"
@@ -40,7 +41,8 @@ ir::Result<std::vector<ir::Isa>> read_isas(const std::vector<std::string>& texts
   for (const std::string& text : texts) {
     const auto isa = ir::find_isa(text);
     if (!isa)
-      return ir::invalid("runtime.options", fmt::format("isa={} is unknown", text), "--isa avx2,avx512");
+      return ir::invalid("runtime.options", fmt::format("isa={} is unknown", text),
+                         "--isa " + ir::isa_texts(",", ","));
     isas.insert(*isa);
   }
   return std::vector<ir::Isa>(isas.begin(), isas.end());
@@ -254,7 +256,7 @@ void add_export(CLI::App& app, Action& action) {
   command->add_option("--header", arguments->header, "The C header (also C++)");
   CLI::Option* source = command->add_option("--source", arguments->source,
                                             "Write the same as assembly, C and a header into this folder");
-  arguments->isas = {"avx2", "avx512"};
+  for (const ir::IsaInfo& isa : ir::isa_table) arguments->isas.emplace_back(isa.text);
   command->add_option("--isa", arguments->isas, "Instruction sets, best first at run time")
       ->delimiter(',')
       ->capture_default_str();

@@ -214,7 +214,9 @@ void add_fuzz(CLI::App& app, Action& action) {
           ->check(CLI::NonNegativeNumber);
   command->add_option("--engine", arguments->engine, "all, or the one back end that is compared: xbyak, llvm")
       ->capture_default_str();
-  command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
+  command
+      ->add_option("--isa", arguments->isa,
+                   "all, auto (the best that this machine has), " + ir::isa_texts(", ", " or "))
       ->capture_default_str();
   add_against(*command, arguments->against);
   command->add_option("--only", options.choices.only,

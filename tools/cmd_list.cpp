@@ -30,7 +30,7 @@ constexpr Row reduction_rows[] = {
 #undef REDUCTION
 };
 constexpr Row isa_rows[] = {
-#define ISA(name, text, vector_bytes, vector_registers, mask, cpu, saved) \
+#define ISA(name, text, vector_bytes, vector_registers, ...) \
   {text, #vector_bytes "-byte vectors, " #vector_registers " of them"},
 #include "ir/isa.def"
 #undef ISA

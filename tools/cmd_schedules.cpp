@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/pool_spec.h"
+#include "ir/schedule_text.h"
 #include "runtime/candidates.h"
 #include "runtime/explain.h"
 #include "runtime/machine.h"

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "frontend/dialects.h"
+#include "ir/schedule_text.h"
 #include "ir/text.h"
 #include "jit/backend.h"
 #include "jit/decoder.h"

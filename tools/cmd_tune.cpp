@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ir/schedule_text.h"
 #include "runtime/options.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"

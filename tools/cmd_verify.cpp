@@ -237,7 +237,9 @@ void add_verify(CLI::App& app, Action& action) {
       ->add_option("--backend", arguments->options.backend,
                    "all (that make machine code), or one: auto, xbyak, llvm, interpreter, reference")
       ->capture_default_str();
-  command->add_option("--isa", arguments->options.isa, "all (that this machine has), auto, avx2 or avx512")
+  command
+      ->add_option("--isa", arguments->options.isa,
+                   "all (that this machine has), auto, " + ir::isa_texts(", ", " or "))
       ->capture_default_str();
   add_schedule(*command, arguments->options);
   const std::map<std::string, bool> schedules = {{"best", false}, {"all", true}};

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "ir/schedule_text.h"
 #include "runtime/compile.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"

@@ -1,4 +1,5 @@
 #include "tools/schedule_space.h"
+#include "ir/schedule_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,6 +4,7 @@
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/layer.h"
+#include "ir/schedules/space.h"
 
 namespace pooljit::ir {
 namespace {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/program.h"
 #include "ir/reductions/reducer.h"
 #include "ir/schedule.h"
 #include "ir/schedules/layer.h"
@@ -33,7 +34,7 @@ struct FamilyInfo {
   std::string_view text;
   LaneUse lanes;
   // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Asked of schedules
-  // that keep the rules common to all families (ir/schedule.cpp).
+  // that keep the rules common to all families (ir/schedules/family.cpp).
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);
   // Without an opinion on what is better: that is the chooser's (ir/schedules/choose/).
   Knobs (*knobs)(const Layer& layer);
@@ -55,6 +56,12 @@ Result<void> check(const Layer& layer, const Schedule& schedule);
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
+
+inline constexpr Family all_families[] = {
+#define FAMILY(name, text, note) Family::name,
+#include "ir/schedules.def"
+#undef FAMILY
+};
 
 // Vector registers that the schedule must leave free beside the values of its outputs.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "jit/inspect.h"
 #include "runtime/proof/probes.h"
 #include "runtime/proof/rounds.h"

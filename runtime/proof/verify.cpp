@@ -7,6 +7,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
 #include "runtime/explain.h"
 #include "runtime/member.h"
 #include "runtime/memory_view.h"

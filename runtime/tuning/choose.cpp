@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/schedule_text.h"
 #include "runtime/machine.h"
 
 namespace pooljit::runtime {

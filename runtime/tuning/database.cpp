@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
 #include "runtime/limits.h"
 
 namespace pooljit::runtime {

@@ -8,6 +8,8 @@
 #include "ir/choose/shortlist.h"
 #include "ir/cost.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "runtime/kernel.h"
 #include "runtime/machine.h"
 #include "runtime/tuning/numbers.h"

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "ir/schedule_text.h"
 #include "runtime/candidates.h"
 #include "runtime/check.h"
 #include "runtime/machine.h"

@@ -11,6 +11,9 @@
 #include <string_view>
 
 #include "frontend/pool_spec.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 #include "jit/backend.h"
 #include "runtime/engines.h"
 #include "tools/problem_file.h"

@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
 #include "jit/inspect.h"
 #include "runtime/engines.h"
 #include "runtime/proof/rounds.h"

@@ -12,8 +12,12 @@
 #include <optional>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
 #include "ir/prove.h"
 #include "ir/reference.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/backend.h"

@@ -1,5 +1,4 @@
-// Every Program that the matrix makes is proved, as lowered and as the passes leave it: each output takes
-// exactly its window, for every input. And Programs that are wrong are not.
+// Every Program of the matrix is proved, as lowered and as the passes leave it; wrong ones are not.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +9,12 @@
 #include <utility>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
 #include "ir/prove.h"
-#include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 #include "ir/text.h"
 #include "tests/matrix/specs.h"
 

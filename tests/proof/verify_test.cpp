@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/schedule_text.h"
 #include "pooljit.hpp"
 #include "runtime/proof/verify.h"
 #include "tests/native_choices.h"

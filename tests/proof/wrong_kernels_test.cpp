@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "ir/schedule_text.h"
 #include "runtime/proof/verify.h"
 
 namespace pooljit::runtime {

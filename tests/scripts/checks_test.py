@@ -69,6 +69,10 @@ class IncludeRule(Tree):
         self.append("runtime/engines.cpp", '#include "ir/schedules/choose/chooser.h"\n')
         self.expect_failure("check-includes", "runtime/engines.cpp", "only the chooser has opinions")
 
+    def test_lowering_does_not_choose(self):
+        self.append("ir/schedules/lower.cpp", '#include "ir/choose/enumerate.h"\n')
+        self.expect_failure("check-includes", "ir/schedules/lower.cpp", "the schedule is decided before")
+
     def test_jit_does_not_include_frontend(self):
         self.append("jit/backends.cpp", '#include "frontend/pool_spec.h"\n')
         self.expect_failure("check-includes", "`jit` may not include `frontend`")
@@ -88,7 +92,7 @@ class IncludeRule(Tree):
 
 class Names(Tree):
     def test_one_definition_each(self):
-        self.assertEqual(run("check-names", self.root), (0, "names: one definition each\n"))
+        self.assertEqual(run("check-names", self.root), (0, "names: one definition each, no instruction set out of its room\n"))
 
     def test_two_of_one_name(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
@@ -97,6 +101,10 @@ class Names(Tree):
     def test_a_file_may_have_its_own(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nnamespace {\nstruct Schedule {\n};\n}  // namespace\n}  // namespace pooljit::ir\n")
         self.assertEqual(run("check-names", self.root)[0], 0)
+
+    def test_shared_code_names_no_instruction_set(self):
+        self.append("jit/backends.cpp", "static_assert(pooljit::ir::Isa::avx2 != pooljit::ir::Isa::avx512);\n")
+        self.expect_failure("check-names", "jit/backends.cpp", "ask ir/isa.def")
 
 
 class Lengths(Tree):

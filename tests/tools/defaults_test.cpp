@@ -5,8 +5,11 @@
 
 #include "frontend/check.h"
 #include "golden.h"
+#include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "jit/backend.h"
 #include "runtime/engines.h"
 #include "tools/fuzz/random_spec.h"

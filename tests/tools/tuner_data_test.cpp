@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "ir/schedule_text.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
 #include "tools/schedule_space.h"

@@ -1,6 +1,7 @@
 // The parts of check() can fail: a difference, a written gap, an access beyond a buffer are each shown to
 // them.
 #include "runtime/check.h"
+#include "ir/schedule_text.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 
 namespace pooljit::ir {
 namespace {

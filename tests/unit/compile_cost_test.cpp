@@ -1,5 +1,6 @@
 // Whatever a spec says, compiling it takes no more than docs/safety.md promises.
 #include "tests/compile_cost.h"
+#include "ir/schedules/lower.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The cost model: it counts what the interpreter would execute, and prefers what does less.
 #include "ir/cost.h"
+#include "ir/choose/enumerate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,9 @@
 // measure=: what is measured, what the result is where the times say so, and how compile() keeps it. Times
 // come from a watch of the test's own, or nothing is said about them.
 #include "runtime/tuning/first_use.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -4,6 +4,8 @@
 #include "frontend/pool_spec.h"
 #include "golden.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 

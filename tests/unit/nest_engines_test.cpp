@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "ir/agreement.h"
+#include "ir/choose/enumerate.h"
 #include "ir/reference.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
 #include "runtime/memory_view.h"

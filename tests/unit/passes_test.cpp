@@ -11,6 +11,8 @@
 #include "ir/passes/pipeline.h"
 #include "ir/passes/shuffle_cut.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
 #include "ir/schedule.h"
 
 namespace pooljit::ir {

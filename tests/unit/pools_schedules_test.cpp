@@ -10,10 +10,13 @@
 #include "c_words.h"
 #include "frontend/pool_spec.h"
 #include "ir/builder.h"
+#include "ir/choose/enumerate.h"
 #include "ir/member_steps.h"
 #include "ir/members.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "jit/backend.h"
@@ -126,21 +129,27 @@ TEST(PoolsSchedules, OnlyWhatKeepsEveryBitIsMadeOfAnother) {
 }
 
 TEST(PoolsSchedules, WrongSourcesAreRefused) {
-  const auto with = [](const std::string& tasks, const std::string& first, const std::string& second) {
-    const std::string family = "channels_first(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major";
-    return refusal("pools(float32[1,6,9,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2))",
-                   "each(channels=" + tasks + ", rows=1)[" + family + first + "); " + family + second + ")]");
+  const std::string family = "channels_first(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major";
+  const std::string copy = " copies[" + family + ")]";
+  const auto with = [&](const std::string& tasks, const std::string& first, const std::string& second,
+                        const std::string& copies) {
+    return refusal(
+        "pools(float32[1,6,9,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2))",
+        "each(channels=" + tasks + ", rows=1)[" + family + first + "); " + family + second + ")]" + copies);
   };
-  EXPECT_EQ(with("3", "", ", from=0"), "");
-  EXPECT_EQ(with("1", "", ", from=0"), "");
-  EXPECT_EQ(with("4", "", ", from=0"), "schedule.members");
-  EXPECT_EQ(with("7", "", ", from=0"), "schedule.members");
-  EXPECT_EQ(with("3", "", ", from=1"), "schedule.from");
-  EXPECT_EQ(with("3", "", ", from=2"), "schedule.from");
-  EXPECT_EQ(with("3", ", from=1", ""), "schedule.from");
-  EXPECT_EQ(with("3", ", from=1", ", from=0"), "schedule.from");
-  EXPECT_EQ(with("3", "", ", from=x"), "schedule.text");
-  EXPECT_EQ(with("3", "", ", stores=streamed"), "schedule.stores");
+  EXPECT_EQ(with("3", "", ", from=0", copy), "");
+  EXPECT_EQ(with("1", "", ", from=0", copy), "");
+  EXPECT_EQ(with("4", "", ", from=0", copy), "schedule.members");
+  EXPECT_EQ(with("7", "", ", from=0", copy), "schedule.members");
+  EXPECT_EQ(with("3", "", ", from=1", copy), "schedule.from");
+  EXPECT_EQ(with("3", "", ", from=2", copy), "schedule.from");
+  EXPECT_EQ(with("3", ", from=1", "", copy), "schedule.from");
+  EXPECT_EQ(with("3", ", from=1", ", from=0", copy), "schedule.from");
+  EXPECT_EQ(with("3", "", ", from=x", copy), "schedule.text");
+  EXPECT_EQ(with("3", "", ", from=0", ""), "schedule.members");
+  EXPECT_EQ(with("3", "", ", from=0", copy + "x"), "schedule.text");
+  EXPECT_EQ(with("3", "", "", copy), "schedule.members");
+  EXPECT_EQ(with("3", "", ", stores=streamed", ""), "schedule.stores");
 }
 
 // The ones before the colon load what the ones behind it load, too: these loads are gone.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
 
 namespace pooljit::ir {

@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "ir/agreement.h"
+#include "ir/choose/enumerate.h"
 #include "ir/reference.h"
+#include "ir/schedule_text.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/verify.h"
 #include "tests/native_choices.h"

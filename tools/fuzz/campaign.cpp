@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "ir/schedule_text.h"
 #include "runtime/check.h"
 #include "tools/fuzz/cell.h"
 

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/choose/enumerate.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lower.h"
 #include "tools/fuzz/random_pools.h"
 
 namespace pooljit::fuzz {

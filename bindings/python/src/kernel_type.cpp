@@ -9,6 +9,7 @@
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/interruptible.h"
 #include "bindings/python/src/kernel.h"
+#include "ir/schedule_text.h"
 #include "ir/text.h"
 #include "jit/backend.h"
 #include "runtime/compile.h"

@@ -6,6 +6,7 @@
 #include "ir/passes/pipeline.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
+#include "ir/schedules/lower.h"
 
 namespace pooljit::ir {
 namespace {

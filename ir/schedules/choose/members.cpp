@@ -5,8 +5,11 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/choose/enumerate.h"
 #include "ir/member_steps.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
 
 namespace pooljit::ir {
 namespace {
@@ -100,7 +103,10 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
   schedule.tasks = {.channels = static_cast<int>(nest.channels / channels), .rows = 1};
   const auto all = member_steps(nest, from, channels);
   for (const MemberStep& step : all->steps) {
-    if (step.reads == step.member) continue;
+    if (step.is_copy()) {
+      schedule.copies.push_back(enumerate_schedules(step.nest, isa, 1)[0]);
+      continue;
+    }
     Schedule& own = schedule.members[static_cast<size_t>(step.member)];
     own = enumerate_schedules(step.nest, isa, 1, machine)[0];
     own.stores = Stores::cached;
@@ -140,7 +146,7 @@ std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Sc
   if (a.family == Family::channels_last) {
     if (a.order != Order::row_major || b.order != a.order || std::ranges::any_of(any.dims, overlap))
       return std::nullopt;
-    common.unroll = std::min({a.unroll, b.unroll, isa == Isa::avx512 ? 8 : 4});
+    common.unroll = std::min({a.unroll, b.unroll, info(isa).vector_registers / 4});
   } else if (a.family == Family::channels_first) {
     if (std::ranges::any_of(any.dims, [](const NestDim& dim) { return dim.kernel > 3; })) return std::nullopt;
     common.unroll = 1;
@@ -175,15 +181,6 @@ MemberTasks member_tasks(const PoolNest& nest, const Machine& machine) {
   if (nest.input.channel_stride != 1) return {.channels = at_most(nest.channels)};
   const int64_t pixel = nest.channels * bytes(nest.input.dtype);
   return {.channels = at_most(pixel / least_pixel_bytes), .rows = at_most(common_rows)};
-}
-
-std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {
-  size_t longest = 0;
-  for (const auto& own : of_members) longest = std::max(longest, own.size());
-  std::vector<Schedule> all(std::min(longest, most));
-  for (size_t i = 0; i < all.size(); ++i)
-    for (const auto& own : of_members) all[i].members.push_back(own[i < own.size() ? i : 0]);
-  return all;
 }
 
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine) {

@@ -1,7 +1,6 @@
 // Schedules of several pools of one tensor: which of each member, and in how many tasks all of them are done.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "ir/machine.h"
@@ -15,9 +14,6 @@ namespace pooljit::ir {
 // of every member anew. Pieces are channels; where these are innermost, rows, if the members' have a number
 // in common, or else no narrower a part of each pixel than memory is read well by.
 MemberTasks member_tasks(const PoolNest& nest, const Machine& machine);
-
-// The first of each member, then the second of each; a member that has no more keeps its first.
-std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most);
 
 // What enumerate_schedules gives for such a nest: the members' offers side by side, and the first of them in
 // fewer and in more tasks.

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "ir/reductions/float_keys.h"
+#include "ir/schedule_text.h"
 #include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"

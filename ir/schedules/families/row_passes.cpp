@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "ir/reductions/float_keys.h"
+#include "ir/schedule_text.h"
 #include "ir/schedules/families/row_passes_rules.h"
 #include "ir/schedules/families/row_passes_segments.h"
 #include "ir/schedules/families/row_passes_sums.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lowering/channel_tasks.h"

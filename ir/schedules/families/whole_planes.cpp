@@ -6,6 +6,7 @@
 // slow.)
 #include <algorithm>
 
+#include "ir/schedule_text.h"
 #include "ir/schedules/families/whole_planes_code.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/windows/stretch.h"

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/schedule_text.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"

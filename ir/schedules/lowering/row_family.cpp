@@ -1,5 +1,6 @@
 #include "ir/schedules/lowering/row_family.h"
 
+#include "ir/schedule_text.h"
 #include "ir/schedules/lowering/row_code.h"
 
 namespace pooljit::ir {

@@ -5,6 +5,7 @@
 #include "frontend/dialects.h"
 #include "frontend/pool_spec.h"
 #include "ir/schedule.h"
+#include "ir/schedule_text.h"
 #include "tests/fuzz/target.h"
 
 using namespace pooljit;

@@ -1,0 +1,16 @@
+#include "ir/choose/enumerate.h"
+
+#include "ir/schedules/choose/chooser.h"
+#include "ir/schedules/choose/members.h"
+
+namespace pooljit::ir {
+
+std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most,
+                                          const Machine& machine) {
+  if (!nest.members.empty()) return offer_members(nest, isa, most, machine);
+  const auto layer = Layer::of(nest, isa, machine);
+  if (!layer) return {Schedule{}};  // lower() will say why
+  return decide(*layer, most).schedules;
+}
+
+}  // namespace pooljit::ir
