@@ -62,7 +62,7 @@ enum class Stage : uint8_t { affine, addressed, legal };
 struct Program {
   std::string name;  // the schedule that made it, for people
   Stage stage = Stage::affine;
-  Isa isa = Isa::avx2;
+  Isa isa = least_isa;
   std::vector<Param> params;  // by slot
   std::vector<TaskDim> tasks;
   std::vector<std::vector<int64_t>> tables;  // constant, row-major

@@ -31,7 +31,7 @@ struct Measuring {
 // What to make, with nothing left open but the schedule.
 struct Choices {
   Engine engine = Engine::xbyak;
-  ir::Isa isa = ir::Isa::avx2;
+  ir::Isa isa = ir::least_isa;
   std::optional<ir::Schedule> schedule;  // absent: the nest's best one
   jit::Names names = {};                 // who is told of it, besides those that the environment names
   Measuring measuring = {};

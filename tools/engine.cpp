@@ -20,7 +20,9 @@ void add_fallback(CLI::App& command, runtime::Options& options) {
 }
 
 void add_isa(CLI::App& command, runtime::Options& options) {
-  command.add_option("--isa", options.isa, "auto (the best that this machine has), avx2 or avx512")
+  command
+      .add_option("--isa", options.isa,
+                  "auto (the best that this machine has), " + ir::isa_texts(", ", " or "))
       ->capture_default_str();
 }
 

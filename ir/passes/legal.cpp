@@ -115,9 +115,9 @@ bool has_convert(Isa isa, DType from, DType to, bool saturate) {
   return isa == Isa::avx512 && bytes(to) < bytes(from) && (same_sign || !saturate);
 }
 
-bool has_masked_access(Isa isa, DType dtype) { return isa == Isa::avx512 || bytes(dtype) >= 4; }
+bool has_masked_access(Isa isa, DType dtype) { return info(isa).masks_narrow || bytes(dtype) >= 4; }
 
-bool masks_to_zero_only(Isa isa) { return isa == Isa::avx2; }
+bool masks_to_zero_only(Isa isa) { return info(isa).mask == MaskEncoding::vector; }
 
 std::optional<std::string> why_not_legal(const Program& program, const Inst& inst) {
   const std::string_view isa = info(program.isa).text;

@@ -33,7 +33,9 @@ class Cut {
     if (const auto cut = moved_down()) return *cut;
     if (widest_units(type_, list_).width >= 4) return wide_two();
     if (const auto cut = by_quads()) return *cut;
-    return b_.isa() == Isa::avx512 ? by_words() : two() ? each_then_blend() : across_lanes();
+    return info(b_.isa()).shuffles == Shuffles::whole ? by_words()
+           : two()                                    ? each_then_blend()
+                                                      : across_lanes();
   }
 
  private:

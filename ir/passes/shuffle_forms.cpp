@@ -255,7 +255,7 @@ Form match(const List& list) {
 
 // A Program has few different shuffles, and both the legaliser and the back end ask about each.
 struct Known {
-  Isa isa = Isa::avx2;
+  Isa isa = least_isa;
   bool two = false;
   Type source;
   size_t count = 0;  // 0: nothing is known yet

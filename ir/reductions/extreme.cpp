@@ -129,8 +129,7 @@ class ExtremeReducer final : public Reducer {
  private:
   bool nan_wins() const { return ir::nan_wins(nest_); }
 
-  // AVX2 compares no integers of 64 bits in one instruction.
-  bool has_keys() const { return nan_wins() && (b_.isa() != Isa::avx2 || bytes(value_) == 4); }
+  bool has_keys() const { return nan_wins() && (info(b_.isa()).has_long_ints || bytes(value_) == 4); }
 
   // Deferred: the tap of the state that was not looked at.
   static Value unseen(const State& state) { return state.size() == 2 ? no_value : state.back(); }
@@ -218,7 +217,7 @@ Result<ReductionFacts> extreme_facts(const PoolNest& nest, Isa isa, Extreme extr
   facts.tap_length = nest.indices && bytes(input) < 4 ? 2 : 1;
   facts.extra_registers = keeps_bits(nest) ? 6 : 0;
   facts.any_order = !nest.indices && (nest.zeros == ZeroRule::any || !is_float(input));
-  facts.may_defer_nans = nan_wins(nest) && isa == Isa::avx2 && !nest.indices && !compares_halves(nest);
+  facts.may_defer_nans = nan_wins(nest) && !info(isa).fixes_nans && !nest.indices && !compares_halves(nest);
   return facts;
 }
 

@@ -191,12 +191,13 @@ bool can_halve_sums(const PoolNest& nest) {
 
 bool can_widen_sums(const PoolNest& nest, Isa isa) {
   const NestDim& row = nest.dims.back();
-  const bool is_strided = row.stride != row.pixel, is_avx2 = isa == Isa::avx2;
-  const int64_t most_strided_columns = is_avx2 ? 3 : 8;
+  const bool is_strided = row.stride != row.pixel;
+  const bool shuffles_in_halves = info(isa).shuffles == Shuffles::halves;
+  const int64_t most_strided_columns = shuffles_in_halves ? 3 : 8;
   if (!can_halve_sums(nest) || is_float(nest.input.dtype) || !row.is_forward()) return false;
   if (is_strided && row.kernel > most_strided_columns) return false;
   const std::vector<int64_t> taps = divisors(nest);
-  if (is_strided && is_avx2 && are_short_rows(nest) && !divides_by_one_product(taps)) return false;
+  if (is_strided && shuffles_in_halves && are_short_rows(nest) && !divides_by_one_product(taps)) return false;
   return divides_in_short_lanes(nest, taps);
 }
 

@@ -9,7 +9,7 @@
 namespace pooljit::ir {
 
 bool can_mask(const PoolNest& nest, Isa isa) {
-  if (info(isa).mask == MaskEncoding::k_bits) return true;
+  if (info(isa).masks_narrow) return true;
   const auto wide = [](const View& view) { return bytes(view.dtype) >= 4; };
   const std::vector<View> operands = operand_views(nest);
   return wide(nest.input) && wide(nest.output) && (!nest.indices || wide(*nest.indices)) &&

@@ -253,7 +253,8 @@ class Translator {
   // taken apart lane by lane; there it has to know.)
   llvm::Value* load_mask(const Inst& inst) {
     llvm::Value* const mask = arg(inst, 0);
-    const bool is_native = program_.isa != ir::Isa::avx2 || bytes(program_.type(inst.results[0]).dtype) >= 4;
+    const bool is_native =
+        ir::info(program_.isa).masks_narrow || bytes(program_.type(inst.results[0]).dtype) >= 4;
     return is_native && has_gap(mask) ? opaque(build_, mask) : mask;
   }
 

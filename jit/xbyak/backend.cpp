@@ -27,7 +27,7 @@ std::unique_ptr<Emitter> make_emitter(const ir::Program& program, const Register
   using Make =
       std::unique_ptr<Emitter> (*)(const ir::Program&, const RegisterMap&, Assembler&, const uint8_t*);
   static constexpr Make makers[] = {
-#define ISA(name, text, vector_bytes, vector_registers, mask, cpu, saved) make_##name##_emitter,
+#define ISA(name, ...) make_##name##_emitter,
 #include "ir/isa.def"
 #undef ISA
   };

@@ -29,7 +29,7 @@ struct ExportedBody {
 
 // The bodies of one ISA: those before the last are taken only where the output is aligned for them.
 struct ExportedIsa {
-  ir::Isa isa = ir::Isa::avx2;
+  ir::Isa isa = ir::least_isa;
   std::vector<ir::TaskDim> tasks;
   int64_t scratch_bytes = 0;
   std::vector<ExportedBody> bodies;

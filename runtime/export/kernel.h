@@ -32,7 +32,7 @@ struct ExportedTensor {
 };
 
 struct ExportedCode {
-  ir::Isa isa = ir::Isa::avx2;
+  ir::Isa isa = ir::least_isa;
   CodePtr code;
   std::string proof;  // empty: nothing was asked for
 };

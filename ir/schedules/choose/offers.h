@@ -29,10 +29,10 @@ using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 // The registers do not hold what several vectors of windows share.
 inline bool has_few_registers(const Layer& layer) { return layer.registers() < 32; }
 // Shuffles across the halves of a vector cost more than those within, and bytes have none across.
-inline bool shuffles_in_halves(const Layer& layer) { return layer.isa() == Isa::avx2; }
+inline bool shuffles_in_halves(const Layer& layer) { return info(layer.isa()).shuffles == Shuffles::halves; }
 // Memory was measured with this instruction set on a Zen 3; with AVX-512 on a Sapphire Rapids
 // (docs/performance.md).
-inline bool was_measured_on_zen3(const Layer& layer) { return layer.isa() == Isa::avx2; }
+inline bool was_measured_on_zen3(const Layer& layer) { return layer.isa() == least_isa; }
 
 // `found` once for each way to do a tail of `count` elements, best first.
 void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count);
