@@ -51,7 +51,7 @@ void evolutionary_search(const std::vector<Schedule>& space, const Measure& meas
 int main(int argc, char** argv) try {
   const std::string spec = argc > 1 ? argv[1] : "max_pool2d(float32[1,16,28,28], kernel_size=3, stride=2)";
   const double seconds = argc > 2 ? std::stod(argv[2]) : 0.005;
-  const std::vector<Schedule> space = pooljit::schedules(pooljit::Spec(spec));
+  const std::vector<Schedule> space = pooljit::schedules(pooljit::Spec(spec), /*costs=*/true);
   const auto compile = [&](const std::string& schedule) {
     pooljit::Options options;
     options.schedule = schedule;

@@ -343,14 +343,14 @@ inline void cache_clear() { pooljit_cache_clear(); }
 
 struct Schedule {
   std::string text;              // for Options::schedule
-  double predicted_seconds = 0;  // of a call on one thread, by the cost model: good for an order, no more
+  double predicted_seconds = 0;  // of a call on one thread, by the cost model; 0: not asked for
   bool is_default = false;       // what compile() takes where it is told nothing
 };
 
-// Every schedule that makes another Program of the spec, the cheapest prediction first.
-inline std::vector<Schedule> schedules(const Spec& spec) {
+// costs: each makes other code and has its predicted_seconds, the cheapest first; up to some seconds.
+inline std::vector<Schedule> schedules(const Spec& spec, bool costs = false) {
   pooljit_schedule_list* made = nullptr;
-  check(pooljit_schedules(spec.c_handle(), &made));
+  check((costs ? pooljit_schedules_by_cost : pooljit_schedules)(spec.c_handle(), &made));
   const std::unique_ptr<pooljit_schedule_list, void (*)(pooljit_schedule_list*)> list(
       made, pooljit_schedule_list_release);
   std::vector<Schedule> all(pooljit_schedule_count(list.get()));

@@ -3,11 +3,11 @@
  *
  *   pooljit_spec* spec;
  *   pooljit_schedule_list* list;
- *   pooljit_schedule cheapest = {.size = sizeof cheapest};
+ *   pooljit_schedule best = {.size = sizeof best};
  *   if (pooljit_spec_read("max_pool2d(float32[1,8,12,12], kernel_size=2)", NULL, &spec)) return 1;
  *   if (pooljit_schedules(spec, &list)) return 1;
- *   pooljit_schedule_get(list, 0, &cheapest);
- *   puts(cheapest.text);
+ *   pooljit_schedule_get(list, 0, &best);
+ *   puts(best.text);
  *
  * Threads, errors and structs: as pooljit.h says.
  */
@@ -25,13 +25,19 @@ typedef struct pooljit_schedule_list pooljit_schedule_list;
 typedef struct pooljit_schedule {
   size_t size;              /* sizeof(pooljit_schedule), set by the caller; no more is written */
   const char* text;         /* for the option schedule=; valid until the list is released */
-  double predicted_seconds; /* of a call on one thread, by the cost model: good for an order, no more */
+  double predicted_seconds; /* of a call on one thread, by the cost model: good for an order, no more;
+                               0: not asked for */
   int32_t is_default;       /* 1: what compiling takes where it is told nothing */
 } pooljit_schedule;
 
-/* Every schedule that makes another Program of the spec, the cheapest prediction first. Of the spec's options
- * only backend and isa matter. *list is NULL on failure. Errors: those of pooljit_spec_compile. */
+/* Every schedule that keeps the rules of the spec, what compiling chooses from first, best first. Takes a few
+ * milliseconds at most: no code is made, so for some the registers may not suffice ("schedule.registers" from
+ * pooljit_spec_compile), and several may make the same code. Of the spec's options only backend and isa
+ * matter. *list is NULL on failure. Errors: those of pooljit_spec_compile. */
 POOLJIT_API int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list);
+/* Those that make code, each other code, with predicted_seconds, the cheapest first. Each is lowered and
+ * counted: that takes up to some seconds. */
+POOLJIT_API int pooljit_schedules_by_cost(const pooljit_spec* object, pooljit_schedule_list** list);
 POOLJIT_API size_t pooljit_schedule_count(const pooljit_schedule_list* list);
 /* Errors: "runtime.range" for a number that is not below the count. */
 POOLJIT_API int pooljit_schedule_get(const pooljit_schedule_list* list, size_t number,

@@ -24,15 +24,23 @@ char* copy_of(const std::string& text) {
   return copy;
 }
 
-}  // namespace
-
-int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list) {
+int list_of(const pooljit_spec* object, bool costs, pooljit_schedule_list** list) {
   return guarded([&] {
     if (!list) return fail_null("list");
     *list = nullptr;
     if (!object) return fail_null("object");
-    return give(pooljit::runtime::list_schedules(object->spec->spec(), object->spec->options()), list);
+    return give(pooljit::runtime::list_schedules(object->spec->spec(), object->spec->options(), costs), list);
   });
+}
+
+}  // namespace
+
+int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list) {
+  return list_of(object, false, list);
+}
+
+int pooljit_schedules_by_cost(const pooljit_spec* object, pooljit_schedule_list** list) {
+  return list_of(object, true, list);
 }
 
 size_t pooljit_schedule_count(const pooljit_schedule_list* list) { return list ? list->schedules.size() : 0; }

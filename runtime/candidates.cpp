@@ -31,10 +31,11 @@ class Seen {
 };
 
 // What is offered first, so that of schedules that make the same Program the offered one is kept.
-std::vector<ir::Schedule> ordered_space(const std::vector<ir::Schedule>& offered, const ir::PoolNest& nest,
-                                        ir::Isa isa) {
+std::vector<ir::Schedule> with_others(const std::vector<ir::Schedule>& offered,
+                                      const std::vector<ir::Schedule>& others) {
   std::vector<ir::Schedule> all = offered;
-  for (const ir::Schedule& schedule : ir::schedule_space(nest, isa))
+  all.reserve(offered.size() + others.size());
+  for (const ir::Schedule& schedule : others)
     if (std::find(offered.begin(), offered.end(), schedule) == offered.end()) all.push_back(schedule);
   return all;
 }
@@ -99,7 +100,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
   Candidates found;
   Seen seen;
   bool has_default = false;
-  const std::vector<ir::Schedule> space = ordered_space(offered, nest, isa);
+  const std::vector<ir::Schedule> space = with_others(offered, ir::schedule_space(nest, isa));
   for (size_t i = 0; i < space.size(); ++i) {
     auto program = ir::lower(nest, space[i], isa);
     if (program && !seen.insert(*program)) continue;
@@ -122,13 +123,35 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
   return found;
 }
 
-ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options) {
+ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine) {
+  LegalSchedules found{ir::enumerate_schedules(nest, isa, SIZE_MAX, machine)};
+  const size_t offered = found.schedules.size();
+  for (; found.standard < offered; ++found.standard) {
+    const auto program = legal_program(nest, found.schedules[found.standard], isa);
+    if (program) break;
+    if (program.error().id != "schedule.registers" || found.standard + 1 == offered)
+      return tl::unexpected(program.error());
+  }
+  found.schedules = with_others(found.schedules, ir::legal_schedules(nest, isa));
+  return found;
+}
+
+ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options,
+                                                     bool costs) {
   const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
-  const auto found = find_candidates(make_nest(spec), choices->isa, spec.batch.value_or(1), machine().row);
-  if (!found) return tl::unexpected(found.error());
+  const ir::PoolNest nest = make_nest(spec);
   std::vector<ScheduleInfo> infos;
+  if (!costs) {
+    const auto found = find_legal(nest, choices->isa, machine().row);
+    if (!found) return tl::unexpected(found.error());
+    for (size_t i = 0; i < found->schedules.size(); ++i)
+      infos.push_back({ir::print(found->schedules[i]), 0, i == found->standard});
+    return infos;
+  }
+  const auto found = find_candidates(nest, choices->isa, spec.batch.value_or(1), machine().row);
+  if (!found) return tl::unexpected(found.error());
   for (const Candidate& candidate : found->legal)
     infos.push_back({ir::print(candidate.schedule), candidate.cost.seconds, candidate.is_default});
   return infos;

@@ -41,15 +41,25 @@ struct Candidates {
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Machine& machine);
 
+// The legal ones, without lowering any but for the default: what is offered first, best first, then the
+// others in the order of the space. The registers may not suffice for some, and several may make one Program.
+// Of several pools: what is offered, and the members' side by side. Errors: those of lowering the first one.
+struct LegalSchedules {
+  std::vector<ir::Schedule> schedules;
+  size_t standard = 0;  // the default
+};
+ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine);
+
 struct ScheduleInfo {
   std::string schedule;          // for Options::schedule
   double predicted_seconds = 0;  // of a call on one thread, by the cost model: good for an order, no more
   bool is_default = false;       // what compile() takes where it is told nothing
 };
 
-// The legal ones of a spec as the public interfaces show them. Errors: those of resolve() and
-// find_candidates().
-ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options);
+// As the public interfaces show them: those of find_legal(), or with costs those of find_candidates().
+// Errors: those of resolve() and of either.
+ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options,
+                                                     bool costs);
 
 // One schedule. Errors: "schedule.*", those of lowering and of Xbyak.
 ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa,

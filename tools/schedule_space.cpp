@@ -1,11 +1,12 @@
 #include "tools/schedule_space.h"
-#include "ir/schedule_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
+
+#include "ir/schedule_text.h"
 
 namespace pooljit::tools {
 namespace {

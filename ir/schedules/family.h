@@ -33,6 +33,8 @@ struct FamilyInfo {
   Family family;
   std::string_view text;
   LaneUse lanes;
+  // Whether the family can do the layer at all, else why not: check() refuses all its schedules so.
+  Result<void> (*suits)(const Layer& layer);
   // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Asked of schedules
   // that keep the rules common to all families (ir/schedules/family.cpp).
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);

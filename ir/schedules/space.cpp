@@ -5,6 +5,19 @@
 #include "ir/schedules/family.h"
 
 namespace pooljit::ir {
+namespace {
+
+template <typename Take>
+void for_each_schedule(const Layer& layer, Family family, Take take) {
+  const Knobs knobs = info(family).knobs(layer);
+  for (int lanes = layer.most_lanes(info(family).lanes); lanes >= 1; lanes /= 2)
+    for (const int unroll : knobs.unroll)
+      for (const Order order : knobs.order)
+        for (const Taps taps : knobs.taps)
+          for (const Tail tail : knobs.tail) take({family, lanes, unroll, tail, taps, order, Stores::cached});
+}
+
+}  // namespace
 
 std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
   std::vector<Schedule> space;
@@ -16,18 +29,27 @@ std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa) {
     for (size_t i = 0; i < each; ++i) space.push_back(space[i]), space.back().fused = true;
     return space;
   }
-  const auto layer = Layer::of(nest, isa);
-  if (!layer) return space;
-  for (const Family family : all_families) {
-    const Knobs knobs = info(family).knobs(*layer);
-    for (int lanes = layer->most_lanes(info(family).lanes); lanes >= 1; lanes /= 2)
-      for (const int unroll : knobs.unroll)
-        for (const Order order : knobs.order)
-          for (const Taps taps : knobs.taps)
-            for (const Tail tail : knobs.tail)
-              space.push_back({family, lanes, unroll, tail, taps, order, Stores::cached});
-  }
+  if (const auto layer = Layer::of(nest, isa))
+    for (const Family family : all_families)
+      for_each_schedule(*layer, family, [&](const Schedule& one) { space.push_back(one); });
   return space;
+}
+
+std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa) {
+  std::vector<Schedule> legal;
+  if (!nest.members.empty()) {
+    std::vector<std::vector<Schedule>> of_members;
+    for (const PoolNest& member : nest.members) of_members.push_back(legal_schedules(member, isa));
+    return side_by_side(of_members, SIZE_MAX);
+  }
+  if (const auto layer = Layer::of(nest, isa))
+    for (const Family family : all_families) {
+      if (!info(family).suits(*layer)) continue;
+      for_each_schedule(*layer, family, [&](const Schedule& one) {
+        if (check(*layer, one)) legal.push_back(one);
+      });
+    }
+  return legal;
 }
 
 std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {

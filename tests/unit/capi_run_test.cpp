@@ -319,6 +319,15 @@ TEST(CApiTuning, ListsTimesAndProves) {
   ASSERT_EQ(pooljit_spec_read("max_pool2d(float32[1,8,12,12], kernel_size=2)", nullptr, &spec), POOLJIT_OK);
   pooljit_schedule_list* list = nullptr;
   ASSERT_EQ(pooljit_schedules(spec, &list), POOLJIT_OK) << pooljit_last_error();
+  const size_t legal = pooljit_schedule_count(list);
+  pooljit_schedule first = {};
+  first.size = sizeof first;
+  ASSERT_EQ(pooljit_schedule_get(list, 0, &first), POOLJIT_OK);
+  EXPECT_EQ(first.is_default, 1);
+  EXPECT_EQ(first.predicted_seconds, 0);
+  pooljit_schedule_list_release(list);
+  ASSERT_EQ(pooljit_schedules_by_cost(spec, &list), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_LE(pooljit_schedule_count(list), legal);
   ASSERT_GE(pooljit_schedule_count(list), 2U);
   std::vector<pooljit_kernel*> kernels;
   int defaults = 0;

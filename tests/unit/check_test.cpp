@@ -1,7 +1,6 @@
 // The parts of check() can fail: a difference, a written gap, an access beyond a buffer are each shown to
 // them.
 #include "runtime/check.h"
-#include "ir/schedule_text.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 
 #include "frontend/pool_spec.h"
 #include "golden.h"
+#include "ir/schedule_text.h"
 #include "runtime/check_budget.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"

@@ -1,6 +1,5 @@
 // Whatever a spec says, compiling it takes no more than docs/safety.md promises.
 #include "tests/compile_cost.h"
-#include "ir/schedules/lower.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include "ir/passes/pipeline.h"
 #include "ir/schedule.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lower.h"
 #include "runtime/cpu_features.h"
 
 namespace pooljit::tests {

@@ -1,10 +1,11 @@
 // The cost model: it counts what the interpreter would execute, and prefers what does less.
 #include "ir/cost.h"
-#include "ir/choose/enumerate.h"
 
 #include <gtest/gtest.h>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
+#include "ir/schedule_text.h"
 #include "ir/text.h"
 #include "runtime/candidates.h"
 #include "runtime/machine.h"
@@ -128,6 +129,33 @@ TEST(Cost, TheDefaultIsTheFirstThatRegistersSufficeFor) {
   EXPECT_EQ(found->illegal.front().schedule, enumerate_schedules(nest, Isa::avx512, 1).front());
   EXPECT_EQ(found->illegal.front().error.id, "schedule.registers");
   EXPECT_EQ(std::ranges::count_if(found->legal, &runtime::Candidate::is_default), 1);
+}
+
+// Each candidate is among them, and each of them is a candidate, makes the Program of one, or lacks
+// registers.
+TEST(Cost, LegalSchedulesAreFoundWithoutLowering) {
+  for (const char* spec : {"max_pool2d(float32[1,16,14,14], kernel_size=3, stride=2, padding=1)",
+                           "avg_pool2d(uint8[1,20,9,9]:nhwc, kernel_size=3, padding=1)",
+                           "max_pool1d(float16[1,3,100], kernel_size=5, stride=2, return_indices=True)",
+                           "adaptive_avg_pool2d(bfloat16[1,9,10,10], output_size=3)",
+                           "avg_pool3d(bfloat16[1,128,9,9,9]:nhwc, kernel_size=2, stride=1)",
+                           "max_pool2d_backward(float32[1,8,9,9], kernel_size=3, stride=2)"})
+    for (const IsaInfo& isa : isa_table) {
+      const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
+      const auto legal = runtime::find_legal(nest, isa.isa, {});
+      const auto found = runtime::find_candidates(nest, isa.isa, 1, {});
+      ASSERT_TRUE(legal && found) << spec;
+      const auto is_legal = [&](const Schedule& one) {
+        return std::ranges::find(legal->schedules, one) != legal->schedules.end();
+      };
+      for (const runtime::Candidate& one : found->legal) {
+        EXPECT_TRUE(is_legal(one.schedule)) << spec << " " << print(one.schedule);
+        EXPECT_EQ(one.is_default, one.schedule == legal->schedules[legal->standard]) << spec;
+      }
+      for (const runtime::Refusal& refusal : found->illegal)
+        EXPECT_TRUE(!is_legal(refusal.schedule) || refusal.error.id == "schedule.registers")
+            << spec << " " << print(refusal.schedule) << ": " << to_string(refusal.error);
+    }
 }
 
 TEST(Cost, TheFootprintDecidesTheCacheLevel) {

@@ -130,10 +130,14 @@ def compare(spec, input, output, indices=None, operands=()):
     return Comparison("right" if not where else "known" if names else "wrong", names, where)
 
 
-def schedules(spec, **options):
-    """Every schedule of a layer that makes another kernel, the cheapest prediction first.
+def schedules(spec, *, costs=False, **options):
+    """Every schedule that keeps the rules of a layer, what compile chooses from first, best first.
+
+    Takes some milliseconds at most. For some the registers may not suffice (compile says so), and several may make the
+    same kernel.
 
     Args:
+        costs: those that make another kernel each, with predicted_seconds, the cheapest first; up to some seconds.
         options: backend and isa, of pooljit.compile.
 
     >>> import pooljit
@@ -141,7 +145,7 @@ def schedules(spec, **options):
     >>> sum(row.is_default for row in rows)
     1
     """
-    return [ScheduleInfo(*row) for row in _core.schedules(text_of(spec), words.options(options))]
+    return [ScheduleInfo(*row) for row in _core.schedules(text_of(spec), bool(costs), words.options(options))]
 
 
 def explain(spec, **options):

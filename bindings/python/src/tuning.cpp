@@ -17,17 +17,18 @@ py::tuple tuple_of(const runtime::Timing& timing) {
   return py::make_tuple(timing.median, timing.spread(), timing.samples);
 }
 
-// Rows of (schedule, predicted seconds, is it the default).
-py::list schedules(const std::string& text, const py::dict& words) {
+// Rows of (schedule, predicted seconds or None, is it the default).
+py::list schedules(const std::string& text, bool costs, const py::dict& words) {
   const runtime::Options options = options_of(words);
   const auto rows = value_or_raise(compiling([&]() -> ir::Result<std::vector<runtime::ScheduleInfo>> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
-    return runtime::list_schedules(*spec, options);
+    return runtime::list_schedules(*spec, options, costs);
   }));
   py::list list;
   for (const runtime::ScheduleInfo& row : rows)
-    list.append(py::make_tuple(row.schedule, row.predicted_seconds, row.is_default));
+    list.append(
+        py::make_tuple(row.schedule, costs ? py::cast(row.predicted_seconds) : py::none(), row.is_default));
   return list;
 }
 

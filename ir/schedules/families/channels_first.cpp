@@ -16,7 +16,13 @@
 
 namespace pooljit::ir {
 
-const FamilyInfo channels_first_family = {
-    Family::channels_first, "channels_first", row_lanes, check_rows, row_knobs, row_names, lower_rows};
+const FamilyInfo channels_first_family = {Family::channels_first,
+                                          "channels_first",
+                                          row_lanes,
+                                          suits_rows,
+                                          check_rows,
+                                          row_knobs,
+                                          row_names,
+                                          lower_rows};
 
 }  // namespace pooljit::ir

@@ -333,8 +333,10 @@ Knobs channels_last_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo channels_last_family = {Family::channels_last, "channels_last",     channels_last_lanes,
-                                         check_channels_last,   channels_last_knobs, channels_last_names,
-                                         lower_channels_last};
+const FamilyInfo channels_last_family = {
+    Family::channels_last, "channels_last",
+    channels_last_lanes,   [](const Layer&) -> Result<void> { return {}; },
+    check_channels_last,   channels_last_knobs,
+    channels_last_names,   lower_channels_last};
 
 }  // namespace pooljit::ir

@@ -7,8 +7,8 @@
 namespace pooljit::ir {
 namespace {
 
-Result<void> check_pixels(const PoolNest& nest) {
-  if (has_pixel_rows(nest)) return {};
+Result<void> suits_interleaved(const Layer& layer) {
+  if (has_pixel_rows(layer.nest())) return {};
   return unsupported(
       "schedule.strides",
       "interleaved needs several channels that lie next to each other, pixels without gaps, "
@@ -18,21 +18,20 @@ Result<void> check_pixels(const PoolNest& nest) {
 }
 
 Result<void> check_interleaved(const Layer& layer, const Schedule& schedule) {
-  if (auto checked = check_pixels(layer.nest()); !checked) return checked;
+  if (auto suits = suits_interleaved(layer); !suits) return suits;
   const PoolNest rows = as_one_channel(layer.nest());
   return check_rows(layer.over(rows), schedule);
 }
 
 Result<Program> lower_interleaved(const Layer& layer, const Schedule& schedule) {
-  if (const auto checked = check_pixels(layer.nest()); !checked) return tl::unexpected(checked.error());
+  if (const auto suits = suits_interleaved(layer); !suits) return tl::unexpected(suits.error());
   const PoolNest rows = as_one_channel(layer.nest());
   return lower_rows(layer.over(rows), schedule);
 }
 
 }  // namespace
 
-const FamilyInfo interleaved_family = {Family::interleaved, "interleaved", row_lanes,
-                                       check_interleaved,   row_knobs,     row_names,
-                                       lower_interleaved};
+const FamilyInfo interleaved_family = {Family::interleaved, "interleaved", row_lanes, suits_interleaved,
+                                       check_interleaved,   row_knobs,     row_names, lower_interleaved};
 
 }  // namespace pooljit::ir

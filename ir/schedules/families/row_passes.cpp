@@ -305,16 +305,25 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
 }
 
 // What can be said before the rows are cut.
+Result<void> suit_rows(const Layer& rows) {
+  if (can_take_rows(rows.nest(), rows.facts(row_passes_lanes))) return {};
+  return unsupported(
+      "schedule.windows",
+      "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
+      "and of several columns, no indices and no zeros=first",
+      "use channels_first or channels_last");
+}
+
+Result<void> suits_row_passes(const Layer& layer) {
+  const PoolNest nest = as_rows(layer.nest());
+  return suit_rows(layer.over(nest));
+}
+
 Result<void> check_windows(const Layer& rows, const Schedule& given) {
+  if (auto suits = suit_rows(rows); !suits) return suits;
   const RowPassesSchedule schedule(given);
   const PoolNest& nest = rows.nest();
   const ReductionFacts& facts = rows.facts(row_passes_lanes);
-  if (!can_take_rows(nest, facts))
-    return unsupported(
-        "schedule.windows",
-        "row_passes needs columns that lie next to each other, windows of stride 1 along the row "
-        "and of several columns, no indices and no zeros=first",
-        "use channels_first or channels_last");
   if (schedule.scan == RowPassesSchedule::Scan::rolling_sums) {
     if (!can_roll_sums(nest, schedule, facts))
       return unsupported("schedule.order",
@@ -382,7 +391,7 @@ Knobs row_passes_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo row_passes_family = {Family::row_passes, "row_passes",     row_passes_lanes,
-                                      check_row_passes,   row_passes_knobs, row_passes_names,
-                                      lower_row_passes};
+                                      suits_row_passes,   check_row_passes, row_passes_knobs,
+                                      row_passes_names,   lower_row_passes};
 
 }  // namespace pooljit::ir

@@ -273,15 +273,19 @@ class Separable {
   Address plane_, line_, ends_;  // in scratch memory
 };
 
+Result<void> suits_separable(const Layer& layer) {
+  if (can_separate(layer.nest(), layer.facts(separable_lanes))) return {};
+  return unsupported("schedule.windows",
+                     "separable needs dense windows of stride 1 along the two innermost dimensions, no "
+                     "indices and no zeros=first",
+                     "use channels_last");
+}
+
 Result<void> check_separable(const Layer& layer, const Schedule& given) {
+  if (auto suits = suits_separable(layer); !suits) return suits;
   const SeparableSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(separable_lanes);
-  if (!can_separate(nest, facts))
-    return unsupported("schedule.windows",
-                       "separable needs dense windows of stride 1 along the two innermost dimensions, no "
-                       "indices and no zeros=first",
-                       "use channels_last");
   if (given.order != Order::rolling)
     return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
                        "use order=rolling");
@@ -320,7 +324,7 @@ Knobs separable_knobs(const Layer&) {
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable",     separable_lanes, check_separable,
-                                     separable_knobs,   separable_names, lower_separable};
+const FamilyInfo separable_family = {Family::separable, "separable",     separable_lanes, suits_separable,
+                                     check_separable,   separable_knobs, separable_names, lower_separable};
 
 }  // namespace pooljit::ir

@@ -225,15 +225,19 @@ class WholePixels {
   Address window_, row_;                  // states in scratch memory
 };
 
+Result<void> suits_whole_pixels(const Layer& layer) {
+  if (can_serve(layer.nest(), layer.facts(whole_pixels_lanes))) return {};
+  return unsupported(
+      "schedule.windows",
+      "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
+      "use channels_last");
+}
+
 Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
+  if (auto suits = suits_whole_pixels(layer); !suits) return suits;
   const WholePixelsSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(whole_pixels_lanes);
-  if (!can_serve(nest, facts))
-    return unsupported(
-        "schedule.windows",
-        "whole_pixels does not do indices, zeros=first, sums of more than 256 taps in a row or 2^18 channels",
-        "use channels_last");
   const bool has_rows = nest.dims.size() > 1;
   if (given.taps != Taps::unroll ||
       (given.order != Order::row_major && !(has_rows && given.order == Order::rows_first)))
@@ -274,7 +278,7 @@ Knobs whole_pixels_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     whole_pixels_lanes,
-                                        check_whole_pixels,   whole_pixels_knobs, whole_pixels_names,
-                                        lower_whole_pixels};
+                                        suits_whole_pixels,   check_whole_pixels, whole_pixels_knobs,
+                                        whole_pixels_names,   lower_whole_pixels};
 
 }  // namespace pooljit::ir

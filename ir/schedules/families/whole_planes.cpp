@@ -41,18 +41,23 @@ bool has_dense_planes(const PoolNest& nest) {
          serves(nest.dims[0]) && serves(nest.dims[1]);
 }
 
-Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
-  const PoolNest& nest = layer.nest();
-  if (!has_dense_planes(nest))
+Result<void> suits_whole_planes(const Layer& layer) {
+  if (!has_dense_planes(layer.nest()))
     return unsupported("schedule.strides",
                        "whole_planes needs two dimensions of ordinary windows, none of them empty, planes "
                        "without gaps, and no indices",
                        "use channels_first");
-  const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
-  const int64_t outputs = rows.output * columns.output;
   if (!layer.facts(whole_planes_lanes).any_order)
     return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
                        "use channels_first");
+  return {};
+}
+
+Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
+  if (auto suits = suits_whole_planes(layer); !suits) return suits;
+  const PoolNest& nest = layer.nest();
+  const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
+  const int64_t outputs = rows.output * columns.output;
   if (schedule.unroll != 1 || schedule.taps != Taps::unroll || schedule.order != Order::rows_first)
     return unsupported("schedule.unroll", "whole_planes has one vector at a time, rows first, without loops",
                        "use unroll=1, taps=unroll, order=rows_first");
@@ -98,7 +103,7 @@ Knobs whole_planes_knobs(const Layer&) {
 }  // namespace
 
 const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     whole_planes_lanes,
-                                        check_whole_planes,   whole_planes_knobs, whole_planes_names,
-                                        lower_whole_planes};
+                                        suits_whole_planes,   check_whole_planes, whole_planes_knobs,
+                                        whole_planes_names,   lower_whole_planes};
 
 }  // namespace pooljit::ir

@@ -293,16 +293,24 @@ class WindowRows {
   Lowering low_;
 };
 
+Result<void> no_rows_of_windows() {
+  return unsupported(
+      "schedule.strides",
+      "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
+      "at most 16 windows in a row, and no indices, zeros=first or blocks of channels",
+      "use channels_last or channels_first");
+}
+
+Result<void> suits_window_rows(const Layer& layer) {
+  if (has_rows_of_windows(with_joined_rows(layer), layer.facts(window_rows_lanes))) return {};
+  return no_rows_of_windows();
+}
+
 Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   const WindowRowsSchedule schedule(given);
   const PoolNest nest = with_joined_rows(layer);
   const ReductionFacts& facts = layer.facts(window_rows_lanes);
-  if (!can_take_rows_of_windows(nest, facts, schedule.lanes))
-    return unsupported(
-        "schedule.strides",
-        "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
-        "at most 16 windows in a row, and no indices, zeros=first or blocks of channels",
-        "use channels_last or channels_first");
+  if (!can_take_rows_of_windows(nest, facts, schedule.lanes)) return no_rows_of_windows();
   if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
         "schedule.unroll",
@@ -340,7 +348,7 @@ Knobs window_rows_knobs(const Layer& layer) {
 }  // namespace
 
 const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     window_rows_lanes,
-                                       check_window_rows,   window_rows_knobs, window_rows_names,
-                                       lower_window_rows};
+                                       suits_window_rows,   check_window_rows, window_rows_knobs,
+                                       window_rows_names,   lower_window_rows};
 
 }  // namespace pooljit::ir

@@ -60,6 +60,8 @@ struct WindowRow {
 };
 WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps);
 
+// What of it does not depend on the lanes.
+bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts);
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes);
 // All windows of a row, at constant distances, or neighbouring channels.
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,

@@ -181,12 +181,15 @@ WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedul
   return row;
 }
 
+bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
+  const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
+  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
+         nest.input.strides.back() == 1 && nest.dims.back().tap_step() == 1;
+}
+
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
-  const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
-  if (nest.is_backward() || nest.indices || in_blocks || !facts.any_order || nest.input.strides.back() != 1 ||
-      dim.tap_step() != 1)
-    return false;
+  if (!has_rows_of_windows(nest, facts)) return false;
   const int64_t taps = row_taps(nest);
   const bool can_differ =
       are_windows_unlike(nest) && least_row_taps(nest) > 0 && is_short(nest, facts, ceil_div(taps, lanes));

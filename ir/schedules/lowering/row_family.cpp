@@ -6,33 +6,47 @@
 namespace pooljit::ir {
 namespace {
 
-Result<void> check(const Layer& layer, const RowSchedule& schedule, const RowRules& rules) {
+Result<void> no_rolling() {
+  return unsupported(
+      "schedule.order",
+      "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
+      "registers for what neighbouring windows share",
+      "use order=rows_first or row_major");
+}
+
+Result<void> no_rows_together() {
+  return unsupported("schedule.unroll",
+                     "rows of outputs are done together rows_first, where dense windows have rows in common "
+                     "and the registers hold them",
+                     "use unroll=1");
+}
+
+// What needs no look at the row's tiles.
+Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
+  if (auto suits = suits_rows(layer); !suits) return suits;
+  const ReductionFacts& facts = layer.facts(row_lanes);
+  if (schedule.scan == RowSchedule::Scan::rolling && !RowRules::may_share_rows(layer.nest(), facts))
+    return no_rolling();
+  if (schedule.scan == RowSchedule::Scan::rows_first && !facts.any_order)
+    return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
+                       "use order=row_major");
+  if (schedule.rows_together > 1 && (schedule.scan != RowSchedule::Scan::rows_first ||
+                                     !RowRules::can_group(layer.nest(), facts, schedule.rows_together)))
+    return no_rows_together();
+  return {};
+}
+
+Result<void> check_row(const RowSchedule& schedule, const RowRules& rules) {
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
-  if (schedule.scan == RowSchedule::Scan::rolling && !rules.can_roll())
-    return unsupported(
-        "schedule.order",
-        "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
-        "registers for what neighbouring windows share",
-        "use order=rows_first or row_major");
-  const bool is_grouped = schedule.rows_together > 1 && schedule.scan == RowSchedule::Scan::rows_first &&
-                          rules.can_group() && rules.holds_groups();
-  if (schedule.scan == RowSchedule::Scan::rows_first) {
-    if (!layer.facts(row_lanes).any_order)
-      return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
-                         "use order=row_major");
-    if (!is_grouped && !rules.holds_whole_tiles())
-      return unsupported("schedule.registers",
-                         "rows_first would hold more vectors at once than the registers allow",
-                         "use order=row_major or fewer lanes");
-  }
-  if (schedule.rows_together > 1 && !is_grouped)
-    return unsupported(
-        "schedule.unroll",
-        "rows of outputs are done together rows_first, where dense windows have rows in common and "
-        "the registers hold them",
-        "use unroll=1");
+  if (schedule.scan == RowSchedule::Scan::rolling && !rules.can_roll()) return no_rolling();
+  const bool is_grouped = schedule.rows_together > 1 && rules.holds_groups();
+  if (schedule.scan == RowSchedule::Scan::rows_first && !is_grouped && !rules.holds_whole_tiles())
+    return unsupported("schedule.registers",
+                       "rows_first would hold more vectors at once than the registers allow",
+                       "use order=row_major or fewer lanes");
+  if (schedule.rows_together > 1 && !is_grouped) return no_rows_together();
   if (schedule.tail == Tail::overlap && rules.overlappable() < rules.tile_lanes())
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many outputs in a row as lanes of a tile",
@@ -40,23 +54,23 @@ Result<void> check(const Layer& layer, const RowSchedule& schedule, const RowRul
   return {};
 }
 
-Result<void> check_columns(const Layer& layer) {
+}  // namespace
+
+Result<void> suits_rows(const Layer& layer) {
   if (RowRules::columns_adjacent(layer.nest())) return {};
   return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
                      "use channels_last(lanes=1)");
 }
 
-}  // namespace
-
 Result<void> check_rows(const Layer& layer, const Schedule& schedule) {
-  if (auto checked = check_columns(layer); !checked) return checked;
-  return check(layer, schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
+  if (auto checked = check_layer(layer, schedule); !checked) return checked;
+  return check_row(schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
 }
 
 Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
-  if (const auto checked = check_columns(layer); !checked) return tl::unexpected(checked.error());
+  if (const auto checked = check_layer(layer, schedule); !checked) return tl::unexpected(checked.error());
   const RowRules rules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes));
-  if (const auto checked = check(layer, schedule, rules); !checked) return tl::unexpected(checked.error());
+  if (const auto checked = check_row(schedule, rules); !checked) return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
   RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();

@@ -9,6 +9,7 @@ namespace pooljit::ir {
 inline constexpr LaneUse row_lanes = LaneUse::moved;
 
 // Of FamilyInfo.
+Result<void> suits_rows(const Layer& layer);
 Result<void> check_rows(const Layer& layer, const Schedule& schedule);
 Knobs row_knobs(const Layer& layer);
 std::vector<Parameter> row_names(const Schedule& schedule);

@@ -117,7 +117,7 @@ int64_t RowRules::copies_of_a_row(bool rows_first) const {
 // Of what shared_rows() reduces: what all rows have in common once, their own rows twice each; and rows that
 // are left over.
 int64_t RowRules::taps_of_a_group() const {
-  if (schedule_.rows_together == 1 || !can_group()) return 0;
+  if (schedule_.rows_together == 1 || !can_group(nest_, facts_, schedule_.rows_together)) return 0;
   const NestDim& down = rolled();
   const int64_t others = schedule_.rows_together - 1;
   const auto taps = [&](std::optional<int64_t> rows) {
@@ -206,9 +206,13 @@ bool RowRules::whole_tiles(Holds holds) const {
 bool RowRules::holds_whole_tiles() const { return whole_tiles(&RowRules::holds); }
 bool RowRules::holds_groups() const { return whole_tiles(&RowRules::holds_group); }
 
+bool RowRules::may_share_rows(const PoolNest& nest, const ReductionFacts& facts) {
+  return nest.dims.size() > 1 && !nest.is_backward() && facts.any_order;
+}
+
 bool RowRules::can_roll() const {
-  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
-  if (dim_.kind != DimKind::pool || borders_from_table() || !RollingOutputs::can_serve(rolled()))
+  if (!may_share_rows(nest_, facts_) || dim_.kind != DimKind::pool || borders_from_table() ||
+      !RollingOutputs::can_serve(rolled()))
     return false;
   if (schedule_.vectors_side_by_side > 1) return rolls_side_by_side();
   const size_t row_vectors = dim_.stride == 1 ? 1 : most_vectors();
@@ -258,9 +262,9 @@ bool RowRules::rolls_by_scratch(const Tile& tile, const RowReduction& plan) cons
          2 * plan.starts().size() + 5 <= static_cast<size_t>(registers());
 }
 
-bool RowRules::can_group() const {
-  if (nest_.dims.size() < 2 || nest_.is_backward() || !facts_.any_order) return false;
-  return !is_long() && can_share_rows(rolled(), schedule_.rows_together);
+bool RowRules::can_group(const PoolNest& nest, const ReductionFacts& facts, int rows_together) {
+  return may_share_rows(nest, facts) && !is_long(nest.dims.back()) &&
+         can_share_rows(nest.dims[nest.dims.size() - 2], rows_together);
 }
 
 bool RowRules::holds_group(const Tile& tile) const {

@@ -47,7 +47,7 @@ class RowRules {
   bool borders_from_table() const;
   // Taps of the outer dimensions that straight-line code takes.
   int64_t unroll_limit() const;
-  bool is_long() const { return dim_.kind == DimKind::pool && dim_.kernel > unroll_columns; }
+  bool is_long() const { return is_long(dim_); }
   // Outputs of a row that vectors may cover; the others are done one by one.
   int64_t overlappable() const;
 
@@ -59,6 +59,8 @@ class RowRules {
   bool holds(const Tile& tile) const;
   bool holds_as_loaded(const Tile& tile) const;
   bool holds_whole_tiles() const;
+  // Rolling or in groups: windows below each other of which neighbours may have rows in common.
+  static bool may_share_rows(const PoolNest& nest, const ReductionFacts& facts);
   // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
   // side by side are one tile.
   bool can_roll() const;
@@ -69,7 +71,7 @@ class RowRules {
   // ... with what one vector holds in registers. Else it moves on by van Herk's algorithm.
   bool rolls_in_registers() const;
   // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
-  bool can_group() const;
+  static bool can_group(const PoolNest& nest, const ReductionFacts& facts, int rows_together);
   bool holds_group(const Tile& tile) const;
   bool holds_groups() const;
 
@@ -77,6 +79,8 @@ class RowRules {
   static constexpr int64_t unroll_columns = 32;  // longer kernels loop, with borders from the run table
 
  private:
+  static bool is_long(const NestDim& row) { return row.kind == DimKind::pool && row.kernel > unroll_columns; }
+
   static constexpr size_t most_tiles = 40;  // in the code of a row
   // ... and its steps: a few instructions each.
   static constexpr int64_t most_steps = int64_t{1} << 14;
