@@ -1,11 +1,12 @@
-// measure=: the schedule of a layer by a race of a few, when its signature is first compiled. The default and
-// the best others of a shortlist (ir/choose/shortlist.h) by generic cost are compiled, must give the
-// default's results on data of their own, and are timed in turns on the calling thread. docs/tuning.md tells
-// it for users; `pooljit tune` searches the whole space and proves what it finds.
+// measure=: the schedule of a layer by a race, when its signature is first compiled. The default and those of
+// a shortlist (ir/choose/shortlist.h) are compiled, must give the default's results on data of their own, and
+// are looked at once; the fastest few are timed in turns on the calling thread. docs/tuning.md tells it for
+// users; `pooljit tune` searches the whole space and proves what it finds.
 //
 // Thread-safe: nothing is shared. Nothing is kept or written here: runtime/compile.cpp does that.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,8 +21,9 @@
 namespace pooljit::runtime {
 
 struct FirstUseLimits {
-  // For everything, from the shortlist to the last sample. Half of it is spent on samples whatever is left,
-  // and five of each candidate are taken all the same.
+  // For everything, from the shortlist to the last sample; or 30 calls of the default, if that is more. Half
+  // of it is spent on the shortlist, of which as many as there are candidates are tried whatever that takes;
+  // of those that run to the end, five samples are taken.
   double budget_seconds = 3e-3;
   const Stopwatch& watch = thread_stopwatch();
 };
@@ -47,9 +49,9 @@ ir::Result<FirstUse> measure_first_use(const frontend::PoolSpec& spec, const Cho
 // kept in FILE" or ", not kept: REASON"; nothing where there is no database or nothing was measured.
 std::string keep(const FirstUse& found, TuneEntry key, const std::string& database);
 
-// The schedules beside the default that are worth measuring, the cheapest by generic cost first; each makes a
-// Program that none before it makes, and not the default's.
-std::vector<ir::Schedule> first_use_candidates(const ir::PoolNest& nest, ir::Isa isa,
-                                               const ir::Schedule& standard, size_t most);
+// The code beside the default's that is worth trying, in the order of the shortlist, none twice, until
+// `visit` says false: at most four for each candidate of choices.measuring.
+void for_each_candidate(const ir::PoolNest& nest, const Choices& choices, const Code& standard,
+                        const std::function<bool(std::shared_ptr<Code>)>& visit);
 
 }  // namespace pooljit::runtime
