@@ -5,8 +5,11 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/compile.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
+#include "tools/examiner.h"
+#include "tools/sample_file.h"
 #include "tools/schedule_space.h"
 #include "tools/shell.h"
 
@@ -20,6 +23,10 @@ using test::TempFolder;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* layer = "max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)";
+
+// Of which the larger maximum may be made of the smaller one's results.
+constexpr const char* several =
+    "pools(float32[1,4,7,7], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2), concat=True, include_input=True)";
 
 std::string on(const std::string& command, const std::string& options, const char* what = layer) {
   return "$P " + command + " '" + what + "' " + options;
@@ -60,7 +67,7 @@ void draw_all(const Json& space, std::vector<Json>& drawn, std::set<std::string>
 
 TEST(Schedules, AreASpaceInWhichNoDrawIsInVain) {
   for (const char* what : {layer, "avg_pool2d(uint8[2,24,8,8]:nhwc, kernel_size=2)",
-                           "max_pool1d(float64[1,1,300], kernel_size=9, stride=1)"}) {
+                           "max_pool1d(float64[1,1,300], kernel_size=9, stride=1)", several}) {
     SCOPED_TRACE(what);
     const TempFolder folder;
     const Outcome outcome = shell(on("schedules", "--isa avx2 --json", what), folder);
@@ -86,7 +93,11 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
                {"{\"lanes\": ", "schedule.text"},
                {"channels_first(lanes=3)", "schedule.lanes"},
                {"{\"family\": \"separable\"}", "schedule.windows"},
-               {"channels_first(lanes=1, unroll=99)", "schedule.unroll"}};
+               {"channels_first(lanes=1, unroll=99)", "schedule.unroll"},
+               {"{\"member0.family\": \"channels_last\"}", "schedule.members"},
+               {"{\"member0.family\": \"channels_last\", \"member0.lines\": 8}", "schedule.text"},
+               {"{\"member0.family\": \"channels_last\", \"lanes\": 8}", "schedule.text"},
+               {"{\"member1.family\": \"channels_last\"}", "schedule.text"}};
   for (const auto& row : table) {
     SCOPED_TRACE(row.schedule);
     const TempFolder folder;
@@ -108,27 +119,54 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
   }
 }
 
+// What a row says of itself.
+void expect_description(const Json& row, const std::string& spec) {
+  EXPECT_EQ(row["spec"], print(*frontend::parse_spec(spec)));
+  for (const char* field : {"cpu", "row", "caches", "isa", "threads", "backend"})
+    EXPECT_TRUE(row["machine"].contains(field)) << field;
+  for (const char* field : {"pooljit", "compiler", "system"})
+    EXPECT_TRUE(row["versions"].contains(field)) << field;
+  EXPECT_EQ(row["machine"]["threads"], 1);
+}
+
+void expect_measurement(const Json& row) {
+  EXPECT_EQ(row["status"], "ok") << row;
+  EXPECT_GE(row["samples"].size(), 3U);
+  EXPECT_GT(row["median"], 0);
+  EXPECT_LE(row["first_quartile"], row["third_quartile"]);
+  EXPECT_GT(row["ratio"], 0);
+  EXPECT_GT(row["reference"]["median"], 0);
+  EXPECT_TRUE(row["disturbed"].is_boolean());
+  for (const char* field : {"processors", "load", "preemptions"})
+    EXPECT_TRUE(row["conditions"].contains(field)) << field;
+  EXPECT_GT(row["compile_seconds"], 0);
+  EXPECT_TRUE(row.contains("counters"));
+}
+
 TEST(Evaluate, AnswersEachLine) {
   const TempFolder folder;
   const Outcome outcome = shell(
       "printf '%s\\n' 'channels_last(lanes=1)' '' '{\"family\": \"channels_last\", \"lanes\": 1, \"tail\": "
       "\"split\"}' "
-      "'{\"schedule\": \"channels_last(lanes=1)\"}' | " +
+      "'{\"schedule\": \"channels_last(lanes=1)\"}' 'channels_last(lanes=3)' | " +
           on("evaluate", "--threads 1 --seconds 0.002 --proof verify"),
       folder);
   ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
-  const std::vector<Json> rows = lines(outcome.out);
-  ASSERT_EQ(rows.size(), 3U);
+  std::vector<Json> rows = lines(outcome.out);
+  ASSERT_EQ(rows.size(), 4U);
+  for (const Json& row : rows) expect_description(row, layer);
+  EXPECT_EQ(rows[3]["status"], "refused");
+  rows.pop_back();
   for (const Json& row : rows) {
-    EXPECT_EQ(row["status"], "ok") << row;
+    expect_measurement(row);
     EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
-    EXPECT_GE(row["samples"].size(), 3U);
-    EXPECT_GT(row["median"], 0);
-    EXPECT_LE(row["first_quartile"], row["third_quartile"]);
-    EXPECT_GT(row["compile_seconds"], 0);
-    EXPECT_TRUE(row.contains("counters"));
+    EXPECT_FALSE(row["default"]);
   }
   EXPECT_EQ(rows[0]["schedule"], rows[2]["schedule"]);
+  const Outcome standard = shell("echo '" + rows[0]["reference"]["schedule"].get<std::string>() + "' | " +
+                                     on("evaluate", "--threads 1 --seconds 0.002 --proof none"),
+                                 folder);
+  EXPECT_TRUE(Json::parse(standard.out)["default"]) << standard.out;
 }
 
 TEST(Evaluate, ComparesAndRefusesWhatIsNoWork) {
@@ -144,9 +182,51 @@ TEST(Evaluate, ComparesAndRefusesWhatIsNoWork) {
   EXPECT_EQ(shell(on("evaluate", "--backend interpreter"), folder).exit, 4);
 }
 
+// Apart and in one tensor, with indices and operands of their own.
+TEST(Evaluate, ComparesAndProvesSeveralPools) {
+  const TempFolder folder;
+  for (const char* what :
+       {several,
+        "pools(float32[2,3,6,6]:nhwc, max_pool2d(2, return_indices=True), min_pool2d(3, "
+        "return_indices=True))",
+        "pools(float32[1,4,6,6], max_pool2d(2, epilogue=[mul_channel]), avg_pool2d(2, epilogue=[add]))"}) {
+    const Json space = Json::parse(shell(on("schedules", "--json", what), folder).out);
+    std::string configurations;
+    for (const Json& row : {space["schedules"].front(), space["schedules"].back()})
+      configurations += row["parameters"].dump() + "\n";
+    test::write_file(folder / "configurations", configurations);
+    for (const auto& [proof, verdict] : {std::pair("compare", "checked"), std::pair("verify", "proved")}) {
+      const Outcome outcome =
+          shell(on("evaluate", "--threads 1 --seconds 0.001 --proof ", what) + proof + " <$T/configurations",
+                folder);
+      ASSERT_EQ(outcome.exit, 0) << what << outcome.out << outcome.err;
+      const std::vector<Json> rows = lines(outcome.out);
+      ASSERT_EQ(rows.size(), 2U);
+      for (const Json& row : rows) EXPECT_EQ(row["proof"]["verdict"], verdict) << row;
+    }
+  }
+}
+
+// The comparison of several pools can fail: a kernel whose results are others'.
+TEST(Evaluate, SeesAWrongResultOfOnePool) {
+  const auto make = [](const std::string& spec) {
+    auto kernel = runtime::compile_uncached(spec, {.threads = 1});
+    EXPECT_TRUE(kernel) << ir::to_string(kernel.error());
+    return *kernel;
+  };
+  const runtime::KernelPtr right = make("pools(float32[1,2,6,6], max_pool2d(2), avg_pool2d(3))"),
+                           wrong = make("pools(float32[1,2,6,6], max_pool2d(2), max_pool2d(3))");
+  auto examiner = Examiner::make(*right, {.threads = 1}, Verdict::compare);
+  ASSERT_TRUE(examiner);
+  const Json found = *examiner->examine(*wrong);
+  EXPECT_EQ(found["verdict"], "wrong");
+  EXPECT_NE(found["why"].get<std::string>().find("pool 1"), std::string::npos) << found;
+  EXPECT_EQ((*examiner->examine(*right))["verdict"], "checked");
+}
+
 std::string kind(const Json& value) { return value.is_number() ? "number" : value.type_name(); }
 
-// Fields and their types, as the schemas of T4 1.0.0 and of Kernel Tuner's cache 1.1.0 have them.
+// Fields and their types, as Kernel Tuner 1.4 and the FAIR benchmark hub write them.
 void expect_fields(const Json& object, const std::vector<std::pair<const char*, const char*>>& fields) {
   for (const auto& [path, type] : fields) {
     const Json::json_pointer at(path);
@@ -176,52 +256,183 @@ void expect_cache(const Json& file, size_t legal) {
   }
 }
 
-TEST(Tune, MeasuresAllAndExportsIt) {
-  const TempFolder folder;
-  const Outcome tuned = shell(
-      on("tune", "--db $T/db --threads 1 --isa avx2 --exhaustive --time-budget 0.5 --samples $T/s --json"),
-      folder);
-  ASSERT_EQ(tuned.exit, 0) << tuned.out << tuned.err;
-  const std::vector<Json> said = lines(tuned.out);
-  ASSERT_EQ(said.size(), 2U);
-  const size_t legal = said[0]["legal"];
-  EXPECT_EQ(said[0]["measured"].get<size_t>() + 1, legal) << said[0];  // the default is measured beside each
-  const std::vector<Json> rows = lines(read_file(folder / "s"));
-  ASSERT_EQ(rows.size(), legal);
-  for (const Json& row : rows) EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
+Json exported(const char* form, const TempFolder& folder, const char* more = "") {
+  const Outcome outcome = shell(std::string("$P tune --samples $T/s --export ") + form + more, folder);
+  EXPECT_EQ(outcome.exit, 0) << form << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
 
-  const Outcome t4 = shell("$P tune --export t4 --samples $T/s", folder);
-  ASSERT_EQ(t4.exit, 0) << t4.err;
-  const Json results = Json::parse(t4.out);
-  EXPECT_EQ(results["schema_version"], "1.0.0");
-  ASSERT_EQ(results["results"].size(), legal);
-  for (const Json& result : results["results"]) {
+void expect_t4(const Json& file, size_t count) {
+  EXPECT_EQ(file["schema_version"], "1.0.0");
+  EXPECT_EQ(file["metadata"]["timeunit"], "milliseconds");
+  ASSERT_EQ(file["results"].size(), count);
+  for (const Json& result : file["results"]) {
     expect_fields(result, {{"/timestamp", "string"},
                            {"/configuration", "object"},
                            {"/objectives", "array"},
-                           {"/times/compilation_time", "number"},
+                           {"/times/compilation", "number"},
+                           {"/times/benchmark", "number"},
                            {"/times/runtimes", "array"},
                            {"/times/framework", "number"},
                            {"/times/search_algorithm", "number"},
                            {"/times/validation", "number"},
                            {"/measurements/0/name", "string"},
                            {"/measurements/0/unit", "string"}});
+    EXPECT_EQ(result["times"]["validation"], 0);  // it was proved, which takes a time of its own
     EXPECT_EQ(result["invalidity"], "correct");
-    EXPECT_EQ(result["correctness"], 1.0);
+    EXPECT_EQ(result["correctness"], 1);
   }
+}
 
-  const Outcome cache = shell("$P tune --export kernel-tuner --samples $T/s", folder);
-  ASSERT_EQ(cache.exit, 0) << cache.err;
-  const Json file = Json::parse(cache.out);
-  expect_fields(file, {{"/schema_version", "string"},
-                       {"/device_name", "string"},
-                       {"/kernel_name", "string"},
-                       {"/problem_size", "string"},
-                       {"/tune_params_keys", "array"},
-                       {"/tune_params", "object"},
-                       {"/objective", "string"}});
-  expect_cache(file, legal);
+// Its parameters are those of the space, and numbers are in order.
+void expect_t1(const Json& file, const Json& space) {
+  const Json& parameters = file["ConfigurationSpace"]["TuningParameters"];
+  ASSERT_EQ(parameters.size(), space["parameters"].size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(parameters[i]["Name"], space["parameters"][i]["name"]);
+    EXPECT_EQ(parameters[i]["Type"], space["parameters"][i]["type"] == "ordinal" ? "int" : "string");
+  }
+  EXPECT_EQ(parameters[1]["Values"], python_list(space["parameters"][1]["values"]));
+  EXPECT_EQ(file["ConfigurationSpace"]["Conditions"].size(), space["constraints"].size());
+  expect_fields(file, {{"/KernelSpecification/Language", "string"},
+                       {"/KernelSpecification/KernelName", "string"},
+                       {"/KernelSpecification/KernelFile", "string"},
+                       {"/KernelSpecification/ProblemSize/0", "number"},
+                       {"/KernelSpecification/GlobalSize/X", "string"},
+                       {"/KernelSpecification/LocalSize/X", "string"}});
+}
+
+TEST(Tune, MeasuresAllAndExportsIt) {
+  const TempFolder folder;
+  const Outcome tuned = shell(
+      on("tune", "--db $T/db --threads 1 --isa avx2 --exhaustive --seconds 0.001 --samples $T/s --json"),
+      folder);
+  ASSERT_EQ(tuned.exit, 0) << tuned.out << tuned.err;
+  const std::vector<Json> said = lines(tuned.out);
+  ASSERT_EQ(said.size(), 2U);
+  const size_t legal = said[0]["legal"];
+  EXPECT_EQ(said[0]["measured"].get<size_t>() + 1, legal) << said[0];  // the default is measured beside each
+  std::set<std::string> schedules;
+  for (const Json& row : lines(read_file(folder / "s"))) {
+    EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
+    expect_description(row, layer);
+    expect_measurement(row);
+    schedules.insert(row["schedule"]);
+  }
+  EXPECT_EQ(schedules.size(), legal);
+  expect_t4(exported("t4", folder), legal);
+  expect_t1(exported("t1", folder), Json::parse(shell(on("schedules", "--isa avx2 --json"), folder).out));
+  const Json metadata = exported("t4-metadata", folder);
+  expect_fields(metadata, {{"/schema_version", "string"},
+                           {"/metadata/hardware/hardware_description", "array"},
+                           {"/metadata/hardware/operating_system", "string"},
+                           {"/metadata/environment/device_query", "object"},
+                           {"/metadata/environment/requirements", "array"}});
+  const Json cache = exported("kernel-tuner", folder);
+  expect_fields(cache, {{"/device_name", "string"},
+                        {"/kernel_name", "string"},
+                        {"/problem_size", "array"},
+                        {"/tune_params_keys", "array"},
+                        {"/tune_params", "object"},
+                        {"/objective", "string"}});
+  EXPECT_EQ(cache["problem_size"], Json({3, 5, 10}));
+  expect_cache(cache, legal);
   EXPECT_EQ(Json::parse(shell("$P tune --export json --db $T/db", folder).out)["entries"].size(), 1U);
+}
+
+// Rows of two sorts are no one space.
+TEST(Tune, ExportsRowsOfOneMachineInstructionSetAndNumberOfThreads) {
+  const TempFolder folder;
+  const std::string sweep =
+      "--seconds 0.0001 --proof none --samples $T/s --time-budget 0.01 --isa avx2 --threads ";
+  ASSERT_EQ(shell(on("tune", sweep + "1"), folder).exit, 0);
+  const size_t alone = exported("t4", folder)["results"].size();
+  std::string text = read_file(folder / "s");
+  const auto with_other = [&](const char* from, const char* to) {
+    std::string other = text.substr(0, text.find('\n') + 1);
+    other.replace(other.find(from), std::string(from).size(), to);
+    test::write_file(folder / "s", text + other);
+  };
+  const struct {
+    const char *from, *to, *named, *option;
+  } table[] = {{"\"threads\":1", "\"threads\":2", "threads (1, 2)", " --threads 1"},
+               {"\"isa\":\"avx2\"", "\"isa\":\"avx512\"", "isa (avx2, avx512)", " --isa avx2"},
+               {"\"cpu\":\"", "\"cpu\":\"toy ", "cpu (", " --cpu toy"},
+               {"\"spec\":\"max_pool2d(float32[1", "\"spec\":\"max_pool2d(float32[2", "spec (",
+                " 'max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)'"}};
+  for (const auto& row : table) {
+    with_other(row.from, row.to);
+    const Outcome refused = shell("$P tune --export t4 --samples $T/s", folder);
+    EXPECT_EQ(refused.exit, 3);
+    EXPECT_NE(refused.err.find(row.named), std::string::npos) << refused.err;
+    const bool is_other = std::string(row.option) == " --cpu toy";
+    EXPECT_EQ(exported("t4", folder, row.option)["results"].size(), is_other ? 1U : alone) << row.option;
+  }
+}
+
+// A sweep goes on row by row, behind a line that was cut off, and not while another process writes.
+TEST(Tune, ASweepGoesOnWhereItStopped) {
+  const TempFolder folder;
+  const std::string sweep = on("tune",
+                               "--exhaustive --seconds 0.0001 --skip-scalar --proof none --samples $T/s "
+                               "--threads 1 --isa avx2 --json",
+                               "max_pool2d(float32[1,3,9,20], kernel_size=3)' "
+                               "'avg_pool2d(uint8[2,24,8,8]:nhwc, kernel_size=2)");
+  const Outcome first = shell(sweep, folder);
+  ASSERT_EQ(first.exit, 0) << first.err;
+  const std::string all = read_file(folder / "s");
+  const std::vector<Json> rows = lines(all);
+  ASSERT_EQ(rows.size(), rows.front()["space"].get<size_t>() + rows.back()["space"].get<size_t>());
+  for (const Json& row : rows) EXPECT_NE(row["parameters"]["lanes"], 1) << row;
+  EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+
+  const size_t kept = rows.front()["space"].get<size_t>() / 2;
+  size_t whole = 0;
+  for (size_t i = 0; i < kept; ++i) whole = all.find('\n', whole) + 1;
+  test::write_file(folder / "s", all.substr(0, whole + 40));
+  const Outcome second = shell(sweep, folder);
+  ASSERT_EQ(second.exit, 0) << second.err;
+  EXPECT_NE(second.err.find("40 bytes"), std::string::npos) << second.err;
+  const std::vector<Json> again = lines(read_file(folder / "s"));
+  ASSERT_EQ(again.size(), rows.size());
+  std::set<std::string> seen;
+  for (const Json& row : again)
+    seen.insert(row["spec"].get<std::string>() + row["schedule"].get<std::string>());
+  EXPECT_EQ(seen.size(), rows.size());
+
+  const std::string before = read_file(folder / "s");
+  EXPECT_NE(shell(sweep, folder).out.find("\"fresh\":2"), std::string::npos);
+  EXPECT_EQ(read_file(folder / "s"), before);
+  const auto held = SampleFile::open(folder / "s");
+  ASSERT_TRUE(held);
+  const Outcome locked = shell(sweep, folder);
+  EXPECT_EQ(locked.exit, 5);
+  EXPECT_NE(locked.err.find("tune.locked"), std::string::npos) << locked.err;
+}
+
+TEST(Tune, WhatIsNoFileOfSamplesIsLeftAlone) {
+  const TempFolder folder;
+  const std::string sweep = on("tune", "--proof none --samples $T/s --threads 1");
+  test::write_file(folder / "s", "my letters\nto nobody\n");
+  EXPECT_EQ(shell(sweep, folder).exit, 3);
+  EXPECT_EQ(read_file(folder / "s"), "my letters\nto nobody\n");
+  std::filesystem::remove(folder / "s");
+  std::filesystem::create_directory(folder / "s");
+  EXPECT_EQ(shell(sweep, folder).exit, 5);
+  EXPECT_EQ(shell(on("tune", "--proof none --threads 1"), folder).exit, 2);  // what would be left of it?
+}
+
+// Proofs are part of what the time is for; rows that it does not suffice for say so.
+TEST(Tune, TheTimeHoldsWithSamples) {
+  const TempFolder folder;
+  const Outcome outcome =
+      shell(on("tune", "--db $T/db --exhaustive --threads 1 --samples $T/s --time-budget 0.02"), folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("the same command goes on"), std::string::npos) << outcome.out;
+  const std::vector<Json> rows = lines(read_file(folder / "s"));
+  ASSERT_FALSE(rows.empty());
+  EXPECT_LT(rows.size(), rows.front()["space"]);
+  EXPECT_TRUE(runtime::load_entries(folder / "db")->entries.empty());
 }
 
 TEST(Tune, AWrongExportIsAnError) {

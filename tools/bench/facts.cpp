@@ -30,20 +30,6 @@ std::string isas() {
   return text.empty() ? "none of ours" : text;
 }
 
-std::string system_name() {
-  utsname name = {};
-  if (::uname(&name) != 0) return "not known";
-  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
-}
-
-std::string compiler() {
-#ifdef __clang__
-  return "clang " __clang_version__;
-#else
-  return "gcc " __VERSION__;
-#endif
-}
-
 std::string in_quotes(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
@@ -64,6 +50,20 @@ std::string caches_by_time() {
 
 }  // namespace
 
+std::string system_name() {
+  utsname name = {};
+  if (::uname(&name) != 0) return "not known";
+  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+}
+
+std::string compiler_name() {
+#ifdef __clang__
+  return "clang " __clang_version__;
+#else
+  return "gcc " __VERSION__;
+#endif
+}
+
 std::vector<Fact> machine_facts() {
   const runtime::Machine& machine = runtime::machine();
   return {{"processor", machine.cpu},
@@ -73,14 +73,22 @@ std::vector<Fact> machine_facts() {
           {"instruction sets", isas()},
           {"processors that this process may use", std::to_string(runtime::thread_count({.threads = 0}))},
           {"frequency governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
-          {"load of the minute before", load_average()},
+          {"load of the minute before", load_text(load_of_minute())},
           {"system", system_name()},
-          {"compiler of pooljit", compiler()}};
+          {"compiler of pooljit", compiler_name()}};
 }
 
-std::string load_average() {
-  double load = 0;
-  return ::getloadavg(&load, 1) == 1 ? fmt::format("{:.2f}", load) : "not known";
+Load load_of_minute() {
+  double average = 0;
+  Load load{.average = {}, .processors = runtime::thread_count({.threads = 0})};
+  if (::getloadavg(&average, 1) == 1) load.average = average;
+  return load;
+}
+
+bool is_busy(const Load& load) { return load.average && *load.average > load.processors; }
+
+std::string load_text(const Load& load) {
+  return load.average ? fmt::format("{:.2f}", *load.average) : "not known";
 }
 
 std::string command_line() {

@@ -137,7 +137,7 @@ class Session {
 
   Results finish() {
     results_.is_complete = !interrupted();
-    results_.machine.push_back({"load of the last minute of measuring", load_average()});
+    results_.machine.push_back({"load of the last minute of measuring", load_text(load_of_minute())});
     return std::move(results_);
   }
 
