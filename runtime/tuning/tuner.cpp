@@ -72,7 +72,7 @@ class Search {
   // Also where there is nothing else, or all of it was known.
   ir::Result<TuneResult> sweep_all() {
     auto swept = sweep();
-    if (!swept || has_told_of_default_ || limits_.known(standard_.schedule)) return swept;
+    if (!swept || has_told_of_default_) return swept;
     std::vector<Contender*> none;
     if (const auto timed = time_group({}, while_searching(1, 0), false, none); !timed)
       return tl::unexpected(timed.error());
@@ -110,6 +110,7 @@ class Search {
     std::stable_partition(candidates_.begin(), candidates_.end(),
                           [](const Contender& one) { return one.is_known; });
     result_.measured = static_cast<size_t>(std::ranges::count_if(candidates_, &Contender::is_known));
+    has_told_of_default_ = limits_.known(standard_.schedule).has_value();
   }
 
   ir::Result<void> make_default() {
