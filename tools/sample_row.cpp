@@ -4,6 +4,7 @@
 
 #include "runtime/machine.h"
 #include "tools/bench/facts.h"
+#include "tools/load.h"
 #include "tools/schedule_space.h"
 
 namespace pooljit::tools {

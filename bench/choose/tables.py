@@ -82,11 +82,14 @@ def write(table, path):
         for (isa, spec), layer in table.layers.items():
             for row in layer.values():
                 spread = "" if row.spread is None else f"{row.spread:.0f}"
-                print(isa, spec, row.schedule, f"{row.seconds:.4g}", spread, row.flags, sep="\t", file=file)
+                print(isa, spec, row.schedule, f"{row.seconds:.5g}", spread, row.flags, sep="\t", file=file)
 
 
 def read_rows(path):
-    """The table of a file of `pooljit tune --samples`. Ratios to the default beside each row take out what drifts."""
+    """The table of a file of `pooljit tune --samples`, of the layers that were done: of others nobody knows the winner.
+
+    Ratios to the default beside each row take out what drifts.
+    """
     table, rows = Table(), collections.defaultdict(dict)
     loads, dates = [], []
     with open_text(path) as file:
@@ -108,6 +111,8 @@ def read_rows(path):
             except (ValueError, KeyError, TypeError) as error:
                 sys.exit(f"{path}:{number}: no row of `pooljit tune --samples`: {error!r}")
     for (isa, spec), layer in rows.items():
+        if len(layer) < max(row.get("space", 0) for row in layer.values()):
+            continue
         reference = statistics.median(row["reference"]["median"] for row in layer.values())
         for row in layer.values():
             flags = ("d" if row["default"] else "") + ("x" if row["disturbed"] else "")

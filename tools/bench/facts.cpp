@@ -12,6 +12,7 @@
 #include "runtime/cpu_features.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
+#include "tools/load.h"
 
 namespace pooljit::tools {
 namespace {
@@ -73,22 +74,9 @@ std::vector<Fact> machine_facts() {
           {"instruction sets", isas()},
           {"processors that this process may use", std::to_string(runtime::thread_count({.threads = 0}))},
           {"frequency governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
-          {"load of the minute before", load_text(load_of_minute())},
+          {"load of the minute before", print(load_of_minute())},
           {"system", system_name()},
           {"compiler of pooljit", compiler_name()}};
-}
-
-Load load_of_minute() {
-  double average = 0;
-  Load load{.average = {}, .processors = runtime::thread_count({.threads = 0})};
-  if (::getloadavg(&average, 1) == 1) load.average = average;
-  return load;
-}
-
-bool is_busy(const Load& load) { return load.average && *load.average > load.processors; }
-
-std::string load_text(const Load& load) {
-  return load.average ? fmt::format("{:.2f}", *load.average) : "not known";
 }
 
 std::string command_line() {
