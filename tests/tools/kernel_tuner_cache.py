@@ -10,7 +10,6 @@ there, and times add up in milliseconds.
 """
 import argparse
 import ast
-import itertools
 import json
 import pathlib
 import subprocess
@@ -41,10 +40,22 @@ def read_cache(text):
     return cache
 
 
-def expressions_of(t1):
-    """Each restriction as a function of a configuration."""
-    conditions = t1["ConfigurationSpace"]["Conditions"]
-    return [lambda params, code=compile(one["Expression"], "restriction", "eval"): eval(code, {}, dict(params)) for one in conditions]
+def restrictions_of(t1):
+    """(names, function of a configuration) of each restriction."""
+    return [(set(one["Parameters"]), lambda params, code=compile(one["Expression"], "restriction", "eval"): eval(code, {}, dict(params)))
+            for one in t1["ConfigurationSpace"]["Conditions"]]
+
+
+def configurations(tune_params, restrictions, params):
+    """All that the restrictions allow; each is asked as soon as it can be answered."""
+    if len(params) == len(tune_params):
+        yield dict(params)
+        return
+    name = list(tune_params)[len(params)]
+    for value in tune_params[name]:
+        longer = {**params, name: value}
+        if all(allows(longer) for names, allows in restrictions if name in names and names <= longer.keys()):
+            yield from configurations(tune_params, restrictions, longer)
 
 
 def simulate(cache, restrictions):
@@ -55,11 +66,8 @@ def simulate(cache, restrictions):
     for values in cache["tune_params"].values():
         require(any(isinstance(value, str) for value in values) or values == sorted(values), f"{values} are not in order")
     visited, best, spent = 0, None, 0.0
-    for values in itertools.product(*cache["tune_params"].values()):
-        params = dict(zip(names, values))
-        if not all(restriction(params) for restriction in restrictions):
-            continue
-        key = ",".join(str(value) for value in values)
+    for params in configurations(cache["tune_params"], restrictions, {}):
+        key = ",".join(str(value) for value in params.values())
         require(key in cache["cache"], f"{key} is not in the cache")
         entry = cache["cache"][key]
         require(all(entry[name] == value for name, value in params.items()), f"{key} has other parameters")
@@ -105,7 +113,7 @@ def check(command, folder):
     for spec in SPECS:
         text, t1 = export(command, samples, "kernel-tuner", spec), json.loads(export(command, samples, "t1", spec))
         cache = read_cache(text)
-        best = simulate(cache, expressions_of(t1))
+        best = simulate(cache, restrictions_of(t1))
         check_t1(t1, cache)
         # This reader can fail.
         missing = json.loads(text)
@@ -113,7 +121,7 @@ def check(command, folder):
         turned = json.loads(text)
         turned["tune_params_keys"].reverse()
         for broken in (text[:-2], json.dumps(missing, indent=2), json.dumps(turned, indent=2)):
-            require(is_noticed(broken, expressions_of(t1)), "a broken cache was not noticed")
+            require(is_noticed(broken, restrictions_of(t1)), "a broken cache was not noticed")
         simulate_by_kernel_tuner(folder, text, best)
 
 
