@@ -99,8 +99,9 @@ class Session {
   // Of the time for all specs together.
   double left() const {
     if (!is_bounded()) return std::numeric_limits<double>::infinity();
-    const double all =
-        arguments_.budget > 0 ? arguments_.budget : seconds_per_spec * double(problems_.size());
+    // Without a budget, proofs take what they take.
+    const double all = arguments_.budget > 0 ? arguments_.budget
+                                             : seconds_per_spec * double(problems_.size()) + proving_seconds_;
     return all - std::chrono::duration<double>(Clock::now() - start_).count();
   }
   bool is_late() const { return left() <= 0; }
@@ -114,7 +115,7 @@ class Session {
       return {};
     }
     rows_.emplace(*frontend::parse_spec(problem.spec), *key);
-    examiner_.reset(), proofs_.clear();
+    examiner_.reset(), proofs_.clear(), later_.clear();
     if (is_fresh(*key)) return {};
     const auto result = search(problem);
     if (!result && result.error().id.starts_with("file.")) return tl::unexpected(result.error());
@@ -154,13 +155,22 @@ class Session {
     return true;
   }
 
+  // Rows of a search are proved when it is over: their proofs may take longer than the search.
+  bool proves_later() const { return samples_ && !only_sweeps() && !arguments_.exhaustive; }
+
+  double share() const { return left() / static_cast<double>(problems_.size() - tally_.done()); }
+
+  // With a time for each schedule a sweep does one spec after the other; else each gets its share.
+  double search_seconds() const {
+    if (!is_bounded()) return seconds_per_spec;
+    if (only_sweeps() && arguments_.seconds_each > 0) return left();
+    return proves_later() && arguments_.budget > 0 ? share() / 2 : share();
+  }
+
   ir::Result<runtime::TuneResult> search(const Problem& problem) {
-    const double share = left() / static_cast<double>(problems_.size() - tally_.done());
+    end_of_spec_ = arguments_.budget > 0 ? left() - share() : -std::numeric_limits<double>::infinity();
     const runtime::TuneLimits limits = {
-        // With a time for each schedule one spec after the other is done; else each gets its share.
-        .seconds = !is_bounded()                                  ? seconds_per_spec
-                   : only_sweeps() && arguments_.seconds_each > 0 ? left()
-                                                                  : share,
+        .seconds = search_seconds(),
         .spend = arguments_.budget > 0,
         .exhaustive = arguments_.exhaustive,
         .seconds_each = arguments_.seconds_each,
@@ -169,17 +179,26 @@ class Session {
             [&](const ir::Schedule& schedule) {
               return samples_ && !arguments_.again ? samples_->ratio(rows_->about(), schedule) : std::nullopt;
             },
-        .measured = [&](const runtime::TuneSample& sample) { return keep(sample); },
+        .measured = [&](const runtime::TuneSample& sample) { return take(sample); },
         .stopped = [] { return interrupted(); },
         .progress =
             [&](const std::string& what) { progress_.show(tally_.done() + 1, problem.name + ": " + what); }};
-    return only_sweeps() ? runtime::sweep(problem.spec, arguments_.options, limits)
-                         : runtime::tune(problem.spec, arguments_.options, limits);
+    auto result = only_sweeps() ? runtime::sweep(problem.spec, arguments_.options, limits)
+                                : runtime::tune(problem.spec, arguments_.options, limits);
+    for (const auto& [text, sample] : later_)
+      if (auto kept = keep(sample); !kept) return tl::unexpected(kept.error());
+    return result;
+  }
+
+  ir::Result<void> take(const runtime::TuneSample& sample) {
+    if (!samples_) return {};
+    if (!proves_later()) return keep(sample);
+    later_.insert_or_assign(sample.kernel->code().info.schedule, sample);  // the last is the longest
+    return {};
   }
 
   // Writes its row, with the verdict: the search proves the winner only.
   ir::Result<void> keep(const runtime::TuneSample& sample) {
-    if (!samples_) return {};
     const auto proof = prove(sample);
     if (!proof) return tl::unexpected(proof.error());
     return samples_->append(rows_->measured(sample, *proof, nullptr));
@@ -189,14 +208,17 @@ class Session {
     if (only_sweeps()) return Json{{"verdict", "none"}};
     const std::string& text = sample.kernel->code().info.schedule;
     if (const auto old = proofs_.find(text); old != proofs_.end()) return old->second;
-    if (is_late() || interrupted()) return Json{{"verdict", "none"}, {"why", "the time was over"}};
+    if (left() <= end_of_spec_ || interrupted())
+      return Json{{"verdict", "none"}, {"why", "the time was over"}};
     if (!examiner_) {
       auto made = Examiner::make(*sample.reference, arguments_.options, arguments_.verdict);
       if (!made) return tl::unexpected(made.error());
       examiner_.emplace(std::move(*made));
     }
     progress_.show(tally_.done() + 1, "proving " + text);
+    const Clock::time_point start = Clock::now();
     auto proof = examiner_->examine(*sample.kernel);
+    proving_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
     if (proof) proofs_[text] = *proof;
     return proof;
   }
@@ -299,10 +321,13 @@ class Session {
   runtime::TuneDatabase known_;
   std::optional<SampleFile> samples_;
   TuneTally tally_;
+  double proving_seconds_ = 0;
   // Of the spec at work:
   std::optional<RowMaker> rows_;
   std::optional<Examiner> examiner_;
-  std::map<std::string, Json> proofs_;  // by schedule
+  std::map<std::string, Json> proofs_;                // by schedule
+  std::map<std::string, runtime::TuneSample> later_;  // to be proved
+  double end_of_spec_ = 0;                            // in terms of left()
 };
 
 }  // namespace

@@ -109,7 +109,8 @@ class Search {
       if (const auto ratio = limits_.known(one.schedule)) one.ratio = *ratio, one.is_known = true;
     std::stable_partition(candidates_.begin(), candidates_.end(),
                           [](const Contender& one) { return one.is_known; });
-    result_.measured = static_cast<size_t>(std::ranges::count_if(candidates_, &Contender::is_known));
+    known_ = static_cast<size_t>(std::ranges::count_if(candidates_, &Contender::is_known));
+    result_.measured = known_;
     has_told_of_default_ = limits_.known(standard_.schedule).has_value();
   }
 
@@ -166,8 +167,8 @@ class Search {
   // When a search that measures the groups from `begin` on is over.
   bool is_enough(size_t begin, int quiet) const {
     if (begin >= candidates_.size()) return true;
+    if (begin == known_) return false;
     if (limits_.exhaustive) return limits_.spend && spent() > limits_.seconds;
-    if (begin == 0) return false;
     if (spent() > limits_.seconds * (1 - final_share)) return true;
     return !limits_.spend && quiet >= patience;
   }
@@ -206,7 +207,7 @@ class Search {
     double best = 1;
     for (const Contender& one : candidates_) best = std::min(best, one.ratio);
     int quiet = 0;
-    size_t begin = result_.measured;
+    size_t begin = known_;
     for (; !is_enough(begin, quiet); begin += group_size) {
       const std::span group =
           std::span(candidates_).subspan(begin, std::min(group_size, candidates_.size() - begin));
@@ -301,6 +302,7 @@ class Search {
   std::vector<Contender> candidates_;  // but for the default: in the model's order, later the fastest first
   KernelPtr default_kernel_;
   std::optional<Workload> workload_;
+  size_t known_ = 0;  // how many candidates were measured before
   bool has_told_of_default_ = false;
   TuneResult result_;
 };

@@ -141,6 +141,37 @@ TEST(Samples, ASweepGoesOnWhereItStopped) {
   EXPECT_NE(locked.err.find("tune.locked"), std::string::npos) << locked.err;
 }
 
+// Ctrl-C leaves whole rows, and what they are about is not measured again.
+TEST(Samples, CtrlCKeepsWhatASweepHas) {
+  const TempFolder folder;
+  std::string layers;
+  for (int width = 40; width < 60; ++width)
+    layers += "max_pool1d(float32[1,3," + std::to_string(width) + "], kernel_size=2)\n";
+  test::write_file(folder / "layers", layers);
+  const std::string sweep =
+      "$P tune --file $T/layers --threads 1 --exhaustive --seconds 0.0005 --proof none --samples $T/s";
+  const Outcome stopped = test::interrupted(sweep, folder);
+  EXPECT_EQ(stopped.exit, 130) << stopped.out << stopped.err;
+  const size_t kept = lines(read_file(folder / "s")).size();
+  ASSERT_EQ(shell(sweep + " --json", folder).exit, 0);
+  const std::vector<Json> rows = lines(read_file(folder / "s"));
+  EXPECT_LT(kept, rows.size());
+  std::set<std::string> seen;
+  for (const Json& row : rows)
+    EXPECT_TRUE(seen.insert(row["spec"].dump() + row["schedule"].dump()).second) << row;
+}
+
+// Without a budget every row is proved, whatever that takes; the search has its own time.
+TEST(Samples, OfASearchAreProvedWhenItIsOver) {
+  const TempFolder folder;
+  const Outcome outcome =
+      shell(on("tune", "--db $T/db --threads 1 --samples $T/s --seconds 0.0002 --json"), folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  const std::vector<Json> rows = lines(read_file(folder / "s"));
+  EXPECT_EQ(rows.size(), lines(outcome.out)[0]["measured"].get<size_t>() + 1);
+  for (const Json& row : rows) EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
+}
+
 TEST(Samples, WhatIsNoFileOfSamplesIsLeftAlone) {
   const TempFolder folder;
   const std::string sweep = on("tune", "--proof none --samples $T/s --threads 1");
