@@ -20,6 +20,17 @@ Row = collections.namedtuple("Row", "schedule seconds spread flags")
 SPEC = re.compile(r"(adaptive_|global_)?(\w+?)_pool(\d)d\((\w+)\[([^\]]*)\](?::(\w+))?")
 
 
+# Facts that are "LOW to HIGH", with what they are compared by.
+SPANS = {"measured": str, "load": float}
+
+
+def joined_span(one, other, key):
+    """"0.50 to 0.98, 2 processors" and "0.20 to 0.70, 2 processors" are "0.20 to 0.98, 2 processors"."""
+    ends = [text.partition(",")[0].split(" to ") for text in (one, other)]
+    low, high = min((end[0] for end in ends), key=key), max((end[-1] for end in ends), key=key)
+    return f"{low} to {high}" + "".join(one.partition(",")[1:])
+
+
 class Table:
     """facts: a dict; layers: rows by (isa, spec), each schedule once."""
 
@@ -39,7 +50,9 @@ class Table:
             if other.facts.get(name) != self.facts.setdefault(name, other.facts.get(name)):
                 sys.exit(f"{source}: {name} is {other.facts.get(name)!r}, of the others {self.facts[name]!r}: each gets a table of its own")
         for name, value in other.facts.items():
-            self.facts.setdefault(name, value)
+            own = self.facts.setdefault(name, value)
+            if name in SPANS:
+                self.facts[name] = joined_span(own, value, SPANS[name])
         for key, rows in other.layers.items():
             self.layers[key].update(rows)
 
