@@ -57,6 +57,7 @@ PoolSpec draw_layer(Draw& draw, std::optional<DType> dtype, std::optional<Layout
                                       Reduction::avg};
   spec.reduction = one_of(draw, reductions);
   spec.count_include_pad = draw.one_in(2);
+  spec.return_indices = spec.reduction == Reduction::max && draw.one_in(8);
   spec.dtype = dtype ? *dtype : one_of(draw, dtypes);
   spec.layout = layout ? *layout : draw.one_in(2) ? Layout::nchw : Layout::nhwc;
   spec.batch = draw.one_in(8) ? draw.between(2, 16) : 1;

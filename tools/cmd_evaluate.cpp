@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <iostream>
-#include <map>
 
 #include "tools/command.h"
 #include "tools/engine.h"
@@ -43,17 +42,12 @@ void add_evaluate(CLI::App& app, Action& action) {
       app.add_subcommand("evaluate", "Measure the schedules of a spec that stdin names, one a line");
   auto arguments = std::make_shared<EvaluateArguments>();
   add_spec(*command, arguments->spec)->required();
-  command->add_option("--seconds", arguments->seconds, "How long each is measured")
+  command->add_option("--seconds", arguments->seconds, "How long each is measured, and the default beside it")
       ->check(CLI::Range(1e-4, 1e4))
       ->capture_default_str();
-  const std::map<std::string, Verdict> verdicts = {
-      {"none", Verdict::none}, {"compare", Verdict::compare}, {"verify", Verdict::verify}};
-  command
-      ->add_option(
-          "--proof", arguments->verdict,
-          "none; compare: the results with the oracle's; verify: proved, which may take a second each "
-          "(default: compare)")
-      ->transform(CLI::CheckedTransformer(verdicts).description(""));
+  add_proof(*command, arguments->verdict,
+            "none; compare: the results with the oracle's; verify: proved, which may take a second each "
+            "(default: compare)");
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_threads(*command, arguments->options);

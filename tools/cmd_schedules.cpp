@@ -1,5 +1,6 @@
 // `pooljit schedules`: what a spec can be computed by, and what the cost model expects of each.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,8 +13,10 @@
 #include "runtime/explain.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
+#include "runtime/tuning/first_use.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/problem_file.h"
 #include "tools/schedule_space.h"
 #include "tools/schedules_json.h"
 
@@ -21,7 +24,8 @@ namespace pooljit::tools {
 namespace {
 
 struct SchedulesArguments {
-  std::string spec;
+  std::string spec, file;
+  size_t shortlist = 0;
   runtime::Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
   bool all = false, json = false, why = false;
 };
@@ -116,7 +120,58 @@ ir::Result<Exit> ask_schedule(const SchedulesArguments& arguments, const fronten
   return candidate ? Exit::ok : Exit::unsupported;
 }
 
+// The default that machine code is made of, and behind it what `measure=` looks at.
+ir::Result<std::vector<ir::Schedule>> shortlisted(const frontend::PoolSpec& spec, runtime::Choices choices,
+                                                  size_t most) {
+  if (const auto one = one_pool(spec, "--shortlist"); !one) return tl::unexpected(one.error());
+  if (const auto has = runtime::has_schedules(spec); !has) return tl::unexpected(has.error());
+  const ir::PoolNest nest = make_nest(spec);
+  choices.engine = runtime::Engine::xbyak;  // of any instruction set: nothing is run
+  const auto code = info(choices.engine).make(nest, choices);
+  if (!code) return tl::unexpected(code.error());
+  std::vector<ir::Schedule> all = {*ir::parse_schedule((*code)->info.schedule)};
+  choices.measuring.candidates = static_cast<int>(most);
+  runtime::for_each_candidate(nest, choices, **code, [&](const std::shared_ptr<runtime::Code>& candidate) {
+    all.push_back(*ir::parse_schedule(candidate->info.schedule));
+    return true;
+  });
+  return all;
+}
+
+ir::Result<Exit> list_shortlists(const SchedulesArguments& arguments, const runtime::Choices& choices) {
+  std::vector<Problem> problems = {{arguments.spec, arguments.spec}};
+  if (!arguments.file.empty()) {
+    auto read = read_problems(arguments.file);
+    if (!read) return tl::unexpected(read.error());
+    problems = std::move(*read);
+  }
+  for (const Problem& problem : problems) {
+    const auto spec = frontend::parse_spec(problem.spec);
+    const auto found = spec ? shortlisted(*spec, choices, arguments.shortlist) : tl::unexpected(spec.error());
+    if (!found && problems.size() == 1) return tl::unexpected(found.error());
+    if (!found) {
+      report(found.error());
+      continue;
+    }
+    std::vector<std::string> texts;
+    for (const ir::Schedule& schedule : *found) texts.push_back(ir::print(schedule));
+    if (arguments.json)
+      fmt::print("{}\n", nlohmann::ordered_json({{"spec", print(*spec)},
+                                                 {"isa", info(choices.isa).text},
+                                                 {"machine", runtime::machine().row.name},
+                                                 {"schedules", texts}})
+                             .dump());
+    else
+      fmt::print("{}\n  {}\n", print(*spec), fmt::join(texts, "\n  "));
+  }
+  return Exit::ok;
+}
+
 ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
+  if (arguments.shortlist > 0) {
+    const auto choices = runtime::resolve(arguments.options);
+    return choices ? list_shortlists(arguments, *choices) : tl::unexpected(choices.error());
+  }
   const auto spec = frontend::parse_spec(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
   runtime::Options options = arguments.options;
@@ -150,8 +205,16 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
 void add_schedules(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("schedules", "List the schedules of a spec with predicted costs");
   auto arguments = std::make_shared<SchedulesArguments>();
-  add_spec(*command, arguments->spec)->required();
+  CLI::Option_group* what = command->add_option_group("what to list");
+  add_spec(*what, arguments->spec);
+  CLI::Option* file = what->add_option("--file", arguments->file, "With --shortlist: each spec of a file");
+  what->require_option(1);
   add_isa(*command, arguments->options);
+  CLI::Option* shortlist =
+      command->add_option("--shortlist", arguments->shortlist,
+                          "Only the default, and those that measure=NUMBER would look at beside it");
+  shortlist->check(CLI::Range(1, 64));
+  file->needs(shortlist);
   command->add_option(
       "--schedule", arguments->options.schedule,
       "Only this one, as text or as a JSON object of parameters; exit code 4 if it is refused");

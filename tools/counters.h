@@ -14,6 +14,7 @@ class Counters {
   Counters& operator=(const Counters&) = delete;
   ~Counters();
 
+  bool any() const { return !files_.empty(); }
   void start() const;
   // Since start(), by name, of the calling thread; null where the machine gives none.
   nlohmann::ordered_json stop() const;

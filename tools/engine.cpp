@@ -1,5 +1,7 @@
 #include "tools/engine.h"
 
+#include <map>
+
 namespace pooljit::tools {
 
 CLI::Option* add_spec(CLI::App& command, std::string& spec) {
@@ -46,6 +48,12 @@ void add_threads(CLI::App& command, runtime::Options& options) {
   command.add_option("--threads", options.threads, "0: as many as this process may use")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+}
+
+void add_proof(CLI::App& command, Verdict& verdict, const std::string& help) {
+  const std::map<std::string, Verdict> verdicts = {
+      {"none", Verdict::none}, {"compare", Verdict::compare}, {"verify", Verdict::verify}};
+  command.add_option("--proof", verdict, help)->transform(CLI::CheckedTransformer(verdicts).description(""));
 }
 
 }  // namespace pooljit::tools

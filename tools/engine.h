@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/kernel_options.h"
+#include "tools/examiner.h"
 
 namespace pooljit::tools {
 
@@ -19,5 +20,8 @@ void add_schedule(CLI::App& command, runtime::Options& options);
 void add_measure(CLI::App& command, runtime::Options& options);
 void add_tune_db(CLI::App& command, runtime::Options& options);
 void add_threads(CLI::App& command, runtime::Options& options);
+
+// --proof none, compare or verify.
+void add_proof(CLI::App& command, Verdict& verdict, const std::string& help);
 
 }  // namespace pooljit::tools

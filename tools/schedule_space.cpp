@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 // Numbers have an order that a tuner can use; words have none.
 bool is_number(const std::string& value) {
-  return value.find_first_not_of("0123456789") == std::string::npos;
+  const size_t digits = value.starts_with('-') ? 1 : 0;
+  return value.size() > digits && value.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
 Json as_value(const std::string& value) {
@@ -29,7 +30,7 @@ struct Parameter {
 
 // As the schedule's own text has them, so that a new field of schedules is a parameter at once. What the text
 // leaves out is there, too.
-std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
+std::vector<Parameter> fields_of_one(const ir::Schedule& schedule) {
   const std::string text = print(schedule);
   const size_t open = text.find('(');
   std::vector<Parameter> fields = {{"family", text.substr(0, open)}};
@@ -38,12 +39,57 @@ std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
     fields.push_back({text.substr(at, equals - at), text.substr(equals + 1, end - equals - 1)});
     at = text.find_first_not_of(", )", end);
   }
-  if (schedule.stores == ir::Stores::cached) fields.push_back({"stores", "cached"});
   return fields;
 }
 
+// Of several pools, where some are made of others' results: one word, as there is nothing to search.
+const std::string copies_name = "copies", no_copies = "none";
+
+std::string member_head(size_t number) { return fmt::format("member{}.", number); }
+
+std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
+  if (schedule.members.empty()) {
+    std::vector<Parameter> fields = fields_of_one(schedule);
+    if (schedule.stores == ir::Stores::cached) fields.push_back({"stores", "cached"});
+    return fields;
+  }
+  std::vector<Parameter> fields = {{"loops", schedule.fused ? "fused" : "each"},
+                                   {"channels", std::to_string(schedule.tasks.channels)},
+                                   {"rows", std::to_string(schedule.tasks.rows)}};
+  for (size_t i = 0; i < schedule.members.size(); ++i) {
+    const ir::Schedule& member = schedule.members[i];
+    for (const Parameter& field : fields_of_one(member))
+      fields.push_back({member_head(i) + field.name, field.value});
+    if (member.from < 0) fields.push_back({member_head(i) + "from", std::to_string(member.from)});
+  }
+  std::vector<std::string> copies;
+  for (const ir::Schedule& copy : schedule.copies) copies.push_back(print(copy));
+  fields.push_back({copies_name, copies.empty() ? no_copies : fmt::format("{}", fmt::join(copies, "; "))});
+  return fields;
+}
+
+// "family(name=value, ...)" of some parameters.
+class ScheduleText {
+ public:
+  explicit ScheduleText(std::string head) : head_(std::move(head)) {}
+  void put(const std::string& name, const std::string& value) {
+    if (name == "family" || name == "loops")
+      head_ = value;
+    else
+      words_ += fmt::format("{}{}={}", words_.empty() ? "" : ", ", name, value);
+  }
+  std::string text() const { return fmt::format("{}({})", head_, words_); }
+
+ private:
+  std::string head_, words_;
+};
+
 std::string python(const Json& value) {
-  return value.is_string() ? fmt::format("'{}'", value.get<std::string>()) : value.dump();
+  if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> words;
+  for (const Json& one : value) words.push_back(python(one));
+  return fmt::format("({})", fmt::join(words, ", "));
 }
 
 // The different rows of the first `count` parameters' values.
@@ -86,15 +132,32 @@ ir::Result<ir::Schedule> schedule_of(const std::string& text) {
                        R"({"family": "channels_last", "lanes": 8})");
   if (object.contains("schedule") && object["schedule"].is_string())
     return ir::parse_schedule(object["schedule"].get<std::string>());
-  std::string family, words;
+  const auto word_of = [](const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  std::vector<ScheduleText> members;
+  for (size_t i = 0; object.contains(member_head(i) + "family"); ++i) members.emplace_back("");
+  ScheduleText all(members.empty() ? "" : "each");
+  // The usual values of what the text cannot leave out.
+  for (const char* task : {"channels", "rows"})
+    if (!members.empty()) all.put(task, object.contains(task) ? word_of(object[task]) : "1");
+  std::string copies;
   for (const auto& [name, value] : object.items()) {
-    const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
-    if (name == "family")
-      family = word;
-    else
-      words += fmt::format("{}{}={}", words.empty() ? "" : ", ", name, word);
+    if (!members.empty() && (name == "channels" || name == "rows")) continue;
+    if (!members.empty() && name == copies_name) {
+      if (value != no_copies) copies = fmt::format(" copies[{}]", word_of(value));
+      continue;
+    }
+    ScheduleText* to = &all;
+    std::string own = name;
+    for (size_t i = 0; i < members.size(); ++i)
+      if (name.starts_with(member_head(i))) to = &members[i], own = name.substr(member_head(i).size());
+    to->put(own, word_of(value));
   }
-  return ir::parse_schedule(fmt::format("{}({})", family, words));
+  std::vector<std::string> texts;
+  for (const ScheduleText& member : members) texts.push_back(member.text());
+  return ir::parse_schedule(
+      all.text() + (texts.empty() ? "" : fmt::format("[{}]{}", fmt::join(texts, "; "), copies)));
 }
 
 Json parameter_space(const std::vector<ir::Schedule>& schedules) {
@@ -120,19 +183,20 @@ Json space_constraints(const std::vector<ir::Schedule>& schedules) {
     const size_t free = before * values_of(schedules, count - 1).size();
     before = rows.size();
     if (rows.size() == free) continue;  // every value goes with everything before it
-    std::vector<std::string> names, tuples;
+    std::vector<std::string> names;
     for (size_t i = 0; i < count; ++i) names.push_back(fields[i].name);
-    for (const std::vector<Json>& row : rows) {
-      std::vector<std::string> words;
-      for (const Json& value : row) words.push_back(python(value));
-      tuples.push_back(fmt::format("({})", fmt::join(words, ", ")));
-    }
     constraints.push_back(
         {{"parameters", names},
          {"allowed", rows},
-         {"expression", fmt::format("({}) in [{}]", fmt::join(names, ", "), fmt::join(tuples, ", "))}});
+         {"expression", fmt::format("({}) in {}", fmt::join(names, ", "), python_list(rows))}});
   }
   return constraints;
+}
+
+std::string python_list(const Json& values) {
+  std::vector<std::string> words;
+  for (const Json& one : values) words.push_back(python(one));
+  return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
 Json refusal_json(const std::string& schedule, const ir::Error& error) {

@@ -26,6 +26,9 @@ nlohmann::ordered_json parameter_space(const std::vector<ir::Schedule>& schedule
 // who draws them in this order from what is allowed never draws in vain.
 nlohmann::ordered_json space_constraints(const std::vector<ir::Schedule>& schedules);
 
+// Values, or tuples of them, as a list of Python's.
+std::string python_list(const nlohmann::ordered_json& values);
+
 // A schedule that is refused: the one form of it.
 nlohmann::ordered_json refusal_json(const std::string& schedule, const ir::Error& error);
 

@@ -1,8 +1,10 @@
-// What was measured, in the files of others: rows of `pooljit tune --samples` as T4 results of the autotuning
-// community, or as a cache file of Kernel Tuner; the database as JSON. Each row's correctness is our proof's.
+// What was measured, in the files of others: rows of samples (tools/sample_row.h) as T1 and T4 of the
+// autotuning community, or as a cache file of Kernel Tuner; the database as JSON. Fields are as Kernel Tuner
+// 1.4 and the FAIR benchmark hub write them. Each row's correctness is our proof's.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +15,22 @@ namespace pooljit::tools {
 
 using SampleRows = std::vector<nlohmann::ordered_json>;
 
-// The rows of a file of `pooljit tune --samples`, of this spec only if one is given. Errors: "file.open",
-// "tune.samples" (a line is no such row; there is none of the spec; they are of several specs).
-ir::Result<SampleRows> read_samples(const std::string& path, const std::string& spec);
+// Which rows of a file; what is empty is not asked for.
+struct RowFilter {
+  std::string spec, isa;
+  std::optional<int> threads;
+  std::string cpu;  // a part of its text
+};
 
+// The last row of each schedule, all about one spec on one machine, with one instruction set and as many
+// threads. Errors: those of parse_spec, "file.open", "tune.samples" (a line is no row; there is none that was
+// asked for; they are of several machines, ...).
+ir::Result<SampleRows> read_samples(const std::string& path, const RowFilter& filter);
+
+nlohmann::ordered_json as_t1(const SampleRows& rows);
 nlohmann::ordered_json as_t4(const SampleRows& rows);
+// The file of T4 that tells of the machine and of what was installed there.
+nlohmann::ordered_json as_t4_metadata(const SampleRows& rows);
 nlohmann::ordered_json as_kernel_tuner(const SampleRows& rows);
 nlohmann::ordered_json database_json(const runtime::TuneDatabase& database);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "ir/schedule_text.h"
 #include "runtime/candidates.h"
@@ -26,6 +27,7 @@ constexpr size_t finalists = 3;      // measured again, for longer
 constexpr double gain = 0.01;        // what counts as better while searching
 constexpr double final_share = 0.3;  // of the time, for the final
 constexpr double group_seconds = 0.25;
+constexpr double most_sample_seconds = 200e-6;  // while searching
 constexpr double most_final_seconds = 2;
 constexpr int most_samples = 4000;  // of each, where the time is to be spent
 
@@ -33,7 +35,13 @@ struct Contender {
   ir::Schedule schedule;
   double ratio = 1;  // to the default, side by side
   double compile_seconds = 0;
+  bool is_known = false;  // measured before this search
 };
+
+bool is_scalar(const ir::Schedule& schedule) {
+  if (schedule.members.empty()) return schedule.lanes == 1;
+  return std::ranges::all_of(schedule.members, is_scalar);
+}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -51,11 +59,25 @@ class Search {
       : spec_(spec), options_(options), limits_(limits), start_(Clock::now()) {}
 
   ir::Result<TuneResult> run() {
-    auto found = find();
-    if (!found) return tl::unexpected(found.error());
-    if (auto done = measure_default(); !done) return tl::unexpected(done.error());
+    auto swept = sweep();
+    return swept ? decide() : swept;
+  }
+
+  ir::Result<TuneResult> sweep() {
+    if (auto done = find(); !done) return tl::unexpected(done.error());
+    if (auto done = make_default(); !done) return tl::unexpected(done.error());
     if (auto done = screen(); !done) return tl::unexpected(done.error());
-    return decide();
+    return result_;
+  }
+
+  // Also where there is nothing else, or all of it was known.
+  ir::Result<TuneResult> sweep_all() {
+    auto swept = sweep();
+    if (!swept || has_told_of_default_) return swept;
+    std::vector<Contender*> none;
+    if (const auto timed = time_group({}, while_searching(1, 0), false, none); !timed)
+      return tl::unexpected(timed.error());
+    return swept;
   }
 
  private:
@@ -64,6 +86,8 @@ class Search {
     if (!key) return tl::unexpected(key.error());
     result_.entry = std::move(*key);
     const frontend::PoolSpec spec = *frontend::parse_spec(spec_);
+    if (spec.batch == 0)
+      return ir::invalid("tune.empty", "a batch of 0 is no work to measure", "give the spec a batch of 1");
     choices_ = *resolve(options_);
     limits_.progress("listing schedules");
     const auto found = find_candidates(make_nest(spec), choices_.isa, spec.batch.value_or(1), machine().row);
@@ -71,13 +95,33 @@ class Search {
     for (const Candidate& candidate : found->legal)
       (candidate.is_default ? standard_ : candidates_.emplace_back()).schedule = candidate.schedule;
     result_.legal = found->legal.size();
+    if (limits_.skip_scalar && std::ranges::any_of(found->legal, [](const Candidate& candidate) {
+          return !is_scalar(candidate.schedule);
+        }))
+      std::erase_if(candidates_, [](const Contender& one) { return is_scalar(one.schedule); });
+    result_.space = candidates_.size() + 1;
+    take_known();
     return {};
   }
 
-  ir::Result<void> measure_default() {
+  // To the front, where the search does not begin.
+  void take_known() {
+    for (Contender& one : candidates_)
+      if (const auto ratio = limits_.known(one.schedule)) one.ratio = *ratio, one.is_known = true;
+    std::stable_partition(candidates_.begin(), candidates_.end(),
+                          [](const Contender& one) { return one.is_known; });
+    known_ = static_cast<size_t>(std::ranges::count_if(candidates_, &Contender::is_known));
+    result_.measured = known_;
+    has_told_of_default_ = limits_.known(standard_.schedule).has_value();
+  }
+
+  ir::Result<void> make_default() {
     auto kernel = make(standard_);
     if (!kernel) return tl::unexpected(kernel.error());
     default_kernel_ = std::move(*kernel);
+    auto workload = Workload::make(*default_kernel_);
+    if (!workload) return tl::unexpected(workload.error());
+    workload_.emplace(std::move(*workload));
     return {};
   }
 
@@ -90,7 +134,8 @@ class Search {
     return kernel;
   }
 
-  // The default and some candidates in turns; a candidate that this back end cannot make is left out.
+  // The default and some candidates in turns; a candidate that this back end cannot make is left out. The
+  // default is told of once while searching, and in the final.
   ir::Result<std::vector<Timing>> time_group(std::span<Contender> group, const MeasureOptions& options,
                                              bool is_final, std::vector<Contender*>& timed) {
     if (limits_.stopped()) return ir::invalid("tune.stopped", "stopped before there was a result");
@@ -101,23 +146,30 @@ class Search {
       kernels.push_back(std::move(*kernel));
       timed.push_back(&contender);
     }
-    const auto samples = sample_kernels(kernels, options);
+    const int64_t preempted = options.watch.preemptions();
+    const auto samples = sample_kernels(*workload_, kernels, options);
     if (!samples) return tl::unexpected(samples.error());
+    const int64_t preemptions = options.watch.preemptions() - preempted;
     std::vector<Timing> timings;
     for (size_t i = 0; i < samples->size(); ++i) {
       const Samples& own = (*samples)[i];
-      const Contender& contender = i == 0 ? standard_ : *timed[i - 1];
-      limits_.measured({contender.schedule, i == 0, is_final, contender.compile_seconds, own});
       timings.push_back(summarize(own.seconds, own.calls_per_sample));
+      Contender& contender = i == 0 ? standard_ : *timed[i - 1];
+      const TuneSample sample{kernels[i],  i == 0,          contender.compile_seconds,
+                              own,         default_kernel_, samples->front(),
+                              preemptions, result_.space};
+      contender.ratio = sample.ratio();
+      if (i == 0 && !is_final && std::exchange(has_told_of_default_, true)) continue;
+      if (auto told = limits_.measured(sample); !told) return tl::unexpected(told.error());
     }
-    for (size_t i = 0; i < timed.size(); ++i) timed[i]->ratio = timings[i + 1].median / timings[0].median;
     return timings;
   }
 
   // When a search that measures the groups from `begin` on is over.
   bool is_enough(size_t begin, int quiet) const {
     if (begin >= candidates_.size()) return true;
-    if (limits_.exhaustive || begin == 0) return false;
+    if (begin == known_) return false;
+    if (limits_.exhaustive) return limits_.spend && spent() > limits_.seconds;
     if (spent() > limits_.seconds * (1 - final_share)) return true;
     return !limits_.spend && quiet >= patience;
   }
@@ -139,18 +191,30 @@ class Search {
                        limits_.exhaustive ? rest + limits_.seconds * final_share : limits_.seconds - spent());
   }
 
+  MeasureOptions while_searching(size_t contenders, size_t begin) const {
+    MeasureOptions options = {.sample_seconds = most_sample_seconds,
+                              .budget_seconds = seconds_of_group(begin),
+                              .fewest_samples = 5};
+    if (limits_.spend) options.most_samples = most_samples;
+    if (limits_.seconds_each > 0) {
+      options.sample_seconds = std::min(most_sample_seconds, limits_.seconds_each / 20);
+      options.budget_seconds = limits_.seconds_each * double(contenders);
+      options.fewest_samples = 3;
+    }
+    return options;
+  }
+
   ir::Result<void> screen() {
     double best = 1;
+    for (const Contender& one : candidates_) best = std::min(best, one.ratio);
     int quiet = 0;
-    for (size_t begin = 0; !is_enough(begin, quiet); begin += group_size) {
+    size_t begin = known_;
+    for (; !is_enough(begin, quiet); begin += group_size) {
       const std::span group =
           std::span(candidates_).subspan(begin, std::min(group_size, candidates_.size() - begin));
       limits_.progress(progress_text(best));
       std::vector<Contender*> timed;
-      MeasureOptions options = {
-          .sample_seconds = 200e-6, .budget_seconds = seconds_of_group(begin), .fewest_samples = 5};
-      if (limits_.spend) options.most_samples = most_samples;
-      const auto timings = time_group(group, options, false, timed);
+      const auto timings = time_group(group, while_searching(group.size() + 1, begin), false, timed);
       if (!timings) return tl::unexpected(timings.error());
       double here = best;
       for (const Contender* contender : timed) here = std::min(here, contender->ratio);
@@ -158,6 +222,7 @@ class Search {
       quiet = here < best * (1 - gain) ? 0 : quiet + 1;
       best = here;
     }
+    result_.is_complete = begin >= candidates_.size();
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Contender& a, const Contender& b) { return a.ratio < b.ratio; });
     return {};
@@ -237,10 +302,20 @@ class Search {
   Contender standard_;
   std::vector<Contender> candidates_;  // but for the default: in the model's order, later the fastest first
   KernelPtr default_kernel_;
+  std::optional<Workload> workload_;
+  size_t known_ = 0;  // how many candidates were measured before
+  bool has_told_of_default_ = false;
   TuneResult result_;
 };
 
 }  // namespace
+
+double TuneSample::ratio() const {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < samples.seconds.size(); ++i)
+    ratios.push_back(samples.seconds[i] / reference_samples.seconds[i]);
+  return summarize(std::move(ratios)).median;
+}
 
 bool is_clearly_faster(const Timing& challenger, const Timing& holder) {
   return challenger.median * (1 + challenger.spread()) < holder.median * (1 - holder.spread());
@@ -262,6 +337,10 @@ ir::Result<TuneEntry> tune_key(std::string_view spec_text, const Options& option
 
 ir::Result<TuneResult> tune(std::string_view spec_text, const Options& options, const TuneLimits& limits) {
   return Search(spec_text, options, limits).run();
+}
+
+ir::Result<TuneResult> sweep(std::string_view spec_text, const Options& options, const TuneLimits& limits) {
+  return Search(spec_text, options, limits).sweep_all();
 }
 
 }  // namespace pooljit::runtime

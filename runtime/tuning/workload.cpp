@@ -118,6 +118,18 @@ ir::Result<void> Workload::run(const Kernel& kernel) const {
                     operands());
 }
 
+ir::Result<std::vector<Samples>> sample_kernels(const Workload& workload, std::span<const KernelPtr> kernels,
+                                                const MeasureOptions& options) {
+  std::vector<std::function<void()>> contenders;
+  for (const KernelPtr& kernel : kernels) {
+    if (auto done = workload.run(*kernel); !done) return tl::unexpected(done.error());
+    contenders.emplace_back([&workload, &kernel] { (void)workload.run(*kernel); });  // it has succeeded above
+  }
+  MeasureOptions on_same_data = options;  // which each leaves in the caches for the next
+  on_same_data.settle_seconds = 0;
+  return measure_samples(contenders, on_same_data);
+}
+
 ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,
                                                 const MeasureOptions& options) {
   if (kernels.empty()) return std::vector<Samples>();
@@ -130,15 +142,7 @@ ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kerne
   }
   const auto workload = Workload::make(*kernels[0]);
   if (!workload) return tl::unexpected(workload.error());
-  std::vector<std::function<void()>> contenders;
-  for (const KernelPtr& kernel : kernels) {
-    if (auto done = workload->run(*kernel); !done) return tl::unexpected(done.error());
-    contenders.emplace_back(
-        [&workload, &kernel] { (void)workload->run(*kernel); });  // it has succeeded above
-  }
-  MeasureOptions on_same_data = options;  // which each leaves in the caches for the next
-  on_same_data.settle_seconds = 0;
-  return measure_samples(contenders, on_same_data);
+  return sample_kernels(*workload, kernels, options);
 }
 
 ir::Result<std::vector<Timing>> time_kernels(std::span<const KernelPtr> kernels,

@@ -57,7 +57,10 @@ class Workload {
   std::vector<size_t> output_bytes_, index_bytes_;  // index_bytes_: of indices that are written
 };
 
-// Samples of one call of each kernel, all of one spec, taking turns. Errors: "tune.kernels" (they are of
+// Samples of one call of each kernel, all of the workload's spec, taking turns. Errors: those of Kernel::run.
+ir::Result<std::vector<Samples>> sample_kernels(const Workload& workload, std::span<const KernelPtr> kernels,
+                                                const MeasureOptions& options);
+// The same on memory of their own. Errors: "tune.kernels" (they are of
 // several specs), "tune.empty" (a batch of 0), "system.memory", and those of Kernel::run.
 ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,
                                                 const MeasureOptions& options);

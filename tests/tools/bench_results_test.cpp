@@ -58,6 +58,21 @@ TEST(BenchResults, MeansAreGeometricAndOfTheLayersThatAnEngineDid) {
   EXPECT_DOUBLE_EQ(summaries[1].geometric_mean, 8);
 }
 
+TEST(BenchResults, TellsWhyTimesMayBeWrong) {
+  Results results = example();
+  for (LayerResult& layer : results.layers) layer.engines[0].call = {1e-6, 0.95e-6, 1.05e-6, 3};
+  results.load_before = {.average = 2.0, .processors = 2};
+  results.load_after = {.average = {}, .processors = 2};
+  EXPECT_TRUE(disturbances(results).empty());
+  results.load_after = {.average = 1.25, .processors = 1};
+  results.layers[1].engines[0].call = {1e-6, 0.8e-6, 1.2e-6, 3};
+  const auto told = disturbances(results);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0], "the load of the minute at the end of measuring was 1.25 on 1 processor");
+  EXPECT_EQ(told[1], "pooljit's times of 1 of 2 layers spread by more than 10 %, of b by 20 %");
+  EXPECT_EQ(json::parse(as_json(results))["disturbances"].size(), 2U);
+}
+
 TEST(BenchResults, JsonHoldsWhatThePageDraws) {
   const json found = json::parse(as_json(example()));
   EXPECT_EQ(found["format"], "pooljit bench 1");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page of `pooljit bench --report` in headless Chromium: every row, bar and point is there, sorting works, no text
-lies on another or beside the picture, no script fails. Exit code 77, and a line that says so, where there is no browser.
+lies on another or beside the picture, no word is broken, the least ratio is seen in a narrow window, a busy machine and a curve
+of one point are told, no script fails. Exit code 77, and a line that says so, where there is no browser.
 Usage: report_page.py --command POOLJIT [--keep FOLDER]"""
 import argparse
 import json
@@ -30,7 +31,7 @@ HEADINGS = {
     "Machine, versions, command": lambda data: True,
 }
 FAMILY = "max_pool2d(float32[1,2,12,12], kernel_size=3, stride=1, padding=1)"
-WIDTHS = (1280, 420)
+WIDTHS = (1280, 390)
 
 # Runs behind the page's own script, in a body as wide as wanted: looks at what it drew, uses the table, and leaves what it saw in the document.
 PROBE = r"""
@@ -72,6 +73,23 @@ const visible = (element) => element.getClientRects().length > 0;
 seen.headings = [...document.querySelectorAll("h2")].filter(visible).map((heading) => heading.textContent);
 seen.odd = [...document.querySelectorAll("h1, #headline, summary")].filter(visible).map((one) => one.textContent)
   .filter((text) => /\b1 (engines|layers|comparisons)|\b0 /.test(text));
+seen.busy = visible(document.getElementById("busy")) ? document.getElementById("busy").textContent : "";
+seen.alone = [...document.querySelectorAll("#families p")].filter((one) => one.textContent.startsWith("One point, no curve")).length;
+const linesOf = (range) => new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+const brokenIn = (element) => {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), range = document.createRange(), broken = [];
+  while (walker.nextNode())
+    for (const word of walker.currentNode.data.matchAll(/[\w.]+/g)) {
+      range.setStart(walker.currentNode, word.index);
+      range.setEnd(walker.currentNode, word.index + word[0].length);
+      if (linesOf(range) > 1) broken.push(word[0]);
+    }
+  return broken;
+};
+seen.broken = [...document.querySelectorAll("td, th, h1, h2, p, pre, summary")].filter(visible).flatMap(brokenIn);
+const least = [...document.querySelectorAll("#summary th")].findIndex((head) => head.textContent === "least ratio") + 1;
+seen.least = [...document.querySelectorAll(`#summary td:nth-child(${least})`)].filter(visible).map((cell) =>
+  cell.getBoundingClientRect().right <= document.querySelector("#summary").parentElement.getBoundingClientRect().right + 1);
 seen.sideways = [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth).length;
 seen.clashes = [...document.querySelectorAll("svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
@@ -114,7 +132,12 @@ def expectations(data, seen, width):
     yield "points", seen["points"], len(engines)
     yield "points of the roof", seen["roof"], len(data["roofline"])
     yield "points of families", seen["families"], [
-        sum(len(member["engines"]) for member in family["members"]) for family in data["families"]]
+        sum(len(member["engines"]) for member in family["members"]) for family in data["families"] if len(family["members"]) > 1]
+    yield "families of one point", seen["alone"], sum(len(family["members"]) == 1 for family in data["families"])
+    yield "banner", bool(seen["busy"]), bool(data["disturbances"])
+    yield "told in the banner", [one for one in data["disturbances"] if one[1:] not in seen["busy"]], []
+    yield "broken words", seen["broken"], []
+    yield "hidden least ratios", seen["least"].count(False), 0
     yield "compile times", seen["compiled"], len(data["layers"])
     yield "summaries", seen["summaries"], len(data["engines"])
     yield "left out", seen["left_out"], left_out
@@ -151,9 +174,24 @@ def measure(command, folder, layers=LAYERS, peers="plain", family=FAMILY):
     return (folder / "page.html").read_text(), json.loads((folder / "data.json").read_text())
 
 
+def with_data(page, data):
+    """The page of other data."""
+    begin = page.index('id="data">') + len('id="data">')
+    return page[:begin] + json.dumps(data).replace("<", "\\u003c") + page[page.index("</script>", begin):]
+
+
+def others(data):
+    """A quiet machine with one processor, and a busy one."""
+    threads = [{**family, "members": family["members"][:1] if family["name"] == "threads" else family["members"]} for family in data["families"]]
+    yield {**data, "disturbances": [], "families": threads}
+    yield {**data, "disturbances": ["the load of the minute before measuring was 9.50 on 2 processors", "pooljit's times spread"]}
+
+
 def check(browser, command, folder):
     page, data = measure(command, folder)
-    found = [f"{width} wide: {line}" for width in WIDTHS for line in differences(data, look(browser, folder, page, width), width)]
+    found = [f"other data: {line}" for other in others(data)
+             for line in differences(other, look(browser, folder, with_data(page, other), WIDTHS[1]), WIDTHS[1])]
+    found += [f"{width} wide: {line}" for width in WIDTHS for line in differences(data, look(browser, folder, page, width), width)]
     alone = measure(command, folder, LAYERS[:LAYERS.index("wrong")], "none", "none")
     found += [f"alone: {line}" for line in differences(alone[1], look(browser, folder, alone[0], WIDTHS[0]), WIDTHS[0])]
     # The test itself can fail: a script that breaks off, and data that lack a layer.
@@ -161,6 +199,8 @@ def check(browser, command, folder):
         found.append("a broken script was not noticed")
     if not differences({**data, "layers": data["layers"][1:]}, look(browser, folder, page, WIDTHS[0]), WIDTHS[0]):
         found.append("a missing layer was not noticed")
+    if not differences(data, look(browser, folder, page.replace("td.name {", "td { overflow-wrap: anywhere; max-width: 40px; } td.name {"), WIDTHS[0]), WIDTHS[0]):
+        found.append("broken words were not noticed")
     return found
 
 

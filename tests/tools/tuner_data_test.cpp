@@ -1,13 +1,13 @@
-// What tuners get as data: `pooljit schedules --json`, `pooljit evaluate`, and the files of `pooljit tune`.
+// What tuners get as data: `pooljit schedules --json`, and the exports of `pooljit tune`.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "ir/schedule_text.h"
 #include "runtime/tuning/store.h"
 #include "runtime/tuning/tuner.h"
+#include "tools/sample_rows.h"
 #include "tools/schedule_space.h"
 #include "tools/shell.h"
 
@@ -18,20 +18,8 @@ using test::Outcome;
 using test::read_file;
 using test::shell;
 using test::TempFolder;
-using Json = nlohmann::ordered_json;
 
-constexpr const char* layer = "max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)";
-
-std::string on(const std::string& command, const std::string& options, const char* what = layer) {
-  return "$P " + command + " '" + what + "' " + options;
-}
-
-std::vector<Json> lines(const std::string& text) {
-  std::vector<Json> rows;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) rows.push_back(Json::parse(line));
-  return rows;
-}
+using namespace of_tuners;
 
 // Every way to give each parameter a value that no constraint forbids, each drawn from what those before
 // allow.
@@ -61,7 +49,7 @@ void draw_all(const Json& space, std::vector<Json>& drawn, std::set<std::string>
 
 TEST(Schedules, AreASpaceInWhichNoDrawIsInVain) {
   for (const char* what : {layer, "avg_pool2d(uint8[2,24,8,8]:nhwc, kernel_size=2)",
-                           "max_pool1d(float64[1,1,300], kernel_size=9, stride=1)"}) {
+                           "max_pool1d(float64[1,1,300], kernel_size=9, stride=1)", several}) {
     SCOPED_TRACE(what);
     const TempFolder folder;
     const Outcome outcome = shell(on("schedules", "--isa avx2 --json", what), folder);
@@ -87,7 +75,11 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
                {"{\"lanes\": ", "schedule.text"},
                {"channels_first(lanes=3)", "schedule.lanes"},
                {"{\"family\": \"separable\"}", "schedule.windows"},
-               {"channels_first(lanes=1, unroll=99)", "schedule.unroll"}};
+               {"channels_first(lanes=1, unroll=99)", "schedule.unroll"},
+               {"{\"member0.family\": \"channels_last\"}", "schedule.members"},
+               {"{\"member0.family\": \"channels_last\", \"member0.lines\": 8}", "schedule.text"},
+               {"{\"member0.family\": \"channels_last\", \"lanes\": 8}", "schedule.text"},
+               {"{\"member1.family\": \"channels_last\"}", "schedule.text"}};
   for (const auto& row : table) {
     SCOPED_TRACE(row.schedule);
     const TempFolder folder;
@@ -109,45 +101,9 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
   }
 }
 
-TEST(Evaluate, AnswersEachLine) {
-  const TempFolder folder;
-  const Outcome outcome = shell(
-      "printf '%s\\n' 'channels_last(lanes=1)' '' '{\"family\": \"channels_last\", \"lanes\": 1, \"tail\": "
-      "\"split\"}' "
-      "'{\"schedule\": \"channels_last(lanes=1)\"}' | " +
-          on("evaluate", "--threads 1 --seconds 0.002 --proof verify"),
-      folder);
-  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
-  const std::vector<Json> rows = lines(outcome.out);
-  ASSERT_EQ(rows.size(), 3U);
-  for (const Json& row : rows) {
-    EXPECT_EQ(row["status"], "ok") << row;
-    EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
-    EXPECT_GE(row["samples"].size(), 3U);
-    EXPECT_GT(row["median"], 0);
-    EXPECT_LE(row["first_quartile"], row["third_quartile"]);
-    EXPECT_GT(row["compile_seconds"], 0);
-    EXPECT_TRUE(row.contains("counters"));
-  }
-  EXPECT_EQ(rows[0]["schedule"], rows[2]["schedule"]);
-}
-
-TEST(Evaluate, ComparesAndRefusesWhatIsNoWork) {
-  const TempFolder folder;
-  for (const char* what : {layer, "avg_pool2d_backward(float32[1,2,6,6], kernel_size=2)",
-                           "avg_pool2d(float32[1,2,6,6], kernel_size=2, epilogue=[add(float32), relu])"}) {
-    const Outcome outcome = shell(
-        "echo 'channels_last(lanes=1)' | " + on("evaluate", "--threads 1 --seconds 0.002", what), folder);
-    EXPECT_EQ(outcome.exit, 0) << what << outcome.out << outcome.err;
-    EXPECT_EQ(Json::parse(outcome.out)["proof"]["verdict"], "checked") << outcome.out;
-  }
-  EXPECT_EQ(shell(on("evaluate", "", "max_pool1d(float32[0,3,9], kernel_size=2)"), folder).exit, 3);
-  EXPECT_EQ(shell(on("evaluate", "--backend interpreter"), folder).exit, 4);
-}
-
 std::string kind(const Json& value) { return value.is_number() ? "number" : value.type_name(); }
 
-// Fields and their types, as the schemas of T4 1.0.0 and of Kernel Tuner's cache 1.1.0 have them.
+// Fields and their types, as Kernel Tuner 1.4 and the FAIR benchmark hub write them.
 void expect_fields(const Json& object, const std::vector<std::pair<const char*, const char*>>& fields) {
   for (const auto& [path, type] : fields) {
     const Json::json_pointer at(path);
@@ -177,52 +133,118 @@ void expect_cache(const Json& file, size_t legal) {
   }
 }
 
-TEST(Tune, MeasuresAllAndExportsIt) {
-  const TempFolder folder;
-  const Outcome tuned = shell(
-      on("tune", "--db $T/db --threads 1 --isa avx2 --exhaustive --time-budget 0.5 --samples $T/s --json"),
-      folder);
-  ASSERT_EQ(tuned.exit, 0) << tuned.out << tuned.err;
-  const std::vector<Json> said = lines(tuned.out);
-  ASSERT_EQ(said.size(), 2U);
-  const size_t legal = said[0]["legal"];
-  EXPECT_EQ(said[0]["measured"].get<size_t>() + 1, legal) << said[0];  // the default is measured beside each
-  const std::vector<Json> rows = lines(read_file(folder / "s"));
-  ASSERT_EQ(rows.size(), legal);
-  for (const Json& row : rows) EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
+Json exported(const char* form, const TempFolder& folder, const char* more = "") {
+  const Outcome outcome = shell(std::string("$P tune --samples $T/s --export ") + form + more, folder);
+  EXPECT_EQ(outcome.exit, 0) << form << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
 
-  const Outcome t4 = shell("$P tune --export t4 --samples $T/s", folder);
-  ASSERT_EQ(t4.exit, 0) << t4.err;
-  const Json results = Json::parse(t4.out);
-  EXPECT_EQ(results["schema_version"], "1.0.0");
-  ASSERT_EQ(results["results"].size(), legal);
-  for (const Json& result : results["results"]) {
+void expect_t4(const Json& file, size_t count) {
+  EXPECT_EQ(file["schema_version"], "1.0.0");
+  EXPECT_EQ(file["metadata"]["timeunit"], "milliseconds");
+  ASSERT_EQ(file["results"].size(), count);
+  for (const Json& result : file["results"]) {
     expect_fields(result, {{"/timestamp", "string"},
                            {"/configuration", "object"},
                            {"/objectives", "array"},
-                           {"/times/compilation_time", "number"},
+                           {"/times/compilation", "number"},
+                           {"/times/benchmark", "number"},
                            {"/times/runtimes", "array"},
                            {"/times/framework", "number"},
                            {"/times/search_algorithm", "number"},
                            {"/times/validation", "number"},
                            {"/measurements/0/name", "string"},
                            {"/measurements/0/unit", "string"}});
+    EXPECT_EQ(result["times"]["validation"], 0);  // it was proved, which takes a time of its own
     EXPECT_EQ(result["invalidity"], "correct");
-    EXPECT_EQ(result["correctness"], 1.0);
+    EXPECT_EQ(result["correctness"], 1);
   }
+}
 
-  const Outcome cache = shell("$P tune --export kernel-tuner --samples $T/s", folder);
-  ASSERT_EQ(cache.exit, 0) << cache.err;
-  const Json file = Json::parse(cache.out);
-  expect_fields(file, {{"/schema_version", "string"},
-                       {"/device_name", "string"},
-                       {"/kernel_name", "string"},
-                       {"/problem_size", "string"},
-                       {"/tune_params_keys", "array"},
-                       {"/tune_params", "object"},
-                       {"/objective", "string"}});
-  expect_cache(file, legal);
+// Its parameters are those of the space, and numbers are in order.
+void expect_t1(const Json& file, const Json& space) {
+  const Json& parameters = file["ConfigurationSpace"]["TuningParameters"];
+  ASSERT_EQ(parameters.size(), space["parameters"].size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_EQ(parameters[i]["Name"], space["parameters"][i]["name"]);
+    EXPECT_EQ(parameters[i]["Type"], space["parameters"][i]["type"] == "ordinal" ? "int" : "string");
+  }
+  EXPECT_EQ(parameters[1]["Values"], python_list(space["parameters"][1]["values"]));
+  EXPECT_EQ(file["ConfigurationSpace"]["Conditions"].size(), space["constraints"].size());
+  expect_fields(file, {{"/KernelSpecification/Language", "string"},
+                       {"/KernelSpecification/KernelName", "string"},
+                       {"/KernelSpecification/KernelFile", "string"},
+                       {"/KernelSpecification/ProblemSize/0", "number"},
+                       {"/KernelSpecification/GlobalSize/X", "string"},
+                       {"/KernelSpecification/LocalSize/X", "string"}});
+}
+
+TEST(Tune, MeasuresAllAndExportsIt) {
+  const TempFolder folder;
+  const Outcome tuned = shell(
+      on("tune", "--db $T/db --threads 1 --isa avx2 --exhaustive --seconds 0.001 --samples $T/s --json"),
+      folder);
+  ASSERT_EQ(tuned.exit, 0) << tuned.out << tuned.err;
+  const std::vector<Json> said = lines(tuned.out);
+  ASSERT_EQ(said.size(), 2U);
+  const size_t legal = said[0]["legal"];
+  EXPECT_EQ(said[0]["measured"].get<size_t>() + 1, legal) << said[0];  // the default is measured beside each
+  std::set<std::string> schedules;
+  for (const Json& row : lines(read_file(folder / "s"))) {
+    EXPECT_EQ(row["proof"]["verdict"], "proved") << row;
+    expect_description(row, layer);
+    expect_measurement(row);
+    schedules.insert(row["schedule"]);
+  }
+  EXPECT_EQ(schedules.size(), legal);
+  expect_t4(exported("t4", folder), legal);
+  expect_t1(exported("t1", folder), Json::parse(shell(on("schedules", "--isa avx2 --json"), folder).out));
+  const Json metadata = exported("t4-metadata", folder);
+  expect_fields(metadata, {{"/schema_version", "string"},
+                           {"/metadata/hardware/hardware_description", "array"},
+                           {"/metadata/hardware/operating_system", "string"},
+                           {"/metadata/environment/device_query", "object"},
+                           {"/metadata/environment/requirements", "array"}});
+  const Json cache = exported("kernel-tuner", folder);
+  expect_fields(cache, {{"/device_name", "string"},
+                        {"/kernel_name", "string"},
+                        {"/problem_size", "array"},
+                        {"/tune_params_keys", "array"},
+                        {"/tune_params", "object"},
+                        {"/objective", "string"}});
+  EXPECT_EQ(cache["problem_size"], Json({3, 5, 10}));
+  expect_cache(cache, legal);
   EXPECT_EQ(Json::parse(shell("$P tune --export json --db $T/db", folder).out)["entries"].size(), 1U);
+}
+
+// Rows of two sorts are no one space.
+TEST(Tune, ExportsRowsOfOneMachineInstructionSetAndNumberOfThreads) {
+  const TempFolder folder;
+  const std::string sweep =
+      "--seconds 0.0001 --proof none --samples $T/s --time-budget 0.01 --isa avx2 --threads ";
+  ASSERT_EQ(shell(on("tune", sweep + "1"), folder).exit, 0);
+  const size_t alone = exported("t4", folder)["results"].size();
+  std::string text = read_file(folder / "s");
+  const auto with_other = [&](const char* from, const char* to) {
+    std::string other = text.substr(0, text.find('\n') + 1);
+    other.replace(other.find(from), std::string(from).size(), to);
+    test::write_file(folder / "s", text + other);
+  };
+  const struct {
+    const char *from, *to, *named, *option;
+  } table[] = {{"\"threads\":1", "\"threads\":2", "threads (1, 2)", " --threads 1"},
+               {"\"isa\":\"avx2\"", "\"isa\":\"avx512\"", "isa (avx2, avx512)", " --isa avx2"},
+               {"\"cpu\":\"", "\"cpu\":\"toy ", "cpu (", " --cpu toy"},
+               {"\"spec\":\"max_pool2d(float32[1", "\"spec\":\"max_pool2d(float32[2", "spec (",
+                " 'max_pool2d(float32[1,3,9,20], kernel_size=3, stride=2, padding=1)'"}};
+  for (const auto& row : table) {
+    with_other(row.from, row.to);
+    const Outcome refused = shell("$P tune --export t4 --samples $T/s", folder);
+    EXPECT_EQ(refused.exit, 3);
+    EXPECT_NE(refused.err.find(row.named), std::string::npos) << refused.err;
+    const bool is_other = std::string(row.option) == " --cpu toy";
+    EXPECT_EQ(exported("t4", folder, row.option)["results"].size(), is_other ? 1U : alone) << row.option;
+  }
 }
 
 TEST(Tune, AWrongExportIsAnError) {

@@ -12,6 +12,7 @@
 #include "runtime/cpu_features.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
+#include "tools/load.h"
 
 namespace pooljit::tools {
 namespace {
@@ -28,20 +29,6 @@ std::string isas() {
   for (const ir::IsaInfo& isa : ir::isa_table)
     if (runtime::can_run(isa.isa)) text += fmt::format("{}{}", text.empty() ? "" : ", ", isa.text);
   return text.empty() ? "none of ours" : text;
-}
-
-std::string system_name() {
-  utsname name = {};
-  if (::uname(&name) != 0) return "not known";
-  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
-}
-
-std::string compiler() {
-#ifdef __clang__
-  return "clang " __clang_version__;
-#else
-  return "gcc " __VERSION__;
-#endif
 }
 
 std::string in_quotes(const std::string& word) {
@@ -64,6 +51,20 @@ std::string caches_by_time() {
 
 }  // namespace
 
+std::string system_name() {
+  utsname name = {};
+  if (::uname(&name) != 0) return "not known";
+  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+}
+
+std::string compiler_name() {
+#ifdef __clang__
+  return "clang " __clang_version__;
+#else
+  return "gcc " __VERSION__;
+#endif
+}
+
 std::vector<Fact> machine_facts() {
   const runtime::Machine& machine = runtime::machine();
   return {{"processor", machine.cpu},
@@ -73,14 +74,9 @@ std::vector<Fact> machine_facts() {
           {"instruction sets", isas()},
           {"processors that this process may use", std::to_string(runtime::thread_count({.threads = 0}))},
           {"frequency governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
-          {"load of the minute before", load_average()},
+          {"load of the minute before", print(load_of_minute())},
           {"system", system_name()},
-          {"compiler of pooljit", compiler()}};
-}
-
-std::string load_average() {
-  double load = 0;
-  return ::getloadavg(&load, 1) == 1 ? fmt::format("{:.2f}", load) : "not known";
+          {"compiler of pooljit", compiler_name()}};
 }
 
 std::string command_line() {

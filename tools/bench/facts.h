@@ -1,6 +1,9 @@
 // What a measurement depends on and is worth saying with it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "tools/bench/results.h"
 
 namespace pooljit::tools {
@@ -9,8 +12,8 @@ namespace pooljit::tools {
 // compiler. What the system does not say is "not known".
 std::vector<Fact> machine_facts();
 
-// Of the last minute.
-std::string load_average();
+std::string compiler_name();  // of pooljit
+std::string system_name();
 
 // The command line of this process, as a shell would take it.
 std::string command_line();

@@ -1,5 +1,7 @@
 #include "tools/bench/results.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -106,6 +108,28 @@ std::vector<Summary> summarize(const Results& results) {
   return summaries;
 }
 
+std::vector<std::string> disturbances(const Results& results) {
+  std::vector<std::string> all;
+  for (const auto& [load, when] :
+       {std::pair(results.load_before, "before"), std::pair(results.load_after, "at the end of")})
+    if (is_busy(load))
+      all.push_back(fmt::format("the load of the minute {} measuring was {} on {} processor{}", when,
+                                print(load), load.processors, load.processors == 1 ? "" : "s"));
+  size_t spread = 0;
+  const LayerResult* most = nullptr;
+  const auto spread_of = [](const LayerResult& layer) { return layer.engines.front().call.spread(); };
+  for (const LayerResult& layer : results.layers) {
+    if (layer.engines.empty() || spread_of(layer) <= most_spread) continue;
+    ++spread;
+    if (!most || spread_of(layer) > spread_of(*most)) most = &layer;
+  }
+  if (most)
+    all.push_back(
+        fmt::format("pooljit's times of {} of {} layers spread by more than {:.0f} %, of {} by {:.0f} %",
+                    spread, results.layers.size(), 100 * most_spread, most->name, 100 * spread_of(*most)));
+  return all;
+}
+
 std::string as_json(const Results& results) {
   Json machine;
   for (const Fact& fact : results.machine) machine[fact.name] = fact.value;
@@ -115,6 +139,7 @@ std::string as_json(const Results& results) {
       {"date", results.date},
       {"complete", results.is_complete},
       {"machine", machine},
+      {"disturbances", disturbances(results)},
       {"caches", results.caches},
       {"engines", list(results.engines,
                        [](const EngineInfo& one) {

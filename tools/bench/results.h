@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/bench/peers.h"
+#include "tools/load.h"
 #include "tools/measure.h"
 
 namespace pooljit::tools {
@@ -69,6 +70,7 @@ struct Results {
   std::string command, date;
   bool is_complete = false;  // false: stopped by Ctrl-C
   std::vector<Fact> machine;
+  Load load_before, load_after;     // it was measured
   std::vector<int64_t> caches;      // bytes of L1, L2, L3; 0: there is none
   std::vector<EngineInfo> engines;  // pooljit first, in the order of every picture
   std::vector<LeftOut> absent;
@@ -86,6 +88,9 @@ struct Summary {
   std::string least_layer;
 };
 std::vector<Summary> summarize(const Results& results);
+
+// Why the times may be wrong, a sentence each: others worked on the machine, times spread far.
+std::vector<std::string> disturbances(const Results& results);
 
 std::string as_json(const Results& results);
 

@@ -78,6 +78,7 @@ class Session {
         progress_(arguments.problems.size() + family_members()) {}
 
   ir::Result<void> start(bool with_roofline) {
+    results_.load_before = load_of_minute();
     results_.command = command_line(), results_.date = utc_now(), results_.machine = machine_facts();
     const auto& caches = runtime::machine().caches.bytes;
     results_.caches.assign(caches.begin(), caches.end());
@@ -137,7 +138,9 @@ class Session {
 
   Results finish() {
     results_.is_complete = !interrupted();
-    results_.machine.push_back({"load of the last minute of measuring", load_average()});
+    results_.load_after = load_of_minute();
+    results_.machine.push_back({"load of the last minute of measuring", print(results_.load_after)});
+    for (const std::string& one : disturbances(results_)) fmt::print(stderr, "pooljit: {}\n", one);
     return std::move(results_);
   }
 

@@ -12,6 +12,9 @@ function fill(made, attributes, children) {
 const element = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(svgSpace, tag), attributes, children);
 
+// A text that may go on in the next line behind these signs and blanks, never within a word.
+const breakable = (content) => String(content).split(/(?<=[\/,(;|])(?=\S)/).flatMap((part, i) => i === 0 ? [part] : [element("wbr"), part]);
+
 const bytesText = (bytes) => scaled(bytes, [[2 ** 30, " GiB"], [2 ** 20, " MiB"], [2 ** 10, " KiB"], [1, " B"]]);
 const secondsText = (seconds) => scaled(seconds, [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]]);
 function scaled(value, units) {

@@ -88,7 +88,17 @@ function drawRoofline(width) {
 
 // --- Families: cost over one number
 
+// One point is no curve.
+function tellOfOnePoint(family) {
+  const [member] = family.members, one = ours(member);
+  const why = family.name === "threads" ? "this process may use one processor" : "the others were not measured";
+  return element("div", {}, element("h3", {}, `Over ${family.axis}`),
+    element("p", {}, `One point, no curve, as ${why}: ${family.axis} ${member.value} takes ${secondsText(one.call.median_seconds)} ` +
+                     `of ${member.spec}.`));
+}
+
 function drawFamily(family, width) {
+  if (family.members.length === 1) return tellOfOnePoint(family);
   const cost = (member, one) => one.call.median_seconds / member.outputs * 1e9;
   const values = family.members.map((member) => member.value);
   const costs = family.members.flatMap((member) => member.engines.map((one) => cost(member, one)));
@@ -166,7 +176,7 @@ const allRows = results.map(({layer, one}) => columns.map((column) => column.val
 let sorted = {column: -1, descending: false};
 
 function cell(column, value) {
-  if (column.kind) return element("td", {class: column.kind}, value);
+  if (column.kind) return element("td", {class: column.kind}, ...breakable(value));
   const wrong = column.head === "results that differ" && value > 0;
   return element("td", {class: wrong ? "number wrong" : "number"}, value === undefined ? "" : column.show(value));
 }
@@ -195,8 +205,8 @@ function fillRows() {
 }
 
 function simpleTable(id, heads, rows) {
-  const made = (tag, row) => element("tr", {}, ...row.map((value) =>
-    element(tag, typeof value === "number" ? {class: "number"} : {}, typeof value === "number" ? value.toFixed(2) : value)));
+  const made = (tag, row) => element("tr", {}, ...row.map((value) => typeof value === "number"
+    ? element(tag, {class: "number"}, value.toFixed(2)) : element(tag, {}, ...breakable(value))));
   if (heads.length > 0) at(id).append(element("thead", {}, made("th", heads)));
   at(id).append(element("tbody", {}, ...rows.map((row) => made("td", row))));
 }
@@ -211,10 +221,12 @@ function fillTables() {
   at("filter").addEventListener("input", fillRows);
   fillRows();
   at("compared").hidden = data.summaries.length === 0;
-  simpleTable("summary", ["engine", "version", "layers compared", "geometric mean of ratios", "least ratio", "of layer"],
+  // What matters most is seen first where the window is narrow.
+  simpleTable("summary", ["engine", "geometric mean of ratios", "least ratio", "of layer", "layers compared", "version"],
     data.engines.map((engine) => {
       const found = data.summaries.find((one) => one.engine === engine.name);
-      return [engine.name, engine.version, ...(found ? [String(found.layers), found.geometric_mean, found.least, found.least_layer] : ["", "", "", ""])];
+      const numbers = found ? [found.geometric_mean, found.least, found.least_layer, String(found.layers)] : ["", "", "", ""];
+      return [engine.name, ...numbers, engine.version];
     }));
   const left = [...data.absent.map((one) => ["every layer", one.engine, one.why]),
                 ...data.refused.map((one) => [one.name, "pooljit", `${one.id}: ${one.why}`]),
@@ -234,6 +246,8 @@ function fillHeadline() {
   document.title = at("title").textContent;
   const engines = isAlone ? "" : counted(data.engines.length, "engine") + ", ";
   at("headline").textContent = `${counted(data.layers.length, "layer")}, ${engines}${data.date}, ${data.machine.processor}. `;
+  at("busy").hidden = data.disturbances.length === 0;
+  at("busy").textContent = `The machine was busy: these times may be wrong. ${data.disturbances.map((one) => one[0].toUpperCase() + one.slice(1) + ".").join(" ")}`;
   document.querySelectorAll(".beside").forEach((words) => { words.hidden = isAlone; });
   document.querySelectorAll(".measured").forEach((section) => { section.hidden = data.layers.length === 0; });
   if (!data.complete) at("headline").append(element("span", {class: "incomplete"}, "Stopped before it was done."));

@@ -1,0 +1,150 @@
+"""Tables of measured schedules, one a machine: read and written for the commands beside this file (README.md).
+
+A table is text, mostly as .xz: lines `# NAME<tab>VALUE` about the machine, then a line a schedule, COLUMNS with tabs between them.
+"""
+import collections
+import json
+import lzma
+import re
+import statistics
+import sys
+
+TITLE = "# pooljit samples 1"
+COLUMNS = "isa spec schedule seconds spread flags".split()
+# The facts that all rows of a table share.
+SHARED = ["cpu", "machine", "caches", "threads", "backend", "pooljit"]
+
+# seconds: of a call; spread: half the distance of the quartiles, in percent of the median, None where nobody noted it;
+# flags: d: it was the default, x: the machine was disturbed.
+Row = collections.namedtuple("Row", "schedule seconds spread flags")
+SPEC = re.compile(r"(adaptive_|global_)?(\w+?)_pool(\d)d\((\w+)\[([^\]]*)\](?::(\w+))?")
+
+
+# Facts that are "LOW to HIGH", with what they are compared by.
+SPANS = {"measured": str, "load": float}
+
+
+def joined_span(one, other, key):
+    """"0.50 to 0.98, 2 processors" and "0.20 to 0.70, 2 processors" are "0.20 to 0.98, 2 processors"."""
+    ends = [text.partition(",")[0].split(" to ") for text in (one, other)]
+    low, high = min((end[0] for end in ends), key=key), max((end[-1] for end in ends), key=key)
+    return f"{low} to {high}" + "".join(one.partition(",")[1:])
+
+
+class Table:
+    """facts: a dict; layers: rows by (isa, spec), each schedule once."""
+
+    def __init__(self, facts=None):
+        self.facts = dict(facts or {})
+        self.layers = collections.defaultdict(dict)
+
+    def put(self, isa, spec, row):
+        self.layers[isa, spec][row.schedule] = row
+
+    def rows(self, layer):
+        return list(self.layers[layer].values())
+
+    def add(self, other, source):
+        """The later one of two rows for the same stays."""
+        for name in SHARED:
+            if other.facts.get(name) != self.facts.setdefault(name, other.facts.get(name)):
+                sys.exit(f"{source}: {name} is {other.facts.get(name)!r}, of the others {self.facts[name]!r}: each gets a table of its own")
+        for name, value in other.facts.items():
+            own = self.facts.setdefault(name, value)
+            if name in SPANS:
+                self.facts[name] = joined_span(own, value, SPANS[name])
+        for key, rows in other.layers.items():
+            self.layers[key].update(rows)
+
+
+def open_text(path, mode="rt"):
+    return lzma.open(path, mode, encoding="utf-8", **({"preset": 9 | lzma.PRESET_EXTREME} if "w" in mode else {})) \
+        if str(path).endswith(".xz") else open(path, mode, encoding="utf-8")
+
+
+def read(path):
+    table = Table()
+    with open_text(path) as file:
+        if file.readline().rstrip("\n") != TITLE:
+            sys.exit(f"{path}: it does not begin with '{TITLE}': bench/choose/pack makes such tables")
+        for number, line in enumerate(file, 2):
+            fields = line.rstrip("\n").split("\t")
+            if line.startswith("# "):
+                table.facts[fields[0][2:]] = "\t".join(fields[1:])
+            elif len(fields) == len(COLUMNS):
+                isa, spec, schedule, seconds, spread, flags = fields
+                table.put(isa, spec, Row(schedule, float(seconds), float(spread) if spread else None, flags))
+            else:
+                sys.exit(f"{path}:{number}: {len(fields)} fields, not {len(COLUMNS)}")
+    return table
+
+
+def write(table, path):
+    rows = [row for layer in table.layers.values() for row in layer.values()]
+    table.facts["layers"] = str(len(table.layers))
+    table.facts["schedules"] = str(len(rows))
+    spreads = [row.spread for row in rows if row.spread is not None]
+    if spreads:
+        table.facts["noise"] = (f"the median spread is {statistics.median(spreads):.1f} %, "
+                                f"{sum('x' in row.flags for row in rows) / len(rows):.0%} of the rows are of a disturbed machine")
+    with open_text(path, "wt") as file:
+        print(TITLE, file=file)
+        for name, value in table.facts.items():
+            print(f"# {name}\t{value}", file=file)
+        print("# columns\t" + " ".join(COLUMNS), file=file)
+        for (isa, spec), layer in table.layers.items():
+            for row in layer.values():
+                spread = "" if row.spread is None else f"{row.spread:.0f}"
+                print(isa, spec, row.schedule, f"{row.seconds:.5g}", spread, row.flags, sep="\t", file=file)
+
+
+def read_rows(path):
+    """The table of a file of `pooljit tune --samples`, of the layers that were done: of others nobody knows the winner.
+
+    Ratios to the default beside each row take out what drifts.
+    """
+    table, rows = Table(), collections.defaultdict(dict)
+    loads, dates = [], []
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith("\n"):
+                break  # it was cut off
+            try:
+                row = json.loads(line)
+                machine, versions = row["machine"], row["versions"]
+                facts = {"cpu": machine["cpu"], "machine": machine["row"], "caches": machine["caches"], "threads": str(machine["threads"]),
+                         "backend": machine["backend"], "pooljit": versions["pooljit"]}
+                if any(table.facts.setdefault(name, value) != value for name, value in facts.items()):
+                    sys.exit(f"{path}:{number}: another machine or version than above")
+                table.facts.update(compiler=versions["compiler"], system=versions["system"])
+                rows[machine["isa"], row["spec"]][row["schedule"]] = row
+                if row["conditions"]["load"] is not None:
+                    loads.append(row["conditions"]["load"])
+                dates.append(row["timestamp"])
+            except (ValueError, KeyError, TypeError) as error:
+                sys.exit(f"{path}:{number}: no row of `pooljit tune --samples`: {error!r}")
+    for (isa, spec), layer in rows.items():
+        if len(layer) < max(row.get("space", 0) for row in layer.values()):
+            continue
+        reference = statistics.median(row["reference"]["median"] for row in layer.values())
+        for row in layer.values():
+            flags = ("d" if row["default"] else "") + ("x" if row["disturbed"] else "")
+            table.put(isa, spec, Row(row["schedule"], row["ratio"] * reference, 100 * row["spread"], flags))
+    if dates:
+        table.facts["measured"] = f"{min(dates)} to {max(dates)}"
+    if loads:
+        table.facts["load"] = f"{min(loads):.2f} to {max(loads):.2f}, {row['conditions']['processors']} processors"
+    return table
+
+
+def facts_of(spec):
+    """Of a layer: dtype, layout, reduction, rank, and what else it has."""
+    found = SPEC.match(spec)
+    if not found:
+        return {"dtype": "other", "layout": "other", "reduction": "other", "rank": "other"}
+    kind, reduction, rank, dtype, _, layout = found.groups()
+    if "return_indices" in spec:
+        reduction += " with indices"
+    elif reduction == "avg" and re.search(r"padding=(?!0\b)", spec):
+        reduction += " without padding" if "count_include_pad=False" in spec else " with padding"
+    return {"dtype": dtype, "layout": layout or "nchw", "reduction": (kind or "") + reduction, "rank": f"{rank}-D"}

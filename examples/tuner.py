@@ -1,0 +1,28 @@
+"""A tuner of your own: draws configurations, has pooljit measure them, keeps the best. tuner.py POOLJIT SPEC"""
+import json, random, subprocess, sys
+
+pooljit, spec = sys.argv[1:3]
+space = json.loads(subprocess.check_output([pooljit, "schedules", spec, "--json"]))
+
+
+def draw():
+    """A random configuration: each parameter from what those before it allow."""
+    drawn = []
+    for parameter in space["parameters"]:
+        allowed = [c["allowed"] for c in space["constraints"] if len(c["parameters"]) == len(drawn) + 1]
+        drawn.append(random.choice([v for v in parameter["values"] if not allowed or drawn + [v] in allowed[0]]))
+    return {parameter["name"]: value for parameter, value in zip(space["parameters"], drawn)}
+
+
+random.seed(1)
+with subprocess.Popen([pooljit, "evaluate", spec, "--threads", "1", "--seconds", "0.01"], text=True,
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE) as evaluate:
+    best = None
+    for _ in range(40):
+        print(json.dumps(draw()), file=evaluate.stdin, flush=True)
+        result = json.loads(evaluate.stdout.readline())
+        if result["status"] == "ok" and (best is None or result["ratio"] < best["ratio"]):
+            best = result
+            print(f"{best['median'] * 1e6:8.2f} us, {best['ratio']:.2f} of the default's time  {best['schedule']}  "
+                  f"{best['proof']['verdict']}")
+    evaluate.stdin.close()

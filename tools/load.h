@@ -1,0 +1,22 @@
+// How busy the machine is: what times that are measured on it are worth.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace pooljit::tools {
+
+// How much work there was in the last minute, ours too; absent where the system does not say.
+struct Load {
+  std::optional<double> average;
+  int processors = 1;  // that this process may use
+};
+Load load_of_minute();
+std::string print(const Load& load);
+
+// Others work on this machine, too: the load is above the processors.
+bool is_busy(const Load& load);
+// Half the distance of the quartiles, as a share of the median, beyond which something disturbed.
+inline constexpr double most_spread = 0.1;
+
+}  // namespace pooljit::tools
