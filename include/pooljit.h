@@ -112,7 +112,8 @@ typedef struct pooljit_options {
    * executable memory): "reference", the default, whose results are the same but slow; "never": an error.
    * With isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
   const char* fallback;
-  /* The layer's name in its model, "resnet/pool1": `names` show it before ours. Letters, digits and any of
+  /* The layer's name in its model, "resnet/pool1": `names` and listings show it before ours. Letters, digits
+   * and any of
    * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
    * asked for each label has code of its own. */
   const char* label;

@@ -5,6 +5,7 @@
 
 #include "ir/passes/pipeline.h"
 #include "jit/backend.h"
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
@@ -119,6 +120,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 }
 
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());

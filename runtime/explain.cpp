@@ -4,6 +4,7 @@
 
 #include "ir/passes/pipeline.h"
 #include "ir/schedules/choose/chooser.h"
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
@@ -147,6 +148,7 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
 }
 
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, const Options& options) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());
