@@ -289,7 +289,7 @@ typedef struct pooljit_args {
   const int64_t* operand_bytes;
 } pooljit_args;
 
-/* pooljit_run with arguments. Costs some nanoseconds more.
+/* pooljit_run with arguments. Costs some tens of nanoseconds more.
  *
  * operands: what the spec's epilogue takes, in the order of its steps, of several pools the first member's
  * before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
