@@ -144,9 +144,9 @@ void move_by_steps(const Indexing& indexing, const Line& line, Zeros* zeros) {
   const auto move = [&]<Steps steps>() {
     if constexpr (form != IndexForm::scaled)
       return move_line<Value, Index, form, gathers, steps>(indexing, line, zeros);
-    else if (zeros)
-      return move_scaled<Value, Index, gathers, steps, true>(indexing, line, zeros);
-    else
+    if constexpr (form == IndexForm::scaled && !gathers)
+      if (zeros) return move_scaled<Value, Index, gathers, steps, true>(indexing, line, zeros);
+    if constexpr (form == IndexForm::scaled)
       return move_scaled<Value, Index, gathers, steps, false>(indexing, line, zeros);
   };
   switch (steps_of(line)) {
