@@ -19,7 +19,9 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent.resolve()
 BUILD_BASE = "build-wheel"  # build/ is CMake's
-OPTIONS = ["-DCMAKE_BUILD_TYPE=Release", "-DPOOLJIT_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+# Optimized as the preset release is, which the tests build: -O3 takes a quarter longer.
+OPTIONS = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -DNDEBUG"]
+OPTIONS += ["-DPOOLJIT_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
 OPTIONS += [f"-DPOOLJIT_{part}=OFF" for part in ("LLVM", "ONNX", "TESTS", "BENCH", "EXAMPLES")]
 
 

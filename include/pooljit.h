@@ -112,7 +112,8 @@ typedef struct pooljit_options {
    * executable memory): "reference", the default, whose results are the same but slow; "never": an error.
    * With isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
   const char* fallback;
-  /* The layer's name in its model, "resnet/pool1": `names` show it before ours. Letters, digits and any of
+  /* The layer's name in its model, "resnet/pool1": `names` and listings show it before ours. Letters, digits
+   * and any of
    * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
    * asked for each label has code of its own. */
   const char* label;
@@ -288,7 +289,7 @@ typedef struct pooljit_args {
   const int64_t* operand_bytes;
 } pooljit_args;
 
-/* pooljit_run with arguments. Costs some nanoseconds more.
+/* pooljit_run with arguments. Costs some tens of nanoseconds more.
  *
  * operands: what the spec's epilogue takes, in the order of its steps, of several pools the first member's
  * before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each

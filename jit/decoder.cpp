@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "jit/fork_gate.h"
+
 namespace pooljit::jit {
 namespace {
 
@@ -46,8 +48,7 @@ struct Zydis {
 
 // Never unloaded.
 const Zydis& zydis() {
-  static const Zydis loaded;
-  return loaded;
+  return made_once([] { return Zydis(); });
 }
 
 }  // namespace

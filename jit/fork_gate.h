@@ -7,7 +7,9 @@
 // tells the system of it all.
 #pragma once
 
+#include <atomic>
 #include <mutex>
+#include <type_traits>
 
 namespace pooljit::jit {
 
@@ -32,6 +34,21 @@ class LetForks {
  private:
   int depth_;
 };
+
+// What make() gives, made at the first call and kept for good, as a static variable would be: but a child
+// that is forked while one of those is half made waits for it for ever.
+template <typename Make>
+const auto& made_once(Make make) {
+  static_assert(std::is_class_v<Make>,
+                "each lambda has a variable of its own, functions of one type share it");
+  using Made = decltype(make());
+  static constinit std::atomic<const Made*> known = nullptr;
+  if (const Made* const found = known.load(std::memory_order_acquire)) return *found;
+  const HoldForks hold;
+  static const Made& made = *new Made(make());
+  known.store(&made, std::memory_order_release);
+  return made;
+}
 
 // Before fork(), in the thread that forks: waits for those who hold forks, and keeps others from it.
 void close_fork_gate();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "jit/fork_gate.h"
 #include "jit/promised.h"
 
 namespace pooljit::jit {
@@ -49,12 +50,12 @@ RegisterName find_name(ZydisRegister reg) {
 }  // namespace
 
 const RegisterName* register_names() {
-  static const std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1>& names = *new auto([] {
-    std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1> all;
-    for (size_t i = 0; i < all.size(); ++i) all[i] = find_name(static_cast<ZydisRegister>(i));
-    return all;
-  }());
-  return names.data();
+  return made_once([] {
+           std::array<RegisterName, ZYDIS_REGISTER_MAX_VALUE + 1> all;
+           for (size_t i = 0; i < all.size(); ++i) all[i] = find_name(static_cast<ZydisRegister>(i));
+           return all;
+         })
+      .data();
 }
 
 bool reads(const ZydisDecodedOperand& operand) {

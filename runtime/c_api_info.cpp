@@ -1,6 +1,7 @@
 // The C interface: what is known of specs, kernels and the cache.
 #include "frontend/keywords.h"
 #include "ir/epilogue.h"
+#include "jit/fork_gate.h"
 #include "runtime/c_api.h"
 #include "runtime/memory_view.h"
 
@@ -116,6 +117,7 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
 namespace {
 
 const pooljit::runtime::Layers& layers_of(const pooljit_spec& object) {
+  const pooljit::jit::HoldForks hold;  // what a child finds half made stays so
   std::call_once(object.layers_made, [&] {
     object.layers = std::make_unique<const pooljit::runtime::Layers>(object.spec->spec());
   });

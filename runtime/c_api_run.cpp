@@ -94,22 +94,34 @@ Result<void> check_threads(const pooljit_args& args) {
 }
 
 // A list of pointers and its length; counts of bytes beside it if they are given.
-Result<void> check_list(const char* id, const char* name, const void* const* list, int32_t count,
-                        const char* bytes_name, const int64_t* bytes, bool has_bytes) {
-  const auto null = [](const char* what, int32_t entries) {
+struct List {
+  const char *id, *name;
+  const void* const* pointers;
+  int32_t count;
+  const char* bytes_name;
+  const int64_t* bytes;
+};
+
+bool is_sound(const List& list, bool has_bytes) {
+  return list.count >= 0 && (list.pointers != nullptr) == (list.count > 0) &&
+         (list.bytes != nullptr) == (has_bytes && list.count > 0);
+}
+
+// Of a list that is not sound.
+[[gnu::cold]] tl::unexpected<pooljit::ir::Error> objection(const List& list, bool has_bytes) {
+  const auto null = [&](const char* what) {
     return invalid("runtime.null",
-                   std::string(what) + " is null and has " + number(entries) + " entries to be given");
+                   std::string(what) + " is null and has " + number(list.count) + " entries to be given");
   };
-  if (count < 0 || (count == 0 && list))
-    return invalid(id, std::string(name) + " is given with " + number(count) + " entries",
+  if (list.count < 0 || (list.count == 0 && list.pointers))
+    return invalid(list.id, std::string(list.name) + " is given with " + number(list.count) + " entries",
                    "how many pointers there are; null for none");
-  if (count > 0 && !list) return null(name, count);
-  if (has_bytes && count > 0 && !bytes) return null(bytes_name, count);
-  if (bytes && (!has_bytes || count == 0))
-    return invalid("run.buffer",
-                   std::string(bytes_name) + " is given" + (has_bytes ? " for nothing" : ", has_bytes is 0"),
-                   "has_bytes = 1, and a count for each pointer");
-  return {};
+  if (!list.pointers) return null(list.name);
+  if (!list.bytes) return null(list.bytes_name);
+  return invalid(
+      "run.buffer",
+      std::string(list.bytes_name) + " is given" + (has_bytes ? " for nothing" : ", has_bytes is 0"),
+      "has_bytes = 1, and a count for each pointer");
 }
 
 Result<void> check_lists(const pooljit_args& args) {
@@ -119,15 +131,13 @@ Result<void> check_lists(const pooljit_args& args) {
   if (!has_bytes && args.input_bytes != 0)
     return invalid("run.buffer", "input_bytes is given, has_bytes is 0",
                    "has_bytes = 1, and a count for each pointer");
-  auto checked = check_list("run.outputs", "outputs", args.outputs, args.output_count, "output_bytes",
-                            args.output_bytes, has_bytes);
-  if (checked)
-    checked = check_list("run.indices", "indices", args.indices, args.indices_count, "indices_bytes",
-                         args.indices_bytes, has_bytes);
-  if (checked)
-    checked = check_list("run.operands", "operands", args.operands, args.operand_count, "operand_bytes",
-                         args.operand_bytes, has_bytes);
-  return checked;
+  const List lists[] = {
+      {"run.outputs", "outputs", args.outputs, args.output_count, "output_bytes", args.output_bytes},
+      {"run.indices", "indices", args.indices, args.indices_count, "indices_bytes", args.indices_bytes},
+      {"run.operands", "operands", args.operands, args.operand_count, "operand_bytes", args.operand_bytes}};
+  for (const List& list : lists)
+    if (!is_sound(list, has_bytes)) return objection(list, has_bytes);
+  return {};
 }
 
 template <typename T>
@@ -158,6 +168,13 @@ Result<void> run(const pooljit::runtime::Kernel& kernel, const pooljit_args& arg
   return done;
 }
 
+Result<void> check_and_run(const pooljit::runtime::Kernel& kernel, const pooljit_args& args) {
+  if (auto checked = check_batch(kernel, args); !checked) return checked;
+  if (auto checked = check_threads(args); !checked) return checked;
+  if (auto checked = check_lists(args); !checked) return checked;
+  return run(kernel, args);
+}
+
 }  // namespace
 
 int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices) {
@@ -172,11 +189,8 @@ int pooljit_run_with(const pooljit_kernel* kernel, const pooljit_args* given) {
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
     if (!given) return fail_null("args");
+    if (given->size == sizeof *given) return code_of(check_and_run(*kernel->kernel, *given));
     const auto args = read_struct("pooljit_args", *given);
-    if (!args) return fail(args.error());
-    auto checked = check_batch(*kernel->kernel, *args);
-    if (checked) checked = check_threads(*args);
-    if (checked) checked = check_lists(*args);
-    return code_of(checked ? run(*kernel->kernel, *args) : checked);
+    return args ? code_of(check_and_run(*kernel->kernel, *args)) : fail(args.error());
   });
 }

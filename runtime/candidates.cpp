@@ -9,6 +9,7 @@
 #include "ir/schedules/lower.h"
 #include "ir/schedules/space.h"
 #include "jit/backend.h"
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
@@ -138,6 +139,7 @@ ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, con
 
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options,
                                                      bool costs) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());

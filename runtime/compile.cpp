@@ -122,8 +122,7 @@ std::string key_of(const Request& request, const Options& options) {
   if (request.verify) key += " verify=1";
   if (request.choices.names.any()) key += " names=" + options.names;
   // Tools know code by one name.
-  if (!options.label.empty() && jit::with_environment(request.choices.names).any())
-    key += " label=" + options.label;
+  if (!options.label.empty() && request.choices.names.any()) key += " label=" + options.label;
   return key;
 }
 

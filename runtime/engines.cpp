@@ -74,7 +74,7 @@ MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   program = ir::run_passes(std::move(*program), backend.consumes);
   if (!program) return tl::unexpected(program.error());
   // -> code: bytes
-  const jit::Names asked = jit::with_environment(exact.names);
+  const jit::Names& asked = exact.names;
   auto blob =
       jit::emit(backend.id, *program, asked.any() ? jit::FramePointer::kept : jit::FramePointer::free);
   if (!blob) return tl::unexpected(blob.error());

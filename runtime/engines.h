@@ -33,7 +33,7 @@ struct Choices {
   Engine engine = Engine::xbyak;
   ir::Isa isa = ir::least_isa;
   std::optional<ir::Schedule> schedule;  // absent: the nest's best one
-  jit::Names names = {};                 // who is told of it, besides those that the environment names
+  jit::Names names = {};                 // who is told of it
   Measuring measuring = {};
   std::string label = {};  // that they are told beside our name
 };

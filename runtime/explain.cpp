@@ -8,6 +8,7 @@
 #include "ir/schedules/choose/chooser.h"
 #include "ir/schedules/lower.h"
 #include "ir/schedules/space.h"
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
@@ -151,6 +152,7 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
 }
 
 ir::Result<Explanation> explain(const frontend::PoolSpec& spec, const Options& options) {
+  const jit::HoldForks hold;
   const FloatControl control;
   const auto choices = resolve(options);
   if (!choices) return tl::unexpected(choices.error());

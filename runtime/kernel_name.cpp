@@ -76,4 +76,10 @@ std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view 
                      nest.indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
 }
 
+std::string named_listing(const ir::PoolNest& nest, std::string_view label, std::string_view backend,
+                          const jit::CodeBlob& blob, const ir::Program& program) {
+  return fmt::format("; {} by {}\n{}", kernel_name(nest, program.isa, label), backend,
+                     jit::listing(blob, program));
+}
+
 }  // namespace pooljit::runtime

@@ -151,7 +151,7 @@ ir::Result<Choices> resolve(const Options& options) {
   if (!names)
     return ir::invalid("runtime.options", fmt::format("names={} asks for what is not known", options.names),
                        known_words());
-  choices.names = *names;
+  choices.names = jit::with_environment(*names);
   if (const auto checked = check_label(options.label); !checked) return tl::unexpected(checked.error());
   choices.label = options.label;
   if (options.fallback != "reference" && options.fallback != "never")

@@ -11,6 +11,7 @@
 #include "jit/decoder.h"
 #include "runtime/compile.h"
 #include "runtime/explain.h"
+#include "runtime/kernel_name.h"
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
@@ -91,7 +92,7 @@ Text show_asm(const Subject& subject) {
     if (!program) return tl::unexpected(program.error());
     const auto blob = jit::emit(backend.id, *program);
     if (!blob) return tl::unexpected(blob.error());
-    return fmt::format("; {} {}\n{}", backend.text, info(program->isa).text, jit::listing(*blob, *program));
+    return runtime::named_listing(subject.nest, subject.choices.label, backend.text, *blob, *program);
   }
   return ir::unsupported("backend.missing", fmt::format("back end {} makes no machine code here", wanted),
                          "`pooljit list` lists the ones of this build");
@@ -179,6 +180,8 @@ void add_show(CLI::App& app, Action& action) {
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);
   add_measure(*command, arguments->options);
+  command->add_option("--label", arguments->options.label,
+                      "Stage asm: the layer's name in its model, shown before ours");
   command->footer(
       notes +
       "\n  pooljit show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage program"

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/fork_gate.h"
+
 namespace pooljit::jit::x86 {
 namespace {
 
@@ -33,17 +35,15 @@ std::vector<VectorRow> named_rows() {
 }  // namespace
 
 std::span<const VectorRow> rows() {
-  static const std::vector<VectorRow>& all = *new std::vector<VectorRow>(named_rows());
-  return all;
+  return made_once([] { return named_rows(); });
 }
 
 const VectorRow* find_row(ZydisMnemonic mnemonic) {
-  static const std::vector<const VectorRow*>& by_mnemonic = *new std::vector<const VectorRow*>([] {
+  return made_once([] {
     std::vector<const VectorRow*> found(ZYDIS_MNEMONIC_MAX_VALUE + 1);
     for (const VectorRow& row : rows()) found[row.mnemonic] = &row;
     return found;
-  }());
-  return by_mnemonic[mnemonic];
+  })[mnemonic];
 }
 
 std::optional<Predicates> predicates_of(uint8_t imm) {

@@ -1,5 +1,6 @@
 #include "runtime/unpool/lines.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/offsets.h"
@@ -98,7 +99,10 @@ void move_line(const Indexing& indexing, const Line& line, Zeros* zeros) {
   }
 }
 
-// The same where offsets are multiples of rests, with nothing else in the loop.
+// Values of a row that are moved by one loop, with nothing else in it.
+constexpr int64_t block = 256;
+
+// The same where offsets are multiples of rests: each block's places are filled first.
 template <typename Value, typename Index, bool gathers, Steps steps, bool fills>
 void move_scaled(const Indexing& indexing, const Line& line, Zeros* zeros) {
   const int64_t factor = indexing.factor;
@@ -112,14 +116,24 @@ void move_scaled(const Indexing& indexing, const Line& line, Zeros* zeros) {
     const Index* const indices = reinterpret_cast<const Index*>(line.indices) + row * line.row_step;
     Value* const places = reinterpret_cast<Value*>(line.places) + row * line.row_places_step -
                           static_cast<int64_t>(base) * factor;
+    const auto index_of = [&](int64_t i) {
+      return static_cast<uint64_t>(int64_t{indices[i * step]}) - static_cast<uint64_t>(i) * base_step;
+    };
+    for (int64_t begin = 0; begin < line.count; begin += block) {
+      const int64_t end = std::min(begin + block, line.count);
+      if constexpr (fills) {
+        uint64_t beyond = 0;  // the signs of what must not be negative
+        for (int64_t i = begin; i < end; ++i) beyond |= until - 1 - index_of(i);
+        if (beyond >> 63 != 0) {
+          uint64_t last = 0;
+          for (int64_t i = begin; i < end; ++i) last = std::max(last, index_of(i));
+          until = fill<IndexForm::scaled>(indexing, zeros, last - base) + base;
+        }
+      }
 #pragma GCC unroll 8
-    for (int64_t i = 0; i < line.count; ++i) {
-      const uint64_t index =
-          static_cast<uint64_t>(int64_t{indices[i * step]}) - static_cast<uint64_t>(i) * base_step;
-      if constexpr (fills)
-        if (index >= until) [[unlikely]]
-          until = fill<IndexForm::scaled>(indexing, zeros, index - base) + base;
-      move_one<gathers>(values[i * step], places[i * places_step + static_cast<int64_t>(index) * factor]);
+      for (int64_t i = begin; i < end; ++i)
+        move_one<gathers>(values[i * step],
+                          places[i * places_step + static_cast<int64_t>(index_of(i)) * factor]);
     }
   }
 }
@@ -130,9 +144,9 @@ void move_by_steps(const Indexing& indexing, const Line& line, Zeros* zeros) {
   const auto move = [&]<Steps steps>() {
     if constexpr (form != IndexForm::scaled)
       return move_line<Value, Index, form, gathers, steps>(indexing, line, zeros);
-    else if (zeros)
-      return move_scaled<Value, Index, gathers, steps, true>(indexing, line, zeros);
-    else
+    if constexpr (form == IndexForm::scaled && !gathers)
+      if (zeros) return move_scaled<Value, Index, gathers, steps, true>(indexing, line, zeros);
+    if constexpr (form == IndexForm::scaled)
       return move_scaled<Value, Index, gathers, steps, false>(indexing, line, zeros);
   };
   switch (steps_of(line)) {

@@ -8,6 +8,7 @@ Prints the first calls that differ, and ends with 1 then.
 """
 import argparse
 import collections
+import math
 import sys
 
 import torch
@@ -16,7 +17,9 @@ from torch.nn import functional as F
 
 import pooljit.torch as pt
 
-KINDS = ["max_pool", "avg_pool", "lp_pool", "adaptive_max_pool", "adaptive_avg_pool"]
+MODULES = {"max_pool": "MaxPool", "avg_pool": "AvgPool", "lp_pool": "LPPool", "adaptive_max_pool": "AdaptiveMaxPool",
+           "adaptive_avg_pool": "AdaptiveAvgPool", "max_unpool": "MaxUnpool"}
+KINDS = list(MODULES)
 LAST = {1: None, 2: torch.channels_last, 3: torch.channels_last_3d}
 EPSILON = {torch.float32: 2.0**-23, torch.float64: 2.0**-52, torch.bfloat16: 2.0**-7}
 Call = collections.namedtuple("Call", "name arguments keywords shape dtype layout gradient_layout seed")
@@ -42,6 +45,8 @@ class Draw:
     def windowed(self, kind, rank):
         kernel = self.per_dim(rank, 1, 4)
         keywords = {"stride": self.one_of([None, self.per_dim(rank, 1, 4)]), "ceil_mode": bool(self.number(0, 1))}
+        if kind == "max_unpool":
+            return (kernel,), {"stride": keywords["stride"], "padding": self.number(0, 1)}
         if kind == "lp_pool":
             return (self.one_of([1, 2, 3, 2.5]), kernel), keywords
         least = kernel if isinstance(kernel, int) else min(kernel)
@@ -70,7 +75,8 @@ class Draw:
             shape = (self.number(1, 3), *shape)
         layouts = ["contiguous", "last", "slice", "transposed", "expanded", "offset"]
         dtypes = [torch.float32, torch.float32, torch.float64]
-        dtype = self.one_of(dtypes + [torch.bfloat16] * (rank < 3))  # which PyTorch 1.13 has not in 3-D
+        # Which PyTorch 1.13 has not in 3-D, and does not unpool.
+        dtype = self.one_of(dtypes + [torch.bfloat16] * (rank < 3 and kind != "max_unpool"))
         return Call(f"{kind}{rank}d", arguments, keywords, shape, dtype, self.one_of(layouts), self.one_of(layouts),
                     self.number(0, 10**6))
 
@@ -93,6 +99,34 @@ def laid_out(values, layout, rank):
     return values.clone()
 
 
+def places_of(call, values):
+    """Indices for an unpool: a place for each value, or any places, where the last of several values stays: with one thread."""
+    rank = int(call.name[-2])
+    per_dim = lambda value: value if isinstance(value, tuple) else (value,) * rank  # noqa: E731
+    kernel, padding = per_dim(call.arguments[0]), per_dim(call.keywords["padding"])
+    stride = kernel if call.keywords["stride"] is None else per_dim(call.keywords["stride"])
+    sizes = [(size - 1) * step - 2 * pad + window
+             for size, step, pad, window in zip(values.shape[-rank:], stride, padding, kernel)]
+    places, count = max(math.prod(sizes), 1), math.prod(values.shape[-rank:])
+    random = torch.Generator().manual_seed(call.seed)
+    planes = math.prod(values.shape[:-rank])
+    if places >= count and (call.seed % 4 or torch.get_num_threads() > 1):
+        made = torch.stack([torch.randperm(places, generator=random)[:count] for _ in range(planes)])
+    else:
+        made = torch.randint(places, (planes, count), generator=random)
+    return laid_out(made.view(values.shape), call.layout, rank)
+
+
+def cancels(call, values):
+    """Whether powers of both signs leave little of a window of lp_pool: the gradients of its root are rounding errors then."""
+    norm, *windows = call.arguments
+    average = getattr(F, call.name.replace("lp", "avg"))
+    keywords = {name: value for name, value in call.keywords.items() if value is not None}
+    powers = values.to(call.dtype).double().pow(norm)
+    left, all_of_it = (average(x, *windows, **keywords).abs() for x in (powers, powers.abs()))
+    return bool((left < 0.01 * all_of_it).any())
+
+
 def run(call, function):
     """Everything that a call gives: {what: tensor}; of one that is refused the error."""
     rank = int(call.name[-2])
@@ -100,18 +134,20 @@ def run(call, function):
     values = torch.randn(call.shape, dtype=torch.float64)
     if call.seed % 3 == 0:
         values = (values * 2).round()  # ties, and windows of zeros
-    # Odd powers of both signs cancel, and the second gradient of a root at 0 is without bound: it compares nothing then.
-    is_cancelling = call.name.startswith("lp_pool") and call.arguments[0] != 2
-    if is_cancelling and call.seed % 2:
-        values, is_cancelling = values.abs(), False
+    if call.name.startswith("lp_pool") and call.seed % 2:
+        values = values.abs()
     x = laid_out(values.to(call.dtype), call.layout, rank)
     given = {name: value for name, value in call.keywords.items() if value is not None}
+    if call.name.startswith("max_unpool"):
+        pool, function = function, lambda values, *arguments, **more: pool(values, places_of(call, values), *arguments, **more)
     results = {}
     try:
         with torch.no_grad():
             plain = function(x, *call.arguments, **given)
         for number, tensor in enumerate(plain if isinstance(plain, tuple) else (plain,)):
             results[f"plain {number}"] = tensor
+        if call.name.startswith("lp_pool") and cancels(call, values):
+            return results
         leaf = x.detach().requires_grad_()
         made = function(leaf, *call.arguments, **given)
         made = made if isinstance(made, tuple) else (made,)
@@ -121,8 +157,6 @@ def run(call, function):
         gradient.requires_grad_()
         (first,) = torch.autograd.grad(made[0], leaf, gradient, create_graph=True)
         results["gradient"] = first.detach()
-        if is_cancelling:
-            return results
         along = torch.randn(first.shape, dtype=torch.float64).to(call.dtype)
         for number, second in enumerate(torch.autograd.grad(first, (gradient, leaf), along, allow_unused=True)):
             if second is not None:
@@ -161,14 +195,13 @@ def objection(call, ours, theirs):
 
 def by_module(call):
     """The call as a module of PyTorch's, optimized."""
-    names = {"max_pool": "MaxPool", "avg_pool": "AvgPool", "lp_pool": "LPPool", "adaptive_max_pool": "AdaptiveMaxPool",
-             "adaptive_avg_pool": "AdaptiveAvgPool"}
-    make = getattr(nn, f"{names[call.name[:-2]]}{call.name[-2:]}")
+    make = getattr(nn, f"{MODULES[call.name[:-2]]}{call.name[-2:]}")
 
-    def function(x, *arguments, **keywords):
-        module = make(*arguments, **keywords)
+    def function(*arguments, **keywords):
+        inputs = 2 if "unpool" in call.name else 1
+        module = make(*arguments[inputs:], **keywords)
         pt.optimize(module)
-        return module(x)
+        return module(*arguments[:inputs])
     return function
 
 

@@ -56,10 +56,24 @@ TEST(Show, MachineCodeIsShownForEveryIsaOnAnyMachine) {
           "POOLJIT_MAX_ISA=avx2 $P show " + spec + " --stage asm --isa " + isa + " --backend " + backend,
           folder);
       EXPECT_EQ(outcome.exit, 0) << outcome.err;
-      EXPECT_TRUE(outcome.out.starts_with("; " + backend + " " + isa + "\n")) << outcome.out;
+      EXPECT_TRUE(outcome.out.starts_with("; pooljit:max_pool1d_f32_nhwc_16x64_k2s2_" + isa + " by " +
+                                          backend + "\n"))
+          << outcome.out;
       EXPECT_NE(outcome.out.find("vmaxps"), std::string::npos) << outcome.out;
       EXPECT_EQ(outcome.out.find("zmm") != std::string::npos, isa == "avx512") << outcome.out;
     }
+}
+
+TEST(Show, AListingBeginsWithTheLayersName) {
+  const TempFolder folder;
+  const std::string show = "$P show 'max_pool1d(float32[1,16,64], kernel_size=2)' --stage asm --isa avx2 ";
+  const Outcome named = shell(show + "--label resnet/pool1", folder);
+  ASSERT_EQ(named.exit, 0) << named.err;
+  EXPECT_TRUE(named.out.starts_with("; pooljit:resnet/pool1:max_pool1d_f32_nchw_16x64_k2s2_avx2 by "))
+      << named.out;
+  const Outcome wrong = shell(show + "--label 'a b'", folder);
+  EXPECT_EQ(wrong.exit, 3);
+  EXPECT_NE(wrong.err.find("runtime.label"), std::string::npos) << wrong.err;
 }
 
 TEST(Show, TheModuleOfLlvmIsShownWhereThereIsLlvm) {

@@ -22,8 +22,6 @@ fork: a child runs and compiles kernels as its parent does.
 
 docs/python.md is the manual, docs/specs.md says what a spec can say, docs/semantics.md what the results are.
 """
-import os as _os
-
 from . import _core, _functional, _words
 from ._core import Kernel, get_num_threads
 from ._errors import *  # noqa: F401,F403
@@ -120,6 +118,3 @@ def layers():
 
 
 _describe(_core)
-# A child that is forked while another thread compiles would wait for ever for that thread's locks.
-_os.register_at_fork(before=_core.hold_compiles, after_in_parent=_core.release_compiles_in_parent,
-                     after_in_child=_core.start_child)

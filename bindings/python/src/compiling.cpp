@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <new>
-
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/interruptible.h"
+#include "bindings/python/src/unlocked.h"
 #include "runtime/compile.h"
 
 namespace pooljit::python {
 namespace {
-
-alignas(std::shared_mutex) std::byte gate_memory[sizeof(std::shared_mutex)];
-std::shared_mutex* gate = new (gate_memory) std::shared_mutex;
 
 std::string text_of(const py::handle& value, const std::string& name) {
   if (py::isinstance<py::str>(value)) return value.cast<std::string>();
@@ -69,19 +65,11 @@ runtime::Options options_of(const py::dict& words) {
   return options;
 }
 
-std::shared_mutex& fork_gate() { return *gate; }
-void hold_compiles() {
-  unlocked([] { gate->lock(); });
-}
-void release_compiles_in_parent() { gate->unlock(); }
-// Its owner was a thread of the parent's.
-void release_compiles_in_child() { gate = new (gate_memory) std::shared_mutex; }
-
 runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options) {
   if (options.verify)
     return value_or_raise(
         interruptible([text = std::string(spec), options] { return runtime::compile(text, options); }));
-  return value_or_raise(compiling([&] { return runtime::compile(spec, options); }));
+  return value_or_raise(unlocked([&] { return runtime::compile(spec, options); }));
 }
 
 }  // namespace pooljit::python

@@ -3,12 +3,10 @@
 
 #include <chrono>
 #include <future>
-#include <mutex>
-#include <shared_mutex>
 #include <thread>
 #include <utility>
 
-#include "bindings/python/src/compiling.h"
+#include "bindings/python/src/unlocked.h"
 
 namespace pooljit::python {
 
@@ -17,10 +15,7 @@ namespace pooljit::python {
 // uses. It touches nothing of Python's.
 template <typename Work>
 auto interruptible(Work work) {
-  std::packaged_task<decltype(work())()> task([work = std::move(work)]() mutable {
-    const std::shared_lock<std::shared_mutex> lock(fork_gate());
-    return work();
-  });
+  std::packaged_task<decltype(work())()> task(std::move(work));
   auto result = task.get_future();
   std::thread(std::move(task)).detach();
   constexpr std::chrono::milliseconds patience(100);

@@ -10,6 +10,7 @@
 
 #include "bindings/python/src/arrays.h"
 #include "runtime/kernel.h"
+#include "runtime/kernel_options.h"
 
 namespace pooljit::python {
 

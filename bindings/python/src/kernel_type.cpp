@@ -12,28 +12,20 @@
 #include "ir/schedule_text.h"
 #include "ir/text.h"
 #include "jit/backend.h"
+#include "jit/fork_gate.h"
 #include "runtime/compile.h"
+#include "runtime/kernel_name.h"
 #include "runtime/tuning/workload.h"
 
 namespace pooljit::python {
 namespace {
 
-// What the kernel's code was made from.
-runtime::Choices choices_of(const runtime::CodeInfo& made) {
+// What machine code, or the interpreter, was given.
+ir::Result<ir::Program> program_of(const runtime::CodeInfo& made, ir::Stage stage) {
   runtime::Choices choices;
-  choices.engine = *runtime::find_engine(made.backend);
-  if (const auto isa = ir::find_isa(made.isa)) choices.isa = *isa;
-  if (!made.schedule.empty()) choices.schedule = *ir::parse_schedule(made.schedule);
-  return choices;
-}
-
-ir::Result<ir::Program> program_of(const Kernel& kernel, ir::Stage stage) {
-  const runtime::CodeInfo& made = kernel.impl().code().info;
-  if (made.schedule.empty())
-    return ir::unsupported("python.program",
-                           fmt::format("{} on {} has no Program", made.signature, made.backend),
-                           "unpooling and the reference are routines of the library");
-  return runtime::make_program(made.nest, choices_of(made), stage);
+  choices.isa = *ir::find_isa(made.isa);
+  choices.schedule = *ir::parse_schedule(made.schedule);
+  return runtime::make_program(made.nest, choices, stage);
 }
 
 std::string program(const Kernel& kernel, const py::object& legal) {
@@ -42,25 +34,37 @@ std::string program(const Kernel& kernel, const py::object& legal) {
     PyErr_Clear();
     raise(ir::invalid("python.argument", "legal is neither true nor false", "True or False"));
   }
-  const ir::Stage stage = is_legal != 0 ? ir::Stage::legal : ir::Stage::affine;
-  return value_or_raise(compiling([&]() -> ir::Result<std::string> {
-    auto made = program_of(kernel, stage);
-    if (!made) return tl::unexpected(made.error());
-    return ir::print(*made);
+  const runtime::CodeInfo& made = kernel.impl().code().info;
+  if (made.schedule.empty())
+    raise(ir::unsupported("python.program",
+                          fmt::format("{} on {} has no Program", made.signature, made.backend),
+                          "unpooling and the reference are routines of the library"));
+  return value_or_raise(unlocked([&] {
+    const jit::HoldForks hold;
+    return program_of(made, is_legal != 0 ? ir::Stage::legal : ir::Stage::affine)
+        .map([](const ir::Program& one) { return ir::print(one); });
   }));
 }
 
+// One listing for each version.
 std::string assembly(const Kernel& kernel) {
   const runtime::CodeInfo& made = kernel.impl().code().info;
-  const auto machine = kernel.impl().code().machine();
-  if (!machine)
+  const std::vector<const runtime::Code*> versions = kernel.impl().code().versions();
+  if (!versions.front()->machine())
     raise(ir::unsupported("python.asm",
                           fmt::format("{} on {} is no machine code", made.signature, made.backend),
                           "backend=xbyak or llvm"));
-  return value_or_raise(compiling([&]() -> ir::Result<std::string> {
-    auto consumed = program_of(kernel, runtime::consumed_stage(*runtime::find_engine(made.backend)));
-    if (!consumed) return tl::unexpected(consumed.error());
-    return jit::listing(*machine->blob, *consumed);
+  return value_or_raise(unlocked([&]() -> ir::Result<std::string> {
+    const jit::HoldForks hold;
+    const ir::Stage stage = runtime::consumed_stage(*runtime::find_engine(made.backend));
+    std::string text;
+    for (const runtime::Code* version : versions) {
+      const auto consumed = program_of(version->info, stage);
+      if (!consumed) return tl::unexpected(consumed.error());
+      text += runtime::named_listing(made.nest, kernel.impl().label(), made.backend,
+                                     *version->machine()->blob, *consumed);
+    }
+    return text;
   }));
 }
 
@@ -224,8 +228,8 @@ void register_kernel(py::module_& module) {
       .def_property_readonly("results", results_of)
       .def_property_readonly("options", [](const Kernel& k) { return words_of(k.options()); })
       .def("asm", assembly,
-           "asm() -> str\n\nThe disassembly of the kernel's own code, with the Program line of each "
-           "instruction beside it.")
+           "asm() -> str\n\nThe kernel's name, and the disassembly of its own code with the Program line of "
+           "each instruction beside\nit; twice where there is other code for outputs that are not aligned.")
       .def("program", program, py::arg("legal") = false,
            "program(legal=False) -> str\n\nThe vector IR as lowered; legal: with the ISA's own instructions "
            "only.")

@@ -1,7 +1,6 @@
 // pooljit._core: what the package pooljit is made on.
 #include <pybind11/pybind11.h>
 
-#include "bindings/python/src/compiling.h"
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/functional.h"
 #include "bindings/python/src/kernel.h"
@@ -21,10 +20,5 @@ PYBIND11_MODULE(_core, module) {
   module.attr("version") = POOLJIT_VERSION;
   module.attr("torch_pooling") = py::capsule(&torch_pooling, TorchPooling::capsule);
   module.def("has_torch_access", has_torch_access);
-  module.def("hold_compiles", hold_compiles);
-  module.def("release_compiles_in_parent", release_compiles_in_parent);
-  module.def("start_child", [] {
-    release_compiles_in_child();
-    leave_openmp();
-  });
+  leave_openmp_in_children();
 }

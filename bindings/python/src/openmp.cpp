@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -74,6 +75,8 @@ runtime::ThreadPool* openmp_pool() {
   return pool;
 }
 
-void leave_openmp() { is_forked = true; }
+void leave_openmp_in_children() {
+  ::pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+}
 
 }  // namespace pooljit::python

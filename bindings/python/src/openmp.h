@@ -9,8 +9,8 @@ namespace pooljit::python {
 // as torch.set_num_threads says; null if there is none.
 runtime::ThreadPool* openmp_pool();
 
-// In a forked child: GCC's OpenMP would wait for threads that the parent alone has. The library's own pool
-// takes its place, with as many threads.
-void leave_openmp();
+// Called once. In a forked child GCC's OpenMP would wait for threads that the parent alone has: the library's
+// own pool takes its place there, with as many threads.
+void leave_openmp_in_children();
 
 }  // namespace pooljit::python

@@ -184,8 +184,7 @@ Tensor unpool(int rank, const Tensor& x, const Tensor& indices, IntArrayRef outp
   const at::MemoryFormat format = format_of(x, rank);
   if (!is_plain(x) || !is_plain(indices) || !set_input(request, x, format)) return {};
   if (format != at::MemoryFormat::Contiguous && at::get_num_threads() > 1) return {};
-  const bool is_float = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  if (!is_float || indices.scalar_type() != at::kLong || indices.sizes() != x.sizes() ||
+  if (indices.scalar_type() != at::kLong || indices.sizes() != x.sizes() ||
       output_size.size() != static_cast<size_t>(rank) || at::globalContext().deterministicAlgorithms())
     return {};
   std::array<int64_t, 4> sizes = {request.sizes[0]};

@@ -4,11 +4,9 @@
 #include <bit>
 #include <exception>
 #include <iterator>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
-#include "bindings/python/src/compiling.h"
 #include "bindings/python/src/openmp.h"
 #include "ir/append.h"
 #include "runtime/compile.h"
@@ -104,7 +102,6 @@ struct Hash {
 };
 
 FoundPool make(const PoolRequest& request) {
-  const std::shared_lock<std::shared_mutex> lock(fork_gate());
   auto made = runtime::compile(text_of(request), runtime::Options{.fallback = "never"});
   if (!made) return {};
   const runtime::KernelPtr kernel = std::move(*made);

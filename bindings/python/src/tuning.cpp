@@ -4,6 +4,7 @@
 #include "bindings/python/src/compiling.h"
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/lab.h"
+#include "bindings/python/src/unlocked.h"
 #include "runtime/candidates.h"
 #include "runtime/compile.h"
 #include "runtime/explain.h"
@@ -20,7 +21,7 @@ py::tuple tuple_of(const runtime::Timing& timing) {
 // Rows of (schedule, predicted seconds or None, is it the default).
 py::list schedules(const std::string& text, bool costs, const py::dict& words) {
   const runtime::Options options = options_of(words);
-  const auto rows = value_or_raise(compiling([&]() -> ir::Result<std::vector<runtime::ScheduleInfo>> {
+  const auto rows = value_or_raise(unlocked([&]() -> ir::Result<std::vector<runtime::ScheduleInfo>> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
     return runtime::list_schedules(*spec, options, costs);
@@ -49,7 +50,7 @@ py::tuple as_tuple(const runtime::Explanation& why) {
 
 py::tuple explain(const std::string& text, const py::dict& words) {
   const runtime::Options options = options_of(words);
-  return as_tuple(value_or_raise(compiling([&]() -> ir::Result<runtime::Explanation> {
+  return as_tuple(value_or_raise(unlocked([&]() -> ir::Result<runtime::Explanation> {
     const auto spec = frontend::parse_spec(text);
     if (!spec) return tl::unexpected(spec.error());
     return runtime::explain(*spec, options);
@@ -58,13 +59,13 @@ py::tuple explain(const std::string& text, const py::dict& words) {
 
 // True if Ctrl-C or another handler of Python's raised something, which then is the current exception.
 bool was_signalled() {
-  return calling_back([] { return PyErr_CheckSignals() != 0; });
+  return relocked([] { return PyErr_CheckSignals() != 0; });
 }
 
 // False if it raised something, which then is the current exception.
 bool tell(const py::object& progress, const std::string& what) {
   if (progress.is_none()) return true;
-  return calling_back([&] {
+  return relocked([&] {
     try {
       progress(what);
       return true;
@@ -85,7 +86,7 @@ py::dict tune(const std::string& text, const py::dict& words, double seconds, co
       .seconds = seconds,
       .stopped = [&] { return is_stopped = is_stopped || was_signalled(); },
       .progress = [&](const std::string& what) { is_stopped = is_stopped || !tell(progress, what); }};
-  auto found = compiling([&] { return runtime::tune(text, options, limits); });
+  auto found = unlocked([&] { return runtime::tune(text, options, limits); });
   if (is_stopped && PyErr_Occurred()) throw py::error_already_set();
   const runtime::TuneResult result = value_or_raise(std::move(found));
   if (!path.empty()) value_or_raise(unlocked([&] { return runtime::store_entries(path, {result.entry}); }));

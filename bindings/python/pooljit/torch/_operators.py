@@ -121,7 +121,7 @@ def _unpool(rank):
             window > 0 for window in windows) and (not more or (len(more[1]) == rank and len(more[0]) == rank and min(more[0]) > 0))
         is_lawful = is_lawful and (_format(x, rank) is torch.contiguous_format or torch.get_num_threads() == 1)
         if (_is_on() and is_lawful and indices.dtype == torch.int64 and indices.shape == x.shape
-                and x.dtype in (torch.float32, torch.float64) and not torch.are_deterministic_algorithms_enabled()):
+                and x.is_floating_point() and not torch.are_deterministic_algorithms_enabled()):
             form = _format(x, rank)
             try:
                 return getattr(pooljit, f"max_unpool{rank}d")(
