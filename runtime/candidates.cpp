@@ -6,6 +6,7 @@
 #include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/family.h"
 #include "ir/schedules/lower.h"
 #include "ir/schedules/space.h"
 #include "jit/backend.h"
@@ -126,15 +127,25 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 
 ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine) {
   LegalSchedules found{ir::enumerate_schedules(nest, isa, SIZE_MAX, machine)};
-  const size_t offered = found.schedules.size();
-  for (; found.standard < offered; ++found.standard) {
+  found.offered = found.schedules.size();
+  for (; found.standard < found.offered; ++found.standard) {
     const auto program = legal_program(nest, found.schedules[found.standard], isa);
     if (program) break;
-    if (program.error().id != "schedule.registers" || found.standard + 1 == offered)
+    if (program.error().id != "schedule.registers" || found.standard + 1 == found.offered)
       return tl::unexpected(program.error());
   }
   found.schedules = with_others(found.schedules, ir::legal_schedules(nest, isa));
   return found;
+}
+
+std::vector<Refusal> find_illegal(const ir::PoolNest& nest, ir::Isa isa) {
+  std::vector<Refusal> illegal;
+  if (!nest.members.empty()) return illegal;
+  if (const auto layer = ir::Layer::of(nest, isa))
+    for (const ir::Schedule& schedule : ir::schedule_space(nest, isa))
+      if (const auto checked = check(*layer, schedule); !checked)
+        illegal.push_back({schedule, checked.error()});
+  return illegal;
 }
 
 ir::Result<std::vector<ScheduleInfo>> list_schedules(const frontend::PoolSpec& spec, const Options& options,

@@ -46,9 +46,12 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 // Of several pools: what is offered, and the members' side by side. Errors: those of lowering the first one.
 struct LegalSchedules {
   std::vector<ir::Schedule> schedules;
+  size_t offered = 0;   // so many are ir::enumerate_schedules
   size_t standard = 0;  // the default
 };
 ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine);
+// What the rules refuse of the space, and why. Of several pools: nothing.
+std::vector<Refusal> find_illegal(const ir::PoolNest& nest, ir::Isa isa);
 
 struct ScheduleInfo {
   std::string schedule;          // for Options::schedule

@@ -12,6 +12,7 @@
 #include "runtime/candidates.h"
 #include "runtime/explain.h"
 #include "runtime/machine.h"
+#include "runtime/memory_view.h"
 #include "runtime/options.h"
 #include "runtime/tuning/first_use.h"
 #include "tools/command.h"
@@ -27,7 +28,7 @@ struct SchedulesArguments {
   std::string spec, file;
   size_t shortlist = 0;
   runtime::Options options = {.backend = "interpreter"};  // which takes any ISA: nothing is run
-  bool all = false, json = false, why = false;
+  bool all = false, costs = false, json = false, why = false;
 };
 
 constexpr std::string_view level_names[] = {"L1", "L2", "L3", "memory"};
@@ -37,37 +38,39 @@ std::string_view limit_name(const ir::Cost& cost) {
   return cost.memory_bound() ? "memory" : name(cost.limit);
 }
 
+nlohmann::ordered_json legal_json(const ir::Schedule& schedule, bool is_default, bool is_offered) {
+  return {{"schedule", ir::print(schedule)},
+          {"parameters", parameters_of(schedule)},
+          {"legal", true},
+          {"default", is_default},
+          {"offered", is_offered}};
+}
+
 nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
   const ir::Cost& cost = candidate.cost;
   nlohmann::ordered_json executed;
   for (size_t i = 0; i < ir::op_class_count; ++i)
     executed[std::string(name(static_cast<ir::OpClass>(i)))] = cost.counts.executed[i] / cost.outputs;
-  return {{"schedule", ir::print(candidate.schedule)},
-          {"parameters", parameters_of(candidate.schedule)},
-          {"legal", true},
-          {"default", candidate.is_default},
-          {"offered", candidate.is_offered},
-          {"instructions_per_output", cost.counts.instructions / cost.outputs},
-          {"loads_per_output", cost.counts.loads / cost.outputs},
-          {"stores_per_output", cost.counts.stores / cost.outputs},
-          {"executed_per_output", executed},
-          {"cycles_per_output", cost.cycles},
-          {"cache_level", level_name(cost)},
-          {"limit", limit_name(cost)},
-          {"predicted_seconds", cost.seconds},
-          {"price", price_json(cost)}};
+  nlohmann::ordered_json row = legal_json(candidate.schedule, candidate.is_default, candidate.is_offered);
+  row.update({{"instructions_per_output", cost.counts.instructions / cost.outputs},
+              {"loads_per_output", cost.counts.loads / cost.outputs},
+              {"stores_per_output", cost.counts.stores / cost.outputs},
+              {"executed_per_output", executed},
+              {"cycles_per_output", cost.cycles},
+              {"cache_level", level_name(cost)},
+              {"limit", limit_name(cost)},
+              {"predicted_seconds", cost.seconds},
+              {"price", price_json(cost)}});
+  return row;
 }
 
-void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const runtime::Candidates& found, bool all) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const runtime::Candidate& candidate : found.legal) rows.push_back(as_json(candidate));
-  for (const runtime::Refusal& refusal : found.illegal)
-    if (all) rows.push_back(refusal_json(ir::print(refusal.schedule), refusal.error));
-  std::vector<ir::Schedule> legal;
-  for (const runtime::Candidate& candidate : found.legal) legal.push_back(candidate.schedule);
+// rows: of the legal schedules and of those that are refused.
+void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const std::vector<ir::Schedule>& legal,
+                const nlohmann::ordered_json& rows) {
   // Of one call; of an open batch, of one image.
-  const double outputs =
-      found.legal.front().cost.outputs * double(std::max<int64_t>(spec.batch.value_or(1), 1));
+  double outputs = 0;
+  for (const runtime::MemoryView& view : runtime::all_outputs(make_nest(spec), spec.batch.value_or(1)))
+    outputs += static_cast<double>(view.element_count());
   const nlohmann::ordered_json json = {{"spec", frontend::print(spec)},
                                        {"isa", info(isa).text},
                                        {"machine", runtime::machine().row.name},
@@ -91,9 +94,9 @@ void print_table(const runtime::Candidates& found) {
 }
 
 // A sentence once, with the schedules that it refuses.
-void print_refusals(const runtime::Candidates& found) {
+void print_refusals(const std::vector<runtime::Refusal>& illegal) {
   std::map<std::string, std::vector<std::string>> by_sentence;
-  for (const runtime::Refusal& refusal : found.illegal)
+  for (const runtime::Refusal& refusal : illegal)
     by_sentence[ir::to_string(refusal.error)].push_back(ir::print(refusal.schedule));
   for (const auto& [sentence, schedules] : by_sentence) {
     fmt::print("\nnot legal: {}\n", sentence);
@@ -167,6 +170,54 @@ ir::Result<Exit> list_shortlists(const SchedulesArguments& arguments, const runt
   return Exit::ok;
 }
 
+// Without making any: what the families' rules allow, what compiling chooses from first.
+ir::Result<Exit> list_legal(const SchedulesArguments& arguments, const frontend::PoolSpec& spec,
+                            ir::Isa isa) {
+  const auto found = runtime::find_legal(make_nest(spec), isa, runtime::machine().row);
+  if (!found) return tl::unexpected(found.error());
+  if (!arguments.json) {
+    fmt::print("{}\n{}\n", frontend::print(spec), info(isa).text);
+    for (size_t i = 0; i < found->schedules.size(); ++i)
+      fmt::print("  {}{}\n", ir::print(found->schedules[i]), i == found->standard ? "  (default)" : "");
+    if (arguments.all) print_refusals(runtime::find_illegal(make_nest(spec), isa));
+    return Exit::ok;
+  }
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < found->schedules.size(); ++i)
+    rows.push_back(legal_json(found->schedules[i], i == found->standard, i < found->offered));
+  if (arguments.all)
+    for (const runtime::Refusal& refusal : runtime::find_illegal(make_nest(spec), isa))
+      rows.push_back(refusal_json(ir::print(refusal.schedule), refusal.error));
+  print_json(spec, isa, found->schedules, rows);
+  return Exit::ok;
+}
+
+// Those that make another Program each, lowered and counted.
+ir::Result<Exit> list_by_cost(const SchedulesArguments& arguments, const frontend::PoolSpec& spec,
+                              ir::Isa isa) {
+  const auto found =
+      runtime::find_candidates(make_nest(spec), isa, spec.batch.value_or(1), runtime::machine().row);
+  if (!found) return tl::unexpected(found.error());
+  if (!arguments.json) {
+    fmt::print("{}\n{}, caches {}; instructions, loads, stores and cycles are per output element\n",
+               frontend::print(spec), info(isa).text, runtime::print(runtime::machine().caches));
+    print_table(*found);
+    if (arguments.all) print_refusals(found->illegal);
+    return Exit::ok;
+  }
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::vector<ir::Schedule> legal;
+  for (const runtime::Candidate& candidate : found->legal) {
+    rows.push_back(as_json(candidate));
+    legal.push_back(candidate.schedule);
+  }
+  if (arguments.all)
+    for (const runtime::Refusal& refusal : found->illegal)
+      rows.push_back(refusal_json(ir::print(refusal.schedule), refusal.error));
+  print_json(spec, isa, legal, rows);
+  return Exit::ok;
+}
+
 ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
   if (arguments.shortlist > 0) {
     const auto choices = runtime::resolve(arguments.options);
@@ -186,24 +237,14 @@ ir::Result<Exit> list_schedules(const SchedulesArguments& arguments) {
     return Exit::ok;
   }
   if (!arguments.options.schedule.empty()) return ask_schedule(arguments, *spec, choices->isa);
-  const auto found = runtime::find_candidates(make_nest(*spec), choices->isa, spec->batch.value_or(1),
-                                              runtime::machine().row);
-  if (!found) return tl::unexpected(found.error());
-  if (arguments.json) {
-    print_json(*spec, choices->isa, *found, arguments.all);
-    return Exit::ok;
-  }
-  fmt::print("{}\n{}, caches {}; instructions, loads, stores and cycles are per output element\n",
-             frontend::print(*spec), info(choices->isa).text, runtime::print(runtime::machine().caches));
-  print_table(*found);
-  if (arguments.all) print_refusals(*found);
-  return Exit::ok;
+  return arguments.costs ? list_by_cost(arguments, *spec, choices->isa)
+                         : list_legal(arguments, *spec, choices->isa);
 }
 
 }  // namespace
 
 void add_schedules(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("schedules", "List the schedules of a spec with predicted costs");
+  CLI::App* command = app.add_subcommand("schedules", "List the schedules of a spec");
   auto arguments = std::make_shared<SchedulesArguments>();
   CLI::Option_group* what = command->add_option_group("what to list");
   add_spec(*what, arguments->spec);
@@ -218,13 +259,17 @@ void add_schedules(CLI::App& app, Action& action) {
   command->add_option(
       "--schedule", arguments->options.schedule,
       "Only this one, as text or as a JSON object of parameters; exit code 4 if it is refused");
+  command->add_flag("--costs", arguments->costs,
+                    "Lower and count each: those that make another Program, the cheapest prediction first");
   command->add_flag("--all", arguments->all, "Also those that are not legal, with the reason");
   command->add_flag("--why", arguments->why,
                     "Why the default is what it is: what each family offers, leaves to others or refuses");
   command->add_flag("--json", arguments->json, "Print JSON; times in seconds");
   command->footer(
-      "The cheapest prediction comes first; nothing is measured. The model is in docs/tuning.md.\n\n"
-      "  pooljit schedules 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)'");
+      "What compiling chooses from comes first; nothing is measured, and without --costs nothing is made: "
+      "the\n"
+      "registers may not suffice for some. The cost model is in docs/tuning.md.\n\n"
+      "  pooljit schedules 'max_pool2d(float32[1,64,112,112], kernel_size=3, stride=2, padding=1)' --costs");
   command->callback([&action, arguments] { action = [arguments] { return list_schedules(*arguments); }; });
 }
 

@@ -92,28 +92,43 @@ std::string python(const Json& value) {
   return fmt::format("({})", fmt::join(words, ", "));
 }
 
-// The different rows of the first `count` parameters' values.
-std::vector<std::vector<Json>> prefixes(const std::vector<ir::Schedule>& schedules, size_t count) {
-  std::vector<std::vector<Json>> rows;
-  std::set<std::string> seen;
-  for (const ir::Schedule& schedule : schedules) {
-    std::vector<Json> row;
-    for (const Parameter& field : fields_of(schedule))
-      if (row.size() < count) row.push_back(as_value(field.value));
-    if (seen.insert(Json(row).dump()).second) rows.push_back(std::move(row));
-  }
-  return rows;
-}
+// Of each schedule its parameters' values, each read once.
+struct Table {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> rows;
 
-std::vector<Json> values_of(const std::vector<ir::Schedule>& schedules, size_t parameter) {
-  std::vector<Json> values;
-  for (const ir::Schedule& schedule : schedules) {
-    const Json value = as_value(fields_of(schedule)[parameter].value);
-    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  explicit Table(const std::vector<ir::Schedule>& schedules) {
+    for (const ir::Schedule& schedule : schedules) {
+      std::vector<std::string>& row = rows.emplace_back();
+      for (Parameter& field : fields_of(schedule)) {
+        if (rows.size() == 1) names.push_back(field.name);
+        row.push_back(std::move(field.value));
+      }
+    }
   }
-  if (!values.empty() && values.front().is_number()) std::ranges::sort(values);
-  return values;
-}
+
+  std::vector<Json> values(size_t parameter) const {
+    std::vector<Json> values;
+    std::set<std::string> seen;
+    for (const auto& row : rows)
+      if (seen.insert(row[parameter]).second) values.push_back(as_value(row[parameter]));
+    if (!values.empty() && values.front().is_number()) std::ranges::sort(values);
+    return values;
+  }
+
+  // The different rows of the first `count` parameters' values.
+  std::vector<std::vector<Json>> prefixes(size_t count) const {
+    std::vector<std::vector<Json>> found;
+    std::set<std::vector<std::string>> seen;
+    for (const auto& row : rows) {
+      std::vector<std::string> prefix(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(count));
+      if (!seen.insert(prefix).second) continue;
+      std::vector<Json>& values = found.emplace_back();
+      for (const std::string& value : prefix) values.push_back(as_value(value));
+    }
+    return found;
+  }
+};
 
 }  // namespace
 
@@ -156,35 +171,32 @@ ir::Result<ir::Schedule> schedule_of(const std::string& text) {
   }
   std::vector<std::string> texts;
   for (const ScheduleText& member : members) texts.push_back(member.text());
-  return ir::parse_schedule(
-      all.text() + (texts.empty() ? "" : fmt::format("[{}]{}", fmt::join(texts, "; "), copies)));
+  return ir::parse_schedule(all.text() +
+                            (texts.empty() ? "" : fmt::format("[{}]{}", fmt::join(texts, "; "), copies)));
 }
 
 Json parameter_space(const std::vector<ir::Schedule>& schedules) {
+  const Table table(schedules);
   Json parameters = Json::array();
-  if (schedules.empty()) return parameters;
-  const std::vector<Parameter> fields = fields_of(schedules.front());
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const std::vector<Json> values = values_of(schedules, i);
-    parameters.push_back({{"name", fields[i].name},
-                          {"type", is_number(fields[i].value) ? "ordinal" : "categorical"},
-                          {"values", values}});
-  }
+  for (size_t i = 0; i < table.names.size(); ++i)
+    parameters.push_back({{"name", table.names[i]},
+                          {"type", is_number(table.rows.front()[i]) ? "ordinal" : "categorical"},
+                          {"values", table.values(i)}});
   return parameters;
 }
 
 Json space_constraints(const std::vector<ir::Schedule>& schedules) {
+  const Table table(schedules);
   Json constraints = Json::array();
   if (schedules.empty()) return constraints;
-  const std::vector<Parameter> fields = fields_of(schedules.front());
-  size_t before = values_of(schedules, 0).size();
-  for (size_t count = 2; count <= fields.size(); ++count) {
-    const auto rows = prefixes(schedules, count);
-    const size_t free = before * values_of(schedules, count - 1).size();
+  size_t before = table.values(0).size();
+  for (size_t count = 2; count <= table.names.size(); ++count) {
+    const auto rows = table.prefixes(count);
+    const size_t free = before * table.values(count - 1).size();
     before = rows.size();
     if (rows.size() == free) continue;  // every value goes with everything before it
-    std::vector<std::string> names;
-    for (size_t i = 0; i < count; ++i) names.push_back(fields[i].name);
+    const std::vector<std::string> names(table.names.begin(),
+                                         table.names.begin() + static_cast<std::ptrdiff_t>(count));
     constraints.push_back(
         {{"parameters", names},
          {"allowed", rows},

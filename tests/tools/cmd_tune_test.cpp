@@ -31,7 +31,8 @@ runtime::TuneEntry entry_for(const std::string& spec) {
 
 TEST(Schedules, AreListedWithPredictions) {
   const TempFolder folder;
-  const Outcome outcome = shell(std::string("$P schedules '") + small + "' --isa avx2 --json --all", folder);
+  const std::string command = std::string("$P schedules '") + small + "' --isa avx2 --costs --json --all";
+  const Outcome outcome = shell(command, folder);
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json["isa"], "avx2");
@@ -48,16 +49,17 @@ TEST(Schedules, AreListedWithPredictions) {
   }
   EXPECT_GT(legal, 1);
   EXPECT_GT(illegal, 1);
-  EXPECT_EQ(shell(std::string("$P schedules '") + small + "' --isa avx2 --json --all", folder).out,
-            outcome.out);
+  EXPECT_EQ(shell(command, folder).out, outcome.out);
 }
 
 TEST(Schedules, TheTableNamesTheDefault) {
   const TempFolder folder;
-  const Outcome outcome = shell(std::string("$P schedules '") + small + "' --all", folder);
-  EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("(default)"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("not legal: schedule."), std::string::npos) << outcome.out;
+  for (const char* options : {"--all", "--all --costs"}) {
+    const Outcome outcome = shell(std::string("$P schedules '") + small + "' " + options, folder);
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("(default)"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("not legal: schedule."), std::string::npos) << outcome.out;
+  }
   EXPECT_EQ(shell("$P schedules 'max_unpool2d(float32[1,1,2,2], kernel_size=2)'", folder).exit, 4);
 }
 
