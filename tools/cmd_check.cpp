@@ -312,6 +312,16 @@ ir::Result<Exit> check(CheckArguments arguments) {
   return report->ok() ? Exit::ok : Exit::difference;
 }
 
+void add_other_engine(CLI::App& command, CheckArguments& arguments) {
+  CLI::Option* against = add_against(command, arguments.against);
+  const auto fields = fuzz::neighbour_fields();
+  command
+      .add_option("--before", arguments.before,
+                  "With --against: call it with this field of the layer changed, before each call")
+      ->needs(against)
+      ->check(CLI::IsMember(std::vector<std::string>(fields.begin(), fields.end())));
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
@@ -323,13 +333,7 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
-  CLI::Option* against = add_against(*command, arguments->against);
-  const auto fields = fuzz::neighbour_fields();
-  command
-      ->add_option("--before", arguments->before,
-                   "With --against: call it with this field of the layer changed, before each call")
-      ->needs(against)
-      ->check(CLI::IsMember(std::vector<std::string>(fields.begin(), fields.end())));
+  add_other_engine(*command, *arguments);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command->add_option("--isa", arguments->isa, "all, auto (the best that this machine has), avx2 or avx512")
       ->capture_default_str();
