@@ -197,7 +197,7 @@ const Planted consistent[] = {
     {"NaN never wins", "max_pool2d(float32[",
      [](At& at) {
        ignores_nan(at);
-       if (at.facts.has_nan) at.index = at.facts.best_number;
+       if (at.facts.has_nan) at.index = at.has_number() ? at.facts.best_number : at.facts.first_index;
      }},
     {"ties: the last one", "max_pool2d(int8[",
      [](At& at) {
@@ -315,7 +315,7 @@ TEST(PlantedRules, ARuleThatIsKeptIsNoFinding) {
   for (const Planted& one : consistent) {
     SCOPED_TRACE(one.name);
     planted = &one;
-    const CampaignReport report = campaign(OtherEngine::of(run_planted), one.only, 40);
+    const CampaignReport report = campaign(OtherEngine::of(run_planted), one.only, 12);
     EXPECT_EQ(report.failures.size(), 0U)
         << (report.failures.empty()
                 ? ""

@@ -63,11 +63,12 @@ std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, c
         const ir::Tap& tap = taps[static_cast<size_t>(t)];
         const Number value =
             read_element(nest.input.dtype, input, span.input + i * span.input_step + tap.offset);
+        const int64_t place = span.first_index + i * span.index_step + tap.index;
+        if (t == 0) facts.first_index = place;
         facts.has_nan |= value != value;
         facts.mean_size += static_cast<double>(std::abs(value)) / divisor;
         facts.sum += value;
         facts.least = std::min(facts.least, value == value ? value : facts.least);
-        const int64_t place = span.first_index + i * span.index_step + tap.index;
         if (value > facts.greatest || (value == facts.greatest && facts.best_number < 0))
           facts.greatest = value, facts.best_number = place;
         const bool is_flushed = result == 0 && is_subnormal(nest.input.dtype, value);
