@@ -20,7 +20,7 @@ struct WindowFacts {
   std::array<int64_t, 8> position = {};  // of the output, as many as there are dims
   int64_t output = 0, index = 0;         // where the output and its index lie, in elements
   int64_t taps = 0;                      // in the image
-  int64_t first_index = -1;  // of the first of them
+  int64_t first_index = -1;              // of the first of them
   bool has_nan = false;                  // among them
   double divisor = 1;                    // its size
   double mean_size = 0;                  // sum of |x| over the divisor
