@@ -53,6 +53,10 @@ POOLJIT_ENGINE_EXPORT int pooljit_engine_run(const pooljit_engine_layer* layer, 
  * pooljit_engine_run. It may say DONE of a layer that turns out to be UNSUPPORTED. */
 POOLJIT_ENGINE_EXPORT int pooljit_engine_takes(const pooljit_engine_layer* layer);
 
+/* May be left out: why the last pooljit_engine_run returned ERROR, in words; null or "": no reason. Valid
+ * until the next call of it. Without this function, what was printed is shown. */
+POOLJIT_ENGINE_EXPORT const char* pooljit_engine_error(void);
+
 /* --- For `pooljit bench --peers`: all in one process, with other engines beside it. */
 
 /* Name and version, with what decides the speed: "oneDNN 2.6.3, ISA avx512". Valid as long as the library is

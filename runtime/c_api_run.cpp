@@ -116,8 +116,8 @@ bool is_sound(const List& list, bool has_bytes) {
   if (list.count < 0 || (list.count == 0 && list.pointers))
     return invalid(list.id, std::string(list.name) + " is given with " + number(list.count) + " entries",
                    "how many pointers there are; null for none");
-  if (!list.pointers) return null(list.name);
-  if (!list.bytes) return null(list.bytes_name);
+  if (list.count > 0 && !list.pointers) return null(list.name);
+  if (list.count > 0 && has_bytes && !list.bytes) return null(list.bytes_name);
   return invalid(
       "run.buffer",
       std::string(list.bytes_name) + " is given" + (has_bytes ? " for nothing" : ", has_bytes is 0"),

@@ -1,5 +1,7 @@
 #include "tools/against_options.h"
 
+#include "tools/fuzz/engine_rules.h"
+
 namespace pooljit::tools {
 
 CLI::Option* add_against(CLI::App& command, AgainstOptions& options) {
@@ -9,23 +11,32 @@ CLI::Option* add_against(CLI::App& command, AgainstOptions& options) {
       "pooljit's engines");
   command
       .add_flag("--strict", options.acceptance.strict,
-                "Known differences are findings, too, but for those of --allow and --known")
+                "What follows from the library's own rules (`pooljit rules`) is a finding, too")
       ->needs(against);
   command
-      .add_option(
-          "--allow", options.acceptance.allow,
-          "Accept this difference (docs/fuzzing.md lists the names), and no other; several may be given")
+      .add_option("--allow", options.acceptance.allow,
+                  "Accept this difference (docs/fuzzing.md lists the names) in place of the rules; several "
+                  "may be given")
       ->delimiter(',')
       ->needs(against);
   command
       .add_option("--known", options.acceptance.known,
-                  "Accept the differences of this file, and no others: NAME<TAB>LAYERS<TAB>REASON a line")
+                  "Accept the bugs of this file, too: NAME<TAB>LAYERS<TAB>REASON a line")
       ->needs(against);
   command
       .add_option("--case-seconds", options.case_seconds, "How long a case may take; what takes longer hangs")
       ->check(CLI::Range(0.01, 1e5))
       ->capture_default_str();
   return against;
+}
+
+ir::Result<fuzz::Accepted> accepted_of(const fuzz::OtherEngine& engine, const AgainstOptions& options) {
+  // What the user wrote wrongly, before anything is asked.
+  if (auto named = fuzz::Accepted::make(options.acceptance); !named) return named;
+  if (!options.acceptance.takes_rules()) return fuzz::Accepted::make(options.acceptance);
+  const auto rules = learn_rules(engine, options.case_seconds);
+  if (!rules) return tl::unexpected(rules.error());
+  return fuzz::Accepted::make(options.acceptance, rules->accepted());
 }
 
 }  // namespace pooljit::tools

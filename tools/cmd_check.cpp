@@ -22,6 +22,7 @@
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/fuzz/campaign.h"
+#include "tools/fuzz/neighbour.h"
 #include "tools/fuzz_report.h"
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
@@ -33,7 +34,7 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file, isa = "all", backend = "all", schedule;
+  std::string spec, file, isa = "all", backend = "all", schedule, before;
   AgainstOptions against;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
@@ -194,10 +195,10 @@ ir::Result<void> narrow(const CheckArguments& arguments, runtime::CheckOptions& 
 class OtherChecks {
  public:
   static ir::Result<OtherChecks> make(const CheckArguments& arguments) {
-    auto accepted = fuzz::Accepted::make(arguments.against.acceptance);
-    if (!accepted) return tl::unexpected(accepted.error());
     auto other = fuzz::OtherEngine::open(arguments.against.library);
     if (!other) return tl::unexpected(other.error());
+    auto accepted = accepted_of(*other, arguments.against);
+    if (!accepted) return tl::unexpected(accepted.error());
     auto cell = fuzz::Cell::make();
     if (!cell) return tl::unexpected(cell.error());
     return OtherChecks(arguments, std::move(*accepted), std::move(*other), std::move(*cell));
@@ -211,8 +212,10 @@ class OtherChecks {
     if (!data.empty() && !runtime::find_data_kind(data))
       if (const auto elements = runtime::parse_elements(spec->dtype, data); !elements)
         return tl::unexpected(elements.error());
-    return try_case_in(cell_, {.spec = print(*spec), .seed = arguments_.options.seed, .data = data}, &other_,
-                       accepted_, arguments_.against.case_seconds);
+    return try_case_in(
+        cell_,
+        {.spec = print(*spec), .seed = arguments_.options.seed, .data = data, .before = arguments_.before},
+        &other_, accepted_, arguments_.against.case_seconds);
   }
 
  private:
@@ -310,6 +313,16 @@ ir::Result<Exit> check(CheckArguments arguments) {
   return report->ok() ? Exit::ok : Exit::difference;
 }
 
+void add_other_engine(CLI::App& command, CheckArguments& arguments) {
+  CLI::Option* against = add_against(command, arguments.against);
+  const auto fields = fuzz::neighbour_fields();
+  command
+      .add_option("--before", arguments.before,
+                  "With --against: call it with this field of the layer changed, before each call")
+      ->needs(against)
+      ->check(CLI::IsMember(std::vector<std::string>(fields.begin(), fields.end())));
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
@@ -321,7 +334,7 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
-  add_against(*command, arguments->against);
+  add_other_engine(*command, *arguments);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command
       ->add_option("--isa", arguments->isa,

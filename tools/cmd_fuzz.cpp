@@ -53,13 +53,13 @@ ir::Result<void> meet(FuzzArguments& arguments, std::optional<fuzz::OtherEngine>
   fuzz::CampaignOptions& options = arguments.options;
   options.case_seconds = arguments.against.case_seconds;
   if (arguments.against.library.empty()) return {};
-  auto accepted = fuzz::Accepted::make(arguments.against.acceptance);
-  if (!accepted) return tl::unexpected(accepted.error());
-  options.accepted = std::move(*accepted);
   auto opened = fuzz::OtherEngine::open(arguments.against.library);
   if (!opened) return tl::unexpected(opened.error());
   other = std::move(*opened);
   options.against = &*other;
+  auto accepted = accepted_of(*other, arguments.against);
+  if (!accepted) return tl::unexpected(accepted.error());
+  options.accepted = std::move(*accepted);
   if (!arguments.replay.empty()) return {};
   auto found = survey(*other, options.seed, options.choices.only, options.case_seconds);
   if (!found) return tl::unexpected(found.error());

@@ -27,6 +27,8 @@ void add_show(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_fuzz(CLI::App& app, Action& action);
+void add_rules(CLI::App& app, Action& action);
+void add_oracle(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);

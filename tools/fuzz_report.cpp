@@ -38,9 +38,9 @@ std::string finding_text(const Finding& finding, const std::string& against, con
                                 : "";
   const std::string number = finding.number < 0 ? "a kept case" : fmt::format("case {}", finding.number);
   return fmt::format(
-      "{}: {}\nshrunk to {}\n{}{}\nas a command:\n  {}\nas a golden test "
+      "{}: {}\nshrunk to {}\ncause: {}\n{}{}\nas a command:\n  {}\nas a golden test "
       "(tests/golden/check/NAME.txt):\n{}\n{}",
-      number, finding.drawn, finding.smallest.spec, known, indented(finding.outcome.failure),
+      number, finding.drawn, finding.smallest.spec, finding.cause, known, indented(finding.outcome.failure),
       command_line(finding.smallest, against),
       indented(golden_text(finding.smallest, reference.value_or(""))),
       saved.empty() ? "" : fmt::format("saved in {}\n", saved));
@@ -51,14 +51,21 @@ nlohmann::ordered_json finding_json(const Finding& finding, const std::string& a
   nlohmann::ordered_json json = {{"case", finding.number},
                                  {"drawn", finding.drawn},
                                  {"kind", std::string(name(finding.outcome.kind))},
+                                 {"cause", finding.cause},
                                  {"known_as", finding.outcome.explanation},
                                  {"failure", finding.outcome.failure},
+                                 {"place", finding.outcome.place},
+                                 {"got", finding.outcome.got},
+                                 {"expected", finding.outcome.expected},
+                                 {"wrong", finding.outcome.wrong},
+                                 {"of", finding.outcome.of},
                                  {"spec", finding.smallest.spec},
                                  {"isa", finding.smallest.isa},
                                  {"backend", finding.smallest.backend},
                                  {"schedule", finding.smallest.schedule},
                                  {"seed", finding.smallest.seed},
                                  {"data", finding.smallest.data},
+                                 {"before", finding.smallest.before},
                                  {"command", command_line(finding.smallest, against)}};
   if (!saved.empty()) json["saved"] = saved;
   return json;
@@ -74,8 +81,8 @@ std::string summary_text(const CampaignReport& report, const CampaignOptions& op
         indented("  because: " + options.accepted.reasons(what, example.smallest.spec)) + "\n",
         command_line(example.smallest, against), indented(example.outcome.failure));
   }
-  if (!report.examples.empty() && !options.accepted.is_named())
-    text += "known differences were accepted; --strict, --allow NAME or --known FILE choose which\n";
+  for (const auto& [cause, times] : report.by_cause)
+    if (times > 1) text += fmt::format("{} cases have one cause: {}\n", times, cause);
   if (options.count_axes) text += report.coverage.text();
   text += fmt::format("{} cases of seed {}: {} agree, {} differ", report.tried, options.seed, report.agree,
                       report.failed);
@@ -104,7 +111,8 @@ nlohmann::ordered_json summary_json(const CampaignReport& report, const Campaign
                                  {"not_comparable", report.unsupported},
                                  {"results", report.runs},
                                  {"seconds", report.seconds},
-                                 {"accepted", accepted}};
+                                 {"accepted", accepted},
+                                 {"causes", nlohmann::json(report.by_cause)}};
   if (options.count_axes) json["coverage"] = report.coverage.json();
   return {{"summary", json}};
 }

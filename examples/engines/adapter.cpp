@@ -1,6 +1,11 @@
 #include "adapter.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstring>
+#include <new>
 
 using Call = std::function<void()>;
 
@@ -35,6 +40,25 @@ int done(const Call& call) {
 }
 
 }  // namespace
+
+adapter::GuardedMemory::GuardedMemory(const void* like, size_t bytes, size_t slack) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t inside = (bytes + slack + page - 1) / page * page;
+  mapped_ = inside + 2 * page;
+  void* const pages = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  pages_ = static_cast<std::byte*>(pages);
+  if (mprotect(pages_ + page, inside, PROT_READ | PROT_WRITE) != 0) {
+    munmap(pages_, mapped_);
+    throw std::bad_alloc();
+  }
+  std::memset(pages_ + page, 0xff, inside);
+  const bool is_at_front = reinterpret_cast<uintptr_t>(like) % page == 0;
+  // Vectors of floats stay aligned to their elements: the slack takes what is left.
+  data_ = pages_ + page + (is_at_front ? 0 : inside - bytes - slack);
+}
+
+adapter::GuardedMemory::~GuardedMemory() { munmap(pages_, mapped_); }
 
 int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
   static const int started = pooljit_engine_start(1, "avx512");

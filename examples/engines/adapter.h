@@ -2,6 +2,7 @@
 // which each engine has one of.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,22 @@ struct Buffers {
   void *output, *indices;  // indices: null if there are none
   // Not one byte behind their ends may be touched, as in pooljit_engine_run; no call is timed.
   bool are_guarded = false;
+};
+
+// Memory of an adapter's own for a library that may touch some bytes behind a tensor: against pages that
+// nobody may touch, like the buffers that it stands for, before its first byte or behind the last of the
+// slack. What lies between is all ones: a NaN, or -1.
+class GuardedMemory {
+ public:
+  // like: a guarded buffer of pooljit_engine_run's, whose first byte is at the beginning of a page or is not.
+  GuardedMemory(const void* like, size_t bytes, size_t slack);
+  ~GuardedMemory();
+  GuardedMemory(const GuardedMemory&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte *pages_, *data_;
+  size_t mapped_;
 };
 
 // Why an engine does not do a layer.

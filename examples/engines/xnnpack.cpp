@@ -2,6 +2,7 @@
 #include <pthreadpool.h>
 #include <xnnpack.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -118,12 +119,17 @@ std::function<void()> adapter::prepare(const pooljit_engine_layer& layer, const 
       std::string_view(layer.output.layout) != "nhwc" || layer.adaptive || layer.indices.rank != 0 ||
       std::string_view(layer.input.dtype) != layer.output.dtype)
     throw Refusal("pools fixed windows of NHWC in two dimensions, without indices");
+  for (int d = 0; d < 2; ++d)
+    if (std::max(layer.pad_begin[d], adapter::end_padding(layer, d)) >=
+        layer.dilation[d] * (layer.kernel[d] - 1) + 1)
+      throw Refusal("has no windows that lie in the padding wholly");
   // It reads up to XNN_EXTRA_BYTES behind each tensor: also behind its output, for windows in several passes.
   const size_t input_bytes = bytes_of(layer.input), output_bytes = bytes_of(layer.output);
-  const auto input = std::make_shared<std::vector<std::byte>>(input_bytes + XNN_EXTRA_BYTES);
+  const auto input = std::make_shared<adapter::GuardedMemory>(buffers.input, input_bytes, XNN_EXTRA_BYTES);
   std::memcpy(input->data(), buffers.input, input_bytes);
-  std::shared_ptr<std::vector<std::byte>> padded;
-  if (buffers.are_guarded) padded = std::make_shared<std::vector<std::byte>>(output_bytes + XNN_EXTRA_BYTES);
+  std::shared_ptr<adapter::GuardedMemory> padded;
+  if (buffers.are_guarded)
+    padded = std::make_shared<adapter::GuardedMemory>(buffers.output, output_bytes, XNN_EXTRA_BYTES);
   xnn_operator_t made = nullptr;
   const xnn_status status =
       make(layer, {input->data(), padded ? padded->data() : buffers.output, nullptr}, made);

@@ -11,11 +11,10 @@
 namespace pooljit::fuzz {
 namespace {
 
-using test::Outcome;
 using test::shell;
 using test::TempFolder;
 
-Outcome against(const std::string& fault, const std::string& options) {
+test::Outcome against(const std::string& fault, const std::string& options) {
   const TempFolder folder;
   return shell("$P fuzz --seed 3 --against " + toy(fault) + " --only 'max_pool2d(float32[' " + options,
                folder);
@@ -32,7 +31,7 @@ std::string line_after(const std::string& text, const std::string& heading) {
 TEST(Fuzz, EnginesAgreeAndTheSameSeedDoesTheSame) {
   const TempFolder folder;
   const auto summary = [&](const std::string& options) {
-    const Outcome outcome = shell("$P fuzz --count 60 " + options, folder);
+    const test::Outcome outcome = shell("$P fuzz --count 60 " + options, folder);
     EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
     EXPECT_EQ(outcome.err, "");
     return outcome.out.substr(0, outcome.out.rfind(','));  // without the time
@@ -46,14 +45,14 @@ TEST(Fuzz, EnginesAgreeAndTheSameSeedDoesTheSame) {
 }
 
 TEST(Fuzz, ARightEngineAgrees) {
-  const Outcome outcome = against("right", "--count 300");
+  const test::Outcome outcome = against("right", "--count 300");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" 0 differ, 0 differ as accepted"), std::string::npos) << outcome.out;
   EXPECT_EQ(outcome.out.find(" 0 agree"), std::string::npos) << outcome.out;
 }
 
 TEST(Fuzz, ADroppedTapIsFoundShrunkAndRepeated) {
-  const Outcome outcome = against("dropped_tap", "--count 300 --failures 1");
+  const test::Outcome outcome = against("dropped_tap", "--count 300 --failures 1");
   EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("shrunk to max_pool2d(float32[1,"), std::string::npos) << outcome.out;
   EXPECT_LT(line_after(outcome.out, "as a command:").size(), 400U) << outcome.out;
@@ -67,20 +66,20 @@ TEST(Fuzz, ADroppedTapIsFoundShrunkAndRepeated) {
 }
 
 TEST(Fuzz, AKnownDivergenceIsExplained) {
-  const Outcome outcome = against("nan_ignored", "--count 300");
+  const test::Outcome outcome = against("nan_ignored", "--count 300");
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("nan_ignored: NaN never wins"), std::string::npos) << outcome.out;
 }
 
 TEST(Fuzz, ACrashIsAFinding) {
-  const Outcome outcome = against("stray_write", "--count 300 --failures 1");
+  const test::Outcome outcome = against("stray_write", "--count 300 --failures 1");
   EXPECT_EQ(outcome.exit, 1) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("died of signal 11"), std::string::npos) << outcome.out;
 }
 
 TEST(Fuzz, ALibraryThatIsNoneIsAnError) {
   const TempFolder folder;
-  const Outcome missing = shell("$P fuzz --count 1 --against $T/none.so", folder);
+  const test::Outcome missing = shell("$P fuzz --count 1 --against $T/none.so", folder);
   EXPECT_EQ(missing.exit, 5);
   EXPECT_NE(missing.err.find("fuzz.library"), std::string::npos) << missing.err;
   EXPECT_EQ(shell("$P fuzz --seconds 0", folder).exit, 3);
@@ -89,7 +88,7 @@ TEST(Fuzz, ALibraryThatIsNoneIsAnError) {
 
 TEST(Fuzz, CtrlCEndsWithTheSummarySoFar) {
   const TempFolder folder;
-  const Outcome outcome = test::interrupted("$P fuzz --seconds 600", folder);
+  const test::Outcome outcome = test::interrupted("$P fuzz --seconds 600", folder);
   EXPECT_EQ(outcome.exit, 130) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find(" cases of seed 1: "), std::string::npos) << outcome.out;
 }

@@ -63,8 +63,16 @@ TEST(Explain, ByTheRuleThatForgivesJustThat) {
       {words, "1386882560 1386882561", "1386882560", "0", "float_integers"},
       {"avg_pool1d(int32[1,1], kernel_size=1)", "2147483646", "-2147483648", "", "float_integers"},
       {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397483648", "", "wrapped_sum"},
-      {mean, "1 2 3", "3", "", "integer_average"},
-      {"avg_pool1d(uint8[1,1], kernel_size=2, stride=1, padding=1)", "9 ", "5 4", "", "integer_average"},
+      {mean, "1 2 2", "1", "", "truncated_average"},
+      {mean, "-1 -2 -2", "-1", "", "truncated_average"},
+      {mean, "1 1 2", "2", "", "integer_average"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "-1 -4", "-3", "", "half_away_average"},
+      {"avg_pool1d(int32[1,2], kernel_size=2)", "-3 -4", "-3", "", "truncated_average"},
+      {"avg_pool1d(int32[1,4], kernel_size=4, stride=4)", "-1 -4 -4 -5", "-3", "", "truncated_average"},
+      {"avg_pool1d(uint8[1,1], kernel_size=2, stride=1, padding=1)", "9 ", "5 4", "", "half_away_average"},
+      {bytes, "9 9", "9", "1", "ties_last"},
+      {indexed, "2 2", "2", "1", "ties_last"},
+      {indexed, "-inf -inf", "-inf", "1", "ties_last"},
       {pair, "-inf -inf", "-3.4028235e38", "", "lowest_finite"},
       {indexed, "-inf -inf", "-3.4028235e38", "1", "lowest_finite"},
       {pair, "nan 1", "1", "", "nan_ignored"},
@@ -80,6 +88,7 @@ TEST(Explain, ByTheRuleThatForgivesJustThat) {
       {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2)", "1", "0 0", "", "empty_window"},
       // Sums of a narrow type are off by units of it; what is not summed is not.
       {"avg_pool1d(bfloat16[1,2], kernel_size=2)", "1 3", "2.03125", "", "narrow_sum"},
+      {"max_pool1d(float32[1,2], kernel_size=2, nan=ignore)", "nan nan", "nan", "", "nan_alone"},
   };
   for (const Row& row : table) expect_rules(row);
 }
@@ -108,7 +117,16 @@ TEST(Explain, PlantedMistakesAreNone) {
       {"min_pool1d(float32[1,2], kernel_size=2)", "-inf 1", "-3.4028235e38", "", "nothing"},
       {"avg_pool1d(float32[1,2], kernel_size=2)", "1 3", "2.0001", "", "nothing"},
       {"avg_pool1d(bfloat16[1,1], kernel_size=1)", "1", "1.0078125", "", "nothing"},
-      // Means of integers: off by more than one, or outside of the taps' range.
+      {"avg_pool1d(bfloat16[1,2], kernel_size=2)", "1 3", "4", "", "nothing"},
+      // Windows without a tap: what lies beside the image is no identity.
+      {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2)", "1", "7 7", "", "nothing"},
+      {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2)", "1", "1 1", "", "nothing"},
+      {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2)", "1", "inf inf", "", "nothing"},
+      {"max_pool1d(float32[1,1], kernel_size=1, padding=1, stride=2, return_indices=True)", "1", "-inf -inf",
+       "7 7", "nothing"},
+      // Means of integers: off by more than one, or by anything where nothing is to be rounded.
+      {mean, "1 2 3", "3", "", "nothing"},
+      {mean, "1 2 3", "1", "", "nothing"},
       {mean, "1 2 3", "4", "", "nothing"},
       {mean, "0 0 0", "1", "", "nothing"},
       {mean, "5 5 5", "4", "", "nothing"},
@@ -121,15 +139,17 @@ TEST(Explain, PlantedMistakesAreNone) {
       // Right values with wrong indices: outside, of another tap, of the last of equal ones.
       {bytes, "3 9", "9", "-12345", "nothing"},
       {bytes, "3 9", "9", "0", "nothing"},
-      {bytes, "9 9", "9", "1", "nothing"},
-      {words, "7 7", "7", "1", "nothing"},
-      {indexed, "2 2", "2", "1", "nothing"},
+      {words, "7 6", "7", "1", "nothing"},
       {indexed, "nan 1", "nan", "1", "nothing"},
       {indexed, "nan nan", "nan", "5", "nothing"},
       {indexed, "-0 -1", "0", "0", "nothing"},
-      {indexed, "-inf -inf", "-inf", "1", "nothing"},
       {narrow, "-1e-39 1", "1", "0", "nothing"},
-      // Forgiven values with wrong indices.
+  };
+  for (const Row& row : table) expect_rules(row);
+}
+
+TEST(Explain, AForgivenValueForgivesNoIndex) {
+  const Row table[] = {
       {indexed, "nan 1", "1", "0", "nothing"},
       {indexed, "nan 1", "1", "77", "nothing"},
       {indexed, "-inf -inf", "-3.4028235e38", "9", "nothing"},

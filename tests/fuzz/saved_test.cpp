@@ -11,7 +11,6 @@
 namespace pooljit::fuzz {
 namespace {
 
-using test::Outcome;
 using test::read_file;
 using test::shell;
 using test::TempFolder;
@@ -28,7 +27,7 @@ std::vector<std::filesystem::path> folders_in(const std::string& path) {
 TEST(Saved, AFindingIsAFolderAndIsReplayed) {
   const TempFolder folder;
   const std::string campaign = "$P fuzz --seed 3 --count 300 --failures 1 --save $T/found --json";
-  const Outcome found = shell(campaign + against("dropped_tap"), folder);
+  const test::Outcome found = shell(campaign + against("dropped_tap"), folder);
   ASSERT_EQ(found.exit, 1) << found.out << found.err;
   const auto folders = folders_in(folder / "found");
   ASSERT_EQ(folders.size(), 1U);
@@ -39,12 +38,12 @@ TEST(Saved, AFindingIsAFolderAndIsReplayed) {
   EXPECT_EQ(said["spec"].get<std::string>() + "\n", read_file(folders[0] / "spec.txt"));
   // The engine that has the fault shows it again, another one does not.
   EXPECT_EQ(shell("$P fuzz --replay $T/found" + against("dropped_tap"), folder).exit, 1);
-  const Outcome right = shell("$P fuzz --replay $T/found" + against("right"), folder);
+  const test::Outcome right = shell("$P fuzz --replay $T/found" + against("right"), folder);
   EXPECT_EQ(right.exit, 0) << right.out;
   EXPECT_NE(right.out.find("1 of 1 saved cases: 1 pass, 0 fail"), std::string::npos) << right.out;
   EXPECT_EQ(shell("$P fuzz --replay $T/found", folder).exit, 0);  // pooljit itself
   // Other programs read it.
-  const Outcome read = shell(
+  const test::Outcome read = shell(
       "/usr/bin/python3 -c 'import numpy, sys; f = sys.argv[1]; x = numpy.load(f + \"/inputs.npz\")[\"x\"]; "
       "y = numpy.load(f + \"/expected.npz\")[\"y\"]; print(x.dtype, x.ndim, y.ndim)' " +
           folders[0].string(),
@@ -55,13 +54,13 @@ TEST(Saved, AFindingIsAFolderAndIsReplayed) {
 
 TEST(Saved, WhatIsNoFindingIsRefused) {
   const TempFolder folder;
-  const Outcome none = shell("$P fuzz --replay $T", folder);
+  const test::Outcome none = shell("$P fuzz --replay $T", folder);
   EXPECT_EQ(none.exit, 3);
   EXPECT_NE(none.err.find("fuzz.saved"), std::string::npos) << none.err;
   test::write_file(folder / "finding.json", "{}");
   EXPECT_EQ(shell("$P fuzz --replay $T", folder).exit, 3);
   test::write_file(folder / "campaign.json", "{}");
-  const Outcome corpus = shell("$P fuzz --count 1 --corpus $T", folder);
+  const test::Outcome corpus = shell("$P fuzz --count 1 --corpus $T", folder);
   EXPECT_EQ(corpus.exit, 3);
   EXPECT_NE(corpus.err.find("fuzz.corpus"), std::string::npos) << corpus.err;
 }
@@ -79,7 +78,7 @@ TEST(Corpus, IsContinued) {
   EXPECT_GT(second["cases"], 40) << "the kept ones are tried, too";
   EXPECT_GT(second["coverage"]["pairs_compared"], first["coverage"]["pairs_compared"]);
   // What was kept finds a fault without a new case being drawn, and the finding stays.
-  const Outcome broken =
+  const test::Outcome broken =
       shell("$P fuzz --count 1 --failures 1 --corpus $T/kept" + against("dropped_tap"), folder);
   EXPECT_EQ(broken.exit, 1) << broken.out << broken.err;
   EXPECT_NE(broken.out.find("a kept case: "), std::string::npos) << broken.out;

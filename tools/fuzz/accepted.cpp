@@ -15,8 +15,8 @@ namespace {
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const DivergenceInfo& row : divergences()) all.emplace_back(row.name);
-  for (const Kind kind :
-       {Kind::differs, Kind::stray_write, Kind::error, Kind::crash, Kind::hang, Kind::ended})
+  for (const Kind kind : {Kind::differs, Kind::inconsistent, Kind::stray_write, Kind::error, Kind::crash,
+                          Kind::hang, Kind::ended})
     all.emplace_back(name(kind));
   return all;
 }
@@ -42,15 +42,16 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 ir::Result<AcceptedDifference> parse_row(const std::string& line, const std::string& path, int number) {
   const auto refuse = [&](const std::string& what) {
-    return ir::invalid("fuzz.known", fmt::format("{}:{}: {}", path, number, what),
-                       "NAME, the layers and the reason, with tabs between them: "
-                       "nan_ignored<TAB>max_pool2d(float32[*<TAB>our kernels use maxps");
+    return ir::invalid(
+        "fuzz.known", fmt::format("{}:{}: {}", path, number, what),
+        "NAME, the layers and the reason, with tabs between them (then version, case, upstream): "
+        "nan_ignored<TAB>max_pool2d(float32[*<TAB>our kernels use maxps");
   };
   const size_t first = line.find('\t'),
                second = first == std::string::npos ? first : line.find('\t', first + 1);
   if (second == std::string::npos) return refuse("it has no three fields");
   AcceptedDifference row = {line.substr(0, first), line.substr(first + 1, second - first - 1),
-                            line.substr(second + 1)};
+                            line.substr(second + 1, line.find('\t', second + 1) - second - 1)};
   if (!is_name(row.what)) return refuse(fmt::format("'{}' is no difference: {}", row.what, name_hint()));
   if (row.layers.empty() || row.reason.find_first_not_of(" \t\r") == std::string::npos)
     return refuse("the layers or the reason are missing");
@@ -76,9 +77,9 @@ ir::Result<std::vector<AcceptedDifference>> read_known(const std::string& path) 
 
 }  // namespace
 
-ir::Result<Accepted> Accepted::make(const AcceptanceOptions& options) {
+ir::Result<Accepted> Accepted::make(const AcceptanceOptions& options,
+                                    std::span<const AcceptedDifference> rules) {
   Accepted accepted;
-  accepted.is_named_ = options.strict || !options.allow.empty() || !options.known.empty();
   if (!options.known.empty()) {
     auto rows = read_known(options.known);
     if (!rows) return tl::unexpected(rows.error());
@@ -89,9 +90,7 @@ ir::Result<Accepted> Accepted::make(const AcceptanceOptions& options) {
       return ir::invalid("fuzz.allow", fmt::format("'{}' is no difference to be allowed", word), name_hint());
     accepted.rows_.push_back({word, "*", "--allow"});
   }
-  if (!accepted.is_named_)
-    for (const DivergenceInfo& row : divergences())
-      accepted.rows_.push_back({std::string(row.name), "*", "known, and nothing told otherwise"});
+  if (options.takes_rules()) accepted.rows_.insert(accepted.rows_.end(), rules.begin(), rules.end());
   return accepted;
 }
 
@@ -104,6 +103,16 @@ std::vector<Divergence> Accepted::divergences_of(const std::string& spec) const 
   std::vector<Divergence> found;
   for (const DivergenceInfo& row : divergences())
     if (accepts(std::string(row.name), spec)) found.push_back(row.divergence);
+  return found;
+}
+
+std::vector<Divergence> Accepted::rules_of(const std::string& spec) const {
+  std::vector<Divergence> found;
+  for (const DivergenceInfo& row : divergences())
+    if (std::ranges::any_of(rows_, [&](const AcceptedDifference& one) {
+          return one.is_rule && one.what == row.name && matches(one.layers, spec);
+        }))
+      found.push_back(row.divergence);
   return found;
 }
 

@@ -1,7 +1,8 @@
-// Which differences of another engine are accepted: none, all that are known, or those that the user names,
-// in the layers that he names.
+// Which differences of another engine are accepted: those that follow from rules that it keeps, as its probes
+// show (tools/fuzz/engine_rules.h), and those that the user names, in the layers that he names.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,23 +16,30 @@ struct AcceptedDifference {
   std::string what;    // of a divergence (tools/fuzz/divergences.def) or a failure (tools/fuzz/failures.def)
   std::string layers;  // a pattern that the canonical spec matches; "*": any
   std::string reason;
+  bool is_rule = false;  // which the engine has to keep everywhere in those layers
 };
 
 struct AcceptanceOptions {
-  bool strict = false;             // nothing but what the others name
-  std::vector<std::string> allow;  // names, for any layer
-  std::string known;               // a file of lines NAME<TAB>LAYERS<TAB>REASON
+  bool strict = false;             // nothing but what the others name, not even the engine's own rules
+  std::vector<std::string> allow;  // names, for any layer; in place of the rules
+  // Bugs: a file of lines NAME<TAB>LAYERS<TAB>REASON, behind which more fields may stand: the engine's
+  // version, the smallest case, whether it is fixed upstream.
+  std::string known;
+
+  bool takes_rules() const { return !strict && allow.empty(); }
 };
 
 class Accepted {
  public:
-  // Without options every known divergence is accepted, and no other failure. Errors: "fuzz.allow",
-  // "fuzz.known"; "file.open", "file.read".
-  static ir::Result<Accepted> make(const AcceptanceOptions& options = {});
+  // rules: what the engine showed, left aside if the options say so. Errors: "fuzz.allow", "fuzz.known";
+  // "file.open", "file.read".
+  static ir::Result<Accepted> make(const AcceptanceOptions& options = {},
+                                   std::span<const AcceptedDifference> rules = {});
 
-  bool is_named() const { return is_named_; }
   // Divergences that are accepted of the layer.
   std::vector<Divergence> divergences_of(const std::string& spec) const;
+  // Those of them that are rules.
+  std::vector<Divergence> rules_of(const std::string& spec) const;
   // A failure whose kind is accepted of the layer becomes Verdict::accepted.
   Outcome settled(Outcome outcome, const std::string& spec) const;
   // Why a difference of this label is accepted of the layer, a line for each reason that was given.
@@ -40,7 +48,6 @@ class Accepted {
  private:
   bool accepts(const std::string& what, const std::string& spec) const;
   std::vector<AcceptedDifference> rows_;
-  bool is_named_ = false;
 };
 
 }  // namespace pooljit::fuzz

@@ -11,8 +11,10 @@
 #include "runtime/elements.h"
 #include "runtime/layer.h"
 #include "tools/fuzz/cell.h"
+#include "tools/fuzz/difference.h"
 #include "tools/fuzz/explain.h"
 #include "tools/fuzz/fault_place.h"
+#include "tools/fuzz/neighbour.h"
 
 namespace pooljit::fuzz {
 namespace {
@@ -70,38 +72,13 @@ std::string names_of(const std::vector<Divergence>& rules) {
   return names;
 }
 
-// What the engine made of one input. A difference is explained by what is accepted, if that can be.
-Outcome judge(const ir::PoolNest& nest, int code, runtime::Case& data, size_t place,
-              std::span<const Divergence> accepted) {
-  using Verdict = Outcome::Verdict;
-  const auto failure = [&](const std::string& wrong) {
-    return fmt::format("{}{}\n{}", data.name(), place == 0 ? "" : ", buffers at the beginning of a page",
-                       wrong);
-  };
-  if (code != POOLJIT_ENGINE_DONE) {
-    const std::string printed = Cell::printed_by_case();
-    return {.verdict = Verdict::failed,
-            .kind = Kind::error,
-            .failure = failure(fmt::format("it returned {}{}{}", code, printed.empty() ? "" : "\n", printed)),
-            .data = std::string(data.data)};
-  }
-  if (const std::string stray = stray_write(data, place); !stray.empty())
-    return {.verdict = Verdict::failed,
-            .kind = Kind::stray_write,
-            .failure = failure(stray),
-            .data = std::string(data.data)};
-  const auto objection = data.objection(nest, place);
-  if (!objection) return {};
-  Outcome outcome = {
-      .verdict = Verdict::failed, .failure = failure(*objection), .data = std::string(data.data)};
-  if (nest.is_backward() || !nest.epilogue.empty()) return outcome;
-  auto rules = explain(nest, data, data.results(place), accepted);
-  if (rules)
-    outcome.verdict = Verdict::accepted;
-  else
-    rules = explain(nest, data, data.results(place));
-  if (rules) outcome.kind = Kind::known, outcome.explanation = names_of(*rules);
-  return outcome;
+// An objection, with the bits of what looks the same as a number, and how much is wrong.
+std::string said_of(const Outcome& outcome, const std::string& objection) {
+  if (outcome.place.empty()) return objection;
+  const size_t bound = objection.find(", give or take");
+  return fmt::format("{} is {}, the reference says {}{}\n{} of {} outputs are wrong", outcome.place,
+                     outcome.got, outcome.expected, bound == std::string::npos ? "" : objection.substr(bound),
+                     outcome.wrong, outcome.of);
 }
 
 // The engine's call on one input, its buffers where a fault would tell them.
@@ -147,8 +124,91 @@ ir::Result<OtherEngine> OtherEngine::open(const std::string& path) {
   if (!library) return refuse(reason());
   void* const run = ::dlsym(library, "pooljit_engine_run");
   if (!run) return refuse(reason());
-  void* const takes = ::dlsym(library, "pooljit_engine_takes");
-  return OtherEngine(path, reinterpret_cast<Run>(run), reinterpret_cast<Takes>(takes));
+  const auto find = [&]<typename Function>(const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+  };
+  Takes takes = nullptr;
+  Words words;
+  find("pooljit_engine_takes", takes);
+  find("pooljit_engine_version", words.version);
+  find("pooljit_engine_start", words.start);
+  find("pooljit_engine_error", words.error);
+  return OtherEngine(path, reinterpret_cast<Run>(run), takes, words);
+}
+
+std::string OtherEngine::version() const {
+  if (!words_.version || (words_.start && words_.start(1, "avx512") != POOLJIT_ENGINE_DONE)) return "";
+  const char* const text = words_.version();
+  return text ? text : "";
+}
+
+// What the engine made of one input. A difference is explained by what is accepted, if that can be.
+Outcome OtherEngine::judge(const ir::PoolNest& nest, int code, runtime::Case& data, size_t place,
+                           const std::string& spec, const Accepted& accepted) const {
+  using Verdict = Outcome::Verdict;
+  Outcome outcome = {.verdict = Verdict::failed, .data = std::string(data.data)};
+  const auto failed = [&](Kind kind, const std::string& wrong) {
+    outcome.kind = kind;
+    outcome.failure =
+        fmt::format("{}{}\n{}", data.name(), place == 0 ? "" : ", buffers at the beginning of a page", wrong);
+    return accepted.settled(outcome, spec);
+  };
+  const auto note = [&](const Difference& first) {
+    outcome.place = first.place, outcome.got = first.got, outcome.expected = first.expected;
+    outcome.wrong = first.wrong, outcome.of = first.of;
+  };
+  if (code != POOLJIT_ENGINE_DONE) {
+    const char* const words = words_.error ? words_.error() : nullptr;
+    const std::string said = words && *words ? words : Cell::printed_by_case();
+    return failed(Kind::error, fmt::format("it returned {}{}{}", code, said.empty() ? "" : "\n", said));
+  }
+  if (const std::string stray = stray_write(data, place); !stray.empty())
+    return failed(Kind::stray_write, stray);
+  const auto objection = data.objection(nest, place);
+  const bool is_plain = !nest.is_backward() && nest.epilogue.empty();
+  if (!is_plain) return objection ? failed(Kind::differs, *objection) : Outcome();
+  const runtime::Results results = data.results(place);
+  std::optional<std::vector<Divergence>> known;
+  if (objection) {
+    known = explain(nest, data, results, accepted.divergences_of(spec));
+    if (known) {
+      outcome.explanation = names_of(*known);
+    } else {
+      if (const auto first = first_difference(nest, data, results)) note(*first);
+      const auto other = explain(nest, data, results);
+      if (other) outcome.explanation = names_of(*other);
+      return failed(other ? Kind::known : Kind::differs, said_of(outcome, *objection));
+    }
+  }
+  if (const auto broken = broken_rule(nest, data, results, accepted.rules_of(spec))) {
+    note(difference_at(nest, data, results, broken->output, broken->rule == Divergence::ties_last));
+    outcome.explanation.clear();
+    return failed(Kind::inconsistent, fmt::format("{} is {}: elsewhere its rule is {}", outcome.place,
+                                                  outcome.got, info(broken->rule).name));
+  }
+  if (!objection) return {};
+  failed(Kind::known, *objection);
+  outcome.verdict = Verdict::accepted;
+  return outcome;
+}
+
+std::optional<OtherEngine::Answer> OtherEngine::ask(const PoolSpec& spec,
+                                                    std::span<const uint64_t> elements) const {
+  const runtime::Layer layer(spec);
+  auto data = runtime::Case::make(layer.nest(), runtime::DataKind::plain,
+                                  std::max<int64_t>(spec.batch.value_or(1), 1), 1, elements);
+  if (!data) return std::nullopt;
+  const int code = call_on(*data, 0, [&](const runtime::Call& call) {
+    return run_(layer.get(), call.input, call.output, call.indices);
+  });
+  if (code != POOLJIT_ENGINE_DONE) return std::nullopt;
+  runtime::Results results = data->results(0);
+  return Answer{std::move(*data), std::move(results)};
+}
+
+// Whatever it makes of the layer: that is judged where it is drawn.
+void OtherEngine::call_neighbour(const PoolSpec& spec, const std::string& field) const {
+  if (const auto other = neighbour(spec, field); other && !is_unasked(*other)) ask(*other, {});
 }
 
 ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& accepted) const {
@@ -159,7 +219,6 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
   const runtime::Layer layer(*spec);
   const auto inputs = Inputs::make(*spec, layer.nest(), one);
   if (!inputs) return tl::unexpected(inputs.error());
-  const std::vector<Divergence> divergences = accepted.divergences_of(one.spec);
   const auto run = [&](const runtime::Call& call) {
     return run_(layer.get(), call.input, call.output, call.indices);
   };
@@ -169,10 +228,11 @@ ir::Result<Outcome> OtherEngine::try_case(const FuzzCase& one, const Accepted& a
     auto data = inputs->input(i);
     if (!data) return tl::unexpected(data.error());
     for (const size_t place : {0, 1}) {
+      call_neighbour(*spec, one.before);
       const int code = call_on(*data, place, run);
       if (code == POOLJIT_ENGINE_UNSUPPORTED) return Outcome{.verdict = Outcome::Verdict::unsupported};
       ++runs;
-      const Outcome found = accepted.settled(judge(layer.nest(), code, *data, place, divergences), one.spec);
+      const Outcome found = judge(layer.nest(), code, *data, place, one.spec, accepted);
       if (found.verdict > worst.verdict) worst = found;
       if (worst.verdict == Outcome::Verdict::failed) break;
     }

@@ -11,7 +11,9 @@
 
 #include "ir/schedule_text.h"
 #include "runtime/check.h"
+#include "tools/fuzz/cause.h"
 #include "tools/fuzz/cell.h"
+#include "tools/fuzz/neighbour.h"
 
 namespace pooljit::fuzz {
 namespace {
@@ -34,7 +36,7 @@ struct Stretch {
   std::map<std::string, int64_t> by_label;
   Coverage coverage;
   std::vector<FuzzCase> kept;
-  // Cases that are more than a number: those that failed, and the first accepted one of each label.
+  // Draws that are more than a number: those that failed, and the first accepted one of each label.
   std::vector<std::pair<int64_t, Outcome>> notable;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
@@ -128,9 +130,32 @@ class Campaign {
     }
   }
 
-  DrawnCase drawn_case(int64_t number) const {
-    Draw draw(mixed(options_.seed, static_cast<uint64_t>(number)));
+  // A case of another library's is drawn again where the library does not do the layer, so many times at
+  // most. Cells count all of them.
+  static constexpr int64_t most_draws = 16;
+  int64_t first_draw(int64_t number) const { return number * most_draws; }
+
+  DrawnCase drawn_case(int64_t draw_number) const {
+    Draw draw(mixed(options_.seed, static_cast<uint64_t>(draw_number)));
     return draw_case(draw, options_.choices);
+  }
+
+  // The layer that the library sees first of a case: its neighbour, or a plan that it keeps would be the
+  // layer's.
+  static std::string first_asked(const FuzzCase& one) {
+    const auto spec = frontend::parse_spec(one.spec);
+    const auto other = spec ? neighbour(*spec, one.before) : std::nullopt;
+    return other ? print(*other) : one.spec;
+  }
+
+  // The number of the draw that case `number` is: in a child, because it asks the library.
+  int64_t settle_draw(const Job& job, int64_t number) const {
+    const int64_t first = first_draw(number);
+    for (int64_t draw = first; draw < first + most_draws - 1; ++draw) {
+      job.cell.begin_case(draw, options_.case_seconds);
+      if (!options_.against || options_.against->takes(first_asked(drawn_case(draw).one))) return draw;
+    }
+    return first + most_draws - 1;
   }
 
   // --- in a child
@@ -145,9 +170,10 @@ class Campaign {
     };
     int64_t number = job.next;
     do {
-      job.cell.begin_case(number, options_.case_seconds);
+      const int64_t draw_number = settle_draw(job, number);
+      job.cell.begin_case(draw_number, options_.case_seconds);
       const auto case_begin = Clock::now();
-      const DrawnCase drawn = drawn_case(number);
+      const DrawnCase drawn = drawn_case(draw_number);
       const Outcome tried = judged(try_case(drawn.one, options_.against, options_.accepted));
       stretch.slowest = std::max(stretch.slowest, seconds_since(case_begin));
       ++stretch.tried;
@@ -161,7 +187,7 @@ class Campaign {
       }
       const bool is_new = tried.verdict == Verdict::accepted && stretch.by_label[label(tried)]++ == 0 &&
                           std::ranges::find(known_labels, label(tried)) == known_labels.end();
-      if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(number, tried);
+      if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(draw_number, tried);
       number += options_.jobs;
     } while (seconds_since(begin) < stretch_seconds && stretch.notable.empty() && !is_last(number) &&
              (options_.seconds <= 0 || elapsed() < options_.seconds));
@@ -178,7 +204,7 @@ class Campaign {
       known = report_.coverage;
       for (const auto& [known, times] : report_.by_label) known_labels.push_back(known);
     }
-    job.cell.expect_case(job.next);
+    job.cell.expect_case(first_draw(job.next));
     const auto end = job.cell.run([&] { return nlohmann::json(try_stretch(job, known_labels, known)); },
                                   options_.case_seconds, options_.case_seconds + 2);
     if (!end) return tl::unexpected(end.error());
@@ -199,13 +225,13 @@ class Campaign {
         report_.accepted += times;
       }
     }
-    for (const auto& [number, outcome] : stretch.notable) take(job, drawn_finding(number, outcome));
+    for (const auto& [draw, outcome] : stretch.notable) take(job, drawn_finding(draw, outcome));
     return {};
   }
 
   // What came before the case that ended its process is counted, but not what came of it.
   ir::Result<void> bury(Job& job, const Cell::End& end) {
-    const int64_t number = job.cell.last_case();
+    const int64_t draw = job.cell.last_case(), number = draw / most_draws;
     const int64_t passed = (number - job.next) / options_.jobs + 1;
     {
       const std::scoped_lock lock(mutex_);
@@ -213,7 +239,7 @@ class Campaign {
       report_.tried += passed;
       if (events_.is_interrupted()) return {};
     }
-    take(job, drawn_finding(number, options_.accepted.settled(end.death, drawn_case(number).one.spec)));
+    take(job, drawn_finding(draw, options_.accepted.settled(end.death, drawn_case(draw).one.spec)));
     return {};
   }
 
@@ -250,9 +276,9 @@ class Campaign {
     return limits;
   }
 
-  Finding drawn_finding(int64_t number, const Outcome& outcome) const {
-    const FuzzCase drawn = drawn_case(number).one;
-    return {.number = number, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
+  Finding drawn_finding(int64_t draw, const Outcome& outcome) const {
+    const FuzzCase drawn = drawn_case(draw).one;
+    return {.number = draw / most_draws, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
   }
 
   // Shrinks a case and reports it.
@@ -281,9 +307,6 @@ class Campaign {
 
   void report(Finding finding) {
     const std::scoped_lock lock(mutex_);
-    const auto is_same = [&](const Finding& known) {
-      return known.smallest.spec == finding.smallest.spec && is_like(known.outcome, finding.outcome);
-    };
     if (finding.outcome.verdict == Verdict::accepted) {
       const std::string what = label(finding.outcome);
       const bool is_of_process = finding.outcome.kind >= Kind::crash;
@@ -294,7 +317,8 @@ class Campaign {
       return;
     }
     ++report_.failed;
-    if (std::ranges::any_of(report_.failures, is_same)) {
+    finding.cause = cause_of(finding.smallest, finding.outcome);
+    if (++report_.by_cause[finding.cause] > 1) {
       ++repeated_;
       return;
     }

@@ -39,13 +39,15 @@ struct Finding {
   int64_t number = 0;  // of the case; -1: one of CampaignOptions::again
   std::string drawn;   // its spec, as drawn
   FuzzCase smallest;
-  Outcome outcome;  // of the smallest
+  Outcome outcome;         // of the smallest
+  std::string cause = {};  // tools/fuzz/cause.h
 };
 
 struct CampaignReport {
   int64_t tried = 0, agree = 0, unsupported = 0, accepted = 0, failed = 0, runs = 0;
   int64_t next = 0;                         // the number of the first case that nobody has tried
-  std::vector<Finding> failures;            // different ones, shrunk
+  std::vector<Finding> failures;            // one of each cause, shrunk
+  std::map<std::string, int64_t> by_cause;  // how many cases were made small to it
   std::map<std::string, int64_t> by_label;  // how often differences of each label were accepted
   std::vector<Finding> examples;            // the first of each label, shrunk
   Coverage coverage;

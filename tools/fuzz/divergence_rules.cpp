@@ -12,15 +12,19 @@ namespace {
 using Rule = DivergenceRule;
 using Output = JudgedOutput;
 
-double lowest(ir::DType dtype) {
+Number lowest(ir::DType dtype) {
   return ir::with_element_type(
-      dtype, []<typename T>(T) { return static_cast<double>(std::numeric_limits<T>::lowest()); });
+      dtype, []<typename T>(T) { return static_cast<Number>(std::numeric_limits<T>::lowest()); });
+}
+Number highest(ir::DType dtype) {
+  return ir::with_element_type(
+      dtype, []<typename T>(T) { return static_cast<Number>(std::numeric_limits<T>::max()); });
 }
 double epsilon(ir::DType dtype) {
   return ir::with_element_type(
       dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
 }
-bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool is_same(Number a, Number b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 void keep(ir::PoolNest&) {}
 bool forgive_none(const Output&) { return false; }
@@ -28,19 +32,30 @@ bool forgive_none(const Output&) { return false; }
 constexpr Rule nan_ignored = {[](ir::PoolNest& nest) {
                                 if (nest.is_extreme()) nest.nan = ir::NanRule::ignore;
                               },
-                              forgive_none, forgive_none};
+                              forgive_none, forgive_none,
+                              [](const Output& o) {
+                                const bool has_number = o.window.least <= o.window.greatest;
+                                return o.is_extreme && has_number && std::isnan(o.found);
+                              }};
+constexpr Rule nan_alone = {keep,
+                            [](const Output& o) {
+                              const bool has_number = o.window.least <= o.window.greatest;
+                              return o.is_extreme && o.window.has_nan && !has_number && std::isnan(o.found);
+                            },
+                            forgive_none};
 // Whatever the order of the comparisons, what is left is a tap, or what they began with, and the index is
 // that tap's. Of a sum with a NaN in it, no order of instructions makes a number.
 bool is_what_comparisons_leave(const Output& o) {
-  const double identity = o.is_max ? lowest(o.dtype) : -lowest(o.dtype);
-  const bool is_identity = o.found == identity || o.found == std::copysign(INFINITY, identity);
+  const Number identity = o.is_max ? lowest(o.dtype) : -lowest(o.dtype);
+  const bool is_identity = o.found == identity || o.found == std::copysign(Number{INFINITY}, identity);
   const bool has_its_index =
       !o.is_indexed || (o.window.index_is_tap && (is_identity || is_same(o.window.at_index, o.found)));
   return o.is_extreme && o.window.has_nan && (o.window.is_tap || is_identity) && has_its_index;
 }
 constexpr Rule nan_any = {keep, is_what_comparisons_leave, is_what_comparisons_leave};
 constexpr Rule nan_clamped = {
-    keep, [](const Output& o) { return std::isnan(o.expected) && std::isinf(o.found); }, forgive_none};
+    keep, [](const Output& o) { return std::isnan(o.expected) && std::isinf(o.found); }, forgive_none,
+    [](const Output& o) { return std::isnan(o.expected) && std::isnan(o.found); }};
 // The identity of an engine's maximum shows. Of anything else, the lowest number is a wrong number.
 constexpr Rule lowest_finite = {
     keep,
@@ -48,42 +63,74 @@ constexpr Rule lowest_finite = {
       return ir::is_float(o.dtype) && o.is_max && std::isinf(o.expected) && o.expected < 0 &&
              o.found == lowest(o.dtype);
     },
-    [](const Output& o) { return o.is_max && o.found == lowest(o.dtype) && o.window.index_is_tap; }};
+    [](const Output& o) { return o.is_max && o.found == lowest(o.dtype) && o.window.index_is_tap; },
+    [](const Output& o) {
+      return ir::is_float(o.dtype) && o.is_max && o.window.taps > 0 && std::isinf(o.found) && o.found < 0;
+    }};
+// The value is right: only its place is another.
+constexpr Rule ties_last = {
+    keep, forgive_none,
+    [](const Output& o) {
+      return o.is_indexed && o.found == o.expected && o.window.equals > 1 && o.window.index_is_last;
+    },
+    [](const Output& o) {
+      return o.is_indexed && o.found == o.expected && o.window.equals > 1 && !o.window.index_is_last;
+    }};
 // One NaN for another, and its index.
 constexpr Rule nan_index = {
     keep, [](const Output& o) { return std::isnan(o.expected) && std::isnan(o.found); },
     [](const Output& o) {
       return std::isnan(o.expected) && o.window.index_is_tap && std::isnan(o.window.at_index);
     }};
-constexpr Rule full_divisor = {[](ir::PoolNest& nest) {
-                                 if (nest.reduction != ir::Reduction::avg || !nest.count_include_pad) return;
-                                 int64_t taps = 1;
-                                 for (const ir::NestDim& dim : nest.dims) taps *= dim.kernel;
-                                 if (!nest.divisor_override) nest.divisor_override = taps;
-                               },
-                               forgive_none, forgive_none};
-constexpr auto is_empty = [](const Output& o) { return o.window.taps == 0; };
-constexpr Rule empty_window = {keep, is_empty, is_empty};
-// Rounded to whichever side, a mean is between its taps, and the zeros of the padding if it counts them.
-constexpr Rule integer_average = {
-    keep,
-    [](const Output& o) {
-      const bool counts_zeros = o.divisor != static_cast<double>(o.window.taps);
-      const double least = counts_zeros ? std::min(o.window.least, 0.0) : o.window.least;
-      const double greatest = counts_zeros ? std::max(o.window.greatest, 0.0) : o.window.greatest;
-      const bool is_between = !o.has_plain_mean || (o.found >= least && o.found <= greatest);
-      return o.is_average && !ir::is_float(o.dtype) && is_between && std::abs(o.expected - o.found) <= 1;
+constexpr Rule full_divisor = {
+    [](ir::PoolNest& nest) {
+      if (nest.reduction != ir::Reduction::avg || !nest.count_include_pad) return;
+      int64_t taps = 1;
+      for (const ir::NestDim& dim : nest.dims) taps *= dim.kernel;
+      if (!nest.divisor_override) nest.divisor_override = taps;
     },
+    forgive_none, forgive_none,
+    [](const Output& o) {
+      const bool is_clipped = o.is_mean && o.counts_padding && o.divisor < o.kernel_taps;
+      // Far from the other quotient, which is smaller by a half at most in the largest kernels.
+      return is_clipped && ir::is_float(o.dtype) && std::isfinite(o.expected) && o.expected != 0 &&
+             std::abs(o.found - o.expected) <= std::abs(o.expected) * (1 - o.divisor / o.kernel_taps) / 8;
+    }};
+// What an engine may begin a window with, or get from dividing by no taps; not what lies beside the image.
+bool is_of_no_tap(const Output& o) {
+  const Number begin = o.is_max ? lowest(o.dtype) : highest(o.dtype);
+  const bool is_identity = o.found == begin || (std::isinf(o.found) && (o.found > 0) == (begin > 0));
+  const bool is_quotient = !o.is_extreme && std::isinf(o.found);
+  return o.window.taps == 0 &&
+         (o.found == 0 || std::isnan(o.found) || (o.is_extreme && is_identity) || is_quotient);
+}
+constexpr Rule empty_window = {
+    keep, is_of_no_tap, [](const Output& o) { return o.window.taps == 0 && o.window.index_is_in_input; }};
+// Averages of integers by what is done with the exact quotient. One that needs no rounding is right or wrong.
+bool is_integer_mean(const Output& o) { return o.is_mean && !ir::is_float(o.dtype); }
+Number saturated(const Output& o, Number value) {
+  return std::clamp(value, lowest(o.dtype), highest(o.dtype));
+}
+template <Number round(Number)>
+constexpr Rule rounded_average = {
+    keep, [](const Output& o) { return is_integer_mean(o) && o.found == saturated(o, round(o.window.mean)); },
+    forgive_none,
+    [](const Output& o) { return is_integer_mean(o) && o.found != saturated(o, round(o.window.mean)); }};
+constexpr Rule truncated_average = rounded_average<[](Number mean) { return std::trunc(mean); }>;
+constexpr Rule half_away_average = rounded_average<[](Number mean) { return std::round(mean); }>;
+constexpr Rule half_up_average = rounded_average<[](Number mean) { return std::floor(mean + 0.5L); }>;
+constexpr Rule integer_average = {
+    keep, [](const Output& o) { return is_integer_mean(o) && std::abs(o.found - o.window.mean) < 1; },
     forgive_none};
 // An average has an error for each tap, and is rounded in the end.
-double float_room(const Output& o) {
-  return o.is_average ? static_cast<double>(o.window.taps) * o.window.mean_size * 0x1p-23 + 0.5
+Number float_room(const Output& o) {
+  return o.is_average ? static_cast<Number>(o.window.taps) * o.window.mean_size * 0x1p-23 + 0.5
                       : std::abs(o.expected) * 0x1p-23;
 }
 constexpr Rule float_integers = {
     keep,
     [](const Output& o) {
-      const double room = float_room(o);
+      const Number room = float_room(o);
       // What no integer holds is converted to the lowest.
       const bool is_beyond = o.found == lowest(o.dtype) && o.expected + room > -lowest(o.dtype) - 1;
       return !ir::is_float(o.dtype) && (is_beyond || std::abs(o.expected - o.found) <= room);
@@ -92,15 +139,21 @@ constexpr Rule float_integers = {
       return !ir::is_float(o.dtype) && o.window.index_is_tap && o.window.at_index != o.expected &&
              static_cast<float>(o.window.at_index) == static_cast<float>(o.expected);
     }};
-constexpr Rule wrapped_sum = {keep,
-                              [](const Output& o) {
-                                const double apart = std::abs(o.expected - o.found),
-                                             wrap = 0x1p32 / o.divisor;
-                                const double wraps = std::round(apart / wrap);
-                                return o.is_average && o.dtype == ir::DType::i32 && wraps >= 1 &&
-                                       std::abs(apart - wraps * wrap) <= float_room(o) + 0.5;
-                              },
-                              forgive_none};
+// The sum that 32 bits hold, and what is made of it: converted to float32, divided, rounded to either side.
+constexpr Rule wrapped_sum = {
+    keep,
+    [](const Output& o) {
+      const Number wrapped = o.window.sum - std::round(o.window.sum / 0x1p32L) * 0x1p32L;
+      const Number meant = o.is_mean ? wrapped / o.divisor : wrapped;
+      const bool is_wrapped = o.window.sum < -0x1p31L || o.window.sum >= 0x1p31L;
+      const Number room = o.is_mean ? std::abs(meant) * 0x1p-22L + 0.5L : 0;
+      // Half of the circle is either end of the range.
+      const bool is_either_end =
+          std::abs(wrapped) == 0x1p31L && std::abs(o.found) == 0x1p31L / (o.is_mean ? o.divisor : 1);
+      return o.is_sum && o.dtype == ir::DType::i32 && is_wrapped &&
+             (is_either_end || std::abs(o.found - meant) <= room);
+    },
+    forgive_none};
 constexpr Rule subnormal_flushed = {
     keep,
     [](const Output& o) { return o.found == 0 && o.expected != 0 && is_subnormal(o.dtype, o.expected); },
@@ -108,14 +161,20 @@ constexpr Rule subnormal_flushed = {
       return is_subnormal(o.dtype, o.expected) && o.window.index_is_tap &&
              is_subnormal(o.dtype, o.window.at_index);
     }};
-constexpr Rule narrow_sum = {keep,
-                             [](const Output& o) {
-                               const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.window.taps);
-                               return o.is_average && o.window.taps > 1 && ir::is_float(o.dtype) &&
-                                      std::isfinite(o.expected) &&
-                                      std::abs(o.expected - o.found) <= room * std::abs(o.expected);
-                             },
-                             forgive_none};
+// Sums that lose small addends are too small, never larger than all addends together; a mean stays between
+// its taps and zero.
+constexpr Rule narrow_sum = {
+    keep,
+    [](const Output& o) {
+      const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.window.taps);
+      const bool is_near = std::abs(o.expected - o.found) <= room * std::abs(o.expected);
+      const Number slack = 2 * epsilon(o.dtype) * static_cast<Number>(o.window.mean_size);
+      const bool is_between = o.found >= std::min<Number>(o.window.least, 0) - slack &&
+                              o.found <= std::max<Number>(o.window.greatest, 0) + slack;
+      return o.is_average && o.window.taps > 1 && ir::is_float(o.dtype) && std::isfinite(o.expected) &&
+             is_near && std::abs(o.found) <= o.window.mean_size + slack && (!o.is_mean || is_between);
+    },
+    forgive_none};
 
 constexpr const Rule* rules[] = {
 #define DIVERGENCE(name, text) &name,

@@ -29,6 +29,12 @@ bool is_same_element(const ir::View& view, const runtime::Bytes& a, const runtim
   return std::memcmp(&a[at], &b[at], size) == 0;
 }
 
+double kernel_taps(const ir::PoolNest& nest) {
+  double taps = 1;
+  for (const ir::NestDim& dim : nest.dims) taps *= static_cast<double>(dim.kernel);
+  return taps;
+}
+
 // What is meant once some rules have changed it, evaluated once for all sets of rules that change the same.
 class Meaning {
  public:
@@ -43,6 +49,24 @@ class Meaning {
                 const std::vector<WindowFacts>& windows) {
     for (const WindowFacts& window : windows) forgive(window, rules, found);
     return !judge_.disagreement(found.output.data(), found.indices.data());
+  }
+
+  // The first output that shows that the engine does not keep one of its rules here, though none of the
+  // others makes it what it is.
+  std::optional<BrokenRule> broken(const runtime::Results& found, std::span<const Divergence> kept,
+                                   const std::vector<WindowFacts>& windows) const {
+    for (const WindowFacts& window : windows) {
+      const JudgedOutput output = output_of(window, found);
+      const auto is_made_by = [&](Divergence other) {
+        const DivergenceRule& rule = rule_of(other);
+        return rule.forgives_value(output) || rule.forgives_index(output);
+      };
+      for (const Divergence one : kept)
+        if (rule_of(one).is_broken && rule_of(one).is_broken(output) &&
+            std::ranges::none_of(kept, [&](Divergence other) { return other != one && is_made_by(other); }))
+          return BrokenRule{one, window};
+    }
+    return std::nullopt;
   }
 
   // Whether the rule forgives an output that is another than what is meant.
@@ -64,13 +88,16 @@ class Meaning {
             .window = window,
             .divisor = nest_.divisor_override ? static_cast<double>(std::abs(*nest_.divisor_override))
                                               : window.divisor,
+            .kernel_taps = kernel_taps(nest_),
             .is_average = !nest_.is_extreme(),
             .is_extreme = nest_.is_extreme(),
             .is_max = nest_.reduction == ir::Reduction::max,
             .is_indexed = nest_.indices.has_value(),
-            .has_plain_mean = nest_.reduction == ir::Reduction::avg && !nest_.quantization &&
-                              nest_.divisor_override.value_or(window.taps) >= window.taps &&
-                              nest_.output.dtype == nest_.input.dtype};
+            .is_mean = nest_.reduction == ir::Reduction::avg && !nest_.quantization &&
+                       nest_.output.dtype == nest_.input.dtype,
+            .is_sum = !nest_.is_extreme() && nest_.reduction != ir::Reduction::lp && !nest_.quantization &&
+                      nest_.output.dtype == nest_.input.dtype,
+            .counts_padding = nest_.count_include_pad && !nest_.divisor_override};
   }
   bool is_other_value(const WindowFacts& window, const runtime::Results& found) const {
     return !is_same_element(nest_.output, judge_.output(), found.output, window.output);
@@ -179,6 +206,14 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
   for (size_t size = 1; size <= most_rules; ++size)
     if (any_set(set, size, useful, is_good)) return set;
   return std::nullopt;
+}
+
+std::optional<BrokenRule> broken_rule(const ir::PoolNest& nest, const runtime::Case& data,
+                                      const runtime::Results& results, std::span<const Divergence> kept) {
+  const auto can_break = [](Divergence one) { return rule_of(one).is_broken != nullptr; };
+  if (std::ranges::none_of(kept, can_break)) return std::nullopt;
+  return Meaning(nest, data)
+      .broken(results, kept, window_facts(nest, data.batch, data.input.at[0].data(), results));
 }
 
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,

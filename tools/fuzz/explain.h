@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/check_case.h"
+#include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {
 
@@ -33,5 +34,14 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
 // Among all.
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
                                                const runtime::Results& results);
+
+// An output that is not as a rule says that the engine keeps elsewhere.
+struct BrokenRule {
+  Divergence rule;
+  WindowFacts output;
+};
+// The first of the results, right or explained, that breaks one of these.
+std::optional<BrokenRule> broken_rule(const ir::PoolNest& nest, const runtime::Case& data,
+                                      const runtime::Results& results, std::span<const Divergence> kept);
 
 }  // namespace pooljit::fuzz

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "ir/choose/enumerate.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
+#include "tools/fuzz/neighbour.h"
 #include "tools/fuzz/random_pools.h"
 
 namespace pooljit::fuzz {
@@ -46,11 +48,9 @@ struct Word {
 
 // What says how a spec is run. Those that are empty are not said.
 std::vector<Word> words_of(const FuzzCase& one) {
-  return {{"isa", one.isa},
-          {"backend", one.backend},
-          {"schedule", one.schedule},
-          {"seed", one.seed == 1 ? "" : std::to_string(one.seed)},
-          {"data", one.data}};
+  return {{"isa", one.isa},           {"backend", one.backend},
+          {"schedule", one.schedule}, {"seed", one.seed == 1 ? "" : std::to_string(one.seed)},
+          {"data", one.data},         {"before", one.before}};
 }
 
 }  // namespace
@@ -89,7 +89,11 @@ DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
     drawn = draw_spec();
   const frontend::PoolSpec& spec = drawn.spec;
   DrawnCase result = {{.spec = print(spec), .seed = 1 + draw.below(1000000)}, std::move(drawn.settings)};
-  if (!choices.is_own) return result;
+  if (!choices.is_own) {
+    constexpr uint64_t neighbours = 4;  // one in so many cases comes after a layer that is almost the same
+    if (draw.one_in(neighbours)) result.one.before = random_field(draw);
+    return result;
+  }
   const ir::Isa isa = choices.isa.value_or(ir::isa_table[draw.below(std::size(ir::isa_table))].isa);
   result.one.isa = info(isa).text;
   result.one.backend = runtime::info(choices.backend.value_or(random_backend(draw))).text;
@@ -100,7 +104,10 @@ DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
 FuzzCase random_case(Draw& draw, const FuzzChoices& choices) { return draw_case(draw, choices).one; }
 
 std::string command_line(const FuzzCase& one, const std::string& against) {
-  std::string text = "pooljit check " + quoted(one.spec);
+  // What engine_python is, which is no option of the command's.
+  const char* const python = against.empty() ? nullptr : std::getenv("POOLJIT_ENGINE_PYTHON");
+  std::string text = python && *python ? "POOLJIT_ENGINE_PYTHON=" + quoted(python) + " " : "";
+  text += "pooljit check " + quoted(one.spec);
   for (const Word& word : words_of(one))
     if (!word.value.empty()) text += fmt::format(" --{} {}", word.name, quoted(word.value));
   if (!against.empty()) text += " --against " + quoted(against);

@@ -31,9 +31,13 @@ struct Outcome {
   std::string explanation = {};  // of Kind::known: the divergences' names
   std::string failure = {};      // failed, accepted: a few lines
   std::string data = {};         // the kind of data that shows it, where that is known
+  // Of a wrong result: the first element that is, and which are of how many.
+  std::string place = {}, got = {}, expected = {};
+  int64_t wrong = 0, of = 0;
   int64_t runs = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, data, runs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, data, place, got, expected,
+                                   wrong, of, runs)
 
 // By what differences are counted and accepted: the divergences' names, or the kind's.
 std::string label(const Outcome& outcome);

@@ -145,6 +145,25 @@ void redraw_windows(PoolSpec& spec, Draw& draw, const AxisWeights& weights) {
   }
 }
 
+// Rows of any length whose windows differ at both ends, and so do their divisors: they are cut into parts,
+// some shorter than a vector.
+void cut_rows(PoolSpec& spec, Draw& draw) {
+  for (SpecDim& dim : spec.dims) {
+    if (!has_window(dim)) continue;
+    dim.kernel = draw.between(2, draw.one_in(3) ? 9 : 4);
+    dim.stride = draw.between(1, dim.kernel + 1);
+    dim.pad_begin = draw.between(0, dim.kernel / 2);
+    dim.pad_end = draw.one_in(3) ? draw.between(0, dim.kernel - 1) : dim.pad_begin;
+    dim.dilation = 1;
+  }
+  spec.dims.back().input = draw.between(3, 40);
+  spec.channels = draw.between(1, 4);
+  spec.ceil_mode = draw.one_in(3) ? frontend::CeilMode::floor : frontend::CeilMode::torch;
+  spec.count_include_pad = draw.one_in(2);
+  spec.strides.clear();
+  spec.output_strides.clear();
+}
+
 bool is_tight(const PoolSpec& spec) {
   return is_compact(input_shape(spec), input_strides(spec)) &&
          is_compact(output_shape(spec), output_strides(spec));
@@ -156,11 +175,16 @@ PoolSpec changed_or_not(const PoolSpec& spec, PoolSpec changed) {
   return checked && is_small(*checked, random_limits) && is_tight(*checked) ? *checked : spec;
 }
 
-// Lengthened, or with some of its numbers changed.
-PoolSpec varied(const PoolSpec& spec, Draw& draw, const AxisWeights& weights) {
+// Lengthened, or with some of its numbers changed; ours, whose rows are cut into parts, with rows of many
+// parts.
+PoolSpec varied(const PoolSpec& spec, Draw& draw, const AxisWeights& weights, bool is_own) {
   if (draw.below(8) == 7)
     if (const auto with_long_rows = lengthened(spec, draw)) return *with_long_rows;
   PoolSpec changed = spec;
+  if (is_own && draw.one_in(4)) {
+    cut_rows(changed, draw);
+    return changed_or_not(spec, std::move(changed));
+  }
   for (uint64_t changes = draw.below(5); changes > 0; --changes) change_number(changed, draw, weights);
   return changed_or_not(spec, std::move(changed));
 }
@@ -240,7 +264,7 @@ std::optional<PoolSpec> combine(const Combination& combination) {
 
 DrawnSpec random_spec_of(Draw& draw, Style style) {
   DrawnSpec drawn = nearest(style == Style::plain ? plain_combination(draw) : random_combination(draw));
-  drawn.spec = varied(drawn.spec, draw, usual_weights());
+  drawn.spec = varied(drawn.spec, draw, usual_weights(), style == Style::any);
   return drawn;
 }
 
@@ -251,7 +275,7 @@ DrawnSpec random_spec_of(Draw& draw, const AxisWeights& weights) {
     redraw_windows(redrawn, draw, weights);
     drawn.spec = changed_or_not(drawn.spec, std::move(redrawn));
   } else {
-    drawn.spec = varied(drawn.spec, draw, weights);
+    drawn.spec = varied(drawn.spec, draw, weights, false);
   }
   return drawn;
 }

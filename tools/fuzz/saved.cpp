@@ -126,7 +126,8 @@ ir::Result<std::vector<SavedCase>> read_saved(const std::string& folder) {
                       .backend = text("backend"),
                       .schedule = text("schedule"),
                       .seed = json["seed"].get<uint64_t>(),
-                      .data = text("data")},
+                      .data = text("data"),
+                      .before = text("before")},
                      text("known_as").empty() ? text("kind") : text("known_as")});
   }
   return cases;

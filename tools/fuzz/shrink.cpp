@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "frontend/check.h"
 #include "frontend/pool_spec.h"
@@ -100,6 +101,12 @@ void drop_batch(const std::string& text, std::vector<std::string>& found) {
   if (auto checked = frontend::check_spec(std::move(*spec))) found.push_back(print(*checked));
 }
 
+int64_t element_count(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
 class Shrinker {
  public:
   Shrinker(FuzzCase failing, const std::function<bool(const FuzzCase&)>& fails, const ShrinkLimits& limits)
@@ -108,11 +115,15 @@ class Shrinker {
   FuzzCase run() {
     shrink_texts();
     choose_data();
-    if (list_elements()) {
-      shrink_elements();
-      shrink_texts();
-      shrink_elements();
-    }
+    accept(&FuzzCase::before, "");
+    if (list_elements())
+      for (FuzzCase before; before != best_ && !is_over();) {
+        before = best_;
+        while (drop_slice()) {
+        }
+        shrink_elements();
+        shrink_texts();
+      }
     accept(&FuzzCase::seed, 1);
     return best_;
   }
@@ -189,17 +200,59 @@ class Shrinker {
     return accept(&FuzzCase::data, print_elements(input.view, nest.input.dtype, input.at[0].bytes()));
   }
 
+  // The input without some of its images, channels, rows or columns, and the elements that lay in them.
+  bool drop_slice() {
+    const auto spec = frontend::parse_spec(best_.spec);
+    if (!spec || !spec->members.empty() || runtime::find_data_kind(best_.data)) return false;
+    const std::vector<std::string> words = words_of_data();
+    const std::vector<int64_t> shape = input_shape(*spec);
+    if (std::ssize(words) != element_count(shape)) return false;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      for (int64_t count = shape[axis] / 2; count > 0; count /= 2)
+        for (int64_t at = 0; at + count <= shape[axis]; at += count)
+          if (accept_without(*spec, words, axis, at, count)) return true;
+    return false;
+  }
+
+  bool accept_without(const frontend::PoolSpec& spec, const std::vector<std::string>& words, size_t axis,
+                      int64_t at, int64_t count) {
+    const std::vector<int64_t> shape = input_shape(spec);
+    frontend::PoolSpec simpler = spec;
+    simpler.strides.clear();
+    simpler.output_strides.clear();
+    const size_t of_batch = spec.batch ? 1 : 0;
+    int64_t& extent = axis < of_batch    ? *simpler.batch
+                      : axis == of_batch ? simpler.channels
+                                         : simpler.dims[axis - of_batch - 1].input;
+    extent -= count;
+    const auto checked = check_spec(std::move(simpler));
+    if (!checked) return false;
+    const int64_t behind = element_count(std::span(shape).subspan(axis + 1));
+    std::vector<std::string> left;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const int64_t position = static_cast<int64_t>(i) / behind % shape[axis];
+      if (position < at || position >= at + count) left.push_back(words[i]);
+    }
+    FuzzCase candidate = best_;
+    candidate.spec = print(*checked);
+    candidate.data = fmt::format("{}", fmt::join(left, " "));
+    return accept(candidate);
+  }
+
+  std::vector<std::string> words_of_data() const {
+    std::vector<std::string> words;
+    for (size_t at = 0; at < best_.data.size();) {
+      const size_t end = std::min(best_.data.find(' ', at), best_.data.size());
+      words.push_back(best_.data.substr(at, end - at));
+      at = end + 1;
+    }
+    return words;
+  }
+
   // Fewer elements, then zeros in place of runs of them, then ones in place of what is left.
   void shrink_elements() {
     std::vector<std::string> words;
-    const auto read = [&] {
-      words.clear();
-      for (size_t at = 0; at < best_.data.size();) {
-        const size_t end = std::min(best_.data.find(' ', at), best_.data.size());
-        words.push_back(best_.data.substr(at, end - at));
-        at = end + 1;
-      }
-    };
+    const auto read = [&] { words = words_of_data(); };
     const auto accept_words = [&](const std::vector<std::string>& candidate) {
       return accept(&FuzzCase::data, fmt::format("{}", fmt::join(candidate, " ")));
     };
