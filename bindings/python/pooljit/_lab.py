@@ -13,7 +13,7 @@ Reference.__doc__ = """What the oracle makes of an input. Packed numpy arrays in
     bound: float64, how far each output of a right engine may be from it; 0 of maxima and integers.
 """
 ScheduleInfo = collections.namedtuple("ScheduleInfo", "schedule predicted_seconds is_default")
-ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted time, good for an order and no more."
+ScheduleInfo.__doc__ = "A schedule, for compile(..., schedule=); its predicted time, good for an order and no more; None: not asked for."
 FamilyVerdict = collections.namedtuple(
     "FamilyVerdict", "family verdict reason schedule schedules filled_lanes predicted_seconds price")
 FamilyVerdict.__doc__ = """What a family of schedules was asked for a layer, and what came of it.
@@ -145,7 +145,8 @@ def schedules(spec, *, costs=False, **options):
     >>> sum(row.is_default for row in rows)
     1
     """
-    return [ScheduleInfo(*row) for row in _core.schedules(text_of(spec), bool(costs), words.options(options))]
+    rows = _core.schedules(text_of(spec), words.truth("costs", costs), words.options(options))
+    return [ScheduleInfo(*row) for row in rows]
 
 
 def explain(spec, **options):
