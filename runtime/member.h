@@ -9,7 +9,6 @@
 #include "ir/error.h"
 #include "ir/nest.h"
 #include "ir/program.h"
-#include "ir/schedules/lower.h"
 #include "runtime/engines.h"
 
 namespace pooljit::runtime {
