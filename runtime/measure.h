@@ -18,6 +18,9 @@ struct Timing {
   double spread() const { return median > 0 ? (third_quartile - first_quartile) / (2 * median) : 0; }
 };
 
+// A spread beyond it says that something disturbed.
+inline constexpr double most_spread = 0.1;
+
 Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
 
 // What times are read from. Tests have one of their own.

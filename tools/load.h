@@ -16,7 +16,5 @@ std::string print(const Load& load);
 
 // Others work on this machine, too: the load is above the processors.
 bool is_busy(const Load& load);
-// Half the distance of the quartiles, as a share of the median, beyond which something disturbed.
-inline constexpr double most_spread = 0.1;
 
 }  // namespace pooljit::tools

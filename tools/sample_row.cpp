@@ -28,7 +28,8 @@ bool is_disturbed(const runtime::TuneSample& sample, const Load& load) {
   const auto spread = [](const runtime::Samples& samples) {
     return runtime::summarize(samples.seconds, samples.calls_per_sample).spread();
   };
-  return is_busy(load) || std::max(spread(sample.samples), spread(sample.reference_samples)) > most_spread ||
+  return is_busy(load) ||
+         std::max(spread(sample.samples), spread(sample.reference_samples)) > runtime::most_spread ||
          sample.preemptions > int64_t(sample.samples.seconds.size()) / 2;
 }
 

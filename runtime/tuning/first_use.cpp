@@ -27,8 +27,7 @@ constexpr double worth_counting = 20e-6;  // seconds of a call
 constexpr double hopeless = 4;            // times the default's predicted time
 constexpr double sample_seconds = 50e-6;
 constexpr int fewest_samples = 5;
-constexpr double budget_calls = 30;  // of the default, where they take longer than the budget
-constexpr double most_spread = 0.1;
+constexpr double budget_calls = 30;                // of the default, where they take longer than the budget
 constexpr int64_t most_bytes = int64_t{64} << 20;  // of memory, while one image will do
 constexpr int64_t fewest_outputs = 4096;           // that are compared
 

@@ -119,14 +119,14 @@ std::vector<std::string> disturbances(const Results& results) {
   const LayerResult* most = nullptr;
   const auto spread_of = [](const LayerResult& layer) { return layer.engines.front().call.spread(); };
   for (const LayerResult& layer : results.layers) {
-    if (layer.engines.empty() || spread_of(layer) <= most_spread) continue;
+    if (layer.engines.empty() || spread_of(layer) <= runtime::most_spread) continue;
     ++spread;
     if (!most || spread_of(layer) > spread_of(*most)) most = &layer;
   }
   if (most)
-    all.push_back(
-        fmt::format("pooljit's times of {} of {} layers spread by more than {:.0f} %, of {} by {:.0f} %",
-                    spread, results.layers.size(), 100 * most_spread, most->name, 100 * spread_of(*most)));
+    all.push_back(fmt::format(
+        "pooljit's times of {} of {} layers spread by more than {:.0f} %, of {} by {:.0f} %", spread,
+        results.layers.size(), 100 * runtime::most_spread, most->name, 100 * spread_of(*most)));
   return all;
 }
 
