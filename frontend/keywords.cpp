@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "frontend/epilogue.h"
 #include "frontend/rules.h"
@@ -10,8 +11,6 @@
 namespace pooljit::frontend {
 
 namespace {
-
-const PoolSpec defaults;
 
 bool any_dim(const PoolSpec& spec, bool (*holds)(const SpecDim&)) {
   return std::any_of(spec.dims.begin(), spec.dims.end(), holds);
@@ -108,11 +107,11 @@ constexpr Choosable<ir::IndexScope> choices<ir::IndexScope>[] = {{"plane", ir::I
 
 template <auto Member>
 struct Choice {
-  using T = std::remove_cvref_t<decltype(defaults.*Member)>;
+  using T = std::remove_cvref_t<decltype(std::declval<const PoolSpec&>().*Member)>;
   static constexpr std::span<const Choosable<T>> rows = choices<T>;
   static Broken read(const Value& value, PoolSpec& spec) { return read_choice(value, rows, spec.*Member); }
   static void print(Printer& out, const PoolSpec& spec) { out.text(name_of_choice(rows, spec.*Member)); }
-  static bool is_set(const PoolSpec& spec) { return spec.*Member != defaults.*Member; }
+  static bool is_set(const PoolSpec& spec) { return spec.*Member != PoolSpec().*Member; }
 };
 
 // --- numbers
@@ -137,7 +136,7 @@ template <auto Member>
 struct Number {
   static Broken read(const Value& value, PoolSpec& spec) { return read_any(value, spec.*Member); }
   static void print(Printer& out, const PoolSpec& spec) { out.number(known(spec.*Member)); }
-  static bool is_set(const PoolSpec& spec) { return spec.*Member != defaults.*Member; }
+  static bool is_set(const PoolSpec& spec) { return spec.*Member != PoolSpec().*Member; }
 };
 
 // --- tensors

@@ -18,32 +18,38 @@ std::optional<E> find(const std::string_view (&texts)[N], std::string_view text)
   return static_cast<E>(found - std::begin(texts));
 }
 
-std::string_view trimmed(std::string_view text) {
+constexpr std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
 }
 
-bool take_suffix(std::string_view& text, std::string_view suffix) {
+constexpr bool take_suffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
   text.remove_suffix(suffix.size());
   return true;
 }
 
-std::vector<ValueRule> value_rules(std::string_view text) {
-  std::vector<ValueRule> rules;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    ValueRule one{trimmed(text.substr(0, comma))};
+// Cuts the first of a comma-separated list off.
+constexpr std::string_view take_word(std::string_view& list) {
+  const size_t comma = std::min(list.find(','), list.size());
+  const std::string_view word = trimmed(list.substr(0, comma));
+  list.remove_prefix(std::min(comma + 1, list.size()));
+  return word;
+}
+
+constexpr ValueRules value_rules(std::string_view list) {
+  ValueRules rules;
+  while (!list.empty()) {
+    ValueRule one{take_word(list)};
     one.repeats = take_suffix(one.type, "...");
     one.optional = take_suffix(one.type, "?");
     rules.push_back(one);
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return rules;
 }
 
-Attribute attribute_of(Op op) {
+constexpr Attribute attribute_of(Op op) {
   switch (op) {
     case Op::param:
       return Attribute::slot;
@@ -67,18 +73,21 @@ Attribute attribute_of(Op op) {
   }
 }
 
-OpRule make_rule(const OpInfo& row) {
-  OpRule made{false, value_rules(row.operands), value_rules(row.result), attribute_of(row.op)};
-  made.has_address = !made.args.empty() && made.args.front().type == "addr";
-  if (made.has_address) made.args.erase(made.args.begin());
+constexpr OpRule make_rule(Op op, std::string_view operands, std::string_view result) {
+  OpRule made;
+  made.has_address = operands.starts_with("addr");
+  if (made.has_address) take_word(operands);
+  made.args = value_rules(operands);
+  made.results = value_rules(result);
+  made.attribute = attribute_of(op);
   return made;
 }
 
-std::vector<OpRule> make_rules() {
-  std::vector<OpRule> rules;
-  for (const OpInfo& row : ops()) rules.push_back(make_rule(row));
-  return rules;
-}
+constexpr OpRule op_rules[] = {
+#define OP(name, group, operands, result, effect, equation) make_rule(Op::name, operands, result),
+#include "ir/ops.def"
+#undef OP
+};
 
 }  // namespace
 
@@ -92,10 +101,7 @@ bool OpRule::takes(size_t args_given) const {
   return args_given >= least_args() && (open_ended || args_given <= args.size());
 }
 
-const OpRule& rule(Op op) {
-  static const std::vector<OpRule> rules = make_rules();
-  return rules[static_cast<size_t>(op)];
-}
+const OpRule& rule(Op op) { return op_rules[static_cast<size_t>(op)]; }
 
 std::string_view text(Predicate pred) { return predicates[static_cast<size_t>(pred)]; }
 std::string_view text(Stage stage) { return stages[static_cast<size_t>(stage)]; }

@@ -1,10 +1,10 @@
 // What ops.def's strings say, in a form that the printer, the parser and the verifier can ask.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "ir/program.h"
 
@@ -21,9 +21,25 @@ struct ValueRule {
 // What an Inst holds beside its operands, by op.
 enum class Attribute : uint8_t { none, slot, integer, bits, lanes, predicate, saturate, non_temporal };
 
+// The rules of an op's operands, or of its results.
+class ValueRules {
+ public:
+  constexpr void push_back(const ValueRule& rule) { rules_.at(size_++) = rule; }
+  constexpr size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const ValueRule& operator[](size_t i) const { return rules_[i]; }
+  constexpr const ValueRule& back() const { return rules_[size_ - 1]; }
+  constexpr const ValueRule* begin() const { return rules_.data(); }
+  constexpr const ValueRule* end() const { return rules_.data() + size_; }
+
+ private:
+  std::array<ValueRule, 3> rules_;
+  size_t size_ = 0;
+};
+
 struct OpRule {
   bool has_address = false;
-  std::vector<ValueRule> args, results;
+  ValueRules args, results;
   Attribute attribute = Attribute::none;
 
   size_t least_args() const;

@@ -116,8 +116,8 @@ Maybe check_relations(const Inst& inst, const Type& result, const Type& operand)
   }
 }
 
-Maybe check_list(std::string_view what, TypeRule& types, const Program& program,
-                 const std::vector<ValueRule>& rules, const Values& values) {
+Maybe check_list(std::string_view what, TypeRule& types, const Program& program, const ValueRules& rules,
+                 const Values& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueRule& rule = rules[std::min(i, rules.size() - 1)];
     if (rule.repeats) break;  // loop and end: their pairs are checked together

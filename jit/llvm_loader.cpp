@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jit/emitters.h"
+#include "jit/fork_gate.h"
 #include "jit/llvm/llvm_backend.h"
 #include "jit/llvm/module.h"
 
@@ -63,8 +64,7 @@ Loaded load() {
 // Once for the process, and never unloaded: kernels hold code that the module frees. A failure is remembered
 // too.
 const Loaded& llvm_module() {
-  static const Loaded loaded = load();
-  return loaded;
+  return made_once([] { return load(); });
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "jit/fork_gate.h"
+
 namespace pooljit::runtime {
 namespace {
 
@@ -51,8 +53,7 @@ struct Features {
 };
 
 const Features& features() {
-  static const Features features;
-  return features;
+  return jit::made_once([] { return Features(); });
 }
 
 }  // namespace

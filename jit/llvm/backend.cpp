@@ -9,6 +9,7 @@
 
 #include "jit/code_image.h"
 #include "jit/llvm/compile.h"
+#include "jit/llvm/exit_gate.h"
 #include "jit/llvm/fatal_errors.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/target.h"
@@ -106,16 +107,23 @@ ir::Result<std::string> make_text(const ir::Program& program, Compilation& made)
   return stream.str();
 }
 
+// work(made) with what a compilation makes.
+template <typename T, typename Work>
+ir::Result<T> with_llvm(const Work& work) {
+  const LlvmInUse in_use;
+  if (in_use.is_refused())
+    return ir::unsupported("jit.llvm.exit", "the process ends, and LLVM with it", "compile before exit()");
+  return with_fatal_errors_as_values<T, Compilation>(work);
+}
+
 }  // namespace
 
 ir::Result<CodeBlob> compile_with_llvm(const ir::Program& program, FramePointer frame) {
-  return with_fatal_errors_as_values<CodeBlob, Compilation>(
-      [&](Compilation& made) { return make_code(program, frame, made); });
+  return with_llvm<CodeBlob>([&](Compilation& made) { return make_code(program, frame, made); });
 }
 
 ir::Result<std::string> llvm_module_text(const ir::Program& program) {
-  return with_fatal_errors_as_values<std::string, Compilation>(
-      [&](Compilation& made) { return make_text(program, made); });
+  return with_llvm<std::string>([&](Compilation& made) { return make_text(program, made); });
 }
 
 }  // namespace pooljit::jit

@@ -63,6 +63,13 @@ TEST(Exports, TheLibraryNeedsTheStandardLibrariesAlone) {
     EXPECT_TRUE(std::regex_match((*it)[1].str(), known)) << (*it)[1];
 }
 
+// What is static has no destructor: threads may be in the library when the process ends (unit.exit).
+TEST(Exports, NothingOfTheLibraryEndsBeforeTheProcess) {
+  const std::string imported = output_of("nm -D --undefined-only '" POOLJIT_LIBRARY "'");
+  EXPECT_NE(imported.find("__register_atfork"), std::string::npos) << imported;
+  EXPECT_EQ(imported.find("__cxa_atexit"), std::string::npos);
+}
+
 TEST(Exports, TheCodeIsNeverWritableAndExecutableAtOnce) {
   const std::string segments = output_of("readelf -lW '" POOLJIT_LIBRARY "'");
   EXPECT_NE(segments.find("LOAD"), std::string::npos);

@@ -323,7 +323,7 @@ Axis output_views() {
 const std::vector<Axis>& spec_axes() {
   using frontend::CeilMode;
   using frontend::Layout;
-  static const std::vector<Axis> axes = {
+  static const auto& axes = *new std::vector<Axis>{
       ranks(),
       reductions(),
       dtypes(),

@@ -208,14 +208,14 @@ bool is_small(const PoolSpec& spec, const SpecLimits& limits) {
 }
 
 const AxisWeights& usual_weights() {
-  static const AxisWeights weights = [] {
+  static const AxisWeights& weights = *new AxisWeights([] {
     AxisWeights all;
     for (const Axis& axis : spec_axes()) {
       all.emplace_back();
       for (const Setting& setting : axis.settings) all.back().push_back(setting.weight);
     }
     return all;
-  }();
+  }());
   return weights;
 }
 
