@@ -1,16 +1,15 @@
 #include "tools/load.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
-
-#include "runtime/options.h"
 
 namespace pooljit::tools {
 
 Load load_of_minute() {
   double average = 0;
-  Load load{.average = {}, .processors = runtime::thread_count({.threads = 0})};
+  Load load{.average = {}, .processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
   if (::getloadavg(&average, 1) == 1) load.average = average;
   return load;
 }

@@ -9,7 +9,7 @@ namespace pooljit::tools {
 // How much work there was in the last minute, ours too; absent where the system does not say.
 struct Load {
   std::optional<double> average;
-  int processors = 1;  // that this process may use
+  int processors = 1;  // of the machine
 };
 Load load_of_minute();
 std::string print(const Load& load);
