@@ -1,6 +1,7 @@
 // Code, data and what executes the one over the other, as numbers: for the tests of jit/x86.
 #pragma once
 
+#include <sys/mman.h>
 #include <xbyak/xbyak.h>
 
 #include <array>
@@ -22,7 +23,16 @@ inline constexpr int cases = 1'000;
 inline constexpr int cases = 10'000;
 #endif
 
+// Where the one Code that lives at a time lies: a page that is mapped and made executable for each takes
+// longer than all else.
+inline void* code_page() {
+  static void* const page = mmap(nullptr, Xbyak::DEFAULT_MAX_CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page;
+}
+
 struct Code : Xbyak::CodeGenerator {
+  Code() : CodeGenerator(Xbyak::DEFAULT_MAX_CODE_SIZE, code_page()) {}
   std::span<const uint8_t> all() const { return {getCode(), getSize()}; }
   CodeBlob blob() const {
     CodeBlob blob;
@@ -73,25 +83,34 @@ inline Data drawn(ir::DType dtype, std::mt19937_64& random) {
   return data;
 }
 
-// Runs code over a domain of numbers, whose argument is the data; as(byte): the domain's byte of a number.
-template <class Domain, class As>
-void execute_over(const Code& code, Data& data, const As& as) {
+// Code over a domain of numbers, decoded once. Throws Refused, also where it runs.
+template <class Domain>
+class Execution {
+ public:
   using Byte = typename Domain::Byte;
-  const CodeBlob blob = code.blob();
-  const MachineCode decoded(blob);
-  Memory<Byte> memory;
-  auto& buffer = memory.add("data", bytes, Touch::both);
-  for (size_t at = 0; at < bytes; ++at) buffer.put(at, as(data.memory[at]));
-  Domain domain;
-  const Steps steps(decoded);
-  Machine<Domain> machine(steps, 0, memory, domain);
-  machine.words[7] = machine.word_of(buffer.base);
-  machine.run(1000);
-  std::ranges::transform(buffer.bytes, data.memory.begin(), Domain::value);
-}
+  explicit Execution(const Code& code) : blob_(code.blob()), decoded_(blob_), steps_(decoded_) {}
 
-inline void execute(const Code& code, Data& data) {
-  execute_over<NumberDomain>(code, data, [](uint8_t byte) { return byte; });
+  // as(byte): the domain's byte of a number.
+  template <class As>
+  void run(Data& data, const As& as) const {
+    Memory<Byte> memory;
+    auto& buffer = memory.add("data", bytes, Touch::both);
+    for (size_t at = 0; at < bytes; ++at) buffer.put(at, as(data.memory[at]));
+    Domain domain;
+    Machine<Domain> machine(steps_, 0, memory, domain);
+    machine.words[7] = machine.word_of(buffer.base);
+    machine.run(1000);
+    std::ranges::transform(buffer.bytes, data.memory.begin(), Domain::value);
+  }
+
+ private:
+  CodeBlob blob_;
+  MachineCode decoded_;
+  Steps steps_;
+};
+
+inline void execute(const Execution<NumberDomain>& code, Data& data) {
+  code.run(data, [](uint8_t byte) { return byte; });
 }
 
 }  // namespace pooljit::jit::x86

@@ -75,9 +75,10 @@ TEST(X86Words, DoWhatTheProcessorDoes) {
       code.mov(code.ptr[code.rdi + 16], code.rax);
       tell_conditions(code, one.tells_carry);
       code.ret();
+      const Execution<NumberDomain> numbers(code);
       for (int repeat = 0; repeat < 250; ++repeat) {
         Data mine = drawn(ir::DType::i64, random), of_processor = mine;
-        execute(code, mine);
+        execute(numbers, mine);
         code.getCode<void (*)(void*)>()(of_processor.memory.data());
         ASSERT_EQ(mine.memory, of_processor.memory) << one.name;
       }
@@ -205,9 +206,10 @@ TEST(X86Words, DoTheSameToData) {
       tell_conditions_of_data(code, one.told);
       code.ret();
       constexpr ir::DType drawn_as[] = {ir::DType::i64, ir::DType::i32, ir::DType::f32, ir::DType::f64};
+      const Execution<HiddenNumbers> numbers(code);
       for (size_t repeat = 0; repeat < 250; ++repeat) {
         Data mine = drawn(drawn_as[repeat % 4], random), of_processor = mine;
-        execute_over<HiddenNumbers>(code, mine, HiddenNumbers::hidden);
+        numbers.run(mine, HiddenNumbers::hidden);
         code.getCode<void (*)(void*)>()(of_processor.memory.data());
         ASSERT_EQ(mine.memory, of_processor.memory) << one.name;
       }
@@ -236,7 +238,7 @@ TEST(X86Machine, RefusesWhatItDoesNotKnow) {
     code.ret();
     Data data = {};
     try {
-      execute(code, data);
+      execute(Execution<NumberDomain>(code), data);
       ADD_FAILURE() << "not refused: " << one.sentence;
     } catch (const Refused& refused) {
       EXPECT_EQ(refused.why, one.sentence);
@@ -250,7 +252,7 @@ TEST(X86Machine, EndsWhatGoesOnForever) {
   code.L(here);
   code.jmp(here);
   Data data = {};
-  EXPECT_THROW(execute(code, data), TooManySteps);
+  EXPECT_THROW(execute(Execution<NumberDomain>(code), data), TooManySteps);
 }
 
 }  // namespace
