@@ -146,12 +146,13 @@ static int sppf(const int64_t size[2], int64_t images) {
   return is_right;
 }
 
-int main(void) {
+/* engine [SIZES]: how many image sizes are asked for. */
+int main(int argc, char** argv) {
+  const int sizes = argc > 1 ? atoi(argv[1]) : 200;
   pthread_t thread;
   for (int i = 0; i < workers; ++i) pthread_create(&thread, NULL, worker, NULL);
   pooljit_cache_limit(600, 8 << 20); /* kernels, bytes: the sizes of the last requests */
 
-  enum { sizes = 200 };
   int right = 0;
   for (int i = 0; i < sizes; ++i) {
     const int64_t size[2] = {2 * (8 + i % 20), 2 * (8 + i / 20)}, images = 1 + i % 3;
