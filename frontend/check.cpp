@@ -149,6 +149,8 @@ Broken check_dim(const PoolSpec& spec, size_t number) {
   if (auto error = at_least(Rule::padding, dim.pad_begin, 0)) return error;
   if (dim.pad_end < 0 && dim.pad_end <= -dim.input)
     return broke(Rule::crop, "got {} of {} in spatial dim {}", dim.pad_end, dim.input, number);
+  if (dim.is_free && dim.unpool_output != 0)
+    return broke(Rule::free_dim, "got output_size {} in spatial dim {}", dim.unpool_output, number);
   if (is_unpool(spec)) return check_unpool(spec, number);
   if ((dim.adaptive_output != 0) != is_adaptive(spec))
     return broke(Rule::missing, "got an output_size for some dims only");
@@ -260,8 +262,12 @@ Broken check_member(const PoolSpec& spec, const PoolSpec& member) {
 
 // Members whose outputs can be parts of one.
 Broken check_concat(const PoolSpec& spec) {
+  // Which sizes of a free dim suit, its size tells.
   const auto spatial = [](const PoolSpec& each, const Axes& shape) {
-    return std::vector<int64_t>(shape.end() - static_cast<std::ptrdiff_t>(each.dims.size()), shape.end());
+    std::vector<int64_t> extents(shape.end() - static_cast<std::ptrdiff_t>(each.dims.size()), shape.end());
+    for (size_t i = 0; i < extents.size(); ++i)
+      if (each.dims[i].is_free) extents[i] = 0;
+    return extents;
   };
   const PoolSpec& first = spec.members[0];
   for (const PoolSpec& member : spec.members) {
@@ -318,7 +324,22 @@ bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std
 void fill_global(PoolSpec& spec) {
   std::ranges::for_each(spec.members, fill_global);
   for (SpecDim& dim : spec.dims)
-    if (spec.global) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
+    if (spec.global)
+      dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input, .is_free = dim.is_free};
+}
+
+// Free dims of several pools are those of their one input.
+void fill_free(PoolSpec& spec) {
+  std::ranges::for_each(spec.members, fill_free);
+  for (size_t i = 0; i < spec.dims.size(); ++i) {
+    if (!spec.dims[i].is_free) continue;
+    int64_t least = spec.members.empty() ? least_input(spec, spec.dims[i]) : 1;
+    for (const PoolSpec& member : spec.members)
+      if (i < member.dims.size()) least = std::max(least, member.dims[i].input);
+    spec.dims[i].input = least;
+    for (PoolSpec& member : spec.members)
+      if (i < member.dims.size()) member.dims[i].input = least;
+  }
 }
 
 // All dims have an explicit output or none has.
@@ -344,6 +365,7 @@ void normalise(PoolSpec& spec) {
   if (spec.output_scale == spec.scale) spec.output_scale.reset();
   if (spec.output_zero_point == spec.zero_point) spec.output_zero_point.reset();
   normalise_unpool(spec.dims);
+  if (has_free_dims(spec)) return;  // strides that are those of one size are not those of another
   if (!spec.strides.empty() && is_packed(spec, spec.layout, input_axes(spec), spec.strides))
     spec.strides.clear();
   if (!spec.output_strides.empty() &&
@@ -354,17 +376,39 @@ void normalise(PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
+  fill_free(spec);
   fill_global(spec);
   if (auto error = check_all(spec)) return tl::unexpected<ir::Error>(std::move(*error));
   normalise(spec);
   return spec;
 }
 
-ir::Result<PoolSpec> check_spec(PoolSpec spec) {
+ir::Result<void> check_known(const PoolSpec& spec) {
+  if (!has_free_dims(spec)) return {};
+  return broken(Rule::free, fmt::format("{} leaves {} free", print(spec), free_letters(spec)));
+}
+
+ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
   auto checked = check_meaning(std::move(spec));
   if (!checked) return checked;
+  if (sizes == Sizes::known)
+    if (const auto known = check_known(*checked); !known) return tl::unexpected(known.error());
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
+}
+
+ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes) {
+  if (sizes.size() != spec.dims.size())
+    return broken(Rule::sizes, fmt::format("got {} for {} spatial dims", fmt::join(sizes, "x"), spec.dims.size()));
+  PoolSpec sized = spec;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!spec.dims[i].is_free && sizes[i] != spec.dims[i].input)
+      return broken(Rule::sizes,
+                    fmt::format("got {}: spatial dim {} is {}", fmt::join(sizes, "x"), i, spec.dims[i].input));
+    sized.dims[i].input = sizes[i], sized.dims[i].is_free = false;
+    for (PoolSpec& member : sized.members) member.dims[i].input = sizes[i], member.dims[i].is_free = false;
+  }
+  return check_spec(std::move(sized));
 }
 
 ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who) {

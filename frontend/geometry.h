@@ -37,6 +37,9 @@ class Checked {
   bool overflow_ = false;
 };
 
+// The least input of a free dim for which there is an output; not less than 1.
+int64_t least_input(const PoolSpec& spec, const SpecDim& dim);
+
 // Output positions along one dimension; may be less than 1, which a check then rejects.
 std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode);
 // Of an unpool without output_size: what its windows cover, less the padding.

@@ -66,7 +66,7 @@ class Parser {
         if (members.size() == most_calls) return fail("too many members at");
         Call& member = members.emplace_back();
         member.dtype = call.dtype, member.dims = call.dims, member.layout = call.layout;
-        member.free_batch = call.free_batch;
+        member.letters = call.letters;
         if (!read_word(member.name, "an operator") || !expect('(') || !read_arguments(member)) return false;
       } else if (!read_argument(call)) {
         return false;
@@ -240,15 +240,20 @@ class Parser {
 
   // The rest of a tensor's dims, after their opening bracket.
   bool read_shape(Call& call) {
-    skip_blanks();
-    const std::string_view rest = text_.substr(next_);
-    call.free_batch = rest.starts_with('N') && (rest.size() == 1 || !is_word(rest[1]));
-    if (call.free_batch) {
-      ++next_;
-      call.dims.push(1);
-      if (!accept(',')) return expect(']');
+    while (!accept(']')) {
+      Word letter;
+      skip_blanks();
+      if (letter_follows()) {
+        if (!read_word(letter, "a letter")) return false;
+        if (!call.dims.push(1)) return fail_long();
+      } else if (!read_integer(call.dims)) {
+        return false;
+      }
+      call.letters.push(letter);
+      if (accept(',')) continue;
+      return expect(']');
     }
-    return read_integers(call.dims, ']');
+    return true;
   }
 
   // The rest of a list of integers, after its opening bracket.
@@ -270,7 +275,7 @@ class Parser {
     // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
     if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
       return fail("got", Rule::number);
-    if (!integers.push(value)) return fail("a list this long is never right, at");
+    if (!integers.push(value)) return fail_long();
     next_ += static_cast<size_t>(end - begin);
     return true;
   }
@@ -285,6 +290,8 @@ class Parser {
     next_ = end;
     return true;
   }
+
+  bool fail_long() { return fail("a list this long is never right, at"); }
 
   bool letter_follows() const { return next_ < text_.size() && is_letter(text_[next_]); }
 

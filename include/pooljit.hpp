@@ -78,6 +78,7 @@ struct Options {
   std::string names = {};     // "perf", "jitdump", "gdb", joined by commas
   std::string fallback = {};  // "reference", "never": what "auto" is where no machine code can run
   std::string label = {};     // the layer's name in its model, which `names` show before ours
+  int sizes = 0;              // that a kernel with free dims keeps code for; 0: 64
 
   // Whose texts are this object's.
   pooljit_options c_options() const {
@@ -93,6 +94,7 @@ struct Options {
     made.names = names.c_str();
     made.fallback = fallback.c_str();
     made.label = label.c_str();
+    made.sizes = sizes;
     return made;
   }
 };
@@ -115,6 +117,7 @@ inline Options options_read(std::string_view text) {
   options.names = text_of(read.names);
   options.fallback = text_of(read.fallback);
   options.label = text_of(read.label);
+  options.sizes = read.sizes;
   return options;
 }
 
@@ -156,6 +159,7 @@ class Known {
   int output_count() const { return info().output_count; }
   int indices_count() const { return info().indices_count; }
   bool has_indices() const { return indices_count() > 0; }
+  bool has_free_dims() const { return info().free_dims != 0; }
   std::vector<int64_t> input_shape() const { return input().shape(); }
   std::vector<int64_t> output_shape(int number = 0) const { return output(number).shape(); }
   std::vector<int64_t> input_strides() const { return input().stride_list(); }
@@ -205,6 +209,13 @@ class POOLJIT_API Spec : public Known<Spec> {
   explicit Spec(const pooljit_pools& pools, const Options& options = {})
       : Spec(pooljit_spec_make_pools, &pools, options) {}
 
+  // The same of one size: the extents of all spatial dims, pooljit_spec_sized.
+  Spec sized(const std::vector<int64_t>& dims) const {
+    pooljit_spec* made = nullptr;
+    check(pooljit_spec_sized(c_handle(), dims.data(), static_cast<int32_t>(dims.size()), &made));
+    return Spec(made);
+  }
+
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   const pooljit_spec* c_handle() const noexcept { return handle_.get(); }
 
@@ -219,9 +230,10 @@ class POOLJIT_API Spec : public Known<Spec> {
     const pooljit_options c = options.c_options();
     pooljit_spec* made = nullptr;
     check(make(from, &c, &made));
-    handle_ = std::shared_ptr<const pooljit_spec>(
-        made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); });
+    *this = Spec(made);
   }
+  explicit Spec(pooljit_spec* made)
+      : handle_(made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); }) {}
 
   std::shared_ptr<const pooljit_spec> handle_;
 };
@@ -244,6 +256,11 @@ struct Args : pooljit_args {
     operand_count = set(operands, list);
   }
   void set_batch(int64_t images) { has_batch = 1, batch = images; }
+  // int64_t.
+  template <typename List>
+  void set_dims(const List& list) {
+    dim_count = set(dims, list);
+  }
 
   // The caller's own threads, so many at once, instead of the built-in pool: function(tasks, task) calls
   // task(0) ... task(tasks - 1), each once, in any order, on any threads, and returns when all have returned.
@@ -277,6 +294,14 @@ class POOLJIT_API Kernel : public Known<Kernel> {
     check(pooljit_run(c_handle(), input, output, indices));
   }
   void run_with(const pooljit_args& args) const { check(pooljit_run_with(c_handle(), &args)); }
+
+  // The kernel for one size, which makes its code if it is new: the extents of all spatial dims,
+  // pooljit_kernel_sized.
+  Kernel sized(const std::vector<int64_t>& dims) const {
+    pooljit_kernel* made = nullptr;
+    check(pooljit_kernel_sized(c_handle(), dims.data(), static_cast<int32_t>(dims.size()), &made));
+    return Kernel(made);
+  }
 
   // How many Args::parts are worth having. Errors: "run.batch".
   int useful_parts(int64_t batch) const {

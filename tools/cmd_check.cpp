@@ -27,6 +27,7 @@
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
+#include "tools/sizes.h"
 
 namespace pooljit::tools {
 namespace {
@@ -34,7 +35,9 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file, isa = "all", backend = "all", schedule, before;
+  std::string spec, file;
+  std::vector<std::string> sizes;
+  std::string isa = "all", backend = "all", schedule, before;
   AgainstOptions against;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
@@ -137,8 +140,15 @@ void print_summary(const Tally& tally, size_t total, double seconds) {
       tally.runs, seconds);
 }
 
+// Of the file, at the sizes that are asked for.
+ir::Result<std::vector<Problem>> problems_of(const CheckArguments& arguments) {
+  return read_problems(arguments.file).and_then([&](std::vector<Problem> problems) {
+    return at_sizes(std::move(problems), arguments.sizes);
+  });
+}
+
 ir::Result<Exit> check_file(const CheckArguments& arguments) {
-  const auto problems = read_problems(arguments.file);
+  const auto problems = problems_of(arguments);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
@@ -258,7 +268,7 @@ ir::Result<Exit> check_other(const CheckArguments& arguments) {
 
 // One after the other: what the library does with its threads is its own.
 ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
-  const auto problems = read_problems(arguments.file);
+  const auto problems = problems_of(arguments);
   if (!problems) return tl::unexpected(problems.error());
   const auto checks = OtherChecks::make(arguments);
   if (!checks) return tl::unexpected(checks.error());
@@ -296,21 +306,33 @@ ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
   return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
 }
 
-ir::Result<Exit> check(CheckArguments arguments) {
-  if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
-  // A file has time for less.
-  arguments.options.schedules = arguments.schedules.value_or(
-      arguments.all || arguments.file.empty() ? Schedules::all : Schedules::some);
-  if (!arguments.all) arguments.options.seconds = arguments.seconds;
-  if (!arguments.against.library.empty())
-    return arguments.file.empty() ? check_other(arguments) : check_file_other(arguments);
-  if (!arguments.file.empty()) return check_file(arguments);
+ir::Result<Exit> check_one(const CheckArguments& arguments) {
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
   fmt::print("{}", print(*report));
   if (report->is_partial())
     fmt::print("    --all does everything, --seconds more (now {})\n", arguments.seconds);
   return report->ok() ? Exit::ok : Exit::difference;
+}
+
+ir::Result<Exit> check(CheckArguments arguments) {
+  if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
+  // A file has time for less.
+  arguments.options.schedules = arguments.schedules.value_or(
+      arguments.all || arguments.file.empty() ? Schedules::all : Schedules::some);
+  if (!arguments.all) arguments.options.seconds = arguments.seconds;
+  if (!arguments.file.empty())
+    return arguments.against.library.empty() ? check_file(arguments) : check_file_other(arguments);
+  const auto specs = at_sizes(arguments.spec, arguments.sizes);
+  if (!specs) return tl::unexpected(specs.error());
+  Exit exit = Exit::ok;
+  for (const std::string& spec : *specs) {
+    arguments.spec = spec;
+    const auto checked = arguments.against.library.empty() ? check_one(arguments) : check_other(arguments);
+    if (!checked) return checked;
+    if (*checked != Exit::ok) exit = *checked;
+  }
+  return exit;
 }
 
 void add_other_engine(CLI::App& command, CheckArguments& arguments) {
@@ -334,6 +356,7 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
+  add_sizes(*command, arguments->sizes);
   add_other_engine(*command, *arguments);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command
@@ -379,6 +402,7 @@ void add_check(CLI::App& app, Action& action) {
       "with the\n"
       "oracle, which shares no code with them. Buffers lie against guard pages.\n\n"
       "  pooljit check 'max_pool2d(float32[1,8,9,9], kernel_size=3, padding=1, return_indices=True)'\n"
+      "  pooljit check 'avg_pool2d(float32[N,8,H,W], kernel_size=3, padding=1)' --size 9x9,1x17,32x40\n"
       "  pooljit check --file bench/problems/networks.txt --allow-unsupported");
   command->callback([&action, arguments] { action = [arguments] { return check(*arguments); }; });
 }

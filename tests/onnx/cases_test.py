@@ -50,8 +50,7 @@ CASE_TABLE = [
                             "gmp": ["global_max_pool2d(float32[1,64,80,128])", "ReduceMax"]}, ""),
     ("q_const", [], OK, {"q": "quantized_avg_pool2d(quint8[1,1,2,2], kernel_size=2, count_include_pad=False, scale=0.5, zero_point=128, "
                               "output_scale=0.25, output_zero_point=3)"}, ""),
-    ("dyn", [], UNSUPPORTED,
-     {"p": "onnx.shape: dim 2 of x is not known: it is an input of dyn (give --dim H=EXTENT --dim W=EXTENT)"}, ""),
+    ("dyn", [], OK, {"p": "max_pool2d(float32[N,3,H,W], kernel_size=3, stride=2, padding=1)"}, ""),
     ("dyn", ["--dim", "H=8", "--dim", "W=9"], OK,
      {"p": "max_pool2d(float32[N,3,8,9], kernel_size=3, stride=2, padding=[1,1,0,1])"}, ""),
     ("empty", [], INVALID, {}, "pooljit: onnx.model: "),
