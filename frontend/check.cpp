@@ -399,12 +399,13 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
 
 ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes) {
   if (sizes.size() != spec.dims.size())
-    return broken(Rule::sizes, fmt::format("got {} for {} spatial dims", fmt::join(sizes, "x"), spec.dims.size()));
+    return broken(Rule::sizes,
+                  fmt::format("got {} for {} spatial dims", fmt::join(sizes, "x"), spec.dims.size()));
   PoolSpec sized = spec;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!spec.dims[i].is_free && sizes[i] != spec.dims[i].input)
-      return broken(Rule::sizes,
-                    fmt::format("got {}: spatial dim {} is {}", fmt::join(sizes, "x"), i, spec.dims[i].input));
+      return broken(Rule::sizes, fmt::format("got {}: spatial dim {} is {}", fmt::join(sizes, "x"), i,
+                                             spec.dims[i].input));
     sized.dims[i].input = sizes[i], sized.dims[i].is_free = false;
     for (PoolSpec& member : sized.members) member.dims[i].input = sizes[i], member.dims[i].is_free = false;
   }

@@ -12,8 +12,8 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes = Sizes::known);
 // "spec.free", of a spec with free dims.
 ir::Result<void> check_known(const PoolSpec& spec);
 
-// check_spec without the table of what no layer does yet (frontend/unsupported.h): what a text means. Sizes may
-// be free.
+// check_spec without the table of what no layer does yet (frontend/unsupported.h): what a text means. Sizes
+// may be free.
 ir::Result<PoolSpec> check_meaning(PoolSpec spec);
 
 // How many images a run may have, of a checked spec: the indices of more would not fit index_dtype.

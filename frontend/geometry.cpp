@@ -134,8 +134,12 @@ Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes
 
 namespace {
 
-Side input_side(const PoolSpec& spec) { return has_indices_like_output(spec) ? Side::unpooled : Side::pooled; }
-Side output_side(const PoolSpec& spec) { return has_indices_like_output(spec) ? Side::pooled : Side::unpooled; }
+Side input_side(const PoolSpec& spec) {
+  return has_indices_like_output(spec) ? Side::unpooled : Side::pooled;
+}
+Side output_side(const PoolSpec& spec) {
+  return has_indices_like_output(spec) ? Side::pooled : Side::unpooled;
+}
 
 }  // namespace
 

@@ -233,7 +233,8 @@ class POOLJIT_API Spec : public Known<Spec> {
     *this = Spec(made);
   }
   explicit Spec(pooljit_spec* made)
-      : handle_(made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); }) {}
+      : handle_(made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); }) {
+  }
 
   std::shared_ptr<const pooljit_spec> handle_;
 };

@@ -100,10 +100,10 @@ namespace pooljit::c_api {
 
 ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count) {
   if ((dims != nullptr) == (count > 0) && count >= 0) return std::span(dims, static_cast<size_t>(count));
-  return ir::invalid("run.dims",
-                     std::string("dims is ") + (dims ? "given" : "null") + " with " + std::to_string(count) +
-                         " entries",
-                     "the extents of all spatial dims, and how many there are");
+  return ir::invalid(
+      "run.dims",
+      std::string("dims is ") + (dims ? "given" : "null") + " with " + std::to_string(count) + " entries",
+      "the extents of all spatial dims, and how many there are");
 }
 
 ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,

@@ -15,7 +15,8 @@ static_assert(pooljit::runtime::max_task_dims <= POOLJIT_LAYER_MAX_RANK);
 namespace {
 
 // Takes out what is that of one size.
-void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor, int64_t& bytes) {
+void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor,
+                  int64_t& bytes) {
   pooljit::runtime::forget_sizes(known, has_strides, tensor);
   if (std::ranges::find(known.end() - (tensor.rank - 2), known.end(), 0) != known.end()) bytes = 0;
 }

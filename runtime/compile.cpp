@@ -243,7 +243,9 @@ ir::Result<AnyKernel> compile_any(const CheckedSpec& spec) {
   return compile_cached(spec.key(), spec.needs_database());
 }
 
-ir::Result<KernelPtr> compile(const CheckedSpec& spec) { return compile_any(spec).and_then(with_known_sizes); }
+ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
+  return compile_any(spec).and_then(with_known_sizes);
+}
 
 ir::Result<AnyKernel> compile_any(std::string_view spec_text, const Options& options) {
   const Inherited inherited(options);

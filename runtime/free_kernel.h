@@ -1,5 +1,5 @@
-// FreeKernel: a layer whose spatial extents, or some of them, are said at each run. Each size gets a Kernel of
-// its own when it is first asked for; a bounded number is kept, what was used longest ago goes first.
+// FreeKernel: a layer whose spatial extents, or some of them, are said at each run. Each size gets a Kernel
+// of its own when it is first asked for; a bounded number is kept, what was used longest ago goes first.
 //
 // Immutable to its users, and thread-safe. A size that is kept is found under a lock that only adding a size
 // takes for itself, and not while code is made.

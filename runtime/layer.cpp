@@ -82,7 +82,8 @@ int32_t free_dims_of(const PoolSpec& spec) {
 void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor) {
   std::copy(known.end() - (tensor.rank - 2), known.end(), tensor.dims + 2);
   if (!has_strides) std::fill_n(tensor.strides, tensor.rank, 0);
-  if (known.size() < static_cast<size_t>(tensor.rank)) tensor.strides[0] = 0;  // to an image that would follow
+  if (known.size() < static_cast<size_t>(tensor.rank))
+    tensor.strides[0] = 0;  // to an image that would follow
 }
 
 Layer::Layer(const PoolSpec& spec)

@@ -139,7 +139,8 @@ Broken check_use(const pooljit_layer& layer) {
 
 // A free dim has no extent.
 Broken check_free_dims(const pooljit_layer& layer) {
-  const auto& [name, windows] = layer.backward ? std::pair("output", &layer.output) : std::pair("input", &layer.input);
+  const auto& [name, windows] =
+      layer.backward ? std::pair("output", &layer.output) : std::pair("input", &layer.input);
   for (int32_t d = 0; d < layer.spatial_rank; ++d)
     if ((layer.free_dims >> d & 1) != 0 && windows->dims[2 + d] != 0)
       return wrong_field(fmt::format("{}.dims[{}]", name, 2 + d), fmt::format("{}", windows->dims[2 + d]),

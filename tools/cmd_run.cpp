@@ -105,16 +105,16 @@ ir::Result<frontend::PoolSpec> with_batch_of(frontend::PoolSpec spec, const std:
 // Free dims that no --size says are those of the file, where the layer's windows lie on what it holds.
 ir::Result<std::vector<int64_t>> sizes_of(const frontend::PoolSpec& spec, const RunArguments& arguments) {
   if (!arguments.size.empty()) return parse_size(arguments.size);
-  if (spec.direction == ir::Direction::backward)
-    return tl::unexpected(frontend::check_known(spec).error());
+  if (spec.direction == ir::Direction::backward) return tl::unexpected(frontend::check_known(spec).error());
   const auto header = read_npy_header(arguments.input);
   if (!header) return tl::unexpected(header.error());
   const FileView view = input_view(spec);
   const auto& shape = header->shape;
   if (shape.size() != view.shape.size())
-    return ir::invalid("npy.shape", fmt::format("{} has {} dims, the spec has {}", arguments.input,
-                                                shape.size(), view.shape.size()),
-                       "the shape follows the layout: (N, C, H, W) for nchw, (N, H, W, C) for nhwc");
+    return ir::invalid(
+        "npy.shape",
+        fmt::format("{} has {} dims, the spec has {}", arguments.input, shape.size(), view.shape.size()),
+        "the shape follows the layout: (N, C, H, W) for nchw, (N, H, W, C) for nhwc");
   std::vector<int64_t> sizes;
   for (size_t axis = spec.batch ? 1 : 0; axis < shape.size(); ++axis)
     if (axis != view.channel) sizes.push_back(shape[axis]);
@@ -310,7 +310,8 @@ void add_run(CLI::App& app, Action& action) {
       "nchw,\n"
       "(N, H, W, C) for nhwc. Explicit strides say where elements lie in memory, not in the files. All "
       "outputs\n"
-      "appear complete, or none does. float32[N,3,224,224] takes a file of any batch, float32[N,3,H,W] of any "
+      "appear complete, or none does. float32[N,3,224,224] takes a file of any batch, float32[N,3,H,W] of "
+      "any "
       "size;\n"
       "a backward pooling's is said by --size.\n\n"
       "  pooljit run 'max_pool2d(float32[1,3,224,224], kernel_size=2)' --input x.npy --output y.npy\n"

@@ -107,7 +107,8 @@ struct StageRow {
 constexpr std::string_view spec_stage = "spec";  // also of specs that no other stage can do yet
 constexpr std::string_view nest_stage = "nest";  // also of an unpool, which has no Program
 constexpr StageRow stages[] = {
-    {spec_stage, nullptr, "the canonical text of the spec, or another dialect's with --as; free dims need no --size"},
+    {spec_stage, nullptr,
+     "the canonical text of the spec, or another dialect's with --as; free dims need no --size"},
     {nest_stage, show_nest, "which inputs make each output"},
     {"schedule", show_schedule, "how it will be computed"},
     {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},

@@ -38,7 +38,8 @@ ir::Result<std::string> at_size(const std::string& text, const std::string& size
   return sized_text(*spec, size);
 }
 
-ir::Result<std::vector<std::string>> at_sizes(const std::string& text, const std::vector<std::string>& sizes) {
+ir::Result<std::vector<std::string>> at_sizes(const std::string& text,
+                                              const std::vector<std::string>& sizes) {
   if (sizes.empty()) return std::vector{text};
   std::vector<std::string> texts;
   for (const std::string& size : sizes) {
@@ -49,7 +50,8 @@ ir::Result<std::vector<std::string>> at_sizes(const std::string& text, const std
   return texts;
 }
 
-ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems, const std::vector<std::string>& sizes) {
+ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems,
+                                          const std::vector<std::string>& sizes) {
   if (sizes.empty()) return problems;
   std::vector<Problem> all;
   for (Problem& problem : problems) {

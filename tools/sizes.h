@@ -19,6 +19,7 @@ ir::Result<std::string> at_size(const std::string& spec, const std::string& size
 
 // The problems of a file, those that leave dims free at each size. A spec that is wrong stays, for whoever
 // reports it. Errors: "size.text".
-ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems, const std::vector<std::string>& sizes);
+ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems,
+                                          const std::vector<std::string>& sizes);
 
 }  // namespace pooljit::tools

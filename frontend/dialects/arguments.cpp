@@ -55,7 +55,8 @@ Broken check_letters(const Call& call, DimOrder order, size_t rank) {
     const std::string_view letter = call.letters[i].text;
     const bool is_spatial = i >= first && i < first + rank;
     const char wanted = i < batch ? 'N' : is_spatial ? dim_letter(rank, i - first) : ' ';
-    if (!letter.empty() && letter != std::string_view(&wanted, 1)) return broke(Rule::letter, call.letters[i]);
+    if (!letter.empty() && letter != std::string_view(&wanted, 1))
+      return broke(Rule::letter, call.letters[i]);
   }
   return std::nullopt;
 }

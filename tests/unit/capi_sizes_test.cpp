@@ -65,7 +65,8 @@ TEST_F(CApiSizes, ARunHasASize) {
     ASSERT_EQ(pooljit_run_with(kernel, &args), POOLJIT_OK) << pooljit_last_error();
     EXPECT_EQ(output[0], float(width + 1));
     EXPECT_EQ(indices[0], width + 1);
-    EXPECT_EQ(output.back(), input[(batch * 2 - 1) * plane + size_t((height / 2 * 2 - 1) * width + width / 2 * 2 - 1)]);
+    EXPECT_EQ(output.back(),
+              input[(batch * 2 - 1) * plane + size_t((height / 2 * 2 - 1) * width + width / 2 * 2 - 1)]);
   }
 }
 
@@ -147,9 +148,9 @@ TEST_F(CApiSizes, AKernelOfASizeIsOrdinary) {
 
 TEST(CApiFreeLayers, TextAndStructAreOne) {
   for (const char* each :
-       {text, "avg_pool3d(int8[4,D,6,W]:nhwc, kernel_size=2, padding=1)", "global_avg_pool2d(float32[N,8,H,W])",
-        "adaptive_max_pool2d(float32[N,8,H,W], output_size=[3,2])", "max_pool1d_backward(float32[N,8,L], kernel_size=3)",
-        "max_unpool2d(float32[N,8,H,W], kernel_size=2)",
+       {text, "avg_pool3d(int8[4,D,6,W]:nhwc, kernel_size=2, padding=1)",
+        "global_avg_pool2d(float32[N,8,H,W])", "adaptive_max_pool2d(float32[N,8,H,W], output_size=[3,2])",
+        "max_pool1d_backward(float32[N,8,L], kernel_size=3)", "max_unpool2d(float32[N,8,H,W], kernel_size=2)",
         "max_pool2d(float32[N,3,H,W], kernel_size=2, strides=[60000,20000,200,1])",
         "pools(float32[N,64,H,W], max_pool2d(kernel_size=5, stride=1, padding=2), "
         "avg_pool2d(kernel_size=3, stride=1, padding=1), concat=True)"}) {
@@ -174,7 +175,8 @@ TEST(CApiFreeLayers, TextAndStructAreOne) {
   layer.input.dims[2] = layer.input.dims[3] = 5, layer.kernel[0] = layer.kernel[1] = 2;
   pooljit_spec* spec = nullptr;
   EXPECT_EQ(pooljit_spec_make(&layer, nullptr, &spec), POOLJIT_INVALID);
-  EXPECT_NE(std::string(pooljit_last_error()).find("input.dims[2]"), std::string::npos) << pooljit_last_error();
+  EXPECT_NE(std::string(pooljit_last_error()).find("input.dims[2]"), std::string::npos)
+      << pooljit_last_error();
   layer.free_dims = 4;
   EXPECT_EQ(pooljit_spec_make(&layer, nullptr, &spec), POOLJIT_INVALID);
   EXPECT_NE(std::string(pooljit_last_error()).find("free_dims"), std::string::npos) << pooljit_last_error();

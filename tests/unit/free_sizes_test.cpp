@@ -151,7 +151,8 @@ TEST_P(FreeSizesOfMatrix, GiveWhatTheReferenceGives) {
     ASSERT_TRUE(free);
     for (int n = 0; n < sizes_of_each; ++n) {
       std::vector<int64_t> size;
-      for (const frontend::SpecDim& dim : free->spec().dims) size.push_back(dim.input + draw.between(0, 4 * n));
+      for (const frontend::SpecDim& dim : free->spec().dims)
+        size.push_back(dim.input + draw.between(0, 4 * n));
       const auto kernel = free->code_for(size);
       if (!kernel) {
         EXPECT_TRUE(kernel.error().id.starts_with("spec.")) << to_string(kernel.error());

@@ -155,11 +155,11 @@ ir::Result<void> read_input(const std::string& name, const Scope& scope, const s
     if (!extent && !may_be_free)
       return ir::unsupported("onnx.shape", fmt::format("dim {} of {} is not known{}", i, name, why),
                              open_dims);
-    draft.dims.push_back(extent ? std::to_string(*extent)
-                         : i == 0
-                             ? "N"
-                             : std::string(1, frontend::dim_letter(static_cast<size_t>(spatial),
-                                                                   static_cast<size_t>(i - (i < channel ? 1 : 2)))));
+    draft.dims.push_back(
+        extent   ? std::to_string(*extent)
+        : i == 0 ? "N"
+                 : std::string(1, frontend::dim_letter(static_cast<size_t>(spatial),
+                                                       static_cast<size_t>(i - (i < channel ? 1 : 2)))));
   }
   if (draft.is_nhwc && draft.dims.size() > 2)
     std::rotate(draft.dims.begin() + 1, draft.dims.end() - 1, draft.dims.end());
