@@ -328,20 +328,6 @@ void fill_global(PoolSpec& spec) {
       dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input, .is_free = dim.is_free};
 }
 
-// Free dims of several pools are those of their one input.
-void fill_free(PoolSpec& spec) {
-  std::ranges::for_each(spec.members, fill_free);
-  for (size_t i = 0; i < spec.dims.size(); ++i) {
-    if (!spec.dims[i].is_free) continue;
-    int64_t least = spec.members.empty() ? least_input(spec, spec.dims[i]) : 1;
-    for (const PoolSpec& member : spec.members)
-      if (i < member.dims.size()) least = std::max(least, member.dims[i].input);
-    spec.dims[i].input = least;
-    for (PoolSpec& member : spec.members)
-      if (i < member.dims.size()) member.dims[i].input = least;
-  }
-}
-
 // All dims have an explicit output or none has.
 void normalise_unpool(std::vector<SpecDim>& dims) {
   const bool is_covered = std::all_of(dims.begin(), dims.end(), [](const SpecDim& dim) {
@@ -383,11 +369,6 @@ ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
   return spec;
 }
 
-ir::Result<void> check_known(const PoolSpec& spec) {
-  if (!has_free_dims(spec)) return {};
-  return broken(Rule::free, fmt::format("{} leaves {} free", print(spec), free_letters(spec)));
-}
-
 ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
   auto checked = check_meaning(std::move(spec));
   if (!checked) return checked;
@@ -395,21 +376,6 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
     if (const auto known = check_known(*checked); !known) return tl::unexpected(known.error());
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
-}
-
-ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes) {
-  if (sizes.size() != spec.dims.size())
-    return broken(Rule::sizes,
-                  fmt::format("got {} for {} spatial dims", fmt::join(sizes, "x"), spec.dims.size()));
-  PoolSpec sized = spec;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (!spec.dims[i].is_free && sizes[i] != spec.dims[i].input)
-      return broken(Rule::sizes, fmt::format("got {}: spatial dim {} is {}", fmt::join(sizes, "x"), i,
-                                             spec.dims[i].input));
-    sized.dims[i].input = sizes[i], sized.dims[i].is_free = false;
-    for (PoolSpec& member : sized.members) member.dims[i].input = sizes[i], member.dims[i].is_free = false;
-  }
-  return check_spec(std::move(sized));
 }
 
 ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who) {

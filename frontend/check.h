@@ -16,6 +16,9 @@ ir::Result<void> check_known(const PoolSpec& spec);
 // may be free.
 ir::Result<PoolSpec> check_meaning(PoolSpec spec);
 
+// Gives each free dim its least extent; those of several pools are those of their one input.
+void fill_free(PoolSpec& spec);
+
 // How many images a run may have, of a checked spec: the indices of more would not fit index_dtype.
 int64_t largest_batch(const PoolSpec& spec);
 

@@ -7,10 +7,6 @@ namespace pooljit::frontend {
 
 namespace {
 
-int64_t floor_div(int64_t dividend, int64_t divisor) {
-  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
-}
-
 enum class Side { pooled, unpooled };  // which tensor of the forward pooling: its output or its input
 
 int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
@@ -68,6 +64,10 @@ ir::View view_of(const PoolSpec& spec, ir::DType dtype, Layout layout, const Axe
 
 }  // namespace
 
+int64_t floor_div(int64_t dividend, int64_t divisor) {
+  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+}
+
 std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode) {
   if (dim.adaptive_output != 0) return dim.adaptive_output;
   const bool is_floor = ceil_mode == CeilMode::floor;
@@ -82,19 +82,6 @@ std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode) {
   const auto limit = (Checked(dim.input) + dim.pad_begin).value();
   if (!last || !limit) return std::nullopt;
   return *last >= *limit ? *output - 1 : *output;
-}
-
-int64_t least_input(const PoolSpec& spec, const SpecDim& dim) {
-  Checked least = 1;
-  if (is_unpool(spec) && dim.stride > 0) {
-    const Checked missing = Checked(dim.pad_begin) + dim.pad_end + 1 - dim.kernel;  // of one input
-    least = Checked(floor_div(missing.value().value_or(0) - 1, dim.stride)) + 2;
-  } else if (!spec.global && !is_adaptive(spec) && dim.stride > 0) {
-    const Checked extent = Checked(dim.dilation) * (Checked(dim.kernel) - 1) + 1;
-    least = extent - dim.pad_begin - dim.pad_end - (spec.ceil_mode == CeilMode::floor ? 0 : dim.stride - 1);
-  }
-  const int64_t uncropped = (Checked(1) - std::min(dim.pad_end, int64_t{0})).value().value_or(1);
-  return std::max({least.value().value_or(1), uncropped, int64_t{1}});
 }
 
 std::optional<int64_t> unpooled_extent(const SpecDim& dim) {

@@ -37,8 +37,7 @@ class Checked {
   bool overflow_ = false;
 };
 
-// The least input of a free dim for which there is an output; not less than 1.
-int64_t least_input(const PoolSpec& spec, const SpecDim& dim);
+int64_t floor_div(int64_t dividend, int64_t divisor);
 
 // Output positions along one dimension; may be less than 1, which a check then rejects.
 std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode);

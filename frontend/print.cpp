@@ -19,21 +19,6 @@ std::string batch_text(const PoolSpec& spec) {
   return spec.free_batch ? "N" : spec.batch ? std::to_string(*spec.batch) : "";
 }
 
-char dim_letter(size_t rank, size_t dim) {
-  constexpr std::string_view letters[max_rank] = {"L", "HW", "DHW"};
-  return letters[rank - 1][dim];
-}
-
-std::string free_letters(const PoolSpec& spec) {
-  std::string letters;
-  for (size_t i = 0; i < spec.dims.size(); ++i) {
-    if (!spec.dims[i].is_free) continue;
-    if (!letters.empty()) letters += " and ";
-    letters += dim_letter(spec.dims.size(), i);
-  }
-  return letters;
-}
-
 std::string print(const PoolSpec& spec) { return print_with_batch(spec, batch_text(spec)); }
 
 std::string signature(const PoolSpec& spec) {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t longest_text = 65536;
 constexpr size_t longest_quote = 40;
+constexpr std::string_view too_long = "a list this long is never right, at";
 constexpr size_t most_calls = 16;  // in a call of calls: more than any spec may have
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -242,16 +243,10 @@ class Parser {
   bool read_shape(Call& call) {
     while (!accept(']')) {
       Word letter;
-      skip_blanks();
-      if (letter_follows()) {
-        if (!read_word(letter, "a letter")) return false;
-        if (!call.dims.push(1)) return fail_long();
-      } else if (!read_integer(call.dims)) {
-        return false;
-      }
-      call.letters.push(letter);
-      if (accept(',')) continue;
-      return expect(']');
+      if (!(letter_follows() ? read_word(letter, "a letter") : read_integer(call.dims))) return false;
+      if (!letter.text.empty()) call.dims.push(1);
+      if (!call.letters.push(letter)) return fail(too_long);
+      if (!accept(',')) return expect(']');
     }
     return true;
   }
@@ -275,7 +270,7 @@ class Parser {
     // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
     if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
       return fail("got", Rule::number);
-    if (!integers.push(value)) return fail_long();
+    if (!integers.push(value)) return fail(too_long);
     next_ += static_cast<size_t>(end - begin);
     return true;
   }
@@ -290,8 +285,6 @@ class Parser {
     next_ = end;
     return true;
   }
-
-  bool fail_long() { return fail("a list this long is never right, at"); }
 
   bool letter_follows() const { return next_ < text_.size() && is_letter(text_[next_]); }
 

@@ -186,8 +186,7 @@ ir::Result<Exit> compare(BenchArguments arguments) {
     if (!sized) return tl::unexpected(sized.error());
     session.problems = {{arguments.spec, sized->front()}};
   } else {
-    auto problems = read_problems(arguments.file);
-    if (problems) problems = at_sizes(std::move(*problems), sizes);
+    auto problems = read_problems(arguments.file, sizes);
     if (!problems) return tl::unexpected(problems.error());
     session.problems = std::move(*problems);
   }

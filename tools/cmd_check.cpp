@@ -35,9 +35,8 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
-  std::string spec, file;
   std::vector<std::string> sizes;
-  std::string isa = "all", backend = "all", schedule, before;
+  std::string spec, file, isa = "all", backend = "all", schedule, before;
   AgainstOptions against;
   std::optional<Schedules> schedules;
   runtime::CheckOptions options;
@@ -140,15 +139,8 @@ void print_summary(const Tally& tally, size_t total, double seconds) {
       tally.runs, seconds);
 }
 
-// Of the file, at the sizes that are asked for.
-ir::Result<std::vector<Problem>> problems_of(const CheckArguments& arguments) {
-  return read_problems(arguments.file).and_then([&](std::vector<Problem> problems) {
-    return at_sizes(std::move(problems), arguments.sizes);
-  });
-}
-
 ir::Result<Exit> check_file(const CheckArguments& arguments) {
-  const auto problems = problems_of(arguments);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
@@ -268,7 +260,7 @@ ir::Result<Exit> check_other(const CheckArguments& arguments) {
 
 // One after the other: what the library does with its threads is its own.
 ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
-  const auto problems = problems_of(arguments);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   const auto checks = OtherChecks::make(arguments);
   if (!checks) return tl::unexpected(checks.error());
@@ -330,7 +322,7 @@ ir::Result<Exit> check(CheckArguments arguments) {
     arguments.spec = spec;
     const auto checked = arguments.against.library.empty() ? check_one(arguments) : check_other(arguments);
     if (!checked) return checked;
-    if (*checked != Exit::ok) exit = *checked;
+    exit = std::max(exit, *checked);  // ok, or a difference
   }
   return exit;
 }

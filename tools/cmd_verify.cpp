@@ -203,8 +203,7 @@ class FileRun {
 };
 
 ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
-  auto problems = read_problems(arguments.file);
-  if (problems) problems = at_sizes(std::move(*problems), arguments.sizes);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();

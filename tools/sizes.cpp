@@ -50,11 +50,12 @@ ir::Result<std::vector<std::string>> at_sizes(const std::string& text,
   return texts;
 }
 
-ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems,
-                                          const std::vector<std::string>& sizes) {
-  if (sizes.empty()) return problems;
+ir::Result<std::vector<Problem>> read_problems(const std::string& path,
+                                               const std::vector<std::string>& sizes) {
+  auto problems = read_problems(path);
+  if (!problems || sizes.empty()) return problems;
   std::vector<Problem> all;
-  for (Problem& problem : problems) {
+  for (Problem& problem : *problems) {
     const auto spec = frontend::parse_spec(problem.spec, frontend::Sizes::may_be_free);
     if (!spec || !has_free_dims(*spec)) {
       all.push_back(std::move(problem));
@@ -65,7 +66,7 @@ ir::Result<std::vector<Problem>> at_sizes(std::vector<Problem> problems,
       if (!sized && sized.error().id == "size.text") return tl::unexpected(sized.error());
       Problem& one = all.emplace_back(problem);
       one.name += " at " + size;
-      // A size that the layer cannot have is what its own text says.
+      // A size that the layer cannot have stays free, which is refused.
       if (sized) one.spec = std::move(*sized);
     }
   }

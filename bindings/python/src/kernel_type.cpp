@@ -159,6 +159,12 @@ Kernel sized(const Kernel& kernel, const py::args& size) {
   return kernel.sized(extents);
 }
 
+Kernel compile(const std::string& spec, const py::dict& words) {
+  const runtime::Options options = options_of(words);
+  return std::visit([&](auto&& compiled) { return Kernel(std::move(compiled), options); },
+                    compile_any_kernel(spec, options));
+}
+
 double compile_seconds_of(const Kernel& kernel) {
   return std::chrono::duration<double>(kernel.impl().code().info.compile_time).count();
 }
@@ -273,11 +279,7 @@ void register_kernel(py::module_& module) {
            "time(seconds=0.2) -> (seconds, spread, samples)\n\nThe median of a call on data of its own, "
            "without "
            "Python between the calls.");
-  module.def("compile", [](const std::string& spec, const py::dict& words) {
-    const runtime::Options options = options_of(words);
-    return std::visit([&](auto&& compiled) { return Kernel(std::move(compiled), options); },
-                      compile_any_kernel(spec, options));
-  });
+  module.def("compile", compile);
 }
 
 }  // namespace pooljit::python
