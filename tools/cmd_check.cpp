@@ -369,8 +369,7 @@ void add_check(CLI::App& app, Action& action) {
   command
       ->add_option("--schedules", arguments->schedules,
                    "best, all, or some: all (of huge layers two) through Xbyak, one through LLVM, of large "
-                   "layers some tasks in "
-                   "the interpreter (default: all; with --file, some)")
+                   "layers some tasks in the interpreter (default: all; with --file, some)")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
   CLI::Option* seconds =
       command
@@ -390,11 +389,9 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");
   command->footer(
-      "Compared bit for bit: the interpreter and each back end, for each ISA and schedule; and the result "
-      "with the\n"
+      "Compared bit for bit: interpreter and back ends, for each ISA and schedule; and the result with the\n"
       "oracle, which shares no code with them. Buffers lie against guard pages.\n\n"
       "  pooljit check 'max_pool2d(float32[1,8,9,9], kernel_size=3, padding=1, return_indices=True)'\n"
-      "  pooljit check 'avg_pool2d(float32[N,8,H,W], kernel_size=3, padding=1)' --size 9x9,1x17,32x40\n"
       "  pooljit check --file bench/problems/networks.txt --allow-unsupported");
   command->callback([&action, arguments] { action = [arguments] { return check(*arguments); }; });
 }
