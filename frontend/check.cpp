@@ -149,6 +149,8 @@ Broken check_dim(const PoolSpec& spec, size_t number) {
   if (auto error = at_least(Rule::padding, dim.pad_begin, 0)) return error;
   if (dim.pad_end < 0 && dim.pad_end <= -dim.input)
     return broke(Rule::crop, "got {} of {} in spatial dim {}", dim.pad_end, dim.input, number);
+  if (dim.is_free && dim.unpool_output != 0)
+    return broke(Rule::free_dim, "got output_size {} in spatial dim {}", dim.unpool_output, number);
   if (is_unpool(spec)) return check_unpool(spec, number);
   if ((dim.adaptive_output != 0) != is_adaptive(spec))
     return broke(Rule::missing, "got an output_size for some dims only");
@@ -260,8 +262,12 @@ Broken check_member(const PoolSpec& spec, const PoolSpec& member) {
 
 // Members whose outputs can be parts of one.
 Broken check_concat(const PoolSpec& spec) {
+  // Which sizes of a free dim suit, its size tells.
   const auto spatial = [](const PoolSpec& each, const Axes& shape) {
-    return std::vector<int64_t>(shape.end() - static_cast<std::ptrdiff_t>(each.dims.size()), shape.end());
+    std::vector<int64_t> extents(shape.end() - static_cast<std::ptrdiff_t>(each.dims.size()), shape.end());
+    for (size_t i = 0; i < extents.size(); ++i)
+      if (each.dims[i].is_free) extents[i] = 0;
+    return extents;
   };
   const PoolSpec& first = spec.members[0];
   for (const PoolSpec& member : spec.members) {
@@ -318,7 +324,8 @@ bool is_packed(const PoolSpec& spec, Layout layout, const Axes& shape, const std
 void fill_global(PoolSpec& spec) {
   std::ranges::for_each(spec.members, fill_global);
   for (SpecDim& dim : spec.dims)
-    if (spec.global) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
+    if (spec.global)
+      dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input, .is_free = dim.is_free};
 }
 
 // All dims have an explicit output or none has.
@@ -344,6 +351,7 @@ void normalise(PoolSpec& spec) {
   if (spec.output_scale == spec.scale) spec.output_scale.reset();
   if (spec.output_zero_point == spec.zero_point) spec.output_zero_point.reset();
   normalise_unpool(spec.dims);
+  if (has_free_dims(spec)) return;  // strides that are those of one size are not those of another
   if (!spec.strides.empty() && is_packed(spec, spec.layout, input_axes(spec), spec.strides))
     spec.strides.clear();
   if (!spec.output_strides.empty() &&
@@ -354,15 +362,18 @@ void normalise(PoolSpec& spec) {
 }  // namespace
 
 ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
+  fill_free(spec);
   fill_global(spec);
   if (auto error = check_all(spec)) return tl::unexpected<ir::Error>(std::move(*error));
   normalise(spec);
   return spec;
 }
 
-ir::Result<PoolSpec> check_spec(PoolSpec spec) {
+ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
   auto checked = check_meaning(std::move(spec));
   if (!checked) return checked;
+  if (sizes == Sizes::known)
+    if (const auto known = check_known(*checked); !known) return tl::unexpected(known.error());
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
 }

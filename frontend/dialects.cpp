@@ -51,6 +51,7 @@ bool all_dims(const PoolSpec& spec, const auto& holds) { return std::ranges::all
 
 // The first way of rounding the number of windows that gives as many.
 CeilMode least_ceil_mode(const PoolSpec& spec) {
+  if (has_free_dims(spec)) return spec.ceil_mode;
   for (const CeilMode mode : {CeilMode::floor, CeilMode::torch})
     if (all_dims(spec, [&](const SpecDim& dim) {
           return output_extent(dim, mode) == output_extent(dim, spec.ceil_mode);
@@ -64,10 +65,11 @@ CeilMode least_ceil_mode(const PoolSpec& spec) {
 PoolSpec with_plain_windows(PoolSpec spec) {
   if (spec.direction == ir::Direction::unpool || is_pools(spec)) return spec;
   spec.ceil_mode = least_ceil_mode(spec);
-  if (!is_adaptive(spec) ||
+  const bool is_one = all_dims(spec, [](const SpecDim& dim) { return dim.adaptive_output == 1; });
+  if (!is_adaptive(spec) || (has_free_dims(spec) && !is_one) ||
       !all_dims(spec, [](const SpecDim& dim) { return dim.input % dim.adaptive_output == 0; }))
     return spec;
-  spec.global = all_dims(spec, [](const SpecDim& dim) { return dim.adaptive_output == 1; });
+  spec.global = is_one;
   for (SpecDim& dim : spec.dims) {
     dim.kernel = dim.stride = dim.input / dim.adaptive_output;
     dim.adaptive_output = 0;
@@ -78,7 +80,7 @@ PoolSpec with_plain_windows(PoolSpec spec) {
 // A global pooling in the words of an adaptive one, if there is one.
 PoolSpec with_adaptive_windows(const PoolSpec& spec) {
   PoolSpec adaptive = spec;
-  for (SpecDim& dim : adaptive.dims) dim = {.input = dim.input, .adaptive_output = 1};
+  for (SpecDim& dim : adaptive.dims) dim = {.input = dim.input, .adaptive_output = 1, .is_free = dim.is_free};
   adaptive.global = false;
   return spec.global && find_operator(adaptive) != nullptr ? adaptive : spec;
 }
@@ -88,6 +90,7 @@ std::string_view difference(const PoolSpec& a, const PoolSpec& b) {
   if (a.dtype != b.dtype || a.quantized != b.quantized) return "the dtype";
   if (a.layout != b.layout) return "the layout";
   if (a.batch != b.batch || a.free_batch != b.free_batch) return "the batch";
+  if (!std::ranges::equal(a.dims, b.dims, {}, &SpecDim::is_free, &SpecDim::is_free)) return "the free dims";
   for (const Keyword& keyword : keywords()) {
     const auto text = [&](const PoolSpec& spec) {
       Printer out;

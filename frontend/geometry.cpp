@@ -7,10 +7,6 @@ namespace pooljit::frontend {
 
 namespace {
 
-int64_t floor_div(int64_t dividend, int64_t divisor) {
-  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
-}
-
 enum class Side { pooled, unpooled };  // which tensor of the forward pooling: its output or its input
 
 int64_t extent(const PoolSpec& spec, const SpecDim& dim, Side side) {
@@ -39,6 +35,16 @@ Axes shape_of(const PoolSpec& spec, Side side) {
   return shape;
 }
 
+// 0 for extents that follow from free dims. Those of global and adaptive outputs do not.
+std::vector<int64_t> known_shape(const PoolSpec& spec, Side side) {
+  const bool is_fixed = side == Side::pooled && !is_unpool(spec) && (spec.global || is_adaptive(spec));
+  const Axes axes = shape_of(spec, side);
+  std::vector<int64_t> shape(axes.begin(), axes.end());
+  for (size_t i = 0; i < spec.dims.size(); ++i)
+    if (spec.dims[i].is_free && !is_fixed) shape[shape.size() - spec.dims.size() + i] = 0;
+  return shape;
+}
+
 std::vector<int64_t> to_vector(const Axes& axes) { return {axes.begin(), axes.end()}; }
 
 // The view of a tensor, and of the one that would follow: an unbatched tensor is a batch of one, so both
@@ -57,6 +63,10 @@ ir::View view_of(const PoolSpec& spec, ir::DType dtype, Layout layout, const Axe
 }
 
 }  // namespace
+
+int64_t floor_div(int64_t dividend, int64_t divisor) {
+  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+}
 
 std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode) {
   if (dim.adaptive_output != 0) return dim.adaptive_output;
@@ -109,11 +119,30 @@ Checked reach(const PoolSpec& spec, Layout layout, const Axes& shape, const Axes
   return last + 1;
 }
 
-Axes input_axes(const PoolSpec& spec) {
-  return shape_of(spec, has_indices_like_output(spec) ? Side::unpooled : Side::pooled);
+namespace {
+
+Side input_side(const PoolSpec& spec) {
+  return has_indices_like_output(spec) ? Side::unpooled : Side::pooled;
 }
-Axes output_axes(const PoolSpec& spec) {
-  return shape_of(spec, has_indices_like_output(spec) ? Side::pooled : Side::unpooled);
+Side output_side(const PoolSpec& spec) {
+  return has_indices_like_output(spec) ? Side::pooled : Side::unpooled;
+}
+
+}  // namespace
+
+Axes input_axes(const PoolSpec& spec) { return shape_of(spec, input_side(spec)); }
+Axes output_axes(const PoolSpec& spec) { return shape_of(spec, output_side(spec)); }
+
+std::vector<int64_t> known_input_shape(const PoolSpec& spec) { return known_shape(spec, input_side(spec)); }
+std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number) {
+  const PoolSpec& own = spec_of_output(spec, number);
+  // What is concatenated has its members' extents.
+  const PoolSpec& pool = is_pools(own) ? own.members[0] : own;
+  std::vector<int64_t> shape = output_shape(spec, number);
+  const std::vector<int64_t> known = known_shape(pool, output_side(pool));
+  std::copy(known.end() - static_cast<std::ptrdiff_t>(spec.dims.size()), known.end(),
+            shape.end() - static_cast<std::ptrdiff_t>(spec.dims.size()));
+  return shape;
 }
 
 std::vector<int64_t> input_shape(const PoolSpec& spec) { return to_vector(input_axes(spec)); }

@@ -37,6 +37,8 @@ class Checked {
   bool overflow_ = false;
 };
 
+int64_t floor_div(int64_t dividend, int64_t divisor);
+
 // Output positions along one dimension; may be less than 1, which a check then rejects.
 std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode);
 // Of an unpool without output_size: what its windows cover, less the padding.

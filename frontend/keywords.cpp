@@ -56,8 +56,12 @@ struct OutputSize {
   static Broken read(const Value& value, PoolSpec& spec) {
     Value sizes = value;
     if (!is_unpool(spec) && value.integers.size() == spec.dims.size()) {  // None: as the input
-      for (size_t i = 0; i < spec.dims.size(); ++i)
-        if (value.nones >> i & 1) sizes.integers[i] = spec.dims[i].input;
+      for (size_t i = 0; i < spec.dims.size(); ++i) {
+        if (!(value.nones >> i & 1)) continue;
+        if (spec.dims[i].is_free)
+          return broken(Rule::free_dim, fmt::format("got {}", quote(value.text, value.at))).value();
+        sizes.integers[i] = spec.dims[i].input;
+      }
       sizes.nones = 0;
     }
     if (auto error = read_dims(sizes, spec, member(spec))) return error;

@@ -4,10 +4,10 @@
 
 namespace pooljit::frontend {
 
-ir::Result<PoolSpec> parse_spec(std::string_view text) {
+ir::Result<PoolSpec> parse_spec(std::string_view text, Sizes sizes) {
   ir::Result<PoolSpec> spec = parse_any(text);
   if (!spec) return spec;
-  return check_spec(std::move(*spec));
+  return check_spec(std::move(*spec), sizes);
 }
 
 }  // namespace pooljit::frontend

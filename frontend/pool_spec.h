@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,11 @@ inline constexpr size_t max_rank = 3;  // spatial dimensions
 inline constexpr size_t most_members = 8;
 
 struct SpecDim {  // one spatial dimension
+  // Free: the least that the layer can have.
   int64_t input = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
   int64_t adaptive_output = 0;  // output positions of an adaptive dim, which has no window; 0: not adaptive
   int64_t unpool_output = 0;    // unpool: output positions; 0: as many as the windows cover
+  bool is_free = false;         // input is said at each run; written as dim_letter has it
   bool operator==(const SpecDim&) const = default;
 };
 
@@ -81,8 +84,18 @@ struct PoolSpec {
   bool operator==(const PoolSpec&) const = default;
 };
 
+// Whether the extents of all spatial dims are numbers, or some may be free. The functions below that say
+// nothing of it give a free dim its least extent.
+enum class Sizes : uint8_t { known, may_be_free };
+
 // Parses any spelling, checks every rule, normalises. Errors: "spec.<rule>", listed in frontend/rules.def.
-ir::Result<PoolSpec> parse_spec(std::string_view text);
+// Of a free spec all rules are checked that hold for every size or for none.
+ir::Result<PoolSpec> parse_spec(std::string_view text, Sizes sizes = Sizes::known);
+
+// The spec for one size, which has the extents of all spatial dims. Errors: "spec.sizes", and the rules that
+// the layer of that size breaks. Free only: of what has no free dims it is the spec, if the sizes are its
+// own.
+ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes);
 
 // Fails with "pools.one" for several pools of one tensor: what `who` does is done for one.
 ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who);
@@ -96,11 +109,22 @@ std::string batch_text(const PoolSpec& spec);
 // Canonical text with N for the batch: what a kernel depends on.
 std::string signature(const PoolSpec& spec);
 
+// "L", "H" and "W", "D" and "H" and "W".
+char dim_letter(size_t rank, size_t dim);
+inline bool has_free_dims(const PoolSpec& spec) {
+  return std::any_of(spec.dims.begin(), spec.dims.end(), [](const SpecDim& dim) { return dim.is_free; });
+}
+// Of the free dims, for messages: "H and W".
+std::string free_letters(const PoolSpec& spec);
+
 // Of the kernel's input and output, which a backward pooling swaps: dimensions in logical order: N (if
 // batched), C, spatial...
 // Of several outputs, the one that is told by its number.
 std::vector<int64_t> input_shape(const PoolSpec& spec);
 std::vector<int64_t> output_shape(const PoolSpec& spec, size_t number = 0);
+// The same with 0 for extents that follow from free dims.
+std::vector<int64_t> known_input_shape(const PoolSpec& spec);
+std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number = 0);
 // Strides in elements for those dimensions, explicit or packed in the layout. In a blocked layout the one of
 // C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);

@@ -31,6 +31,13 @@ class Printer {
   // The shortest text that reads back as this value.
   Printer& number(double value);
 
+  // A spatial extent, as it stands in a tensor.
+  Printer& extent(const PoolSpec& spec, size_t dim) {
+    if (!spec.dims[dim].is_free) return number(spec.dims[dim].input);
+    const char letter = dim_letter(spec.dims.size(), dim);
+    return text({&letter, 1});
+  }
+
   void list(const std::vector<int64_t>& values) {
     for (size_t i = 0; i < values.size(); ++i) text(i == 0 ? "[" : ",").number(values[i]);
     text("]");

@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t longest_text = 65536;
 constexpr size_t longest_quote = 40;
+constexpr std::string_view too_long = "a list this long is never right, at";
 constexpr size_t most_calls = 16;  // in a call of calls: more than any spec may have
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -66,7 +67,7 @@ class Parser {
         if (members.size() == most_calls) return fail("too many members at");
         Call& member = members.emplace_back();
         member.dtype = call.dtype, member.dims = call.dims, member.layout = call.layout;
-        member.free_batch = call.free_batch;
+        member.letters = call.letters;
         if (!read_word(member.name, "an operator") || !expect('(') || !read_arguments(member)) return false;
       } else if (!read_argument(call)) {
         return false;
@@ -240,15 +241,14 @@ class Parser {
 
   // The rest of a tensor's dims, after their opening bracket.
   bool read_shape(Call& call) {
-    skip_blanks();
-    const std::string_view rest = text_.substr(next_);
-    call.free_batch = rest.starts_with('N') && (rest.size() == 1 || !is_word(rest[1]));
-    if (call.free_batch) {
-      ++next_;
-      call.dims.push(1);
+    while (!accept(']')) {
+      Word letter;
+      if (!(letter_follows() ? read_word(letter, "a letter") : read_integer(call.dims))) return false;
+      if (!letter.text.empty()) call.dims.push(1);
+      if (!call.letters.push(letter)) return fail(too_long);
       if (!accept(',')) return expect(']');
     }
-    return read_integers(call.dims, ']');
+    return true;
   }
 
   // The rest of a list of integers, after its opening bracket.
@@ -270,7 +270,7 @@ class Parser {
     // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
     if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
       return fail("got", Rule::number);
-    if (!integers.push(value)) return fail("a list this long is never right, at");
+    if (!integers.push(value)) return fail(too_long);
     next_ += static_cast<size_t>(end - begin);
     return true;
   }

@@ -5,7 +5,7 @@
 //   call     = word "(" tensor {"," argument} ")"
 //   pools    = word "(" tensor {"," (argument | word "(" [argument {"," argument}] ")")} ")"
 //   module   = word "(" [argument {"," argument}] ")" "(" tensor {"," argument} ")"
-//   tensor   = word "[" ("N" | integer) {"," integer} "]" [":" word]
+//   tensor   = word "[" (word | integer) {"," (word | integer)} "]" [":" word]
 //   argument = [word "="] value
 //   value    = integer | decimal | word | string | "[" items "]" | "(" items ")"
 //   items    = integers or None, with commas; may be empty or end in a comma; or terms with commas
@@ -66,8 +66,8 @@ struct Call {
   Word name;
   Word dtype;
   Integers dims;
-  bool free_batch = false;  // the first dim is N, and 1 in `dims`
-  Word layout;              // empty if absent
+  FixedList<Word, 16> letters;  // of each dim: N of a free one, which is 1 in `dims`; empty: it is a number
+  Word layout;                  // empty if absent
   FixedList<Argument, 16> arguments;
 };
 

@@ -117,6 +117,9 @@ typedef struct pooljit_options {
    * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
    * asked for each label has code of its own. */
   const char* label;
+  /* Of a spec with free dims: how many sizes keep their code, at most 4096; what was run longest ago goes
+   * first. 0: 64. */
+  int32_t sizes;
 } pooljit_options;
 
 /* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
@@ -173,11 +176,27 @@ POOLJIT_API int pooljit_spec_pools(const pooljit_spec* object, pooljit_pools* po
 /* What pooljit_compile does, for a spec object. Errors: the rest of those. */
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
 
+/* Sizes. A spec may leave spatial dims free: max_pool2d(float32[N,64,H,W], kernel_size=3). Its kernel is run
+ * with pooljit_args.dims; the first run of a size makes the code for it, a later one finds it. What is asked
+ * of one size needs its spec or kernel: these make them. `dims` are the extents of all spatial dims, in their
+ * order, `count` of them; of a backward pooling those of the forward input, of an unpool those of its values.
+ * A spec or kernel that has no free dims gives itself, if they are its own.
+ *
+ * pooljit_spec_sized compiles nothing. Errors: "run.dims" for a list that is null or empty, "spec.sizes" for
+ * another count or another size than the spec has, other "spec.*" for a size that the layer cannot have, and
+ * of pooljit_kernel_sized those of compiling. */
+POOLJIT_API int pooljit_spec_sized(const pooljit_spec* object, const int64_t* dims, int32_t count,
+                                   pooljit_spec** sized);
+POOLJIT_API int pooljit_kernel_sized(const pooljit_kernel* kernel, const int64_t* dims, int32_t count,
+                                     pooljit_kernel** sized);
+
 /* Gives the spec object back; NULL is allowed. Kernels made of it stay as they are. */
 POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 
 /* What is known of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1
- * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. */
+ * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. With free dims, 0 stands
+ * for every extent, stride and count of bytes that only a size tells; of a kernel also for what compiling
+ * tells, which is done for each size. */
 typedef struct pooljit_info {
   size_t size; /* sizeof(pooljit_info), set by the caller; no more is written */
   pooljit_tensor input;
@@ -190,6 +209,7 @@ typedef struct pooljit_info {
   int32_t indices_count; /* arrays of indices that a run takes: 0 or 1, of several pools more */
   int32_t unbatched;     /* 1: the spec has no N */
   int32_t free_batch;    /* 1: N is said at each run */
+  int32_t free_dims;     /* bit d: spatial dim d is said at each run */
   int32_t operand_count; /* of the epilogue, or of lp_pool_backward */
   const char* operand_dtype[POOLJIT_MAX_OPERANDS];
   int64_t operand_bytes[POOLJIT_MAX_OPERANDS];
@@ -220,7 +240,7 @@ POOLJIT_API int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* 
 /* What is known of an output, and of an array of indices; *bytes is what a buffer for it must hold. NULL is
  * allowed for either. Numbers count from 0, in the order of the members; indices are those of the members
  * that have them. Nothing is compiled for it. Strings are valid until the object is released. Errors:
- * "runtime.range" for a number that is not below the count. */
+ * "runtime.range" for a number that is not below the count; of free dims "spec.free", "run.dims". */
 POOLJIT_API int pooljit_spec_output(const pooljit_spec* object, int number, pooljit_tensor* tensor,
                                     int64_t* bytes);
 POOLJIT_API int pooljit_spec_indices(const pooljit_spec* object, int number, pooljit_tensor* tensor,
@@ -232,7 +252,8 @@ POOLJIT_API int pooljit_kernel_indices(const pooljit_kernel* kernel, int number,
 
 /* How many parts (pooljit_args.parts) are worth having with this batch, on as many threads, in *parts: each
  * has about 5 us of work, beside the 0.5 us that a part costs. 1 to 256; 1 for tiny layers and for the
- * reference. An engine takes the least of this and of its threads. Errors: "run.batch", "runtime.null". */
+ * reference. An engine takes the least of this and of its threads. Errors: "run.batch", "run.dims" (the spec
+ * has free dims), "runtime.null". */
 POOLJIT_API int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts);
 
 /* --- Running. */
@@ -249,8 +270,8 @@ POOLJIT_API int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch
  * threads.
  *
  * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap", "run.batch" (the spec leaves it
- * free), "run.operands", "run.outputs" (the spec has several). Nothing is written then. A batch of 0
- * succeeds, whatever the pointers. */
+ * free), "run.dims" (it leaves spatial dims free), "run.operands", "run.outputs" (the spec has several).
+ * Nothing is written then. A batch of 0 succeeds, whatever the pointers. */
 POOLJIT_API int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices);
 
 /* Does task(argument, 0) ... task(argument, tasks - 1), each once, in any order, on any threads, and returns
@@ -270,6 +291,10 @@ typedef struct pooljit_args {
   int32_t operand_count;
   int32_t has_batch; /* 1: the buffers hold `batch`. The same code serves all. */
   int64_t batch;     /* with has_batch: instead of the spec's; 0 and more */
+  /* The extents of all spatial dims, as pooljit_kernel_sized takes them. Null: those of the spec, which has
+   * to know them all. */
+  const int64_t* dims;
+  int32_t dim_count;
 
   /* Who does it. By default the built-in pool, with as many threads as the kernel was compiled for. */
   int32_t threads;           /* that work at once; 0: as many as the kernel was compiled for */
@@ -302,15 +327,18 @@ typedef struct pooljit_args {
  * nothing to do. Makes no thread and takes no lock; allocates nothing but the thread's scratch memory, once,
  * and that only without args->scratch.
  *
- * Errors: those of pooljit_run; "run.batch" for a batch that is negative, larger than memory can be, of a
- * spec without N, given without has_batch, not given where the spec has a free one, or with more indices than
- * index_dtype has numbers; "run.outputs", "run.indices" and "run.operands" for other counts than the
- * kernel's; "run.threads" for fewer than 0 or more than 256; "run.part" for a part that is not below parts,
- * and for parts with threads or parallel; "run.scratch" for scratch without parts or at no multiple of 64;
- * "run.parallel" for context without parallel, and for a parallel that did not do each task once: what is
- * written is then not all of the result; "run.buffer" for a buffer that is too small, and for byte counts
- * without has_bytes; "runtime.null" for a list that is null; "runtime.struct" for args->size. Nothing is
- * written by a call that fails, but for "run.parallel". */
+ * dims: the code for a size that is new, or was forgotten, is made first: as long as compiling takes. Then a
+ * run with dims costs 0.1 us more than one of the kernel for that size.
+ *
+ * Errors: those of pooljit_run; with dims those of pooljit_kernel_sized; "run.batch" for a batch that is
+ * negative, larger than memory can be, of a spec without N, given without has_batch, not given where the spec
+ * has a free one, or with more indices than index_dtype has numbers; "run.outputs", "run.indices" and
+ * "run.operands" for other counts than the kernel's; "run.threads" for fewer than 0 or more than 256;
+ * "run.part" for a part that is not below parts, and for parts with threads or parallel; "run.scratch" for
+ * scratch without parts or at no multiple of 64; "run.parallel" for context without parallel, and for a
+ * parallel that did not do each task once: what is written is then not all of the result; "run.buffer" for a
+ * buffer that is too small, and for byte counts without has_bytes; "runtime.null" for a list that is null;
+ * "runtime.struct" for args->size. Nothing is written by a call that fails, but for "run.parallel". */
 POOLJIT_API int pooljit_run_with(const pooljit_kernel* kernel, const pooljit_args* args);
 
 /* Gives the kernel back; NULL is allowed. Its code stays in the cache. */

@@ -17,54 +17,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pooljit.h"
+#include "pooljit_error.hpp"
 #include "pooljit_tuning.h"
 
 namespace pooljit {
-
-// What went wrong. what() is "id: message (hint)".
-class POOLJIT_API Error : public std::runtime_error {
- public:
-  enum class Kind : uint8_t {
-    invalid = POOLJIT_INVALID,          // the spec, an option or an argument is wrong
-    unsupported = POOLJIT_UNSUPPORTED,  // it is right, but this build or this machine cannot do it
-    system = POOLJIT_SYSTEM,            // the system refused memory or a permission
-  };
-  // Of the calling thread's last call that failed.
-  static Error last() {
-    pooljit_error error = {};
-    error.size = sizeof error;
-    pooljit_last_error_info(&error);
-    return Error(error);
-  }
-
-  Kind kind() const noexcept { return kind_; }
-  // Stable: "spec.padding", "runtime.isa"; docs/errors.md lists them all.
-  const std::string& id() const noexcept { return id_; }
-  const std::string& message() const noexcept { return message_; }
-  const std::string& hint() const noexcept { return hint_; }  // what to write instead; may be empty
-
- private:
-  explicit Error(const pooljit_error& error)
-      : std::runtime_error(pooljit_last_error()),
-        kind_(static_cast<Kind>(error.code)),
-        id_(error.id),
-        message_(error.message),
-        hint_(error.hint) {}
-
-  Kind kind_;
-  std::string id_, message_, hint_;
-};
-
-// Throws the error of a C call that failed.
-inline void check(int code) {
-  if (code != POOLJIT_OK) throw Error::last();
-}
 
 // How to compile: pooljit_options. What is empty or 0 has its default.
 struct Options {
@@ -78,6 +39,7 @@ struct Options {
   std::string names = {};     // "perf", "jitdump", "gdb", joined by commas
   std::string fallback = {};  // "reference", "never": what "auto" is where no machine code can run
   std::string label = {};     // the layer's name in its model, which `names` show before ours
+  int sizes = 0;              // that a kernel with free dims keeps code for; 0: 64
 
   // Whose texts are this object's.
   pooljit_options c_options() const {
@@ -93,6 +55,7 @@ struct Options {
     made.names = names.c_str();
     made.fallback = fallback.c_str();
     made.label = label.c_str();
+    made.sizes = sizes;
     return made;
   }
 };
@@ -115,6 +78,7 @@ inline Options options_read(std::string_view text) {
   options.names = text_of(read.names);
   options.fallback = text_of(read.fallback);
   options.label = text_of(read.label);
+  options.sizes = read.sizes;
   return options;
 }
 
@@ -156,6 +120,7 @@ class Known {
   int output_count() const { return info().output_count; }
   int indices_count() const { return info().indices_count; }
   bool has_indices() const { return indices_count() > 0; }
+  bool has_free_dims() const { return info().free_dims != 0; }
   std::vector<int64_t> input_shape() const { return input().shape(); }
   std::vector<int64_t> output_shape(int number = 0) const { return output(number).shape(); }
   std::vector<int64_t> input_strides() const { return input().stride_list(); }
@@ -205,6 +170,13 @@ class POOLJIT_API Spec : public Known<Spec> {
   explicit Spec(const pooljit_pools& pools, const Options& options = {})
       : Spec(pooljit_spec_make_pools, &pools, options) {}
 
+  // The same of one size: the extents of all spatial dims, pooljit_spec_sized.
+  Spec sized(const std::vector<int64_t>& dims) const {
+    pooljit_spec* made = nullptr;
+    check(pooljit_spec_sized(c_handle(), dims.data(), static_cast<int32_t>(dims.size()), &made));
+    return Spec(made);
+  }
+
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   const pooljit_spec* c_handle() const noexcept { return handle_.get(); }
 
@@ -219,8 +191,10 @@ class POOLJIT_API Spec : public Known<Spec> {
     const pooljit_options c = options.c_options();
     pooljit_spec* made = nullptr;
     check(make(from, &c, &made));
-    handle_ = std::shared_ptr<const pooljit_spec>(
-        made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); });
+    *this = Spec(made);
+  }
+  explicit Spec(pooljit_spec* made)
+      : handle_(made, [](const pooljit_spec* one) { pooljit_spec_release(const_cast<pooljit_spec*>(one)); }) {
   }
 
   std::shared_ptr<const pooljit_spec> handle_;
@@ -244,6 +218,11 @@ struct Args : pooljit_args {
     operand_count = set(operands, list);
   }
   void set_batch(int64_t images) { has_batch = 1, batch = images; }
+  // int64_t.
+  template <typename List>
+  void set_dims(const List& list) {
+    dim_count = set(dims, list);
+  }
 
   // The caller's own threads, so many at once, instead of the built-in pool: function(tasks, task) calls
   // task(0) ... task(tasks - 1), each once, in any order, on any threads, and returns when all have returned.
@@ -277,6 +256,14 @@ class POOLJIT_API Kernel : public Known<Kernel> {
     check(pooljit_run(c_handle(), input, output, indices));
   }
   void run_with(const pooljit_args& args) const { check(pooljit_run_with(c_handle(), &args)); }
+
+  // The kernel for one size, which makes its code if it is new: the extents of all spatial dims,
+  // pooljit_kernel_sized.
+  Kernel sized(const std::vector<int64_t>& dims) const {
+    pooljit_kernel* made = nullptr;
+    check(pooljit_kernel_sized(c_handle(), dims.data(), static_cast<int32_t>(dims.size()), &made));
+    return Kernel(made);
+  }
 
   // How many Args::parts are worth having. Errors: "run.batch".
   int useful_parts(int64_t batch) const {

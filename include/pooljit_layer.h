@@ -61,6 +61,7 @@ typedef struct pooljit_layer {
   int32_t unpool;            /* 1: max_unpool; with backward its gradient */
   int32_t unbatched;         /* 1: the spec has no N */
   int32_t free_batch;        /* 1: N is said at each run, dims[0] is 0 or 1 */
+  int32_t free_dims;         /* bit d: spatial dim d is said at each run, dims[2 + d] is 0 */
   int32_t nan_ignore;        /* max, min: 1: a NaN loses instead of winning */
   int32_t zeros_first;       /* max, min: 1: of -0 and +0 the first one, instead of any */
   int32_t half_away; /* avg of integers: 1: ties are rounded away from zero, instead of to the even one */

@@ -62,6 +62,7 @@ pooljit::ir::Result<pooljit::runtime::Options> read_options(const pooljit_option
     if (text && *text) to = text;
   });
   options.threads = given->threads;
+  options.sizes = given->sizes;
   if (given->verify != 0 && given->verify != 1)
     return pooljit::ir::invalid("runtime.options", "verify is " + std::to_string(given->verify), "0 or 1");
   options.verify = given->verify == 1;
@@ -96,6 +97,25 @@ int make_spec(const Given* given, const char* name, const pooljit_options* optio
 }  // namespace
 
 namespace pooljit::c_api {
+
+ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count) {
+  if ((dims != nullptr) == (count > 0) && count >= 0) return std::span(dims, static_cast<size_t>(count));
+  return ir::invalid(
+      "run.dims",
+      std::string("dims is ") + (dims ? "given" : "null") + " with " + std::to_string(count) + " entries",
+      "the extents of all spatial dims, and how many there are");
+}
+
+ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,
+                                              int32_t count) {
+  const auto sizes = sizes_of(dims, count);
+  if (!sizes) return tl::unexpected(sizes.error());
+  if (const auto* const free = std::get_if<runtime::FreeKernelPtr>(&handle.any))
+    return (*free)->code_for(*sizes);
+  const runtime::KernelPtr& kernel = std::get<runtime::KernelPtr>(handle.any);
+  const auto same = frontend::with_sizes(kernel->spec(), *sizes);
+  return same ? ir::Result<runtime::KernelPtr>(kernel) : tl::unexpected(same.error());
+}
 
 int fail(const ir::Error& error) {
   last_error.code = ::code_of(error.kind);
@@ -144,6 +164,7 @@ int pooljit_options_read(const char* text, pooljit_options* options, char* room,
     if (!read) return fail(read.error());
     pooljit_options made = {};
     made.threads = read->threads;
+    made.sizes = read->sizes;
     made.verify = read->verify;
     pooljit::runtime::Options usual;
     std::vector<std::string> defaults;
@@ -170,7 +191,7 @@ int pooljit_options_read(const char* text, pooljit_options* options, char* room,
 int pooljit_compile(const char* spec, const pooljit_options* options, pooljit_kernel** kernel) {
   return give_with_options(
       options, kernel, "kernel", spec, "spec",
-      [&](const pooljit::runtime::Options& read) { return pooljit::runtime::compile(spec, read); });
+      [&](const pooljit::runtime::Options& read) { return pooljit::runtime::compile_any(spec, read); });
 }
 
 int pooljit_set_measure(const char* measure) {
@@ -199,7 +220,32 @@ int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel) {
     if (!kernel) return fail_null("kernel");
     *kernel = nullptr;
     if (!object) return fail_null("object");
-    return give(pooljit::runtime::compile(*object->spec), kernel);
+    return give(pooljit::runtime::compile_any(*object->spec), kernel);
+  });
+}
+
+int pooljit_spec_sized(const pooljit_spec* object, const int64_t* dims, int32_t count, pooljit_spec** sized) {
+  return guarded([&] {
+    if (!sized) return fail_null("sized");
+    *sized = nullptr;
+    if (!object) return fail_null("object");
+    const auto sizes = sizes_of(dims, count);
+    if (!sizes) return fail(sizes.error());
+    auto spec = pooljit::frontend::with_sizes(object->spec->spec(), *sizes);
+    if (!spec) return fail(spec.error());
+    pooljit::runtime::Options options = object->spec->options();
+    options.sizes = 0;  // there is one
+    return give(pooljit::runtime::check_spec(std::move(*spec), options), sized);
+  });
+}
+
+int pooljit_kernel_sized(const pooljit_kernel* kernel, const int64_t* dims, int32_t count,
+                         pooljit_kernel** sized) {
+  return guarded([&] {
+    if (!sized) return fail_null("sized");
+    *sized = nullptr;
+    if (!kernel) return fail_null("kernel");
+    return give(kernel_of_size(*kernel, dims, count), sized);
   });
 }
 

@@ -15,7 +15,7 @@
 #include "runtime/layer.h"
 
 struct pooljit_kernel {
-  pooljit::runtime::KernelPtr kernel;
+  pooljit::runtime::AnyKernel any;
 };
 
 struct pooljit_spec {
@@ -47,6 +47,21 @@ int guarded(Body body) noexcept {
     return fail_system("runtime.system", error.what());
   }
 }
+
+// Calls body with the kernel of a handle, whose sizes have to be known.
+template <typename Body>
+int with_kernel(const pooljit_kernel* handle, Body body) {
+  if (!handle) return fail_null("kernel");
+  if (const auto* const kernel = std::get_if<runtime::KernelPtr>(&handle->any)) return body(**kernel);
+  return fail(std::get<runtime::FreeKernelPtr>(handle->any)->sizes_not_said());
+}
+
+// What a caller lists. Errors: "run.dims".
+ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count);
+// The same with the kernel for a size: of a handle that has one, that one, if it is its size. Errors: also
+// "runtime.null", "spec.sizes" and those of FreeKernel::code_for.
+ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,
+                                              int32_t count);
 
 // The caller's handle of what was made.
 template <typename Made, typename Handle>

@@ -1,4 +1,5 @@
 // The C interface: what is known of specs, kernels and the cache.
+#include "frontend/check.h"
 #include "frontend/keywords.h"
 #include "ir/epilogue.h"
 #include "jit/fork_gate.h"
@@ -12,6 +13,13 @@ static_assert(POOLJIT_LAYER_MAX_STEPS == pooljit::ir::most_steps);
 static_assert(pooljit::runtime::max_task_dims <= POOLJIT_LAYER_MAX_RANK);
 
 namespace {
+
+// Takes out what is that of one size.
+void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor,
+                  int64_t& bytes) {
+  pooljit::runtime::forget_sizes(known, has_strides, tensor);
+  if (std::ranges::find(known.end() - (tensor.rank - 2), known.end(), 0) != known.end()) bytes = 0;
+}
 
 // What specs and kernels have alike; texts belong to the caller.
 pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::PoolNest& nest) {
@@ -41,6 +49,30 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
     info.operand_dtype[i] = pooljit::ir::info(views[i].dtype).spec_name.data();
     info.operand_bytes[i] = memory[i].span_bytes();
   }
+  info.free_dims = pooljit::runtime::free_dims_of(spec);
+  if (info.free_dims == 0) return info;
+  const auto input = known_input_shape(spec), output = known_output_shape(spec);
+  forget_sizes(input, !spec.strides.empty(), info.input, info.input_bytes);
+  forget_sizes(output, !spec_of_output(spec, 0).output_strides.empty(), info.output, info.output_bytes);
+  if (nest.indices) {
+    const bool like_output = has_indices_like_output(spec);
+    const bool has_strides = !(like_output ? spec.output_strides : spec.strides).empty();
+    forget_sizes(like_output ? output : input, has_strides, info.indices, info.indices_bytes);
+  }
+  // Tensors are as large as what they lie like.
+  for (size_t i = 0; i < views.size(); ++i)
+    if (memory[i].rank > 1 && std::ranges::find(output, 0) != output.end()) info.operand_bytes[i] = 0;
+  return info;
+}
+
+// What is known without a size: nothing is compiled.
+pooljit_info info_of(const pooljit::runtime::FreeKernel& kernel) {
+  pooljit_info info = info_of(kernel.spec(), make_nest(kernel.spec()));
+  info.spec = kernel.text().c_str();
+  info.signature = kernel.signature().c_str();
+  info.backend = info.isa = info.schedule = info.proof = info.fallback = "";
+  info.schedule_origin = "each size has its own";
+  info.label = kernel.options().label.c_str();
   return info;
 }
 
@@ -57,6 +89,7 @@ int give_output(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::Pool
                 pooljit_tensor* tensor, int64_t* bytes) {
   const int64_t batch = spec.batch.value_or(1);
   const auto views = pooljit::runtime::all_outputs(nest, batch);
+  if (const auto known = check_known(spec); !known) return fail(known.error());
   if (!is_below(number, views.size())) return fail(out_of_range("output", number, views.size()));
   const auto at = static_cast<size_t>(number);
   pooljit_tensor made = pooljit::runtime::tensor_of(nest.written(at), output_shape(spec, at), batch);
@@ -69,6 +102,7 @@ int give_indices(const pooljit::frontend::PoolSpec& spec, const pooljit::ir::Poo
                  pooljit_tensor* tensor, int64_t* bytes) {
   const int64_t batch = spec.batch.value_or(1);
   const auto views = pooljit::runtime::all_indices(nest, batch);
+  if (const auto known = check_known(spec); !known) return fail(known.error());
   if (!is_below(number, views.size())) return fail(out_of_range("array of indices", number, views.size()));
   const auto at = static_cast<size_t>(number);
   std::vector<int64_t> shape;
@@ -95,7 +129,9 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
     if (!info) return fail_null("info");
-    const pooljit::runtime::Kernel& one = *kernel->kernel;
+    if (const auto* const free = std::get_if<pooljit::runtime::FreeKernelPtr>(&kernel->any))
+      return write_struct("pooljit_info", info_of(**free), info);
+    const pooljit::runtime::Kernel& one = *std::get<pooljit::runtime::KernelPtr>(kernel->any);
     const pooljit::runtime::CodeInfo& code = one.code().info;
     pooljit_info known = info_of(one.spec(), code.nest);
     known.spec = one.text().c_str();
@@ -159,26 +195,29 @@ int pooljit_spec_indices(const pooljit_spec* object, int number, pooljit_tensor*
 
 int pooljit_kernel_output(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor, int64_t* bytes) {
   return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    return give_output(kernel->kernel->spec(), kernel->kernel->code().info.nest, number, tensor, bytes);
+    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
+      return give_output(one.spec(), one.code().info.nest, number, tensor, bytes);
+    });
   });
 }
 
 int pooljit_kernel_indices(const pooljit_kernel* kernel, int number, pooljit_tensor* tensor, int64_t* bytes) {
   return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    return give_indices(kernel->kernel->spec(), kernel->kernel->code().info.nest, number, tensor, bytes);
+    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
+      return give_indices(one.spec(), one.code().info.nest, number, tensor, bytes);
+    });
   });
 }
 
 int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch, int* parts) {
   return guarded([&] {
-    if (!kernel) return fail_null("kernel");
     if (!parts) return fail_null("parts");
-    const auto useful = kernel->kernel->useful_parts(batch);
-    if (!useful) return fail(useful.error());
-    *parts = *useful;
-    return int{POOLJIT_OK};
+    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
+      const auto useful = one.useful_parts(batch);
+      if (!useful) return fail(useful.error());
+      *parts = *useful;
+      return int{POOLJIT_OK};
+    });
   });
 }
 

@@ -175,13 +175,23 @@ Result<void> check_and_run(const pooljit::runtime::Kernel& kernel, const pooljit
   return run(kernel, args);
 }
 
+int run_sized(const pooljit_kernel& handle, const pooljit_args& args) {
+  if (!args.dims && args.dim_count == 0)
+    return with_kernel(&handle, [&](const pooljit::runtime::Kernel& kernel) {
+      return pooljit::c_api::code_of(check_and_run(kernel, args));
+    });
+  const auto kernel = kernel_of_size(handle, args.dims, args.dim_count);
+  return kernel ? pooljit::c_api::code_of(check_and_run(**kernel, args)) : fail(kernel.error());
+}
+
 }  // namespace
 
 int pooljit_run(const pooljit_kernel* kernel, const void* input, void* output, void* indices) {
   return guarded([&] {
-    if (!kernel) return fail_null("kernel");
-    if (kernel->kernel->spec().free_batch) return fail(pooljit::runtime::no_batch());
-    return code_of(kernel->kernel->run(input, output, indices));
+    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
+      if (one.spec().free_batch) return fail(pooljit::runtime::no_batch());
+      return code_of(one.run(input, output, indices));
+    });
   });
 }
 
@@ -189,8 +199,8 @@ int pooljit_run_with(const pooljit_kernel* kernel, const pooljit_args* given) {
   return guarded([&] {
     if (!kernel) return fail_null("kernel");
     if (!given) return fail_null("args");
-    if (given->size == sizeof *given) return code_of(check_and_run(*kernel->kernel, *given));
+    if (given->size == sizeof *given) return run_sized(*kernel, *given);
     const auto args = read_struct("pooljit_args", *given);
-    return args ? code_of(check_and_run(*kernel->kernel, *args)) : fail(args.error());
+    return args ? run_sized(*kernel, *args) : fail(args.error());
   });
 }

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "frontend/check.h"
 #include "runtime/c_api.h"
 #include "runtime/candidates.h"
 #include "runtime/explain.h"
@@ -29,6 +30,7 @@ int list_of(const pooljit_spec* object, bool costs, pooljit_schedule_list** list
     if (!list) return fail_null("list");
     *list = nullptr;
     if (!object) return fail_null("object");
+    if (const auto known = check_known(object->spec->spec()); !known) return fail(known.error());
     return give(pooljit::runtime::list_schedules(object->spec->spec(), object->spec->options(), costs), list);
   });
 }
@@ -67,6 +69,7 @@ int pooljit_explain(const pooljit_spec* object, char** text) {
     if (!text) return fail_null("text");
     *text = nullptr;
     if (!object) return fail_null("object");
+    if (const auto known = check_known(object->spec->spec()); !known) return fail(known.error());
     const auto why = pooljit::runtime::explain(object->spec->spec(), object->spec->options());
     if (!why) return fail(why.error());
     *text = copy_of(why->text());
@@ -85,7 +88,9 @@ int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seco
     std::vector<pooljit::runtime::KernelPtr> impls;
     for (size_t i = 0; i < count; ++i) {
       if (!kernels[i]) return fail_null("kernels");
-      impls.push_back(kernels[i]->kernel);
+      const auto* const kernel = std::get_if<pooljit::runtime::KernelPtr>(&kernels[i]->any);
+      if (!kernel) return fail(std::get<pooljit::runtime::FreeKernelPtr>(kernels[i]->any)->sizes_not_said());
+      impls.push_back(*kernel);
     }
     const auto measured = pooljit::runtime::time_kernels(impls, {.budget_seconds = seconds});
     if (!measured) return fail(measured.error());
@@ -98,11 +103,12 @@ int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seco
 int pooljit_prove(const pooljit_kernel* kernel, char** text) {
   return guarded([&] {
     if (text) *text = nullptr;
-    if (!kernel) return fail_null("kernel");
-    const auto proof = pooljit::runtime::prove_kernel(*kernel->kernel);
-    if (!proof) return fail(proof.error());
-    if (text) *text = copy_of(*proof);
-    return int{POOLJIT_OK};
+    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
+      const auto proof = pooljit::runtime::prove_kernel(one);
+      if (!proof) return fail(proof.error());
+      if (text) *text = copy_of(*proof);
+      return int{POOLJIT_OK};
+    });
   });
 }
 

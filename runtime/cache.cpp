@@ -42,19 +42,19 @@ Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_
           (options.measure.empty() ? 0 : 4099 * hash(options.measure)) +
           (options.names.empty() ? 0 : 2053 * hash(options.names)) +
           (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback)) +
-          (options.label.empty() ? 0 : 16411 * hash(options.label));
+          (options.label.empty() ? 0 : 16411 * hash(options.label)) + 32771 * size_t(options.sizes);
 }
 
 void Cache::touch(std::atomic<Time>& used) const {
   if (used.load(std::memory_order_relaxed) != now_) used.store(now_, std::memory_order_relaxed);
 }
 
-KernelPtr Cache::find(const TextView& text) const {
+std::optional<AnyKernel> Cache::find(const TextView& text) const {
   const std::shared_lock lock(mutex_);
   const auto found = texts_.find(text);
-  if (found == texts_.end()) return nullptr;
+  if (found == texts_.end()) return std::nullopt;
   touch(found->second.used);
-  touch(found->second.slot->used);
+  if (found->second.slot) touch(found->second.slot->used);
   hits_.fetch_add(1, std::memory_order_relaxed);
   return found->second.kernel;
 }
@@ -63,11 +63,29 @@ void Cache::remember(const TextView& view, std::string_view key, KernelPtr kerne
   const std::unique_lock lock(mutex_);
   const auto found = codes_.find(key);
   if (found == codes_.end() || found->second->code != &kernel->code()) return;
+  remember(view, std::move(kernel), found->second);
+}
+
+void Cache::remember(const TextView& view, FreeKernelPtr kernel) {
+  const std::unique_lock lock(mutex_);
+  remember(view, std::move(kernel), nullptr);
+}
+
+void Cache::remember(const TextView& view, AnyKernel kernel, std::shared_ptr<Slot> slot) {
   Text& text = texts_.try_emplace(TextKey(view)).first->second;
   text.kernel = std::move(kernel);
-  text.slot = found->second;
+  text.slot = std::move(slot);
   text.used = ++now_;
   if (texts_.size() > limits_.entries * cache_texts_per_entry) evict_texts();
+}
+
+void Cache::forget(std::string_view key, const Code& code) {
+  const std::unique_lock lock(mutex_);
+  const auto found = codes_.find(key);
+  // Texts share the slot with codes_.
+  if (found == codes_.end() || found->second->code != &code || found->second.use_count() > 1) return;
+  bytes_ -= found->second->bytes;
+  codes_.erase(found);
 }
 
 Cache::Made Cache::get(std::string_view key, FunctionRef<Made()> make) {
@@ -127,7 +145,7 @@ void Cache::evict_codes() {
   while ((codes_.size() > after_eviction(limits_.entries) || bytes_ > after_eviction(limits_.bytes)) &&
          std::any_of(codes_.begin(), codes_.end(), is_made))
     evict_oldest_code();
-  std::erase_if(texts_, [](const auto& text) { return !text.second.slot->code; });
+  std::erase_if(texts_, [](const auto& text) { return text.second.slot && !text.second.slot->code; });
 }
 
 void Cache::evict_oldest_code() {

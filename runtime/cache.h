@@ -13,10 +13,12 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include "ir/error.h"
 #include "runtime/code.h"
@@ -28,6 +30,10 @@ namespace pooljit::runtime {
 
 class Kernel;
 using KernelPtr = std::shared_ptr<const Kernel>;
+class FreeKernel;
+using FreeKernelPtr = std::shared_ptr<const FreeKernel>;
+// What a spec is compiled to: a kernel, or one whose sizes are said at each run.
+using AnyKernel = std::variant<KernelPtr, FreeKernelPtr>;
 
 class Cache {
  public:
@@ -61,11 +67,15 @@ class Cache {
   Cache() : Cache(Limits{}) {}
   explicit Cache(Limits limits) : limits_(limits) {}
 
-  // The kernel that was remembered for this text; null if there is none.
-  KernelPtr find(const TextView& text) const;
+  // The kernel that was remembered for this text; none, or null, if there is none.
+  std::optional<AnyKernel> find(const TextView& text) const;
   // Remembers a kernel for a text. Its code is what get(key) gave; nothing is remembered if that is evicted
   // already.
   void remember(const TextView& text, std::string_view key, KernelPtr kernel);
+  // The same of a kernel that has no code of its own.
+  void remember(const TextView& text, FreeKernelPtr kernel);
+  // Forgets what get(key) gave, if that is this code and no kernel is remembered that has it.
+  void forget(std::string_view key, const Code& code);
 
   // The code for the key. If it is missing, `make` is called, by one thread. If it throws, so does get(), in
   // all threads that waited.
@@ -107,8 +117,8 @@ class Cache {
     size_t hash_;
   };
   struct Text {
-    KernelPtr kernel;
-    std::shared_ptr<Slot> slot;
+    AnyKernel kernel;
+    std::shared_ptr<Slot> slot;  // null: the kernel has no code of its own
     mutable std::atomic<Time> used = 0;
   };
   struct TextHash {
@@ -126,7 +136,7 @@ class Cache {
       return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
              x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
              x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names &&
-             x.fallback == y.fallback && x.label == y.label;
+             x.fallback == y.fallback && x.label == y.label && x.sizes == y.sizes;
     }
   };
   struct StringHash {
@@ -136,6 +146,7 @@ class Cache {
 
   bool is_abandoned(const Slot& slot) const { return !slot.code && slot.process != process_; }
   void touch(std::atomic<Time>& used) const;
+  void remember(const TextView& text, AnyKernel kernel, std::shared_ptr<Slot> slot);
   void keep(Slot& slot, const Code& code);
   void evict_codes();
   void evict_oldest_code();

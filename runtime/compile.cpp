@@ -50,9 +50,7 @@ struct Request {
   }
 };
 
-ir::Result<Request> read_request(std::string_view spec_text, const Options& options, bool needs_database) {
-  auto spec = frontend::parse_spec(spec_text);
-  if (!spec) return tl::unexpected(spec.error());
+ir::Result<Request> make_request(frontend::PoolSpec spec, const Options& options, bool needs_database) {
   auto resolved = resolve_or_fall_back(options);
   if (!resolved) return tl::unexpected(resolved.error());
   Choices& choices = resolved->choices;
@@ -61,9 +59,9 @@ ir::Result<Request> read_request(std::string_view spec_text, const Options& opti
   // A database's schedules may add in another order than the default's.
   const std::string database = measuring.same_bits ? "" : options.tune_db;
   const bool is_new = measuring.candidates > 0 && !is_there(database);
-  auto origin = choose_schedule(*spec, {database, needs_database && !is_new}, threads, choices);
+  auto origin = choose_schedule(spec, {database, needs_database && !is_new}, threads, choices);
   if (!origin) return tl::unexpected(origin.error());
-  return Request{.spec = std::move(*spec),
+  return Request{.spec = std::move(spec),
                  .choices = choices,
                  .threads = threads,
                  .verify = options.verify,
@@ -126,24 +124,58 @@ std::string key_of(const Request& request, const Options& options) {
   return key;
 }
 
-ir::Result<KernelPtr> compile_cached(const Cache::TextView& text, bool needs_database) {
-  if (KernelPtr known = cache().find(text)) return known;
+ir::Result<KeyedKernel> make_kernel(Request request, const Options& options, Clock::time_point start) {
+  std::string key;
+  const auto get = [&] {
+    key = key_of(request, options);
+    return cache().get(key, [&] { return make_code(request, start); });
+  };
+  auto code = get();
+  if (!code && request.fall_back(code.error())) code = get();
+  if (!code) return tl::unexpected(code.error());
+  return KeyedKernel{bind(std::move(request), *code), std::move(key)};
+}
+
+// Options are resolved here once, so that what is wrong with them shows before the first run.
+ir::Result<FreeKernelPtr> make_free(frontend::PoolSpec spec, const Options& options, bool needs_database) {
+  if (const auto resolved = resolve_or_fall_back(options); !resolved) return tl::unexpected(resolved.error());
+  return std::make_shared<const FreeKernel>(std::move(spec), options, needs_database);
+}
+
+// Nothing is ignored in silence.
+ir::Result<void> check_sizes_option(const frontend::PoolSpec& spec, const Options& options) {
+  if (options.sizes == 0 || has_free_dims(spec)) return {};
+  return ir::invalid("runtime.options",
+                     fmt::format("sizes={} is given for {}", options.sizes, frontend::print(spec)),
+                     "it is for specs with free dims: float32[N,64,H,W]");
+}
+
+ir::Result<AnyKernel> compile_cached(const Cache::TextView& text, bool needs_database) {
+  if (auto known = cache().find(text)) return *std::move(known);
   const jit::HoldForks hold;
   const FloatControl control;  // constants come out the same, too
   const auto start = Clock::now();
-  auto request = read_request(text.spec(), text.options(), needs_database);
+  auto spec = frontend::parse_spec(text.spec(), frontend::Sizes::may_be_free);
+  if (!spec) return tl::unexpected(spec.error());
+  if (auto checked = check_sizes_option(*spec, text.options()); !checked)
+    return tl::unexpected(checked.error());
+  if (has_free_dims(*spec)) {
+    auto kernel = make_free(std::move(*spec), text.options(), needs_database);
+    if (!kernel) return tl::unexpected(kernel.error());
+    cache().remember(text, *kernel);
+    return *kernel;
+  }
+  auto request = make_request(std::move(*spec), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
-  std::string key;
-  const auto get = [&] {
-    key = key_of(*request, text.options());
-    return cache().get(key, [&] { return make_code(*request, start); });
-  };
-  auto code = get();
-  if (!code && request->fall_back(code.error())) code = get();
-  if (!code) return tl::unexpected(code.error());
-  KernelPtr kernel = bind(std::move(*request), *code);
-  cache().remember(text, key, kernel);
-  return kernel;
+  auto made = make_kernel(std::move(*request), text.options(), start);
+  if (!made) return tl::unexpected(made.error());
+  cache().remember(text, made->key, made->kernel);
+  return made->kernel;
+}
+
+ir::Result<KernelPtr> with_known_sizes(const AnyKernel& any) {
+  if (const auto* const kernel = std::get_if<KernelPtr>(&any)) return *kernel;
+  return tl::unexpected(std::get<FreeKernelPtr>(any)->sizes_not_said());
 }
 
 const char* environment(const char* name) {
@@ -193,7 +225,7 @@ CheckedSpec::CheckedSpec(frontend::PoolSpec spec, Options options, bool needs_da
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text,
                                                           const Options& options) {
   const FloatControl control;
-  auto spec = frontend::parse_spec(spec_text);
+  auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
   if (!spec) return tl::unexpected(spec.error());
   return check_spec(std::move(*spec), options);
 }
@@ -203,17 +235,35 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spe
   const Inherited inherited(options);
   Options with = inherited.with(options);
   if (const auto choices = resolve_or_fall_back(with); !choices) return tl::unexpected(choices.error());
+  if (auto checked = check_sizes_option(spec, with); !checked) return tl::unexpected(checked.error());
   return std::make_shared<const CheckedSpec>(std::move(spec), std::move(with), !inherited.database);
 }
 
-ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
+ir::Result<AnyKernel> compile_any(const CheckedSpec& spec) {
   return compile_cached(spec.key(), spec.needs_database());
 }
 
-ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
+ir::Result<KernelPtr> compile(const CheckedSpec& spec) {
+  return compile_any(spec).and_then(with_known_sizes);
+}
+
+ir::Result<AnyKernel> compile_any(std::string_view spec_text, const Options& options) {
   const Inherited inherited(options);
   if (!inherited.any()) return compile_cached({spec_text, options}, true);
   return compile_cached({spec_text, inherited.with(options)}, !inherited.database);
+}
+
+ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options) {
+  return compile_any(spec_text, options).and_then(with_known_sizes);
+}
+
+ir::Result<KeyedKernel> compile_keyed(frontend::PoolSpec spec, const Options& options, bool needs_database) {
+  const jit::HoldForks hold;
+  const FloatControl control;
+  const auto start = Clock::now();
+  auto request = make_request(std::move(spec), options, needs_database);
+  if (!request) return tl::unexpected(request.error());
+  return make_kernel(std::move(*request), options, start);
 }
 
 ir::Result<void> set_measure(std::string_view measure) {
@@ -228,7 +278,9 @@ ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options
   const jit::HoldForks hold;
   const FloatControl control;
   const auto start = Clock::now();
-  auto request = read_request(spec_text, options, true);
+  auto spec = frontend::parse_spec(spec_text);
+  if (!spec) return tl::unexpected(spec.error());
+  auto request = make_request(std::move(*spec), options, true);
   if (!request) return tl::unexpected(request.error());
   auto code = make_code(*request, start);
   if (!code && request->fall_back(code.error())) code = make_code(*request, start);

@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "runtime/cache.h"
 #include "runtime/engines.h"
+#include "runtime/free_kernel.h"
 #include "runtime/kernel.h"
 #include "runtime/kernel_options.h"
 
@@ -16,6 +17,8 @@ namespace pooljit::runtime {
 // Where no machine code can run, the reference does, if the options allow (Kernel::fallback()). Errors: those
 // of parse_spec, resolve and the engines.
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options);
+// The same of a spec that may have free dims, for which nothing is compiled yet.
+ir::Result<AnyKernel> compile_any(std::string_view spec_text, const Options& options);
 
 // A spec and its options, read and checked, with what the cache knows them by. Immutable.
 class CheckedSpec {
@@ -40,13 +43,22 @@ class CheckedSpec {
   const Cache::TextView key_;
 };
 
-// Errors: those of parse_spec and resolve.
+// Of a text whose sizes may be free. Errors: those of parse_spec and resolve.
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text, const Options& options);
 // Of a checked spec. Errors: those of resolve.
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spec, const Options& options);
 
 // Errors: those of the tuning database and the engines.
 ir::Result<KernelPtr> compile(const CheckedSpec& spec);
+ir::Result<AnyKernel> compile_any(const CheckedSpec& spec);
+
+// A kernel that the cache does not remember, and what the cache knows its code by.
+struct KeyedKernel {
+  KernelPtr kernel;
+  std::string key;
+};
+// Of a checked spec. needs_database: as CheckedSpec has it.
+ir::Result<KeyedKernel> compile_keyed(frontend::PoolSpec spec, const Options& options, bool needs_database);
 
 // What Options::measure is where it is empty, for the process; empty: what POOLJIT_MEASURE says. Errors:
 // "runtime.options".

@@ -5,6 +5,7 @@
 #include "jit/fork_gate.h"
 #include "runtime/cache.h"
 #include "runtime/child.h"
+#include "runtime/free_kernel.h"
 #include "runtime/scratch.h"
 #include "runtime/threads.h"
 
@@ -15,6 +16,7 @@ namespace {
 void before_fork() {
   jit::close_fork_gate();
   cache().before_fork();
+  lock_sizes_before_fork();
   jit::gdb_mutex().lock();
   jit::unwinder_mutex().lock();
 }
@@ -26,6 +28,7 @@ void unlock() {
 
 void in_parent() {
   unlock();
+  unlock_sizes_in_parent();
   cache().after_fork_in_parent();
   jit::open_fork_gate_in_parent();
 }
@@ -33,6 +36,7 @@ void in_parent() {
 // Frees nothing: a sanitizer's allocator may be in no state to.
 void in_child() {
   unlock();
+  unlock_sizes_in_child();
   cache().after_fork_in_child();
   forget_reserve_in_child();
   forget_children_in_child();

@@ -17,6 +17,7 @@ struct Options {
   std::string names = {};
   std::string fallback = "reference";
   std::string label = {};
+  int sizes = 0;
 };
 
 }  // namespace pooljit::runtime

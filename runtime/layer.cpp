@@ -35,6 +35,7 @@ std::string other_keywords(const PoolSpec& spec) {
 void add_options(const PoolSpec& spec, pooljit_layer& layer) {
   layer.unbatched = !spec.batch;
   layer.free_batch = spec.free_batch;
+  layer.free_dims = free_dims_of(spec);
   layer.unpool = is_unpool(spec);
   layer.nan_ignore = spec.nan == ir::NanRule::ignore;
   layer.zeros_first = spec.zeros == ir::ZeroRule::first;
@@ -72,6 +73,19 @@ pooljit_tensor tensor_of(const ir::View& view, const std::vector<int64_t>& shape
   return made;
 }
 
+int32_t free_dims_of(const PoolSpec& spec) {
+  int32_t bits = 0;
+  for (size_t d = 0; d < spec.dims.size(); ++d) bits |= int32_t{spec.dims[d].is_free} << d;
+  return bits;
+}
+
+void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor) {
+  std::copy(known.end() - (tensor.rank - 2), known.end(), tensor.dims + 2);
+  if (!has_strides) std::fill_n(tensor.strides, tensor.rank, 0);
+  if (known.size() < static_cast<size_t>(tensor.rank))
+    tensor.strides[0] = 0;  // to an image that would follow
+}
+
 Layer::Layer(const PoolSpec& spec)
     : text_(print(spec)), other_(other_keywords(spec)), nest_(make_nest(spec)) {
   layer_.size = sizeof layer_;
@@ -97,6 +111,10 @@ Layer::Layer(const PoolSpec& spec)
   layer_.output_order = frontend::layout_name(frontend::output_layout(spec)).data();
   if (spec.strides.empty()) layer_.input.layout = layer_.input_order;
   if (spec.output_strides.empty()) layer_.output.layout = layer_.output_order;
+  if (has_free_dims(spec)) {
+    forget_sizes(known_input_shape(spec), !spec.strides.empty(), layer_.input);
+    forget_sizes(known_output_shape(spec), !spec.output_strides.empty(), layer_.output);
+  }
   layer_.indices = has_indices_like_output(spec) ? layer_.output : layer_.input;
   layer_.indices.dtype = nest_.indices ? info(nest_.indices->dtype).spec_name.data() : "";
   if (!nest_.indices) layer_.indices.rank = 0;
@@ -116,6 +134,8 @@ Layers::Layers(const PoolSpec& spec) {
   pools_.output = tensor_of(make_nest(spec).written(0), output_shape(spec), spec.batch.value_or(1));
   pools_.output_order = frontend::layout_name(frontend::output_layout(spec)).data();
   if (spec.output_strides.empty()) pools_.output.layout = pools_.output_order;
+  if (has_free_dims(spec))
+    forget_sizes(known_output_shape(spec), !spec.output_strides.empty(), pools_.output);
 }
 
 }  // namespace pooljit::runtime

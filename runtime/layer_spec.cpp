@@ -64,6 +64,9 @@ Broken check_counts(const pooljit_layer& layer) {
     return number("global", layer.global, "adaptive, backward or unpool is set too");
   if (layer.unbatched && layer.free_batch)
     return number("free_batch", layer.free_batch, "unbatched is set too");
+  if (layer.free_dims < 0 || layer.free_dims >> layer.spatial_rank != 0)
+    return number("free_dims", layer.free_dims,
+                  fmt::format("one bit for each of {} spatial dims", layer.spatial_rank));
   return std::nullopt;
 }
 
@@ -134,6 +137,17 @@ Broken check_use(const pooljit_layer& layer) {
   return std::nullopt;
 }
 
+// A free dim has no extent.
+Broken check_free_dims(const pooljit_layer& layer) {
+  const auto& [name, windows] =
+      layer.backward ? std::pair("output", &layer.output) : std::pair("input", &layer.input);
+  for (int32_t d = 0; d < layer.spatial_rank; ++d)
+    if ((layer.free_dims >> d & 1) != 0 && windows->dims[2 + d] != 0)
+      return wrong_field(fmt::format("{}.dims[{}]", name, 2 + d), fmt::format("{}", windows->dims[2 + d]),
+                         "0: free_dims leaves it to each run");
+  return std::nullopt;
+}
+
 void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
   // What windows lie on, or what an unpool reads; and the other one.
   const pooljit_tensor& windows = layer.backward ? layer.output : layer.input;
@@ -144,7 +158,8 @@ void read_dims(const pooljit_layer& layer, PoolSpec& spec) {
   spec.dims.resize(size_t(layer.spatial_rank));
   for (size_t d = 0; d < spec.dims.size(); ++d) {
     SpecDim& dim = spec.dims[d];
-    dim.input = windows.dims[2 + d];
+    dim.is_free = (layer.free_dims >> d & 1) != 0;
+    dim.input = dim.is_free ? 1 : windows.dims[2 + d];
     if (layer.global) {
       dim.kernel = dim.stride = dim.input;
       continue;
@@ -237,8 +252,10 @@ Broken read_options(const pooljit_layer& layer, PoolSpec& spec) {
 }
 
 Broken compare_tensors(const pooljit_layer& layer, const PoolSpec& spec) {
-  const auto input = input_shape(spec), input_at = input_strides(spec), output = output_shape(spec),
-             output_at = output_strides(spec);
+  const auto input = known_input_shape(spec), output = known_output_shape(spec);
+  auto input_at = input_strides(spec), output_at = output_strides(spec);
+  if (has_free_dims(spec) && spec.strides.empty()) std::ranges::fill(input_at, 0);
+  if (has_free_dims(spec) && spec.output_strides.empty()) std::ranges::fill(output_at, 0);
   const bool is_batched = spec.batch.has_value(), like_output = has_indices_like_output(spec);
   if (auto error = compare_tensor("input", layer.input, is_batched, input, input_at)) return error;
   if (auto error = compare_tensor("output", layer.output, is_batched, output, output_at)) return error;
@@ -255,13 +272,14 @@ ir::Result<PoolSpec> spec_of(const pooljit_layer& given) {
   Broken error = read_size("layer", given, layer);
   if (!error) error = check_counts(layer);
   if (!error) error = check_use(layer);
+  if (!error) error = check_free_dims(layer);
   if (!error) read_dims(layer, spec);
   if (!error) error = read_options(layer, spec);
   if (!error) error = read_tensors(layer, spec);
   if (!error) error = read_indices(layer, spec);
   if (!error) error = read_epilogue(layer, spec);
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
-  auto checked = frontend::check_spec(std::move(spec));
+  auto checked = frontend::check_spec(std::move(spec), frontend::Sizes::may_be_free);
   if (!checked) return checked;
   if (auto wrong = compare_tensors(layer, *checked)) return tl::unexpected<ir::Error>(std::move(*wrong));
   return checked;

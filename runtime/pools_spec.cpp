@@ -21,7 +21,9 @@ bool have_one_input(const PoolSpec& a, const PoolSpec& b) {
   return a.dtype == b.dtype && a.quantized == b.quantized && a.batch == b.batch &&
          a.free_batch == b.free_batch && a.channels == b.channels && a.layout == b.layout &&
          a.strides == b.strides &&
-         std::ranges::equal(a.dims, b.dims, {}, &frontend::SpecDim::input, &frontend::SpecDim::input);
+         std::ranges::equal(a.dims, b.dims, [](const frontend::SpecDim& one, const frontend::SpecDim& other) {
+           return one.is_free == other.is_free && (one.is_free || one.input == other.input);
+         });
 }
 
 ir::Result<std::vector<PoolSpec>> read_members(const pooljit_pools& pools) {
@@ -76,10 +78,12 @@ ir::Result<PoolSpec> spec_of(const pooljit_pools& given) {
   spec.include_input = pools.include_input == 1;
   if (auto error = read_output_place(pools.output, pools.output_order, spec))
     return tl::unexpected<ir::Error>(std::move(*error));
-  auto checked = frontend::check_spec(std::move(spec));
+  auto checked = frontend::check_spec(std::move(spec), frontend::Sizes::may_be_free);
   if (!checked || !checked->concat) return checked;
-  if (auto error = compare_tensor("output", pools.output, checked->batch.has_value(), output_shape(*checked),
-                                  output_strides(*checked)))
+  auto strides = output_strides(*checked);
+  if (has_free_dims(*checked) && checked->output_strides.empty()) std::ranges::fill(strides, 0);
+  if (auto error = compare_tensor("output", pools.output, checked->batch.has_value(),
+                                  known_output_shape(*checked), strides))
     return tl::unexpected<ir::Error>(std::move(*error));
   return checked;
 }

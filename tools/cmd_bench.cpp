@@ -13,13 +13,14 @@
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/measure.h"
+#include "tools/sizes.h"
 #include "tools/time_text.h"
 
 namespace pooljit::tools {
 namespace {
 
 struct BenchArguments {
-  std::string spec, file;
+  std::string spec, size, file;
   runtime::Options options;
   bool json = false;
   SessionArguments session;
@@ -160,7 +161,10 @@ ir::Result<Exit> bench_pools(const BenchArguments& arguments) {
   return Exit::ok;
 }
 
-ir::Result<Exit> bench(const BenchArguments& arguments) {
+ir::Result<Exit> bench(BenchArguments arguments) {
+  auto sized = at_size(arguments.spec, arguments.size);
+  if (!sized) return tl::unexpected(sized.error());
+  arguments.spec = std::move(*sized);
   const auto spec = frontend::parse_spec(arguments.spec);
   if (!spec) return tl::unexpected(spec.error());
   if (is_pools(*spec)) return bench_pools(arguments);
@@ -175,9 +179,14 @@ ir::Result<Exit> bench(const BenchArguments& arguments) {
 
 ir::Result<Exit> compare(BenchArguments arguments) {
   SessionArguments& session = arguments.session;
-  session.problems = {{arguments.spec, arguments.spec}};
-  if (!arguments.file.empty()) {
-    auto problems = read_problems(arguments.file);
+  std::vector<std::string> sizes;
+  if (!arguments.size.empty()) sizes.push_back(arguments.size);
+  if (arguments.file.empty()) {
+    const auto sized = at_sizes(arguments.spec, sizes);
+    if (!sized) return tl::unexpected(sized.error());
+    session.problems = {{arguments.spec, sized->front()}};
+  } else {
+    auto problems = read_problems(arguments.file, sizes);
     if (!problems) return tl::unexpected(problems.error());
     session.problems = std::move(*problems);
   }
@@ -235,6 +244,7 @@ void add_bench(CLI::App& app, Action& action) {
       what->add_option("--file", arguments->file,
                        "Each spec of a file beside peers: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
+  add_size(*command, arguments->size);
   add_backend(*command, arguments->options);
   add_isa(*command, arguments->options);
   add_schedule(*command, arguments->options);

@@ -27,6 +27,7 @@
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
+#include "tools/sizes.h"
 
 namespace pooljit::tools {
 namespace {
@@ -34,6 +35,7 @@ namespace {
 using Schedules = runtime::CheckOptions::Schedules;
 
 struct CheckArguments {
+  std::vector<std::string> sizes;
   std::string spec, file, isa = "all", backend = "all", schedule, before;
   AgainstOptions against;
   std::optional<Schedules> schedules;
@@ -138,7 +140,7 @@ void print_summary(const Tally& tally, size_t total, double seconds) {
 }
 
 ir::Result<Exit> check_file(const CheckArguments& arguments) {
-  const auto problems = read_problems(arguments.file);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
@@ -258,7 +260,7 @@ ir::Result<Exit> check_other(const CheckArguments& arguments) {
 
 // One after the other: what the library does with its threads is its own.
 ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
-  const auto problems = read_problems(arguments.file);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   const auto checks = OtherChecks::make(arguments);
   if (!checks) return tl::unexpected(checks.error());
@@ -296,21 +298,33 @@ ir::Result<Exit> check_file_other(const CheckArguments& arguments) {
   return interrupted() ? Exit::interrupted : tally.exit(arguments.allow_unsupported);
 }
 
-ir::Result<Exit> check(CheckArguments arguments) {
-  if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
-  // A file has time for less.
-  arguments.options.schedules = arguments.schedules.value_or(
-      arguments.all || arguments.file.empty() ? Schedules::all : Schedules::some);
-  if (!arguments.all) arguments.options.seconds = arguments.seconds;
-  if (!arguments.against.library.empty())
-    return arguments.file.empty() ? check_other(arguments) : check_file_other(arguments);
-  if (!arguments.file.empty()) return check_file(arguments);
+ir::Result<Exit> check_one(const CheckArguments& arguments) {
   const auto report = runtime::check(arguments.spec, arguments.options);
   if (!report) return tl::unexpected(report.error());
   fmt::print("{}", print(*report));
   if (report->is_partial())
     fmt::print("    --all does everything, --seconds more (now {})\n", arguments.seconds);
   return report->ok() ? Exit::ok : Exit::difference;
+}
+
+ir::Result<Exit> check(CheckArguments arguments) {
+  if (auto done = narrow(arguments, arguments.options); !done) return tl::unexpected(done.error());
+  // A file has time for less.
+  arguments.options.schedules = arguments.schedules.value_or(
+      arguments.all || arguments.file.empty() ? Schedules::all : Schedules::some);
+  if (!arguments.all) arguments.options.seconds = arguments.seconds;
+  if (!arguments.file.empty())
+    return arguments.against.library.empty() ? check_file(arguments) : check_file_other(arguments);
+  const auto specs = at_sizes(arguments.spec, arguments.sizes);
+  if (!specs) return tl::unexpected(specs.error());
+  Exit exit = Exit::ok;
+  for (const std::string& spec : *specs) {
+    arguments.spec = spec;
+    const auto checked = arguments.against.library.empty() ? check_one(arguments) : check_other(arguments);
+    if (!checked) return checked;
+    exit = std::max(exit, *checked);  // ok, or a difference
+  }
+  return exit;
 }
 
 void add_other_engine(CLI::App& command, CheckArguments& arguments) {
@@ -334,6 +348,7 @@ void add_check(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
+  add_sizes(*command, arguments->sizes);
   add_other_engine(*command, *arguments);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command
@@ -354,8 +369,7 @@ void add_check(CLI::App& app, Action& action) {
   command
       ->add_option("--schedules", arguments->schedules,
                    "best, all, or some: all (of huge layers two) through Xbyak, one through LLVM, of large "
-                   "layers some tasks in "
-                   "the interpreter (default: all; with --file, some)")
+                   "layers some tasks in the interpreter (default: all; with --file, some)")
       ->transform(CLI::CheckedTransformer(schedules).description(""));
   CLI::Option* seconds =
       command
@@ -375,8 +389,7 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");
   command->footer(
-      "Compared bit for bit: the interpreter and each back end, for each ISA and schedule; and the result "
-      "with the\n"
+      "Compared bit for bit: interpreter and back ends, for each ISA and schedule; and the result with the\n"
       "oracle, which shares no code with them. Buffers lie against guard pages.\n\n"
       "  pooljit check 'max_pool2d(float32[1,8,9,9], kernel_size=3, padding=1, return_indices=True)'\n"
       "  pooljit check --file bench/problems/networks.txt --allow-unsupported");

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "frontend/check.h"
 #include "runtime/compile.h"
 #include "tools/command.h"
 #include "tools/engine.h"
@@ -11,13 +12,14 @@
 #include "tools/onnx/model_options.h"
 #endif
 #include "tools/output_files.h"
+#include "tools/sizes.h"
 #include "tools/view.h"
 
 namespace pooljit::tools {
 namespace {
 
 struct RunArguments {
-  std::string spec, input;
+  std::string spec, size, input;
   std::vector<std::string> outputs, indices;
   std::vector<std::string> operands;  // of the epilogue
 #ifdef POOLJIT_WITH_ONNX
@@ -100,6 +102,41 @@ ir::Result<frontend::PoolSpec> with_batch_of(frontend::PoolSpec spec, const std:
   return spec;
 }
 
+// Free dims that no --size says are those of the file, where the layer's windows lie on what it holds.
+ir::Result<std::vector<int64_t>> sizes_of(const frontend::PoolSpec& spec, const RunArguments& arguments) {
+  if (!arguments.size.empty()) return parse_size(arguments.size);
+  if (spec.direction == ir::Direction::backward) return tl::unexpected(frontend::check_known(spec).error());
+  const auto header = read_npy_header(arguments.input);
+  if (!header) return tl::unexpected(header.error());
+  const FileView view = input_view(spec);
+  const auto& shape = header->shape;
+  if (shape.size() != view.shape.size())
+    return ir::invalid(
+        "npy.shape",
+        fmt::format("{} has {} dims, the spec has {}", arguments.input, shape.size(), view.shape.size()),
+        "the shape follows the layout: (N, C, H, W) for nchw, (N, H, W, C) for nhwc");
+  std::vector<int64_t> sizes;
+  for (size_t axis = spec.batch ? 1 : 0; axis < shape.size(); ++axis)
+    if (axis != view.channel) sizes.push_back(shape[axis]);
+  return sizes;
+}
+
+// The kernel of the size that is pooled.
+ir::Result<runtime::KernelPtr> compile(const std::string& text, const RunArguments& arguments) {
+  const auto any = runtime::compile_any(text, arguments.options);
+  if (!any) return tl::unexpected(any.error());
+  if (const auto* const free = std::get_if<runtime::FreeKernelPtr>(&*any)) {
+    const auto sizes = sizes_of((*free)->spec(), arguments);
+    return sizes ? (*free)->code_for(*sizes) : tl::unexpected(sizes.error());
+  }
+  const runtime::KernelPtr& kernel = std::get<runtime::KernelPtr>(*any);
+  if (arguments.size.empty()) return kernel;
+  const auto same = parse_size(arguments.size).and_then([&](const std::vector<int64_t>& size) {
+    return frontend::with_sizes(kernel->spec(), size);
+  });
+  return same ? ir::Result<runtime::KernelPtr>(kernel) : tl::unexpected(same.error());
+}
+
 // A tensor to be written to a file.
 struct Result {
   FileView view;
@@ -174,7 +211,7 @@ ir::Result<void> check_files(const RunArguments& arguments, const frontend::Pool
 ir::Result<Exit> run(const RunArguments& arguments) {
   const auto text = spec_text(arguments);
   if (!text) return tl::unexpected(text.error());
-  const auto kernel = runtime::compile(*text, arguments.options);
+  const auto kernel = compile(*text, arguments);
   if (!kernel) return tl::unexpected(kernel.error());
   if (!(*kernel)->fallback().empty())
     fmt::print(stderr, "pooljit: no machine code: {}; the reference runs it\n", (*kernel)->fallback());
@@ -249,6 +286,7 @@ void add_run(CLI::App& app, Action& action) {
       ->needs(model);
 #endif
   what->require_option(1);
+  add_size(*command, arguments->size);
   command->add_option("--input", arguments->input, "npy file of the spec's dtype and shape, in C order")
       ->required();
   command->add_option("--output", arguments->outputs, "npy file to write; once for each output of pools(...)")
@@ -272,7 +310,10 @@ void add_run(CLI::App& app, Action& action) {
       "nchw,\n"
       "(N, H, W, C) for nhwc. Explicit strides say where elements lie in memory, not in the files. All "
       "outputs\n"
-      "appear complete, or none does. float32[N,3,224,224] takes a file of any batch.\n\n"
+      "appear complete, or none does. float32[N,3,224,224] takes a file of any batch, float32[N,3,H,W] of "
+      "any "
+      "size;\n"
+      "a backward pooling's is said by --size.\n\n"
       "  pooljit run 'max_pool2d(float32[1,3,224,224], kernel_size=2)' --input x.npy --output y.npy\n"
       "  pooljit run 'max_pool2d(uint8[224,224,3]:nhwc, kernel_size=2, return_indices=True)' \\\n"
       "      --input x.npy --output y.npy --indices i.npy --backend llvm");

@@ -15,6 +15,7 @@
 #include "runtime/options.h"
 #include "tools/command.h"
 #include "tools/engine.h"
+#include "tools/sizes.h"
 #ifdef POOLJIT_WITH_LLVM
 #include "jit/llvm/llvm_backend.h"
 #endif
@@ -23,7 +24,7 @@ namespace pooljit::tools {
 namespace {
 
 struct ShowArguments {
-  std::string spec, stage, dialect = "canonical";
+  std::string spec, size, stage, dialect = "canonical";
   runtime::Options options;
 };
 
@@ -106,7 +107,8 @@ struct StageRow {
 constexpr std::string_view spec_stage = "spec";  // also of specs that no other stage can do yet
 constexpr std::string_view nest_stage = "nest";  // also of an unpool, which has no Program
 constexpr StageRow stages[] = {
-    {spec_stage, nullptr, "the canonical text of the spec, or another dialect's with --as"},
+    {spec_stage, nullptr,
+     "the canonical text of the spec, or another dialect's with --as; free dims need no --size"},
     {nest_stage, show_nest, "which inputs make each output"},
     {"schedule", show_schedule, "how it will be computed"},
     {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},
@@ -127,7 +129,10 @@ ir::Result<Exit> show_spec(const ShowArguments& arguments) {
   return Exit::ok;
 }
 
-ir::Result<Exit> show(const ShowArguments& arguments) {
+ir::Result<Exit> show(ShowArguments arguments) {
+  auto sized = at_size(arguments.spec, arguments.size);
+  if (!sized) return tl::unexpected(sized.error());
+  arguments.spec = std::move(*sized);
   // A backend's name is checked for every stage, so that a misspelt one is not passed over.
   runtime::Options options = arguments.options;
   if (options.backend != "auto" && !runtime::find_engine(options.backend))
@@ -169,6 +174,7 @@ void add_show(CLI::App& app, Action& action) {
     notes += fmt::format("  {:10}{}\n", row.name, row.note);
   }
   add_spec(*command, arguments->spec)->required();
+  add_size(*command, arguments->size);
   command->add_option("--stage", arguments->stage, "What to print; see below")
       ->required()
       ->check(CLI::IsMember(names));

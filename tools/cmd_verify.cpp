@@ -19,12 +19,14 @@
 #include "tools/interrupt.h"
 #include "tools/problem_file.h"
 #include "tools/progress.h"
+#include "tools/sizes.h"
 
 namespace pooljit::tools {
 namespace {
 
 struct VerifyArguments {
   std::string spec, file;
+  std::vector<std::string> sizes;
   runtime::Options options = {.backend = "all", .isa = "all"};
   runtime::ProofLimits limits;
   bool all_schedules = false;
@@ -123,17 +125,20 @@ nlohmann::json to_json(const runtime::Proof& proof) {
 }
 
 ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
+  const auto specs = at_sizes(arguments.spec, arguments.sizes);
+  if (!specs) return tl::unexpected(specs.error());
   VerifyTally tally;
-  for (const runtime::Choices& choice : with_schedules(arguments, arguments.spec, all)) {
-    const auto proof = runtime::verify(arguments.spec, choice, arguments.limits);
-    if (!proof) return tl::unexpected(proof.error());
-    if (arguments.json)
-      fmt::print("{}\n", to_json(*proof).dump());
-    else
-      fmt::print("{}", print(*proof));
-    std::fflush(stdout);
-    tally.take(proof);
-  }
+  for (const std::string& spec : *specs)
+    for (const runtime::Choices& choice : with_schedules(arguments, spec, all)) {
+      const auto proof = runtime::verify(spec, choice, arguments.limits);
+      if (!proof) return tl::unexpected(proof.error());
+      if (arguments.json)
+        fmt::print("{}\n", to_json(*proof).dump());
+      else
+        fmt::print("{}", print(*proof));
+      std::fflush(stdout);
+      tally.take(proof);
+    }
   return tally.exit(arguments);
 }
 
@@ -198,7 +203,7 @@ class FileRun {
 };
 
 ir::Result<Exit> verify_file(const VerifyArguments& arguments, const std::vector<runtime::Choices>& all) {
-  const auto problems = read_problems(arguments.file);
+  const auto problems = read_problems(arguments.file, arguments.sizes);
   if (!problems) return tl::unexpected(problems.error());
   catch_interrupt();
   const auto start = std::chrono::steady_clock::now();
@@ -233,6 +238,7 @@ void add_verify(CLI::App& app, Action& action) {
   what->add_option("--file", arguments->file,
                    "Prove each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
+  add_sizes(*command, arguments->sizes);
   command
       ->add_option("--backend", arguments->options.backend,
                    "all (that make machine code), or one: auto, xbyak, llvm, interpreter, reference")

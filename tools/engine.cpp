@@ -9,6 +9,20 @@ CLI::Option* add_spec(CLI::App& command, std::string& spec) {
                             "What to pool, e.g. 'max_pool2d(float32[1,64,112,112], kernel_size=3)'");
 }
 
+CLI::Option* add_size(CLI::App& command, std::string& size) {
+  return command.add_option("--size", size,
+                            "Of a spec with free dims: the extents of the spatial dims, 224x224 or 4x56x56");
+}
+
+CLI::Option* add_sizes(CLI::App& command, std::vector<std::string>& sizes) {
+  return command
+      .add_option("--size", sizes,
+                  "Of specs with free dims: the extents of the spatial dims, 224x224; several with commas, "
+                  "each is done")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 void add_backend(CLI::App& command, runtime::Options& options) {
   command.add_option("--backend", options.backend, "auto, xbyak, llvm, interpreter or reference")
       ->capture_default_str();

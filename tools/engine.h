@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "runtime/kernel_options.h"
 #include "tools/examiner.h"
@@ -11,6 +12,11 @@ namespace pooljit::tools {
 
 // SPEC, the positional argument.
 CLI::Option* add_spec(CLI::App& command, std::string& spec);
+
+// --size: of a spec with free dims (tools/sizes.h).
+CLI::Option* add_size(CLI::App& command, std::string& size);
+// Several, with commas or the option repeated: each is done.
+CLI::Option* add_sizes(CLI::App& command, std::vector<std::string>& sizes);
 
 // The library's options of the same names. What their values may be is the library's to say.
 void add_backend(CLI::App& command, runtime::Options& options);

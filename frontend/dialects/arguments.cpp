@@ -47,6 +47,20 @@ bool is_elsewhere(std::string_view name, std::span<const std::string_view> names
   return (is_gradient || is_large) && std::ranges::find(names, known) != names.end();
 }
 
+// The letters of free dims stand where they belong: N, then none for C, then those of the rank.
+Broken check_letters(const Call& call, DimOrder order, size_t rank) {
+  const size_t count = call.dims.size(), batch = count - rank - 1;
+  const size_t first = order == DimOrder::channels_last ? batch : batch + 1;  // spatial
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view letter = call.letters[i].text;
+    const bool is_spatial = i >= first && i < first + rank;
+    const char wanted = i < batch ? 'N' : is_spatial ? dim_letter(rank, i - first) : ' ';
+    if (!letter.empty() && letter != std::string_view(&wanted, 1))
+      return broke(Rule::letter, call.letters[i]);
+  }
+  return std::nullopt;
+}
+
 // Types that others pool, and we do not.
 bool is_dtype_elsewhere(std::string_view name) {
   return name == "bool" || name.starts_with("float8") || name.starts_with("float4");
@@ -105,14 +119,19 @@ Broken read_shape(const Call& call, DimOrder order, bool may_lack_batch, PoolSpe
   const bool is_batched = count == rank + 2;
   if (!is_batched && !(may_lack_batch && count == rank + 1))
     return broken(Rule::rank, fmt::format("got {} dims for {}", count, call.name.text)).value();
-  if (call.free_batch && !is_batched)
+  if (!is_batched && call.letters[0].text == "N")
     return broken(Rule::rank, fmt::format("got N and {} other dims for {}", count - 1, call.name.text))
         .value();
+  if (auto error = check_letters(call, order, rank)) return error;
   if (is_batched) spec.batch = call.dims[0];
-  spec.free_batch = call.free_batch;
+  spec.free_batch = is_batched && !call.letters[0].text.empty();
   const bool is_last = order == DimOrder::channels_last;
   spec.channels = call.dims[is_last ? count - 1 : count - rank - 1];
-  for (size_t i = 0; i < rank; ++i) spec.dims[i].input = call.dims[count - rank + i - (is_last ? 1 : 0)];
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t at = count - rank + i - (is_last ? 1 : 0);
+    spec.dims[i].input = call.dims[at];
+    spec.dims[i].is_free = !call.letters[at].text.empty();
+  }
   return std::nullopt;
 }
 

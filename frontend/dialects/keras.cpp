@@ -122,7 +122,8 @@ ir::Result<PoolSpec> read(const Call& call) {
   if (arguments.order == DimOrder::channels_last) spec.layout = Layout::nhwc;
   for (SpecDim& dim : spec.dims) {
     if (!arguments.has_strides) dim.stride = dim.kernel;
-    if (arguments.padding == Padding::same) pad_same(dim, OddPad::end);
+    if (arguments.padding == Padding::same)
+      if (auto wrong = pad_same(dim, OddPad::end)) return tl::unexpected<ir::Error>(std::move(*wrong));
   }
   // Without a tap in the padding all divisors are the same.
   const bool is_padded = std::any_of(spec.dims.begin(), spec.dims.end(), [](const SpecDim& dim) {
@@ -166,7 +167,7 @@ ir::Result<std::string> print_keras(const PoolSpec& spec) {
     out.text("keras.").text(layer.prefix).number(static_cast<int64_t>(rank)).text("D(");
     out.text(ir::info(spec.dtype).spec_name).text("[").text(spec.batch ? batch_text(spec) : "1").text(",");
     if (is_first) out.number(spec.channels).text(",");
-    for (size_t i = 0; i < rank; ++i) out.text(i == 0 ? "" : ",").number(spec.dims[i].input);
+    for (size_t i = 0; i < rank; ++i) out.text(i == 0 ? "" : ",").extent(spec, i);
     if (!is_first) out.text(",").number(spec.channels);
     out.text("]");
     if (!spec.global) print_window(out, spec);

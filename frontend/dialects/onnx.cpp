@@ -145,7 +145,7 @@ constexpr OnnxOperator operators_table[] = {
 };
 
 // What the attributes together mean.
-void interpret(const OnnxOperator& op, Node& node) {
+Broken interpret(const OnnxOperator& op, Node& node) {
   PoolSpec& spec = node.spec;
   spec.reduction = op.reduction;
   spec.direction = op.direction;
@@ -156,13 +156,15 @@ void interpret(const OnnxOperator& op, Node& node) {
   if (!spec.return_indices) spec.storage_order = 0;  // says nothing without indices
   for (SpecDim& dim : spec.dims) {
     if (node.auto_pad != AutoPad::notset) dim.pad_begin = dim.pad_end = 0;
-    if (node.auto_pad == AutoPad::upper) pad_same(dim, OddPad::end);
-    if (node.auto_pad == AutoPad::lower) pad_same(dim, OddPad::begin);
+    if (node.auto_pad != AutoPad::upper && node.auto_pad != AutoPad::lower) continue;
+    const OddPad odd = node.auto_pad == AutoPad::upper ? OddPad::end : OddPad::begin;
+    if (auto error = pad_same(dim, odd)) return error;
   }
   if (node.ceil_mode != 0 && node.auto_pad == AutoPad::notset)
     spec.ceil_mode = node.opset < onnx_opsets::dropped_since && node.ceil == CeilRule::letter
                          ? CeilMode::plain
                          : CeilMode::torch;
+  return std::nullopt;
 }
 
 Broken check_opset(const OnnxOperator& op, const Binding& binding, int64_t opset) {
@@ -202,7 +204,7 @@ ir::Result<PoolSpec> read(const Call& call) {
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
   if (node.channels_last != 0) node.spec.layout = Layout::nhwc;
   node.spec.quantized |= op->quantized;
-  interpret(*op, node);
+  if (auto wrong = interpret(*op, node)) return tl::unexpected<ir::Error>(std::move(*wrong));
   return node.spec;
 }
 
@@ -260,7 +262,9 @@ ir::Result<std::string> print_onnx(const PoolSpec& spec) {
     Printer out;
     out.text("onnx.").text(op.name).text("(").text(ir::info(spec.dtype).spec_name).text("[");
     if (spec.batch) out.text(batch_text(spec)).text(",");
-    list(out.number(spec.channels).text(","), spec.dims, &SpecDim::input).text("]");
+    out.number(spec.channels);
+    for (size_t i = 0; i < spec.dims.size(); ++i) out.text(",").extent(spec, i);
+    out.text("]");
     if (spec.layout != Layout::nchw) out.text(":").text(layout_name(spec.layout));
     if (!op.is_global) print_window(out, spec);
     print_options(out, op, spec);

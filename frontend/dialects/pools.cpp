@@ -50,7 +50,7 @@ PoolSpec input_of(const PoolSpec& spec) {
   PoolSpec input;
   input.dtype = spec.dtype, input.quantized = spec.quantized;
   input.batch = spec.batch, input.free_batch = spec.free_batch, input.channels = spec.channels;
-  for (const SpecDim& dim : spec.dims) input.dims.push_back({.input = dim.input});
+  for (const SpecDim& dim : spec.dims) input.dims.push_back({.input = dim.input, .is_free = dim.is_free});
   input.layout = spec.layout;
   return input;
 }

@@ -85,7 +85,7 @@ void print_tensor(Printer& out, const PoolSpec& spec, DimOrder order, std::strin
   };
   if (!batch.empty()) item().text(batch);
   if (!is_last) item().number(spec.channels);
-  for (const SpecDim& dim : spec.dims) item().number(dim.input);
+  for (size_t i = 0; i < spec.dims.size(); ++i) item().extent(spec, i);
   if (is_last) item().number(spec.channels);
   out.text("]");
   if (!is_last && spec.layout != Layout::nchw) out.text(":").text(layout_name(spec.layout));

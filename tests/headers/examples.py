@@ -26,6 +26,11 @@ PROGRAMS = {
         int main() {
         @
         }""",
+    "pooljit_error.hpp": """#include <pooljit.hpp>
+        int main() {
+        @
+          return 1;
+        }""",
     "pooljit_layer.h": """#include <pooljit.h>
         #include <string.h>
         int main(void) {

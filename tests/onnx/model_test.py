@@ -87,8 +87,14 @@ def test_open_dims(run):
                               [helper.make_empty_tensor_value_info("m")], [weights])
     model = run.folder / "open.onnx"
     model.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]).SerializeToString())
-    run.expect("open dims are named as --dim takes them", run("onnx", model).stdout,
-               "pool\tonnx.shape: dim 2 of c is not known: it is an input of open (give --dim h=EXTENT --dim w=EXTENT)\n")
+    run.expect("dims that are open are free", run("onnx", model).stdout,
+               "pool\tmax_pool2d(float32[N,4,H,W], kernel_size=2, stride=1)\n")
+    x = np.arange(3 * 4 * 6 * 7, dtype=np.float32).reshape(3, 4, 6, 7)
+    np.save(run.folder / "x.npy", x)
+    run("run", "--onnx", model, "--input", run.folder / "x.npy", "--output", run.folder / "y.npy")
+    run.expect("a run has the size of its file", np.load(run.folder / "y.npy").tolist(), x[:, :, 1:, 1:].tolist())
+    (run.folder / "x.npy").unlink()
+    (run.folder / "y.npy").unlink()
     run.expect("with them", run("onnx", model, "--dim", "h=10", "--dim", "w=12").stdout,
                "pool\tmax_pool2d(float32[N,4,8,10], kernel_size=2, stride=1)\n")
 

@@ -486,3 +486,52 @@ def test_several_pools():
     one = pooljit.compile("pools(float32[1,3,8,9], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2), concat=True, include_input=True)")
     assert one.results == [("float32", (1, 9, 8, 9))]
     assert np.array_equal(one(x)[:, :3], x) and isinstance(one(x), np.ndarray)
+
+
+FREE = "max_pool2d(float32[N,3,H,W], kernel_size=3, stride=2, padding=1, return_indices=True)"
+
+
+def test_free_dims(rng):
+    kernel = pooljit.compile(FREE)
+    assert kernel.free_dims == ("H", "W") and kernel.spec == FREE and kernel.dtype == "float32" and kernel.index_dtype == "int64"
+    for n, height, width in [(1, 8, 8), (2, 1, 9), (1, 33, 17), (3, 8, 8)]:
+        x = rng.standard_normal((n, 3, height, width), np.float32)
+        y, i = kernel(x)
+        wanted, places = pooljit.max_pool2d(x, 3, 2, 1, return_indices=True)
+        assert np.array_equal(y, wanted) and np.array_equal(i, places)
+        sized = kernel.sized(height, width)
+        assert sized.free_dims == () and sized.output_shape == (1, *y.shape[1:]) and np.array_equal(sized(x)[0], y)
+
+
+def test_free_dims_of_every_form(rng):
+    spec = pooljit.Spec("pools(float32[N,4,H,W]:nhwc, max_pool2d(kernel_size=3, stride=1, padding=1), global_avg_pool2d())")
+    x = np.ascontiguousarray(rng.standard_normal((2, 5, 7, 4), np.float32)).transpose(0, 3, 1, 2)
+    largest, mean = pooljit.compile(spec)(x)
+    assert largest.shape == (2, 4, 5, 7) and np.array_equal(mean, pooljit.compile(spec.sized(5, 7))(x)[1])
+    blocked = pooljit.compile("avg_pool1d(float32[N,9,L]:nchw8c, kernel_size=2)")
+    assert blocked(np.ones((1, 2, 6, 8), np.float32)).shape == (1, 2, 3, 8)
+    gradient = pooljit.compile("avg_pool1d_backward(float32[N,2,L], kernel_size=2)")
+    out = np.empty((1, 2, 7), np.float32)
+    assert gradient(np.ones((1, 2, 3), np.float32), out=out) is out and out[0, 0].tolist() == [0.5] * 6 + [0]
+    with pytest.raises(pooljit.InvalidError, match="run.dims"):
+        gradient(np.ones((1, 2, 3), np.float32))
+
+
+def test_what_needs_a_size_says_so():
+    kernel, spec = pooljit.compile(FREE), pooljit.Spec(FREE)
+    for name in ("output_shape", "input_strides", "schedule", "operands", "results", "code_bytes"):
+        with pytest.raises(pooljit.InvalidError, match="run.dims.*sized"):
+            getattr(kernel, name)
+    with pytest.raises(pooljit.InvalidError, match="run.dims"):
+        kernel.asm()
+    with pytest.raises(pooljit.InvalidError, match="spec.free"):
+        spec.output_shape
+    with pytest.raises(pooljit.InvalidError, match="spec.output_size"):
+        pooljit.compile("max_pool2d(float32[N,3,H,W], kernel_size=3)")(np.ones((1, 3, 2, 9), np.float32))
+    with pytest.raises(pooljit.InvalidError, match="spec.sizes"):
+        kernel.sized(3)
+    with pytest.raises(pooljit.InvalidError, match="python.shape"):
+        kernel(np.ones((3, 8, 8), np.float32))
+    with pytest.raises(pooljit.InvalidError, match="runtime.options"):
+        pooljit.compile(SPEC, sizes=3)
+    assert pooljit.compile(FREE, sizes=3).options == {"sizes": 3}

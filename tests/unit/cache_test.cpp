@@ -170,7 +170,7 @@ TEST(Cache, RemembersTextsOfKeptCodeOnly) {
   EXPECT_FALSE(cache.find({"texts", options}));
   EXPECT_EQ(alive, 1);
 
-  const KernelPtr evicted = cache.find({"text", options});
+  const auto evicted = std::get<KernelPtr>(*cache.find({"text", options}));
   is_missing(cache, "b");
   EXPECT_FALSE(cache.find({"text", options}));
   cache.remember({"text", options}, "a", evicted);  // its code is forgotten: nothing to remember

@@ -174,7 +174,10 @@ void add_onnx(CLI::App& app, Action& action) {
   list->footer(
       "A line per node: its name, a tab, its spec or why it has none; then, where it is more than a pooling\n"
       "operator, a tab and what it is: ReduceMean, or the nodes of integers around it. Names in bodies and\n"
-      "functions have a path. A batch that the model leaves open is N.\n"
+      "functions have a path. A batch that the model leaves open is N, spatial dims are H, W and the like; a "
+      "kernel "
+      "takes\n"
+      "every size then, and --dim says one.\n"
       "Then a line for nodes that pool one tensor, side by side or as a chain, and the Concat of their "
       "outputs:\n"
       "their names with +, a tab, the spec of one kernel for all of them.\n"

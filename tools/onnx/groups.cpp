@@ -20,7 +20,7 @@ struct Pooled {
 
 std::optional<frontend::PoolSpec> spec_of(const PoolNode& node) {
   if (!node.spec || node.inputs.empty() || node.outputs.empty()) return std::nullopt;
-  auto spec = frontend::parse_spec(*node.spec);
+  auto spec = frontend::parse_spec(*node.spec, frontend::Sizes::may_be_free);
   return spec && spec->direction == ir::Direction::forward ? std::optional(std::move(*spec)) : std::nullopt;
 }
 
@@ -50,7 +50,7 @@ std::vector<Pooled> all_pooled(const OnnxModel& model) {
 // Whether one kernel could read what both read.
 bool read_alike(const Pooled& a, const Pooled& b) {
   return a.node->graph == b.node->graph && a.spec.layout == b.spec.layout && a.spec.dtype == b.spec.dtype &&
-         input_shape(a.spec) == input_shape(b.spec);
+         known_input_shape(a.spec) == known_input_shape(b.spec);
 }
 
 std::optional<std::string> text_of(const std::vector<Pooled>& members, bool concat, bool include_input) {
@@ -58,7 +58,7 @@ std::optional<std::string> text_of(const std::vector<Pooled>& members, bool conc
   for (const Pooled& member : members) specs.push_back(member.spec);
   frontend::PoolSpec spec = frontend::pools_of(std::move(specs));
   spec.concat = concat, spec.include_input = include_input;
-  const auto checked = frontend::parse_spec(print(spec));
+  const auto checked = frontend::parse_spec(print(spec), frontend::Sizes::may_be_free);
   return checked ? std::optional(print(*checked)) : std::nullopt;
 }
 

@@ -50,9 +50,9 @@ ir::Result<SymbolicDims> parse_dims(const std::vector<std::string>& texts);
 
 // Nodes in graphs, bodies of If, Loop and Scan and model-local functions. Shapes of pooling nodes are by the
 // rules of the opset that the model declares, those of others as ONNX infers them. A batch that is not known
-// is N, said at each run. A node without a spec has an error of its own: onnx.graph, onnx.shape, onnx.dtype,
-// onnx.attribute, onnx.constant, onnx.operator, or that of its spec. Errors of the model: onnx.file,
-// onnx.model; onnx.dim for a name that no input of the model has.
+// is N, spatial dims are their letters, said at each run. A node without a spec has an error of its own:
+// onnx.graph, onnx.shape, onnx.dtype, onnx.attribute, onnx.constant, onnx.operator, or that of its spec.
+// Errors of the model: onnx.file, onnx.model; onnx.dim for a name that no input of the model has.
 ir::Result<OnnxModel> read_model(const std::string& path, const ModelOptions& options = {});
 
 // The node of that name, or without a name the only one; it has a spec. Errors: onnx.node, or the node's own.

@@ -147,12 +147,19 @@ ir::Result<void> read_input(const std::string& name, const Scope& scope, const s
                            fmt::format("{} is a tensor of {}", name, element_name(element_of(type))));
   if (!rank_of(type))
     return ir::unsupported("onnx.shape", fmt::format("the shape of {} is not known{}", name, why));
-  for (int i = 0; i < *rank_of(type); ++i) {
+  const int rank = *rank_of(type), channel = draft.is_nhwc ? rank - 1 : 1;
+  const int spatial = rank - 2;
+  for (int i = 0; i < rank; ++i) {
     const auto extent = extent_of(type, i);
-    if (!extent && i > 0)
+    const bool may_be_free = i == 0 || (i != channel && spatial >= 1 && spatial <= int{frontend::max_rank});
+    if (!extent && !may_be_free)
       return ir::unsupported("onnx.shape", fmt::format("dim {} of {} is not known{}", i, name, why),
                              open_dims);
-    draft.dims.push_back(extent ? std::to_string(*extent) : "N");
+    draft.dims.push_back(
+        extent   ? std::to_string(*extent)
+        : i == 0 ? "N"
+                 : std::string(1, frontend::dim_letter(static_cast<size_t>(spatial),
+                                                       static_cast<size_t>(i - (i < channel ? 1 : 2)))));
   }
   if (draft.is_nhwc && draft.dims.size() > 2)
     std::rotate(draft.dims.begin() + 1, draft.dims.end() - 1, draft.dims.end());
@@ -200,7 +207,9 @@ ir::Result<frontend::PoolSpec> spec_of(const PoolDraft& draft) {
 }
 
 std::vector<int64_t> output_dims(const frontend::PoolSpec& spec, bool is_nhwc) {
-  std::vector<int64_t> dims = output_shape(spec);
+  std::vector<int64_t> dims = known_output_shape(spec);
+  for (size_t i = dims.size() - spec.dims.size(); i < dims.size(); ++i)
+    if (dims[i] == 0) dims[i] = -1;
   if (spec.free_batch && !dims.empty()) dims[0] = -1;
   if (is_nhwc && dims.size() > 2) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
   return dims;

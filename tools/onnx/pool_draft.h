@@ -16,7 +16,7 @@ namespace pooljit::tools {
 struct PoolDraft {
   std::string op = {};                 // of the dialect: "MaxPool"
   std::string dtype = {};              // "float32"
-  std::vector<std::string> dims = {};  // "N" or a number, channels, extents
+  std::vector<std::string> dims = {};  // "N" or a number, channels, extents or their letters
   std::string attributes = {};         // ", kernel_shape=[2,2]"
   bool is_nhwc = false;                // the tensor lies so
   int64_t opset = 0;                   // 0: the operator is not of ONNX's own set
@@ -45,7 +45,8 @@ ir::Result<void> read_input(const std::string& name, const Scope& scope, const s
 
 ir::Result<frontend::PoolSpec> spec_of(const PoolDraft& draft);
 
-// Of the output, dims as the node has them; the first is not known if the batch is N.
+// Of the output, dims as the node has them; -1 of what is not known: the batch if it is N, and what follows
+// from free dims.
 std::vector<int64_t> output_dims(const frontend::PoolSpec& spec, bool is_nhwc);
 
 }  // namespace pooljit::tools

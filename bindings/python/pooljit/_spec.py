@@ -3,8 +3,9 @@ import re
 
 from . import _core
 from . import _words as words
+from ._errors import InvalidError
 
-_TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[N\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
+_TEXT = re.compile(r"(?P<operator>\w+)\((?P<dtype>\w+)\[(?P<dims>[A-Z\d,]*)\](?::(?P<layout>\w+))?(?P<arguments>.*)\)")
 
 
 def _split(text, separator=","):
@@ -30,6 +31,18 @@ def _value(text):
         except ValueError:
             pass
     return text
+
+
+def _of_a_size(name, doc):
+    """A property that needs a size."""
+
+    def get(self):
+        if self.free_dims:
+            raise InvalidError("spec.free", f"{self.text} leaves {' and '.join(self.free_dims)} free",
+                               "spec.sized(224, 224), the extents of all spatial dims")
+        return self._facts[name]
+
+    return property(get, doc=doc)
 
 
 def text_of(spec):
@@ -66,16 +79,16 @@ class Spec:
     text = property(lambda self: self._facts["text"], doc="The canonical text.")
     signature = property(lambda self: self._facts["signature"],
                          doc="The canonical text with N for the batch: what a kernel's code depends on.")
-    input_shape = property(lambda self: self._facts["input_shape"],
-                           doc="N (if batched), C and spatial, of what the layer reads.")
-    output_shape = property(lambda self: self._facts["output_shape"], doc="The same of what it writes.")
-    input_strides = property(lambda self: self._facts["input_strides"],
-                             doc="Distances in elements; of a blocked layout, that of C is of blocks.")
-    output_strides = property(lambda self: self._facts["output_strides"], doc="The same of output and indices.")
+    input_shape = _of_a_size("input_shape", "N (if batched), C and spatial, of what the layer reads.")
+    output_shape = _of_a_size("output_shape", "The same of what it writes.")
+    input_strides = _of_a_size("input_strides", "Distances in elements; of a blocked layout, that of C is of blocks.")
+    output_strides = _of_a_size("output_strides", "The same of output and indices.")
     input_dtype = property(lambda self: self._facts["input_dtype"], doc='"float32".')
     output_dtype = property(lambda self: self._facts["output_dtype"], doc='"float32".')
     index_dtype = property(lambda self: self._facts["index_dtype"], doc="None of a layer without indices.")
     batch = property(lambda self: self._facts["batch"], doc='N; None of an unbatched layer; "N" where the spec leaves it free (shapes then show 1).')
+    free_dims = property(lambda self: tuple(self._facts["free_dims"].split(" and ")) if self._facts["free_dims"] else (),
+                         doc='("H", "W") of float32[N,64,H,W]: the dims that are said at each run.')
     direction = property(lambda self: self._facts["direction"], doc='"forward", "backward" or "unpool".')
     operator = property(lambda self: _TEXT.fullmatch(self.text)["operator"], doc='"max_pool2d".')
     layout = property(lambda self: _TEXT.fullmatch(self.text)["layout"] or "nchw", doc='"nhwc".')
@@ -85,6 +98,19 @@ class Spec:
         """What the canonical text says by keyword: numbers, booleans, words and lists of them."""
         pairs = (piece.split("=", 1) for piece in _split(_TEXT.fullmatch(self.text)["arguments"]))
         return {name: _value(value) for name, value in pairs}
+
+    def sized(self, *size):
+        """The layer of one size, the extents of all spatial dims: spec.sized(224, 224).
+
+        Raises:
+            InvalidError: "spec.*", of a size that it cannot have.
+
+        >>> import pooljit
+        >>> spec = pooljit.Spec("max_pool2d(float32[N,64,H,W], kernel_size=3, stride=2, padding=1)")
+        >>> spec.free_dims, spec.sized(112, 112).output_shape
+        (('H', 'W'), (1, 64, 56, 56))
+        """
+        return Spec(_core.spec_sized(self.text, [words.integer("size", extent, 0, 2**63 - 1) for extent in size]))
 
     def dialect(self, name):
         """The layer in another system's words: "torch", "nn", "onnx", "mlx", "keras" or "benchdnn".

@@ -37,6 +37,7 @@ _MEMBERS = {
     "schedule_origin": 'Why that one, for people: "the default", "asked for", "tuned: FILE", "measured, 6 candidates, 2.1 ms".',
     "fallback": "Why the reference runs it instead of machine code; empty: it was not needed.",
     "label": "compile's `label`.",
+    "free_dims": '("H", "W") of float32[N,64,H,W]: a call is of the size of its arrays; what is of one size, sized() has.',
     "proof": "What verify=True proved; else empty.",
     "code_bytes": "Of machine code; does not grow with the tensor.",
     "compile_seconds": "From text to callable, when the code was made.",

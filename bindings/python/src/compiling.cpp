@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/interruptible.h"
 #include "bindings/python/src/unlocked.h"
@@ -46,6 +48,10 @@ runtime::Options options_of(const py::dict& words) {
       options.names = text_of(value, name);
     } else if (name == "measure") {
       options.measure = measure_of(value);
+    } else if (name == "sizes" && PyLong_Check(value.ptr())) {
+      const long sizes = PyLong_AsLong(value.ptr());
+      PyErr_Clear();
+      options.sizes = static_cast<int>(std::clamp(sizes, -1L, 65536L));
     } else if (name == "verify" && PyBool_Check(value.ptr())) {
       options.verify = value.ptr() == Py_True;
     } else if (name == "threads" && PyLong_Check(value.ptr())) {
@@ -59,7 +65,7 @@ runtime::Options options_of(const py::dict& words) {
     } else {
       raise(ir::invalid("python.option", fmt::format("{}={}", name, py::repr(value).cast<std::string>()),
                         "options are backend, isa, schedule, threads, verify, tune_db, measure, fallback, "
-                        "label and names"));
+                        "label, names and sizes"));
     }
   }
   return options;
@@ -70,6 +76,17 @@ runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options&
     return value_or_raise(
         interruptible([text = std::string(spec), options] { return runtime::compile(text, options); }));
   return value_or_raise(unlocked([&] { return runtime::compile(spec, options); }));
+}
+
+runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Options& options) {
+  if (options.verify)
+    return value_or_raise(
+        interruptible([text = std::string(spec), options] { return runtime::compile_any(text, options); }));
+  return value_or_raise(unlocked([&] { return runtime::compile_any(spec, options); }));
+}
+
+runtime::KernelPtr sized_kernel(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes) {
+  return value_or_raise(unlocked([&] { return kernel.code_for(sizes); }));
 }
 
 }  // namespace pooljit::python

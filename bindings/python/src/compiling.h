@@ -4,8 +4,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <span>
 #include <string_view>
 
+#include "runtime/cache.h"
+#include "runtime/free_kernel.h"
 #include "runtime/kernel.h"
 #include "runtime/kernel_options.h"
 
@@ -21,5 +24,9 @@ runtime::Options options_of(const py::dict& words);
 
 // Throws Raised with the errors of pooljit::compile().
 runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options& options);
+// The same of a spec that may have free dims.
+runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Options& options);
+// The kernel of one size. Throws Raised with the errors of FreeKernel::code_for().
+runtime::KernelPtr sized_kernel(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes);
 
 }  // namespace pooljit::python

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bindings/python/src/compiling.h"
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/openmp.h"
 #include "bindings/python/src/torch_arrays.h"
@@ -164,6 +165,44 @@ Kernel::Kernel(runtime::KernelPtr impl, runtime::Options options)
   list_results();
 }
 
+Kernel::Kernel(runtime::FreeKernelPtr free, runtime::Options options)
+    : free_(std::move(free)),
+      free_nest_(std::make_shared<const ir::PoolNest>(make_nest(free_->spec()))),
+      options_(std::move(options)) {}
+
+const runtime::KernelPtr& Kernel::pointer() const {
+  if (!free_) return impl_;
+  ir::Error error = free_->sizes_not_said();
+  error.hint = "kernel.sized(224, 224), the extents of all spatial dims";
+  raise(std::move(error));
+}
+
+const std::string& Kernel::signature() const {
+  return free_ ? free_->signature() : impl_->code().info.signature;
+}
+
+Kernel Kernel::sized(std::span<const int64_t> sizes) const {
+  if (free_) return {sized_kernel(*free_, sizes), options_};
+  value_or_raise(frontend::with_sizes(impl_->spec(), sizes));
+  return *this;
+}
+
+// The arrays that the spec's dims are those of: what is read, of a gradient what is written.
+py::object Kernel::call_of_size(const Array& input, const CallArguments& arguments) const {
+  const bool is_backward = spec().direction == ir::Direction::backward;
+  if (is_backward && !arguments.out) (void)pointer();
+  const Array out = is_backward ? read_array(arguments.out, "out") : Array();
+  const Form& form = is_backward ? out.form : input.form;
+  const frontend::Layout layout = is_backward ? frontend::output_layout(spec()) : spec().layout;
+  const size_t first = spec().batch ? 2 : 1, rank = spec().dims.size();
+  if (form.rank != first + rank + (frontend::channel_block(layout) > 1 ? 1 : 0))
+    raise(ir::invalid("python.shape",
+                      fmt::format("{} has the shape {}, the kernel is of {}", is_backward ? "out" : "input",
+                                  print_dims(form.dims()), text()),
+                      "N and C, then the spatial dims"));
+  return sized(form.dims().subspan(first, rank)).call(input, arguments);
+}
+
 void Kernel::list_operands() {
   Form channels;
   channels.rank = 1;
@@ -200,6 +239,7 @@ py::object Kernel::call(const CallArguments& arguments) const {
 }
 
 py::object Kernel::call(const Array& input, const CallArguments& arguments) const {
+  if (free_) return call_of_size(input, arguments);
   const bool is_batched = impl_->spec().batch.has_value();
   check(input, {"input", input_, input_dtype(), is_batched, is_packed(input_)});
   const int64_t batch = is_batched ? input.form.shape[0] : 1;

@@ -4,11 +4,13 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bindings/python/src/arrays.h"
+#include "runtime/free_kernel.h"
 #include "runtime/kernel.h"
 #include "runtime/kernel_options.h"
 
@@ -25,10 +27,19 @@ struct CallArguments {
 class Kernel {
  public:
   Kernel(runtime::KernelPtr impl, runtime::Options options);
+  // Of a spec with free dims: a call is of the size that its arrays have.
+  Kernel(runtime::FreeKernelPtr free, runtime::Options options);
 
-  const runtime::Kernel& impl() const { return *impl_; }
-  const runtime::KernelPtr& pointer() const { return impl_; }
+  // All that needs a size asks for these. They throw Raised with "run.dims" where dims are free.
+  const runtime::Kernel& impl() const { return *pointer(); }
+  const runtime::KernelPtr& pointer() const;
   const runtime::Options& options() const { return options_; }
+  const frontend::PoolSpec& spec() const { return free_ ? free_->spec() : impl_->spec(); }
+  const std::string& text() const { return free_ ? free_->text() : impl_->text(); }
+  const std::string& signature() const;
+  const std::string& label() const { return free_ ? free_->options().label : impl_->label(); }
+  // The kernel of one size: this one, where no dims are free and the size is its own.
+  Kernel sized(std::span<const int64_t> sizes) const;
 
   // Runs it without the GIL. Gives the output, or (output, indices) of a kernel that writes both; of several
   // pools a tuple of all outputs, then all arrays of indices, where that is more than one output. The arrays
@@ -53,13 +64,14 @@ class Kernel {
   };
   const std::vector<Result>& results() const { return results_; }
   bool has_indices() const { return nest().indices.has_value(); }
-  bool reads_indices() const { return has_indices() && impl_->spec().direction != ir::Direction::forward; }
+  bool reads_indices() const { return has_indices() && spec().direction != ir::Direction::forward; }
   const Form& operand_form(size_t number) const { return operands_[number]; }
   ir::DType operand_dtype(size_t number) const { return operand_dtypes_[number]; }
   size_t operand_count() const { return operands_.size(); }
 
  private:
-  const ir::PoolNest& nest() const { return impl_->code().info.nest; }
+  const ir::PoolNest& nest() const { return free_ ? *free_nest_ : impl_->code().info.nest; }
+  py::object call_of_size(const Array& input, const CallArguments& arguments) const;
   bool has_several() const { return is_pools(impl_->spec()) && results_.size() > 1; }
   // Of a call, in their order; arrays keeps them alive.
   struct HeldOperands {
@@ -73,7 +85,9 @@ class Kernel {
   void list_operands();
   void list_results();
 
-  runtime::KernelPtr impl_;
+  runtime::KernelPtr impl_;  // or, with free dims, these
+  runtime::FreeKernelPtr free_;
+  std::shared_ptr<const ir::PoolNest> free_nest_;  // of the least size
   runtime::Options options_;
   Form input_, output_;
   bool is_output_packed_;

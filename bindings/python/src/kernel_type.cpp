@@ -101,10 +101,12 @@ py::dict words_of(const runtime::Options& options) {
   if (options.fallback != usual.fallback) words["fallback"] = options.fallback;
   if (options.label != usual.label) words["label"] = options.label;
   if (options.names != usual.names) words["names"] = options.names;
+  if (options.sizes != usual.sizes) words["sizes"] = options.sizes;
   return words;
 }
 
 py::list operands_of(const Kernel& kernel) {
+  (void)kernel.impl();  // they are those of a size
   py::list operands;
   for (size_t i = 0; i < kernel.operand_count(); ++i) {
     operands.append(py::make_tuple(std::string(ir::info(kernel.operand_dtype(i)).spec_name),
@@ -114,6 +116,7 @@ py::list operands_of(const Kernel& kernel) {
 }
 
 py::list results_of(const Kernel& kernel) {
+  (void)kernel.impl();
   py::list results;
   for (const Kernel::Result& result : kernel.results())
     results.append(
@@ -133,6 +136,33 @@ int useful_parts(const Kernel& kernel, const py::object& batch) {
     }
   }
   return value_or_raise(kernel.impl().useful_parts(number));
+}
+
+// The letters of the dims that a call's arrays say.
+py::tuple free_dims_of(const Kernel& kernel) {
+  py::list letters;
+  const auto& dims = kernel.spec().dims;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i].is_free) letters.append(std::string(1, frontend::dim_letter(dims.size(), i)));
+  return py::tuple(letters);
+}
+
+Kernel sized(const Kernel& kernel, const py::args& size) {
+  std::vector<int64_t> extents;
+  for (const py::handle& extent : size) {
+    extents.push_back(PyLong_AsLongLong(extent.ptr()));
+    if (!PyErr_Occurred()) continue;
+    PyErr_Clear();
+    raise(ir::invalid("python.argument", fmt::format("a size of {}", py::repr(size).cast<std::string>()),
+                      "integers: kernel.sized(224, 224)"));
+  }
+  return kernel.sized(extents);
+}
+
+Kernel compile(const std::string& spec, const py::dict& words) {
+  const runtime::Options options = options_of(words);
+  return std::visit([&](auto&& compiled) { return Kernel(std::move(compiled), options); },
+                    compile_any_kernel(spec, options));
 }
 
 double compile_seconds_of(const Kernel& kernel) {
@@ -200,15 +230,16 @@ void register_kernel(py::module_& module) {
     type->ht_type.tp_new = refuse_new;  // pybind11 does not use it for those that it makes
   };
   py::class_<Kernel>(module, "Kernel", py::custom_type_setup(set_up), py::is_final())
-      .def_property_readonly("spec", [](const Kernel& k) { return k.impl().text(); })
-      .def_property_readonly("signature", [](const Kernel& k) { return k.impl().code().info.signature; })
+      .def_property_readonly("spec", [](const Kernel& k) { return k.text(); })
+      .def_property_readonly("signature", [](const Kernel& k) { return k.signature(); })
+      .def_property_readonly("free_dims", free_dims_of)
       .def_property_readonly("backend",
                              [](const Kernel& k) { return std::string(k.impl().code().info.backend); })
       .def_property_readonly("isa", [](const Kernel& k) { return std::string(k.impl().code().info.isa); })
       .def_property_readonly("schedule", [](const Kernel& k) { return k.impl().code().info.schedule; })
       .def_property_readonly("schedule_origin", [](const Kernel& k) { return k.impl().schedule_origin(); })
       .def_property_readonly("fallback", [](const Kernel& k) { return k.impl().fallback(); })
-      .def_property_readonly("label", [](const Kernel& k) { return k.impl().label(); })
+      .def_property_readonly("label", [](const Kernel& k) { return k.label(); })
       .def_property_readonly("proof", [](const Kernel& k) { return k.impl().code().info.proof; })
       .def_property_readonly("code_bytes", [](const Kernel& k) { return k.impl().code().info.code_bytes; })
       .def_property_readonly("compile_seconds", compile_seconds_of)
@@ -227,6 +258,11 @@ void register_kernel(py::module_& module) {
       .def_property_readonly("operands", operands_of)
       .def_property_readonly("results", results_of)
       .def_property_readonly("options", [](const Kernel& k) { return words_of(k.options()); })
+      .def("sized", sized,
+           "sized(*size) -> Kernel\n\nOf a spec with free dims: the kernel of one size, the extents of all "
+           "spatial dims, sized(224, 224). Makes its\ncode if it is new. What is known of one size is known "
+           "of that kernel: shapes, schedule, asm(). Raises:\n\"spec.*\" for a size that the layer cannot "
+           "have.")
       .def("asm", assembly,
            "asm() -> str\n\nThe kernel's name, and the disassembly of its own code with the Program line of "
            "each instruction beside\nit; twice where there is other code for outputs that are not aligned.")
@@ -243,10 +279,7 @@ void register_kernel(py::module_& module) {
            "time(seconds=0.2) -> (seconds, spread, samples)\n\nThe median of a call on data of its own, "
            "without "
            "Python between the calls.");
-  module.def("compile", [](const std::string& spec, const py::dict& words) {
-    runtime::Options options = options_of(words);
-    return Kernel(compile_kernel(spec, options), options);
-  });
+  module.def("compile", compile);
 }
 
 }  // namespace pooljit::python

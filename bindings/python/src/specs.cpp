@@ -17,10 +17,11 @@ std::string name_of(ir::DType dtype) { return std::string(ir::info(dtype).spec_n
 
 // What pooljit.Spec shows, by name.
 py::dict facts(const std::string& text) {
-  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text));
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::Sizes::may_be_free));
   py::dict facts;
   facts["text"] = frontend::print(spec);
   facts["signature"] = frontend::signature(spec);
+  facts["free_dims"] = frontend::free_letters(spec);
   facts["input_shape"] = tuple_of(frontend::input_shape(spec));
   facts["output_shape"] = tuple_of(frontend::output_shape(spec));
   facts["input_strides"] = tuple_of(frontend::input_strides(spec));
@@ -49,6 +50,11 @@ std::string text_as(const std::string& text, const std::string& wanted) {
   raise(ir::invalid("python.dialect", fmt::format("no dialect is called {}", wanted), names));
 }
 
+std::string sized_text(const std::string& text, const std::vector<int64_t>& size) {
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::Sizes::may_be_free));
+  return frontend::print(value_or_raise(frontend::with_sizes(spec, size)));
+}
+
 // Specs of a seed, one after the other.
 class RandomSpecs {
  public:
@@ -66,6 +72,7 @@ class RandomSpecs {
 void register_specs(py::module_& module) {
   module.def("spec_facts", facts);
   module.def("spec_as", text_as);
+  module.def("spec_sized", sized_text);
   py::class_<RandomSpecs>(module, "RandomSpecs")
       .def(py::init<uint32_t, bool>(), py::arg("seed"), py::arg("plain"))
       .def("__iter__", [](const py::object& self) { return self; })
