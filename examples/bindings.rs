@@ -21,6 +21,7 @@ pub struct Options {
     pub names: *const c_char,
     pub fallback: *const c_char,
     pub label: *const c_char,
+    pub sizes: i32,
 }
 
 #[repr(C)]
@@ -60,6 +61,8 @@ pub struct Args {
     pub operand_count: i32,
     pub has_batch: i32,
     pub batch: i64,
+    pub dims: *const i64,
+    pub dim_count: i32,
     pub threads: i32,
     pub part: i32,
     pub parts: i32,

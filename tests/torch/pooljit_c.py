@@ -22,7 +22,7 @@ class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("backend", ctypes.c_char_p), ("isa", ctypes.c_char_p),
                 ("schedule", ctypes.c_char_p), ("threads", ctypes.c_int32), ("verify", ctypes.c_int32),
                 ("tune_db", ctypes.c_char_p), ("measure", ctypes.c_char_p), ("names", ctypes.c_char_p),
-                ("fallback", ctypes.c_char_p), ("label", ctypes.c_char_p)]
+                ("fallback", ctypes.c_char_p), ("label", ctypes.c_char_p), ("sizes", ctypes.c_int32)]
 
 
 class Rejected(Exception):

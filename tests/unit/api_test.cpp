@@ -186,4 +186,39 @@ TEST(Fork, AChildGetsThreadsOfItsOwn) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(Sizes, AKernelTakesEachSizeAndHasAKernelForIt) {
+  const std::string text = "max_pool2d(float32[N,1,H,W], kernel_size=2)";
+  const pooljit::Spec spec(text, {.sizes = 2});
+  const Kernel kernel = compile(spec);
+  EXPECT_TRUE(spec.has_free_dims() && kernel.has_free_dims());
+  EXPECT_EQ(kernel.spec(), text);
+  const std::vector<float> input = ramp(2 * 3 * 4);
+  for (const int64_t width : {4, 3}) {
+    const std::vector<int64_t> size = {3, width};
+    const pooljit::Spec sized = spec.sized(size);
+    EXPECT_EQ(sized.output_shape(), (std::vector<int64_t>{1, 1, 1, width / 2}));
+    std::vector<float> output(sized.output_bytes() / sizeof(float)), again = output;
+    const std::vector<void*> outputs = {output.data()};
+    pooljit::Args args;
+    args.input = input.data();
+    args.set_outputs(outputs);
+    args.set_batch(1);
+    args.set_dims(size);
+    kernel.run_with(args);
+    args.dims = nullptr, args.dim_count = 0;
+    const std::vector<void*> others = {again.data()};
+    args.set_outputs(others);
+    kernel.sized(size).run_with(args);
+    EXPECT_EQ(output, again);
+    const auto below = static_cast<size_t>(width);
+    EXPECT_EQ(output[0], std::max({input[0], input[1], input[below], input[below + 1]}));
+  }
+  try {
+    (void)kernel.output_shape();
+    ADD_FAILURE() << "it has none";
+  } catch (const pooljit::Error& error) {
+    EXPECT_EQ(error.id(), "run.dims");
+  }
+}
+
 }  // namespace

@@ -84,7 +84,8 @@ class Session {
     expect(code, text.c_str());
     fuzz::demand((code == POOLJIT_OK) == (held.kernel != nullptr), "kernel and code do not go together",
                  text);
-    if (code == POOLJIT_OK && is_spoilt) held.spec = *frontend::parse_spec(text);
+    if (code == POOLJIT_OK && is_spoilt)
+      held.spec = *frontend::parse_spec(text, frontend::Sizes::may_be_free);
   }
 
   static int by_spec_object(const char* text, const char* options, Held& held) {
@@ -152,6 +153,11 @@ class Session {
     args.operands = draw_.one_in(2) ? operands : nullptr, args.operand_count = word(0, -1, 3);
     args.has_batch = word(held.spec.free_batch ? 1 : 0, -1, 2);
     args.batch = often(args.has_batch, -(int64_t{1} << 61), int64_t{1} << 61);
+    std::array<int64_t, 4> dims;
+    for (int64_t& extent : dims) extent = draw_.between(0, 20);
+    const bool is_sized = has_free_dims(held.spec) || draw_.one_in(20);
+    args.dims = is_sized ? dims.data() : nullptr;
+    args.dim_count = word(is_sized ? static_cast<int>(held.spec.dims.size()) : 0, -1, 4);
     args.threads = word(0, -2, 300);
     args.parts = word(0, -1, 5), args.part = word(0, -1, 5);
     args.scratch = draw_.one_in(20) ? out : nullptr;
