@@ -134,6 +134,8 @@ class Joiner {
         return piece(own.role, part.member);
       case Param::Role::operand:
         return piece(own.role, part.first_operand + own.number);
+      case Param::Role::size:
+        return b_.param(own.role, part.member);
       default:
         return b_.param(own.role, own.number);
     }

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::string_view predicates[] = {"eq", "ne", "lt", "le", "gt", "ge", "un"};
 constexpr std::string_view stages[] = {"affine", "addressed", "legal"};
-constexpr std::string_view roles[] = {"input",   "output", "indices", "scratch",
-                                      "operand", "table",  "begin",   "count"};
+constexpr std::string_view roles[] = {"input", "output", "indices", "scratch", "operand",
+                                      "table", "size",   "begin",   "count"};
 
 template <typename E, size_t N>
 std::optional<E> find(const std::string_view (&texts)[N], std::string_view text) {

@@ -57,7 +57,8 @@ std::optional<Predicate> find_predicate(std::string_view text);
 std::optional<Stage> find_stage(std::string_view text);
 std::optional<Param::Role> find_role(std::string_view text);
 
-// A role that names an operand, a table or a task dimension by its number, and one whose word is an index.
+// A role that names an operand, a table, a size or a task dimension by its number, and one whose word is an
+// index.
 constexpr bool has_number(Param::Role role) { return role >= Param::Role::operand; }
 constexpr bool is_index(Param::Role role) { return role >= Param::Role::begin; }
 

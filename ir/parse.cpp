@@ -138,7 +138,10 @@ class Parser {
       if (token_.kind != TokenKind::word) fail("a task dimension's name");
       TaskDim task{std::string(advance().text), TaskDim::batch_extent};
       expect("=");
-      if (!accept("batch")) task.extent = integer();
+      if (accept("size"))
+        task.extent = TaskDim::size_extent;
+      else if (!accept("batch"))
+        task.extent = integer();
       program_.tasks.push_back(std::move(task));
     });
   }

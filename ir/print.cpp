@@ -140,8 +140,9 @@ std::string quoted(const std::string& name) {
 }
 
 std::string task_text(const TaskDim& task) {
-  return task.extent == TaskDim::batch_extent ? task.name + "=batch"
-                                              : fmt::format("{}={}", task.name, task.extent);
+  if (task.extent == TaskDim::batch_extent) return task.name + "=batch";
+  if (task.extent == TaskDim::size_extent) return task.name + "=size";
+  return fmt::format("{}={}", task.name, task.extent);
 }
 
 std::string table_text(size_t number, const std::vector<int64_t>& table, const PrintOptions& options) {

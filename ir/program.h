@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,10 @@ struct Param {
     scratch,  // pointer to Program::scratch_bytes that are this call's alone, aligned to scratch_alignment
     operand,  // ... of what the caller gives for the epilogue, by its number
     table,    // pointer to Program::tables[number]
-    begin,    // first task of Program::tasks[number]
-    count,    // how many tasks of it, >= 0
+    size,   // pointer to the words made for the extents of this call (ir/general/size_words.h), of the member
+            // of this number; where one Program serves all extents
+    begin,  // first task of Program::tasks[number]
+    count,  // how many tasks of it, >= 0
   };
   Role role = Role::input;
   int number = 0;
@@ -51,11 +54,17 @@ struct Param {
 // A dimension that the caller may split among threads: the kernel does tasks begin .. begin+count-1 of each.
 // Different tasks write different bytes.
 struct TaskDim {
-  std::string name;    // "n", "c", "oh"
-  int64_t extent = 0;  // how many tasks there are; batch_extent: as many as the batch at run time
+  std::string name;  // "n", "c", "oh"
+  // How many tasks there are; batch_extent: as many as the batch at run time; size_extent: as many as the
+  // first dimension's outputs at run time.
+  int64_t extent = 0;
   static constexpr int64_t batch_extent = -1;
+  static constexpr int64_t size_extent = -2;
   bool operator==(const TaskDim&) const = default;
 };
+
+// Of code for all extents: the words of one size, of each pool (Param::Role::size).
+using SizeWords = std::span<const std::vector<int64_t>>;
 
 enum class Stage : uint8_t { affine, addressed, legal };
 

@@ -308,12 +308,13 @@ Result<ProgramProof> prove_stored(const StoredTerms& stored, TermGraph& graph, c
   }
 }
 
-Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch) {
+Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch, SizeWords sizes) {
   if (const auto has = has_reading(nest); !has) return tl::unexpected(has.error());
   TermGraph graph;
   Terms terms(program, graph);
   try {
-    if (auto done = run_symbolically(program, nest, batch, terms); !done) return tl::unexpected(done.error());
+    if (auto done = run_symbolically(program, nest, batch, terms, sizes); !done)
+      return tl::unexpected(done.error());
   } catch (const Unreadable& error) {
     if (error.is_unsupported) return unsupported("prove.unsupported", error.why);
     return invalid("prove.program", error.why);

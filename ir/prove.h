@@ -35,7 +35,9 @@ struct ProgramProof {
 // Errors: "prove.program" names the output and what is wrong with it, or what cannot be read; "interp.*";
 // unsupported: "prove.unsupported" for what has no reading: other reductions, indices where a stride of 0
 // repeats elements (docs/proof.md).
-Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1);
+// sizes: of a Program for all extents, which is then proved for those of the nest.
+Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1,
+                           SizeWords sizes = {});
 
 // What a run left in the outputs: by offset in bytes, the term of the element there; no_term: it takes in
 // elements of which no term was wanted.

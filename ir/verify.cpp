@@ -33,8 +33,22 @@ bool is_identifier(const std::string& name) {
 }
 
 // Several pools of one input have an output each, and indices.
-int most_outputs_of(Param::Role role) {
-  return role == Param::Role::output || role == Param::Role::indices ? most_member_outputs : 1;
+size_t numbers_of(Param::Role role, const Program& program) {
+  switch (role) {
+    case Param::Role::output:
+    case Param::Role::indices:
+    case Param::Role::size:
+      return most_member_outputs;
+    case Param::Role::operand:
+      return most_operands;
+    case Param::Role::table:
+      return program.tables.size();
+    case Param::Role::begin:
+    case Param::Role::count:
+      return program.tasks.size();
+    default:
+      return 1;
+  }
 }
 
 Maybe check_head(const Program& program) {
@@ -43,13 +57,7 @@ Maybe check_head(const Program& program) {
     const auto first = std::find(program.params.begin(), program.params.end(), param);
     if (first != program.params.begin() + static_cast<std::ptrdiff_t>(i))
       return broken(Rule::params, fmt::format("slot {} asks for what another does", i));
-    const size_t numbers = is_index(param.role)                 ? program.tasks.size()
-                           : param.role == Param::Role::operand ? most_operands
-                                                                : program.tables.size();
-    const bool exists = has_number(param.role)
-                            ? param.number >= 0 && static_cast<size_t>(param.number) < numbers
-                            : param.number >= 0 && param.number < most_outputs_of(param.role);
-    if (!exists)
+    if (param.number < 0 || static_cast<size_t>(param.number) >= numbers_of(param.role, program))
       return broken(Rule::params, fmt::format("there is no {} {}", text(param.role), param.number));
   }
   if (program.scratch_bytes < 0 || program.scratch_bytes > most_scratch_bytes ||
@@ -59,7 +67,7 @@ Maybe check_head(const Program& program) {
     const auto is_same = [&](const TaskDim& other) { return other.name == task.name; };
     if (!is_identifier(task.name) || std::count_if(program.tasks.begin(), program.tasks.end(), is_same) != 1)
       return broken(Rule::tasks, fmt::format("\"{}\" is not a name of its own", task.name));
-    if (task.extent < 0 && task.extent != TaskDim::batch_extent)
+    if (task.extent < 0 && task.extent != TaskDim::batch_extent && task.extent != TaskDim::size_extent)
       return broken(Rule::tasks, fmt::format("{} has extent {}", task.name, task.extent));
   }
   return {};
@@ -219,7 +227,7 @@ class Verifier {
     if (!is_access) return {};
     const Role role = program_.params[static_cast<size_t>(slot_of(inst.addr.base))].role;
     bool good = inst.op == Op::load    ? role == Role::input || role == Role::operand || role == Role::scratch
-                : inst.op == Op::iload ? role == Role::table
+                : inst.op == Op::iload ? role == Role::table || role == Role::size
                                        : role == Role::output || role == Role::scratch;
     if (role == Role::indices && inst.op != Op::iload) {
       if (!indices_are_) indices_are_ = inst.op;

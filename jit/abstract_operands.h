@@ -38,7 +38,8 @@ class Operands {
  private:
   ir::Param::Role role(size_t base) const { return params_[base - base_param].role; }
   bool is_constant(ir::Param::Role role) const {
-    return role == ir::Param::Role::table || (reads_constants_ && role == ir::Param::Role::operand);
+    return role == ir::Param::Role::table || role == ir::Param::Role::size ||
+           (reads_constants_ && role == ir::Param::Role::operand);
   }
   Word loaded(const ZydisDecodedOperand& operand, const State& state) const;
 

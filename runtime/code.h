@@ -37,6 +37,10 @@ struct Call {
       nullptr;  // CodeInfo::scratch_bytes, aligned to ir::scratch_alignment; null: the thread's own
   const MemberOutput* members =
       nullptr;  // of a nest with members: one for each, instead of output and indices
+  // Where one Program serves all extents (ir/general/general.h): the layer at those of this call, and their
+  // words, of each pool.
+  const ir::PoolNest* sized = nullptr;
+  ir::SizeWords sizes = {};
 };
 
 // What is known of code however it was made.
@@ -66,6 +70,8 @@ struct MachineCode {
   // Where it is the code of several pools: which of them is looked at, and all of them.
   int member = 0;
   std::span<const ir::PoolNest> members = {};
+  // Where one Program serves all extents: the words of those that are looked at, of each pool.
+  ir::SizeWords sizes = {};
 };
 
 class Code {

@@ -114,7 +114,7 @@ class InterpretedCode final : public Code {
   }
 
   void run(const Call& call, const TaskRanges& ranges) const override {
-    if (!call.members) return run(program_, info.nest, call, ranges);
+    if (!call.members) return run(program_, call.sized ? *call.sized : info.nest, call, ranges);
     for (size_t i = 0; i < info.nest.members.size(); ++i) {
       Call own = call;
       own.members = nullptr;
@@ -133,11 +133,14 @@ class InterpretedCode final : public Code {
     std::vector<ir::Region> operands;
     for (const MemoryView& view : operand_memory(nest, call.batch))
       operands.push_back({view.span_bytes(), nullptr});
+    std::vector<ir::Region> sizes;
+    for (const std::vector<int64_t>& words : call.sizes) sizes.push_back({std::ssize(words) * 8, nullptr});
     const ir::MemoryMap memory{
         {input_view(nest, call.batch).span_bytes(), nullptr},
         {output_view(nest, call.batch).span_bytes(), nullptr},
         {indices_view(nest, call.batch).span_bytes(), nullptr},
         operands,
+        sizes,
     };
     const auto done = ir::interpret(program, {args, program.params.size()}, memory);
     POOLJIT_CHECK(done, ir::to_string(done.error()));

@@ -40,6 +40,9 @@ void fill_arguments(std::span<const ir::Param> params, const std::vector<std::ve
       case Role::table:
         *args = word(tables[number].data());
         break;
+      case Role::size:
+        *args = word(call.sizes[number].data());
+        break;
       case Role::begin:
         *args = static_cast<uint64_t>(ranges[number].begin);
         break;

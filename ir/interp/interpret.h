@@ -29,6 +29,7 @@ struct Region {
 struct MemoryMap {
   Region input, output, indices;
   std::span<const Region> operands = {};
+  std::span<const Region> sizes = {};  // words of sizes, by number
 };
 
 struct FaultInfo {

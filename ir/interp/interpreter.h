@@ -94,6 +94,11 @@ class Interpreter {
 
   // --- buffers
 
+  static Buffer numbered_buffer(uint8_t* data, std::span<const Region> regions, int number) {
+    if (static_cast<size_t>(number) >= regions.size()) return {};
+    return {data, regions[static_cast<size_t>(number)]};
+  }
+
   Buffer make_buffer(const Param& param, uint64_t word) {
     auto* const data = reinterpret_cast<uint8_t*>(word);
     switch (param.role) {
@@ -106,8 +111,9 @@ class Interpreter {
       case Param::Role::scratch:
         return {scratch_.data(), {program_.scratch_bytes}};
       case Param::Role::operand:
-        if (static_cast<size_t>(param.number) >= memory_.operands.size()) return {};
-        return {data, memory_.operands[static_cast<size_t>(param.number)]};
+        return numbered_buffer(data, memory_.operands, param.number);
+      case Param::Role::size:
+        return numbered_buffer(data, memory_.sizes, param.number);
       case Param::Role::table:
         return {data, {std::ssize(program_.tables[static_cast<size_t>(param.number)]) * 8}};
       default:

@@ -242,8 +242,21 @@ std::vector<Winner::Row> Provenance::rows(TermId index, TermId value_term) {
   return rows;
 }
 
-// Arithmetic with constants and conversions move each row's number.
+// Of the same winner, what is made of two numbers of each row.
+Winner Provenance::added(const Winner& a, const Winner& b, DType dtype) {
+  const auto is_same = [](const Winner::Row& x, const Winner::Row& y) { return x.element == y.element; };
+  if (a.nans != b.nans || !std::ranges::equal(a.rows, b.rows, is_same))
+    throw Unreadable{"indices of two winners are added"};
+  Winner sum = a;
+  for (size_t i = 0; i < sum.rows.size(); ++i)
+    sum.rows[i].index = lane_bits(dtype, sum.rows[i].index + b.rows[i].index);
+  return sum;
+}
+
+// Arithmetic with constants, shifts and conversions move each row's number.
 Winner Provenance::moved(const LaneTerm& term) {
+  if (term.op == Op::add && !graph_.is_constant(term.args[0]) && !graph_.is_constant(term.args[1]))
+    return added(winner(term.args[0]), winner(term.args[1]), term.dtype);
   const bool is_first = !graph_.is_constant(term.args[0]);
   Winner winner = this->winner(term.args[is_first ? 0 : 1]);
   const auto other = term.args[is_first ? 1 : 0];
@@ -257,6 +270,8 @@ Winner Provenance::moved(const LaneTerm& term) {
       moved = index * constant;
     else if (term.op == Op::sub && has_constant && is_first)
       moved = index - constant;
+    else if (term.op == Op::shr && index >= 0)
+      moved = index >> term.imm;
     else if (term.op != Op::cvt || is_float(term.dtype) || term.source() != graph_[term.args[0]].dtype)
       throw Unreadable{fmt::format("{} of indices", info(term.op).text)};
     index = lane_bits(term.dtype, moved);

@@ -98,6 +98,7 @@ class Provenance {
   static Joined append(const Joined& before, const Joined& after, Nans nans);
   Winner read_winner(TermId id);
   Winner moved(const LaneTerm& term);
+  static Winner added(const Winner& a, const Winner& b, DType dtype);
   std::vector<Winner::Row> rows(TermId index, TermId value);
 
   const TermGraph& graph_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/general/size_words.h"
 #include "ir/interp/interpreter.h"
 #include "ir/window_taps.h"
 
@@ -48,7 +49,8 @@ struct Memory {
       operands.emplace_back(nest, view, batch, operand_extent(nest, operands.size()));
   }
 
-  uint64_t word(const Param& param, const Program& program, int64_t batch) {
+  uint64_t word(const Param& param, const Program& program, const PoolNest& nest, int64_t batch,
+                SizeWords sizes) {
     const auto number = static_cast<size_t>(param.number);
     switch (param.role) {
       case Param::Role::input:
@@ -63,12 +65,12 @@ struct Memory {
         return 0;
       case Param::Role::table:
         return reinterpret_cast<uintptr_t>(program.tables[number].data());
+      case Param::Role::size:
+        return number < sizes.size() ? reinterpret_cast<uintptr_t>(sizes[number].data()) : 0;
       case Param::Role::begin:
         return 0;
-      case Param::Role::count: {
-        const int64_t extent = program.tasks[number].extent;
-        return static_cast<uint64_t>(extent == TaskDim::batch_extent ? batch : extent);
-      }
+      case Param::Role::count:
+        return static_cast<uint64_t>(task_count(program.tasks[number], nest, batch));
     }
     return 0;
   }
@@ -76,14 +78,17 @@ struct Memory {
 
 }  // namespace
 
-Result<void> run_symbolically(const Program& program, const PoolNest& nest, int64_t batch, Terms& terms) {
+Result<void> run_symbolically(const Program& program, const PoolNest& nest, int64_t batch, Terms& terms,
+                              SizeWords sizes) {
   Memory memory(nest, batch);
   std::vector<uint64_t> args;
-  for (const Param& param : program.params) args.push_back(memory.word(param, program, batch));
+  for (const Param& param : program.params) args.push_back(memory.word(param, program, nest, batch, sizes));
   std::vector<Region> operands;
   for (const Tensor& operand : memory.operands) operands.push_back(operand.region());
+  std::vector<Region> words;
+  for (const std::vector<int64_t>& size : sizes) words.push_back({std::ssize(size) * 8});
   const MemoryMap map{memory.input.region(), memory.output.region(),
-                      memory.indices ? memory.indices->region() : Region{}, operands};
+                      memory.indices ? memory.indices->region() : Region{}, operands, words};
   return Interpreter<Terms>(program, args, map, terms).run();
 }
 

@@ -11,9 +11,10 @@
 
 namespace pooljit::ir {
 
-// `terms` are of the Program. Errors: "interp.*", for an access to what belongs to no element of the views.
-// Throws Unreadable.
-Result<void> run_symbolically(const Program& program, const PoolNest& nest, int64_t batch, Terms& terms);
+// `terms` are of the Program; sizes: of one for all extents. Errors: "interp.*", for an access to what
+// belongs to no element of the views. Throws Unreadable.
+Result<void> run_symbolically(const Program& program, const PoolNest& nest, int64_t batch, Terms& terms,
+                              SizeWords sizes = {});
 
 // An element of a view: which number it has in its plane, row-major, and where it lies, in elements.
 struct PlaneElement {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/general/size_words.h"
 #include "ir/interp/symbolic_run.h"
 #include "ir/nest.h"
 #include "ir/program.h"
@@ -27,6 +28,8 @@ struct Kernel {
   // Of several pools: which of them the nest is, and all of them, whose stores go to memory of their own.
   int member = 0;
   std::span<const ir::PoolNest> members = {};
+  // Code for all extents: the words of those of the nest, of each pool.
+  ir::SizeWords sizes = {};
 };
 
 // Which tasks of a dimension a call does.
@@ -34,10 +37,9 @@ struct TaskRange {
   int64_t begin = 0, count = 0;
   auto operator<=>(const TaskRange&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
-inline std::vector<TaskRange> all_tasks(const Kernel& kernel, int64_t batch) {
+inline std::vector<TaskRange> all_tasks(const Kernel& kernel, const ir::PoolNest& nest, int64_t batch) {
   std::vector<TaskRange> all;
-  for (const ir::TaskDim& dim : kernel.tasks)
-    all.push_back({0, dim.extent == ir::TaskDim::batch_extent ? batch : dim.extent});
+  for (const ir::TaskDim& dim : kernel.tasks) all.push_back({0, ir::task_count(dim, nest, batch)});
   return all;
 }
 
@@ -105,6 +107,12 @@ class KernelMemory {
     Buffer& buffer = memory_.add(name, bytes.size(), Touch::read);
     for (size_t i = 0; i < bytes.size(); ++i) buffer.put(i, Domain::constant(bytes[i]));
     return buffer;
+  }
+
+  uint64_t add_words(std::string_view name, const std::vector<int64_t>& words) {
+    Buffer& buffer = memory_.add(name, words.size() * word_bytes, Touch::read);
+    for (size_t i = 0; i < words.size(); ++i) put_word(buffer, i, number(words[i]));
+    return buffer.base;
   }
 
   Buffer& add_tensor(std::string_view name, const ir::PoolNest& nest, const ir::View& view,
@@ -178,12 +186,10 @@ class KernelMemory {
         written_.push_back(
             &memory_.add("scratch memory", static_cast<size_t>(kernel_.scratch_bytes), Touch::both));
         return written_.back()->base;
-      case Role::table: {
-        const std::vector<int64_t>& table = (*kernel_.tables)[number_of(param)];
-        Buffer& added = memory_.add("a table", table.size() * word_bytes, Touch::read);
-        for (size_t i = 0; i < table.size(); ++i) put_word(added, i, number(table[i]));
-        return added.base;
-      }
+      case Role::table:
+        return add_words("a table", (*kernel_.tables)[number_of(param)]);
+      case Role::size:
+        return add_words("the words of a size", kernel_.sizes[number_of(param)]);
       case Role::begin:
       case Role::count:
         return 0;  // of each call

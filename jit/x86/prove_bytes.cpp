@@ -55,7 +55,7 @@ class FingerprintRuns {
   // The planes that stand for all: one of each kind; where some output takes in another plane, as far as
   // fingerprints tell, all. Throws Refused and Wrong.
   std::vector<ir::Plane> whole(int64_t most_steps) {
-    steps_ = memory_.call(all_tasks(kernel_, batch_), most_steps);
+    steps_ = memory_.call(all_tasks(kernel_, nest_, batch_), most_steps);
     for (const Buffer* const buffer : {memory_.output(), memory_.indices()}) {
       if (!buffer) continue;
       Written written{buffer, buffer->bytes, std::vector<int64_t>(buffer->bytes.size(), Written::none)};
@@ -68,7 +68,7 @@ class FingerprintRuns {
 
   // Parts of the tasks, as far as the limit goes. Throws Refused and Wrong.
   void ranges(int64_t most_steps, BytesProof& proof) {
-    const Ranges all = all_tasks(kernel_, batch_);
+    const Ranges all = all_tasks(kernel_, nest_, batch_);
     proof.all_ranges = 1;
     double tasks_of_all_ranges = 1;  // what executing them all comes to
     for (const TaskRange& dim : all) {

@@ -66,7 +66,7 @@ ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::Poo
   try {
     TermDomain domain(graph);
     KernelMemory<TermDomain, InputTerms> memory(kernel, nest, batch, domain, source);
-    memory.call(all_tasks(kernel, batch), limits.steps);
+    memory.call(all_tasks(kernel, nest, batch), limits.steps);
     ir::StoredTerms stored{stored_in(memory.output(), nest.output, domain), {}};
     if (nest.indices) stored.indices = stored_in(memory.indices(), *nest.indices, domain);
     return stored;

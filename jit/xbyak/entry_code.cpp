@@ -354,6 +354,8 @@ class Writer : private Xbyak::CodeGenerator {
       case Role::table:
         lea(rax, ptr[rip + 0]);
         return refer(SectionId::rodata, body.tables[number]);
+      case Role::size:
+        POOLJIT_CHECK(false, "an exported function has one size");
     }
   }
 

@@ -14,8 +14,8 @@ namespace {
 
 // Every op, every attribute, every kind of constant.
 constexpr std::string_view every_op = R"(program "a \"name\" with \\" affine avx512 {
-  params input, output, indices, table 0, table 1, begin 0, count 0
-  tasks n=batch, oh=56
+  params input, output, indices, table 0, table 1, begin 0, count 0, size 0, size 1
+  tasks n=batch, oh=56, o0=size
   table 0 = [0, -1, 9223372036854775807, -9223372036854775808]
   table 1 = [
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,

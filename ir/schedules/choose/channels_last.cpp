@@ -61,8 +61,9 @@ bool pays_wide(const Layer& layer) {
 bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
   constexpr int64_t registers_of_product = 2;
   const ReductionFacts& facts = facts_of(layer);
-  const auto is_added_up = [](const NestDim& dim) { return dim.most_taps() > 1; };
-  const int64_t parts = facts.is_split ? std::ranges::count_if(layer.nest().dims, is_added_up) : 1;
+  int64_t parts = facts.is_split ? 0 : 1;
+  for (const NestDim& dim : layer.nest().dims)
+    if (facts.is_split && dim.most_taps() > 1) parts += layer.nest().has_any_size() && is_long(dim) ? 3 : 1;
   const bool takes_mask = tail == Tail::mask && info(layer.isa()).mask != MaskEncoding::k_bits;
   const int64_t of_power = facts.has_long_taps()       ? facts.extra_registers
                            : facts.extra_registers > 0 ? registers_of_product

@@ -106,7 +106,7 @@ class ChannelsLast {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    if (rolls()) {
+    if (rolls() && !nest_.has_any_size()) {
       low_.split_full(cursor, [&](const Cursor& at) {
         for (const RollingStrip& strip : strips_) emit_strips(at, strip);
       });
@@ -114,11 +114,16 @@ class ChannelsLast {
       return b_.ret();
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
-    low_.split_full(cursor, [&](Cursor at) {
+    const auto window_by_window = [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
-      emit_channels(at, nest_.dims[last]);
+      emit_channels(at, {});
       low_.close(outputs);
-    });
+    };
+    if (rolls())
+      low_.split_full(
+          cursor, [&](const Cursor& at) { emit_rolling_run(at); }, window_by_window);
+    else
+      low_.split_full(cursor, window_by_window);
     low_.close(loops);
     b_.ret();
   }
@@ -134,12 +139,40 @@ class ChannelsLast {
       at = low_.at_input(at, last, Position{}.further(iv, strip.dim.output * strip.dim.stride));
       at = low_.further_outputs(at, last, Position{}.further(iv, strip.dim.output));
     }
-    emit_channels(at, strip.dim);
+    emit_channels(at, {&strip.dim});
     if (strip.count > 1) low_.close(1);
   }
 
-  // rolled: the innermost dimension, as far as the cursor stands at its beginning.
-  void emit_channels(const Cursor& cursor, const NestDim& rolled) {
+  // What is rolled along: the innermost dimension, as far as the cursor stands at its beginning; nothing
+  // where it stands at a window. iterations: of any size, of a run of whole windows.
+  struct Rolled {
+    const NestDim* dim = nullptr;
+    Value iterations = no_value;
+  };
+
+  // Of any size: the whole windows of a row. What is left over behind the iterations is a window.
+  void emit_rolling_run(const Cursor& cursor) {
+    const size_t last = nest_.dims.size() - 1;
+    const WindowAt run = cursor.windows[last];
+    NestDim dim = nest_.dims[last];
+    dim.pad_begin = dim.pad_end = 0;
+    dim.output = RollingOutputs::outputs_per_iteration;
+    dim.input = dim.kernel + (dim.output - 1) * dim.stride;
+    Cursor first = cursor;
+    first.windows.pop_back();
+    emit_channels(first, {&dim, run.iterations});
+    b_.begin_loop(run.odd);
+    Cursor odd = cursor;
+    low_.move(odd.input, run.iterations,
+              byte_stride(nest_.input, nest_.input.strides[last] * dim.output * dim.stride));
+    low_.for_each_output(odd, [&](Address& address, const View& view) {
+      low_.move(address, run.iterations, byte_stride(view, view.strides[last] * dim.output));
+    });
+    emit_channels(odd, {});
+    b_.end_loop();
+  }
+
+  void emit_channels(const Cursor& cursor, const Rolled& rolled) {
     const int64_t block = block_of(nest_, schedule_);
     const int64_t blocks = nest_.channels / block;
     if (blocks > 0) {
@@ -172,17 +205,18 @@ class ChannelsLast {
   }
 
   // Slices of equal lanes, done side by side.
-  void emit_slices(const Cursor& cursor, const NestDim& rolled, const std::vector<Slice>& side) {
-    if (!rolls()) {
+  void emit_slices(const Cursor& cursor, const Rolled& along, const std::vector<Slice>& side) {
+    if (!along.dim) {
       reducer_.plan(side.size(), nest_.full_taps());
       return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
     }
+    const NestDim& rolled = *along.dim;
     const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
     const HeldStates held(reducer_, rolled.kernel >= least_keyed_kernel);
     RollingOutputs rolling(rolled, b_, reducer_.facts(),
                            [&](Value earlier, Value later) { return held.join(earlier, later); });
-    rolling.divide_alike(nest_);
+    if (along.iterations == no_value) rolling.divide_alike(nest_);
     const Divisors divisors(nest_, rolled, rolling.looped(), b_);
     const auto load = [&](const Position& position) {
       return held.bundle(reduce(low_.at_input(cursor, last, position), last, side));
@@ -190,7 +224,11 @@ class ChannelsLast {
     const auto store_bundle = [&](const Position& position, const Bundle& bundle) {
       store(low_.at_output(cursor, last, position, divisors), held.states(bundle, side.size()), side);
     };
-    rolling.emit(held.bundle(low_.no_taps(side.size(), side[0].lanes)), load, store_bundle);
+    const Bundle nothing = held.bundle(low_.no_taps(side.size(), side[0].lanes));
+    if (along.iterations == no_value)
+      rolling.emit(nothing, load, store_bundle);
+    else
+      rolling.emit_iterations(nothing, load, store_bundle, along.iterations);
   }
 
   // Over the taps of dims [0, dims).
@@ -278,6 +316,17 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
     return unsupported("schedule.strides",
                        "channels_last with lanes > 1 needs channels that lie next to each other",
                        "use lanes=1");
+  if (nest.has_any_size() && layer.adjacent_channels() < nest.channels)
+    return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
+                       "compile the layer for each size");
+  // Sums of floats keep the order that code for one size can have too.
+  const bool can_roll_any = schedule.scan == ChannelsLastSchedule::Scan::rolling &&
+                            nest.sizes == Sizes::any && !layer.facts(channels_last_lanes).is_split;
+  if (nest.has_any_size() && schedule.rolls() && !can_roll_any)
+    return unsupported("schedule.sizes",
+                       "code for all sizes rolls only along rows, over windows of the kernel's taps, and not "
+                       "over sums of floats",
+                       "use order=row_major");
   if (schedule.rolls() &&
       !can_roll(nest, layer.facts(channels_last_lanes), layer.isa(), schedule.vectors_side_by_side))
     return unsupported(

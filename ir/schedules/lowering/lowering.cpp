@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/schedules/lowering/run_table.h"
+
 namespace pooljit::ir {
 
 int64_t byte_stride(const View& view, int64_t elements) { return elements * bytes(view.dtype); }
@@ -21,26 +23,6 @@ bool DimPlan::is_usual(const PoolNest& nest, const Run& run) const {
 }
 
 namespace {
-
-// A row of a run table: int64 fields.
-enum RunField {
-  run_begin,
-  run_end,
-  run_full,
-  run_taps,
-  run_divisor,
-  run_first,
-  run_digit,
-  run_first_tap = run_digit + 3,
-  run_phase,
-  run_phases,
-  run_fields
-};
-constexpr int64_t row_bytes = run_fields * 8;
-
-std::array<int64_t, 3> digits(int64_t taps) {
-  return {taps / sum_block / sum_block, taps / sum_block % sum_block, taps % sum_block};
-}
 
 // What each window of the forward pass is divided by, as far as this dimension goes.
 void list_divisors(const PoolNest& nest, const NestDim& dim, DimPlan& plan) {
@@ -72,7 +54,17 @@ std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t st
   return cut;
 }
 
+// Its runs are the size's, whose windows are the kernel's or follow the extents.
+DimPlan plan_of_any_size(const PoolNest& nest, const NestDim& dim) {
+  DimPlan plan;
+  plan.period = {1, nest.sizes == Sizes::any ? dim.stride : 0};
+  plan.usual_taps = plan.usual_divisor = dim.kernel;
+  plan.one_phase = plan.may_be_empty = true;
+  return plan;
+}
+
 DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
+  if (nest.has_any_size()) return plan_of_any_size(nest, dim);
   DimPlan plan;
   plan.period = dim.period();
   plan.runs = runs(dim);
@@ -103,14 +95,8 @@ std::vector<int64_t> run_table(const PoolNest& nest, const NestDim& dim, const D
   std::vector<int64_t> table;
   table.reserve(plan.runs.size() * run_fields);
   for (const Run& run : plan.runs) {
-    const Window& window = run.window;
-    if (which == Lowering::Runs::borders && window.taps == dim.kernel) continue;
-    // An empty window has no first tap; 0 keeps its pointer inside the image.
-    const int64_t first = window.taps == 0 ? 0 : window.first;
-    const std::array<int64_t, 3> sums = digits(window.taps);
-    table.insert(table.end(),
-                 {run.begin, run.end, plan.is_usual(nest, run), window.taps, divisor_taps(nest, window),
-                  first, sums[0], sums[1], sums[2], window.first_tap, run.phase, run.phases});
+    if (which == Lowering::Runs::borders && run.window.taps == dim.kernel) continue;
+    append_run(table, nest, run, plan.is_usual(nest, run));
   }
   return table;
 }
@@ -122,10 +108,13 @@ Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Gro
       b_(builder),
       reducer_(reducer),
       rule_(ir::index_rule(nest)),
+      layout_(nest),
       operands_(operands_like_output(nest)),
       beside_(view_beside(nest)) {
   for (size_t i = 0; i < nest.dims.size(); ++i)
     plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
+  if (nest.has_any_size() && !rule_.of_window) rule_.dims = stand_in_weights(nest);
+  for (size_t i = 0; i < nest.dims.size(); ++i) tap_steps_.push_back(tap_step(i));
 }
 
 Cursor Lowering::start() {
@@ -141,8 +130,8 @@ Cursor Lowering::start() {
   return cursor;
 }
 
-void Lowering::move(Address& address, Value count, int64_t step) {
-  const Value bytes = b_.imul(count, b_.iconst(step));
+void Lowering::move(Address& address, Value count, Step step) {
+  const Value bytes = b_.imul(count, step.word == no_value ? b_.iconst(step.constant) : step.word);
   if (const std::optional<int64_t> constant = b_.constant(bytes))
     address.offset += *constant;
   else
@@ -150,59 +139,61 @@ void Lowering::move(Address& address, Value count, int64_t step) {
 }
 
 void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
-  move(cursor.input, positions, byte_stride(nest_.input, nest_.input.strides[dim]));
+  move(cursor.input, positions, step(nest_.input, dim));
   if (beside_) move(cursor.beside, positions, byte_stride(*beside_, beside_->strides[dim]));
 }
 
 void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
-  for_each_output(cursor, [&](Address& address, const View& view) {
-    move(address, positions, byte_stride(view, view.strides[dim]));
-  });
+  for_each_output(cursor,
+                  [&](Address& address, const View& view) { move(address, positions, step(view, dim)); });
 }
 
 void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
-  cursor.input = plus(cursor.input, iv, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  cursor.input = further_by(cursor.input, iv, step(nest_.input, dim), positions);
   if (beside_)
     cursor.beside = plus(cursor.beside, iv, byte_stride(*beside_, beside_->strides[dim] * positions));
 }
 
 void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
   for_each_output(cursor, [&](Address& address, const View& view) {
-    address = plus(address, iv, byte_stride(view, view.strides[dim] * positions));
+    address = further_by(address, iv, step(view, dim), positions);
   });
 }
 
-// sum + factor * constant; nothing is emitted where that changes nothing.
-Value Lowering::add_product(Value sum, Value factor, int64_t constant) {
-  if (constant == 0) return sum;
-  return b_.iadd(sum, b_.imul(factor, b_.iconst(constant)));
+// sum + factor * each; nothing is emitted where that changes nothing.
+Value Lowering::add_product(Value sum, Value factor, const Step& each) {
+  if (each.word == no_value && each.constant == 0) return sum;
+  return b_.iadd(sum, b_.imul(factor, each.word == no_value ? b_.iconst(each.constant) : each.word));
 }
 
-int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
-                        int64_t index_weight) {
+int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent,
+                        Step (Lowering::*step_of)(const View&), const Step& index_weight) {
   const int number = b_.add_task(name, extent);
   const Value begin = b_.param(Param::Role::begin, number);
   const Value count = b_.param(Param::Role::count, number);
-  const auto step = [&](const View& view) { return byte_stride(view, view.*stride); };
+  const auto step = [&](const View& view) { return (this->*step_of)(view); };
   move(cursor.input, begin, step(nest_.input));
   for_each_output(cursor, [&](Address& address, const View& view) { move(address, begin, step(view)); });
   if (beside_) move(cursor.beside, begin, step(*beside_));
   cursor.index = add_product(cursor.index, begin, index_weight);
   const Value iv = b_.begin_loop(count).iv;
-  cursor.input = plus(cursor.input, iv, step(nest_.input));
-  for_each_output(cursor,
-                  [&](Address& address, const View& view) { address = plus(address, iv, step(view)); });
-  if (beside_) cursor.beside = plus(cursor.beside, iv, step(*beside_));
+  cursor.input = further_by(cursor.input, iv, step(nest_.input), 1);
+  for_each_output(
+      cursor, [&](Address& address, const View& view) { address = further_by(address, iv, step(view), 1); });
+  if (beside_) cursor.beside = further_by(cursor.beside, iv, step(*beside_), 1);
   cursor.index = add_product(cursor.index, iv, index_weight);
   return 1;
 }
 
 int Lowering::open_batch(Cursor& cursor) {
-  return open_task(cursor, "n", TaskDim::batch_extent, &View::batch_stride, nest_.indices ? rule_.batch : 0);
+  Step index_weight = nest_.indices ? rule_.batch : 0;
+  if (nest_.indices && nest_.has_any_size()) index_weight = {0, word(layout_.index_batch())};
+  return open_task(cursor, "n", TaskDim::batch_extent, &Lowering::batch_step, index_weight);
 }
 
 int Lowering::open_channels(Cursor& cursor) {
-  return open_task(cursor, "c", nest_.channels, &View::channel_stride, nest_.indices ? rule_.channel : 0);
+  const int64_t index_weight = nest_.indices ? rule_.channel : 0;
+  return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, index_weight);
 }
 
 void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
@@ -237,7 +228,8 @@ WindowAt Lowering::usual_window(size_t dim) {
   WindowAt window;
   window.taps = b_.iconst(plan.usual_taps);
   window.divisor_taps = b_.iconst(plan.usual_divisor);
-  for (size_t digit = 0; digit < 3; ++digit) window.digits[digit] = b_.iconst(digits(plan.usual_taps)[digit]);
+  for (size_t digit = 0; digit < 3; ++digit)
+    window.digits[digit] = b_.iconst(tap_digits(plan.usual_taps)[digit]);
   window.first = window.first_tap = window.output = b_.iconst(0);
   window.phases = b_.iconst(1);
   return window;
@@ -245,6 +237,7 @@ WindowAt Lowering::usual_window(size_t dim) {
 
 int Lowering::open_runs(Cursor& cursor, bool task, Runs which) {
   const size_t i = cursor.windows.size();
+  if (nest_.has_any_size()) return open_runs_of_size(cursor, task);
   const int64_t outputs = plans_[i].period.output;
   const int64_t periods = (nest_.dims[i].output + outputs - 1) / outputs;
   Value begin = b_.iconst(0);
@@ -277,18 +270,38 @@ void Lowering::open_single_run(Cursor& cursor, Value begin, Value count) {
 
 int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value count) {
   const size_t i = cursor.windows.size();
-  const NestDim& dim = nest_.dims[i];
-  const DimPlan& plan = plans_[i];
-  std::vector<int64_t> table = run_table(nest_, dim, plan, which);
+  std::vector<int64_t> table = run_table(nest_, nest_.dims[i], plans_[i], which);
   const int64_t rows = static_cast<int64_t>(table.size()) / run_fields;
   const Address base{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
-  const Address row = plus(base, b_.begin_loop(b_.iconst(rows)).iv, row_bytes);
+  return open_rows(cursor, base, b_.iconst(rows), {begin, count});
+}
+
+int Lowering::open_runs_of_size(Cursor& cursor, bool task) {
+  const size_t i = cursor.windows.size();
+  Outputs outputs;
+  if (task) {
+    const int number = b_.add_task("o" + std::to_string(i), TaskDim::size_extent);
+    outputs.begin = b_.param(Param::Role::begin, number);
+    outputs.count = b_.param(Param::Role::count, number);
+  }
+  const Value table = word(layout_.of_dim(i, SizeLayout::table));
+  const Address base{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};
+  return open_rows(cursor, base, word(layout_.of_dim(i, SizeLayout::runs)), outputs);
+}
+
+int Lowering::open_rows(Cursor& cursor, const Address& table, Value rows, const Outputs& outputs) {
+  const size_t i = cursor.windows.size();
+  const NestDim& dim = nest_.dims[i];
+  const DimPlan& plan = plans_[i];
+  const int64_t row_bytes = nest_.has_any_size() ? sized_run_row_bytes : run_row_bytes;
+  const Address row = plus(table, b_.begin_loop(rows).iv, row_bytes);
   const auto field = [&](int number) { return b_.iload(plus(row, number * 8)); };
 
   const Value minus_one = b_.iconst(-1);
-  const Value low = b_.imax(begin, field(run_begin));
-  const Value end = b_.iadd(begin, count);
-  const Value high = b_.imin(end, field(run_end));
+  const bool are_all = outputs.begin == no_value;
+  const Value low = are_all ? field(run_begin) : b_.imax(outputs.begin, field(run_begin));
+  const Value end = are_all ? no_value : b_.iadd(outputs.begin, outputs.count);
+  const Value high = are_all ? field(run_end) : b_.imin(end, field(run_end));
   WindowAt window;
   const Value zero = b_.iconst(0);
   window.periods = b_.imax(zero, b_.iadd(high, b_.imul(low, minus_one)));
@@ -305,7 +318,9 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   window.output = b_.imul(low, b_.iconst(plan.period.output));
   if (plan.period.output > 1) window.output = b_.iadd(window.output, field(run_phase));
   move_output(cursor, i, window.output);
-  cursor.full = b_.imul(cursor.full, field(run_full));
+  if (nest_.has_any_size()) window.iterations = field(run_iterations), window.odd = field(run_odd);
+  const Value full = nest_.sizes == Sizes::any_windows ? b_.iconst(0) : field(run_full);
+  cursor.full = b_.imul(cursor.full, full);
   cursor.windows.push_back(window);
   return 1;
 }
@@ -353,7 +368,7 @@ void Lowering::split_full(const Cursor& cursor, const Body& usual_code, const Bo
     full.windows[i].divisor_taps = usual.divisor_taps;
     full.windows[i].digits = usual.digits;
   }
-  if (always) return usual_code(full);
+  if (always) return *always == 1 ? usual_code(full) : other(cursor);
   b_.begin_loop(cursor.full);
   usual_code(full);
   b_.end_loop();

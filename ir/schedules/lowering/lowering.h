@@ -18,6 +18,7 @@
 #include "ir/builder.h"
 #include "ir/nest.h"
 #include "ir/reductions/reducer.h"
+#include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/divisors.h"
 #include "ir/schedules/windows/held_vectors.h"
 #include "ir/schedules/windows/sum_block.h"
@@ -26,6 +27,17 @@ namespace pooljit::ir {
 
 // A stride of a view in bytes.
 int64_t byte_stride(const View& view, int64_t elements);
+// Of a nest of any size: channels lie planes apart, not next to each other.
+bool follows_extents(const View& view);
+
+// What an address or an index moves by from one element to the next: a constant of the code, or a word of the
+// size. Of addresses in bytes.
+struct Step {
+  int64_t constant = 0;
+  Value word = no_value;
+  Step(int64_t same) : constant(same) {}  // NOLINT(google-explicit-constructor): most are constants
+  Step(int64_t same, Value read) : constant(same), word(read) {}
+};
 
 // What is known of one dimension's window where the cursor stands. Index values; iconst where the window is
 // the usual one.
@@ -38,6 +50,8 @@ struct WindowAt {
   Value periods = no_value;    // how many the run has
   Value phases = no_value;     // how many outputs of each period it has
   Value output = no_value;  // position of the output that the loops stand at; only where compares_positions()
+  Value iterations = no_value;  // of any size: how many RollingOutputs has for the run,
+  Value odd = no_value;         // and the outputs behind them
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
@@ -135,7 +149,7 @@ class Lowering {
   int open_phases(Cursor& cursor);
   void close(int loops);
   // By an index value times so many bytes.
-  void move(Address& address, Value count, int64_t bytes);
+  void move(Address& address, Value count, Step step);
   // Emits code for usual windows and other code for the others, each under a loop that runs it 0 or 1 times;
   // only the first where all are usual. For usual windows the cursor has constants.
   using Body = std::function<void(Cursor)>;
@@ -226,19 +240,33 @@ class Lowering {
   // True if outputs are compared by where they lie.
   bool compares_positions() const { return chooses() && !rule_.of_window; }
   std::vector<Address> divisor_tables(const Cursor& cursor, size_t dims);
-  TapAt next_tap(const TapAt& at, size_t dim, int64_t taps) const;
+  TapAt next_tap(const TapAt& at, size_t dim) const;
   int divisor_table(size_t dim);
   Value divisor_here(const TapAt& at, size_t dim);
-  int open_task(Cursor& cursor, const char* name, int64_t extent, int64_t View::*stride,
-                int64_t index_weight);
+  int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),
+                const Step& index_weight);
+  // --- strides, and what else may be a word of the size; each call loads it anew
+  Value word(int number);
+  int number_of(const View& view) const;
+  Step step(const View& view, size_t dim);
+  Step batch_step(const View& view);
+  Step channel_step(const View& view);
+  Step tap_step(size_t dim);
+  Address further_by(const Address& address, Value iv, Step step, int64_t positions);
   // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
   void move_input(Cursor& cursor, size_t dim, Value positions);
   void move_output(Cursor& cursor, size_t dim, Value positions);
   void iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions);
   void iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions);
-  Value add_product(Value sum, Value factor, int64_t constant);
+  Value add_product(Value sum, Value factor, const Step& each);
   void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
+  int open_runs_of_size(Cursor& cursor, bool task);
+  // Which a call does along a dimension; no_value: all.
+  struct Outputs {
+    Value begin = no_value, count = no_value;
+  };
+  int open_rows(Cursor& cursor, const Address& table, Value rows, const Outputs& outputs);
   States reduce_level(const Walk& walk, const Level& level);
   States reduce_straight(const Walk& walk, Level level);
   Level reduce_loop(const Walk& walk, Level level, Value trip, int depth);
@@ -248,14 +276,19 @@ class Lowering {
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
+  // Taps' offsets count in the plane of the stand-ins.
+  bool counts_in_stand_ins() const { return nest_.has_any_size() && !rule_.of_window; }
+  Value plane_offset(Value offset);
 
   const PoolNest& nest_;
   Builder& b_;
   Reducer& reducer_;
-  const IndexRule rule_;
+  IndexRule rule_;
+  const SizeLayout layout_;
   const std::vector<View> operands_;  // that lie as the output does
   const std::optional<View> beside_;
   std::vector<DimPlan> plans_;
+  std::vector<Step> tap_steps_;      // of the input, per dimension
   std::vector<int> divisor_tables_;  // per dimension, once asked for
 
   static constexpr int64_t table_entry = 8;  // bytes

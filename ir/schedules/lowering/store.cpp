@@ -1,5 +1,6 @@
 // Lowering: storing values and indices.
 #include <algorithm>
+#include <bit>
 
 #include "ir/check.h"
 #include "ir/reductions/epilogue.h"
@@ -80,7 +81,9 @@ Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
   Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
   for (size_t i = 0; i < cursor.windows.size(); ++i) {
     const Value position = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
-    index = b_.iadd(index, b_.imul(position, b_.iconst(rule_.dims[i])));
+    const Value weight =
+        counts_in_stand_ins() ? word(layout_.of_dim(i, SizeLayout::weight)) : b_.iconst(rule_.dims[i]);
+    index = b_.iadd(index, b_.imul(position, weight));
   }
   return index;
 }
@@ -93,6 +96,22 @@ Value Lowering::any_tap(const Cursor& cursor) {
   return any;
 }
 
+// Offsets in the plane of the stand-ins become offsets in the size's: each time that one passes a row's end
+// (a plane's, ...), as many more as the size's row is longer. Taps of a window lie less than 2^31 apart.
+Value Lowering::plane_offset(Value offset) {
+  const Type type = b_.type(offset);
+  Value sum = no_value;
+  for (size_t i = rule_.dims.size(); i-- > 0;) {
+    const bool is_one = i + 1 == rule_.dims.size() && nest_.index_scope == IndexScope::plane;
+    const Value carry = is_one ? no_value : b_.splat(type, word(layout_.of_dim(i, SizeLayout::carry)));
+    const int places = std::countr_zero(static_cast<uint64_t>(rule_.dims[i]));
+    const Value passed = places == 0 ? offset : b_.shift(Op::shr, offset, places);
+    const Value part = is_one ? passed : b_.binary(Op::mul, passed, carry);
+    sum = sum == no_value ? part : b_.binary(Op::add, sum, part);
+  }
+  return sum;
+}
+
 // The offsets of the winners stay narrow until here. They are put together in lanes of the stored dtype, or
 // in those of the offsets if that is narrower.
 void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& lanes) {
@@ -100,6 +119,8 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
   const DType dtype = bytes(stored) < 4 ? b_.type(winner).dtype : stored;
   const int chunk = std::min(lanes.count, info(b_.isa()).vector_bytes / bytes(dtype));
   const Type type = Type::vec(dtype, chunk);
+  const bool is_narrow = bytes(b_.type(winner).dtype) < 4;
+  if (!is_narrow && counts_in_stand_ins()) winner = plane_offset(winner);
   const Value origin = b_.splat(type, index_of_lane_zero(cursor, lanes));
   const Value any = any_tap(cursor);
   const auto part_of = [&](const std::vector<int64_t>& all, int begin) {
@@ -107,7 +128,8 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
   };
   for (int begin = 0; begin < lanes.count; begin += chunk) {
     const Value half = chunk == lanes.count ? winner : following_lanes(b_, winner, no_value, begin, chunk);
-    Value index = b_.binary(Op::add, b_.cvt(dtype, half), origin);
+    const Value offset = is_narrow && counts_in_stand_ins() ? plane_offset(b_.cvt(DType::i32, half)) : half;
+    Value index = b_.binary(Op::add, b_.cvt(dtype, offset), origin);
     if (!lanes.ramp.empty()) index = b_.binary(Op::add, index, b_.vconst(type, part_of(lanes.ramp, begin)));
     if (!b_.constant(any)) {  // all ones where the window is empty: -1
       index = b_.binary(Op::and_, index, b_.splat(type, b_.imul(any, b_.iconst(-1))));

@@ -76,11 +76,13 @@ Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const State
   return reduce_level(walk, {0, at, States(fresh.size())});
 }
 
-// The tap so many taps further on along a dimension.
-TapAt Lowering::next_tap(const TapAt& at, size_t dim, int64_t taps) const {
-  const int64_t positions = taps * nest_.dims[dim].tap_step();
+// The next tap along a dimension.
+TapAt Lowering::next_tap(const TapAt& at, size_t dim) const {
+  const int64_t positions = nest_.dims[dim].tap_step();
   TapAt next = at;
-  next.input = plus(next.input, byte_stride(nest_.input, nest_.input.strides[dim] * positions));
+  const Step& step = tap_steps_[dim];
+  next.input = step.word == no_value ? plus(next.input, step.constant)
+                                     : Address{b_.ptradd(next.input, step.word), {}, 0};
   if (beside_) next.beside = plus(next.beside, byte_stride(*beside_, beside_->strides[dim] * positions));
   if (!plans_[dim].divisors.empty()) next.divisors = plus(next.divisors, positions * table_entry);
   return next;
@@ -117,7 +119,8 @@ Lowering::States Lowering::reduce_straight(const Walk& walk, Level level) {
   if (started && reducer_.facts().is_split) level.states = States(walk.fresh.size());
   const int64_t taps = *b_.constant(walk.cursor.windows[level.dim].taps);
   for (int64_t tap = 0; tap < taps; ++tap) {
-    TapAt at = next_tap(level.at, level.dim, tap);
+    if (tap > 0) level.at = next_tap(level.at, level.dim);
+    TapAt at = level.at;
     if (divides()) at.divisor = divisor_here(at, level.dim);
     at.offset.constant += tap * index_step(level.dim);
     level.states = reduce_level(walk, {level.dim + 1, at, level.states});
@@ -173,7 +176,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
     TapAt at = inside.at;
     if (divides()) at.divisor = divisor_here(at, level.dim);
     inside.states = reduce_level(walk, {level.dim + 1, at, inside.states});
-    inside.at = next_tap(inside.at, level.dim, 1);
+    inside.at = next_tap(inside.at, level.dim);
     inside.at.offset.constant += index_step(level.dim);
   }
   Level after = unpack(b_.end_loop(pack(inside.at, inside.states)));

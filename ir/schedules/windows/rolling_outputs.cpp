@@ -9,8 +9,6 @@ namespace pooljit::ir {
 
 namespace {
 
-// Outputs that share one iteration: what is held moves on by name, and from register to register only once.
-constexpr int64_t outputs_per_iteration = 2;
 // Outputs at both ends together, and columns before the first one, that may have code of their own.
 constexpr int64_t most_single = 24;
 // So few of them at each end are worth a loop with one divisor.
@@ -97,6 +95,13 @@ void RollingOutputs::emit(const Bundle& nothing, const LoadBundle& load, const S
   for (; output < dim_.output; ++output) one(walk, {output});
 }
 
+void RollingOutputs::emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
+                                     Value iterations) {
+  Walk walk{nothing, load, store};
+  fill(walk);
+  repeat(walk, 0, iterations);
+}
+
 // The columns that the first output finds.
 void RollingOutputs::fill(Walk& walk) {
   const int64_t columns = dim_.kernel - dim_.stride;
@@ -113,6 +118,11 @@ void RollingOutputs::fill(Walk& walk) {
 int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   const int64_t trips = (end - begin) / outputs_per_iteration;
   if (trips < 2) return begin;
+  repeat(walk, begin, b_.iconst(trips));
+  return begin + trips * outputs_per_iteration;
+}
+
+void RollingOutputs::repeat(Walk& walk, int64_t begin, Value trips) {
   Values init;
   for (size_t vector = 0; vector < walk.held.size(); ++vector)
     for (Value value : walk.held[vector]) init.push_back(value == no_value ? walk.nothing[vector] : value);
@@ -121,14 +131,13 @@ int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
     for (RollingWindow::Held& held : walk.held)
       for (Value& one : held) one = *value++;
   };
-  const Builder::Loop opened = b_.begin_loop(b_.iconst(trips), init);
+  const Builder::Loop opened = b_.begin_loop(trips, init);
   unpack(opened.carried);
   const Position first = Position{begin}.further(opened.iv, outputs_per_iteration);
   for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, first.further(i));
   Values next;
   for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
   unpack(b_.end_loop(next));
-  return begin + trips * outputs_per_iteration;
 }
 
 void RollingOutputs::one(Walk& walk, const Position& output) {

@@ -28,6 +28,12 @@ class RollingOutputs {
 
   // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
   void emit(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store);
+  // Outputs that share one iteration: what is held moves on by name, and from register to register only once.
+  static constexpr int64_t outputs_per_iteration = 2;
+  // As many outputs as so many iterations have, an index value, all of whose windows are whole: dim has the
+  // first ones.
+  void emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
+                       Value iterations);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
   // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
@@ -45,6 +51,7 @@ class RollingOutputs {
   int64_t newest(int64_t output) const;  // the first of the columns that come in with an output
   void fill(Walk& walk);
   void one(Walk& walk, const Position& output);
+  void repeat(Walk& walk, int64_t begin, Value trips);
   int64_t loop(Walk& walk, int64_t begin, int64_t end);
   Bundle advance(Walk& walk, const std::vector<Bundle>& fresh);
 

@@ -1,0 +1,78 @@
+#include "ir/general/general.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "ir/schedules/windows/sum_block.h"
+
+namespace pooljit::ir {
+namespace {
+
+tl::unexpected<Error> refused(std::string what) {
+  return unsupported("general.unsupported", "no code for all sizes does " + std::move(what),
+                     "compile the layer for each size");
+}
+
+// The most taps along a dimension of windows that follow the extents, by rank. Sums of bytes fit into 32
+// bits; rows and planes are not summed in blocks (is_long), which takes registers.
+constexpr int64_t most_following_taps[] = {int64_t{1} << 22, 2 * sum_block, sum_block};
+
+bool is_pool(const NestDim& dim) { return dim.kind == DimKind::pool; }
+bool is_dense(const NestDim& dim) {
+  return dim.kind == DimKind::adaptive || (is_pool(dim) && dim.dilation == 1);
+}
+
+// Every window of the kernel, clipped anywhere, is a window of the stand-in, and one of them is whole.
+NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
+  NestDim any;
+  if (sizes == Sizes::any_windows) {
+    any.kernel = any.stride = any.input = most_following_taps[rank - 1];
+    return any;
+  }
+  const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
+  any.kernel = dim.kernel;
+  any.stride = dim.stride;
+  any.dilation = dim.dilation;
+  any.pad_begin = any.pad_end = reach - 1;
+  any.input = std::max<int64_t>(2, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(reach))));
+  any.output = (any.input + 2 * (reach - 1) - reach) / any.stride + 1;
+  return any;
+}
+
+// The same innermost strides; the others packed over the stand-ins' inputs.
+View stand_in(const View& view, const PoolNest& any) {
+  View packed = view;
+  const bool is_planar = view.channel_stride > view.strides.back();
+  int64_t step = view.strides.back();
+  for (size_t i = packed.strides.size(); i-- > 0; step *= any.dims[i].input) packed.strides[i] = step;
+  if (is_planar) packed.channel_stride = step;
+  packed.batch_stride = is_planar ? step * any.channels : step;
+  return packed;
+}
+
+}  // namespace
+
+Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
+  if (!sized.members.empty()) return refused("several pools of one tensor");
+  if (sized.dims.size() > std::size(most_following_taps)) return refused("so many dimensions");
+  if (sized.direction != Direction::forward) return refused("backward passes and unpools");
+  const bool follow = sizes == Sizes::any_windows;
+  if (!std::ranges::all_of(sized.dims, follow ? is_dense : is_pool)) return refused("such windows");
+  if (sized.input.channel_block > 1 || sized.output.channel_block > 1) return refused("blocks of channels");
+  if (sized.indices && (sized.column_major || sized.index_scope == IndexScope::tensor))
+    return refused("indices that count in the whole tensor or by columns");
+  if (sized.indices && sized.index_scope != IndexScope::window && bytes(sized.indices->dtype) < 4)
+    return refused("such narrow indices");
+  PoolNest any = sized;
+  any.sizes = sizes;
+  for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, any.dims.size());
+  for (View* view : {&any.input, &any.output}) *view = stand_in(*view, any);
+  if (any.indices) any.indices = stand_in(*any.indices, any);
+  if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
+  if (follow && any.indices && any.index_scope == IndexScope::window)
+    return refused("offsets in windows that follow the extents");
+  return any;
+}
+
+}  // namespace pooljit::ir

@@ -1,0 +1,23 @@
+// Code for all extents. A nest of any size stands for a layer whose spatial extents are not known: what stays
+// the same for all of them (windows, strides, dilation, channels, layout, dtypes, reduction, epilogue) is as
+// in the layer; what follows from the extents (these, paddings, strides of views but the innermost, how
+// indices count) are stand-ins, so that layers that can share code have equal nests. ir::enumerate_schedules
+// and ir::lower take it as any other nest. Its Program reads what it has to know from the words of the size
+// (ir/general/size_words.h).
+//
+//   const auto any = general_nest(sized, Sizes::any);   // sized: the layer at some size
+//   const auto program = lower(*any, enumerate_schedules(*any, isa, 1).front(), isa);
+//   const auto words = size_words(*any, sized);         // for each size that it is run at
+#pragma once
+
+#include "ir/error.h"
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// sized: the layer at some size, which one does not matter. sizes: any_windows for global and adaptive
+// layers, whose windows may look like ordinary ones at that size; else any. "general.unsupported": only code
+// for one size does this.
+Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes);
+
+}  // namespace pooljit::ir

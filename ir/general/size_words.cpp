@@ -1,0 +1,110 @@
+#include "ir/general/size_words.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/run_table.h"
+#include "ir/schedules/lowering/size_layout.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+
+namespace pooljit::ir {
+namespace {
+
+// Outputs in code that takes them one by one: where windows follow the extents, none is like the one before.
+std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
+  if (general.sizes == Sizes::any) return runs(dim);
+  std::vector<Run> all;
+  all.reserve(static_cast<size_t>(dim.output));
+  for (int64_t output = 0; output < dim.output; ++output)
+    all.push_back({output, output + 1, dim.window(output)});
+  return all;
+}
+
+class Writer {
+ public:
+  Writer(const PoolNest& general, const PoolNest& sized)
+      : general_(general), sized_(sized), layout_(sized), words_(static_cast<size_t>(layout_.words())) {}
+
+  Result<std::vector<int64_t>> write() {
+    write_view(SizeLayout::input, sized_.input);
+    write_view(SizeLayout::output, sized_.output);
+    if (sized_.indices) write_view(SizeLayout::indices, *sized_.indices);
+    int operand = SizeLayout::first_operand;
+    for (const View& view : operand_views(sized_)) write_view(operand++, view);
+    if (sized_.indices) {
+      if (index_reach(sized_) > std::numeric_limits<int32_t>::max())
+        return unsupported("general.window", "taps of one window that lie 2^31 or more elements apart",
+                           "compile the layer for this size");
+      write_indices();
+    }
+    for (size_t i = 0; i < sized_.dims.size(); ++i)
+      if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
+    return std::move(words_);
+  }
+
+ private:
+  int64_t& word(int number) { return words_[static_cast<size_t>(number)]; }
+
+  void write_view(int number, const View& view) {
+    word(layout_.batch(number)) = byte_stride(view, view.batch_stride);
+    word(layout_.channel(number)) = byte_stride(view, view.channel_stride);
+    for (size_t i = 0; i < view.strides.size(); ++i)
+      word(layout_.position(number, i)) = byte_stride(view, view.strides[i]);
+  }
+
+  void write_indices() {
+    const IndexRule rule = index_rule(sized_);
+    const std::vector<int64_t> stand_ins = stand_in_weights(general_);
+    word(layout_.index_batch()) = rule.batch;
+    for (size_t i = 0; i < rule.dims.size(); ++i) {
+      const bool is_last = i + 1 == rule.dims.size();
+      const int64_t passed = is_last ? 0 : stand_ins[i] / stand_ins[i + 1] * rule.dims[i + 1];
+      word(layout_.of_dim(i, SizeLayout::weight)) = rule.dims[i];
+      word(layout_.of_dim(i, SizeLayout::carry)) = rule.dims[i] - passed;
+    }
+  }
+
+  Result<void> write_runs(size_t i) {
+    const NestDim& dim = sized_.dims[i];
+    const int64_t most = general_.dims[i].kernel;
+    const std::vector<Run> all = runs_of_size(general_, dim);
+    word(layout_.of_dim(i, SizeLayout::runs)) = std::ssize(all);
+    word(layout_.of_dim(i, SizeLayout::table)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
+    words_.reserve(words_.size() + all.size() * sized_run_fields);
+    for (const Run& run : all) {
+      if (run.window.taps > most)
+        return unsupported("general.window",
+                           fmt::format("a window of {} taps along dimension {}, where the code is for {}",
+                                       run.window.taps, i, most),
+                           "compile the layer for this size");
+      const bool is_usual = run.window.taps == most && divisor_taps(sized_, run.window) == most;
+      append_run(words_, sized_, run, is_usual);
+      // Sums of code for this size alone are made in blocks only where windows may be long.
+      if (int64_t* const digits = &words_[words_.size() - run_fields + run_digit]; !is_long(dim))
+        digits[0] = digits[1] = 0, digits[2] = run.window.taps;
+      words_.push_back(run.outputs() / RollingOutputs::outputs_per_iteration);
+      words_.push_back(run.outputs() % RollingOutputs::outputs_per_iteration);
+    }
+    return {};
+  }
+
+  const PoolNest& general_;
+  const PoolNest& sized_;
+  const SizeLayout layout_;
+  std::vector<int64_t> words_;
+};
+
+}  // namespace
+
+Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized) {
+  return Writer(general, sized).write();
+}
+
+int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {
+  if (task.extent == TaskDim::batch_extent) return batch;
+  return task.extent == TaskDim::size_extent ? sized.dims[0].output : task.extent;
+}
+
+}  // namespace pooljit::ir

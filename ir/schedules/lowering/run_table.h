@@ -1,0 +1,40 @@
+// Run tables: what loops read of the outputs along a dimension that keep the same taps. A constant table of a
+// Program for one size, words of the size in one for all sizes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// A row of a run table: int64 fields.
+enum RunField {
+  run_begin,
+  run_end,
+  run_full,
+  run_taps,
+  run_divisor,
+  run_first,
+  run_digit,
+  run_first_tap = run_digit + 3,
+  run_phase,
+  run_phases,
+  run_fields,
+  // Of a size: as many outputs as RollingOutputs takes in whole iterations, and the others.
+  run_iterations = run_fields,
+  run_odd,
+  sized_run_fields
+};
+inline constexpr int64_t run_row_bytes = run_fields * 8;
+inline constexpr int64_t sized_run_row_bytes = sized_run_fields * 8;
+
+// Taps as digits of base sum_block, most significant first.
+std::array<int64_t, 3> tap_digits(int64_t taps);
+
+// is_usual: whether its windows are those that straight-line code is for.
+void append_run(std::vector<int64_t>& table, const PoolNest& nest, const Run& run, bool is_usual);
+
+}  // namespace pooljit::ir

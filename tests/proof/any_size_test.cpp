@@ -1,0 +1,63 @@
+// Machine code for all extents: proved byte by byte for sizes that cover tails, borders and windows larger
+// than the image, with the words of each.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
+#include "ir/general/general.h"
+#include "ir/general/size_words.h"
+#include "ir/passes/pipeline.h"
+#include "ir/schedules/lower.h"
+#include "jit/backend.h"
+#include "jit/inspect.h"
+#include "jit/x86/prove_bytes.h"
+
+namespace pooljit {
+namespace {
+
+const char* const layers[] = {
+    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "avg_pool2d(uint8[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
+};
+const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5"};
+
+// One piece of code for a layer, and what it is run at.
+void prove(const std::string& layer, ir::Isa isa) {
+  const auto at = [&](const char* size) {
+    return make_nest(*frontend::parse_spec(fmt::format(fmt::runtime(layer), size)));
+  };
+  const ir::PoolNest any = *general_nest(at(sizes[0]), ir::Sizes::any);
+  const ir::Program program = *ir::legalize(*lower(any, ir::enumerate_schedules(any, isa, 1).front(), isa));
+  const jit::CodeBlob blob = *jit::emit(jit::BackendId::xbyak, program);
+  const auto facts = jit::inspect(blob, program.params);
+  EXPECT_TRUE(facts) << (facts ? "" : to_string(facts.error()));
+  for (const char* size : sizes) {
+    SCOPED_TRACE(size);
+    std::vector<std::vector<int64_t>> words = {*size_words(any, at(size))};
+    jit::x86::Kernel kernel{&blob, program.params, program.tasks, &program.tables, program.scratch_bytes};
+    kernel.sizes = words;
+    const auto proof = jit::x86::prove_bytes(kernel, at(size), 1, isa);
+    EXPECT_TRUE(proof) << (proof ? "" : to_string(proof.error()));
+    words[0][2] += 4;  // the input's row stride
+    if (at(size).dims[0].input > 1) {
+      EXPECT_FALSE(jit::x86::prove_bytes(kernel, at(size), 1, isa)) << "with another stride";
+    }
+  }
+}
+
+TEST(AnySize, CodeIsProvedSizeBySize) {
+  for (const char* layer : layers)
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      SCOPED_TRACE(std::string(layer) + " " + std::string(isa.text));
+      prove(layer, isa.isa);
+    }
+}
+
+}  // namespace
+}  // namespace pooljit
