@@ -7,11 +7,15 @@ space = json.loads(subprocess.check_output([pooljit, "schedules", spec, "--json"
 
 def draw():
     """A random configuration: each parameter from what those before it allow."""
-    drawn = []
+    drawn = {}
     for parameter in space["parameters"]:
-        allowed = [c["allowed"] for c in space["constraints"] if len(c["parameters"]) == len(drawn) + 1]
-        drawn.append(random.choice([v for v in parameter["values"] if not allowed or drawn + [v] in allowed[0]]))
-    return {parameter["name"]: value for parameter, value in zip(space["parameters"], drawn)}
+        values = parameter["values"]
+        for constraint in space["constraints"]:
+            *before, name = constraint["parameters"]
+            if name == parameter["name"]:
+                values = [row[-1] for row in constraint["allowed"] if row[:-1] == [drawn[one] for one in before]]
+        drawn[parameter["name"]] = random.choice(values)
+    return drawn
 
 
 random.seed(1)

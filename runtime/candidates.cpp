@@ -57,6 +57,18 @@ ir::Result<ir::Program> legal_program(const ir::PoolNest& nest, const ir::Schedu
   });
 }
 
+// The default of what is offered: the first one that has the registers it needs. Errors: those of one that
+// lacks something else, or of the last one.
+ir::Result<size_t> standard_of(const ir::PoolNest& nest, const std::vector<ir::Schedule>& offered,
+                               ir::Isa isa) {
+  for (size_t i = 0;; ++i) {
+    const auto program = legal_program(nest, offered[i], isa);
+    if (program) return i;
+    if (program.error().id != "schedule.registers" || i + 1 == offered.size())
+      return tl::unexpected(program.error());
+  }
+}
+
 bool lacks_registers(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
   const auto program = legal_program(nest, schedule, isa);
   return !program && program.error().id == "schedule.registers";
@@ -99,9 +111,10 @@ std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa
 ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, int64_t batch,
                                        const ir::Machine& machine) {
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
+  const auto standard = standard_of(nest, offered, isa);
+  if (!standard) return tl::unexpected(standard.error());
   Candidates found;
   Seen seen;
-  bool has_default = false;
   const std::vector<ir::Schedule> space = with_others(offered, ir::schedule_space(nest, isa));
   for (size_t i = 0; i < space.size(); ++i) {
     auto program = ir::lower(nest, space[i], isa);
@@ -109,15 +122,11 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
     if (program) program = legal_program(std::move(*program));
     if (!program) {
       found.illegal.push_back({space[i], program.error()});
-      if (i == 0 && program.error().id != "schedule.registers") return tl::unexpected(program.error());
       continue;
     }
-    const bool is_offered = i < offered.size();
     found.legal.push_back(
-        {space[i], ir::predict(*program, nest, batch, machine), is_offered && !has_default, is_offered});
-    has_default |= is_offered;
+        {space[i], ir::predict(*program, nest, batch, machine), i == *standard, i < offered.size()});
   }
-  if (!has_default) return tl::unexpected(found.illegal.front().error);
   std::stable_sort(found.legal.begin(), found.legal.end(), [](const Candidate& a, const Candidate& b) {
     // What waits for memory anyhow had better wait for nothing else.
     return std::tie(a.cost.seconds, a.cost.cycles) < std::tie(b.cost.seconds, b.cost.cycles);
@@ -126,16 +135,10 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
 }
 
 ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine) {
-  LegalSchedules found{ir::enumerate_schedules(nest, isa, SIZE_MAX, machine)};
-  found.offered = found.schedules.size();
-  for (; found.standard < found.offered; ++found.standard) {
-    const auto program = legal_program(nest, found.schedules[found.standard], isa);
-    if (program) break;
-    if (program.error().id != "schedule.registers" || found.standard + 1 == found.offered)
-      return tl::unexpected(program.error());
-  }
-  found.schedules = with_others(found.schedules, ir::legal_schedules(nest, isa));
-  return found;
+  const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
+  const auto standard = standard_of(nest, offered, isa);
+  if (!standard) return tl::unexpected(standard.error());
+  return LegalSchedules{with_others(offered, ir::legal_schedules(nest, isa)), offered.size(), *standard};
 }
 
 std::vector<Refusal> find_illegal(const ir::PoolNest& nest, ir::Isa isa) {
@@ -175,10 +178,9 @@ ir::Result<Candidate> predict_one(const ir::PoolNest& nest, const ir::Schedule& 
   const std::vector<ir::Schedule> offered = ir::enumerate_schedules(nest, isa, SIZE_MAX, machine);
   const auto program = legal_program(nest, schedule, isa);
   if (!program) return tl::unexpected(program.error());
-  const auto chosen = std::ranges::find_if(
-      offered, [&](const ir::Schedule& any) { return any == schedule || legal_program(nest, any, isa); });
+  const auto standard = standard_of(nest, offered, isa);
   return Candidate{schedule, ir::predict(*program, nest, batch, machine),
-                   chosen != offered.end() && *chosen == schedule,
+                   standard && offered[*standard] == schedule,
                    std::ranges::find(offered, schedule) != offered.end()};
 }
 

@@ -64,6 +64,20 @@ nlohmann::ordered_json as_json(const runtime::Candidate& candidate) {
   return row;
 }
 
+// A line for each field, or for each of the objects that it lists: a space of several pools has hundreds.
+std::string lines_of(const nlohmann::ordered_json& json) {
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : json.items()) {
+    std::vector<std::string> listed;
+    if (value.is_array())
+      for (const auto& one : value) listed.push_back(one.dump());
+    fields.push_back(fmt::format(
+        "  \"{}\": {}", name,
+        value.is_array() ? fmt::format("[\n    {}]", fmt::join(listed, ",\n    ")) : value.dump()));
+  }
+  return fmt::format("{{\n{}}}\n", fmt::join(fields, ",\n"));
+}
+
 // rows: of the legal schedules and of those that are refused.
 void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const std::vector<ir::Schedule>& legal,
                 const nlohmann::ordered_json& rows) {
@@ -79,7 +93,7 @@ void print_json(const frontend::PoolSpec& spec, ir::Isa isa, const std::vector<i
                                        {"parameters", parameter_space(legal)},
                                        {"constraints", space_constraints(legal)},
                                        {"schedules", rows}};
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}", lines_of(json));
 }
 
 void print_table(const runtime::Candidates& found) {

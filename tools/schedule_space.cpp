@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "ir/schedule_text.h"
@@ -94,12 +96,13 @@ std::string python(const Json& value) {
 
 // Of each schedule its parameters' values, each read once.
 struct Table {
+  using Row = std::vector<std::string>;
   std::vector<std::string> names;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<Row> rows;
 
   explicit Table(const std::vector<ir::Schedule>& schedules) {
     for (const ir::Schedule& schedule : schedules) {
-      std::vector<std::string>& row = rows.emplace_back();
+      Row& row = rows.emplace_back();
       for (Parameter& field : fields_of(schedule)) {
         if (rows.size() == 1) names.push_back(field.name);
         row.push_back(std::move(field.value));
@@ -116,17 +119,45 @@ struct Table {
     return values;
   }
 
-  // The different rows of the first `count` parameters' values.
-  std::vector<std::vector<Json>> prefixes(size_t count) const {
+  // Of those before it, the parameters that say which values of this one are legal: with the least of them
+  // every other one may be what it likes. The nearest are kept.
+  std::vector<size_t> deciding(size_t parameter) const {
+    std::map<Row, std::set<std::string>> legal;
+    for (const Row& row : rows)
+      legal[Row(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(parameter))].insert(row[parameter]);
+    std::vector<size_t> kept(parameter);
+    std::iota(kept.begin(), kept.end(), size_t{0});
+    for (size_t one = 0; one < parameter; ++one) {
+      std::vector<size_t> fewer = kept;
+      std::erase(fewer, one);
+      std::map<Row, const std::set<std::string>*> by_fewer;
+      const bool decides = std::ranges::all_of(legal, [&](const auto& prefix) {
+        const auto& [before, values] = prefix;
+        return *by_fewer.try_emplace(picked(before, fewer), &values).first->second == values;
+      });
+      if (decides) kept = fewer;
+    }
+    return kept;
+  }
+
+  // The different tuples of some parameters' values.
+  std::vector<std::vector<Json>> tuples(const std::vector<size_t>& parameters) const {
     std::vector<std::vector<Json>> found;
-    std::set<std::vector<std::string>> seen;
-    for (const auto& row : rows) {
-      std::vector<std::string> prefix(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(count));
-      if (!seen.insert(prefix).second) continue;
+    std::set<Row> seen;
+    for (const Row& row : rows) {
+      const Row tuple = picked(row, parameters);
+      if (!seen.insert(tuple).second) continue;
       std::vector<Json>& values = found.emplace_back();
-      for (const std::string& value : prefix) values.push_back(as_value(value));
+      for (const std::string& value : tuple) values.push_back(as_value(value));
     }
     return found;
+  }
+
+ private:
+  static Row picked(const Row& row, const std::vector<size_t>& parameters) {
+    Row values;
+    for (const size_t one : parameters) values.push_back(row[one]);
+    return values;
   }
 };
 
@@ -189,18 +220,13 @@ Json space_constraints(const std::vector<ir::Schedule>& schedules) {
   const Table table(schedules);
   Json constraints = Json::array();
   if (schedules.empty()) return constraints;
-  size_t before = table.values(0).size();
-  for (size_t count = 2; count <= table.names.size(); ++count) {
-    const auto rows = table.prefixes(count);
-    const size_t free = before * table.values(count - 1).size();
-    before = rows.size();
-    if (rows.size() == free) continue;  // every value goes with everything before it
-    const std::vector<std::string> names(table.names.begin(),
-                                         table.names.begin() + static_cast<std::ptrdiff_t>(count));
-    constraints.push_back(
-        {{"parameters", names},
-         {"allowed", rows},
-         {"expression", fmt::format("({}) in {}", fmt::join(names, ", "), python_list(rows))}});
+  for (size_t parameter = 1; parameter < table.names.size(); ++parameter) {
+    std::vector<size_t> together = table.deciding(parameter);
+    if (together.empty()) continue;  // every value goes with everything before it
+    together.push_back(parameter);
+    std::vector<std::string> names;
+    for (const size_t one : together) names.push_back(table.names[one]);
+    constraints.push_back({{"parameters", names}, {"allowed", table.tuples(together)}});
   }
   return constraints;
 }

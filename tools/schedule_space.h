@@ -22,8 +22,8 @@ ir::Result<ir::Schedule> schedule_of(const std::string& text);
 nlohmann::ordered_json parameter_space(const std::vector<ir::Schedule>& schedules);
 
 // Which values go together, so that exactly these schedules are left: "parameters" and "allowed" tuples of
-// their values, and the same as an "expression" of Python. Each constrains one parameter by those before it:
-// who draws them in this order from what is allowed never draws in vain.
+// their values. Each constrains its last parameter by those before it that matter: who draws them in the
+// order of the space from what is allowed never draws in vain.
 nlohmann::ordered_json space_constraints(const std::vector<ir::Schedule>& schedules);
 
 // Values, or tuples of them, as a list of Python's.

@@ -45,8 +45,8 @@ void start_interpreter() {
     throw std::runtime_error(status.err_msg ? status.err_msg : "Python does not start");
 }
 
-// "my_engine.py:maximum" or "package.module": the function.
-py::object load_function() {
+// "my_engine.py:maximum" or "package.module": the function, and its file's VERSION, if there is one.
+py::object load_function(std::string& version) {
   const char* const named = std::getenv("POOLJIT_ENGINE_PYTHON");
   if (!named || !*named)
     throw std::runtime_error("POOLJIT_ENGINE_PYTHON=FILE.py[:FUNCTION] says which function");
@@ -54,8 +54,10 @@ py::object load_function() {
   const size_t colon = text.rfind(':');
   const std::string home = text.substr(0, colon),
                     name = colon == std::string::npos ? "pool" : text.substr(colon + 1);
-  if (home.ends_with(".py")) return py::module_::import("runpy").attr("run_path")(home)[name.c_str()];
-  return py::module_::import(home.c_str()).attr(name.c_str());
+  const py::dict names = home.ends_with(".py") ? py::dict(py::module_::import("runpy").attr("run_path")(home))
+                                               : py::dict(py::module_::import(home.c_str()).attr("__dict__"));
+  if (names.contains("VERSION")) version = py::str(names["VERSION"]).cast<std::string>();
+  return names[name.c_str()];
 }
 
 // bfloat16 as ml_dtypes has it, else 2 bytes without a meaning.
@@ -190,7 +192,8 @@ int call(const py::object& function, const pooljit_engine_layer& layer, const vo
 // then.
 struct Engine {
   py::object function;
-  std::string failure;  // why there is none
+  std::string version;
+  std::string failure;  // why there is no function
   pid_t loaded_by = ::getpid();
   bool is_locked = false;  // this process has Python's global lock, and keeps it
 
@@ -198,7 +201,7 @@ struct Engine {
     try {
       start_interpreter();
       py::module_::import("numpy");  // not once more in each process
-      function = load_function();
+      function = load_function(version);
     } catch (const std::exception& failed) {
       failure = failed.what();
     }
@@ -235,3 +238,5 @@ int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, voi
   }
   return POOLJIT_ENGINE_ERROR;
 }
+
+const char* pooljit_engine_version(void) { return engine.version.c_str(); }

@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/campaign.h"
 #include "tests/tools/shell.h"
+#include "tools/fuzz/cause.h"
 #include "tools/fuzz/fuzz_case.h"
 #include "tools/fuzz/random_spec.h"
 #include "tools/fuzz/shrink.h"
@@ -146,6 +147,52 @@ TEST(Shrink, ShrinksElements) {
   EXPECT_EQ(smallest.data.find_first_of("23456789"), std::string::npos) << smallest.data;
   EXPECT_NE(smallest.data.find("inf"), std::string::npos) << smallest.data;
   EXPECT_LT(smallest.data.size(), 40U);
+}
+
+// One element is wrong: the layer is cut to it, whichever slices it lay in.
+TEST(Shrink, CutsSlicesOutOfTheInput) {
+  const FuzzCase failing = {.spec = "max_pool2d(float32[2,3,2,2], kernel_size=1, stride=1)", .seed = 7};
+  const FuzzCase smallest = shrink(failing, [&](const FuzzCase& one) {
+    const auto spec = frontend::parse_spec(one.spec);
+    if (!spec || spec->dims.size() != 2 || spec->dtype != ir::DType::f32) return false;
+    if (one.data.empty() || one.data == "special") return one.spec == failing.spec;
+    return one.data.find("-inf") != std::string::npos;
+  });
+  EXPECT_EQ(smallest.data, "-inf") << smallest.spec;
+  EXPECT_EQ(smallest.spec, "max_pool2d(float32[1,1,1], kernel_size=1)");
+}
+
+// What findings of one cause have in common, and what tells causes apart.
+TEST(Cause, IsWhatFailedAndWhatTheSmallestLayerStillHas) {
+  const struct {
+    const char *spec, *place, *before;
+    Kind kind;
+    const char* failure;
+    const char* cause;
+  } table[] = {
+      {"max_pool2d(float32[1,1,4], kernel_size=[1,2], stride=1)", "output [0,0,0,2]", "", Kind::differs, "",
+       "differs: max float32; output, last column"},
+      {"max_pool2d(float32[3,9,4], kernel_size=[1,2], stride=1)", "output [0,2,7,2]", "", Kind::differs, "",
+       "differs: max float32; output, last column"},
+      {"max_pool2d(float32[1,1,4], kernel_size=[1,2], stride=1)", "output [0,0,0,0]", "", Kind::differs, "",
+       "differs: max float32; output, first column"},
+      {"avg_pool2d(uint8[1,1,4], kernel_size=[1,4])", "output [0,0,0,0]", "", Kind::differs, "",
+       "differs: avg uint8; output"},
+      {"max_pool1d(int8[1,4]:nhwc, kernel_size=2, padding=1, dilation=2, return_indices=True)",
+       "index [0,0,1]", "", Kind::differs, "",
+       "differs: max int8, padding, dilation, NHWC, indices; index, last column"},
+      {"max_pool1d(int8[1,4], kernel_size=2)", "output [0,0,0]", "dilation", Kind::differs, "",
+       "differs: max int8, after one with another dilation; output, first column"},
+      {"max_pool1d(int8[1,4], kernel_size=2)", "", "", Kind::crash,
+       "died\nit touched the byte 4 before the input",
+       "crash (it touched the byte 4 before the input): max int8"},
+  };
+  for (const auto& row : table) {
+    Outcome outcome = {.verdict = Outcome::Verdict::failed};
+    outcome.kind = row.kind, outcome.failure = row.failure, outcome.place = row.place;
+    const FuzzCase one = {.spec = row.spec, .before = row.before};
+    EXPECT_EQ(cause_of(one, outcome), row.cause);
+  }
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ TEST(Explain, ByTheRuleThatForgivesJustThat) {
       {words, "1386882560 1386882561", "1386882560", "0", "float_integers"},
       {"avg_pool1d(int32[1,1], kernel_size=1)", "2147483646", "-2147483648", "", "float_integers"},
       {"avg_pool1d(int32[1,2], kernel_size=2)", "2000000000 1500000000", "-397483648", "", "wrapped_sum"},
+      {"avg_pool1d(int32[1,3], kernel_size=3)", "-2147483648 -2147483648 -2147483648", "-715827883", "",
+       "wrapped_sum"},
       {mean, "1 2 2", "1", "", "truncated_average"},
       {mean, "-1 -2 -2", "-1", "", "truncated_average"},
       {mean, "1 1 2", "2", "", "integer_average"},

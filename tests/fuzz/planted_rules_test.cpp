@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -283,7 +284,8 @@ int run_planted(const pooljit_engine_layer* layer, const void* input, void* outp
   return POOLJIT_ENGINE_DONE;
 }
 
-CampaignReport campaign(const OtherEngine& engine, const std::string& only, int64_t count) {
+CampaignReport campaign(const OtherEngine& engine, const std::string& only, int64_t count,
+                        const std::vector<AcceptedDifference>& known = {}) {
   const auto rules = learn_rules(engine, 10);
   EXPECT_TRUE(rules);
   CampaignOptions options;
@@ -291,7 +293,9 @@ CampaignReport campaign(const OtherEngine& engine, const std::string& only, int6
   options.choices.is_own = false;
   options.choices.weights = weights_of(only);
   options.against = &engine;
-  options.accepted = *Accepted::make({}, rules->accepted());
+  std::vector<AcceptedDifference> accepted = rules->accepted();
+  accepted.insert(accepted.end(), known.begin(), known.end());
+  options.accepted = *Accepted::make({}, accepted);
   options.shrinking.tries = 0;
   const auto report = run_campaign(options, {.on_progress = [](const CampaignReport&) {},
                                              .on_failure = [](const Finding&) {},
@@ -350,6 +354,20 @@ int run_right(const pooljit_engine_layer* layer, const void* input, void* output
   const PoolSpec spec = *frontend::parse_spec(layer->spec);
   ir::evaluate(make_nest(spec), spec.batch.value_or(1), input, output, indices);
   return POOLJIT_ENGINE_DONE;
+}
+
+int run_dies_of_dilation(const pooljit_engine_layer* layer, const void* input, void* output, void* indices) {
+  for (int d = 0; d < layer->spatial_rank; ++d)
+    if (layer->dilation[d] > 1) std::raise(SIGSEGV);
+  return run_right(layer, input, output, indices);
+}
+
+// Layers without dilation are not to blame for what the engine was called with before them.
+TEST(PlantedRules, ANeighbourThatIsDiedOfIsTheFinding) {
+  const CampaignReport report = campaign(OtherEngine::of(run_dies_of_dilation), "max_pool2d(float32[", 60,
+                                         {{"crash", "*dilation=*", "a bug that is known"}});
+  EXPECT_EQ(report.failures.size(), 0U) << (report.failures.empty() ? "" : report.failures[0].cause);
+  EXPECT_GT(report.by_label.at("crash"), 5);
 }
 
 // The oracle gives each probe its first answer.

@@ -16,7 +16,9 @@ enum {
   TOY_reads_before,  /* the element before the input is read, and dropped */
   TOY_exits,         /* the process ends with success */
   TOY_hangs,         /* windows of stride 3 take for ever */
-  TOY_one_ulp        /* results of 3x2 windows are one unit in the last place nearer to zero */
+  TOY_one_ulp,       /* results of 3x2 windows are one unit in the last place nearer to zero */
+  TOY_errors,        /* windows of stride 3 are an error, with a text */
+  TOY_stale_plan     /* a layer as large as the one before it gets that one's dilation */
 };
 
 static int is_toy(const pooljit_engine_layer* layer) {
@@ -38,14 +40,22 @@ static int64_t dropped_columns(const pooljit_engine_layer* layer, int64_t c, int
          channels % 8 != 0 && c == channels - 1;
 }
 
+static int64_t dilation_of(const pooljit_engine_layer* layer, int dim) {
+  static int64_t columns, dilations[2];
+  if (TOY_FAULT != TOY_stale_plan) return layer->dilation[dim];
+  if (columns != layer->output.dims[3])
+    columns = layer->output.dims[3], dilations[0] = layer->dilation[0], dilations[1] = layer->dilation[1];
+  return dilations[dim];
+}
+
 static float window(const pooljit_engine_layer* layer, const float* plane, int64_t c, int64_t y, int64_t x) {
   const int64_t height = layer->input.dims[2], width = layer->input.dims[3];
   const int64_t columns = layer->kernel[1] - dropped_columns(layer, c, x);
   float most = -INFINITY;
   for (int64_t i = 0; i < layer->kernel[0]; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      const int64_t h = y * layer->stride[0] - layer->pad_begin[0] + i * layer->dilation[0];
-      const int64_t w = x * layer->stride[1] - layer->pad_begin[1] + j * layer->dilation[1];
+      const int64_t h = y * layer->stride[0] - layer->pad_begin[0] + i * dilation_of(layer, 0);
+      const int64_t w = x * layer->stride[1] - layer->pad_begin[1] + j * dilation_of(layer, 1);
       if (h < 0 || h >= height || w < 0 || w >= width) continue;
       const float value = plane[place(&layer->input, 0, 0, h, w)];
       if (value > most || (isnan(value) && TOY_FAULT != TOY_nan_ignored)) most = value;
@@ -58,6 +68,7 @@ int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, voi
   (void)indices;
   if (!is_toy(layer)) return POOLJIT_ENGINE_UNSUPPORTED;
   if (TOY_FAULT == TOY_exits) _exit(0);
+  if (TOY_FAULT == TOY_errors && layer->stride[0] == 3) return POOLJIT_ENGINE_ERROR;
   while (TOY_FAULT == TOY_hangs && layer->stride[0] == 3) pause();
   if (TOY_FAULT == TOY_reads_before) (void)*((const volatile float*)input - 1);
   const pooljit_engine_tensor* out = &layer->output;
@@ -87,6 +98,8 @@ typedef struct {
 } Prepared;
 
 const char* pooljit_engine_version(void) { return "toy 1"; }
+
+const char* pooljit_engine_error(void) { return TOY_FAULT == TOY_errors ? "no plan for a stride of 3" : ""; }
 
 int pooljit_engine_start(int threads, const char* isa) {
   return threads >= 1 && strncmp(isa, "avx", 3) == 0 ? POOLJIT_ENGINE_DONE : POOLJIT_ENGINE_ERROR;

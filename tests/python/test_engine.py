@@ -1,6 +1,7 @@
 """A function of numpy arrays as an engine of `pooljit fuzz` and `pooljit check` (examples/engines/python.cpp)."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -59,30 +60,60 @@ def test_a_fault_is_found(written):
 
 
 SPEC = "max_pool2d(float32[1,2,4,4], kernel_size=2)"
-ENGINES = [
-    # what it does, exit code, what is printed
-    ("raise ZeroDivisionError('mine')", 1, "ZeroDivisionError: mine"),
-    ("return x", 1, "the output is float32(1, 2, 4, 4), not float32(1, 2, 2, 2)"),
-    ("return x[:, :, ::2, ::2].astype('f8')", 1, "not float32(1, 2, 2, 2)"),
-    ("return None", 1, "the output is object()"),
-    ("x[0] = 1", 1, "read-only"),
-    ("return NotImplemented", 4, ""),
-    ("raise NotImplementedError", 4, ""),
-    ("return x[:, :, ::2, ::2]", 1, ""),
+# What a function does, how its report begins, and what is printed below.
+FUNCTIONS = [
+    ("raise ZeroDivisionError('mine')", "FAILED: ", "ZeroDivisionError: mine"),
+    ("return x", "FAILED: ", "the output is float32(1, 2, 4, 4), not float32(1, 2, 2, 2)"),
+    ("return x[:, :, ::2, ::2].astype('f8')", "FAILED: ", "not float32(1, 3, 2, 2)"),
+    ("return None", "FAILED: ", "the output is object()"),
+    ("x[0] = 1", "FAILED: ", "read-only"),
+    ("return NotImplemented", "", "fuzz.unsupported"),
+    ("raise NotImplementedError", "", "fuzz.unsupported"),
+    ("return x[:, :, ::2, ::2]", "FAILED: ", "the reference says"),
+    ("return x.reshape(1, 9, 2, 2, 2, 2).max((3, 5))", "", "1 agree"),
 ]
 
 
-@pytest.mark.parametrize("case", ENGINES, ids=[case[0] for case in ENGINES])
-def test_what_functions_give(written, case):
-    body, code, printed = case
-    done = run("check", SPEC, engine=written(f"def pool(layer, x):\n    {body}\n"))
-    assert (done.returncode, printed in done.stdout) == (code, True), done.stdout + done.stderr
+def test_what_functions_give(written, tmp_path):
+    """Each function does the layers of as many channels as it has a number: one process asks all of them."""
+    text = "".join(f"def pool{i}(layer, x):\n    {body}\n" for i, (body, *_) in enumerate(FUNCTIONS, 1))
+    engine = written(text + "def pool(layer, x):\n    return globals()[f'pool{x.shape[1]}'](layer, x)\n")
+    specs = tmp_path / "specs.tsv"
+    specs.write_text("".join(f"f{i}\t{SPEC.replace('[1,2,', f'[1,{i},')}\n" for i in range(1, len(FUNCTIONS) + 1)))
+    done = run("check", "--file", specs, "--strict", engine=engine)
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = re.split(r"^(?=(?:FAILED: )?f\d+: |\d+ of \d+ specs)", done.stdout + done.stderr, flags=re.MULTILINE)
+    for i, (body, begin, printed) in enumerate(FUNCTIONS, 1):
+        reports = [one for one in told if one.startswith(f"{begin}f{i}: ") or (printed in one and " specs: " in one)]
+        assert any(printed in one for one in reports), (body, reports, done.stdout + done.stderr)
 
 
 def test_functions_by_name(written):
     engine = written("def best(layer, x):\n    return x.reshape(1, 2, 2, 2, 2, 2).max((3, 5))\n")
-    assert run("check", SPEC, engine=f"{engine}:best").returncode == 0
+    assert run("check", SPEC, "--strict", engine=f"{engine}:best").returncode == 0
     for wrong, said in [(engine, "pool"), (f"{engine}:worst", "worst"), ("no_such_module", "no_such_module"),
                         (engine.with_suffix(".none.py"), "No such file"), ("", "POOLJIT_ENGINE_PYTHON=FILE.py")]:
-        done = run("check", SPEC, engine=wrong)
+        done = run("check", SPEC, "--strict", engine=wrong)
         assert done.returncode == 1 and said in done.stdout, (wrong, done.stdout, done.stderr)
+
+
+# The upper left element of each 2x2 window.
+CORNERS = """
+def pool(layer, x):
+    first = x[:, :, ::2, ::2] if x.ndim == 4 else x
+    if (layer.operation, layer.kernel, layer.stride, layer.output.dims) != ("max", (2, 2), (2, 2), first.shape) \\
+            or layer.backward or layer.indices or layer.epilogue or layer.other or layer.output.dtype != layer.input.dtype:
+        return NotImplemented
+    return first
+"""
+
+
+def test_the_printed_command_repeats_the_finding(written):
+    found = run("fuzz", "--count", "200", "--seed", "1", "--strict", "--failures", "1", "--only", "max_pool2d(float32[",
+                engine=written(CORNERS))
+    assert found.returncode == 1, found.stdout + found.stderr
+    command = found.stdout.split("as a command:\n")[1].splitlines()[0].strip()
+    environment = {name: value for name, value in os.environ.items() if name != "POOLJIT_ENGINE_PYTHON"}
+    again = subprocess.run(command, shell=True, env={**environment, "PATH": f"{BUILD}:{os.environ['PATH']}"}, text=True,
+                           capture_output=True, timeout=600, check=False)
+    assert again.returncode == 1 and "the reference says" in again.stdout, (command, again.stdout, again.stderr)

@@ -4,6 +4,7 @@ lies on another or beside the picture, no word is broken, the least ratio is see
 of one point are told, no script fails. Exit code 77, and a line that says so, where there is no browser.
 Usage: report_page.py --command POOLJIT [--keep FOLDER]"""
 import argparse
+import html
 import json
 import pathlib
 import re
@@ -106,15 +107,26 @@ document.body.append(Object.assign(document.createElement("pre"), {id: "seen", t
 """
 
 
-def look(browser, folder, page, width):
-    """What the probe saw of the page in a window of that width; nothing if it did not come to its end."""
-    probed = folder / "probed.html"
-    probed.write_text(page.replace("</body>", f"<script>{PROBE.replace('WIDTH', str(width))}</script></body>"))
+# Shows each page in a frame of its own, so that the browser starts once.
+FRAMES = """<!doctype html><body>{frames}<script>
+addEventListener("load", () => document.body.append(Object.assign(document.createElement("pre"), {{id: "all", textContent:
+  JSON.stringify([...document.querySelectorAll("iframe")].map((frame) => frame.contentDocument.getElementById("seen")?.textContent ?? ""))}})));
+</script></body>"""
+
+
+def look(browser, folder, views):
+    """What the probe saw of each (page, width of its body); nothing where it did not come to its end."""
+    frames = ""
+    for page, width in views:
+        probed = page.replace("</body>", f"<script>{PROBE.replace('WIDTH', str(width))}</script></body>")
+        frames += f'<iframe style="width: 1400px; height: 1000px" srcdoc="{html.escape(probed)}"></iframe>'
+    (folder / "frames.html").write_text(FRAMES.format(frames=frames))
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
-                           "--window-size=1400,1000", "--dump-dom", probed.as_uri()],
+                           "--window-size=1500,1000", "--dump-dom", (folder / "frames.html").as_uri()],
                           capture_output=True, text=True, timeout=600)
-    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
-    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) if found else {}
+    found = re.search(r'<pre id="all">(.*?)</pre>', done.stdout, re.DOTALL)
+    texts = json.loads(html.unescape(found[1])) if found else [""] * len(views)
+    return [json.loads(text) if text else {} for text in texts]
 
 
 def expectations(data, seen, width):
@@ -189,18 +201,19 @@ def others(data):
 
 def check(browser, command, folder):
     page, data = measure(command, folder)
-    found = [f"other data: {line}" for other in others(data)
-             for line in differences(other, look(browser, folder, with_data(page, other), WIDTHS[1]), WIDTHS[1])]
-    found += [f"{width} wide: {line}" for width in WIDTHS for line in differences(data, look(browser, folder, page, width), width)]
-    alone = measure(command, folder, LAYERS[:LAYERS.index("wrong")], "none", "none")
-    found += [f"alone: {line}" for line in differences(alone[1], look(browser, folder, alone[0], WIDTHS[0]), WIDTHS[0])]
-    # The test itself can fail: a script that breaks off, and data that lack a layer.
-    if not differences(data, look(browser, folder, page.replace("drawCharts();\nlet", "drawNothing();\nlet"), WIDTHS[0]), WIDTHS[0]):
-        found.append("a broken script was not noticed")
-    if not differences({**data, "layers": data["layers"][1:]}, look(browser, folder, page, WIDTHS[0]), WIDTHS[0]):
-        found.append("a missing layer was not noticed")
-    if not differences(data, look(browser, folder, page.replace("td.name {", "td { overflow-wrap: anywhere; max-width: 40px; } td.name {"), WIDTHS[0]), WIDTHS[0]):
-        found.append("broken words were not noticed")
+    bare_page, bare = measure(command, folder, LAYERS[:LAYERS.index("wrong")], "none", "none")
+    narrow = "td { overflow-wrap: anywhere; max-width: 40px; } td.name {"
+    # What is shown, of which data, how wide, and whether the page is to be right: the test itself can fail.
+    views = [("other data", with_data(page, other), other, WIDTHS[1], True) for other in others(data)]
+    views += [(f"{width} wide", page, data, width, True) for width in WIDTHS]
+    views += [("alone", bare_page, bare, WIDTHS[0], True),
+              ("a broken script", page.replace("drawCharts();\nlet", "drawNothing();\nlet"), data, WIDTHS[0], False),
+              ("a missing layer", page, {**data, "layers": data["layers"][1:]}, WIDTHS[0], False),
+              ("broken words", page.replace("td.name {", narrow), data, WIDTHS[0], False)]
+    found = []
+    for (name, _, wanted, width, is_right), seen in zip(views, look(browser, folder, [(view[1], view[3]) for view in views])):
+        wrong = differences(wanted, seen, width)
+        found += [f"{name}: {line}" for line in wrong] if is_right else [] if wrong else [f"{name}: not noticed"]
     return found
 
 

@@ -34,9 +34,14 @@ void draw_all(const Json& space, std::vector<Json>& drawn, std::set<std::string>
     drawn.push_back(value);
     bool is_allowed = true;
     for (const Json& constraint : space["constraints"])
-      if (constraint["parameters"].size() == drawn.size()) {
+      if (constraint["parameters"].back() == parameters[drawn.size() - 1]["name"]) {
+        Json tuple = Json::array();
+        for (size_t i = 0; i < drawn.size(); ++i)
+          if (std::ranges::find(constraint["parameters"], parameters[i]["name"]) !=
+              constraint["parameters"].end())
+            tuple.push_back(drawn[i]);
         const Json& rows = constraint["allowed"];
-        is_allowed = std::ranges::find(rows, Json(drawn)) != rows.end();
+        is_allowed = std::ranges::find(rows, tuple) != rows.end();
       }
     if (is_allowed) {
       is_stuck = false;
@@ -55,6 +60,7 @@ TEST(Schedules, AreASpaceInWhichNoDrawIsInVain) {
     const Outcome outcome = shell(on("schedules", "--isa avx2 --json", what), folder);
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
     const Json space = Json::parse(outcome.out);
+    EXPECT_LT(space["constraints"].dump().size(), space["schedules"].dump().size());
     std::set<std::string> legal, found;
     for (const Json& row : space["schedules"]) {
       std::vector<Json> values;

@@ -140,12 +140,12 @@ class Campaign {
     return draw_case(draw, options_.choices);
   }
 
-  // The layer that the library sees first of a case: its neighbour, or a plan that it keeps would be the
-  // layer's.
-  static std::string first_asked(const FuzzCase& one) {
+  // Whether the library does all of a case: the layer that it sees first, its neighbour, before the layer, or
+  // a plan that it keeps would be the layer's.
+  bool takes(const FuzzCase& one) const {
     const auto spec = frontend::parse_spec(one.spec);
     const auto other = spec ? neighbour(*spec, one.before) : std::nullopt;
-    return other ? print(*other) : one.spec;
+    return (!other || options_.against->takes(print(*other))) && options_.against->takes(one.spec);
   }
 
   // The number of the draw that case `number` is: in a child, because it asks the library.
@@ -153,7 +153,7 @@ class Campaign {
     const int64_t first = first_draw(number);
     for (int64_t draw = first; draw < first + most_draws - 1; ++draw) {
       job.cell.begin_case(draw, options_.case_seconds);
-      if (!options_.against || options_.against->takes(first_asked(drawn_case(draw).one))) return draw;
+      if (!options_.against || takes(drawn_case(draw).one)) return draw;
     }
     return first + most_draws - 1;
   }
@@ -260,11 +260,19 @@ class Campaign {
     return std::clamp(20 * slowest_, 0.2, options_.case_seconds);
   }
 
-  // Of failures that turned out to be known ones, an ever smaller share is made small again.
+  // Under the lock.
+  bool has_example(const Outcome& outcome) const {
+    return std::ranges::any_of(report_.examples,
+                               [&](const Finding& known) { return label(known.outcome) == label(outcome); });
+  }
+
+  // Of what is accepted, the first one of its label. Of failures that turned out to be known ones, an ever
+  // smaller share is made small again.
   bool is_worth_shrinking(const Outcome& outcome) {
     constexpr int trusted = 3, rarest = 6;
     const std::scoped_lock lock(mutex_);
-    if (outcome.verdict != Verdict::failed || repeated_ < trusted) return true;
+    if (outcome.verdict == Verdict::accepted) return !has_example(outcome);
+    if (repeated_ < trusted) return true;
     return report_.failed % (1 << std::min(repeated_ - trusted + 1, rarest)) == 0;
   }
 
@@ -281,10 +289,26 @@ class Campaign {
     return {.number = draw / most_draws, .drawn = drawn.spec, .smallest = drawn, .outcome = outcome};
   }
 
+  // What the engine dies of may be the neighbour that it was called with before the layer: that is a finding
+  // of the neighbour's own, or a known one.
+  void blame_neighbour(const Job& job, Finding& finding) const {
+    const auto spec = frontend::parse_spec(finding.smallest.spec);
+    const auto other = spec ? neighbour(*spec, finding.smallest.before) : std::nullopt;
+    if (finding.outcome.kind < Kind::crash || !other) return;
+    FuzzCase alone = finding.smallest;
+    alone.spec = print(*other);
+    alone.before.clear();
+    const Outcome outcome = try_in(job, alone, options_.case_seconds);
+    if (outcome.kind >= Kind::crash && outcome.verdict >= Verdict::accepted)
+      finding = {.number = finding.number, .drawn = alone.spec, .smallest = alone, .outcome = outcome};
+  }
+
   // Shrinks a case and reports it.
   void take(const Job& job, Finding finding) {
+    blame_neighbour(job, finding);
     const Outcome outcome = finding.outcome;
     if (!is_worth_shrinking(outcome)) {
+      if (outcome.verdict == Verdict::accepted) return report(std::move(finding));
       const std::scoped_lock lock(mutex_);
       ++report_.failed;
       return;
@@ -311,9 +335,7 @@ class Campaign {
       const std::string what = label(finding.outcome);
       const bool is_of_process = finding.outcome.kind >= Kind::crash;
       if (is_of_process) ++report_.by_label[what], ++report_.accepted;
-      if (std::ranges::none_of(report_.examples,
-                               [&](const Finding& known) { return label(known.outcome) == what; }))
-        report_.examples.push_back(std::move(finding));
+      if (!has_example(finding.outcome)) report_.examples.push_back(std::move(finding));
       return;
     }
     ++report_.failed;

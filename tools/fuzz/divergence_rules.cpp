@@ -149,7 +149,7 @@ constexpr Rule wrapped_sum = {
       const Number room = o.is_mean ? std::abs(meant) * 0x1p-22L + 0.5L : 0;
       // Half of the circle is either end of the range.
       const bool is_either_end =
-          std::abs(wrapped) == 0x1p31L && std::abs(o.found) == 0x1p31L / (o.is_mean ? o.divisor : 1);
+          std::abs(wrapped) == 0x1p31L && std::abs(std::abs(o.found) - std::abs(meant)) <= room;
       return o.is_sum && o.dtype == ir::DType::i32 && is_wrapped &&
              (is_either_end || std::abs(o.found - meant) <= room);
     },

@@ -220,27 +220,35 @@ ir::Result<EngineRules> learn_rules(const OtherEngine& engine, double case_secon
   if (!version) return tl::unexpected(version.error());
   if (version->is_done()) rules.version = version->said.get<std::string>();
   const std::vector<Question> all = questions();
-  // A probe that ends its process says nothing of the rule: what came of it is drawn and found as a case.
-  std::vector<bool> is_deadly(all.size());
-  for (;;) {
-    const auto end = cell->run(
+  const auto ask = [&](size_t begin, size_t end) {
+    cell->expect_case(static_cast<int64_t>(begin));
+    return cell->run(
         [&] {
           std::vector<RuleFound> found;
-          for (size_t i = 0; i < all.size(); ++i) {
-            if (is_deadly[i]) continue;
+          for (size_t i = begin; i < end; ++i) {
             cell->begin_case(static_cast<int64_t>(i), case_seconds);
             if (auto rule = Trial(*all[i].probe, all[i].dtype).run(engine)) found.push_back(std::move(*rule));
           }
           return nlohmann::json(found);
         },
-        case_seconds, case_seconds * static_cast<double>(all.size()));
-    if (!end) return tl::unexpected(end.error());
-    if (end->is_done()) {
-      rules.found = end->said.get<std::vector<RuleFound>>();
-      return rules;
+        case_seconds, case_seconds * static_cast<double>(end - begin));
+  };
+  // A probe that ends its process says nothing of the rule: what came of it is drawn and found as a case.
+  // What was found before it died with it, and is asked again.
+  for (size_t begin = 0, end = all.size(); begin < all.size();) {
+    const auto answers = ask(begin, end);
+    if (!answers) return tl::unexpected(answers.error());
+    if (!answers->is_done()) {
+      end = static_cast<size_t>(cell->last_case());
+      if (end > begin) continue;
+    } else {
+      auto found = answers->said.get<std::vector<RuleFound>>();
+      for (RuleFound& one : found) rules.found.push_back(std::move(one));
+      if (end == all.size()) break;
     }
-    is_deadly[static_cast<size_t>(cell->last_case())] = true;
+    begin = end + 1, end = all.size();
   }
+  return rules;
 }
 
 }  // namespace pooljit::fuzz

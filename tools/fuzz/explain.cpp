@@ -38,53 +38,40 @@ double kernel_taps(const ir::PoolNest& nest) {
 // What is meant once some rules have changed it, evaluated once for all sets of rules that change the same.
 class Meaning {
  public:
-  Meaning(ir::PoolNest nest, const runtime::Case& data)
-      : nest_(std::move(nest)), judge_(nest_, data.batch, data.input.at[0].data()) {}
+  // nest: as some rules change the original, which the facts are about.
+  Meaning(ir::PoolNest nest, const ir::PoolNest& original, const runtime::Case& data,
+          const runtime::Results& found)
+      : nest_(std::move(nest)),
+        original_(original),
+        data_(data),
+        judge_(nest_, data.batch, data.input.at[0].data()),
+        found_(found) {}
   Meaning(const Meaning&) = delete;  // the judge refers to nest_
 
   const ir::PoolNest& nest() const { return nest_; }
 
-  // Whether the results are right but for outputs that one of the rules forgives.
-  bool explains(runtime::Results found, std::span<const DivergenceRule* const> rules,
-                const std::vector<WindowFacts>& windows) {
-    for (const WindowFacts& window : windows) forgive(window, rules, found);
-    return !judge_.disagreement(found.output.data(), found.indices.data());
-  }
-
-  // The first output that shows that the engine does not keep one of its rules here, though none of the
-  // others makes it what it is.
-  std::optional<BrokenRule> broken(const runtime::Results& found, std::span<const Divergence> kept,
-                                   const std::vector<WindowFacts>& windows) const {
-    for (const WindowFacts& window : windows) {
-      const JudgedOutput output = output_of(window, found);
-      const auto is_made_by = [&](Divergence other) {
-        const DivergenceRule& rule = rule_of(other);
-        return rule.forgives_value(output) || rule.forgives_index(output);
-      };
-      for (const Divergence one : kept)
-        if (rule_of(one).is_broken && rule_of(one).is_broken(output) &&
-            std::ranges::none_of(kept, [&](Divergence other) { return other != one && is_made_by(other); }))
-          return BrokenRule{one, window};
-    }
-    return std::nullopt;
+  // Whether what was found is right but for outputs that one of the rules forgives.
+  bool explains(std::span<const DivergenceRule* const> rules) {
+    runtime::Results forgiven = found_;
+    for (const WindowFacts& window : others()) forgive(window, rules, forgiven);
+    return !judge_.disagreement(forgiven.output.data(), forgiven.indices.data());
   }
 
   // Whether the rule forgives an output that is another than what is meant.
-  bool is_forgiven_any(const runtime::Results& found, const DivergenceRule& rule,
-                       const std::vector<WindowFacts>& windows) const {
-    return std::ranges::any_of(windows, [&](const WindowFacts& window) {
-      const JudgedOutput output = output_of(window, found);
-      return (is_other_value(window, found) && rule.forgives_value(output)) ||
-             (is_other_index(window, found) && rule.forgives_index(output));
+  bool is_forgiven_any(const DivergenceRule& rule) {
+    return std::ranges::any_of(others(), [&](const WindowFacts& window) {
+      const JudgedOutput output = output_of(window);
+      return (is_other_value(place_of(window)) && rule.forgives_value(output)) ||
+             (is_other_index(place_of(window)) && rule.forgives_index(output));
     });
   }
 
- private:
-  JudgedOutput output_of(const WindowFacts& window, const runtime::Results& found) const {
+  // What a rule asks of an output.
+  JudgedOutput output_of(const WindowFacts& window) const {
     const ir::DType dtype = nest_.output.dtype;
     return {.dtype = dtype,
             .expected = read_element(dtype, judge_.output().data(), window.output),
-            .found = read_element(dtype, found.output.data(), window.output),
+            .found = read_element(dtype, found_.output.data(), window.output),
             .window = window,
             .divisor = nest_.divisor_override ? static_cast<double>(std::abs(*nest_.divisor_override))
                                               : window.divisor,
@@ -99,40 +86,50 @@ class Meaning {
                       nest_.output.dtype == nest_.input.dtype,
             .counts_padding = nest_.count_include_pad && !nest_.divisor_override};
   }
-  bool is_other_value(const WindowFacts& window, const runtime::Results& found) const {
-    return !is_same_element(nest_.output, judge_.output(), found.output, window.output);
+
+ private:
+  static OutputPlace place_of(const WindowFacts& window) { return {window.output, window.index}; }
+  bool is_other_value(OutputPlace place) const {
+    return !is_same_element(nest_.output, judge_.output(), found_.output, place.output);
   }
-  bool is_other_index(const WindowFacts& window, const runtime::Results& found) const {
-    return nest_.indices && !is_same_element(*nest_.indices, judge_.indices(), found.indices, window.index);
+  bool is_other_index(OutputPlace place) const {
+    return nest_.indices && !is_same_element(*nest_.indices, judge_.indices(), found_.indices, place.index);
+  }
+
+  // Of what was found, the outputs that are not what is meant.
+  const std::vector<WindowFacts>& others() {
+    const auto is_other = [&](OutputPlace place) { return is_other_value(place) || is_other_index(place); };
+    if (!others_) others_ = window_facts(original_, data_.batch, data_.input.at[0].data(), found_, is_other);
+    return *others_;
   }
 
   // Puts what is expected in the place of what is forgiven.
   void forgive(const WindowFacts& window, std::span<const DivergenceRule* const> rules,
-               runtime::Results& found) const {
-    const JudgedOutput output = output_of(window, found);
+               runtime::Results& forgiven) const {
+    const JudgedOutput output = output_of(window);
     const auto is_forgiven = [&](bool (*DivergenceRule::*question)(const JudgedOutput&)) {
       return std::ranges::any_of(rules,
                                  [&](const DivergenceRule* rule) { return (rule->*question)(output); });
     };
-    const bool is_value_forgiven =
-        is_other_value(window, found) && is_forgiven(&DivergenceRule::forgives_value);
-    if (is_other_index(window, found) && is_forgiven(&DivergenceRule::forgives_index))
-      copy_element(*nest_.indices, judge_.indices(), found.indices, window.index);
-    if (is_value_forgiven) copy_element(nest_.output, judge_.output(), found.output, window.output);
+    if (is_other_index(place_of(window)) && is_forgiven(&DivergenceRule::forgives_index))
+      copy_element(*nest_.indices, judge_.indices(), forgiven.indices, window.index);
+    if (is_other_value(place_of(window)) && is_forgiven(&DivergenceRule::forgives_value))
+      copy_element(nest_.output, judge_.output(), forgiven.output, window.output);
   }
 
   const ir::PoolNest nest_;
+  const ir::PoolNest& original_;
+  const runtime::Case& data_;
   ir::Judge judge_;
+  const runtime::Results& found_;
+  std::optional<std::vector<WindowFacts>> others_;
 };
 
 // Tries sets of rules on the results of one engine.
 class Trials {
  public:
   Trials(const ir::PoolNest& nest, const runtime::Case& data, const runtime::Results& results)
-      : nest_(nest),
-        data_(data),
-        results_(results),
-        windows_(window_facts(nest, data.batch, data.input.at[0].data(), results)) {}
+      : nest_(nest), data_(data), results_(results) {}
 
   // Without the rules that do nothing here: they change no meaning, and forgive no output of any.
   std::vector<Divergence> useful(std::span<const Divergence> among) {
@@ -148,7 +145,7 @@ class Trials {
       ir::PoolNest alone = nest_;
       rule_of(one).change(alone);
       const auto forgives_any = [&](const ir::PoolNest& nest) {
-        return meaning_of(nest).is_forgiven_any(results_, rule_of(one), windows_);
+        return meaning_of(nest).is_forgiven_any(rule_of(one));
       };
       if (alone != nest_ || std::ranges::any_of(changed, forgives_any)) found.push_back(one);
     }
@@ -162,19 +159,18 @@ class Trials {
       chosen.push_back(&rule_of(one));
       chosen.back()->change(changed);
     }
-    return meaning_of(changed).explains(results_, chosen, windows_);
+    return meaning_of(changed).explains(chosen);
   }
 
  private:
   Meaning& meaning_of(const ir::PoolNest& changed) {
     const auto known = std::ranges::find_if(meanings_, [&](const Meaning& m) { return m.nest() == changed; });
-    return known != meanings_.end() ? *known : meanings_.emplace_back(changed, data_);
+    return known != meanings_.end() ? *known : meanings_.emplace_back(changed, nest_, data_, results_);
   }
 
   const ir::PoolNest& nest_;
   const runtime::Case& data_;
   const runtime::Results& results_;
-  const std::vector<WindowFacts> windows_;
   std::list<Meaning> meanings_;  // which stay where they are
 };
 
@@ -208,12 +204,26 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
   return std::nullopt;
 }
 
+// An output is none of one rule if another of them makes it what it is.
 std::optional<BrokenRule> broken_rule(const ir::PoolNest& nest, const runtime::Case& data,
                                       const runtime::Results& results, std::span<const Divergence> kept) {
   const auto can_break = [](Divergence one) { return rule_of(one).is_broken != nullptr; };
   if (std::ranges::none_of(kept, can_break)) return std::nullopt;
-  return Meaning(nest, data)
-      .broken(results, kept, window_facts(nest, data.batch, data.input.at[0].data(), results));
+  const Meaning meaning(nest, nest, data, results);
+  std::optional<BrokenRule> first;
+  for_each_window(
+      nest, data.batch, data.input.at[0].data(), results, [&](OutputPlace) { return !first; },
+      [&](const WindowFacts& window) {
+        const JudgedOutput output = meaning.output_of(window);
+        const auto makes = [&](Divergence one) {
+          return rule_of(one).forgives_value(output) || rule_of(one).forgives_index(output);
+        };
+        for (const Divergence one : kept)
+          if (!first && can_break(one) && rule_of(one).is_broken(output) &&
+              std::ranges::none_of(kept, [&](Divergence other) { return other != one && makes(other); }))
+            first = {one, window};
+      });
+  return first;
 }
 
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,

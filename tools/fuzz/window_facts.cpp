@@ -38,9 +38,9 @@ double index_count(const ir::PoolNest& nest, int64_t batch) {
 
 }  // namespace
 
-std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, const std::byte* input,
-                                      const runtime::Results& found) {
-  std::vector<WindowFacts> all;
+void for_each_window(const ir::PoolNest& nest, int64_t batch, const std::byte* input,
+                     const runtime::Results& found, const std::function<bool(OutputPlace)>& is_wanted,
+                     const std::function<void(const WindowFacts&)>& visit) {
   const double indices = index_count(nest, batch);
   ir::for_each_span(nest, batch, [&](const ir::OutputSpan& span, const std::vector<ir::Tap>& taps) {
     const bool is_empty =
@@ -48,13 +48,16 @@ std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, c
     const int64_t signed_divisor = ir::divisor(nest, span.windows);
     const auto divisor = static_cast<double>(std::abs(signed_divisor));
     for (int64_t i = 0; i < span.count; ++i) {
+      const OutputPlace place = {span.output + i * span.output_step, span.indices + i * span.indices_step};
+      if (!is_wanted(place)) continue;
       WindowFacts facts = {.n = span.n,
                            .c = span.c + i * span.channel_step,
-                           .output = span.output + i * span.output_step,
-                           .index = span.indices + i * span.indices_step,
+                           .output = place.output,
+                           .index = place.index,
                            .taps = is_empty ? 0 : std::ssize(taps),
                            .divisor = divisor};
-      std::ranges::copy(span.position_of(i), facts.position.begin());
+      std::ranges::copy(span.position, facts.position.begin());
+      if (span.channel_step == 0) facts.position[span.position.size() - 1] += i;
       const Number result = read_element(nest.output.dtype, found.output.data(), facts.output);
       const Number index =
           nest.indices ? read_element(nest.indices->dtype, found.indices.data(), facts.index) : -1;
@@ -63,26 +66,33 @@ std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, c
         const ir::Tap& tap = taps[static_cast<size_t>(t)];
         const Number value =
             read_element(nest.input.dtype, input, span.input + i * span.input_step + tap.offset);
-        const int64_t place = span.first_index + i * span.index_step + tap.index;
-        if (t == 0) facts.first_index = place;
+        const int64_t tap_index = span.first_index + i * span.index_step + tap.index;
+        if (t == 0) facts.first_index = tap_index;
         facts.has_nan |= value != value;
         facts.mean_size += static_cast<double>(std::abs(value)) / divisor;
         facts.sum += value;
         facts.least = std::min(facts.least, value == value ? value : facts.least);
         if (value > facts.greatest || (value == facts.greatest && facts.best_number < 0))
-          facts.greatest = value, facts.best_number = place;
+          facts.greatest = value, facts.best_number = tap_index;
         const bool is_flushed = result == 0 && is_subnormal(nest.input.dtype, value);
         const bool is_equal = value == result;
         facts.equals += is_equal ? 1 : 0;
         facts.is_tap |= is_equal || (value != value && result != result) || is_flushed;
-        const bool is_at_index = nest.indices && index == static_cast<Number>(place);
+        const bool is_at_index = nest.indices && index == static_cast<Number>(tap_index);
         if (is_at_index) facts.index_is_tap = true, facts.at_index = value;
-        if (is_equal) facts.last_equal = place, facts.index_is_last = is_at_index;
+        if (is_equal) facts.last_equal = tap_index, facts.index_is_last = is_at_index;
       }
       facts.mean = facts.sum / static_cast<Number>(signed_divisor);
-      all.push_back(facts);
+      visit(facts);
     }
   });
+}
+
+std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, const std::byte* input,
+                                      const runtime::Results& found,
+                                      const std::function<bool(OutputPlace)>& is_wanted) {
+  std::vector<WindowFacts> all;
+  for_each_window(nest, batch, input, found, is_wanted, [&](const WindowFacts& one) { all.push_back(one); });
   return all;
 }
 

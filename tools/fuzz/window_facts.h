@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -39,8 +40,19 @@ struct WindowFacts {
   bool index_is_last = false;      // it is the last one of the equals
   bool index_is_in_input = false;  // it is -1, or one that a tap of some window could have
 };
+// Where an output and its index lie, in elements.
+struct OutputPlace {
+  int64_t output = 0, index = 0;
+};
+constexpr auto every_output = [](OutputPlace) { return true; };
+
+// Of the outputs that are wanted: what is looked at is one in hundreds where an engine is nearly right.
+void for_each_window(const ir::PoolNest& nest, int64_t batch, const std::byte* input,
+                     const runtime::Results& found, const std::function<bool(OutputPlace)>& is_wanted,
+                     const std::function<void(const WindowFacts&)>& visit);
 std::vector<WindowFacts> window_facts(const ir::PoolNest& nest, int64_t batch, const std::byte* input,
-                                      const runtime::Results& found);
+                                      const runtime::Results& found,
+                                      const std::function<bool(OutputPlace)>& is_wanted = every_output);
 
 bool is_subnormal(ir::DType dtype, Number value);  // zeros too
 
