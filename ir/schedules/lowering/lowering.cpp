@@ -201,10 +201,6 @@ int Lowering::open_batch(Cursor& cursor) {
   return open_task(cursor, "n", TaskDim::batch_extent, &View::batch_stride, nest_.indices ? rule_.batch : 0);
 }
 
-int Lowering::open_channels(Cursor& cursor) {
-  return open_task(cursor, "c", nest_.channels, &View::channel_stride, nest_.indices ? rule_.channel : 0);
-}
-
 void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
   if (!nest_.indices) return;
   cursor.index = add_product(cursor.index, b_.iconst(1), begin * rule_.channel);
