@@ -30,16 +30,9 @@ int64_t count_different(const Buffer& a, const Buffer& b, ir::DType dtype, doubl
 }
 
 bool can_measure(const frontend::PoolSpec& spec) {
-  return !is_pools(spec) && spec.direction != ir::Direction::backward && spec.index_dtype == ir::DType::i64 &&
-         spec.index_scope == ir::IndexScope::plane && output_layout(spec) == spec.layout &&
-         channel_block(spec.layout) == 1;
-}
-
-// Ordinary pooling, and adaptive pooling that comes to the same.
-bool is_plain(const frontend::PoolSpec& spec) {
-  const ir::PoolNest nest = make_nest(spec);
-  return std::all_of(nest.dims.begin(), nest.dims.end(),
-                     [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::pool; });
+  return !is_pools(spec) && !make_nest(spec).is_norm_gradient() && spec.index_dtype == ir::DType::i64 &&
+         spec.index_scope == ir::IndexScope::plane && channel_block(spec.layout) == 1 &&
+         channel_block(output_layout(spec)) == 1 && (!is_unpool(spec) || output_layout(spec) == spec.layout);
 }
 
 // Whether an epilogue can be done in place behind the plain loop: nothing in it converts.
@@ -68,7 +61,7 @@ double magnitude_of(const frontend::PoolSpec& spec) {
 PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
   PlainEpilogue epilogue;
   epilogue.is_double = spec.dtype == ir::DType::f64;
-  epilogue.channels_last = spec.layout == frontend::Layout::nhwc;
+  epilogue.channels_last = output_layout(spec) == frontend::Layout::nhwc;
   epilogue.channels = spec.channels;
   int64_t elements = 1, planes = spec.batch.value_or(1) * spec.channels;
   for (int64_t extent : output_shape(spec)) elements *= extent;
@@ -84,9 +77,11 @@ PlainUnpool plain_unpool(const frontend::PoolSpec& spec) {
   const ir::PoolNest nest = make_nest(spec);
   PlainUnpool unpool{.element_bytes = ir::bytes(spec.dtype),
                      .channels_last = spec.layout == frontend::Layout::nhwc,
+                     .gathers = spec.unpool_gradient,
                      .batch = spec.batch.value_or(1),
                      .channels = spec.channels};
   for (const ir::NestDim& dim : nest.dims) unpool.values *= dim.input, unpool.places *= dim.output;
+  if (unpool.gathers) std::swap(unpool.values, unpool.places);
   return unpool;
 }
 
@@ -110,11 +105,12 @@ ir::Result<std::unique_ptr<BenchCase>> BenchCase::make(runtime::KernelPtr kernel
   if (!can_measure(kernel->spec()))
     return ir::unsupported(
         "bench.no_plain_loop", "nothing that bench compares with does this",
-        "give a forward pooling or an unpool with int64 indices of the plane and one layout");
+        "give a layer of nchw or nhwc with int64 indices of the plane, other than an unpool of two layouts "
+        "or a gradient of a norm");
   std::unique_ptr<BenchCase> bench(new BenchCase(std::move(kernel), threads));
   if (auto ok = bench->allocate(); !ok) return tl::unexpected(ok.error());
   bench->fill_input();
-  if (bench->reads_indices()) bench->fill_indices();
+  if (has_indices(bench->kernel_->spec()) && bench->reads_indices()) bench->fill_indices();
   if (auto ok = bench->make_operands(); !ok) return tl::unexpected(ok.error());
   bench->threads_ = useful_threads(threads, bench->bytes_read() + bench->bytes_written());
   return bench;
@@ -150,22 +146,36 @@ void BenchCase::fill_input() {
   if (!from_.packed()) scatter(from_, kernel_->spec().dtype, packed_input_.data(), strided_input_.data());
 }
 
-// Of an unpool: of each window the index of one place, as a forward pass gives it.
+// Of each window the index of one place, as a forward pass gives it.
 void BenchCase::fill_indices() {
-  const std::vector<ir::NestDim> dims = make_nest(kernel_->spec()).dims;
-  const int64_t step = plain_unpool_.channels_last ? plain_unpool_.channels : 1;  // from window to window
-  const int64_t count = plain_unpool_.batch * plain_unpool_.channels * plain_unpool_.values;
+  const frontend::PoolSpec& spec = kernel_->spec();
+  const ir::PoolNest nest = make_nest(spec);
+  std::vector<ir::NestDim> dims = nest.dims, forward = dims;  // from windows to places
+  if (nest.is_backward()) forward = forward_of(nest).dims;
+  if (spec.unpool_gradient)
+    for (ir::NestDim& dim : dims) std::swap(dim.input, dim.output);
+  const auto place = [&](size_t d, int64_t window, int64_t tap) {
+    const ir::NestDim& dim = dims[d];
+    if (!nest.is_backward())
+      return std::clamp<int64_t>(window * dim.stride - dim.pad_begin + tap % dim.kernel, 0, dim.output - 1);
+    const ir::Window taps = forward[d].window(window);
+    return taps.taps == 0 ? -1 : taps.first + tap % taps.taps * taps.step;
+  };
+  int64_t windows = 1;
+  for (const ir::NestDim& dim : dims) windows *= dim.input;
+  const int64_t step = spec.layout == frontend::Layout::nhwc ? spec.channels : 1;  // from window to window
+  const int64_t count = std::ssize(packed_indices_.span()) / static_cast<int64_t>(sizeof(int64_t));
   auto* const indices = reinterpret_cast<int64_t*>(packed_indices_.data());
   for (int64_t i = 0; i < count; ++i) {
-    int64_t window = i / step % plain_unpool_.values, index = 0, weight = 1;
+    int64_t window = i / step % windows, index = 0, weight = 1;
     for (size_t d = dims.size(); d-- > 0; window /= dims[d].input, weight *= dims[d].output) {
-      const int64_t tap = i * 7 / (int64_t(d) + 1) % dims[d].kernel;
-      const int64_t place = window % dims[d].input * dims[d].stride - dims[d].pad_begin + tap;
-      index += std::clamp<int64_t>(place, 0, dims[d].output - 1) * weight;
+      const int64_t at = place(d, window % dims[d].input, i * 7 / (int64_t(d) + 1));
+      index = at < 0 || index < 0 ? -1 : index + at * weight;
     }
     indices[i] = index;
   }
-  if (!from_.packed()) scatter(from_, ir::DType::i64, packed_indices_.data(), strided_indices_.data());
+  if (!index_view().packed())
+    scatter(index_view(), ir::DType::i64, packed_indices_.data(), strided_indices_.data());
 }
 
 void* BenchCase::indices() const {
@@ -211,21 +221,24 @@ ir::Result<void> BenchCase::run_kernel() const {
 }
 
 void BenchCase::run_plain() const {
-  if (reads_indices())
+  const frontend::PoolSpec& spec = kernel_->spec();
+  const void* const input = packed_input_.data();
+  void* const output = packed_output_.data();
+  auto* const indices = has_indices(spec) ? reinterpret_cast<int64_t*>(packed_indices_.data()) : nullptr;
+  if (is_unpool(spec))
     return in_parallel(threads_, plain_tasks(plain_unpool_), [&](int64_t begin, int64_t end) {
-      run_plain_unpool(plain_unpool_, packed_input_.data(),
-                       reinterpret_cast<const int64_t*>(packed_indices_.data()), packed_output_.data(), begin,
-                       end);
+      run_plain_unpool(plain_unpool_, input, indices, output, begin, end);
     });
-  auto* indices =
-      kernel_->spec().return_indices ? reinterpret_cast<int64_t*>(packed_indices_.data()) : nullptr;
+  if (spec.direction == ir::Direction::backward)
+    return in_parallel(threads_, plain_gradient_tasks(plain_), [&](int64_t begin, int64_t end) {
+      run_plain_gradient(plain_, input, indices, output, begin, end);
+    });
   in_parallel(threads_, plain_tasks(plain_), [&](int64_t begin, int64_t end) {
-    tools::run_plain(plain_, packed_input_.data(), packed_output_.data(), indices, begin, end);
+    tools::run_plain(plain_, input, output, indices, begin, end);
   });
   if (plain_epilogue_.steps == 0) return;
-  in_parallel(threads_, plain_epilogue_.rows, [&](int64_t begin, int64_t end) {
-    run_plain_epilogue(plain_epilogue_, packed_output_.data(), begin, end);
-  });
+  in_parallel(threads_, plain_epilogue_.rows,
+              [&](int64_t begin, int64_t end) { run_plain_epilogue(plain_epilogue_, output, begin, end); });
 }
 
 void BenchCase::run_copy(bool streaming) const {
@@ -259,8 +272,6 @@ void BenchCase::run_copy(bool streaming) const {
   });
 }
 
-bool BenchCase::has_plain_loop() const { return is_plain(kernel_->spec()); }
-
 ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
   const frontend::PoolSpec& spec = kernel_->spec();
   if (auto ok = run_kernel(); !ok) return tl::unexpected(ok.error());
@@ -280,7 +291,8 @@ ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
 
 double BenchCase::relative_bound() const {
   const frontend::PoolSpec& spec = kernel_->spec();
-  if (make_nest(spec).is_extreme() || !ir::is_float(spec.dtype)) return 0;
+  const bool only_moves = is_unpool(spec) || (make_nest(spec).is_extreme() && !make_nest(spec).is_backward());
+  if (only_moves || !ir::is_float(spec.dtype)) return 0;
   const double epsilon = spec.dtype == ir::DType::f64 ? 0x1p-53 : 0x1p-24;
   // Halves, which are summed as floats, may differ where a last rounding makes much of little.
   const double last = spec.dtype == ir::DType::f16 ? 0x1p-10 : spec.dtype == ir::DType::bf16 ? 0x1p-7 : 0;

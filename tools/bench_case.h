@@ -23,9 +23,8 @@ class BenchCase {
   BenchCase& operator=(const BenchCase&) = delete;
 
   ir::Result<void> run_kernel() const;
-  bool reads_indices() const { return is_unpool(kernel_->spec()); }
-  // Adaptive windows whose size changes have none.
-  bool has_plain_loop() const;
+  // Backward and unpool.
+  bool reads_indices() const { return kernel_->spec().direction != ir::Direction::forward; }
   void run_plain() const;
   // Reads and writes as many bytes as the kernel does; results are overwritten.
   void run_copy(bool streaming) const;
@@ -56,7 +55,7 @@ class BenchCase {
   void fill_input();
   void fill_indices();
   void* indices() const;  // of the kernel; null: it has none
-  const FileView& index_view() const { return reads_indices() ? from_ : to_; }
+  const FileView& index_view() const { return has_indices_like_output(kernel_->spec()) ? to_ : from_; }
   struct Outputs {
     Buffer output, indices;  // packed
   };

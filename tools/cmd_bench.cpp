@@ -70,9 +70,6 @@ ir::Result<BenchReport> measure_spec(const BenchArguments& arguments) {
                            "build pooljit on the machine that is to be measured");
   const auto bench = BenchCase::make(*kernel, runtime::thread_count(arguments.options));
   if (!bench) return tl::unexpected(bench.error());
-  if (!(*bench)->has_plain_loop())
-    return ir::unsupported("bench.no_plain_loop", "the plain loop has no windows of changing size",
-                           "`--peers` measures without it");
 
   BenchReport report;
   const runtime::CodeInfo& code = (*kernel)->code().info;

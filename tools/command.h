@@ -30,6 +30,7 @@ void add_fuzz(CLI::App& app, Action& action);
 void add_rules(CLI::App& app, Action& action);
 void add_oracle(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_corners(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_schedules(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);

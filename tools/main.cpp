@@ -17,9 +17,9 @@ using namespace pooljit;
 using tools::Exit;
 
 constexpr void (*subcommands[])(CLI::App&, tools::Action&) = {
-    tools::add_run,   tools::add_show,     tools::add_check,  tools::add_verify, tools::add_fuzz,
-    tools::add_rules, tools::add_oracle,   tools::add_bench,  tools::add_list,   tools::add_schedules,
-    tools::add_tune,  tools::add_evaluate, tools::add_export,
+    tools::add_run,   tools::add_show,     tools::add_check,  tools::add_verify,  tools::add_fuzz,
+    tools::add_rules, tools::add_oracle,   tools::add_bench,  tools::add_list,    tools::add_schedules,
+    tools::add_tune,  tools::add_evaluate, tools::add_export, tools::add_corners,
 #ifdef POOLJIT_WITH_ONNX
     tools::add_onnx,
 #endif

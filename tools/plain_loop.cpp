@@ -2,133 +2,10 @@
 
 #include <cmath>
 
-#include <type_traits>
+#include "tools/plain_parts.h"
 
 namespace pooljit::tools {
 namespace {
-
-// The taps of an output position: those in the image are first, first + dilation, ... below end; those in the
-// image or its padding are start, start + dilation, ... below padded_end.
-struct Taps {
-  int64_t first, end, start, padded_end;
-};
-
-Taps taps_of(const PlainDim& dim, int64_t output) {
-  const int64_t start = output * dim.stride - dim.pad_begin;
-  const int64_t past = start + dim.dilation * (dim.kernel - 1) + 1;
-  int64_t first = start;
-  if (first < 0) first += (-first + dim.dilation - 1) / dim.dilation * dim.dilation;
-  const int64_t end = past < dim.limit ? past : dim.limit;
-  return {first, end, start, past < dim.padded ? past : dim.padded};
-}
-
-int64_t count(int64_t first, int64_t end, int64_t dilation) {
-  if (end <= first) return 0;
-  return dilation == 1 ? end - first : (end - first - 1) / dilation + 1;
-}
-
-int64_t divisor_of(const PlainPool& pool, const Taps (&taps)[3]) {
-  if (pool.divisor != 0) return pool.divisor;
-  int64_t product = 1;
-  for (int i = 0; i < 3; ++i)
-    product *= pool.count_include_pad ? count(taps[i].start, taps[i].padded_end, pool.dims[i].dilation)
-                                      : count(taps[i].first, taps[i].end, pool.dims[i].dilation);
-  return product == 0 ? 1 : product;
-}
-
-// The halves, written so that loops over them become vector code: every case is computed, and one chosen.
-struct Float16 {
-  uint16_t bits;
-
-  Float16() = default;
-  explicit Float16(float value) {
-    const uint32_t word = bits_of(value), magnitude = word & 0x7fffffff;
-    const uint32_t normal = (magnitude - (112U << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
-    const uint32_t denormal = bits_of(value_of(magnitude) + 0.5F) - bits_of(0.5F);
-    uint32_t narrow = magnitude < 0x38800000 ? denormal : normal;
-    narrow = magnitude >= 0x47800000 ? 0x7c00 : narrow;
-    narrow = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : narrow;
-    bits = static_cast<uint16_t>(narrow | (word >> 16 & 0x8000));
-  }
-  operator float() const {
-    const uint32_t magnitude = (bits & 0x7fffU) << 13;
-    const uint32_t number = bits_of(value_of(magnitude) * 0x1p112F);
-    const uint32_t word = magnitude >= 0x0f800000 ? magnitude | 0x7f800000 : number;
-    return value_of(word | (bits & 0x8000U) << 16);
-  }
-
-  static uint32_t bits_of(float value) {
-    uint32_t word;
-    __builtin_memcpy(&word, &value, sizeof word);
-    return word;
-  }
-  static float value_of(uint32_t word) {
-    float value;
-    __builtin_memcpy(&value, &word, sizeof value);
-    return value;
-  }
-};
-
-struct BFloat16 {
-  uint16_t bits;
-
-  BFloat16() = default;
-  explicit BFloat16(float value) {
-    const uint32_t word = Float16::bits_of(value), rounded = (word + 0x7fff + (word >> 16 & 1)) >> 16;
-    bits = static_cast<uint16_t>(value != value ? word >> 16 | 0x40 : rounded);
-  }
-  operator float() const { return Float16::value_of(uint32_t{bits} << 16); }
-};
-
-// Of each element type: the ends of its range, and the type that it is summed in.
-template <typename T>
-struct Element;
-template <>
-struct Element<float> {
-  static constexpr float lowest = -__builtin_inff(), highest = __builtin_inff();
-  using Sum = float;
-};
-template <>
-struct Element<Float16> : Element<float> {};
-template <>
-struct Element<BFloat16> : Element<float> {};
-template <>
-struct Element<double> {
-  static constexpr double lowest = -__builtin_inf(), highest = __builtin_inf();
-  using Sum = double;
-};
-template <>
-struct Element<uint8_t> {
-  static constexpr uint8_t lowest = 0, highest = UINT8_MAX;
-  using Sum = int32_t;
-};
-template <>
-struct Element<int8_t> {
-  static constexpr int8_t lowest = INT8_MIN, highest = INT8_MAX;
-  using Sum = int32_t;
-};
-template <>
-struct Element<int16_t> {
-  static constexpr int16_t lowest = INT16_MIN, highest = INT16_MAX;
-  using Sum = int64_t;
-};
-template <>
-struct Element<int32_t> {
-  static constexpr int32_t lowest = INT32_MIN, highest = INT32_MAX;
-  using Sum = int64_t;
-};
-template <>
-struct Element<int64_t> {
-  static constexpr int64_t lowest = INT64_MIN, highest = INT64_MAX;
-  using Sum = int64_t;
-};
-
-template <typename T>
-constexpr bool is_float = Element<T>::highest / 2 == Element<T>::highest;  // it has an infinity
-
-// What values are compared as: halves as floats.
-template <typename T>
-using Compared = std::conditional_t<is_float<T>, typename Element<T>::Sum, T>;
 
 template <typename T>
 T quotient(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
@@ -187,35 +64,8 @@ T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor)
   return static_cast<T>(low > Limits::highest ? Limits::highest : low);
 }
 
-struct Place {  // one output position
-  Taps taps[3];
-  int64_t output;  // its number in the plane
-};
-
-// The first place of an output row; the next ones differ in the last dimension only.
-Place row_place(const PlainPool& pool, int64_t d, int64_t h) {
-  return {{taps_of(pool.dims[0], d), taps_of(pool.dims[1], h), taps_of(pool.dims[2], 0)},
-          (d * pool.dims[1].output + h) * pool.dims[2].output};
-}
-
-void next_place(const PlainPool& pool, Place& place, int64_t w) {
-  place.taps[2] = taps_of(pool.dims[2], w);
-  ++place.output;
-}
-
-// Calls body(position in the input plane) for each tap, the last dimension innermost.
-template <typename Body>
-inline __attribute__((always_inline)) void for_taps(const PlainPool& pool, const Place& place,
-                                                    const Body& body) {
-  const PlainDim(&dims)[3] = pool.dims;
-  for (int64_t d = place.taps[0].first; d < place.taps[0].end; d += dims[0].dilation)
-    for (int64_t h = place.taps[1].first; h < place.taps[1].end; h += dims[1].dilation)
-      for (int64_t w = place.taps[2].first; w < place.taps[2].end; w += dims[2].dilation)
-        body((d * dims[1].input + h) * dims[2].input + w);
-}
-
 template <typename Rule, typename T>
-void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output,
+void extreme_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T* input, T* output,
                       int64_t* indices) {
   Compared<T> best = Rule::worst;
   if (indices == nullptr) {
@@ -229,32 +79,34 @@ void extreme_of_plane(const PlainPool& pool, const Place& place, const T* input,
         index = at;
       }
     });
-    indices[place.output] = index;
+    indices[to] = index;
   }
-  output[place.output] = static_cast<T>(best);
+  output[to] = static_cast<T>(best);
 }
 
 template <typename T>
-void sum_of_plane(const PlainPool& pool, const Place& place, const T* input, T* output) {
+void sum_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T* input, T* output) {
   with_addition<T>(pool, [&](const auto& add) {
     typename Element<T>::Sum sum = 0;
     for_taps(pool, place, [&](int64_t at) { add(sum, input[at]); });
-    output[place.output] = finished<T>(pool, sum, divisor_of(pool, place.taps));
+    output[to] = finished<T>(pool, sum, divisor_of(pool, place.taps));
   });
 }
 
 template <typename T, bool nan_wins>
 void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* indices) {
+  const int64_t step = written_steps(pool).place;
   for (int64_t d = 0; d < pool.dims[0].output; ++d)
     for (int64_t h = 0; h < pool.dims[1].output; ++h) {
       Place place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
+        const int64_t to = place.output * step;
         if (pool.reduction == PlainReduction::max)
-          extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, input, output, indices);
+          extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
         else if (pool.reduction == PlainReduction::min)
-          extreme_of_plane<Smallest<Compared<T>, nan_wins>>(pool, place, input, output, indices);
+          extreme_of_plane<Smallest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
         else
-          sum_of_plane(pool, place, input, output);
+          sum_of_plane(pool, place, to, input, output);
       }
     }
 }
@@ -263,9 +115,19 @@ void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* i
 // L1 cache.
 constexpr int64_t block = 256;
 
+// Calls store(c, element) for c = 0 .. n-1, whose elements lie `step` apart.
+template <typename Store>
+inline __attribute__((always_inline)) void for_stored(int64_t n, int64_t step, const Store& store) {
+  if (step == 1)
+    for (int64_t c = 0; c < n; ++c) store(c, c);
+  else
+    for (int64_t c = 0; c < n; ++c) store(c, c * step);
+}
+
 template <typename Rule, typename T>
 void extreme_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t* indices,
                       int64_t n) {
+  const int64_t step = written_steps(pool).channel;
   Compared<T> best[block];
   for (int64_t c = 0; c < n; ++c) best[c] = Rule::worst;
   if (indices == nullptr) {
@@ -288,9 +150,9 @@ void extreme_of_block(const PlainPool& pool, const Place& place, const T* input,
         index[c] = better ? at : index[c];
       }
     });
-    for (int64_t c = 0; c < n; ++c) indices[c] = index[c];
+    for_stored(n, step, [&](int64_t c, int64_t to) { indices[to] = index[c]; });
   }
-  for (int64_t c = 0; c < n; ++c) output[c] = static_cast<T>(best[c]);
+  for_stored(n, step, [&](int64_t c, int64_t to) { output[to] = static_cast<T>(best[c]); });
 }
 
 template <typename T>
@@ -303,7 +165,8 @@ void sum_of_block(const PlainPool& pool, const Place& place, const T* input, T* 
       for (int64_t c = 0; c < n; ++c) add(sum[c], row[c]);
     });
     const int64_t divisor = divisor_of(pool, place.taps);
-    for (int64_t c = 0; c < n; ++c) output[c] = finished<T>(pool, sum[c], divisor);
+    for_stored(n, written_steps(pool).channel,
+               [&](int64_t c, int64_t to) { output[to] = finished<T>(pool, sum[c], divisor); });
   });
 }
 
@@ -311,27 +174,21 @@ template <typename T, bool nan_wins>
 void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* input, T* output,
                        int64_t* indices) {
   Place place = row_place(pool, d, h);
+  const Steps steps = written_steps(pool);
   for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
-    const int64_t to = place.output * pool.channels;
     for (int64_t c = 0; c < pool.channels; c += block) {
+      const int64_t to = place.output * steps.place + c * steps.channel;
       const int64_t n = pool.channels - c < block ? pool.channels - c : block;
       if (pool.reduction == PlainReduction::max)
-        extreme_of_block<Largest<Compared<T>, nan_wins>>(pool, place, input + c, output + to + c,
-                                                         indices == nullptr ? nullptr : indices + to + c, n);
+        extreme_of_block<Largest<Compared<T>, nan_wins>>(pool, place, input + c, output + to,
+                                                         indices == nullptr ? nullptr : indices + to, n);
       else if (pool.reduction == PlainReduction::min)
-        extreme_of_block<Smallest<Compared<T>, nan_wins>>(pool, place, input + c, output + to + c,
-                                                          indices == nullptr ? nullptr : indices + to + c, n);
+        extreme_of_block<Smallest<Compared<T>, nan_wins>>(pool, place, input + c, output + to,
+                                                          indices == nullptr ? nullptr : indices + to, n);
       else
-        sum_of_block(pool, place, input + c, output + to + c, n);
+        sum_of_block(pool, place, input + c, output + to, n);
     }
   }
-}
-
-int64_t input_plane(const PlainPool& pool) {
-  return pool.dims[0].input * pool.dims[1].input * pool.dims[2].input;
-}
-int64_t output_plane(const PlainPool& pool) {
-  return pool.dims[0].output * pool.dims[1].output * pool.dims[2].output;
 }
 
 template <typename T, bool nan_wins>
@@ -346,7 +203,8 @@ void run_tasks(const PlainPool& pool, const T* input, T* output, int64_t* indice
                                      input + image * input_plane(pool) * pool.channels, output + to,
                                      indices == nullptr ? nullptr : indices + to);
     } else {
-      const int64_t to = task * output_plane(pool);
+      const int64_t image = task / pool.channels, channel = task % pool.channels;
+      const int64_t to = image * output_plane(pool) * pool.channels + channel * written_steps(pool).channel;
       channels_first<T, nan_wins>(pool, input + task * input_plane(pool), output + to,
                                   indices == nullptr ? nullptr : indices + to);
     }

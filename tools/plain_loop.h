@@ -12,7 +12,7 @@
 namespace pooljit::tools {
 
 struct PlainDim {
-  int64_t input, output, kernel, stride, dilation, pad_begin;
+  int64_t input, output, kernel, stride, dilation, pad_begin;  // kernel 0: adaptive
   int64_t limit;   // taps at or beyond it are outside: the input's extent, less what a negative end pad crops
   int64_t padded;  // end of the padded input: what count_include_pad counts to
 };
@@ -31,7 +31,8 @@ enum class PlainReduction : uint8_t {
 struct PlainPool {
   PlainType type = PlainType::f32;
   PlainReduction reduction = PlainReduction::max;
-  bool channels_last = false;
+  bool channels_last = false;         // the tensor that is read
+  bool writes_channels_last = false;  // output and indices
   bool count_include_pad = true;
   bool nan_wins = true;
   bool rounds_half_away = false;  // averages of integers
@@ -41,11 +42,18 @@ struct PlainPool {
   PlainDim dims[3];  // depth, height, width; a missing dimension is {1, 1, 1, 1, 1, 0, 1, 1}
 };
 
-// Tensors packed in the layout; `indices` may be null. Tasks are planes (channels first) or output rows
+// Tensors packed in their layouts; `indices` may be null. Tasks are planes (channels first) or output rows
 // (channels last); any range may be done at once by any thread.
 int64_t plain_tasks(const PlainPool& pool);
 void run_plain(const PlainPool& pool, const void* input, void* output, int64_t* indices, int64_t begin,
                int64_t end);
+
+// Backward: zeros, then each output's gradient is added to its taps, or to the one that its index names. The
+// pool is the forward's, of floats; `gradient` and indices lie as it says of what is read, `result` as it
+// says of what is written. Tasks are planes, or images where channels are last anywhere.
+int64_t plain_gradient_tasks(const PlainPool& pool);
+void run_plain_gradient(const PlainPool& pool, const void* gradient, const int64_t* indices, void* result,
+                        int64_t begin, int64_t end);
 
 // Whether this machine can run it: it may have been built on another one.
 bool plain_loop_runs_here();

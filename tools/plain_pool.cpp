@@ -7,7 +7,7 @@ namespace pooljit::tools {
 PlainDim plain_dim(const ir::NestDim& dim) {
   return {.input = dim.input,
           .output = dim.output,
-          .kernel = dim.kernel,
+          .kernel = dim.kind == ir::DimKind::adaptive ? 0 : dim.kernel,
           .stride = dim.stride,
           .dilation = dim.dilation,
           .pad_begin = dim.pad_begin,
@@ -16,11 +16,13 @@ PlainDim plain_dim(const ir::NestDim& dim) {
 }
 
 PlainPool plain_pool(const frontend::PoolSpec& spec) {
-  const ir::PoolNest nest = make_nest(spec);
+  ir::PoolNest nest = make_nest(spec);
+  if (nest.is_backward()) nest = forward_of(nest);
   PlainPool pool;
   pool.type = static_cast<PlainType>(spec.dtype);  // both are the rows of one table
   pool.reduction = static_cast<PlainReduction>(spec.reduction);
   pool.channels_last = spec.layout == frontend::Layout::nhwc;
+  pool.writes_channels_last = output_layout(spec) == frontend::Layout::nhwc;
   pool.count_include_pad = spec.count_include_pad;
   pool.nan_wins = spec.nan == ir::NanRule::propagate;
   pool.rounds_half_away = spec.rounding == ir::RoundingRule::half_away;

@@ -1,5 +1,5 @@
-// The plain loop's description of a spec. The plain loop works on packed tensors in the spec's layout;
-// explicit strides are left out, which only makes it faster.
+// The plain loop's description of a spec. The plain loop works on packed tensors in the spec's layouts;
+// explicit strides are left out, which only makes it faster. Of a backward pooling it is the forward's.
 #pragma once
 
 #include "frontend/pool_spec.h"

@@ -168,7 +168,7 @@ Provenance::Wins Provenance::wins(TermId mask) {
     const Wins found = comparison(term.args[i]);
     if (found.x != no_term && nan_test(term.args[1 - i]) == found.x) return {found.x, found.y, true};
   }
-  return {};
+  return place_wins(mask);
 }
 
 Joined Provenance::selected(const LaneTerm& term) {
@@ -188,7 +188,7 @@ Joined Provenance::selected(const LaneTerm& term) {
   if (x.dtype != y.dtype || x.dtype != term.dtype)
     throw Unreadable{"a comparison of elements as another type than theirs"};
   if (x.elements.empty()) return y;  // nothing is beyond the lowest value
-  return joined_by(found, x, y);
+  return found.by_place() ? joined_by_place(found) : joined_by(found, x, y);
 }
 
 // The sequence after x has been compared with what came before.
@@ -215,6 +215,11 @@ Winner Provenance::read_winner(TermId id) {
   if (term.op != Op::select) return moved(term);
   const Wins found = wins(term.args[0]);
   if (found.x == no_term) throw Unreadable{"a choice of an index that is none of a maximum's"};
+  if (found.by_place()) {
+    if (found.x_index != term.args[1] || found.y_index != term.args[2])
+      throw Unreadable{"an index that is chosen by others"};
+    return {merged(found), joined_by_place(found).nans};
+  }
   if (value(found.x).elements.empty()) return this->winner(term.args[2]);
   Winner winner{rows(term.args[2], found.y), found.nan_wins ? Nans::win : Nans::never};
   for (const TermId part : {term.args[1], term.args[2]}) {

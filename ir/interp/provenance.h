@@ -3,7 +3,8 @@
 // A value is a sequence of elements. It stands for the first of the largest, or, where NaNs propagate, for a
 // NaN if one of them is; with an index, for the last NaN. Two sequences are joined by what lowering writes
 // (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN; or NaNs are lost at
-// first, and put in at the end where a mask has seen one of the same elements. Every other way to compute
+// first, and put in at the end where a mask has seen one of the same elements. Two sequences whose indices
+// ascend are merged where indices decide between equal winners. Every other way to compute
 // with elements is refused, so a sequence that is read is a theorem about the Program.
 //
 // Floats may be compared as integer keys (ir/reductions/float_keys.h). Their order is that of floats, -0
@@ -64,10 +65,13 @@ class Provenance {
   const Winner& winner(TermId id);
 
  private:
-  // What a mask says: x wins over y where it is greater (or a NaN); no_term: nothing of the kind.
+  // What a mask says: x wins over y where it is greater (or a NaN); no_term: nothing of the kind. With
+  // indices: also where it is equal and has the smaller one, and of two NaNs where it has the larger one.
   struct Wins {
     TermId x = no_term, y = no_term;
     bool nan_wins = false;
+    TermId x_index = no_term, y_index = no_term;
+    bool by_place() const { return x_index != no_term; }
   };
   // The elements of which a mask says that one is a NaN; throws if it says anything else.
   std::vector<int64_t> seen_nans(TermId mask);
@@ -75,6 +79,13 @@ class Provenance {
   TermId unbiased(TermId id, DType compared) const;
   Wins comparison(TermId mask);
   Wins wins(TermId mask);
+  // --- ir/interp/provenance_places.cpp
+  Wins place_wins(TermId mask);
+  std::optional<std::pair<TermId, TermId>> less(TermId mask) const;
+  bool are_equal(TermId mask, TermId x, TermId y) const;
+  bool is_place_of_nan(TermId mask, const Wins& found);
+  std::vector<Winner::Row> merged(const Wins& found);
+  Joined joined_by_place(const Wins& found);
   bool is_pick(const LaneTerm& term) const { return term.op == (is_max_ ? Op::max : Op::min); }
 
   Joined read_value(TermId id);

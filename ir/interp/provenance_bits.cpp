@@ -114,7 +114,7 @@ std::optional<Joined> Provenance::carried_bits(const LaneTerm& term) {
     return bits.elements == joined.elements && bits.nans == joined.nans;
   };
   if (!are_of(chosen, x) || !are_of(other, y)) return std::nullopt;
-  Joined joined = x.elements.empty() ? y : joined_by(found, x, y);
+  Joined joined = x.elements.empty() ? y : found.by_place() ? joined_by_place(found) : joined_by(found, x, y);
   joined.dtype = DType::u32;
   return joined;
 }

@@ -87,6 +87,7 @@ class ExtremeReducer final : public Reducer {
 
   State combine(const State& a, const State& b) override {
     if (a.empty()) return b;
+    if (nest_.indices) return combine_indexed(a, b);
     if (!deferred_) return {better(b[0], a[0])};
     const Value best = b_.binary(better_, b[0], a[0]);
     const Value pending_a = unseen(a), pending_b = unseen(b);
@@ -178,6 +179,25 @@ class ExtremeReducer final : public Reducer {
     if (nan_wins()) wins = b_.binary(Op::or_, wins, b_.cmp(Predicate::un, x, x));
     for (size_t i = 0; i < taken.size(); ++i) taken[i] = b_.select(wins, taken[i], state[i]);
     return taken;
+  }
+
+  // Of equal values the first tap wins, of NaN the last.
+  State combine_indexed(const State& a, const State& b) {
+    const auto both = [&](Value x, Value y) { return b_.binary(Op::and_, x, y); };
+    const auto either = [&](Value x, Value y) { return b_.binary(Op::or_, x, y); };
+    const Value greater = b_.cmp(beats_, b[0], a[0]);
+    const Value equal = b_.cmp(Predicate::eq, b[0], a[0]);
+    const Value earlier = b_.cmp(Predicate::lt, b[1], a[1]);
+    Value wins = either(greater, both(equal, earlier));
+    if (nan_wins()) {  // a NaN beats a number, and an earlier NaN
+      const Value is_number = b_.cmp(Predicate::eq, a[0], a[0]);
+      const Value later = b_.cmp(Predicate::gt, b[1], a[1]);
+      const Value is_beaten = either(is_number, later);
+      wins = either(wins, both(b_.cmp(Predicate::un, b[0], b[0]), is_beaten));
+    }
+    State joined;
+    for (size_t i = 0; i < a.size(); ++i) joined.push_back(b_.select(wins, b[i], a[i]));
+    return joined;
   }
 
   Builder& b_;

@@ -49,7 +49,8 @@ class Reducer {
   virtual State start(const std::vector<int64_t>& first_tap) = 0;
   // One more tap: x has the input's dtype. An empty state becomes this tap's.
   virtual State accumulate(const State& state, Value x, const TapOffset& tap) = 0;
-  // Joins two reductions of parts of the window; b's taps come later. Not where indices are asked for.
+  // Joins two reductions of parts of the window; b's taps come later. With indices the parts may lie
+  // anywhere in the window: the smaller offset comes first.
   virtual State combine(const State& a, const State& b) = 0;
   // The same state in the form that start() has, for loops to carry.
   virtual State settle(const State& state) { return state; }

@@ -29,6 +29,7 @@ Layer::Layer(const PoolNest& nest, Isa isa, const Machine& machine)
       machine_(&machine),
       can_mask_(ir::can_mask(nest, isa)),
       adjacent_channels_(ir::adjacent_channels(nest)),
+      adjacent_channels_read_(ir::adjacent_channels_read(nest)),
       image_bytes_(ir::image_bytes(nest)) {}
 
 Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {

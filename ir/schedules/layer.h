@@ -43,6 +43,8 @@ class Layer {
   bool can_mask() const { return can_mask_; }
   // Channels that lie next to each other in all views.
   int64_t adjacent_channels() const { return adjacent_channels_; }
+  // In all that is read, where what is written may be stored one by one.
+  int64_t adjacent_channels_read() const { return adjacent_channels_read_; }
   // All that one image's windows may read.
   int64_t image_bytes() const { return image_bytes_; }
 
@@ -55,7 +57,7 @@ class Layer {
   std::array<ReductionFacts, 3> facts_;
   std::array<int, 3> lane_bytes_ = {};
   bool can_mask_;
-  int64_t adjacent_channels_, image_bytes_;
+  int64_t adjacent_channels_, adjacent_channels_read_, image_bytes_;
 };
 
 }  // namespace pooljit::ir

@@ -151,7 +151,7 @@ TEST(PlainLoop, AgreesWithTheWindows) {
     for (const ir::NestDim& columns : dims)
       for (int variant = 0; variant < 8; ++variant) {
         Case test{.pool = {}, .rows = rows, .columns = columns};
-        test.pool.channels_last = (variant & 1) != 0;
+        test.pool.channels_last = test.pool.writes_channels_last = (variant & 1) != 0;
         test.pool.count_include_pad = (variant & 2) != 0;
         test.pool.divisor = (variant & 4) != 0 ? 5 : 0;
         test.pool.batch = 2;

@@ -71,11 +71,14 @@ TEST(WindowRows, WindowsFarApartAreDoneOneByOne) {
       {"adaptive_avg_pool2d(float32[1,24,150,150], output_size=4)", Isa::avx512, Family::window_rows},
       {"adaptive_max_pool2d(int8[1,32,128,128], output_size=7)", Isa::avx2, Family::window_rows},
       {"avg_pool2d(uint8[1,224,5,5], kernel_size=13, padding=6)", Isa::avx2, Family::window_rows},
-      // Neighbours share their columns, or say which tap won.
+      // Also with the places of the taps that won.
+      {"max_pool2d(float32[1,64,224,224], kernel_size=16, return_indices=True)", Isa::avx512,
+       Family::window_rows},
+      {"adaptive_max_pool1d(float32[1,384,38], output_size=2, return_indices=True)", Isa::avx512,
+       Family::window_rows},
+      // Neighbours share their columns.
       {"max_pool2d(float32[1,64,224,224], kernel_size=16, stride=1)", Isa::avx512, Family::row_passes},
       {"avg_pool2d(int8[1,672,13,13], kernel_size=13, stride=2, padding=6)", Isa::avx2, Family::whole_planes},
-      {"max_pool2d(float32[1,64,224,224], kernel_size=16, return_indices=True)", Isa::avx512,
-       Family::channels_first},
   };
   for (const auto& row : table)
     EXPECT_EQ(best(row.spec, row.isa).family, row.family) << row.spec << ' ' << info(row.isa).text;

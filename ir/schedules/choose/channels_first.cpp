@@ -157,7 +157,7 @@ class Enumeration {
 }  // namespace
 
 Offer offer_channels_first(const Layer& layer, size_t most) {
-  if (!RowRules::columns_adjacent(layer.nest())) return {};
+  if (!RowRules::reads_adjacent_columns(layer.nest())) return {};
   if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
   return {Enumeration(layer, most).run()};
 }

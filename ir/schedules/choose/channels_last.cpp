@@ -219,7 +219,7 @@ bool are_short_sums_of_rows(const Layer& layer) {
 // maxima of bytes take a little less, others a little more.
 int lanes_of_channels(const Layer& layer) {
   const PoolNest& nest = layer.nest();
-  const int lanes = layer.fitting_lanes(channels_last_family.lanes, layer.adjacent_channels());
+  const int lanes = layer.fitting_lanes(channels_last_family.lanes, layer.adjacent_channels_read());
   const int many_pieces = facts_of(layer).is_idempotent && bytes(nest.input.dtype) == 1 ? 2 : 3;
   const bool falls_apart =
       lanes > nest.channels && std::popcount(static_cast<uint64_t>(nest.channels)) >= many_pieces;

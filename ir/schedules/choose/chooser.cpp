@@ -44,6 +44,13 @@ int counted(const Layer& layer, const Schedule& schedule, int lanes) {
   return 2 * lanes - (prefers_whole_rows(layer) ? 0 : 1);
 }
 
+// Results that lie apart are stored one by one.
+bool stores_apart(const Layer& layer, Family family) {
+  const View& output = layer.nest().output;
+  if (family == Family::channels_last) return output.channel_block == 1 && output.channel_stride != 1;
+  return family == Family::channels_first && output.strides.back() != 1;
+}
+
 // Lanes that are filled: a family that fills its vectors beats one that cannot.
 int filled_lanes(const Layer& layer, const Schedule& schedule) {
   constexpr int few_lanes = 4;
@@ -56,7 +63,12 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
   const bool takes_borders = schedule.family == Family::row_passes || schedule.family == Family::whole_planes;
   if (!layer.can_mask() && takes_borders && schedule.lanes >= few_lanes)
     return layer.most_lanes(LaneUse::moved);
-  return info(schedule.family).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
+  const int filled =
+      info(schedule.family).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
+  constexpr int lanes_to_store_one = 4;
+  if (schedule.lanes > 1 && stores_apart(layer, schedule.family))
+    return std::max(filled / lanes_to_store_one, 2);
+  return filled;
 }
 
 // The most lanes that could count for the family: it is not asked where others fill as many already.

@@ -23,6 +23,9 @@ LeastUnlike least_unlike(const Layer& layer, bool is_idempotent) {
   return {is_idempotent ? 13 : 16, 4};
 }
 constexpr int64_t most_together = 8;
+// With indices the lanes of a window are joined in the time of so many vectors of taps. 19 columns of float32
+// with 16 lanes take 1.3 times as long as by vectors of two outputs, 12 x 12 of uint8 0.7 of eight.
+constexpr int64_t vectors_to_join = 4;
 
 bool is_idempotent(const Layer& layer) { return layer.facts(window_rows_family.lanes).is_idempotent; }
 
@@ -71,11 +74,15 @@ Offer offer_window_rows(const Layer& layer, size_t) {
                              ? share_taps || taps < std::min(least.taps, least.taps_per_output * outputs)
                              : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
   if (are_short) return {{}, "windows are short and many: vectors of outputs"};
+  if (layer.nest().indices && outputs > 1 && !are_windows_far_apart(layer) &&
+      layer.nest().full_taps() < vectors_to_join * schedule.lanes)
+    return {{}, "lanes and their places are joined once a window: vectors of outputs"};
   Offer offer{together(layer, schedule)};
   std::vector<Schedule> alone;
   add_tails(alone, schedule, layer, taps);
-  // The shortest of unlike windows may have no whole vector.
-  if (are_unlike) std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
+  // The shortest of unlike windows may have no whole vector; with indices all vectors are.
+  if (are_unlike || layer.nest().indices)
+    std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
   // Of windows done one by one, what a vector has twice costs more than shorter vectors.
   if (!is_idempotent(layer))
     std::erase_if(alone, [](const Schedule& one) { return one.tail == Tail::overlap; });

@@ -1,6 +1,6 @@
 // channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
-// one load, whatever the stride, padding or dilation. Channels must lie next to each other in input and
-// output; with lanes=1 any strides will do, which makes this family the one that can always serve.
+// one load, whatever the stride, padding or dilation. Channels must lie next to each other in the
+// input; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
 // scan=rolling (order=rolling) reduces each position of the innermost dimension over the outer ones once, and
 // lets the windows of neighbouring outputs share that; scan=strips (order=strips) does so in strips
@@ -82,7 +82,8 @@ int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& sc
   for (const RollingStrip& strip : strips)
     columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
   const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
-  const int64_t outputs = codes_for_windows(nest, outer) * facts.output_length / ordinary_taps;
+  const int64_t stores = length_of_stores(nest, Lanes::channels(schedule.lanes));
+  const int64_t outputs = codes_for_windows(nest, outer) * (facts.output_length + stores) / ordinary_taps;
   return vectors_in_code(nest, schedule) * columns * (taps + outputs);
 }
 
@@ -312,9 +313,9 @@ class ChannelsLast {
 Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
   const ChannelsLastSchedule schedule(given);
   const PoolNest& nest = layer.nest();
-  if (schedule.lanes > 1 && layer.adjacent_channels() < std::min<int64_t>(schedule.lanes, nest.channels))
+  if (schedule.lanes > 1 && layer.adjacent_channels_read() < std::min<int64_t>(schedule.lanes, nest.channels))
     return unsupported("schedule.strides",
-                       "channels_last with lanes > 1 needs channels that lie next to each other",
+                       "channels_last with lanes > 1 needs channels of the input that lie next to each other",
                        "use lanes=1");
   if (nest.has_any_size() && layer.adjacent_channels() < nest.channels)
     return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",

@@ -2,7 +2,8 @@
 // are joined. For windows that are long and few, where columns of outputs would leave lanes idle: global and
 // adaptive pooling of channels-first planes. The taps of a row must lie next to each other. Where windows of
 // a row differ in more than their place, each has code of its own. Planes without gaps that a window covers
-// whole are one row.
+// whole are one row. With indices each lane keeps the place of its best tap, and places decide between equal
+// lanes: the order of the taps is not that of the window then.
 //
 // windows_together=R (unroll=R): R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
@@ -78,9 +79,7 @@ class WindowRows {
       at.input = plus(at.input, channel_bytes(nest_.input, slice.begin + i));
       const Lowering::States states = low_.reduce(
           at, nest_.dims.size() - 1, fresh,
-          [&](const Lowering::States& before, const TapAt& tap) {
-            return take_row(before, tap.input, fresh);
-          },
+          [&](const Lowering::States& before, const TapAt& tap) { return take_row(before, tap, fresh); },
           straight_rows(1));
       fold.add(reducer_.value(states[0]));
     }
@@ -118,6 +117,8 @@ class WindowRows {
       Cursor at = low_.further_outputs(low_.at_input(cursor, last, {window.first}), last, {output});
       at.windows.push_back(low_.usual_window(last));
       at.windows.back().divisor_taps = b_.iconst(divisor_taps(nest_, window));
+      at.windows.back().first = b_.iconst(window.first);
+      at.windows.back().first_tap = b_.iconst(window.first_tap);
       row_ = cut_window_row(nest_, schedule_, window.taps);
       emit_windows(at);
     }
@@ -146,7 +147,8 @@ class WindowRows {
     const auto leaf = [&](const Lowering::States& states, const TapAt& at) {
       Lowering::States taken;
       for (size_t output = 0; output < outputs_; ++output) {
-        const Address row = plus(at.input, input_bytes(output));
+        TapAt row = at;
+        row.input = plus(row.input, input_bytes(output));
         const Lowering::States own = take_row(of_output(states, output), row, fresh);
         taken.insert(taken.end(), own.begin(), own.end());
       }
@@ -197,8 +199,7 @@ class WindowRows {
     return byte_stride(nest_.input, nest_.input.strides.back() * positions);
   }
 
-  Lowering::States take_row(const Lowering::States& states, const Address& row,
-                            const Lowering::States& fresh) {
+  Lowering::States take_row(const Lowering::States& states, const TapAt& row, const Lowering::States& fresh) {
     // Rounding errors of sums grow with the longest part: a row of several vectors per state is one.
     const bool joins = !states[0].empty() && reducer_.facts().is_split &&
                        row_.slices.size() + size_t(row_.groups) > most_row_states;
@@ -210,40 +211,69 @@ class WindowRows {
     for (size_t i = 0; i < row_.slices.size(); ++i) {
       State& state = taken[row_.state_of[i]];
       const Slice& slice = row_.slices[i];
-      if (ahead_ > 0) b_.prefetch(plus(row, slice.begin * bytes(nest_.input.dtype) + ahead_));
-      state = reducer_.accumulate(state, load(row, slice), {});
+      if (ahead_ > 0) b_.prefetch(plus(row.input, slice.begin * bytes(nest_.input.dtype) + ahead_));
+      state = reducer_.accumulate(state, load(row.input, slice), offset(row.offset, slice));
     }
     for (size_t i = 0; joins && i < states.size(); ++i) taken[i] = reducer_.combine(states[i], taken[i]);
     return taken;
   }
 
-  // The loop over whole vectors, most_row_states at a time.
-  void take_groups(Lowering::States& states, const Address& row, const Lowering::States& fresh) {
-    const auto pack = [&] {
+  // With indices: where the taps of a slice lie, seen from the first of the window.
+  TapOffset offset(TapOffset row, const Slice& slice) {
+    if (!nest_.indices) return {};
+    const int64_t step = low_.index_step(nest_.dims.size() - 1);
+    const bool skips = !slice.stored.empty() && schedule_.tail == Tail::mask;
+    std::vector<int64_t> lanes;
+    for (int64_t lane = 0; lane < slice.lanes; ++lane)
+      // A lane without a tap never beats the one that it names.
+      lanes.push_back(skips && slice.stored[static_cast<size_t>(lane)] == 0 ? 0 : lane * step);
+    const Value ramp = b_.vconst(Type::vec(reducer_.facts().offset_dtype, slice.lanes), lanes);
+    row.vec = row.vec == no_value ? ramp : b_.binary(Op::add, row.vec, ramp);
+    row.constant += slice.begin * step;
+    return row;
+  }
+
+  // The loop over whole vectors, most_states() at a time.
+  void take_groups(Lowering::States& states, const TapAt& row, const Lowering::States& fresh) {
+    const size_t together = most_states(nest_);
+    const Slice vector{0, lanes_, {}};
+    const auto pack = [&](const TapOffset& at) {
       Values values;
-      for (size_t i = 0; i < most_row_states; ++i) {
+      if (nest_.indices) values.push_back(moved(at));
+      for (size_t i = 0; i < together; ++i) {
         const State settled = reducer_.settle(states[i]);
         values.insert(values.end(), settled.begin(), settled.end());
       }
       return values;
     };
     const auto unpack = [&](const Values& values) {
-      auto value = values.begin();
-      for (size_t i = 0; i < most_row_states; ++i) {
+      auto value = values.begin() + (nest_.indices ? 1 : 0);
+      for (size_t i = 0; i < together; ++i) {
         const auto size = static_cast<std::ptrdiff_t>(fresh[i].size());
         states[i].assign(value, value + size);
         value += size;
       }
     };
     const int64_t vector_bytes = lanes_ * int64_t{bytes(nest_.input.dtype)};
-    const auto loop = b_.begin_loop(b_.iconst(row_.groups), pack());
+    const auto loop = b_.begin_loop(b_.iconst(row_.groups), pack(offset(row.offset, vector)));
     unpack(loop.carried);
-    const Address group = plus(row, loop.iv, vector_bytes * int64_t{most_row_states});
+    TapOffset at;
+    if (nest_.indices) at.vec = loop.carried[0];
+    const int64_t step = lanes_ * low_.index_step(nest_.dims.size() - 1);
+    const Address group = plus(row.input, loop.iv, vector_bytes * static_cast<int64_t>(together));
     const Type type = Type::vec(nest_.input.dtype, lanes_);
-    for (size_t i = 0; i < most_row_states; ++i)
+    for (size_t i = 0; i < together; ++i) {
       states[i] = reducer_.accumulate(states[i],
-                                      b_.load(type, plus(group, vector_bytes * static_cast<int64_t>(i))), {});
-    unpack(b_.end_loop(pack()));
+                                      b_.load(type, plus(group, vector_bytes * static_cast<int64_t>(i))), at);
+      at.constant += step;
+    }
+    unpack(b_.end_loop(pack(at)));
+  }
+
+  // The offset as one vector.
+  Value moved(const TapOffset& at) {
+    if (at.constant == 0) return at.vec;
+    return b_.binary(Op::add, at.vec, b_.vconst_splat(b_.type(at.vec), at.constant));
   }
 
   Value load(const Address& row, const Slice& slice) {
@@ -263,19 +293,25 @@ class WindowRows {
     std::map<int, std::vector<State>, std::greater<>> by_lanes;
     for (const State& state : states)
       if (!state.empty()) {
-        const Value value = reducer_.value(state);
-        by_lanes[b_.type(value).lanes].push_back({value});
+        const State whole = whole_state(state);
+        by_lanes[b_.type(whole[0]).lanes].push_back(whole);
       }
     for (int lanes = by_lanes.begin()->first;; lanes /= 2) {
       State all;
       for (const State& state : by_lanes[lanes]) all = all.empty() ? state : reducer_.combine(all, state);
       if (lanes == 1) return all;
       if (all.empty()) continue;
-      const Value value = reducer_.value(all);
-      for (const int64_t begin : {0, lanes / 2})
-        by_lanes[lanes / 2].push_back({lanes_of(value, begin, lanes / 2)});
+      const State whole = whole_state(all);
+      for (const int64_t begin : {0, lanes / 2}) {
+        State half;
+        for (const Value value : whole) half.push_back(lanes_of(value, begin, lanes / 2));
+        by_lanes[lanes / 2].push_back(half);
+      }
     }
   }
+
+  // What its lanes may be taken from.
+  State whole_state(const State& state) { return nest_.indices ? state : State{reducer_.value(state)}; }
 
   Value lanes_of(Value value, int64_t begin, int lanes) {
     if (lanes == b_.type(value).lanes) return value;
@@ -297,7 +333,7 @@ Result<void> no_rows_of_windows() {
   return unsupported(
       "schedule.strides",
       "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
-      "at most 16 windows in a row, and no indices, zeros=first or blocks of channels",
+      "at most 16 windows in a row, no zeros=first without indices, and no indices by columns",
       "use channels_last or channels_first");
 }
 
@@ -317,6 +353,10 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
         "whose windows are held in registers, or 2, 4 or 8 neighbouring channels of one short window each",
         "use unroll=1, or as many as a row has outputs");
+  const bool are_whole = !are_windows_unlike(nest) && row_taps(nest) % schedule.lanes == 0;
+  if (nest.indices && schedule.tail == Tail::split && !are_whole)
+    return unsupported("schedule.tail", "with indices all vectors of a row have equal lanes",
+                       "use tail=mask or tail=overlap");
   if (schedule.tail == Tail::overlap && least_row_taps(nest) < schedule.lanes)
     return unsupported("schedule.tail", "an overlapping tail needs a whole vector before it",
                        "use tail=mask or tail=split");

@@ -45,8 +45,10 @@ int64_t least_row_taps(const PoolNest& nest);
 // The windows of a row differ in more than their place: each has code of its own.
 bool are_windows_unlike(const PoolNest& nest);
 
-// Vectors of a row that have a state of their own, so that one need not wait for another.
+// Vectors of a row that have a state of their own, so that one need not wait for another. With indices a
+// state is two or three vectors.
 inline constexpr size_t most_row_states = 4;
+inline size_t most_states(const PoolNest& nest) { return nest.indices ? 2 : most_row_states; }
 
 // How the vectors of a window's row are cut.
 struct WindowRow {

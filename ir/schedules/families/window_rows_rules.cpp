@@ -49,7 +49,8 @@ void drop_borders(PoolNest& nest) {
     return dim.kind == DimKind::pool && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
            dim.kernel > dim.input;
   };
-  if (nest.is_backward() || std::ranges::none_of(nest.dims, hangs_over)) return;
+  const bool counts_in_window = nest.indices && nest.index_scope == IndexScope::window;
+  if (nest.is_backward() || counts_in_window || std::ranges::none_of(nest.dims, hangs_over)) return;
   if (nest.reduction == Reduction::avg && nest.count_include_pad && !nest.divisor_override) {
     if (!is_one_window(nest)) return;
     std::vector<Window> windows;
@@ -73,6 +74,7 @@ void join_innermost(PoolNest& nest, int64_t longest) {
     nest.dims.pop_back();
     strides.pop_back();
     nest.output.strides.pop_back();
+    if (nest.indices) nest.indices->strides.pop_back();
   }
 }
 
@@ -99,11 +101,11 @@ int64_t longest_row(const ReductionFacts& facts, int lanes) {
 }
 
 // The last vector of a row, which ends with so many taps that the ones before do not have.
-void end(Slice& last, int64_t taps, const WindowRowsSchedule& schedule) {
+void end(Slice& last, int64_t taps, bool are_equal, const WindowRowsSchedule& schedule) {
   if (schedule.tail == Tail::overlap) {
     last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
     std::fill_n(last.stored.rbegin(), taps, 1);
-  } else if (schedule.tail == Tail::mask && schedule.windows_together > 1) {  // as long as all others
+  } else if (schedule.tail == Tail::mask && are_equal) {  // as long as all others
     last.lanes = schedule.lanes;
     last.stored.assign(static_cast<size_t>(schedule.lanes), 0);
     std::fill_n(last.stored.begin(), taps, 1);
@@ -162,28 +164,31 @@ PoolNest with_joined_rows(const Layer& layer) {
 
 WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps) {
   WindowRow row;
-  const int64_t group = schedule.lanes * int64_t{most_row_states};
+  const size_t states = most_states(nest);
+  const int64_t group = schedule.lanes * static_cast<int64_t>(states);
   if (taps > schedule.lanes * static_cast<int64_t>(unroll_vectors)) row.groups = taps / group;
   row.slices = slices(row.groups * group, taps, schedule.lanes, schedule.tail);
-  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, schedule);
+  const bool are_equal = schedule.windows_together > 1 || nest.indices;
+  if (taps % schedule.lanes != 0) end(row.slices.back(), taps % schedule.lanes, are_equal, schedule);
   if (schedule.windows_together > 1 && is_one_window(nest)) {  // there are enough others that need not wait
     row.state_lanes = {schedule.lanes};
     row.state_of.assign(row.slices.size(), 0);
     return row;
   }
-  if (row.groups > 0) row.state_lanes.assign(most_row_states, schedule.lanes);
+  if (row.groups > 0) row.state_lanes.assign(states, schedule.lanes);
   for (size_t i = 0; i < row.slices.size(); ++i) {
     const int lanes = row.slices[i].lanes;
-    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= most_row_states;
-    row.state_of.push_back(shares ? i % most_row_states : row.state_lanes.size());
+    const bool shares = lanes == schedule.lanes && row.state_lanes.size() >= states;
+    row.state_of.push_back(shares ? i % states : row.state_lanes.size());
     if (!shares) row.state_lanes.push_back(lanes);
   }
   return row;
 }
 
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
-  const bool in_blocks = nest.input.channel_block > 1 || nest.output.channel_block > 1;
-  return !nest.is_backward() && !nest.indices && !in_blocks && facts.any_order &&
+  // The order of the taps does not matter where their places decide, which then count row by row.
+  const bool any_order = nest.indices ? !nest.column_major : facts.any_order;
+  return !nest.is_backward() && nest.input.channel_block == 1 && any_order &&
          nest.input.strides.back() == 1 && nest.dims.back().tap_step() == 1;
 }
 
@@ -198,7 +203,7 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
 
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule) {
-  if (are_windows_unlike(nest)) return false;
+  if (are_windows_unlike(nest) || nest.indices) return false;
   const WindowRow row = cut_window_row(nest, schedule, row_taps(nest));
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))

@@ -13,14 +13,23 @@ void for_each_view(const PoolNest& nest, const Use& use) {
   if (nest.indices) use(*nest.indices);
 }
 
+int64_t adjacent_in(const View& view, const PoolNest& nest) {
+  return view.channel_block > 1 || view.channel_stride != 1 ? std::min(view.channel_block, nest.channels)
+                                                            : nest.channels;
+}
+
 }  // namespace
 
 int64_t adjacent_channels(const PoolNest& nest) {
   int64_t adjacent = nest.channels;
-  for_each_view(nest, [&](const View& view) {
-    if (view.channel_block > 1 || view.channel_stride != 1) adjacent = std::min(adjacent, view.channel_block);
-  });
+  for_each_view(nest, [&](const View& view) { adjacent = std::min(adjacent, adjacent_in(view, nest)); });
   return adjacent;
+}
+
+int64_t adjacent_channels_read(const PoolNest& nest) {
+  if (nest.output.channel_block > 1) return adjacent_channels(nest);
+  const int64_t adjacent = adjacent_in(nest.input, nest);
+  return nest.indices && nest.is_backward() ? std::min(adjacent, adjacent_in(*nest.indices, nest)) : adjacent;
 }
 
 bool reads_whole_pixels(const PoolNest& nest) {

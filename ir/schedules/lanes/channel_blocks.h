@@ -8,6 +8,8 @@ namespace pooljit::ir {
 
 // Channels that lie next to each other in all views.
 int64_t adjacent_channels(const PoolNest& nest);
+// The same of what is read, where what is written has no blocks: it is stored one by one where it lies apart.
+int64_t adjacent_channels_read(const PoolNest& nest);
 
 // Forward, and all channels of a pixel lie next to each other in all views.
 bool reads_whole_pixels(const PoolNest& nest);

@@ -191,11 +191,6 @@ int Lowering::open_batch(Cursor& cursor) {
   return open_task(cursor, "n", TaskDim::batch_extent, &Lowering::batch_step, index_weight);
 }
 
-int Lowering::open_channels(Cursor& cursor) {
-  const int64_t index_weight = nest_.indices ? rule_.channel : 0;
-  return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, index_weight);
-}
-
 void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
   if (!nest_.indices) return;
   cursor.index = add_product(cursor.index, b_.iconst(1), begin * rule_.channel);

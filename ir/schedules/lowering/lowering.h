@@ -77,7 +77,7 @@ struct TapAt {
   Address divisors;
 };
 
-// How a vector of outputs is stored.
+// How a vector of outputs is stored: at once where they lie next to each other, else one by one.
 struct Lanes {
   int count = 1;
   std::vector<int64_t> stored;  // 0/1 per lane; empty: all
@@ -130,6 +130,9 @@ std::optional<View> view_beside(const PoolNest& nest);
 // The operands that lie as the output does: all but what is beside.
 std::vector<View> operands_like_output(const PoolNest& nest);
 
+// Instructions beyond a few that storing such a vector takes: those of lanes that lie apart.
+int64_t length_of_stores(const PoolNest& nest, const Lanes& lanes);
+
 class Lowering {
  public:
   // grouped: of an ordinary pooling's dimension; its tasks are whole groups.
@@ -138,7 +141,7 @@ class Lowering {
   // --- positions; each returns how many loops it opened, for close()
   Cursor start();
   int open_batch(Cursor& cursor);
-  int open_channels(Cursor& cursor);
+  int open_channels(Cursor& cursor);  // one by one
   // The next dimension: first its runs, then the outputs of the run. task: callers of the kernel may split
   // it.
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
@@ -245,6 +248,7 @@ class Lowering {
   Value divisor_here(const TapAt& at, size_t dim);
   int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),
                 const Step& index_weight);
+  int open_channel_blocks(Cursor& cursor);
   // --- strides, and what else may be a word of the size; each call loads it anew
   Value word(int number);
   int number_of(const View& view) const;
@@ -273,6 +277,9 @@ class Lowering {
   Value carried_offset(const TapOffset& offset, int lanes);
   States combine(const States& a, const States& b);
   Value load_operand(const Address& address, const View& view, const Lanes& lanes);
+  Value load_apart(const Address& from, const View& view, int64_t stride, const Lanes& lanes);
+  void store_lanes(const Address& to, const View& view, Value value, int64_t stride,
+                   const std::vector<int64_t>& stored);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);

@@ -57,8 +57,9 @@ Result<void> check_row(const RowSchedule& schedule, const RowRules& rules) {
 }  // namespace
 
 Result<void> suits_rows(const Layer& layer) {
-  if (RowRules::columns_adjacent(layer.nest())) return {};
-  return unsupported("schedule.strides", "channels_first needs columns that lie next to each other",
+  if (RowRules::reads_adjacent_columns(layer.nest())) return {};
+  return unsupported("schedule.strides",
+                     "channels_first needs columns of the input that lie next to each other",
                      "use channels_last(lanes=1)");
 }
 

@@ -33,13 +33,18 @@ RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, c
       fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
       row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
 
+bool RowRules::reads_adjacent_columns(const PoolNest& nest) {
+  const int64_t columns = nest.dims.back().input;
+  const auto adjacent = [&](const View& view) { return view.strides.back() == 1 || columns == 1; };
+  return nest.input.channel_block == 1 && adjacent(nest.input) &&
+         (!nest.indices || !nest.is_backward() || adjacent(*nest.indices));
+}
+
 bool RowRules::columns_adjacent(const PoolNest& nest) {
-  const NestDim& dim = nest.dims.back();
-  const auto adjacent = [](const View& view, int64_t extent) {
-    return view.channel_block == 1 && (view.strides.back() == 1 || extent == 1);
-  };
-  return adjacent(nest.input, dim.input) && adjacent(nest.output, dim.output) &&
-         (!nest.indices || adjacent(*nest.indices, nest.is_backward() ? dim.input : dim.output));
+  const int64_t columns = nest.dims.back().output;
+  const auto adjacent = [&](const View& view) { return view.strides.back() == 1 || columns == 1; };
+  return reads_adjacent_columns(nest) && nest.output.channel_block == 1 && adjacent(nest.output) &&
+         (!nest.indices || nest.is_backward() || adjacent(*nest.indices));
 }
 
 int RowRules::tile_lanes() const { return schedule_.lanes * schedule_.vectors_side_by_side; }
@@ -55,6 +60,13 @@ int64_t RowRules::unroll_limit() const {
   return schedule_.rows_together > 1 ? unroll_group : unroll_rows;
 }
 
+int64_t RowRules::steps_of_stores(int lanes) const {
+  constexpr int64_t instructions_per_step = 4;
+  Lanes stored = Lanes::channels(lanes);
+  stored.are_columns = true;
+  return length_of_stores(nest_, stored) / instructions_per_step;
+}
+
 // The steps of a row's code, at most: vectors or taps that it takes, and pieces of neighbouring lanes that it
 // moves where the taps of a vector's lanes do not lie next to each other (a shuffle may move several). asks:
 // which tiles take whole vectors, which costs time; else none does.
@@ -65,8 +77,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
   const int64_t arrays = view_beside(nest_) ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
   const int64_t taps = is_long() ? 1 : listed_taps();
-  const int64_t outputs =
-      rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1) * facts_.output_length;
+  const int64_t outputs = rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1);
   int64_t steps = 0;
   for (const TileLoop& loop : row_)
     for (const Tile& tile : loop.tiles) {
@@ -74,7 +85,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
       if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
       steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
-      steps += outputs;
+      steps += outputs * (facts_.output_length + steps_of_stores(tile.lanes));
     }
   return steps;
 }

@@ -33,7 +33,9 @@ class RowRules {
  public:
   RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts);
 
-  // Columns that lie next to each other, of input, output and indices.
+  // Columns that lie next to each other in what is read; what is written may lie anywhere.
+  static bool reads_adjacent_columns(const PoolNest& nest);
+  // The same of what is written too.
   static bool columns_adjacent(const PoolNest& nest);
 
   // Lanes outside the image can be masked off.
@@ -88,6 +90,7 @@ class RowRules {
   using Holds = bool (RowRules::*)(const Tile& tile) const;
   bool whole_tiles(Holds holds) const;
   int64_t steps_in_code(bool asks) const;
+  int64_t steps_of_stores(int lanes) const;
   bool takes_vectors(const Tile& tile) const;
   int64_t vectors_of(const Tile& tile) const;
   bool rolls_down() const;

@@ -3,11 +3,34 @@
 #include <bit>
 
 #include "ir/check.h"
+#include "ir/lane_list.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
+namespace {
+
+// Elements from one lane to the next.
+int64_t lane_stride(const View& view, const Lanes& lanes) {
+  if (lanes.are_columns) return view.strides.back();
+  return view.channel_block > 1 ? 1 : view.channel_stride;
+}
+
+}  // namespace
+
+int64_t length_of_stores(const PoolNest& nest, const Lanes& lanes) {
+  constexpr int64_t instructions_per_lane = 2;
+  int64_t lanes_apart = 0;
+  const auto count = [&](const View& view) {
+    const int64_t stride = lane_stride(view, lanes);
+    if (stride > 1 && lanes.count > 1) lanes_apart += lanes.count;
+  };
+  count(nest.output);
+  if (nest.indices && !nest.is_backward()) count(*nest.indices);
+  std::ranges::for_each(operands_like_output(nest), count);
+  return instructions_per_lane * lanes_apart;
+}
 
 Cursor Lowering::further(const Cursor& cursor, size_t dim, int64_t outputs) const {
   POOLJIT_CHECK(dim < nest_.dims.size(), "no such dimension to go further along");
@@ -59,10 +82,46 @@ void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lane
   };
   const State whole = nest_.is_norm_gradient() ? reducer_.at_input(state, operand(0)) : state;
   const Value value = through_epilogue(b_, nest_, reducer_.finish(whole, divisor), operand);
-  const Type type = b_.type(value);
-  const Value mask = lanes.stored.empty() ? no_value : b_.vmask(type.mask_of(), lanes.stored);
-  b_.store(cursor.output, value, mask);
+  store_lanes(cursor.output, nest_.output, value, lane_stride(nest_.output, lanes), lanes.stored);
   if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
+}
+
+// Where lanes lie apart, one by one, out of parts in which a lane is taken by one instruction.
+void Lowering::store_lanes(const Address& to, const View& view, Value value, int64_t stride,
+                           const std::vector<int64_t>& stored) {
+  constexpr int part_bytes = 16;
+  const Type type = b_.type(value);
+  if (stride == 1 || type.lanes == 1)
+    return b_.store(to, value, stored.empty() ? no_value : b_.vmask(type.mask_of(), stored));
+  const int part = std::min(type.lanes, part_bytes / bytes(type.dtype));
+  for (int begin = 0; begin < type.lanes; begin += part) {
+    Value some = no_value;
+    for (int lane = begin; lane < begin + part; ++lane) {
+      if (!stored.empty() && stored[static_cast<size_t>(lane)] == 0) continue;
+      if (some == no_value)
+        some = part == type.lanes ? value : following_lanes(b_, value, no_value, begin, part);
+      b_.store(plus(to, byte_stride(view, lane * stride)),
+               following_lanes(b_, some, no_value, lane - begin, 1));
+    }
+  }
+}
+
+// The lanes of an operand that lie apart; those that are not stored are 0.
+Value Lowering::load_apart(const Address& from, const View& view, int64_t stride, const Lanes& lanes) {
+  std::vector<Value> parts;
+  for (int lane = 0; lane < lanes.count; ++lane) {
+    const Type one = Type::vec(view.dtype, 1);
+    const bool is_stored = lanes.stored.empty() || lanes.stored[static_cast<size_t>(lane)] != 0;
+    parts.push_back(is_stored ? b_.load(one, plus(from, byte_stride(view, lane * stride)))
+                              : b_.vconst_splat(one, 0));
+  }
+  for (int width = 1; width < lanes.count; width *= 2) {
+    const size_t pairs = parts.size() / 2;
+    for (size_t i = 0; i < pairs; ++i)
+      parts[i] = b_.shuffle(parts[2 * i], parts[2 * i + 1], lanes_from(0, 2 * width));
+    parts.resize(pairs);
+  }
+  return parts[0];
 }
 
 // What a view repeats along the lanes is loaded once.
@@ -71,6 +130,8 @@ Value Lowering::load_operand(const Address& address, const View& view, const Lan
   if (lanes.are_columns && lanes.count > 1 && view.strides.back() == 0)
     return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
                       LaneList(static_cast<size_t>(lanes.count), 0));
+  if (const int64_t stride = lane_stride(view, lanes); stride != 1 && lanes.count > 1)
+    return load_apart(address, view, stride, lanes);
   if (lanes.stored.empty()) return b_.load(type, address);
   const Value mask = b_.vmask(type.mask_of(), lanes.stored);
   return b_.load(type, address, mask, b_.vconst_splat(type, 0));
@@ -140,9 +201,9 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
       index = b_.select(is_empty, b_.vconst_splat(type, -1), index);
     }
     index = b_.cvt(stored, index);
-    const Value mask =
-        lanes.stored.empty() ? no_value : b_.vmask(b_.type(index).mask_of(), part_of(lanes.stored, begin));
-    b_.store(plus(cursor.indices, int64_t{begin} * bytes(stored)), index, mask);
+    const int64_t stride = lane_stride(*nest_.indices, lanes);
+    store_lanes(plus(cursor.indices, byte_stride(*nest_.indices, begin * stride)), *nest_.indices, index,
+                stride, lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin));
   }
 }
 

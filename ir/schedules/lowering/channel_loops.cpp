@@ -1,0 +1,44 @@
+// Lowering: the loops over channels that are done one by one.
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/windows/stretch.h"
+
+namespace pooljit::ir {
+
+// Blocks of channels, and the channels of each; what is read has no blocks.
+int Lowering::open_channel_blocks(Cursor& cursor) {
+  const int64_t block = nest_.output.channel_block, weight = nest_.indices ? rule_.channel : 0;
+  const int number = b_.add_task("c", ceil_div(nest_.channels, block));
+  const Value begin = b_.param(Param::Role::begin, number);
+  const auto to_next = [&](const View& view, int64_t channels) {
+    if (view.channel_block == 1) return byte_stride(view, channels * view.channel_stride);
+    return byte_stride(view, channels == block ? view.channel_stride : channels);
+  };
+  move(cursor.input, begin, to_next(nest_.input, block));
+  for_each_output(cursor,
+                  [&](Address& address, const View& view) { move(address, begin, to_next(view, block)); });
+  if (beside_) move(cursor.beside, begin, to_next(*beside_, block));
+  cursor.index = add_product(cursor.index, begin, weight * block);
+  const auto open = [&](Value count, int64_t channels) {
+    const Value iv = b_.begin_loop(count).iv;
+    cursor.input = plus(cursor.input, iv, to_next(nest_.input, channels));
+    for_each_output(cursor, [&](Address& address, const View& view) {
+      address = plus(address, iv, to_next(view, channels));
+    });
+    if (beside_) cursor.beside = plus(cursor.beside, iv, to_next(*beside_, channels));
+    cursor.index = add_product(cursor.index, iv, weight * channels);
+    return iv;
+  };
+  const Value number_of_block = b_.iadd(begin, open(b_.param(Param::Role::count, number), block));
+  Value count = b_.iconst(block);
+  if (nest_.channels % block != 0)
+    count = b_.imin(count, b_.iadd(b_.iconst(nest_.channels), b_.imul(number_of_block, b_.iconst(-block))));
+  open(count, 1);
+  return 2;
+}
+
+int Lowering::open_channels(Cursor& cursor) {
+  if (nest_.output.channel_block > 1) return open_channel_blocks(cursor);
+  return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, nest_.indices ? rule_.channel : 0);
+}
+
+}  // namespace pooljit::ir

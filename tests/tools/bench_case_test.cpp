@@ -1,0 +1,49 @@
+// What `pooljit bench` measures a kernel against gives the same results, of every direction and layout.
+#include "tools/bench_case.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/compile.h"
+
+namespace pooljit::tools {
+namespace {
+
+constexpr const char* specs[] = {
+    "max_pool2d(float32[2,5,9,11], kernel_size=3, output_layout=nhwc, return_indices=True)",
+    "max_pool2d(uint8[2,19,9,11]:nhwc, kernel_size=3, padding=1, output_layout=nchw, return_indices=True)",
+    "avg_pool2d(float32[2,300,6,7]:nhwc, kernel_size=2, output_layout=nchw)",
+    "min_pool3d(int16[2,5,4,5,6], kernel_size=2, output_layout=nhwc)",
+    "max_pool2d(float32[2,5,9,11], kernel_size=3, output_layout=nhwc, epilogue=[relu, scale_channel, add])",
+    "adaptive_avg_pool2d(float32[2,5,9,11], output_size=[4,7])",
+    "adaptive_max_pool2d(uint8[2,19,9,11]:nhwc, output_size=[12,3], return_indices=True)",
+    "max_pool2d_backward(float32[2,5,9,11], kernel_size=3, stride=2, padding=1)",
+    "max_pool2d_backward(float64[2,5,9,11]:nhwc, kernel_size=3, stride=1, dilation=2)",
+    "min_pool2d_backward(bfloat16[2,5,9,11]:nhwc, kernel_size=2)",
+    "avg_pool2d_backward(float32[2,5,9,11], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+    "avg_pool2d_backward(float16[2,5,9,11]:nhwc, kernel_size=3, stride=2, padding=1)",
+    "avg_pool2d_backward(float32[2,5,9,11], kernel_size=3, stride=1, output_layout=nhwc)",
+    "sum_pool1d_backward(float32[2,5,40], kernel_size=4, stride=3)",
+    "adaptive_max_pool2d_backward(float32[2,5,9,11], output_size=[4,3])",
+    "adaptive_avg_pool2d_backward(float32[2,5,8,12], output_size=[4,3])",
+    "max_unpool2d(float32[2,5,9,11], kernel_size=2)",
+    "max_unpool2d(int8[2,5,9,11]:nhwc, kernel_size=2)",
+    "max_unpool2d_backward(float32[2,5,9,11], kernel_size=2)",
+    "max_unpool2d_backward(bfloat16[2,5,9,11]:nhwc, kernel_size=3, stride=2)",
+};
+
+TEST(BenchCase, TheLoopsBesideAKernelGiveItsResults) {
+  for (const char* spec : specs) {
+    const auto kernel = runtime::compile(spec, {});
+    ASSERT_TRUE(kernel) << spec << ": " << to_string(kernel.error());
+    const auto bench = BenchCase::make(*kernel, 2);
+    ASSERT_TRUE(bench) << spec << ": " << to_string(bench.error());
+    const auto differences = (*bench)->differences();
+    ASSERT_TRUE(differences) << spec << ": " << to_string(differences.error());
+    EXPECT_EQ(*differences, 0) << spec;
+    (*bench)->run_copy(false);
+    (*bench)->run_copy(true);
+  }
+}
+
+}  // namespace
+}  // namespace pooljit::tools

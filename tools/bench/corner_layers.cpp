@@ -1,0 +1,193 @@
+#include "tools/bench/corner_layers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "frontend/check.h"
+#include "frontend/dialects.h"
+#include "tools/fuzz/random_pools.h"
+#include "tools/fuzz/random_spec.h"
+
+namespace pooljit::tools {
+namespace {
+
+using frontend::PoolSpec;
+using frontend::SpecDim;
+
+constexpr int64_t most_work = 100'000'000;  // outputs times taps: about 50 ms without vectors
+constexpr int least_size = 10, most_size = 23;
+
+int64_t product(std::span<const int64_t> numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), int64_t{1}, std::multiplies<>());
+}
+
+int64_t work_of(const PoolSpec& spec) {
+  if (is_pools(spec)) {
+    int64_t work = 0;
+    for (const PoolSpec& member : spec.members) work += work_of(member);
+    return work;
+  }
+  return product(output_shape(spec)) * (is_unpool(spec) ? 1 : make_nest(spec).full_taps());
+}
+
+// The strides of a view of this shape that has the order and the gaps of the old one.
+std::vector<int64_t> respaced(std::vector<int64_t> strides, std::vector<int64_t> before,
+                              std::vector<int64_t> after, const PoolSpec& spec, frontend::Layout layout) {
+  const size_t channel = spec.batch ? 1 : 0;
+  for (std::vector<int64_t>* shape : {&before, &after})
+    (*shape)[channel] =
+        (*shape)[channel] / channel_block(layout) + ((*shape)[channel] % channel_block(layout) != 0);
+  std::vector<size_t> order(strides.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t axis) { return strides[axis]; });
+  std::vector<int64_t> result = strides;
+  for (size_t i = 1; i < order.size(); ++i) {
+    const size_t inner = order[i - 1], axis = order[i];
+    if (strides[inner] == 0) continue;  // the elements of that dimension are one
+    const int64_t gap = std::max<int64_t>(strides[axis] - strides[inner] * before[inner], 0);
+    result[axis] = result[inner] * after[inner] + gap;
+  }
+  return result;
+}
+
+void grow_dim(SpecDim& dim, int64_t more) {
+  const bool is_whole = dim.kernel == dim.input && dim.adaptive_output == 0;
+  const bool is_stride = dim.stride == dim.kernel;
+  dim.input = 2 * dim.input + more;
+  if (is_whole) dim.kernel = dim.input;
+  if (is_whole && is_stride) dim.stride = dim.kernel;
+}
+
+// Twice as many of something: images, channels or positions of one dimension; also of members.
+void grow(PoolSpec& spec, size_t what, int64_t more) {
+  if (what == 0)
+    spec.batch = 2 * spec.batch.value_or(1);
+  else if (what == 1)
+    spec.channels = 2 * spec.channels + more;
+  else
+    grow_dim(spec.dims[what - 2], more);
+  for (PoolSpec& member : spec.members) grow(member, what, more);
+}
+
+std::optional<PoolSpec> grown(const PoolSpec& spec, size_t what, int64_t more) {
+  const auto without_views = [](PoolSpec& one) { one.strides.clear(), one.output_strides.clear(); };
+  if (what == 0 && !spec.batch) return std::nullopt;
+  PoolSpec larger = spec;
+  grow(larger, what, more);
+  without_views(larger);
+  std::ranges::for_each(larger.members, without_views);
+  auto packed = check_spec(larger);
+  if (!packed || is_pools(*packed)) return packed ? std::optional(std::move(*packed)) : std::nullopt;
+  if (!spec.strides.empty())
+    larger.strides = respaced(spec.strides, input_shape(spec), input_shape(*packed), spec, spec.layout);
+  if (!spec.output_strides.empty())
+    larger.output_strides =
+        respaced(spec.output_strides, output_shape(spec), output_shape(*packed), spec, output_layout(spec));
+  auto checked = check_spec(std::move(larger));
+  return checked ? std::optional(std::move(*checked)) : std::nullopt;
+}
+
+PoolSpec enlarged(PoolSpec spec, int64_t bytes, fuzz::Draw& draw) {
+  for (int tries = 0; tries < 64 && moved_bytes(spec) < bytes; ++tries) {
+    const size_t what = draw.below(spec.dims.size() + 2);
+    const auto larger = grown(spec, what, draw.between(0, 3));
+    if (larger && moved_bytes(*larger) <= 2 * bytes && work_of(*larger) <= most_work) spec = *larger;
+  }
+  return spec;
+}
+
+std::optional<PoolSpec> as_unpool(const PoolSpec& spec, bool backward) {
+  PoolSpec unpool;
+  unpool.dtype = spec.dtype, unpool.batch = spec.batch, unpool.channels = spec.channels;
+  unpool.layout = spec.layout;
+  unpool.direction = backward ? ir::Direction::backward : ir::Direction::unpool;
+  unpool.unpool_gradient = backward;
+  for (const SpecDim& dim : spec.dims)
+    unpool.dims.push_back({.input = dim.input, .kernel = dim.kernel, .stride = dim.stride});
+  auto checked = check_spec(std::move(unpool));
+  return checked ? std::optional(std::move(*checked)) : std::nullopt;
+}
+
+// What lies next to each other: "columns", "rows", "channels"; or nothing does.
+std::string_view neighbours(const ir::View& view, const PoolSpec& spec, std::span<const int64_t> extents) {
+  if (view.channel_block > 1 && spec.channels > 1) return "channel blocks";
+  if (view.channel_stride == 1 && spec.channels > 1) return "channels";
+  for (size_t d = extents.size(); d-- > 0;)
+    if (view.strides[d] == 1 && extents[d] > 1) return d + 1 == extents.size() ? "columns" : "rows";
+  return apart;
+}
+
+}  // namespace
+
+int64_t moved_bytes(const PoolSpec& spec) {
+  int64_t bytes = product(input_shape(spec)) * ir::bytes(spec.dtype);
+  for (size_t i = 0; i < output_count(spec); ++i) {
+    const PoolSpec& one = spec_of_output(spec, i);
+    bytes += product(output_shape(spec, i)) * ir::bytes(is_pools(one) ? spec.dtype : output_dtype(one));
+  }
+  return bytes;
+}
+
+PoolSpec random_layer(fuzz::Draw& draw) {
+  for (;;) {
+    PoolSpec spec = fuzz::random_spec(draw);
+    if (spec.batch == 0) spec.batch = 1;
+    constexpr uint64_t unpools = 24, several = 12;  // one in so many layers
+    if (draw.one_in(unpools)) {
+      if (const auto unpool = as_unpool(spec, draw.one_in(3))) spec = *unpool;
+    } else if (draw.one_in(several)) {
+      if (const auto pools = fuzz::random_pools(spec, draw)) spec = *pools;
+    }
+    const auto checked = check_spec(std::move(spec));
+    if (!checked) continue;
+    PoolSpec large = enlarged(*checked, int64_t{1} << draw.between(least_size, most_size), draw);
+    if (moved_bytes(large) >= int64_t{1} << least_size) return large;
+  }
+}
+
+std::vector<std::string> features(const PoolSpec& spec) {
+  if (is_pools(spec)) return {"several pools"};
+  const ir::PoolNest nest = make_nest(spec);
+  std::vector<std::string> found;
+  const auto add = [&](bool has, std::string_view what) {
+    if (has) found.emplace_back(what);
+  };
+  std::vector<int64_t> read, written;
+  for (const ir::NestDim& dim : nest.dims) read.push_back(dim.input), written.push_back(dim.output);
+  add(is_unpool(spec), "unpool");
+  add(nest.is_backward(), "backward");
+  add(spec.return_indices, "indices");
+  const std::string_view from = neighbours(nest.input, spec, read),
+                         to = neighbours(nest.output, spec, written);
+  found.push_back(from == to ? std::string(from) : fmt::format("{} to {}", from, to));
+  const auto is_adaptive = [](const ir::NestDim& dim) { return dim.kind == ir::DimKind::adaptive; };
+  add(std::ranges::any_of(nest.dims, is_adaptive), "adaptive");
+  add(product(written) == 1 && product(read) > 1, "whole planes");
+  return found;
+}
+
+int fewest_lanes(const ir::Schedule& schedule) {
+  if (schedule.members.empty()) return schedule.lanes;
+  int lanes = schedule.members.front().lanes;
+  for (const ir::Schedule& member : schedule.members) lanes = std::min(lanes, member.lanes);
+  return lanes;
+}
+
+std::string cause_of(const PoolSpec& spec, const ir::Schedule& schedule) {
+  constexpr std::string_view families[] = {
+#define FAMILY(name, text, note) text,
+#include "ir/schedules.def"
+#undef FAMILY
+  };
+  const std::string_view family = is_pools(spec)    ? "pools"
+                                  : is_unpool(spec) ? "unpool"
+                                                    : families[static_cast<size_t>(schedule.family)];
+  return fmt::format("{}{}: {}", family, !is_unpool(spec) && fewest_lanes(schedule) == 1 ? ", one lane" : "",
+                     fmt::join(features(spec), ", "));
+}
+
+}  // namespace pooljit::tools

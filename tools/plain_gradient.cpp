@@ -1,0 +1,95 @@
+// The plain loop of a backward pooling.
+#include <cstddef>
+#include <type_traits>
+
+#include "tools/plain_loop.h"
+#include "tools/plain_parts.h"
+
+namespace pooljit::tools {
+namespace {
+
+bool takes_images(const PlainPool& pool) { return pool.channels_last || pool.writes_channels_last; }
+
+// Adds the gradients of one place, of `n` channels, to what is gathered in `sums`.
+template <typename T>
+void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T* gradient, Steps read,
+                   const int64_t* indices, typename Element<T>::Sum* sums, Steps written) {
+  using Sum = typename Element<T>::Sum;
+  const int64_t from = place.output * read.place;
+  if (indices != nullptr) {
+    for (int64_t c = 0; c < n; ++c) {
+      const int64_t at = from + c * read.channel;
+      if (indices[at] >= 0) sums[indices[at] * written.place + c * written.channel] += Sum(gradient[at]);
+    }
+    return;
+  }
+  const Sum divisor =
+      pool.reduction == PlainReduction::avg ? static_cast<Sum>(divisor_of(pool, place.taps)) : Sum{1};
+  if (n == 1) {
+    const Sum share = Sum(gradient[from]) / divisor;
+    return for_taps(pool, place, [&](int64_t at) { sums[at * written.place] += share; });
+  }
+  for_taps(pool, place, [&](int64_t at) {
+    for (int64_t c = 0; c < n; ++c)
+      sums[at * written.place + c * written.channel] += Sum(gradient[from + c * read.channel]) / divisor;
+  });
+}
+
+template <typename T>
+void gradient_tasks(const PlainPool& pool, const T* gradient, const int64_t* indices, T* result,
+                    int64_t begin, int64_t end) {
+  using Sum = typename Element<T>::Sum;
+  const int64_t n = takes_images(pool) ? pool.channels : 1;
+  const int64_t from = output_plane(pool) * n, to = input_plane(pool) * n;  // elements of a task
+  const Steps read = steps_of(pool.channels_last, n, output_plane(pool));
+  const Steps written = steps_of(pool.writes_channels_last, n, input_plane(pool));
+  constexpr bool in_place = std::is_same_v<T, Sum>;
+  Sum* const scratch =
+      in_place ? nullptr : static_cast<Sum*>(__builtin_malloc(static_cast<size_t>(to) * sizeof(Sum)));
+  for (int64_t task = begin; task < end; ++task) {
+    T* const out = result + task * to;
+    Sum* sums = scratch;
+    if constexpr (in_place) sums = out;
+    for (int64_t i = 0; i < to; ++i) sums[i] = 0;
+    for (int64_t d = 0; d < pool.dims[0].output; ++d)
+      for (int64_t h = 0; h < pool.dims[1].output; ++h) {
+        Place place = row_place(pool, d, h);
+        for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w))
+          add_gradients(pool, place, n, gradient + task * from, read,
+                        indices == nullptr ? nullptr : indices + task * from, sums, written);
+      }
+    if constexpr (!in_place)
+      for (int64_t i = 0; i < to; ++i) out[i] = static_cast<T>(sums[i]);
+  }
+  __builtin_free(scratch);
+}
+
+template <typename T>
+void gradient_typed(const PlainPool& pool, const void* gradient, const int64_t* indices, void* result,
+                    int64_t begin, int64_t end) {
+  gradient_tasks(pool, static_cast<const T*>(gradient), indices, static_cast<T*>(result), begin, end);
+}
+
+}  // namespace
+
+int64_t plain_gradient_tasks(const PlainPool& pool) {
+  return pool.batch * (takes_images(pool) ? 1 : pool.channels);
+}
+
+void run_plain_gradient(const PlainPool& pool, const void* gradient, const int64_t* indices, void* result,
+                        int64_t begin, int64_t end) {
+  switch (pool.type) {
+    case PlainType::f16:
+      return gradient_typed<Float16>(pool, gradient, indices, result, begin, end);
+    case PlainType::bf16:
+      return gradient_typed<BFloat16>(pool, gradient, indices, result, begin, end);
+    case PlainType::f32:
+      return gradient_typed<float>(pool, gradient, indices, result, begin, end);
+    case PlainType::f64:
+      return gradient_typed<double>(pool, gradient, indices, result, begin, end);
+    default:
+      __builtin_trap();  // only floats have gradients
+  }
+}
+
+}  // namespace pooljit::tools
