@@ -1,11 +1,9 @@
 // Reads machine code and shows, for every input, what the proof by probing rests on (docs/notes/proof.md):
-//   - control flow follows counters: branches are direct, to instructions of the code, and their flags depend
-//   on
-//     arguments, constants and constant tables only;
+//   - control flow follows counters: branches are direct, to instructions of the code, and their flags
+//     depend on arguments, constants and constant tables only;
 //   - so does every address, and what masks stores;
 //   - it writes to outputs and its stack only, calls nothing, and returns with the stack and the registers
-//   that
-//     it has to keep as it found them;
+//     that it has to keep as it found them;
 //   - each instruction that touches data is one that jit/data_ops.def knows.
 // An abstract interpretation of the bytes themselves: it trusts the decoder (Zydis), not the back end.
 #pragma once

@@ -349,7 +349,7 @@ struct DefaultRow {
   Tail tail;
 };
 
-// Masked stores are left where an overlap costs more (ir/schedules/row_cost.cpp).
+// Masked stores are left where an overlap costs more (ir/schedules/choose/row_cut.cpp).
 TEST(Schedule, RowsAreCutAtTheLeastCost) {
   const DefaultRow table[] = {
       {"max_pool2d(float32[1,3,28,28], kernel_size=3, stride=1, padding=1)", Isa::avx512, 16, Tail::overlap},

@@ -79,7 +79,7 @@ int most_filled(const Layer& layer, Family family) {
 }
 
 // Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2
-// MiB on, but below this it costs whoever reads the output next more than that (docs/performance.md).
+// MiB on, but below this it costs whoever reads the output next more than that (docs/notes/performance.md).
 bool leaves_caches(const PoolNest& nest) {
   constexpr int64_t least_bytes = 8'000'000;
   const View& output = nest.output;

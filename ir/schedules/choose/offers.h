@@ -31,7 +31,7 @@ inline bool has_few_registers(const Layer& layer) { return layer.registers() < 3
 // Shuffles across the halves of a vector cost more than those within, and bytes have none across.
 inline bool shuffles_in_halves(const Layer& layer) { return info(layer.isa()).shuffles == Shuffles::halves; }
 // Memory was measured with this instruction set on a Zen 3; with AVX-512 on a Sapphire Rapids
-// (docs/performance.md).
+// (docs/notes/performance.md).
 inline bool was_measured_on_zen3(const Layer& layer) { return layer.isa() == least_isa; }
 
 // `found` once for each way to do a tail of `count` elements, best first.

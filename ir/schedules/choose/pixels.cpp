@@ -11,8 +11,8 @@
 namespace pooljit::ir {
 namespace {
 
-// Measured with 2 MiB of L2, images of 0.4 to 24 MB, 64 to 512 channels (docs/performance.md): in quarters of
-// what is near, so many bytes of input and output.
+// Measured with 2 MiB of L2, images of 0.4 to 24 MB, 64 to 512 channels (docs/notes/performance.md): in
+// quarters of what is near, so many bytes of input and output.
 constexpr int64_t quarters_by_window = 7, quarters_by_row = 10, quarters_in_strips = 14;
 // Taps of a sum that cost no more than memory does.
 constexpr int64_t few_summed = 9;

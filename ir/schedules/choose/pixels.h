@@ -1,5 +1,5 @@
-// Opinions on pixels of several channels that lie next to each other: whether images outgrow a core's own
-// caches, so that whoever takes a piece of every pixel before the next piece of any falls behind.
+// Whether an image with channels last outgrows a core's own caches. Then a kernel that takes a piece of every
+// pixel, and comes back for the next piece, waits for memory.
 #pragma once
 
 #include "ir/schedules/layer.h"

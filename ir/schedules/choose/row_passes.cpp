@@ -148,7 +148,7 @@ class Choice {
   }
 
   // Found by measuring planes of 7 to 224 columns and windows of 3 to 21, of 1, 2 and 4 bytes, on AVX2
-  // (docs/performance.md).
+  // (docs/notes/performance.md).
   bool pay_with_few_registers() const {
     if (row_.kernel < least_row_kernel) return pay_for_few_columns();
     if (are_far_pixels()) return far_pixels_pay();

@@ -51,7 +51,7 @@ bool is_worth_it_in_pieces(const Layer& layer) {
 }
 
 // Windows of many taps, pixels that registers hold in many pieces, images that outgrow the caches of a core.
-// AVX2 was measured on a Zen 3 (512 KiB of L2) by rows_first (docs/performance.md).
+// AVX2 was measured on a Zen 3 (512 KiB of L2) by rows_first (docs/notes/performance.md).
 bool is_worth_it(const Layer& layer) {
   if (!was_measured_on_zen3(layer)) return is_worth_it_in_pieces(layer);
   const PoolNest& nest = layer.nest();

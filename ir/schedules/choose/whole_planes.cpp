@@ -11,8 +11,9 @@
 namespace pooljit::ir {
 namespace {
 
-// Beyond that, code that takes long to make gains little; where others take the borders of each row output by
-// output; the same in vectors as wide as they can be.
+// The most joins and shuffles that a plane's code may have. Longer code takes longer to make and gains
+// little. More are allowed where other families do the borders of each row output by output, still more in
+// the widest vectors.
 constexpr int64_t most_work = 400, most_work_for_borders = 800, most_wide_work_for_borders = 1500;
 // In pairs each shuffle of bytes is one instruction.
 constexpr int64_t most_work_in_pairs = 800;
