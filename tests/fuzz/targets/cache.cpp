@@ -49,7 +49,7 @@ void run(const runtime::KernelPtr& kernel, int64_t taps) {
 void work(runtime::Cache& cache, const std::vector<Work>& list) {
   for (const Work& one : list) {
     const std::string text = text_of(one.kernel);
-    if (auto known = cache.find({text, {}})) run(std::get<KernelPtr>(*known), one.kernel);
+    if (auto known = cache.find({text, {}})) run(std::get<runtime::KernelPtr>(*known), one.kernel);
     if (one.action == 0) cache.clear();
     const auto code = cache.get(text, [&]() -> runtime::Cache::Made {
       if (one.action == 1) return ir::system_error("test", "now and then");
