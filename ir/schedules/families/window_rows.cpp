@@ -333,7 +333,9 @@ Result<void> no_rows_of_windows() {
   return unsupported(
       "schedule.strides",
       "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
-      "at most 16 windows in a row, no zeros=first without indices, and no indices by columns",
+      "at most 16 windows in a row, no zeros=first without indices, no indices by columns, and with indices "
+      "no "
+      "more lanes than taps",
       "use channels_last or channels_first");
 }
 

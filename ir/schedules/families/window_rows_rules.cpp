@@ -195,6 +195,8 @@ bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
   if (!has_rows_of_windows(nest, facts)) return false;
+  // Lanes that stay without a tap would be joined by their places, which they do not have.
+  if (nest.indices && least_row_taps(nest) < lanes) return false;
   const int64_t taps = row_taps(nest);
   const bool can_differ =
       are_windows_unlike(nest) && least_row_taps(nest) > 0 && is_short(nest, facts, ceil_div(taps, lanes));
