@@ -138,7 +138,8 @@ class Lengths(Tree):
         self.assertEqual(run("check-lengths", self.root)[0], 0)
 
     def test_what_is_listed_gets_no_longer(self):
-        self.append("tools/plain_loop.cpp", "// one line more\n")
+        self.append(self.LIST, "  401 ir/nest.cpp\n")
+        self.append("ir/nest.cpp", "// line\n" * 400)
         self.expect_failure("check-lengths", "make it shorter, not longer")
 
     def test_what_got_short_leaves_the_list(self):
