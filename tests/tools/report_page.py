@@ -114,6 +114,19 @@ addEventListener("load", () => document.body.append(Object.assign(document.creat
 </script></body>"""
 
 
+def show(browser, folder, address):
+    """What the browser makes of a page. Now and then it never ends on a page that it shows in seconds: then it is
+    started again, and only a page on which it hangs each time fails."""
+    for attempt in range(3):
+        try:
+            return subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu",
+                                   f"--user-data-dir={folder}/profile{attempt}", "--window-size=1500,1000", "--dump-dom",
+                                   address], capture_output=True, text=True, timeout=100).stdout
+        except subprocess.TimeoutExpired:
+            print(f"the browser hangs, for the {attempt + 1}. time", file=sys.stderr)
+    raise TimeoutError("the browser hangs on the page")
+
+
 def look(browser, folder, views):
     """What the probe saw of each (page, width of its body); nothing where it did not come to its end."""
     frames = ""
@@ -121,10 +134,8 @@ def look(browser, folder, views):
         probed = page.replace("</body>", f"<script>{PROBE.replace('WIDTH', str(width))}</script></body>")
         frames += f'<iframe style="width: 1400px; height: 1000px" srcdoc="{html.escape(probed)}"></iframe>'
     (folder / "frames.html").write_text(FRAMES.format(frames=frames))
-    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
-                           "--window-size=1500,1000", "--dump-dom", (folder / "frames.html").as_uri()],
-                          capture_output=True, text=True, timeout=600)
-    found = re.search(r'<pre id="all">(.*?)</pre>', done.stdout, re.DOTALL)
+    shown = show(browser, folder, (folder / "frames.html").as_uri())
+    found = re.search(r'<pre id="all">(.*?)</pre>', shown, re.DOTALL)
     texts = json.loads(html.unescape(found[1])) if found else [""] * len(views)
     return [json.loads(text) if text else {} for text in texts]
 
