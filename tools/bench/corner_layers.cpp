@@ -9,6 +9,7 @@
 
 #include "frontend/check.h"
 #include "frontend/dialects.h"
+#include "ir/schedules/family.h"
 #include "tools/fuzz/random_pools.h"
 #include "tools/fuzz/random_spec.h"
 
@@ -23,6 +24,12 @@ constexpr int least_size = 10, most_size = 23;
 
 int64_t product(std::span<const int64_t> numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), int64_t{1}, std::multiplies<>());
+}
+
+// None where a rule is broken.
+std::optional<PoolSpec> if_right(PoolSpec spec) {
+  auto checked = check_spec(std::move(spec));
+  return checked ? std::optional(std::move(*checked)) : std::nullopt;
 }
 
 int64_t work_of(const PoolSpec& spec) {
@@ -80,15 +87,14 @@ std::optional<PoolSpec> grown(const PoolSpec& spec, size_t what, int64_t more) {
   grow(larger, what, more);
   without_views(larger);
   std::ranges::for_each(larger.members, without_views);
-  auto packed = check_spec(larger);
-  if (!packed || is_pools(*packed)) return packed ? std::optional(std::move(*packed)) : std::nullopt;
+  const auto packed = if_right(larger);
+  if (!packed || is_pools(*packed)) return packed;
   if (!spec.strides.empty())
     larger.strides = respaced(spec.strides, input_shape(spec), input_shape(*packed), spec, spec.layout);
   if (!spec.output_strides.empty())
     larger.output_strides =
         respaced(spec.output_strides, output_shape(spec), output_shape(*packed), spec, output_layout(spec));
-  auto checked = check_spec(std::move(larger));
-  return checked ? std::optional(std::move(*checked)) : std::nullopt;
+  return if_right(std::move(larger));
 }
 
 PoolSpec enlarged(PoolSpec spec, int64_t bytes, fuzz::Draw& draw) {
@@ -108,8 +114,7 @@ std::optional<PoolSpec> as_unpool(const PoolSpec& spec, bool backward) {
   unpool.unpool_gradient = backward;
   for (const SpecDim& dim : spec.dims)
     unpool.dims.push_back({.input = dim.input, .kernel = dim.kernel, .stride = dim.stride});
-  auto checked = check_spec(std::move(unpool));
-  return checked ? std::optional(std::move(*checked)) : std::nullopt;
+  return if_right(std::move(unpool));
 }
 
 // What lies next to each other: "columns", "rows", "channels"; or nothing does.
@@ -142,7 +147,7 @@ PoolSpec random_layer(fuzz::Draw& draw) {
     } else if (draw.one_in(several)) {
       if (const auto pools = fuzz::random_pools(spec, draw)) spec = *pools;
     }
-    const auto checked = check_spec(std::move(spec));
+    const auto checked = if_right(std::move(spec));
     if (!checked) continue;
     PoolSpec large = enlarged(*checked, int64_t{1} << draw.between(least_size, most_size), draw);
     if (moved_bytes(large) >= int64_t{1} << least_size) return large;
@@ -172,20 +177,13 @@ std::vector<std::string> features(const PoolSpec& spec) {
 
 int fewest_lanes(const ir::Schedule& schedule) {
   if (schedule.members.empty()) return schedule.lanes;
-  int lanes = schedule.members.front().lanes;
-  for (const ir::Schedule& member : schedule.members) lanes = std::min(lanes, member.lanes);
-  return lanes;
+  return std::ranges::min_element(schedule.members, {}, &ir::Schedule::lanes)->lanes;
 }
 
 std::string cause_of(const PoolSpec& spec, const ir::Schedule& schedule) {
-  constexpr std::string_view families[] = {
-#define FAMILY(name, text, note) text,
-#include "ir/schedules.def"
-#undef FAMILY
-  };
   const std::string_view family = is_pools(spec)    ? "pools"
                                   : is_unpool(spec) ? "unpool"
-                                                    : families[static_cast<size_t>(schedule.family)];
+                                                    : info(schedule.family).text;
   return fmt::format("{}{}: {}", family, !is_unpool(spec) && fewest_lanes(schedule) == 1 ? ", one lane" : "",
                      fmt::join(features(spec), ", "));
 }
