@@ -147,7 +147,12 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
   why.output_leaves_the_caches = decision.streams;
   for (const ir::Considered& considered : decision.families)
     why.families.push_back(verdict_on(*layer, considered, spec.batch.value_or(1)));
-  add_decision(why);
+  if (decision.predicted > 0)
+    why.decided_by = fmt::format(
+        "no family offers vectors: of {} of the shortlist this one is predicted to take the least time",
+        decision.predicted);
+  else
+    add_decision(why);
   return why;
 }
 

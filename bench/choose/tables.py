@@ -5,6 +5,7 @@ A table is text, mostly as .xz: lines `# NAME<tab>VALUE` about the machine, then
 import collections
 import json
 import lzma
+import pathlib
 import re
 import statistics
 import sys
@@ -87,7 +88,8 @@ def write(table, path):
     if spreads:
         table.facts["noise"] = (f"the median spread is {statistics.median(spreads):.1f} %, "
                                 f"{sum('x' in row.flags for row in rows) / len(rows):.0%} of the rows are of a disturbed machine")
-    with open_text(path, "wt") as file:
+    aside = pathlib.Path(path).with_name("aside-" + pathlib.Path(path).name)
+    with open_text(aside, "wt") as file:
         print(TITLE, file=file)
         for name, value in table.facts.items():
             print(f"# {name}\t{value}", file=file)
@@ -96,6 +98,7 @@ def write(table, path):
             for row in layer.values():
                 spread = "" if row.spread is None else f"{row.spread:.0f}"
                 print(isa, spec, row.schedule, f"{row.seconds:.5g}", spread, row.flags, sep="\t", file=file)
+    aside.rename(path)
 
 
 def read_rows(path):

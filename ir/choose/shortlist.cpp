@@ -1,6 +1,8 @@
 #include "ir/choose/shortlist.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "ir/schedules/family.h"
 #include "ir/schedules/layer.h"
@@ -9,7 +11,11 @@
 namespace pooljit::ir {
 namespace {
 
+// Whether neighbours in memory are channels of one pixel or columns of one row.
+enum class Lying { planes, pixels };
+
 struct Kind {
+  Lying lying;
   Family family;
   Order order;
   int unroll;
@@ -18,12 +24,17 @@ struct Kind {
 };
 
 constexpr Kind kinds[] = {
-#define SHORTLIST(family, order, unroll, share, tail) \
-  {Family::family, Order::order, unroll, share, Tail::tail},
+#define SHORTLIST(lying, family, order, unroll, share, tail) \
+  {Lying::lying, Family::family, Order::order, unroll, share, Tail::tail},
 #include "ir/choose/shortlist.def"
 #undef SHORTLIST
 };
 
+Lying lying_of(const View& view) {
+  return view.channel_block > 1 || view.channel_stride < view.strides.back() ? Lying::pixels : Lying::planes;
+}
+
+constexpr Tail tails[] = {Tail::mask, Tail::overlap, Tail::split};
 constexpr size_t handful = 6;
 // Vectors of fewer lanes are left to layers that have no others.
 constexpr int largest_share = 4;
@@ -35,32 +46,54 @@ class Shortlist {
   bool is_full() const { return found_.size() >= most_; }
   size_t size() const { return found_.size(); }
 
+  // The most lanes that a legal schedule of the family has.
+  int most_lanes(Family family) {
+    int& most = most_lanes_[static_cast<size_t>(family)];
+    if (most == 0) most = find_most_lanes(family);
+    return most;
+  }
+
   void add(const Kind& kind) {
-    const int lanes = layer_.most_lanes(info(kind.family).lanes) / kind.share;
-    if (lanes < 1) return;
-    Schedule schedule{.family = kind.family, .lanes = lanes, .unroll = kind.unroll, .order = kind.order};
-    if (add(schedule, kind.tail)) return;
-    for (const Tail other : {Tail::mask, Tail::overlap, Tail::split})
-      if (other != kind.tail && add(schedule, other)) return;
+    if (const int lanes = most_lanes(kind.family) / kind.share; lanes >= 1)
+      add({.family = kind.family,
+           .lanes = lanes,
+           .unroll = kind.unroll,
+           .tail = kind.tail,
+           .order = kind.order});
+  }
+
+  void add(Schedule schedule) {
+    if (is_legal(schedule) && !is_full() && std::ranges::find(found_, schedule) == found_.end())
+      found_.push_back(schedule);
   }
 
   std::vector<Schedule> take() { return std::move(found_); }
 
  private:
-  bool add(Schedule schedule, Tail tail) {
-    schedule.tail = tail;
+  // Sets `taps`.
+  bool is_legal(Schedule& schedule) const {
     for (const Taps taps : {Taps::unroll, Taps::loop}) {
       schedule.taps = taps;
-      if (!check(layer_, schedule)) continue;
-      if (!is_full() && std::ranges::find(found_, schedule) == found_.end()) found_.push_back(schedule);
-      return true;
+      if (check(layer_, schedule)) return true;
     }
     return false;
+  }
+
+  int find_most_lanes(Family family) const {
+    int lanes = layer_.most_lanes(info(family).lanes);
+    for (; lanes > 1; lanes /= 2)
+      for (const Order order : {Order::row_major, Order::rows_first, Order::rolling})
+        for (const Tail tail : tails) {
+          Schedule schedule{.family = family, .lanes = lanes, .unroll = 1, .tail = tail, .order = order};
+          if (is_legal(schedule)) return lanes;
+        }
+    return lanes;
   }
 
   const Layer& layer_;
   const size_t most_;
   std::vector<Schedule> found_;
+  std::array<int, std::size(all_families)> most_lanes_ = {};  // by family; 0: not looked for yet
 };
 
 }  // namespace
@@ -70,14 +103,13 @@ std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most) {
   const auto layer = Layer::of(nest, isa);
   if (!layer) return {};
   Shortlist list(*layer, most);
+  const Lying lying = lying_of(nest.input);
   for (const Kind& kind : kinds)
-    if (!list.is_full()) list.add(kind);
+    if (kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.size() >= handful) return list.take();
   for (const Schedule& one : schedule_space(nest, isa)) {
     if (list.is_full()) break;
-    const int most_lanes = layer->most_lanes(info(one.family).lanes);
-    if (one.lanes * largest_share >= most_lanes)
-      list.add({one.family, one.order, one.unroll, most_lanes / one.lanes, one.tail});
+    if (one.lanes * largest_share >= list.most_lanes(one.family)) list.add(one);
   }
   return list.take();
 }

@@ -40,16 +40,18 @@ bool is_same_code(const Code& a, const Code& b) {
   });
 }
 
-// Stores as the default has them: whether they pass the caches by is no question of one kernel's speed. Null:
-// the registers do not suffice.
+// Stores as the default has them: whether they pass the caches by is no question of one kernel's speed. Loops
+// over taps where straight-line code has no registers. Null: neither has them.
 std::shared_ptr<Code> code_of(const ir::PoolNest& nest, Choices choices, ir::Schedule schedule,
                               ir::Stores stores) {
-  for (const ir::Stores one : {stores, ir::Stores::cached}) {
-    schedule.stores = one;
-    choices.schedule = schedule;
-    if (auto code = info(choices.engine).make(nest, choices)) return std::move(*code);
-    if (one == ir::Stores::cached) break;
-  }
+  const ir::Taps own = schedule.taps;
+  for (const ir::Taps taps : {own, ir::Taps::loop})
+    for (const ir::Stores one : {stores, ir::Stores::cached}) {
+      schedule.taps = taps;
+      schedule.stores = one;
+      choices.schedule = schedule;
+      if (auto code = info(choices.engine).make(nest, choices)) return std::move(*code);
+    }
   return nullptr;
 }
 
@@ -238,7 +240,8 @@ void for_each_candidate(const ir::PoolNest& nest, const Choices& choices, const 
   const ir::Stores stores = ir::parse_schedule(standard.info.schedule)->stores;
   std::vector<std::shared_ptr<Code>> seen;
   const auto most = looks_per_candidate * static_cast<size_t>(choices.measuring.candidates);
-  for (const ir::Schedule& schedule : ir::shortlist(nest, choices.isa, most)) {
+  for (const ir::Schedule& schedule : ir::shortlist(nest, choices.isa, SIZE_MAX)) {
+    if (seen.size() == most) return;
     const std::shared_ptr<Code> code = code_of(nest, choices, schedule, stores);
     const auto is_same = [&](const std::shared_ptr<Code>& other) { return is_same_code(*code, *other); };
     if (!code || is_same_code(*code, standard) || std::ranges::any_of(seen, is_same)) continue;

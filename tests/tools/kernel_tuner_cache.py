@@ -144,4 +144,5 @@ def main():
         check(arguments.command, pathlib.Path(folder))
 
 
-main()
+if __name__ == "__main__":
+    main()

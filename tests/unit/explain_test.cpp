@@ -59,6 +59,13 @@ TEST(Explanation, NamesEveryFamily) {
 }
 
 // Several pools: how they go together, then each as if it were alone.
+TEST(Explanation, SaysThatCostsDecided) {
+  const Explanation why =
+      explained("max_pool2d(float32[1,8,64,64], kernel_size=9, padding=4)", {.isa = "avx2"});
+  EXPECT_TRUE(why.schedule.starts_with("whole_planes(lanes=8")) << why.text();
+  EXPECT_TRUE(why.decided_by.starts_with("no family offers vectors: ")) << why.text();
+}
+
 TEST(Explanation, OfSeveralPools) {
   const char* const text = "pools(float32[1,8,64,64], avg_pool2d(kernel_size=2), max_pool2d(kernel_size=2))";
   const Options options{.backend = "interpreter", .isa = "avx2"};

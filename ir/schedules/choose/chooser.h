@@ -22,7 +22,10 @@ struct Considered {
 struct Decision {
   std::vector<Considered> families;  // in the order of ir/schedules.def
   std::vector<Schedule> schedules;   // best first; never empty
-  bool streams = false;              // outputs leave the caches: stores=streamed comes first where it suits
+  // So many of them come first for what they are predicted to cost: no family offers vectors, and these have
+  // some.
+  size_t predicted = 0;
+  bool streams = false;  // outputs leave the caches: stores=streamed comes first where it suits
 };
 
 // most = 1: only the first of each family is sought, and families that cannot come first are not asked.
