@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "runtime/cache_probe.h"
 #include "runtime/cpu_features.h"
 #include "runtime/machine.h"
 #include "runtime/options.h"
+#include "tools/bench/cache_probe.h"
 #include "tools/load.h"
 
 namespace pooljit::tools {
@@ -42,7 +42,7 @@ std::string in_quotes(const std::string& word) {
 
 // A check of what a virtual machine tells, and all there is where it tells nothing.
 std::string caches_by_time() {
-  const auto bytes = runtime::caches_of_loads(runtime::measure_loads()).bytes;
+  const auto bytes = caches_of_loads(measure_loads()).bytes;
   const auto about = [](int64_t size) {
     return size > 0 ? fmt::format("about {}K", size >> 10) : "no step seen";
   };

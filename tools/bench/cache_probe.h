@@ -7,7 +7,7 @@
 
 #include "ir/machine.h"
 
-namespace pooljit::runtime {
+namespace pooljit::tools {
 
 // Loads that wait for each other, all over so many bytes.
 struct LoadTime {
@@ -23,4 +23,4 @@ std::vector<LoadTime> measure_loads();
 // step shows. The bytes of `loads` ascend.
 ir::Caches caches_of_loads(std::span<const LoadTime> loads);
 
-}  // namespace pooljit::runtime
+}  // namespace pooljit::tools

@@ -1,4 +1,4 @@
-#include "runtime/cache_probe.h"
+#include "tools/bench/cache_probe.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace pooljit::runtime {
+namespace pooljit::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -94,4 +94,4 @@ ir::Caches caches_of_loads(std::span<const LoadTime> loads) {
   return found;
 }
 
-}  // namespace pooljit::runtime
+}  // namespace pooljit::tools
