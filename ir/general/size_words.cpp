@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/rolling_outputs.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 namespace {
@@ -39,6 +41,8 @@ class Writer {
                            "compile the layer for this size");
       write_indices();
     }
+    if (layout_.has_columns() && general_.sizes == Sizes::any) write_columns();
+    for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     for (size_t i = 0; i < sized_.dims.size(); ++i)
       if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
     return std::move(words_);
@@ -64,6 +68,62 @@ class Writer {
       word(layout_.of_dim(i, SizeLayout::weight)) = rule.dims[i];
       word(layout_.of_dim(i, SizeLayout::carry)) = rule.dims[i] - passed;
     }
+  }
+
+  void write_dim(size_t i) {
+    const NestDim& dim = sized_.dims[i];
+    Interior seen;
+    for (const Run& run : general_.sizes == Sizes::any ? runs(dim) : std::vector<Run>()) {
+      if (run.window.taps == 0) continue;
+      if (seen.begin == seen.end) seen.begin = run.begin;
+      seen.end = run.end;
+    }
+    word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
+    word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
+    word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
+    word(layout_.of_dim(i, SizeLayout::outputs)) = dim.output;
+    word(layout_.of_dim(i, SizeLayout::seen_begin)) = seen.begin;
+    word(layout_.of_dim(i, SizeLayout::seen_end)) = seen.end;
+  }
+
+  void write_columns() {
+    const NestDim& dim = sized_.dims.back();
+    const Interior alike = alike_outputs(dim);
+    const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike;
+    Interior whole = interior(dim);
+    whole = {std::max(whole.begin, alike.begin), std::min(whole.end, alike.end)};
+    if (whole.begin >= whole.end) whole = {masked.end, masked.end};
+    const int64_t fields[SizeLayout::column_fields] = {masked.begin, masked.end, whole.begin, whole.end,
+                                                       std::ssize(words_) * int64_t{sizeof(int64_t)}};
+    std::ranges::copy(fields, &word(layout_.column(SizeLayout::masked_begin)));
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole);
+    for (int64_t output = 0; output < dim.output; ++output) {
+      if (output == whole.begin) output = whole.end;
+      if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
+    }
+  }
+
+  // Whose divisor is the kernel's taps.
+  Interior alike_outputs(const NestDim& dim) const {
+    if (sized_.reduction != Reduction::avg || sized_.divisor_override) return {0, dim.output};
+    Interior alike;
+    for (const Run& run : runs(dim)) {
+      if (divisor_taps(sized_, run.window) != dim.kernel) continue;
+      if (alike.begin == alike.end) alike.begin = run.begin;
+      alike.end = run.end;
+    }
+    return alike;
+  }
+
+  void write_tiles(int lanes, Interior masked, Interior whole) {
+    const int64_t all = ceil_div(masked.end - masked.begin, lanes);
+    int64_t before = ceil_div(whole.begin - masked.begin, lanes);
+    const int64_t inside = std::max<int64_t>(0, (whole.end - masked.begin) / lanes - before);
+    if (inside == 0) before = 0;
+    word(layout_.tiles(lanes, SizeLayout::before)) = before;
+    word(layout_.tiles(lanes, SizeLayout::inside)) = inside;
+    word(layout_.tiles(lanes, SizeLayout::behind)) = all - before - inside;
+    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / lanes;
   }
 
   Result<void> write_runs(size_t i) {

@@ -1,0 +1,351 @@
+// RowCode: rows of code for all sizes. Down the planes, one column of tiles after the other: what a tile at
+// an end of the rows has to know of it is the same for all of them, and found before the loops over rows.
+#include <algorithm>
+
+#include "ir/reductions/stored.h"
+#include "ir/schedules/lowering/row_code.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+
+namespace pooljit::ir {
+void RowCode::emit_any_size() {
+  Cursor cursor = low_.start();
+  read_size();
+  int loops = low_.open_batch(cursor);
+  loops += low_.open_channels(cursor);
+  const bool masks = schedule_.tail == Tail::mask;
+  if (masks)
+    emit_masked(cursor);
+  else
+    emit_inside(cursor);
+  emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
+              masks ? columns_.masked_end : columns_.whole_end);
+  low_.close(loops);
+  b_.ret();
+}
+
+void RowCode::read_size() {
+  for (size_t i = 0; i < nest_.dims.size(); ++i) {
+    const auto read = [&](SizeLayout::DimField field) { return low_.word(low_.layout().of_dim(i, field)); };
+    DimOfSize& dim = sizes_.emplace_back();
+    dim.first = read(SizeLayout::first);
+    dim.visible = read(SizeLayout::visible);
+    dim.padded = read(SizeLayout::padded);
+    dim.outputs = read(SizeLayout::outputs);
+    dim.seen_begin = read(SizeLayout::seen_begin);
+    dim.seen_end = read(SizeLayout::seen_end);
+  }
+  const auto read = [&](SizeLayout::ColumnField field) { return low_.word(low_.layout().column(field)); };
+  columns_.masked_begin = read(SizeLayout::masked_begin);
+  columns_.masked_end = read(SizeLayout::masked_end);
+  columns_.whole_begin = read(SizeLayout::whole_begin);
+  columns_.whole_end = read(SizeLayout::whole_end);
+}
+
+Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
+  return low_.word(low_.layout().tiles(lanes, field));
+}
+
+// iv, and so many more from `count` on.
+Value RowCode::skipping(Value iv, Value count, Value more) {
+  const Value one = b_.iconst(1), zero = b_.iconst(0);
+  const Value beyond = b_.iadd(b_.iadd(iv, one), b_.imul(count, b_.iconst(-1)));
+  const Value is_beyond = b_.imin(b_.imax(beyond, zero), one);
+  return b_.iadd(iv, b_.imul(more, is_beyond));
+}
+
+// All outputs that tiles may cover.
+void RowCode::emit_masked(const Cursor& cursor) {
+  const Value lanes = b_.iconst(schedule_.lanes);
+  const Value before = tiles(schedule_.lanes, SizeLayout::before);
+  const Value inside = tiles(schedule_.lanes, SizeLayout::inside);
+  const Value behind = tiles(schedule_.lanes, SizeLayout::behind);
+  const Value first = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
+  emit_whole(cursor, first, inside);
+  const Value other = b_.begin_loop(b_.iadd(before, behind)).iv;
+  const Value tile = skipping(other, before, inside);
+  emit_tile(cursor, schedule_.lanes, b_.iadd(columns_.masked_begin, b_.imul(tile, lanes)), Border::masked);
+  b_.end_loop();
+}
+
+// The outputs of whole windows: what is left behind the last tile in narrower ones, or, where there is a
+// tile, in one that ends with the last output.
+void RowCode::emit_inside(const Cursor& cursor) {
+  const Value one = b_.iconst(1);
+  const Value whole = tiles(schedule_.lanes, SizeLayout::run);
+  emit_whole(cursor, columns_.whole_begin, whole);
+  const bool overlaps = schedule_.tail == Tail::overlap;
+  const Value done = b_.imul(whole, b_.iconst(schedule_.lanes));
+  const Value end = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, b_.iconst(-1)));
+  const Value is_done = b_.imin(whole, one);
+  if (overlaps) {
+    const Value rest = b_.iadd(end, b_.imul(done, b_.iconst(-1)));
+    b_.begin_loop(b_.imul(is_done, b_.imin(rest, one)));
+    emit_tile(cursor, schedule_.lanes, b_.iadd(columns_.whole_end, b_.iconst(-schedule_.lanes)),
+              Border::none);
+    b_.end_loop();
+  }
+  const Value is_short = b_.iadd(one, b_.imul(is_done, b_.iconst(-1)));
+  for (int lanes = schedule_.lanes / 2; lanes >= 1; lanes /= 2) {
+    const Value wider = b_.imul(tiles(2 * lanes, SizeLayout::run), b_.iconst(2));
+    const Value is_odd = b_.iadd(tiles(lanes, SizeLayout::run), b_.imul(wider, b_.iconst(-1)));
+    b_.begin_loop(overlaps ? b_.imul(is_odd, is_short) : is_odd);
+    emit_tile(cursor, lanes, b_.iadd(columns_.whole_begin, b_.imul(wider, b_.iconst(lanes))), Border::none);
+    b_.end_loop();
+  }
+}
+
+// Tiles of whole windows, one behind the other. Rolling they are walked down one by one, else row by row.
+void RowCode::emit_whole(const Cursor& cursor, Value first, Value count) {
+  if (schedule_.scan == RowSchedule::Scan::rolling) {
+    const Value iv = b_.begin_loop(count).iv;
+    const Value output = b_.iadd(first, b_.imul(iv, b_.iconst(schedule_.lanes)));
+    emit_tile(cursor, schedule_.lanes, output, Border::none);
+  } else {
+    b_.begin_loop(b_.imin(count, b_.iconst(1)));
+    emit_tile(cursor, schedule_.lanes, first, Border::none, count);
+  }
+  b_.end_loop();
+}
+
+// The outputs of a row before and behind these, one by one.
+void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
+  const Value between = b_.iadd(end, b_.imul(begin, b_.iconst(-1)));
+  const Value count = b_.iadd(sizes_.back().outputs, b_.imul(between, b_.iconst(-1)));
+  const Value iv = b_.begin_loop(count).iv;
+  emit_tile(cursor, 1, skipping(iv, begin, between), Border::single);
+  b_.end_loop();
+}
+
+// ------------------------------------------------------------------------------------- one column of tiles
+
+// Its first output is at this place in the rows. count: so many tiles side by side; no_value: one.
+void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border border, Value count) {
+  const Tile tile{0, lanes, lanes, false};
+  const TileTaps& taps = rules_.taps(tile);
+  tap_plans_.reset();
+  const Value column = b_.iadd(sizes_.back().first, b_.imul(output, b_.iconst(dim_.stride)));
+  Cursor at = cursor;
+  low_.move(at.input, column, byte_stride(nest_.input, 1));
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    low_.move(address, output, byte_stride(view, view.strides.back()));
+  });
+  Lanes stored = Lanes::channels(lanes);
+  stored.are_columns = true;
+  if (border != Border::single) stored.divisor_taps.assign(static_cast<size_t>(lanes), dim_.kernel);
+  if (nest_.indices) place_in_row(stored, column);
+  if (border == Border::none) return walk_rows(at, tile, taps, stored, count);
+  if (border == Border::single) count_taps(stored, output, column);
+  SeenColumns seen(b_, column, sizes_.back().visible, reducer_.facts().identity);
+  hold(seen, tile, taps);
+  if (border == Border::masked) {
+    const Value left = b_.iadd(columns_.masked_end, b_.imul(output, b_.iconst(-1)));
+    stored.valid = b_.imin(left, b_.iconst(lanes));
+    stored.counts = lane_counts(lanes, column);
+    if (masks_are_free())
+      stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid);
+  }
+  loads_.see(&seen);
+  walk_rows(at, tile, taps, stored, no_value);
+  loads_.see(nullptr);
+  first_seen_ = no_value;
+}
+
+// What the columns add to the indices.
+void RowCode::place_in_row(Lanes& lanes, Value column) {
+  if (low_.index_rule().of_window) return;
+  const int64_t weight = index_rule(nest_).dims.back();
+  lanes.origin = b_.imul(column, b_.iconst(weight));
+  for (int64_t lane = 0; lane < lanes.count; ++lane) lanes.ramp.push_back(lane * dim_.stride * weight);
+}
+
+// Of one output: its divisor, and with indices whether and where its taps begin inside the image.
+void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
+  const Value one = b_.iconst(1), zero = b_.iconst(0), minus_one = b_.iconst(-1);
+  if (nest_.reduction == Reduction::avg && !nest_.divisor_override) {
+    const Value whole = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, minus_one));
+    const Value number = skipping(output, columns_.whole_begin, b_.imul(whole, minus_one));
+    const Value table = low_.word(low_.layout().column(SizeLayout::divisors));
+    const Address first{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};
+    const Value entry = b_.imul(number, b_.iconst(sizeof(int64_t)));
+    lanes.divisor = b_.iload({b_.ptradd(first, entry), {}, 0});
+  }
+  if (!nest_.indices) return;
+  Value skipped = zero, any = zero;
+  for (int64_t tap = 0; tap < dim_.kernel; ++tap) {
+    const Value position = b_.iadd(column, b_.iconst(tap * dim_.dilation));
+    const Value before = b_.imul(position, minus_one);
+    skipped = b_.iadd(skipped, b_.imin(b_.imax(before, zero), one));
+    const Value inside_by = b_.imin(b_.iadd(position, one), b_.iadd(sizes_.back().visible, before));
+    any = b_.imax(any, b_.imin(inside_by, one));
+  }
+  lanes.any = any;
+  first_seen_ = b_.imul(skipped, b_.iconst(low_.index_step(outer_)));
+}
+
+// Of each output of a tile what its columns make of the divisor; no_value: they all have the usual one.
+Value RowCode::lane_counts(int lanes, Value column) {
+  if (nest_.reduction != Reduction::avg || nest_.divisor_override || !counts_lanes(nest_)) return no_value;
+  const DimOfSize& size = sizes_.back();
+  const Type type = Type::vec(DType::i32, lanes);
+  std::vector<int64_t> begins, ends;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    begins.push_back(lane * dim_.stride);
+    ends.push_back(lane * dim_.stride + dim_.kernel);
+  }
+  const Value zero = b_.iconst(0), most = b_.iconst(ends.back());
+  const Value before = b_.imul(column, b_.iconst(-1));
+  const auto relative = [&](Value place) { return b_.imin(b_.imax(b_.iadd(place, before), zero), most); };
+  Value begin = b_.vconst(type, begins);
+  if (!nest_.count_include_pad) {
+    const Value first = relative(zero);
+    begin = b_.binary(Op::max, begin, b_.splat(type, first));
+  }
+  const Value last = relative(nest_.count_include_pad ? size.padded : size.visible);
+  const Value limit = b_.splat(type, last);
+  const Value end = b_.binary(Op::min, b_.vconst(type, ends), limit);
+  return b_.binary(Op::max, b_.binary(Op::sub, end, begin), b_.vconst_splat(type, 1));
+}
+
+// Masks that are registers of their own cost none of those that hold vectors.
+bool RowCode::masks_are_free() const { return info(b_.isa()).mask == MaskEncoding::k_bits; }
+
+// The vectors that the tile's code loads.
+void RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
+  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling;
+  const bool takes_vectors = rolls ? rules_.rolls_by_keys(tile)
+                                   : schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile);
+  std::vector<int64_t> starts;
+  int width = tile.lanes;
+  if (takes_vectors) {
+    starts = rules_.reduction(tile).starts();
+    width = rules_.reduction(tile).width();
+  } else if (const TapPlans& plans = tap_plans(tile, taps); plans.together) {
+    starts = plans.together->starts();
+    width = plans.together->width();
+  } else {
+    for (const TileLoads::Tap& tap : plans.apart) {
+      if (tap.is_as_loaded) starts.push_back(tap.first);
+      for (const int64_t start : tap.lanes.starts())
+        if (!tap.is_as_loaded) starts.push_back(tap.first + start), width = tap.lanes.width();
+    }
+  }
+  std::ranges::sort(starts);
+  const auto twice = std::ranges::unique(starts);
+  starts.erase(twice.begin(), twice.end());
+  const size_t masks = masks_are_free() ? 4 : rules_.spare_vectors(starts.size());
+  seen.hold(Type::vec(nest_.input.dtype, width), starts, masks);
+}
+
+// Down the rows of outputs, with the cursor at a column of tiles, or at the first of so many.
+void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
+                        Value count) {
+  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling;
+  const size_t opened = rolls ? rows() : outer_;
+  int loops = 0;
+  for (size_t i = 0; i < opened; ++i) {
+    loops += low_.open_runs(cursor, /*task=*/i == 0);
+    if (i + 1 < outer_) loops += low_.open_outputs(cursor);
+  }
+  low_.split_full(cursor, [&](Cursor at) {
+    if (rolls) return roll(at, tile, taps, {lanes});
+    const int outputs = outer_ > 0 ? low_.open_outputs(at) : 0;
+    emit_row_of_tiles(at, tile, taps, lanes, count);
+    low_.close(outputs);
+  });
+  low_.close(loops);
+}
+
+void RowCode::emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& taps, Lanes lanes, Value count) {
+  if (count == no_value) return low_.store(at, reduce_tile(at, tile, taps), lanes);
+  const Value iv = b_.begin_loop(count).iv;
+  const int64_t columns = tile.lanes * dim_.stride;
+  at.input = plus(at.input, iv, byte_stride(nest_.input, columns));
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    address = plus(address, iv, byte_stride(view, tile.lanes * view.strides.back()));
+  });
+  if (lanes.origin != no_value) {
+    const Value moved = b_.imul(iv, b_.iconst(columns * index_rule(nest_).dims.back()));
+    lanes.origin = b_.iadd(lanes.origin, moved);
+  }
+  low_.store(at, reduce_tile(at, tile, taps), lanes);
+  b_.end_loop();
+}
+
+// All rows of outputs. Of maxima, a row outside the image is as good as the nearest inside, which the window
+// has too; to a sum it adds nothing, not even to the sign of a zero.
+void RowCode::roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load) {
+  const NestDim dim = RollingOutputs::iteration_of(nest_.dims[rows()], 1);
+  const DimOfSize& size = sizes_[rows()];
+  cursor.windows.push_back(low_.usual_window(rows()));
+  store_empty_rows(cursor, lanes);
+  const Step pitch = low_.step(nest_.input, rows());
+  const Value begin = b_.iadd(size.first, b_.imul(size.seen_begin, b_.iconst(dim.stride)));
+  const Value last = b_.iadd(size.visible, b_.iconst(-1));
+  const Value zero = b_.iconst(0);
+  low_.for_each_output(cursor, [&](Address& address, const View& view) {
+    low_.move(address, size.seen_begin, low_.step(view, rows()));
+  });
+  const auto row_of = [&](const Position& position) {
+    Value row = b_.iadd(begin, b_.iconst(position.first));
+    for (const Position::Step& step : position.steps)
+      row = b_.iadd(row, b_.imul(step.iv, b_.iconst(step.positions)));
+    return row;
+  };
+  const auto load_row = [&](const Position& position) {
+    const Value row = row_of(position);
+    Cursor at = cursor;
+    low_.move(at.input, b_.imin(b_.imax(row, zero), last), pitch);
+    const Bundle found = load(at);
+    return reducer_.facts().is_idempotent ? found : Bundle{where_seen(row, size.visible, found[0])};
+  };
+  const auto store = [&](const Position& position, const Bundle& windows) {
+    Cursor at = cursor;
+    low_.for_each_output(at, [&](Address& address, const View& view) {
+      low_.move(address, position.steps[0].iv, low_.step(view, rows()));
+    });
+    if (nest_.reduction == Reduction::avg && !nest_.divisor_override)
+      at.windows.back().divisor_taps = rows_counted(position.steps[0].iv, begin);
+    low_.store(at, how.state_of(windows[0]), lanes);
+  };
+  const Value count = b_.iadd(size.seen_end, b_.imul(size.seen_begin, b_.iconst(-1)));
+  RollingOutputs(dim, b_, reducer_.facts(), how.join).emit_iterations({how.nothing}, load_row, store, count);
+}
+
+// Of a row outside the image, -0.
+Value RowCode::where_seen(Value row, Value visible, Value sum) {
+  const Type type = b_.type(sum), number = Type::vec(signed_of(type.dtype), type.lanes);
+  const Value one = b_.iconst(1);
+  const Value left = b_.iadd(visible, b_.imul(row, b_.iconst(-1)));
+  const Value inside_by = b_.imin(b_.iadd(row, one), left);
+  const Value is_seen = b_.imax(b_.imin(inside_by, one), b_.iconst(0));
+  const Value mask = b_.cmp(Predicate::gt, b_.splat(number, is_seen), b_.vconst_splat(number, 0));
+  const int64_t nothing = is_float(type.dtype) ? float_bits(type.dtype, -0.0) : 0;
+  return b_.select(mask, sum, b_.vconst_splat(type, nothing));
+}
+
+// What the rows of a window make of the divisor.
+Value RowCode::rows_counted(Value output, Value begin) {
+  const NestDim& dim = nest_.dims[rows()];
+  const DimOfSize& size = sizes_[rows()];
+  const Value first = b_.iadd(begin, b_.imul(output, b_.iconst(dim.stride)));
+  const Value end = b_.iadd(first, b_.iconst(dim.kernel));
+  const Value to = b_.imin(end, nest_.count_include_pad ? size.padded : size.visible);
+  const Value from = nest_.count_include_pad ? first : b_.imax(first, b_.iconst(0));
+  return b_.imax(b_.iadd(to, b_.imul(from, b_.iconst(-1))), b_.iconst(1));
+}
+
+// Those whose windows have no row.
+void RowCode::store_empty_rows(const Cursor& cursor, const Lanes& lanes) {
+  const DimOfSize& size = sizes_[rows()];
+  const Value seen = b_.iadd(size.seen_end, b_.imul(size.seen_begin, b_.iconst(-1)));
+  const Value count = b_.iadd(size.outputs, b_.imul(seen, b_.iconst(-1)));
+  const Value row = skipping(b_.begin_loop(count).iv, size.seen_begin, seen);
+  Cursor at = cursor;
+  low_.for_each_output(
+      at, [&](Address& address, const View& view) { low_.move(address, row, low_.step(view, rows())); });
+  reducer_.plan(1, 1);
+  low_.store(at, reducer_.start(std::vector<int64_t>(static_cast<size_t>(lanes.count), 0)), lanes);
+  b_.end_loop();
+}
+
+}  // namespace pooljit::ir
