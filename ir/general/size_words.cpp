@@ -78,6 +78,9 @@ class Writer {
       if (seen.begin == seen.end) seen.begin = run.begin;
       seen.end = run.end;
     }
+    const Interior rolled = rolled_outputs(dim, seen);
+    word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
+    word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
     word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
@@ -85,6 +88,23 @@ class Writer {
     word(layout_.of_dim(i, SizeLayout::seen_begin)) = seen.begin;
     word(layout_.of_dim(i, SizeLayout::seen_end)) = seen.end;
   }
+
+  // Of the usual divisor, with all that a window has beyond the one before it inside the image.
+  Interior rolled_outputs(const NestDim& dim, const Interior& seen) const {
+    Interior rolled = alike_outputs(dim);
+    if (counts_divisors()) {
+      const Interior whole = interior(dim);
+      rolled = {std::max(rolled.begin, whole.begin), std::min(rolled.end, whole.end)};
+    } else {
+      const int64_t to_end = dim.visible_input() + dim.pad_begin - dim.kernel;
+      const int64_t before = std::max<int64_t>(0, dim.pad_begin + dim.stride - dim.kernel);
+      rolled = {ceil_div(before, dim.stride), to_end < 0 ? 0 : to_end / dim.stride + 1};
+    }
+    rolled = {std::max(rolled.begin, seen.begin), std::min(rolled.end, seen.end)};
+    return rolled.begin < rolled.end ? rolled : Interior{seen.begin, seen.begin};
+  }
+
+  bool counts_divisors() const { return sized_.reduction == Reduction::avg && !sized_.divisor_override; }
 
   void write_columns() {
     const NestDim& dim = sized_.dims.back();
@@ -105,7 +125,7 @@ class Writer {
 
   // Whose divisor is the kernel's taps.
   Interior alike_outputs(const NestDim& dim) const {
-    if (sized_.reduction != Reduction::avg || sized_.divisor_override) return {0, dim.output};
+    if (!counts_divisors()) return {0, dim.output};
     Interior alike;
     for (const Run& run : runs(dim)) {
       if (divisor_taps(sized_, run.window) != dim.kernel) continue;

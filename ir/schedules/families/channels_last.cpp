@@ -226,7 +226,7 @@ class ChannelsLast {
     if (along.iterations == no_value)
       rolling.emit(nothing, load, store_bundle);
     else
-      rolling.emit_iterations(nothing, load, store_bundle, along.iterations);
+      rolling.emit_stages(nothing, load, {{along.iterations, rolled.output, load, store_bundle}});
   }
 
   // Over the taps of dims [0, dims).

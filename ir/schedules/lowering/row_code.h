@@ -61,7 +61,7 @@ class RowCode {
 
   // Code for all sizes: what it reads of one, before any loop.
   struct DimOfSize {
-    Value first, visible, padded, outputs, seen_begin, seen_end;
+    Value first, visible, padded, outputs, seen_begin, seen_end, roll_begin, roll_pairs;
   };
   struct ColumnsOfSize {
     Value masked_begin, masked_end, whole_begin, whole_end;
@@ -85,6 +85,7 @@ class RowCode {
   // What the row where the cursor stands comes to.
   using LoadRow = std::function<Bundle(const Cursor& at)>;
   void roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);
+  Bundle load_looked_at(const Cursor& cursor, Value first, const Position& position, const LoadRow& load);
   Value where_seen(Value row, Value visible, Value sum);
   Value rows_counted(Value output, Value begin);
   void store_empty_rows(const Cursor& cursor, const Lanes& lanes);
@@ -109,6 +110,8 @@ class RowCode {
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
   std::optional<TapPlans> tap_plans_;    // of the present tile, if somebody asked
   std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
+  static constexpr int64_t most_masks = 2 * RowRules::unroll_columns;
+  std::optional<Address> masks_;  // of all sizes: scratch memory for those of a tile
   std::vector<DimOfSize> sizes_;
   ColumnsOfSize columns_ = {};
   Value first_seen_ = no_value;  // of all sizes: the offset of the first tap inside the image

@@ -7,6 +7,36 @@
 #include "ir/schedules/windows/rolling_outputs.h"
 
 namespace pooljit::ir {
+namespace {
+
+// Rows of a tensor that a loop goes over, so many in an iteration.
+class Rows {
+ public:
+  // What the pitch is multiplied by is computed here, before the loop.
+  Rows(Builder& builder, Address first, const Step& pitch, int64_t iteration)
+      : b_(builder), first_(std::move(first)), pitch_(pitch), iteration_(iteration) {
+    if (pitch.word == no_value) return;
+    for (int64_t row = 1; row <= iteration; ++row) multiples_.push_back(b_.imul(pitch.word, b_.iconst(row)));
+  }
+
+  Address at(Value iv, int64_t row) {
+    if (pitch_.word == no_value)
+      return plus(plus(first_, iv, iteration_ * pitch_.constant), row * pitch_.constant);
+    if (iv != iv_) iv_ = iv, here_ = {b_.ptradd(first_, b_.imul(iv, multiples_.back())), {}, 0};
+    return row == 0 ? here_ : Address{b_.ptradd(here_, multiples_[static_cast<size_t>(row - 1)]), {}, 0};
+  }
+
+ private:
+  Builder& b_;
+  Address first_, here_;
+  Step pitch_;
+  int64_t iteration_;
+  std::vector<Value> multiples_;
+  Value iv_ = no_value;
+};
+
+}  // namespace
+
 void RowCode::emit_any_size() {
   Cursor cursor = low_.start();
   read_size();
@@ -33,6 +63,8 @@ void RowCode::read_size() {
     dim.outputs = read(SizeLayout::outputs);
     dim.seen_begin = read(SizeLayout::seen_begin);
     dim.seen_end = read(SizeLayout::seen_end);
+    dim.roll_begin = read(SizeLayout::roll_begin);
+    dim.roll_pairs = read(SizeLayout::roll_pairs);
   }
   const auto read = [&](SizeLayout::ColumnField field) { return low_.word(low_.layout().column(field)); };
   columns_.masked_begin = read(SizeLayout::masked_begin);
@@ -232,8 +264,10 @@ void RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   std::ranges::sort(starts);
   const auto twice = std::ranges::unique(starts);
   starts.erase(twice.begin(), twice.end());
-  const size_t masks = masks_are_free() ? 4 : rules_.spare_vectors(starts.size());
-  seen.hold(Type::vec(nest_.input.dtype, width), starts, masks);
+  const Type type = Type::vec(nest_.input.dtype, width);
+  const size_t registers = masks_are_free() ? 4 : rules_.spare_vectors(starts.size());
+  if (starts.size() > registers && !masks_) masks_ = b_.add_scratch(most_masks * info(b_.isa()).vector_bytes);
+  seen.hold(type, starts, registers, masks_.value_or(Address{}));
 }
 
 // Down the rows of outputs, with the cursor at a column of tiles, or at the first of so many.
@@ -271,44 +305,79 @@ void RowCode::emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& tap
   b_.end_loop();
 }
 
-// All rows of outputs. Of maxima, a row outside the image is as good as the nearest inside, which the window
-// has too; to a sum it adds nothing, not even to the sign of a zero.
+// All rows of outputs. Those in the middle take rows as they come, the others look where each lies.
 void RowCode::roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load) {
-  const NestDim dim = RollingOutputs::iteration_of(nest_.dims[rows()], 1);
+  constexpr int64_t pair = 2;
+  const NestDim dim = RollingOutputs::iteration_of(nest_.dims[rows()], pair);
   const DimOfSize& size = sizes_[rows()];
   cursor.windows.push_back(low_.usual_window(rows()));
   store_empty_rows(cursor, lanes);
-  const Step pitch = low_.step(nest_.input, rows());
-  const Value begin = b_.iadd(size.first, b_.imul(size.seen_begin, b_.iconst(dim.stride)));
-  const Value last = b_.iadd(size.visible, b_.iconst(-1));
-  const Value zero = b_.iconst(0);
-  low_.for_each_output(cursor, [&](Address& address, const View& view) {
-    low_.move(address, size.seen_begin, low_.step(view, rows()));
-  });
-  const auto row_of = [&](const Position& position) {
-    Value row = b_.iadd(begin, b_.iconst(position.first));
-    for (const Position::Step& step : position.steps)
-      row = b_.iadd(row, b_.imul(step.iv, b_.iconst(step.positions)));
-    return row;
-  };
-  const auto load_row = [&](const Position& position) {
-    const Value row = row_of(position);
-    Cursor at = cursor;
-    low_.move(at.input, b_.imin(b_.imax(row, zero), last), pitch);
-    const Bundle found = load(at);
-    return reducer_.facts().is_idempotent ? found : Bundle{where_seen(row, size.visible, found[0])};
-  };
-  const auto store = [&](const Position& position, const Bundle& windows) {
-    Cursor at = cursor;
-    low_.for_each_output(at, [&](Address& address, const View& view) {
-      low_.move(address, position.steps[0].iv, low_.step(view, rows()));
+  const auto minus = [&](Value a, Value b) { return b_.iadd(a, b_.imul(b, b_.iconst(-1))); };
+  const Value in_pairs = b_.imul(size.roll_pairs, b_.iconst(pair));
+  const Value behind = b_.iadd(size.roll_begin, in_pairs);
+  const auto one_by_one = [&](Value begin, Value end) {
+    const Value first = b_.iadd(size.first, b_.imul(begin, b_.iconst(dim.stride)));
+    Cursor base = cursor;
+    low_.for_each_output(base, [&](Address& address, const View& view) {
+      low_.move(address, begin, low_.step(view, rows()));
     });
-    if (nest_.reduction == Reduction::avg && !nest_.divisor_override)
-      at.windows.back().divisor_taps = rows_counted(position.steps[0].iv, begin);
-    low_.store(at, how.state_of(windows[0]), lanes);
+    const auto load_row = [this, cursor, first, load](const Position& position) {
+      return load_looked_at(cursor, first, position, load);
+    };
+    const auto store = [this, base, first, lanes, how](const Position& position, const Bundle& windows) {
+      const Value output = position.steps[0].iv;
+      Cursor at = base;
+      low_.for_each_output(at, [&](Address& address, const View& view) {
+        low_.move(address, output, low_.step(view, rows()));
+      });
+      if (nest_.reduction == Reduction::avg && !nest_.divisor_override)
+        at.windows.back().divisor_taps = rows_counted(output, first);
+      low_.store(at, how.state_of(windows[0]), lanes);
+    };
+    return RollingOutputs::Stage{minus(end, begin), 1, load_row, store};
   };
-  const Value count = b_.iadd(size.seen_end, b_.imul(size.seen_begin, b_.iconst(-1)));
-  RollingOutputs(dim, b_, reducer_.facts(), how.join).emit_iterations({how.nothing}, load_row, store, count);
+  std::vector<RollingOutputs::Stage> stages = {one_by_one(size.seen_begin, size.roll_begin)};
+  Cursor middle = cursor;
+  const Value newest = b_.iconst(dim.kernel - dim.stride);
+  const Value first = b_.iadd(size.first, b_.imul(size.roll_begin, b_.iconst(dim.stride)));
+  low_.move(middle.input, b_.iadd(first, newest), low_.step(nest_.input, rows()));
+  Rows input(b_, middle.input, low_.step(nest_.input, rows()), pair * dim.stride);
+  std::vector<Rows> outputs;
+  low_.for_each_output(middle, [&](Address& address, const View& view) {
+    low_.move(address, size.roll_begin, low_.step(view, rows()));
+    outputs.emplace_back(b_, address, low_.step(view, rows()), pair);
+  });
+  stages.push_back({size.roll_pairs, pair,
+                    [&](const Position& position) {
+                      Cursor at = middle;
+                      at.input = input.at(position.steps[0].iv, position.first - dim.kernel + dim.stride);
+                      return load(at);
+                    },
+                    [&](const Position& position, const Bundle& windows) {
+                      Cursor at = middle;
+                      auto place = outputs.begin();
+                      low_.for_each_output(at, [&](Address& address, const View&) {
+                        address = place++->at(position.steps[0].iv, position.first);
+                      });
+                      low_.store(at, how.state_of(windows[0]), lanes);
+                    }});
+  stages.push_back(one_by_one(behind, size.seen_end));
+  RollingOutputs(dim, b_, reducer_.facts(), how.join).emit_stages({how.nothing}, stages[0].load, stages);
+}
+
+// A row outside the image is, for a maximum, as good as the nearest inside, which the window has too; to a
+// sum it adds nothing, not even to the sign of a zero.
+Bundle RowCode::load_looked_at(const Cursor& cursor, Value first, const Position& position,
+                               const LoadRow& load) {
+  Value row = b_.iadd(first, b_.iconst(position.first));
+  for (const Position::Step& step : position.steps)
+    row = b_.iadd(row, b_.imul(step.iv, b_.iconst(step.positions)));
+  const Value visible = sizes_[rows()].visible;
+  const Value last = b_.iadd(visible, b_.iconst(-1));
+  Cursor at = cursor;
+  low_.move(at.input, b_.imin(b_.imax(row, b_.iconst(0)), last), low_.step(nest_.input, rows()));
+  const Bundle found = load(at);
+  return reducer_.facts().is_idempotent ? found : Bundle{where_seen(row, visible, found[0])};
 }
 
 // Of a row outside the image, -0.

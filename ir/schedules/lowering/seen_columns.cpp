@@ -12,10 +12,19 @@ constexpr int64_t most_lanes = 127;
 
 }  // namespace
 
-void SeenColumns::hold(const Type& type, const std::vector<int64_t>& starts, size_t masks) {
+void SeenColumns::hold(const Type& type, const std::vector<int64_t>& starts, size_t registers,
+                       const Address& scratch) {
+  const Type number = Type::vec(signed_of(type.dtype), type.lanes);
   for (const int64_t start : starts) {
-    held_.push_back(column(type, start));
-    if (starts.size() <= masks) held_.back().mask = mask(type, held_.back());
+    Column& here = held_.emplace_back(column(type, start));
+    const Value seen = mask(type, here);
+    if (starts.size() <= registers) {
+      here.mask = seen;
+      continue;
+    }
+    const Value ones = b_.vconst_splat(number, -1), zeros = b_.vconst_splat(number, 0);
+    here.stored = plus(scratch, (std::ssize(held_) - 1) * type.vector_bytes());
+    b_.store(*here.stored, b_.select(seen, ones, zeros));
   }
 }
 
@@ -51,6 +60,8 @@ SeenColumns::Column SeenColumns::column(const Type& type, int64_t start) {
 
 Value SeenColumns::mask(const Type& type, const Column& column) {
   const Type number = Type::vec(signed_of(type.dtype), type.lanes);
+  if (column.stored)
+    return b_.cmp(Predicate::gt, b_.vconst_splat(number, 0), b_.load(number, *column.stored));
   if (type.lanes == 1) return b_.cmp(Predicate::gt, b_.splat(number, column.end), b_.vconst_splat(number, 0));
   const LaneList list = lanes_from(0, type.lanes);
   const Value lanes = b_.vconst(number, {list.begin(), list.end()});

@@ -16,9 +16,9 @@ class SeenColumns {
   SeenColumns(Builder& builder, Value first, Value visible, int64_t outside)
       : b_(builder), first_(first), visible_(visible), outside_(outside) {}
 
-  // What loads of such vectors share is computed here, before the loops that load them; masks: these too, as
-  // far as registers hold them.
-  void hold(const Type& type, const std::vector<int64_t>& starts, size_t masks);
+  // What loads of such vectors share is computed here, before the loops that load them: masks in registers,
+  // if there are no more of them than these hold, else in scratch memory, from this place on.
+  void hold(const Type& type, const std::vector<int64_t>& starts, size_t registers, const Address& scratch);
   // The vector that begins so many columns behind the tile's origin, where `row` stands.
   Value load(const Type& type, const Address& row, int64_t start);
 
@@ -29,6 +29,7 @@ class SeenColumns {
     int64_t start = 0;
     Value begin = no_value, end = no_value;
     Value mask = no_value;
+    std::optional<Address> stored = {};
   };
   Column column(const Type& type, int64_t start);
   Value mask(const Type& type, const Column& column);

@@ -31,6 +31,8 @@ class SizeLayout {
     outputs,
     seen_begin,
     seen_end,
+    roll_begin,
+    roll_pairs,
     dim_fields
   };
   // Of the innermost dimension. Outputs that tiles cover where lanes can be masked: [masked_begin,

@@ -103,11 +103,16 @@ NestDim RollingOutputs::iteration_of(const NestDim& dim, int64_t outputs) {
   return iteration;
 }
 
-void RollingOutputs::emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
-                                     Value iterations) {
-  Walk walk{nothing, load, store};
-  fill(walk);
-  repeat(walk, 0, iterations, dim_.output);
+void RollingOutputs::emit_stages(const Bundle& nothing, const LoadBundle& before,
+                                 const std::vector<Stage>& stages) {
+  Walk first{nothing, before, {}};
+  fill(first);
+  std::vector<RollingWindow::Held> held = std::move(first.held);
+  for (const Stage& stage : stages) {
+    Walk walk{nothing, stage.load, stage.store, std::move(held)};
+    repeat(walk, 0, stage.iterations, stage.outputs);
+    held = std::move(walk.held);
+  }
 }
 
 // The columns that the first output finds.

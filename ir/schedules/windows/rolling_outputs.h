@@ -32,10 +32,16 @@ class RollingOutputs {
   static constexpr int64_t outputs_per_iteration = 2;
   // What an iteration over such a dimension's whole windows has: so many outputs.
   static NestDim iteration_of(const NestDim& dim, int64_t outputs);
-  // As many outputs as so many iterations have, an index value, all of whose windows are whole: dim is one
-  // iteration.
-  void emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
-                       Value iterations);
+  // Loops one behind the other, of so many iterations each, index values, over outputs whose windows count as
+  // whole: dim is one iteration. Positions count from each loop's first output on; before: what that of the
+  // first loop finds.
+  struct Stage {
+    Value iterations = no_value;
+    int64_t outputs = 1;  // of an iteration
+    LoadBundle load;
+    StoreBundle store;
+  };
+  void emit_stages(const Bundle& nothing, const LoadBundle& before, const std::vector<Stage>& stages);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
   // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
