@@ -49,7 +49,7 @@ class Enumeration {
     std::vector<Order> orders = {Order::rolling, Order::rows_first, Order::row_major};
     if (dim_.stride > 1) std::swap(orders[0], orders[1]);
     for (const Order order : orders)
-      for (const Tail tail : {Tail::mask, Tail::overlap, Tail::split}) {
+      for (const Tail tail : {Tail::mask, Tail::overlap}) {
         schedule_.order = order;
         add_tail(tail);
       }

@@ -69,6 +69,13 @@ class RowCode {
   enum class Border : uint8_t { none, masked, single };
   void read_size();
   Value tiles(int lanes, SizeLayout::TileField field);
+  Value reaches(Value iv, Value count);
+  template <typename Code>
+  void emit_if(Value is_wanted, const Code& code) {
+    b_.begin_loop(is_wanted);
+    code();
+    b_.end_loop();
+  }
   Value skipping(Value iv, Value count, Value more);
   void emit_masked(const Cursor& cursor);
   void emit_inside(const Cursor& cursor);

@@ -77,52 +77,56 @@ Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
   return low_.word(low_.layout().tiles(lanes, field));
 }
 
+// 1 from `count` on, else 0.
+Value RowCode::reaches(Value iv, Value count) {
+  const Value one = b_.iconst(1);
+  const Value beyond = b_.iadd(b_.iadd(iv, one), b_.imul(count, b_.iconst(-1)));
+  return b_.imin(b_.imax(beyond, b_.iconst(0)), one);
+}
+
 // iv, and so many more from `count` on.
 Value RowCode::skipping(Value iv, Value count, Value more) {
-  const Value one = b_.iconst(1), zero = b_.iconst(0);
-  const Value beyond = b_.iadd(b_.iadd(iv, one), b_.imul(count, b_.iconst(-1)));
-  const Value is_beyond = b_.imin(b_.imax(beyond, zero), one);
-  return b_.iadd(iv, b_.imul(more, is_beyond));
+  return b_.iadd(iv, b_.imul(more, reaches(iv, count)));
 }
 
 // All outputs that tiles may cover.
 void RowCode::emit_masked(const Cursor& cursor) {
   const Value lanes = b_.iconst(schedule_.lanes);
-  const Value before = tiles(schedule_.lanes, SizeLayout::before);
-  const Value inside = tiles(schedule_.lanes, SizeLayout::inside);
-  const Value behind = tiles(schedule_.lanes, SizeLayout::behind);
-  const Value first = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
-  emit_whole(cursor, first, inside);
-  const Value other = b_.begin_loop(b_.iadd(before, behind)).iv;
-  const Value tile = skipping(other, before, inside);
-  emit_tile(cursor, schedule_.lanes, b_.iadd(columns_.masked_begin, b_.imul(tile, lanes)), Border::masked);
+  const auto cut = [&](SizeLayout::TileField field) { return tiles(schedule_.lanes, field); };
+  const Value before = cut(SizeLayout::before), behind = cut(SizeLayout::behind);
+  const Value inside_begin = cut(SizeLayout::inside_begin), inside = cut(SizeLayout::inside);
+  const Value behind_begin = cut(SizeLayout::behind_begin);
+  emit_whole(cursor, inside_begin, inside);
+  const Value tile = b_.begin_loop(b_.iadd(before, behind)).iv;
+  const Value in_front = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
+  const Value between = b_.iadd(behind_begin, b_.imul(in_front, b_.iconst(-1)));
+  const Value is_behind = reaches(tile, before);
+  const Value output = b_.iadd(columns_.masked_begin, b_.imul(tile, lanes));
+  emit_tile(cursor, schedule_.lanes, b_.iadd(output, b_.imul(between, is_behind)), Border::masked);
   b_.end_loop();
 }
 
-// The outputs of whole windows: what is left behind the last tile in narrower ones, or, where there is a
-// tile, in one that ends with the last output.
+// The outputs of whole windows: tiles of as many lanes as fit them, and one that ends with the last output.
 void RowCode::emit_inside(const Cursor& cursor) {
-  const Value one = b_.iconst(1);
-  const Value whole = tiles(schedule_.lanes, SizeLayout::run);
-  emit_whole(cursor, columns_.whole_begin, whole);
-  const bool overlaps = schedule_.tail == Tail::overlap;
-  const Value done = b_.imul(whole, b_.iconst(schedule_.lanes));
-  const Value end = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, b_.iconst(-1)));
-  const Value is_done = b_.imin(whole, one);
-  if (overlaps) {
-    const Value rest = b_.iadd(end, b_.imul(done, b_.iconst(-1)));
-    b_.begin_loop(b_.imul(is_done, b_.imin(rest, one)));
-    emit_tile(cursor, schedule_.lanes, b_.iadd(columns_.whole_end, b_.iconst(-schedule_.lanes)),
-              Border::none);
-    b_.end_loop();
-  }
-  const Value is_short = b_.iadd(one, b_.imul(is_done, b_.iconst(-1)));
-  for (int lanes = schedule_.lanes / 2; lanes >= 1; lanes /= 2) {
-    const Value wider = b_.imul(tiles(2 * lanes, SizeLayout::run), b_.iconst(2));
-    const Value is_odd = b_.iadd(tiles(lanes, SizeLayout::run), b_.imul(wider, b_.iconst(-1)));
-    b_.begin_loop(overlaps ? b_.imul(is_odd, is_short) : is_odd);
-    emit_tile(cursor, lanes, b_.iadd(columns_.whole_begin, b_.imul(wider, b_.iconst(lanes))), Border::none);
-    b_.end_loop();
+  const Value one = b_.iconst(1), minus_one = b_.iconst(-1);
+  const Value begin = columns_.whole_begin;
+  const Value count = b_.iadd(columns_.whole_end, b_.imul(begin, minus_one));
+  Value is_done = b_.iconst(0);
+  for (int lanes = schedule_.lanes; lanes >= 1; lanes /= 2) {
+    const Value run = tiles(lanes, SizeLayout::run);
+    const Value fits = b_.imin(run, one);
+    const Value is_first = b_.iadd(fits, b_.imul(is_done, minus_one));
+    const Value rest = b_.iadd(count, b_.imul(run, b_.iconst(-lanes)));
+    const Value is_left = b_.imul(is_first, b_.imin(rest, one));
+    if (lanes == schedule_.lanes)
+      emit_whole(cursor, begin, run);
+    else
+      emit_if(is_first, [&] { emit_tile(cursor, lanes, begin, Border::none); });
+    if (lanes > 1)
+      emit_if(is_left, [&] {
+        emit_tile(cursor, lanes, b_.iadd(columns_.whole_end, b_.iconst(-lanes)), Border::none);
+      });
+    is_done = fits;
   }
 }
 

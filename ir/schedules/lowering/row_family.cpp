@@ -41,7 +41,7 @@ Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const 
     return unsupported(
         "schedule.sizes",
         "code for all sizes has rows of neighbouring outputs one by one, of up to 32 columns a "
-        "window, and no indices with tail=mask",
+        "window, no tail=split, and with indices no tail=mask",
         "use order=rows_first or row_major, unroll=1, tail=overlap");
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",

@@ -165,7 +165,8 @@ bool RowRules::borders_from_table() const {
 bool RowRules::suits_any_size() const {
   const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
   const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices;
-  return nest_.sizes == Sizes::any && columns_adjacent(nest_) && !is_long() && !is_shared && !masks_indices;
+  return nest_.sizes == Sizes::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
+         !is_long() && !is_shared && !masks_indices;
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {

@@ -23,15 +23,17 @@ class SeenColumns {
   Value load(const Type& type, const Address& row, int64_t start);
 
  private:
-  // Of the columns from `start` on: the lanes from `begin` on lie inside the image, up to `end`. Of one lane:
-  // how far its place is from the nearest inside, in bytes; end: 1 if that is itself, else 0.
+  // Of the columns from `start` on. Of several lanes: those behind `begin` lie inside the image, up to `end`,
+  // vectors of numbers that count from a column `origin`. Of one: how far its place is from the nearest
+  // inside, in bytes; end: 1 if that is itself, else 0.
   struct Column {
-    int64_t start = 0;
+    int64_t start = 0, origin = 0;
     Value begin = no_value, end = no_value;
     Value mask = no_value;
     std::optional<Address> stored = {};
   };
-  Column column(const Type& type, int64_t start);
+  Column lanes_from_column(const Type& number, int64_t start, int64_t most);
+  Column one_lane(const Type& type, int64_t start);
   Value mask(const Type& type, const Column& column);
 
   Builder& b_;

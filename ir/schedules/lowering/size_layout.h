@@ -45,9 +45,10 @@ class SizeLayout {
     divisors,  // the byte where those of outputs outside the whole windows begin, in order
     column_fields
   };
-  // By how many lanes tiles have. The first tile begins with the first output that tiles cover; those of
-  // whole windows have some before them and some behind. run: tiles of whole windows from the first one on.
-  enum TileField { before, inside, behind, run, tile_fields };
+  // By how many lanes tiles have. Tiles cover the outputs of [masked_begin, masked_end): some that look where
+  // their columns lie before those of whole windows, which begin at inside_begin, and some behind, from
+  // behind_begin on. run: tiles of whole windows from the first one on.
+  enum TileField { before, inside_begin, inside, behind_begin, behind, run, tile_fields };
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
   explicit SizeLayout(const PoolNest& nest)
