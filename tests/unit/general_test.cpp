@@ -197,18 +197,44 @@ TEST(General, SumsAreRoundedAlike) {
       }
 }
 
+// Rows, planes and images with gaps between them have the code of packed ones.
+TEST(General, ViewsMayHaveGaps) {
+  constexpr auto engine = runtime::Engine::interpreter;
+  for (const char* text : {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)",
+                           "avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)"})
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      const PoolNest packed = make_nest(spec_at(text, {9, 40}));
+      PoolNest apart = packed;
+      for (ir::View* view : {&apart.input, &apart.output}) {
+        view->strides[0] += 5;
+        view->channel_stride = view->strides[0] * apart.dims[0].input + 3;
+        view->batch_stride = view->channel_stride * apart.channels + 1;
+      }
+      const PoolNest general = *general_nest(packed, ir::Sizes::any);
+      EXPECT_TRUE(*general_nest(apart, ir::Sizes::any) == general) << text;
+      const ir::Schedule schedule = ir::enumerate_schedules(general, isa.isa, 1).front();
+      const auto code = runtime::info(engine).make(general, {engine, isa.isa, schedule});
+      ASSERT_TRUE(code) << to_string(code.error());
+      const Case c(apart, general);
+      const Result result = c.run(**code);
+      const auto sentence =
+          ir::disagreement(apart, batch, c.input.data(), result.output.data(), nullptr, c.operand_words());
+      EXPECT_FALSE(sentence) << text << ": " << *sentence;
+    }
+}
+
 // Of a Program for all extents the proof is one for each size.
 struct Subject {
   PoolNest nest;
   ir::Program program;
   std::vector<int64_t> words;
-  bool is_rolling = false, has_rows = false;
+  bool is_rolling = false, masks = false;
 
   Subject(const char* text, const Extents& extents) : nest(make_nest(spec_at(text, extents))) {
     const PoolNest general = *general_nest(nest, ir::Sizes::any);
     const ir::Schedule schedule = ir::enumerate_schedules(general, ir::Isa::avx2, 1).front();
     is_rolling = schedule.order == ir::Order::rolling;
-    has_rows = schedule.family == ir::Family::channels_first;
+    masks = schedule.tail == ir::Tail::mask;
     program = *lower(general, schedule, ir::Isa::avx2);
     words = *size_words(general, nest);
   }
@@ -271,6 +297,39 @@ TEST(General, WrongWordsAreFound) {
       read.insert(read.end(), {table + ir::run_full, table + ir::run_first, table + ir::run_taps});
       if (dim == 1 && subject.is_rolling) read.push_back(table + ir::sized_run_fields + ir::run_iterations);
       if (subject.nest.reduction == ir::Reduction::avg) read.push_back(table + ir::run_divisor);
+    }
+    for (const int word : read)
+      for (const int64_t more : {-8, 8}) {
+        std::vector<int64_t> wrong = subject.words;
+        wrong[static_cast<size_t>(word)] += more;
+        EXPECT_FALSE(subject.prove(wrong)) << text << ": word " << word << " + " << more;
+      }
+  }
+}
+
+// The same of rows. How outputs are cut among tiles, pairs and single ones may differ from what is best, and
+// each is written right then: such words are left out.
+TEST(General, WrongWordsOfRowsAreFound) {
+  using Layout = ir::SizeLayout;
+  for (const char* text : proved_rows) {
+    const Subject subject(text, {7, 47});
+    const Layout layout(subject.nest);
+    const int lanes = subject.nest.input.dtype == ir::DType::u8 ? 32 : 8;
+    std::vector<int> read = {layout.tiles(lanes, subject.masks ? Layout::inside : Layout::run),
+                             layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                             layout.channel(Layout::input), layout.channel(Layout::output)};
+    for (const auto field : {Layout::first, Layout::visible, Layout::outputs}) {
+      read.push_back(layout.of_dim(1, field));
+      if (subject.is_rolling) read.push_back(layout.of_dim(0, field));
+    }
+    if (subject.is_rolling) read.push_back(layout.of_dim(0, Layout::roll_begin));
+    if (subject.nest.indices)
+      for (const int word : {layout.position(Layout::indices, 0), layout.of_dim(0, Layout::weight),
+                             layout.of_dim(0, Layout::carry)})
+        read.push_back(word);
+    if (!subject.is_rolling) {
+      const int table = layout.of_dim(0, Layout::table);
+      read.push_back(static_cast<int>(subject.words[static_cast<size_t>(table)] / 8) + ir::run_taps);
     }
     for (const int word : read)
       for (const int64_t more : {-8, 8}) {

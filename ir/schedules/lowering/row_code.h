@@ -88,6 +88,8 @@ class RowCode {
   bool masks_are_free() const;
   void hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes, Value count);
+  template <typename Body>
+  void for_rows_of_run(Cursor at, const Body& body);
   void emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& taps, Lanes lanes, Value count);
   // What the row where the cursor stands comes to.
   using LoadRow = std::function<Bundle(const Cursor& at)>;

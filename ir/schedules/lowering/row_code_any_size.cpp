@@ -286,11 +286,35 @@ void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, c
   }
   low_.split_full(cursor, [&](Cursor at) {
     if (rolls) return roll(at, tile, taps, {lanes});
-    const int outputs = outer_ > 0 ? low_.open_outputs(at) : 0;
-    emit_row_of_tiles(at, tile, taps, lanes, count);
-    low_.close(outputs);
+    if (outer_ == 0) return emit_row_of_tiles(at, tile, taps, lanes, count);
+    for_rows_of_run(at, [&](const Cursor& row) { emit_row_of_tiles(row, tile, taps, lanes, count); });
   });
   low_.close(loops);
+}
+
+// Pointers that move on with the loop take fewer instructions than the rows' numbers.
+template <typename Body>
+void RowCode::for_rows_of_run(Cursor at, const Body& body) {
+  WindowAt& run = at.windows[rows()];
+  const Step input = low_.times(low_.step(nest_.input, rows()), nest_.dims[rows()].stride);
+  Values places = {b_.ptradd(at.input)};
+  low_.for_each_output(at, [&](Address& address, const View&) { places.push_back(b_.ptradd(address)); });
+  const Builder::Loop loop = b_.begin_loop(run.periods, places);
+  if (nest_.indices) run.first = b_.iadd(run.first, b_.imul(loop.iv, b_.iconst(nest_.dims[rows()].stride)));
+  const auto moved = [&](Value place, const Step& step) {
+    return step.word == no_value ? b_.ptradd(plus({place, {}, 0}, step.constant))
+                                 : b_.ptradd({place, {}, 0}, step.word);
+  };
+  Values next;
+  auto place = loop.carried.begin();
+  at.input = {*place, {}, 0};
+  next.push_back(moved(*place++, input));
+  low_.for_each_output(at, [&](Address& address, const View& view) {
+    address = {*place, {}, 0};
+    next.push_back(moved(*place++, low_.step(view, rows())));
+  });
+  body(at);
+  b_.end_loop(next);
 }
 
 void RowCode::emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& taps, Lanes lanes, Value count) {
