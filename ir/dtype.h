@@ -53,6 +53,19 @@ constexpr DType unsigned_of(DType dtype) {
   }
 }
 
+constexpr DType signed_of(DType dtype) {
+  switch (info(dtype).bits) {
+    case 8:
+      return DType::i8;
+    case 16:
+      return DType::i16;
+    case 32:
+      return DType::i32;
+    default:
+      return DType::i64;
+  }
+}
+
 // The one way a lane's bits are kept in 64: sign-extended for signed integers, else zero-extended.
 constexpr int64_t lane_bits(DType dtype, int64_t value) {
   const int unused = 64 - info(dtype).bits;

@@ -43,7 +43,8 @@ NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
 // The same innermost strides; the others packed over the stand-ins' inputs.
 View stand_in(const View& view, const PoolNest& any) {
   View packed = view;
-  const bool is_planar = view.channel_stride > view.strides.back();
+  // Of one column and one row also those of channels-first lie side by side; of one channel no other.
+  const bool is_planar = view.channel_stride > view.strides.back() || view.strides.back() == 1;
   int64_t step = view.strides.back();
   for (size_t i = packed.strides.size(); i-- > 0; step *= any.dims[i].input) packed.strides[i] = step;
   if (is_planar) packed.channel_stride = step;

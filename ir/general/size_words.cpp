@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/rolling_outputs.h"
+#include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
 namespace {
@@ -20,6 +22,25 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   for (int64_t output = 0; output < dim.output; ++output)
     all.push_back({output, output + 1, dim.window(output)});
   return all;
+}
+
+// How tiles cover a row: some at its begin, those of whole windows, some behind.
+struct TileCut {
+  int64_t before = 0, inside_begin = 0, inside = 0, behind = 0;
+};
+
+TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
+  TileCut cut;
+  cut.before = ceil_div(whole.begin - masked.begin, lanes);
+  cut.inside_begin = masked.begin + cut.before * lanes;
+  // Whole windows up to the row's end: the last tile ends there, and the first has outputs of the one before.
+  const int64_t up_to_end = ceil_div(masked.end - cut.inside_begin, lanes);
+  if (whole.end == masked.end && up_to_end > 0 && masked.end - up_to_end * lanes >= whole.begin)
+    return {cut.before, masked.end - up_to_end * lanes, up_to_end, 0};
+  cut.inside = std::max<int64_t>(0, (whole.end - cut.inside_begin) / lanes);
+  if (cut.inside == 0) cut.before = 0, cut.inside_begin = masked.begin;
+  cut.behind = ceil_div(masked.end - cut.inside_begin - cut.inside * lanes, lanes);
+  return cut;
 }
 
 class Writer {
@@ -39,6 +60,8 @@ class Writer {
                            "compile the layer for this size");
       write_indices();
     }
+    if (layout_.has_columns() && general_.sizes == Sizes::any) write_columns();
+    for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     for (size_t i = 0; i < sized_.dims.size(); ++i)
       if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
     return std::move(words_);
@@ -64,6 +87,81 @@ class Writer {
       word(layout_.of_dim(i, SizeLayout::weight)) = rule.dims[i];
       word(layout_.of_dim(i, SizeLayout::carry)) = rule.dims[i] - passed;
     }
+  }
+
+  void write_dim(size_t i) {
+    const NestDim& dim = sized_.dims[i];
+    Interior seen;
+    for (const Run& run : general_.sizes == Sizes::any ? runs(dim) : std::vector<Run>()) {
+      if (run.window.taps == 0) continue;
+      if (seen.begin == seen.end) seen.begin = run.begin;
+      seen.end = run.end;
+    }
+    const Interior rolled = rolled_outputs(dim, seen);
+    word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
+    word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
+    word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
+    word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
+    word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
+    word(layout_.of_dim(i, SizeLayout::outputs)) = dim.output;
+    word(layout_.of_dim(i, SizeLayout::seen_begin)) = seen.begin;
+    word(layout_.of_dim(i, SizeLayout::seen_end)) = seen.end;
+  }
+
+  // Of the usual divisor, with all that a window has beyond the one before it inside the image.
+  Interior rolled_outputs(const NestDim& dim, const Interior& seen) const {
+    Interior rolled = alike_outputs(dim);
+    if (counts_divisors()) {
+      const Interior whole = interior(dim);
+      rolled = {std::max(rolled.begin, whole.begin), std::min(rolled.end, whole.end)};
+    } else {
+      const int64_t to_end = dim.visible_input() + dim.pad_begin - dim.kernel;
+      const int64_t before = std::max<int64_t>(0, dim.pad_begin + dim.stride - dim.kernel);
+      rolled = {ceil_div(before, dim.stride), to_end < 0 ? 0 : to_end / dim.stride + 1};
+    }
+    rolled = {std::max(rolled.begin, seen.begin), std::min(rolled.end, seen.end)};
+    return rolled.begin < rolled.end ? rolled : Interior{seen.begin, seen.begin};
+  }
+
+  bool counts_divisors() const { return sized_.reduction == Reduction::avg && !sized_.divisor_override; }
+
+  void write_columns() {
+    const NestDim& dim = sized_.dims.back();
+    const Interior alike = alike_outputs(dim);
+    const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike;
+    Interior whole = interior(dim);
+    whole = {std::max(whole.begin, alike.begin), std::min(whole.end, alike.end)};
+    if (whole.begin >= whole.end) whole = {masked.end, masked.end};
+    const int64_t fields[SizeLayout::column_fields] = {masked.begin, masked.end, whole.begin, whole.end,
+                                                       std::ssize(words_) * int64_t{sizeof(int64_t)}};
+    std::ranges::copy(fields, &word(layout_.column(SizeLayout::masked_begin)));
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole);
+    for (int64_t output = 0; output < dim.output; ++output) {
+      if (output == whole.begin) output = whole.end;
+      if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
+    }
+  }
+
+  // Whose divisor is the kernel's taps.
+  Interior alike_outputs(const NestDim& dim) const {
+    if (!counts_divisors()) return {0, dim.output};
+    Interior alike;
+    for (const Run& run : runs(dim)) {
+      if (divisor_taps(sized_, run.window) != dim.kernel) continue;
+      if (alike.begin == alike.end) alike.begin = run.begin;
+      alike.end = run.end;
+    }
+    return alike;
+  }
+
+  void write_tiles(int lanes, Interior masked, Interior whole) {
+    const TileCut cut = cut_tiles(lanes, masked, whole);
+    word(layout_.tiles(lanes, SizeLayout::before)) = cut.before;
+    word(layout_.tiles(lanes, SizeLayout::inside_begin)) = cut.inside_begin;
+    word(layout_.tiles(lanes, SizeLayout::inside)) = cut.inside;
+    word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * lanes;
+    word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
+    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / lanes;
   }
 
   Result<void> write_runs(size_t i) {

@@ -7,19 +7,6 @@
 namespace pooljit::ir {
 namespace {
 
-DType signed_of(DType dtype) {
-  switch (info(dtype).bits) {
-    case 8:
-      return DType::i8;
-    case 16:
-      return DType::i16;
-    case 32:
-      return DType::i32;
-    default:
-      return DType::i64;
-  }
-}
-
 Value mul_bytes(Builder& b, Value x, Value y) {
   const Type type = b.type(x);
   if (2 * type.vector_bytes() > info(b.isa()).vector_bytes) {

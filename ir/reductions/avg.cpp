@@ -87,7 +87,9 @@ class AvgReducer final : public SumReducer {
     if (!counts.empty()) return divide_by(sum, counts);
     const DType integer = bytes(type.dtype) == 8 ? DType::i64 : DType::i32;
     Value count = b_.cvt(type.dtype, b_.splat(Type::vec(integer, type.lanes), divisor.rows));
-    if (has_several_taps(divisor))
+    if (divisor.lanes != no_value)
+      count = b_.binary(Op::mul, count, b_.cvt(type.dtype, divisor.lanes));
+    else if (has_several_taps(divisor))
       count = b_.binary(Op::mul, count, constant(type, divisor.lane_taps, [](double taps) { return taps; }));
     return b_.binary(Op::div, sum, count);
   }
@@ -126,7 +128,9 @@ class AvgReducer final : public SumReducer {
     Value count = no_value;
     if (!counts.empty())
       count = b_.vconst(type, std::move(counts));
-    else if (count = b_.splat(type, divisor.rows); has_several_taps(divisor))
+    else if (count = b_.splat(type, divisor.rows); divisor.lanes != no_value)
+      count = b_.binary(Op::mul, count, b_.cvt(type.dtype, divisor.lanes));
+    else if (has_several_taps(divisor))
       count = b_.binary(Op::mul, count, b_.vconst(type, divisor.lane_taps));
     const RoundingRule ties = ties_of(divisor);
     if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties);

@@ -78,6 +78,12 @@ class ExtremeReducer final : public Reducer {
     return state;
   }
 
+  State with_first_tap(const State& none, Value offset) override {
+    State state = none;
+    if (nest_.indices) state[1] = b_.splat(b_.type(none[1]), offset);
+    return state;
+  }
+
   State accumulate(const State& state, Value loaded, const TapOffset& tap) override {
     const Value x = b_.cvt(value_, loaded);
     if (nest_.indices) return accumulate_indexed(state, x, loaded, tap);

@@ -23,7 +23,9 @@ using State = boost::container::static_vector<Value, 3>;
 // per-lane counts.
 struct Divisor {
   Value rows = no_value;
-  std::vector<int64_t> lane_taps;
+  std::vector<int64_t> lane_taps = {};
+  Value lanes =
+      no_value;  // these in lanes of int32, where they are not known; of elements of 4 bytes or more
 };
 
 // Where a tap lies relative to its window's origin, as indices count it: vec + constant, the same for each
@@ -47,6 +49,8 @@ class Reducer {
   // A state that stands for "no tap yet", for loops. first_tap: the offset of each lane's first tap in the
   // image.
   virtual State start(const std::vector<int64_t>& first_tap) = 0;
+  // The same state, where indices are asked for and the offset of the first tap is an index value.
+  virtual State with_first_tap(const State& none, Value offset) { return static_cast<void>(offset), none; }
   // One more tap: x has the input's dtype. An empty state becomes this tap's.
   virtual State accumulate(const State& state, Value x, const TapOffset& tap) = 0;
   // Joins two reductions of parts of the window; b's taps come later. With indices the parts may lie

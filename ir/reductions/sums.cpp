@@ -52,7 +52,7 @@ std::vector<int64_t> known_counts(const PoolNest& nest, const Builder& builder, 
   const std::optional<int64_t> rows = builder.constant(divisor.rows);
   if (nest.divisor_override)
     std::fill(counts.begin(), counts.end(), *nest.divisor_override);
-  else if (rows)
+  else if (rows && divisor.lanes == no_value)
     for (int64_t& count : counts) count *= *rows;
   else
     counts.clear();

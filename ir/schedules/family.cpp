@@ -45,8 +45,9 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
                        fmt::format("{} cannot mask loads and stores of {}", info(layer.isa()).text,
                                    info(layer.nest().input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  if (layer.nest().has_any_size() && schedule.family != Family::channels_last)
-    return unsupported("schedule.sizes", "the family is for one size", "use channels_last");
+  if (layer.nest().has_any_size() && schedule.family != Family::channels_last &&
+      schedule.family != Family::channels_first)
+    return unsupported("schedule.sizes", "the family is for one size", "use channels_last or channels_first");
   if (schedule.order == Order::strips && schedule.family != Family::channels_last)
     return unsupported("schedule.order", "only channels_last walks in strips", "use another order");
   return {};

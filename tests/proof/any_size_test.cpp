@@ -24,8 +24,13 @@ const char* const layers[] = {
     "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=1, padding=1)",
     "avg_pool2d(uint8[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
     "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
+    "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,2,{}], kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(uint8[1,2,{}], kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, return_indices=True)",
+    "avg_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
 };
-const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5"};
+const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5", "3,37"};
 
 // One piece of code for a layer, and what it is run at.
 void prove(const std::string& layer, ir::Isa isa) {

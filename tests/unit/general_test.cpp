@@ -24,20 +24,14 @@
 #include "runtime/cpu_features.h"
 #include "runtime/engines.h"
 #include "runtime/memory_view.h"
+#include "tests/unit/general_layers.h"
 
 namespace pooljit {
 namespace {
 
 using ir::PoolNest;
-using Extents = std::vector<int64_t>;
 
 constexpr int64_t batch = 2;
-
-// A spec whose spatial extents are written as SIZE.
-struct Layer {
-  const char* text;
-  std::vector<Extents> sizes;
-};
 
 frontend::PoolSpec spec_at(const std::string& text, const Extents& extents) {
   const size_t at = text.find("SIZE");
@@ -55,14 +49,15 @@ ir::Sizes sizes_of(std::string_view text) {
 
 std::string name(const Extents& extents) { return fmt::format("{}", fmt::join(extents, "x")); }
 
-// Numbers whose sums are exact, some of them NaN.
+// Numbers whose sums are exact, some of them NaN; tenths: floats whose sums are not.
 template <typename Random>
-void fill(std::vector<std::byte>& bytes, ir::DType dtype, Random& random) {
+void fill(std::vector<std::byte>& bytes, ir::DType dtype, Random& random, bool tenths = false) {
   const auto width = static_cast<size_t>(ir::bytes(dtype));
   for (size_t i = 0; i + width <= bytes.size(); i += width) {
     const int64_t number = static_cast<int64_t>(random() % 9) - 4;
     const bool is_rare = random() % 50 == 0;
-    const int64_t bits = is_float(dtype) ? ir::float_bits(dtype, is_rare ? NAN : static_cast<double>(number))
+    const double real = tenths ? 0.1 * static_cast<double>(random() % 1000) : static_cast<double>(number);
+    const int64_t bits = is_float(dtype) ? ir::float_bits(dtype, is_rare && !tenths ? NAN : real)
                                          : ir::lane_bits(dtype, is_rare ? number * 31 : number);
     std::memcpy(&bytes[i], &bits, width);
   }
@@ -80,13 +75,13 @@ struct Case {
   std::vector<std::byte> input;
   std::vector<std::vector<std::byte>> operands;
 
-  Case(PoolNest sized, const PoolNest& general) : nest(std::move(sized)) {
+  Case(PoolNest sized, const PoolNest& general, bool tenths = false) : nest(std::move(sized)) {
     const auto made = size_words(general, nest);
     EXPECT_TRUE(made) << to_string(made.error());
     words.push_back(*made);
     std::mt19937 random(static_cast<unsigned>(nest.dims[0].input));
     input.resize(static_cast<size_t>(runtime::input_view(nest, batch).span_bytes()));
-    fill(input, nest.input.dtype, random);
+    fill(input, nest.input.dtype, random, tenths);
     for (const runtime::MemoryView& view : runtime::operand_memory(nest, batch)) {
       operands.emplace_back(static_cast<size_t>(view.span_bytes()));
       fill(operands.back(), operand_views(nest)[operands.size() - 1].dtype, random);
@@ -108,14 +103,16 @@ struct Case {
     runtime::Call call{input.data(), result.output.data(), result.indices.data(), batch};
     std::ranges::copy(operand_words(), call.operands.begin());
     if (has_words) call.sized = &nest, call.sizes = words;
-    // Two parts of the batch, and of the outer dimension.
+    // Two parts of the batch, and of the last dimension of tasks.
     const std::vector<ir::TaskDim>& tasks = code.info.tasks;
-    const int64_t rows = tasks.size() > 1 ? task_count(tasks[1], nest, batch) : 1;
+    runtime::TaskRanges ranges{};
+    for (size_t i = 0; i < tasks.size(); ++i) ranges[i] = {0, task_count(tasks[i], nest, batch)};
+    const size_t last = std::max<size_t>(tasks.size(), 2) - 1;
+    const int64_t rows = tasks.size() > 1 ? ranges[last].count : 1;
     for (int64_t n = 0; n < batch; ++n)
       for (const auto& [begin, end] : {std::pair{int64_t{0}, rows / 2}, {rows / 2, rows}}) {
-        runtime::TaskRanges ranges{};
         ranges[0] = {n, 1};
-        ranges[1] = {begin, end - begin};
+        ranges[last] = {begin, end - begin};
         code.run(call, ranges);
       }
     return result;
@@ -169,58 +166,61 @@ void check(const Layer& layer) {
   }
 }
 
-// Smaller than the window, borders at both ends at once, no border, tails.
-const std::vector<Extents> sizes_2d = {{8, 8}, {1, 1}, {2, 5}, {5, 2}, {3, 3}, {7, 12}, {16, 9}, {1, 33}};
-const std::vector<Extents> sizes_of_whole = {{8, 8}, {3, 3}, {4, 7}, {9, 3}, {12, 17}};
-
-const Layer channels_last_layers[] = {
-    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
-    {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
-    {"max_pool2d(uint8[2,65,SIZE]:nhwc, kernel_size=[3,2], stride=[1,2], padding=1)", sizes_2d},
-    {"max_pool2d(bfloat16[2,24,SIZE]:nhwc, kernel_size=3, dilation=[1,2], padding=1)",
-     {{8, 8}, {3, 5}, {4, 9}}},
-    {"min_pool2d(float16[2,7,SIZE]:nhwc, kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}}},
-    {"max_pool2d(float64[2,5,SIZE]:nhwc, kernel_size=3, stride=3, ceil_mode=True)", sizes_of_whole},
-    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
-     sizes_2d},
-    {"max_pool2d(uint8[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)", sizes_2d},
-    {"max_pool2d(float16[2,9,SIZE]:nhwc, kernel_size=3, dilation=3, padding=3, return_indices=True)",
-     sizes_2d},
-    {"max_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=2, return_indices=True, index_scope=nhwc_batch)",
-     {{8, 8}, {2, 2}, {5, 9}}},
-    {"max_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=2, return_indices=True, index_dtype=uint8, "
-     "index_scope=window)",
-     {{8, 8}, {2, 2}, {5, 9}}},
-    {"max_pool3d(float32[2,9,SIZE]:ndhwc, kernel_size=[2,3,2], stride=2, padding=1, return_indices=True)",
-     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
-    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
-    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False, "
-     "ceil_mode=True)",
-     sizes_2d},
-    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, divisor_override=5)", sizes_2d},
-    {"avg_pool2d(uint8[2,40,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
-     sizes_2d},
-    {"avg_pool2d(int8[2,40,SIZE]:nhwc, kernel_size=2, stride=2, ceil_mode=True)", {{8, 8}, {2, 2}, {5, 9}}},
-    {"avg_pool2d(bfloat16[2,40,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
-    {"avg_pool2d(int64[2,3,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
-    {"avg_pool1d(float32[2,24,SIZE]:nwc, kernel_size=4, stride=3, padding=2)", {{8}, {1}, {3}, {17}}},
-    {"avg_pool3d(float32[2,9,SIZE]:ndhwc, kernel_size=3, stride=2, padding=1)",
-     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
-    {"sum_pool2d(int16[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
-    {"lp_pool2d(float32[2,24,SIZE]:nhwc, norm_type=2, kernel_size=3, stride=2, padding=1)", sizes_2d},
-    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=9, stride=2, padding=4)", sizes_2d},
-    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
-     sizes_2d},
-    {"global_avg_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
-    {"global_avg_pool2d(uint8[2,24,SIZE]:nhwc)", {{8, 8}, {1, 1}, {3, 200}, {256, 2}}},
-    {"global_max_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
-    {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True)", sizes_2d},
-    {"adaptive_avg_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,7])", sizes_2d},
-    {"global_avg_pool1d(float32[2,3,SIZE]:nwc)", {{8}, {200}, {300}, {70000}}},
-};
-
 TEST(General, ChannelsLast) {
   for (const Layer& layer : channels_last_layers) check(layer);
+}
+
+TEST(General, ChannelsFirst) {
+  for (const Layer& layer : channels_first_layers) check(layer);
+}
+
+// Sums of floats have the order that they have in code for the size alone, of the same schedule.
+TEST(General, SumsAreRoundedAlike) {
+  constexpr auto engine = runtime::Engine::interpreter;
+  for (const char* text : {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)",
+                           "avg_pool2d(float32[2,3,SIZE], kernel_size=[5,2], stride=1, padding=[2,1])",
+                           "avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)",
+                           "avg_pool3d(float32[2,3,2,SIZE], kernel_size=2, stride=1, padding=1)",
+                           "lp_pool2d(float32[2,3,SIZE], norm_type=2, kernel_size=3, stride=1, padding=1)",
+                           "avg_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)"})
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      for (const Extents& extents : {Extents{7, 12}, {16, 9}, {6, 47}, {4, 80}}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", text, isa.text, name(extents)));
+        const PoolNest nest = make_nest(spec_at(text, extents));
+        const PoolNest general = *general_nest(nest, ir::Sizes::any);
+        const ir::Schedule schedule = ir::enumerate_schedules(general, isa.isa, 1).front();
+        const auto code = runtime::info(engine).make(general, {engine, isa.isa, schedule});
+        const auto exact = runtime::info(engine).make(nest, {engine, isa.isa, schedule});
+        ASSERT_TRUE(code && exact) << print(schedule);
+        const Case c(nest, general, /*tenths=*/true);
+        EXPECT_TRUE(c.run(**code) == c.run(**exact, /*has_words=*/false)) << print(schedule);
+      }
+}
+
+// Rows, planes and images with gaps between them have the code of packed ones.
+TEST(General, ViewsMayHaveGaps) {
+  constexpr auto engine = runtime::Engine::interpreter;
+  for (const char* text : {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)",
+                           "avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)"})
+    for (const ir::IsaInfo& isa : ir::isa_table) {
+      const PoolNest packed = make_nest(spec_at(text, {9, 40}));
+      PoolNest apart = packed;
+      for (ir::View* view : {&apart.input, &apart.output}) {
+        view->strides[0] += 5;
+        view->channel_stride = view->strides[0] * apart.dims[0].input + 3;
+        view->batch_stride = view->channel_stride * apart.channels + 1;
+      }
+      const PoolNest general = *general_nest(packed, ir::Sizes::any);
+      EXPECT_TRUE(*general_nest(apart, ir::Sizes::any) == general) << text;
+      const ir::Schedule schedule = ir::enumerate_schedules(general, isa.isa, 1).front();
+      const auto code = runtime::info(engine).make(general, {engine, isa.isa, schedule});
+      ASSERT_TRUE(code) << to_string(code.error());
+      const Case c(apart, general);
+      const Result result = c.run(**code);
+      const auto sentence =
+          ir::disagreement(apart, batch, c.input.data(), result.output.data(), nullptr, c.operand_words());
+      EXPECT_FALSE(sentence) << text << ": " << *sentence;
+    }
 }
 
 // Of a Program for all extents the proof is one for each size.
@@ -228,12 +228,13 @@ struct Subject {
   PoolNest nest;
   ir::Program program;
   std::vector<int64_t> words;
-  bool is_rolling = false;
+  bool is_rolling = false, masks = false;
 
   Subject(const char* text, const Extents& extents) : nest(make_nest(spec_at(text, extents))) {
     const PoolNest general = *general_nest(nest, ir::Sizes::any);
     const ir::Schedule schedule = ir::enumerate_schedules(general, ir::Isa::avx2, 1).front();
     is_rolling = schedule.order == ir::Order::rolling;
+    masks = schedule.tail == ir::Tail::mask;
     program = *lower(general, schedule, ir::Isa::avx2);
     words = *size_words(general, nest);
   }
@@ -250,7 +251,20 @@ const char* const proved[] = {
     "avg_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
 };
 
+const char* const proved_rows[] = {
+    "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(uint8[1,2,SIZE], kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True)",
+    "avg_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+};
+
 TEST(General, IsProvedSizeBySize) {
+  for (const char* text : proved_rows)
+    for (const Extents& extents : sizes_of_rows) {
+      const auto proof = Subject(text, extents).prove();
+      EXPECT_TRUE(proof) << text << " " << name(extents) << ": " << (proof ? "" : to_string(proof.error()));
+    }
   for (const char* text : proved)
     for (const Extents& extents : sizes_2d) {
       const auto proof = Subject(text, extents).prove();
@@ -293,6 +307,39 @@ TEST(General, WrongWordsAreFound) {
   }
 }
 
+// The same of rows. How outputs are cut among tiles, pairs and single ones may differ from what is best, and
+// each is written right then: such words are left out.
+TEST(General, WrongWordsOfRowsAreFound) {
+  using Layout = ir::SizeLayout;
+  for (const char* text : proved_rows) {
+    const Subject subject(text, {7, 47});
+    const Layout layout(subject.nest);
+    const int lanes = subject.nest.input.dtype == ir::DType::u8 ? 32 : 8;
+    std::vector<int> read = {layout.tiles(lanes, subject.masks ? Layout::inside : Layout::run),
+                             layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                             layout.channel(Layout::input), layout.channel(Layout::output)};
+    for (const auto field : {Layout::first, Layout::visible, Layout::outputs}) {
+      read.push_back(layout.of_dim(1, field));
+      if (subject.is_rolling) read.push_back(layout.of_dim(0, field));
+    }
+    if (subject.is_rolling) read.push_back(layout.of_dim(0, Layout::roll_begin));
+    if (subject.nest.indices)
+      for (const int word : {layout.position(Layout::indices, 0), layout.of_dim(0, Layout::weight),
+                             layout.of_dim(0, Layout::carry)})
+        read.push_back(word);
+    if (!subject.is_rolling) {
+      const int table = layout.of_dim(0, Layout::table);
+      read.push_back(static_cast<int>(subject.words[static_cast<size_t>(table)] / 8) + ir::run_taps);
+    }
+    for (const int word : read)
+      for (const int64_t more : {-8, 8}) {
+        std::vector<int64_t> wrong = subject.words;
+        wrong[static_cast<size_t>(word)] += more;
+        EXPECT_FALSE(subject.prove(wrong)) << text << ": word " << word << " + " << more;
+      }
+  }
+}
+
 TEST(General, RefusesWhatItDoesNotDo) {
   for (const char* text :
        {"max_pool2d_backward(float32[1,9,SIZE]:nhwc, kernel_size=3)",
@@ -303,13 +350,16 @@ TEST(General, RefusesWhatItDoesNotDo) {
     ASSERT_FALSE(general) << text;
     EXPECT_EQ(general.error().id, "general.unsupported") << text;
   }
-  // Lanes are channels: a row of neighbouring outputs has code for one size.
-  const auto rows = general_nest(make_nest(spec_at("max_pool2d(float32[1,9,SIZE], kernel_size=3)", {8, 8})),
-                                 ir::Sizes::any);
-  ASSERT_TRUE(rows) << to_string(rows.error());
-  const auto program = lower(*rows, {}, ir::Isa::avx2);
-  ASSERT_FALSE(program);
-  EXPECT_EQ(program.error().id, "schedule.sizes");
+  // Of rows, windows of up to 32 columns.
+  for (const char* text :
+       {"max_pool2d(float32[1,9,SIZE], kernel_size=[1,40])", "global_max_pool2d(float32[1,9,SIZE])"}) {
+    const auto rows = general_nest(make_nest(spec_at(text, {8, 40})), sizes_of(text));
+    ASSERT_TRUE(rows) << to_string(rows.error());
+    const auto program =
+        lower(*rows, ir::enumerate_schedules(*rows, ir::Isa::avx2, 1).front(), ir::Isa::avx2);
+    ASSERT_FALSE(program) << text;
+    EXPECT_EQ(program.error().id, "schedule.sizes");
+  }
   // Windows that follow the extents are counted up to a bound.
   const PoolNest long_row = make_nest(spec_at("global_max_pool2d(float32[1,9,SIZE]:nhwc)", {2, 300}));
   const auto words = size_words(*general_nest(long_row, ir::Sizes::any_windows), long_row);
@@ -324,7 +374,7 @@ TEST(General, WordsAreFew) {
     return size_words(*general_nest(nest, sizes_of(text)), nest)->size();
   };
   for (const char* text : proved) EXPECT_EQ(words(text, {50, 50}), words(text, {5000, 5000})) << text;
-  EXPECT_LT(words("adaptive_max_pool2d(float32[1,9,SIZE]:nhwc, output_size=[3,2])", {500, 300}), 100U);
+  EXPECT_LT(words("adaptive_max_pool2d(float32[1,9,SIZE]:nhwc, output_size=[3,2])", {500, 300}), 110U);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class Enumeration {
   }
 
   std::vector<Schedule> run() {
+    if (nest_.has_any_size()) return run_any_size();
     if (const SideBySide best = best_side_by_side(layer_, fitting_); best.vectors > 1) add_side_by_side(best);
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
@@ -42,6 +43,19 @@ class Enumeration {
   }
 
  private:
+  // Whole vectors, whatever rows may come.
+  std::vector<Schedule> run_any_size() {
+    schedule_.lanes = layer_.most_lanes(row_lanes);
+    std::vector<Order> orders = {Order::rolling, Order::rows_first, Order::row_major};
+    if (dim_.stride > 1) std::swap(orders[0], orders[1]);
+    for (const Order order : orders)
+      for (const Tail tail : {Tail::mask, Tail::overlap}) {
+        schedule_.order = order;
+        add_tail(tail);
+      }
+    return std::move(found_);
+  }
+
   void add_lanes(int lanes) {
     schedule_.lanes = lanes;
     if (facts_.any_order) dim_.stride == 1 ? add_dense() : add_strided();

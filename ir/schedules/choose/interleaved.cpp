@@ -35,7 +35,7 @@ bool are_short_sums_far_apart(const Layer& layer) {
 
 // What channels_first would do with the rows of pixels.
 Offer offer_interleaved(const Layer& layer, size_t most) {
-  if (!has_pixel_rows(layer.nest())) return {};
+  if (!has_pixel_rows(layer.nest()) || layer.nest().has_any_size()) return {};
   if (are_shuffles_dear(layer) || are_short_sums_far_apart(layer))
     return {{}, "windows of several columns: shuffles cost more than idle lanes"};
   const PoolNest rows = as_one_channel(layer.nest());

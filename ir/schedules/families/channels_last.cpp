@@ -155,10 +155,7 @@ class ChannelsLast {
   void emit_rolling_run(const Cursor& cursor) {
     const size_t last = nest_.dims.size() - 1;
     const WindowAt run = cursor.windows[last];
-    NestDim dim = nest_.dims[last];
-    dim.pad_begin = dim.pad_end = 0;
-    dim.output = RollingOutputs::outputs_per_iteration;
-    dim.input = dim.kernel + (dim.output - 1) * dim.stride;
+    const NestDim dim = RollingOutputs::iteration_of(nest_.dims[last], RollingOutputs::outputs_per_iteration);
     Cursor first = cursor;
     first.windows.pop_back();
     emit_channels(first, {&dim, run.iterations});
@@ -229,7 +226,7 @@ class ChannelsLast {
     if (along.iterations == no_value)
       rolling.emit(nothing, load, store_bundle);
     else
-      rolling.emit_iterations(nothing, load, store_bundle, along.iterations);
+      rolling.emit_stages(nothing, load, {{along.iterations, rolled.output, load, store_bundle}});
   }
 
   // Over the taps of dims [0, dims).

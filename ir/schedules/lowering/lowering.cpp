@@ -114,7 +114,16 @@ Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Gro
   for (size_t i = 0; i < nest.dims.size(); ++i)
     plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
   if (nest.has_any_size() && !rule_.of_window) rule_.dims = stand_in_weights(nest);
-  for (size_t i = 0; i < nest.dims.size(); ++i) tap_steps_.push_back(tap_step(i));
+  if (nest.has_any_size()) {
+    for (const View* view : {&nest.input, &nest.output}) steps_.push_back(steps_of(*view));
+    steps_.push_back(nest.indices ? steps_of(*nest.indices) : std::vector<Step>());
+    for (const View& view : operands_) steps_.push_back(steps_of(view));
+  }
+  for (size_t i = 0; i < nest.dims.size(); ++i) {
+    const Step input = step(nest.input, i);
+    tap_steps_.push_back(times(input, nest.dims[i].tap_step()));
+    period_steps_.push_back(times(input, plans_[i].period.input));
+  }
 }
 
 Cursor Lowering::start() {
@@ -149,7 +158,9 @@ void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
 }
 
 void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions) {
-  cursor.input = further_by(cursor.input, iv, step(nest_.input, dim), positions);
+  const bool is_period = positions == plans_[dim].period.input;
+  cursor.input = is_period ? further_by(cursor.input, iv, period_steps_[dim], 1)
+                           : further_by(cursor.input, iv, step(nest_.input, dim), positions);
   if (beside_)
     cursor.beside = plus(cursor.beside, iv, byte_stride(*beside_, beside_->strides[dim] * positions));
 }
@@ -275,9 +286,9 @@ int Lowering::open_runs_of_size(Cursor& cursor, bool task) {
   const size_t i = cursor.windows.size();
   Outputs outputs;
   if (task) {
-    const int number = b_.add_task("o" + std::to_string(i), TaskDim::size_extent);
-    outputs.begin = b_.param(Param::Role::begin, number);
-    outputs.count = b_.param(Param::Role::count, number);
+    if (rows_task_ < 0) rows_task_ = b_.add_task("o" + std::to_string(i), TaskDim::size_extent);
+    outputs.begin = b_.param(Param::Role::begin, rows_task_);
+    outputs.count = b_.param(Param::Role::count, rows_task_);
   }
   const Value table = word(layout_.of_dim(i, SizeLayout::table));
   const Address base{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};

@@ -88,6 +88,12 @@ struct Lanes {
   // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
+  // Code for all sizes. How many lanes are stored, the first ones, and the mask for the output; what the
+  // dimension that the lanes run along makes of the divisor; 0 where no lane's window has a tap along it.
+  // no_value: all, nothing, they have.
+  Value valid = no_value, valid_mask = no_value;
+  Value divisor = no_value, counts = no_value;
+  Value any = no_value;
 
   static Lanes channels(int count, std::vector<int64_t> stored = {});
 };
@@ -198,6 +204,16 @@ class Lowering {
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
 
+  // --- code for all sizes
+  // A word of the size; each call loads it anew.
+  Value word(int number);
+  const SizeLayout& layout() const { return layout_; }
+  // The first `valid` of some lanes, those from `begin` on.
+  Value mask_of(const Type& type, Value valid, int begin = 0);
+  // How far apart in memory the places of a dimension lie, in bytes.
+  Step step(const View& view, size_t dim) const;
+  Step times(const Step& step, int64_t positions);
+
   // --- results
   // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that
   // are written.
@@ -249,14 +265,13 @@ class Lowering {
   int open_task(Cursor& cursor, const char* name, int64_t extent, Step (Lowering::*step_of)(const View&),
                 const Step& index_weight);
   int open_channel_blocks(Cursor& cursor);
-  // --- strides, and what else may be a word of the size; each call loads it anew
-  Value word(int number);
+  // --- strides, which may be words of the size
   int number_of(const View& view) const;
-  Step step(const View& view, size_t dim);
+  std::vector<Step> steps_of(const View& view);
   Step batch_step(const View& view);
   Step channel_step(const View& view);
-  Step tap_step(size_t dim);
   Address further_by(const Address& address, Value iv, Step step, int64_t positions);
+  Value valid_mask(const Type& type, const Lanes& lanes, int begin);
   // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
   void move_input(Cursor& cursor, size_t dim, Value positions);
   void move_output(Cursor& cursor, size_t dim, Value positions);
@@ -279,7 +294,7 @@ class Lowering {
   Value load_operand(const Address& address, const View& view, const Lanes& lanes);
   Value load_apart(const Address& from, const View& view, int64_t stride, const Lanes& lanes);
   void store_lanes(const Address& to, const View& view, Value value, int64_t stride,
-                   const std::vector<int64_t>& stored);
+                   const std::vector<int64_t>& stored, Value mask);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
@@ -295,8 +310,11 @@ class Lowering {
   const std::vector<View> operands_;  // that lie as the output does
   const std::optional<View> beside_;
   std::vector<DimPlan> plans_;
-  std::vector<Step> tap_steps_;      // of the input, per dimension
-  std::vector<int> divisor_tables_;  // per dimension, once asked for
+  std::vector<std::vector<Step>> steps_;  // by view, per dimension
+  std::vector<Step> tap_steps_;           // of the input, per dimension: from tap to tap,
+  std::vector<Step> period_steps_;        // and from period to period
+  int rows_task_ = -1;                    // of all sizes: of the first dimension's outputs
+  std::vector<int> divisor_tables_;       // per dimension, once asked for
 
   static constexpr int64_t table_entry = 8;  // bytes
 };

@@ -36,6 +36,7 @@ RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRul
       backward_(nest.is_backward()) {}
 
 void RowCode::emit() {
+  if (nest_.has_any_size()) return emit_any_size();
   low_.for_each_row(schedule_.scan == RowSchedule::Scan::rolling ? rows() : outer_,
                     [&](const Cursor& cursor, bool group) { emit_row(cursor, group); });
   b_.ret();
@@ -77,7 +78,7 @@ void RowCode::emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool in_gr
     const Cursor here = at_tile(cursor, tiles, tile, taps, iv);
     tap_plans_.reset();
     if (schedule_.scan == RowSchedule::Scan::rolling) {
-      roll(here, tile, taps);
+      roll(here, tile, taps, vectors_of(tile));
       continue;
     }
     const Lanes lanes = stored_lanes(tile, taps, iv, tiles);
@@ -112,28 +113,30 @@ TileLoop RowCode::behind(TileLoop tiles, int64_t iterations) {
   return tiles;
 }
 
-void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps) {
-  const std::vector<Lanes> vectors = vectors_of(tile);
+void RowCode::roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps,
+                   const std::vector<Lanes>& vectors) {
+  const auto rows_of = [&](const Rolling& how, const LoadRow& load) {
+    if (nest_.has_any_size()) return roll_down(cursor, vectors[0], how, load);
+    const auto load_row = [&](const Position& row) { return load(low_.at_input(cursor, rows(), row)); };
+    if (rules_.rolls_by_keys(tile) && !rules_.rolls_at_once(tile, rules_.reduction(tile)))
+      return roll_by_scratch(cursor, vectors, how, load_row);
+    roll_rows(cursor, vectors, how, load_row);
+  };
   reducer_.plan(1, nest_.full_taps() / nest_.dims[rows()].most_taps());
   const State none = reducer_.start(std::vector<int64_t>(static_cast<size_t>(vectors[0].count), 0));
   if (!rules_.rolls_by_keys(tile)) {
     const auto join = [&](Value earlier, Value later) { return reducer_.join_values(earlier, later); };
-    return roll_rows(cursor, vectors, {reducer_.value(none), join, [](Value x) { return State{x}; }},
-                     [&](const Position& row) {
-                       const Cursor at = low_.at_input(cursor, rows(), row);
-                       return Bundle{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
-                     });
+    return rows_of({reducer_.value(none), join, [](Value x) { return State{x}; }}, [&](const Cursor& at) {
+      return Bundle{reducer_.value(reduce_row_major(at, tile, taps, rows()))};
+    });
   }
   const RowReduction& plan = rules_.reduction(tile);
   const auto join = [&](Value earlier, Value later) { return reducer_.join_keys(earlier, later); };
   const Rolling how = {reducer_.key(none), join, [&](Value key) { return reducer_.from_key(key); }};
-  const auto load = [&](const Position& row) {
-    const Cursor at = low_.at_input(cursor, rows(), row);
+  rows_of(how, [&](const Cursor& at) {
     const std::vector<Value> all = plan.windows(b_, reducer_, reduce_columns(at, tile, taps, plan, rows()));
     return Bundle(all.begin(), all.end());
-  };
-  if (rules_.rolls_at_once(tile, plan)) return roll_rows(cursor, vectors, how, load);
-  roll_by_scratch(cursor, vectors, how, load);
+  });
 }
 
 // What a tile stores, vector by vector.
@@ -277,12 +280,14 @@ const RowCode::TapPlans& RowCode::tap_plans(const Tile& tile, const TileTaps& ta
 
 // Over the taps of dims [0, dims) and of the row.
 State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTaps& taps, size_t dims) {
-  const Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
+  Lowering::States fresh = {reducer_.start(first_offsets(tile, taps))};
+  if (first_seen_ != no_value) fresh[0] = reducer_.with_first_tap(fresh[0], first_seen_);
   const TapPlans& plans = tap_plans(tile, taps);
   const Value identity = b_.vconst_splat(Type::vec(nest_.input.dtype, tile.lanes), reducer_.facts().identity);
   const auto leaf = [&](const Lowering::States& states, const TapAt& row) {
     // A lane that has no first tap has the identity in its place, but no index.
-    State state = tile.border && nest_.indices && states[0].empty() ? fresh[0] : states[0];
+    const bool may_lack_first = tile.border || first_seen_ != no_value;
+    State state = may_lack_first && nest_.indices && states[0].empty() ? fresh[0] : states[0];
     const auto is_seen = [&](size_t tap) {
       return !tile.border || loads_.any_lane(tile, static_cast<int64_t>(tap));
     };
@@ -343,7 +348,8 @@ State RowCode::reduce_long(Cursor at, const Tile& tile, const TileTaps& taps) {
 // Offset of each lane's first tap inside the image.
 std::vector<int64_t> RowCode::first_offsets(const Tile& tile, const TileTaps& taps) const {
   std::vector<int64_t> first = no_offsets(tile);
-  for (size_t lane = 0; nest_.indices && lane < taps.windows.size(); ++lane) {
+  const bool are_known = nest_.indices && !nest_.has_any_size();
+  for (size_t lane = 0; are_known && lane < taps.windows.size(); ++lane) {
     const Window window = dim_.window(tile.begin + static_cast<int64_t>(lane));
     if (window.taps == 0) continue;
     const int64_t skipped = (window.first - taps.windows[lane].first) / window.step;

@@ -17,6 +17,7 @@ class RowCode {
   void emit();
 
  private:
+  void emit_any_size();
   void emit_row(const Cursor& cursor, bool group);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
   void emit_borders(Cursor cursor);
@@ -28,7 +29,7 @@ class RowCode {
 
   // One tile.
   void group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
-  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps);
+  void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const std::vector<Lanes>& vectors);
   // How windows come from rows: `nothing` is one outside the image.
   struct Rolling {
     Value nothing;
@@ -58,6 +59,46 @@ class RowCode {
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
+  // Code for all sizes: what it reads of one, before any loop.
+  struct DimOfSize {
+    Value first, visible, padded, outputs, seen_begin, seen_end, roll_begin, roll_pairs;
+  };
+  struct ColumnsOfSize {
+    Value masked_begin, masked_end, whole_begin, whole_end;
+  };
+  enum class Border : uint8_t { none, masked, single };
+  void read_size();
+  Value tiles(int lanes, SizeLayout::TileField field);
+  Value reaches(Value iv, Value count);
+  template <typename Code>
+  void emit_if(Value is_wanted, const Code& code) {
+    b_.begin_loop(is_wanted);
+    code();
+    b_.end_loop();
+  }
+  Value skipping(Value iv, Value count, Value more);
+  void emit_masked(const Cursor& cursor);
+  void emit_inside(const Cursor& cursor);
+  void emit_single(const Cursor& cursor, Value begin, Value end);
+  void emit_whole(const Cursor& cursor, Value first, Value count);
+  void emit_tile(const Cursor& cursor, int lanes, Value output, Border border, Value count = no_value);
+  void place_in_row(Lanes& lanes, Value column);
+  void count_taps(Lanes& lanes, Value output, Value column);
+  Value lane_counts(int lanes, Value column);
+  bool masks_are_free() const;
+  void hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
+  void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes, Value count);
+  template <typename Body>
+  void for_rows_of_run(Cursor at, const Body& body);
+  void emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& taps, Lanes lanes, Value count);
+  // What the row where the cursor stands comes to.
+  using LoadRow = std::function<Bundle(const Cursor& at)>;
+  void roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);
+  Bundle load_looked_at(const Cursor& cursor, Value first, const Position& position, const LoadRow& load);
+  Value where_seen(Value row, Value visible, Value sum);
+  Value rows_counted(Value output, Value begin);
+  void store_empty_rows(const Cursor& cursor, const Lanes& lanes);
+
   size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
 
   const PoolNest& nest_;
@@ -78,7 +119,12 @@ class RowCode {
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
   std::optional<TapPlans> tap_plans_;    // of the present tile, if somebody asked
   std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
-  Value own_ = no_value;                 // backward of a maximum: the indices that the tile's lanes look for
+  static constexpr int64_t most_masks = 2 * RowRules::unroll_columns;
+  std::optional<Address> masks_;  // of all sizes: scratch memory for those of a tile
+  std::vector<DimOfSize> sizes_;
+  ColumnsOfSize columns_ = {};
+  Value first_seen_ = no_value;  // of all sizes: the offset of the first tap inside the image
+  Value own_ = no_value;         // backward of a maximum: the indices that the tile's lanes look for
 };
 
 }  // namespace pooljit::ir

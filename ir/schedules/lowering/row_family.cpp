@@ -36,7 +36,13 @@ Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   return {};
 }
 
-Result<void> check_row(const RowSchedule& schedule, const RowRules& rules) {
+Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules) {
+  if (nest.has_any_size() && !rules.suits_any_size())
+    return unsupported(
+        "schedule.sizes",
+        "code for all sizes has rows of neighbouring outputs one by one, of up to 32 columns a "
+        "window, no tail=split, and with indices no tail=mask",
+        "use order=rows_first or row_major, unroll=1, tail=overlap");
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
@@ -65,13 +71,15 @@ Result<void> suits_rows(const Layer& layer) {
 
 Result<void> check_rows(const Layer& layer, const Schedule& schedule) {
   if (auto checked = check_layer(layer, schedule); !checked) return checked;
-  return check_row(schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
+  return check_row(layer.nest(), schedule,
+                   RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
 }
 
 Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_layer(layer, schedule); !checked) return tl::unexpected(checked.error());
   const RowRules rules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes));
-  if (const auto checked = check_row(schedule, rules); !checked) return tl::unexpected(checked.error());
+  if (const auto checked = check_row(layer.nest(), schedule, rules); !checked)
+    return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
   RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();

@@ -12,6 +12,23 @@
 #include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
+namespace {
+
+// Of all sizes: tiles that have code of their own. Windows over the ends of a row are masked, or done one by
+// one; the latter also where their divisor is not the usual one.
+std::vector<TileLoop> tiles_of_any_size(const RowSchedule& schedule, bool masks) {
+  std::vector<TileLoop> tiles;
+  const auto add = [&](int lanes) { tiles.push_back({{{0, lanes, lanes, false}}, 1, 0, 0}); };
+  add(schedule.lanes);
+  if (masks)
+    add(schedule.lanes);
+  else
+    for (int lanes = schedule.lanes / 2; lanes >= 1; lanes /= 2) add(lanes);
+  add(1);
+  return tiles;
+}
+
+}  // namespace
 
 RowSchedule::RowSchedule(const Schedule& schedule)
     : lanes(schedule.lanes),
@@ -31,7 +48,9 @@ RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, c
       facts_(facts),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
       fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
-      row_(cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_, borders_from_table()})) {}
+      row_(nest.has_any_size() ? tiles_of_any_size(schedule, schedule.tail == Tail::mask)
+                               : cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_,
+                                                borders_from_table()})) {}
 
 bool RowRules::reads_adjacent_columns(const PoolNest& nest) {
   const int64_t columns = nest.dims.back().input;
@@ -143,7 +162,22 @@ bool RowRules::borders_from_table() const {
          (dim_.kernel > unroll_columns || (!masks_ && !fills_ && dim_.kernel > static_border));
 }
 
+bool RowRules::suits_any_size() const {
+  const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
+  const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices;
+  return nest_.sizes == Sizes::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
+         !is_long() && !is_shared && !masks_indices;
+}
+
+size_t RowRules::spare_vectors(size_t vectors) const {
+  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling;
+  const size_t needed = rolls ? rolling_vectors() + vectors + 5 : 2 * vectors + 5;
+  const auto all = static_cast<size_t>(registers());
+  return needed < all ? all - needed : 0;
+}
+
 int64_t RowRules::overlappable() const {
+  if (nest_.has_any_size()) return schedule_.lanes;
   const Interior inside = uniform();
   const bool are_all = (can_mask(nest_, isa_) && dim_.most_taps() <= unroll_columns) ||
                        can_fill_borders(nest_, isa_, schedule_.lanes);
@@ -185,7 +219,9 @@ bool RowRules::has_short_rows() const {
 RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
   const auto known = std::ranges::find(plans_, tile, &TilePlan::tile);
   if (known != plans_.end()) return *known;
-  plans_.push_back({tile, tile_taps(dim_, tile, is_long() ? 1 : INT64_MAX), std::nullopt});
+  NestDim row = dim_;
+  if (nest_.has_any_size()) row.output = tile.lanes;  // a stand-in's row may be shorter
+  plans_.push_back({tile, tile_taps(row, tile, is_long() ? 1 : INT64_MAX), std::nullopt});
   return plans_.back();
 }
 

@@ -47,6 +47,10 @@ class RowRules {
   // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
   // done in loops.
   bool borders_from_table() const;
+  // What code for all sizes does: rows one by one, sums of floats in the order of code for one size.
+  bool suits_any_size() const;
+  // Vector registers that are left beside a tile of so many vectors.
+  size_t spare_vectors(size_t vectors) const;
   // Taps of the outer dimensions that straight-line code takes.
   int64_t unroll_limit() const;
   bool is_long() const { return is_long(dim_); }

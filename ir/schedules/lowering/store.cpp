@@ -75,24 +75,43 @@ Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Position& pos
 }
 
 void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lanes) {
-  Divisor divisor{b_.iconst(1), lanes.divisor_taps};
+  Divisor divisor{b_.iconst(1), lanes.divisor_taps, lanes.counts};
   for (const WindowAt& window : cursor.windows) divisor.rows = b_.imul(divisor.rows, window.divisor_taps);
+  if (lanes.divisor != no_value) divisor.rows = b_.imul(divisor.rows, lanes.divisor);
   const auto operand = [&](size_t number) {
     return load_operand(cursor.operands[number], operands_[number], lanes);
   };
   const State whole = nest_.is_norm_gradient() ? reducer_.at_input(state, operand(0)) : state;
   const Value value = through_epilogue(b_, nest_, reducer_.finish(whole, divisor), operand);
-  store_lanes(cursor.output, nest_.output, value, lane_stride(nest_.output, lanes), lanes.stored);
+  store_lanes(cursor.output, nest_.output, value, lane_stride(nest_.output, lanes), lanes.stored,
+              valid_mask(b_.type(value), lanes, 0));
   if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
+}
+
+// Which of the lanes from this one on are stored; no_value where all are, or the constant mask says it.
+Value Lowering::valid_mask(const Type& type, const Lanes& lanes, int begin) {
+  if (lanes.valid == no_value) return no_value;
+  const bool is_known = begin == 0 && lanes.valid_mask != no_value;
+  if (is_known && b_.type(lanes.valid_mask) == type.mask_of()) return lanes.valid_mask;
+  return mask_of(type, lanes.valid, begin);
+}
+
+Value Lowering::mask_of(const Type& type, Value valid, int begin) {
+  const Type number = Type::vec(signed_of(type.dtype), type.lanes);
+  const Value end = b_.splat(number, valid);
+  const LaneList lanes = lanes_from(begin, type.lanes);
+  return b_.cmp(Predicate::gt, end, b_.vconst(number, {lanes.begin(), lanes.end()}));
 }
 
 // Where lanes lie apart, one by one, out of parts in which a lane is taken by one instruction.
 void Lowering::store_lanes(const Address& to, const View& view, Value value, int64_t stride,
-                           const std::vector<int64_t>& stored) {
+                           const std::vector<int64_t>& stored, Value mask) {
   constexpr int part_bytes = 16;
   const Type type = b_.type(value);
-  if (stride == 1 || type.lanes == 1)
-    return b_.store(to, value, stored.empty() ? no_value : b_.vmask(type.mask_of(), stored));
+  if (stride == 1 || type.lanes == 1) {
+    if (!stored.empty()) mask = b_.vmask(type.mask_of(), stored);
+    return b_.store(to, value, mask);
+  }
   const int part = std::min(type.lanes, part_bytes / bytes(type.dtype));
   for (int begin = 0; begin < type.lanes; begin += part) {
     Value some = no_value;
@@ -132,8 +151,9 @@ Value Lowering::load_operand(const Address& address, const View& view, const Lan
                       LaneList(static_cast<size_t>(lanes.count), 0));
   if (const int64_t stride = lane_stride(view, lanes); stride != 1 && lanes.count > 1)
     return load_apart(address, view, stride, lanes);
-  if (lanes.stored.empty()) return b_.load(type, address);
-  const Value mask = b_.vmask(type.mask_of(), lanes.stored);
+  Value mask = valid_mask(type, lanes, 0);
+  if (!lanes.stored.empty()) mask = b_.vmask(type.mask_of(), lanes.stored);
+  if (mask == no_value) return b_.load(type, address);
   return b_.load(type, address, mask, b_.vconst_splat(type, 0));
 }
 
@@ -183,7 +203,8 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
   const bool is_narrow = bytes(b_.type(winner).dtype) < 4;
   if (!is_narrow && counts_in_stand_ins()) winner = plane_offset(winner);
   const Value origin = b_.splat(type, index_of_lane_zero(cursor, lanes));
-  const Value any = any_tap(cursor);
+  Value any = any_tap(cursor);
+  if (lanes.any != no_value) any = b_.imul(any, lanes.any);
   const auto part_of = [&](const std::vector<int64_t>& all, int begin) {
     return std::vector<int64_t>(all.begin() + begin, all.begin() + begin + chunk);
   };
@@ -201,9 +222,11 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
       index = b_.select(is_empty, b_.vconst_splat(type, -1), index);
     }
     index = b_.cvt(stored, index);
+    const Type type_of_index = b_.type(index);
     const int64_t stride = lane_stride(*nest_.indices, lanes);
     store_lanes(plus(cursor.indices, byte_stride(*nest_.indices, begin * stride)), *nest_.indices, index,
-                stride, lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin));
+                stride, lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin),
+                valid_mask(type_of_index, lanes, begin));
   }
 }
 

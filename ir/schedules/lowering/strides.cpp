@@ -22,10 +22,20 @@ int Lowering::number_of(const View& view) const {
 }
 
 // Of code for all sizes, the innermost dimension's stride is a constant, as are those of 0.
-Step Lowering::step(const View& view, size_t dim) {
-  const int64_t bytes = byte_stride(view, view.strides[dim]);
-  if (!nest_.has_any_size() || dim + 1 == nest_.dims.size() || bytes == 0) return bytes;
-  return {0, word(layout_.position(number_of(view), dim))};
+std::vector<Step> Lowering::steps_of(const View& view) {
+  std::vector<Step> steps;
+  for (size_t dim = 0; dim < view.strides.size(); ++dim) {
+    Step step = byte_stride(view, view.strides[dim]);
+    if (dim + 1 < view.strides.size() && step.constant != 0)
+      step = {0, word(layout_.position(number_of(view), dim))};
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+Step Lowering::step(const View& view, size_t dim) const {
+  if (!nest_.has_any_size()) return byte_stride(view, view.strides[dim]);
+  return steps_[static_cast<size_t>(number_of(view))][dim];
 }
 
 Step Lowering::batch_step(const View& view) {
@@ -39,12 +49,9 @@ Step Lowering::channel_step(const View& view) {
   return {0, word(layout_.channel(number_of(view)))};
 }
 
-// From tap to tap of the input.
-Step Lowering::tap_step(size_t dim) {
-  const Step from = step(nest_.input, dim);
-  const int64_t positions = nest_.dims[dim].tap_step();
-  if (from.word == no_value) return from.constant * positions;
-  return {0, b_.imul(from.word, b_.iconst(positions))};
+Step Lowering::times(const Step& step, int64_t positions) {
+  if (step.word == no_value) return step.constant * positions;
+  return {0, b_.imul(step.word, b_.iconst(positions))};
 }
 
 Address Lowering::further_by(const Address& address, Value iv, Step step, int64_t positions) {

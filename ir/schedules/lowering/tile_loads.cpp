@@ -44,6 +44,7 @@ std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps,
 
 Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector) {
   const Type type = Type::vec(nest_.input.dtype, vector.width);
+  if (seen_) return seen_->load(type, row, vector.start);
   const Address address = plus(row, vector.start * bytes(type.dtype));
   const std::vector<int64_t> lanes = wanted(tile, taps, vector);
   constexpr int64_t line_bytes = 64;

@@ -7,6 +7,7 @@
 
 #include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/seen_columns.h"
 
 namespace pooljit::ir {
 
@@ -24,6 +25,9 @@ class TileLoads {
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
   // True if some valid lane has the tap inside the image.
   bool any_lane(const Tile& tile, int64_t tap) const;
+
+  // Of all sizes, for tiles whose windows may reach over the ends of a row; null: of none.
+  void see(SeenColumns* seen) { seen_ = seen; }
 
   // `row` stands at the tile's origin. Where nothing is loaded, the reduction's identity.
   Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
@@ -58,6 +62,7 @@ class TileLoads {
   Builder& b_;
   const ReductionFacts& facts_;
   Lowering& low_;
+  SeenColumns* seen_ = nullptr;
 };
 
 }  // namespace pooljit::ir

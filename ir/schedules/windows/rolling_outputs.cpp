@@ -95,11 +95,24 @@ void RollingOutputs::emit(const Bundle& nothing, const LoadBundle& load, const S
   for (; output < dim_.output; ++output) one(walk, {output});
 }
 
-void RollingOutputs::emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
-                                     Value iterations) {
-  Walk walk{nothing, load, store};
-  fill(walk);
-  repeat(walk, 0, iterations);
+NestDim RollingOutputs::iteration_of(const NestDim& dim, int64_t outputs) {
+  NestDim iteration = dim;
+  iteration.pad_begin = iteration.pad_end = 0;
+  iteration.output = outputs;
+  iteration.input = dim.kernel + (iteration.output - 1) * dim.stride;
+  return iteration;
+}
+
+void RollingOutputs::emit_stages(const Bundle& nothing, const LoadBundle& before,
+                                 const std::vector<Stage>& stages) {
+  Walk first{nothing, before, {}};
+  fill(first);
+  std::vector<RollingWindow::Held> held = std::move(first.held);
+  for (const Stage& stage : stages) {
+    Walk walk{nothing, stage.load, stage.store, std::move(held)};
+    repeat(walk, 0, stage.iterations, stage.outputs);
+    held = std::move(walk.held);
+  }
 }
 
 // The columns that the first output finds.
@@ -118,11 +131,11 @@ void RollingOutputs::fill(Walk& walk) {
 int64_t RollingOutputs::loop(Walk& walk, int64_t begin, int64_t end) {
   const int64_t trips = (end - begin) / outputs_per_iteration;
   if (trips < 2) return begin;
-  repeat(walk, begin, b_.iconst(trips));
+  repeat(walk, begin, b_.iconst(trips), outputs_per_iteration);
   return begin + trips * outputs_per_iteration;
 }
 
-void RollingOutputs::repeat(Walk& walk, int64_t begin, Value trips) {
+void RollingOutputs::repeat(Walk& walk, int64_t begin, Value trips, int64_t outputs) {
   Values init;
   for (size_t vector = 0; vector < walk.held.size(); ++vector)
     for (Value value : walk.held[vector]) init.push_back(value == no_value ? walk.nothing[vector] : value);
@@ -133,8 +146,8 @@ void RollingOutputs::repeat(Walk& walk, int64_t begin, Value trips) {
   };
   const Builder::Loop opened = b_.begin_loop(trips, init);
   unpack(opened.carried);
-  const Position first = Position{begin}.further(opened.iv, outputs_per_iteration);
-  for (int64_t i = 0; i < outputs_per_iteration; ++i) one(walk, first.further(i));
+  const Position first = Position{begin}.further(opened.iv, outputs);
+  for (int64_t i = 0; i < outputs; ++i) one(walk, first.further(i));
   Values next;
   for (const RollingWindow::Held& held : walk.held) next.insert(next.end(), held.begin(), held.end());
   unpack(b_.end_loop(next));

@@ -30,10 +30,18 @@ class RollingOutputs {
   void emit(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store);
   // Outputs that share one iteration: what is held moves on by name, and from register to register only once.
   static constexpr int64_t outputs_per_iteration = 2;
-  // As many outputs as so many iterations have, an index value, all of whose windows are whole: dim has the
-  // first ones.
-  void emit_iterations(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store,
-                       Value iterations);
+  // What an iteration over such a dimension's whole windows has: so many outputs.
+  static NestDim iteration_of(const NestDim& dim, int64_t outputs);
+  // Loops one behind the other, of so many iterations each, index values, over outputs whose windows count as
+  // whole: dim is one iteration. Positions count from each loop's first output on; before: what that of the
+  // first loop finds.
+  struct Stage {
+    Value iterations = no_value;
+    int64_t outputs = 1;  // of an iteration
+    LoadBundle load;
+    StoreBundle store;
+  };
+  void emit_stages(const Bundle& nothing, const LoadBundle& before, const std::vector<Stage>& stages);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
   // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
@@ -51,7 +59,7 @@ class RollingOutputs {
   int64_t newest(int64_t output) const;  // the first of the columns that come in with an output
   void fill(Walk& walk);
   void one(Walk& walk, const Position& output);
-  void repeat(Walk& walk, int64_t begin, Value trips);
+  void repeat(Walk& walk, int64_t begin, Value trips, int64_t outputs);
   int64_t loop(Walk& walk, int64_t begin, int64_t end);
   Bundle advance(Walk& walk, const std::vector<Bundle>& fresh);
 

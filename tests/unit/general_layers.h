@@ -1,0 +1,122 @@
+// Layers, and the sizes that one code for all sizes is run at.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace pooljit {
+
+using Extents = std::vector<int64_t>;
+
+// A spec whose spatial extents are written as SIZE.
+struct Layer {
+  const char* text;
+  std::vector<Extents> sizes;
+};
+
+// Smaller than the window, borders at both ends at once, no border, tails.
+inline const std::vector<Extents> sizes_2d = {{8, 8}, {1, 1},  {2, 5},  {5, 2},
+                                              {3, 3}, {7, 12}, {16, 9}, {1, 33}};
+inline const std::vector<Extents> sizes_of_whole = {{8, 8}, {3, 3}, {4, 7}, {9, 3}, {12, 17}};
+
+inline const Layer channels_last_layers[] = {
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
+    {"max_pool2d(uint8[2,65,SIZE]:nhwc, kernel_size=[3,2], stride=[1,2], padding=1)", sizes_2d},
+    {"max_pool2d(bfloat16[2,24,SIZE]:nhwc, kernel_size=3, dilation=[1,2], padding=1)",
+     {{8, 8}, {3, 5}, {4, 9}}},
+    {"min_pool2d(float16[2,7,SIZE]:nhwc, kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}}},
+    {"max_pool2d(float64[2,5,SIZE]:nhwc, kernel_size=3, stride=3, ceil_mode=True)", sizes_of_whole},
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
+     sizes_2d},
+    {"max_pool2d(uint8[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)", sizes_2d},
+    {"max_pool2d(float16[2,9,SIZE]:nhwc, kernel_size=3, dilation=3, padding=3, return_indices=True)",
+     sizes_2d},
+    {"max_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=2, return_indices=True, index_scope=nhwc_batch)",
+     {{8, 8}, {2, 2}, {5, 9}}},
+    {"max_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=2, return_indices=True, index_dtype=uint8, "
+     "index_scope=window)",
+     {{8, 8}, {2, 2}, {5, 9}}},
+    {"max_pool3d(float32[2,9,SIZE]:ndhwc, kernel_size=[2,3,2], stride=2, padding=1, return_indices=True)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
+    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
+    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False, "
+     "ceil_mode=True)",
+     sizes_2d},
+    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, divisor_override=5)", sizes_2d},
+    {"avg_pool2d(uint8[2,40,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+     sizes_2d},
+    {"avg_pool2d(int8[2,40,SIZE]:nhwc, kernel_size=2, stride=2, ceil_mode=True)", {{8, 8}, {2, 2}, {5, 9}}},
+    {"avg_pool2d(bfloat16[2,40,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"avg_pool2d(int64[2,3,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"avg_pool1d(float32[2,24,SIZE]:nwc, kernel_size=4, stride=3, padding=2)", {{8}, {1}, {3}, {17}}},
+    {"avg_pool3d(float32[2,9,SIZE]:ndhwc, kernel_size=3, stride=2, padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
+    {"sum_pool2d(int16[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"lp_pool2d(float32[2,24,SIZE]:nhwc, norm_type=2, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=9, stride=2, padding=4)", sizes_2d},
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
+     sizes_2d},
+    {"global_avg_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
+    {"global_avg_pool2d(uint8[2,24,SIZE]:nhwc)", {{8, 8}, {1, 1}, {3, 200}, {256, 2}}},
+    {"global_max_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
+    {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True)", sizes_2d},
+    {"adaptive_avg_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,7])", sizes_2d},
+    {"global_avg_pool1d(float32[2,3,SIZE]:nwc)", {{8}, {200}, {300}, {70000}}},
+};
+
+// Rows of one vector and of several, of either instruction set, with what is left over.
+inline const std::vector<Extents> sizes_of_rows = {{8, 8},  {1, 1},  {5, 2},  {3, 16},
+                                                   {7, 12}, {1, 33}, {6, 47}, {5, 150}};
+inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 7},  {9, 3},
+                                                         {12, 17}, {5, 50}, {3, 151}};
+
+inline const Layer channels_first_layers[] = {
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
+    {"max_pool2d(float32[2,1,SIZE], kernel_size=5, stride=1, padding=2)", sizes_of_rows},
+    {"max_pool2d(uint8[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"max_pool2d(uint8[2,3,SIZE], kernel_size=[3,2], stride=[1,2], padding=1)", sizes_of_rows},
+    {"max_pool2d(bfloat16[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"max_pool2d(bfloat16[2,3,SIZE], kernel_size=3, dilation=[1,2], padding=1)", {{8, 8}, {3, 5}, {4, 90}}},
+    {"min_pool2d(float16[2,3,SIZE], kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {4, 70}}},
+    {"max_pool2d(float64[2,3,SIZE], kernel_size=3, stride=3, ceil_mode=True)", sizes_of_whole_rows},
+    {"max_pool2d(int16[2,3,SIZE], kernel_size=3, stride=4, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=9, stride=2, padding=4)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True)", sizes_of_rows},
+    {"max_pool2d(uint8[2,3,SIZE], kernel_size=[2,3], stride=2, padding=1, return_indices=True)",
+     {{8, 8}, {1, 1}, {2, 5}, {5, 2}, {4, 140}}},
+    {"max_pool2d(float16[2,3,SIZE], kernel_size=3, dilation=3, padding=3, return_indices=True)",
+     sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=2, return_indices=True, index_dtype=uint8, "
+     "index_scope=window)",
+     {{8, 8}, {2, 2}, {5, 9}, {3, 33}}},
+    {"max_pool1d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", {{8}, {1}, {3}, {17}, {200}}},
+    {"max_pool3d(float32[2,3,SIZE], kernel_size=[2,3,2], stride=[2,1,2], padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"max_pool3d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, return_indices=True)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, count_include_pad=False, "
+     "ceil_mode=True)",
+     sizes_of_rows},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, divisor_override=5)", sizes_of_rows},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=2, stride=2, ceil_mode=True)",
+     {{8, 8}, {2, 2}, {5, 9}, {7, 71}}},
+    {"avg_pool2d(uint8[2,3,SIZE], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+     sizes_of_rows},
+    {"avg_pool2d(int8[2,3,SIZE], kernel_size=2, stride=2, ceil_mode=True)",
+     {{8, 8}, {2, 2}, {5, 9}, {3, 99}}},
+    {"avg_pool2d(bfloat16[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"avg_pool2d(int64[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"avg_pool1d(float32[2,3,SIZE], kernel_size=4, stride=3, padding=2)", {{8}, {1}, {3}, {17}, {200}}},
+    {"avg_pool3d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"sum_pool2d(int16[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"lp_pool2d(float32[2,3,SIZE], norm_type=2, kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
+     sizes_of_rows},
+};
+
+}  // namespace pooljit
