@@ -117,9 +117,14 @@ typedef struct pooljit_options {
    * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
    * asked for each label has code of its own. */
   const char* label;
-  /* Of a spec with free dims: how many sizes keep their code, at most 4096; what was run longest ago goes
-   * first. 0: 64. */
+  /* Of a spec with free dims: how many sizes are kept, at most 4096; what was run longest ago goes first. 0:
+   * 64. */
   int32_t sizes;
+  /* Of a spec with free dims: the run of a size, counted while the size is kept, that makes code for it alone
+   * and waits for that; runs after it are faster, and their results have the same bits. 1: each size has only
+   * its own code, from its first run on; -1: there is none but the code for all sizes; 0: 1000, with verify
+   * -1. Parts (pooljit_args.parts) are not counted: all parts of a run have to be one code's. */
+  int32_t exact_after;
 } pooljit_options;
 
 /* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
@@ -177,10 +182,12 @@ POOLJIT_API int pooljit_spec_pools(const pooljit_spec* object, pooljit_pools* po
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
 
 /* Sizes. A spec may leave spatial dims free: max_pool2d(float32[N,64,H,W], kernel_size=3). Its kernel is run
- * with pooljit_args.dims; the first run of a size makes the code for it, a later one finds it. What is asked
- * of one size needs its spec or kernel: these make them. `dims` are the extents of all spatial dims, in their
- * order, `count` of them; of a backward pooling those of the forward input, of an unpool those of its values.
- * A spec or kernel that has no free dims gives itself, if they are its own.
+ * with pooljit_args.dims. One piece of code, made when it is compiled, serves all sizes; the first run of a
+ * size makes the table that it reads of the size, in a few microseconds. Where there is no such code
+ * (pooljit_info.schedule_origin of the free kernel says so, and why), the first run of a size compiles. What
+ * is asked of one size needs its spec or kernel: these make them. `dims` are the extents of all spatial dims,
+ * in their order, `count` of them; of a backward pooling those of the forward input, of an unpool those of
+ * its values. A spec or kernel that has no free dims gives itself, if they are its own.
  *
  * pooljit_spec_sized compiles nothing. Errors: "run.dims" for a list that is null or empty, "spec.sizes" for
  * another count or another size than the spec has, other "spec.*" for a size that the layer cannot have, and
@@ -196,7 +203,7 @@ POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 /* What is known of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1
  * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. With free dims, 0 stands
  * for every extent, stride and count of bytes that only a size tells; of a kernel also for what compiling
- * tells, which is done for each size. */
+ * tells, where each size has code of its own. */
 typedef struct pooljit_info {
   size_t size; /* sizeof(pooljit_info), set by the caller; no more is written */
   pooljit_tensor input;
@@ -327,8 +334,8 @@ typedef struct pooljit_args {
  * nothing to do. Makes no thread and takes no lock; allocates nothing but the thread's scratch memory, once,
  * and that only without args->scratch.
  *
- * dims: the code for a size that is new, or was forgotten, is made first: as long as compiling takes. Then a
- * run with dims costs 0.1 us more than one of the kernel for that size.
+ * dims: a size that is new, or was forgotten, costs some microseconds more, or as long as compiling takes
+ * where each has code of its own. A known one costs 0.1 us more than a run of the kernel for that size.
  *
  * Errors: those of pooljit_run; with dims those of pooljit_kernel_sized; "run.batch" for a batch that is
  * negative, larger than memory can be, of a spec without N, given without has_batch, not given where the spec

@@ -39,7 +39,8 @@ struct Options {
   std::string names = {};     // "perf", "jitdump", "gdb", joined by commas
   std::string fallback = {};  // "reference", "never": what "auto" is where no machine code can run
   std::string label = {};     // the layer's name in its model, which `names` show before ours
-  int sizes = 0;              // that a kernel with free dims keeps code for; 0: 64
+  int sizes = 0;              // that a kernel with free dims keeps; 0: 64
+  int exact_after = 0;        // the run of a size that makes code for it alone; -1: none
 
   // Whose texts are this object's.
   pooljit_options c_options() const {
@@ -56,6 +57,7 @@ struct Options {
     made.fallback = fallback.c_str();
     made.label = label.c_str();
     made.sizes = sizes;
+    made.exact_after = exact_after;
     return made;
   }
 };
@@ -79,6 +81,7 @@ inline Options options_read(std::string_view text) {
   options.fallback = text_of(read.fallback);
   options.label = text_of(read.label);
   options.sizes = read.sizes;
+  options.exact_after = read.exact_after;
   return options;
 }
 

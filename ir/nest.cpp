@@ -215,6 +215,7 @@ std::string PoolNest::print() const {
     append(out, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
   if (rounding == RoundingRule::half_away) out += ", ties away from zero";
   out += "\n";
+  if (has_any_size()) out += "of any size: extents, padding and outer strides are stand-ins\n";
   if (quantization)
     append(out, "scale {} to {}, zero point {} to {}\n", quantization->scale, quantization->output_scale,
            quantization->zero_point, quantization->output_zero_point);

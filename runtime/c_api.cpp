@@ -63,6 +63,7 @@ pooljit::ir::Result<pooljit::runtime::Options> read_options(const pooljit_option
   });
   options.threads = given->threads;
   options.sizes = given->sizes;
+  options.exact_after = given->exact_after;
   if (given->verify != 0 && given->verify != 1)
     return pooljit::ir::invalid("runtime.options", "verify is " + std::to_string(given->verify), "0 or 1");
   options.verify = given->verify == 1;
@@ -107,11 +108,11 @@ ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count
 }
 
 ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,
-                                              int32_t count) {
+                                              int32_t count, bool is_whole_run) {
   const auto sizes = sizes_of(dims, count);
   if (!sizes) return tl::unexpected(sizes.error());
   if (const auto* const free = std::get_if<runtime::FreeKernelPtr>(&handle.any))
-    return (*free)->code_for(*sizes);
+    return is_whole_run ? (*free)->code_for_run(*sizes) : (*free)->code_for(*sizes);
   const runtime::KernelPtr& kernel = std::get<runtime::KernelPtr>(handle.any);
   const auto same = frontend::with_sizes(kernel->spec(), *sizes);
   return same ? ir::Result<runtime::KernelPtr>(kernel) : tl::unexpected(same.error());
@@ -165,6 +166,7 @@ int pooljit_options_read(const char* text, pooljit_options* options, char* room,
     pooljit_options made = {};
     made.threads = read->threads;
     made.sizes = read->sizes;
+    made.exact_after = read->exact_after;
     made.verify = read->verify;
     pooljit::runtime::Options usual;
     std::vector<std::string> defaults;
@@ -234,7 +236,7 @@ int pooljit_spec_sized(const pooljit_spec* object, const int64_t* dims, int32_t 
     auto spec = pooljit::frontend::with_sizes(object->spec->spec(), *sizes);
     if (!spec) return fail(spec.error());
     pooljit::runtime::Options options = object->spec->options();
-    options.sizes = 0;  // there is one
+    options.sizes = options.exact_after = 0;  // there is one
     return give(pooljit::runtime::check_spec(std::move(*spec), options), sized);
   });
 }
@@ -245,7 +247,7 @@ int pooljit_kernel_sized(const pooljit_kernel* kernel, const int64_t* dims, int3
     if (!sized) return fail_null("sized");
     *sized = nullptr;
     if (!kernel) return fail_null("kernel");
-    return give(kernel_of_size(*kernel, dims, count), sized);
+    return give(kernel_of_size(*kernel, dims, count, false), sized);
   });
 }
 

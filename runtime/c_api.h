@@ -59,9 +59,9 @@ int with_kernel(const pooljit_kernel* handle, Body body) {
 // What a caller lists. Errors: "run.dims".
 ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count);
 // The same with the kernel for a size: of a handle that has one, that one, if it is its size. Errors: also
-// "runtime.null", "spec.sizes" and those of FreeKernel::code_for.
+// "runtime.null", "spec.sizes" and those of FreeKernel::code_for. is_whole_run: for a run, which counts.
 ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,
-                                              int32_t count);
+                                              int32_t count, bool is_whole_run);
 
 // The caller's handle of what was made.
 template <typename Made, typename Handle>

@@ -65,13 +65,25 @@ pooljit_info info_of(const pooljit::frontend::PoolSpec& spec, const pooljit::ir:
   return info;
 }
 
-// What is known without a size: nothing is compiled.
+void tell_of_code(const pooljit::runtime::CodeInfo& code, pooljit_info& info) {
+  info.backend = code.backend.data();
+  info.isa = code.isa.data();
+  info.schedule = code.schedule.c_str();
+  info.proof = code.proof.c_str();
+  info.code_bytes = static_cast<int64_t>(code.code_bytes);
+  info.scratch_bytes = code.scratch_bytes;
+  info.compile_nanoseconds = code.compile_time.count();
+}
+
+// What is known without a size.
 pooljit_info info_of(const pooljit::runtime::FreeKernel& kernel) {
   pooljit_info info = info_of(kernel.spec(), make_nest(kernel.spec()));
   info.spec = kernel.text().c_str();
   info.signature = kernel.signature().c_str();
   info.backend = info.isa = info.schedule = info.proof = info.fallback = "";
-  info.schedule_origin = "each size has its own";
+  if (const pooljit::runtime::CodePtr& code = kernel.general_code()) tell_of_code(code->info, info);
+  info.scratch_bytes = 0;  // a size may have code of its own
+  info.schedule_origin = kernel.schedule_origin().c_str();
   info.label = kernel.options().label.c_str();
   return info;
 }
@@ -136,16 +148,11 @@ int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info) {
     pooljit_info known = info_of(one.spec(), code.nest);
     known.spec = one.text().c_str();
     known.signature = code.signature.c_str();
-    known.backend = code.backend.data();
-    known.isa = code.isa.data();
-    known.schedule = code.schedule.c_str();
+    tell_of_code(code, known);
     known.schedule_origin = one.schedule_origin().c_str();
     known.fallback = one.fallback().c_str();
     known.label = one.label().c_str();
-    known.proof = code.proof.c_str();
-    known.code_bytes = static_cast<int64_t>(code.code_bytes);
     known.scratch_bytes = one.scratch_bytes();
-    known.compile_nanoseconds = code.compile_time.count();
     return write_struct("pooljit_info", known, info);
   });
 }

@@ -180,7 +180,7 @@ int run_sized(const pooljit_kernel& handle, const pooljit_args& args) {
     return with_kernel(&handle, [&](const pooljit::runtime::Kernel& kernel) {
       return pooljit::c_api::code_of(check_and_run(kernel, args));
     });
-  const auto kernel = kernel_of_size(handle, args.dims, args.dim_count);
+  const auto kernel = kernel_of_size(handle, args.dims, args.dim_count, args.parts == 0);
   return kernel ? pooljit::c_api::code_of(check_and_run(**kernel, args)) : fail(kernel.error());
 }
 

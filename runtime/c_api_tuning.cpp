@@ -103,12 +103,12 @@ int pooljit_time(const pooljit_kernel* const* kernels, size_t count, double seco
 int pooljit_prove(const pooljit_kernel* kernel, char** text) {
   return guarded([&] {
     if (text) *text = nullptr;
-    return with_kernel(kernel, [&](const pooljit::runtime::Kernel& one) {
-      const auto proof = pooljit::runtime::prove_kernel(one);
-      if (!proof) return fail(proof.error());
-      if (text) *text = copy_of(*proof);
-      return int{POOLJIT_OK};
-    });
+    if (!kernel) return fail_null("kernel");
+    const auto proof =
+        std::visit([](const auto& any) { return pooljit::runtime::prove_kernel(*any); }, kernel->any);
+    if (!proof) return fail(proof.error());
+    if (text) *text = copy_of(*proof);
+    return int{POOLJIT_OK};
   });
 }
 

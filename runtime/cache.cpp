@@ -6,6 +6,7 @@
 #include <new>
 
 #include "jit/fork_gate.h"
+#include "runtime/free_kernel.h"
 #include "runtime/kernel.h"
 
 namespace pooljit::runtime {
@@ -28,6 +29,11 @@ class OnExit {
   bool armed_ = true;
 };
 
+const Code* code_of(const AnyKernel& any) {
+  if (const auto* const kernel = std::get_if<KernelPtr>(&any)) return &(*kernel)->code();
+  return std::get<FreeKernelPtr>(any)->general_code().get();
+}
+
 // Eviction costs passes over all entries, so it makes room for several.
 size_t after_eviction(size_t limit) { return limit - limit / 8; }
 
@@ -42,7 +48,8 @@ Cache::TextView::TextView(std::string_view spec, const Options& options) : spec_
           (options.measure.empty() ? 0 : 4099 * hash(options.measure)) +
           (options.names.empty() ? 0 : 2053 * hash(options.names)) +
           (options.fallback == "reference" ? 0 : 8209 * hash(options.fallback)) +
-          (options.label.empty() ? 0 : 16411 * hash(options.label)) + 32771 * size_t(options.sizes);
+          (options.label.empty() ? 0 : 16411 * hash(options.label)) + 32771 * size_t(options.sizes) +
+          65537 * size_t(options.exact_after);
 }
 
 void Cache::touch(std::atomic<Time>& used) const {
@@ -59,10 +66,10 @@ std::optional<AnyKernel> Cache::find(const TextView& text) const {
   return found->second.kernel;
 }
 
-void Cache::remember(const TextView& view, std::string_view key, KernelPtr kernel) {
+void Cache::remember(const TextView& view, std::string_view key, AnyKernel kernel) {
   const std::unique_lock lock(mutex_);
   const auto found = codes_.find(key);
-  if (found == codes_.end() || found->second->code != &kernel->code()) return;
+  if (found == codes_.end() || found->second->code != code_of(kernel)) return;
   remember(view, std::move(kernel), found->second);
 }
 

@@ -69,9 +69,9 @@ class Cache {
 
   // The kernel that was remembered for this text; none, or null, if there is none.
   std::optional<AnyKernel> find(const TextView& text) const;
-  // Remembers a kernel for a text. Its code is what get(key) gave; nothing is remembered if that is evicted
-  // already.
-  void remember(const TextView& text, std::string_view key, KernelPtr kernel);
+  // Remembers a kernel for a text. Its code, that of all its sizes, is what get(key) gave; nothing is
+  // remembered if that is evicted already.
+  void remember(const TextView& text, std::string_view key, AnyKernel kernel);
   // The same of a kernel that has no code of its own.
   void remember(const TextView& text, FreeKernelPtr kernel);
   // Forgets what get(key) gave, if that is this code and no kernel is remembered that has it.
@@ -136,7 +136,8 @@ class Cache {
       return a.hash() == b.hash() && a.spec() == b.spec() && x.backend == y.backend && x.isa == y.isa &&
              x.schedule == y.schedule && x.threads == y.threads && x.verify == y.verify &&
              x.tune_db == y.tune_db && x.measure == y.measure && x.names == y.names &&
-             x.fallback == y.fallback && x.label == y.label && x.sizes == y.sizes;
+             x.fallback == y.fallback && x.label == y.label && x.sizes == y.sizes &&
+             x.exact_after == y.exact_after;
     }
   };
   struct StringHash {

@@ -9,12 +9,12 @@
 #include "frontend/pool_spec.h"
 #include "ir/agreement.h"
 #include "ir/interp/interpret.h"
-#include "ir/reference.h"
 #include "ir/schedule_text.h"
 #include "runtime/candidates.h"
 #include "runtime/check_budget.h"
 #include "runtime/check_case.h"
 #include "runtime/check_compare.h"
+#include "runtime/check_member.h"
 #include "runtime/cpu_features.h"
 #include "runtime/crash_context.h"
 #include "runtime/elements.h"
@@ -137,7 +137,7 @@ class Checker {
 
   std::vector<ir::Schedule> schedules_for(ir::Isa isa) const {
     if (options_.schedule) return {*options_.schedule};
-    std::vector<ir::Schedule> all = varied_schedules(member_.all(), isa, options_.seed);
+    std::vector<ir::Schedule> all = varied_schedules(member_.lowered(), isa, options_.seed);
     if (!is_sampled() || count_taps(nest_) <= most_taps_of_many || all.size() < 3) return all;
     return {all[0], all[1 + options_.seed % (all.size() - 1)]};
   }
@@ -213,7 +213,7 @@ class Checker {
     const double allowed = budget_.next_taps(), all = count_taps(nest_) * double(data.batch);
     const double most =
         is_sampled() && can_run(subject.isa) ? std::min(allowed, most_taps_interpreted) : allowed;
-    if (all <= most) return split_tasks(subject.affine.tasks, data.batch, 1);
+    if (all <= most) return split_tasks(nest_, subject.affine.tasks, data.batch, 1);
     const Tasks some = choose_tasks(nest_, subject.affine.tasks, data.batch, most,
                                     options_.seed + static_cast<uint64_t>(report_.programs));
     return allowed > 0 ? some : Tasks{{}, 0};
@@ -224,10 +224,15 @@ class Checker {
     data.clear_outputs(0);
     ++report_.runs;
     const std::vector<ir::Region> operands = data.operand_regions();
+    Call call = data.call(0);
+    call.sizes = member_.sizes();
+    std::vector<ir::Region> sizes;
+    for (const std::vector<int64_t>& words : call.sizes)
+      sizes.push_back({std::ssize(words) * int64_t{sizeof words[0]}, nullptr});
     for (const TaskRanges& cell : tasks.cells) {
-      fill_arguments(program.params, program.tables, data.call(0), cell, args.data());
+      fill_arguments(program.params, program.tables, call, cell, args.data());
       const auto done = ir::interpret(
-          program, args, {data.input.region(), data.output.region(), data.indices.region(), operands});
+          program, args, {data.input.region(), data.output.region(), data.indices.region(), operands, sizes});
       if (!done) return fmt::format("the interpreter refuses the Program: {}", ir::to_string(done.error()));
     }
     return std::nullopt;
@@ -291,7 +296,7 @@ class Checker {
   // All tasks leave what the interpreter left. Where it did not run them all, the oracle has to allow what
   // the first engine leaves, and the others leave the same.
   Failure check_whole(const Code& code, Case& data) {
-    run(code, split_tasks(code.info.tasks, data.batch, 2), data, 1);
+    run(code, split_tasks(nest_, code.info.tasks, data.batch, 2), data, 1);
     if (data.whole) return compare(data, *data.whole, 1);
     if (auto sentence = data.objection(nest_, 1)) return sentence;
     data.whole = data.results(1);
@@ -349,49 +354,11 @@ class Checker {
   CheckReport report_;
 };
 
-// Of several pools of one tensor: one Program makes all of them.
-void add_member(CheckReport& all, const CheckReport& member) {
-  all.runs += member.runs;
-  all.left_out = std::max(all.left_out, member.left_out);
-  all.interpreted = std::min(all.interpreted, member.interpreted);
-  all.failure = member.failure;
-  all.results += member.results;
-}
-
 }  // namespace
 
-ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options) {
-  auto spec = frontend::parse_spec(spec_text);
-  if (!spec) return tl::unexpected(spec.error());
-  if (is_unpool(*spec))
-    return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",
-                           "run it");
-  std::optional<CheckReport> all;
-  const std::vector<Member> members = members_of(frontend::make_nest(*spec));
-  CheckOptions of_member = options;
-  if (options.seconds) *of_member.seconds /= double(members.size());
-  for (const Member& member : members) {
-    auto report = Checker(*spec, member, of_member).run();
-    if (!report) return report;
-    all ? add_member(*all, *report) : void(all = std::move(*report));
-    if (!all->ok()) break;
-  }
-  return std::move(*all);
-}
-
-ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view text) {
-  const auto spec = frontend::parse_spec(spec_text);
-  if (!spec) return tl::unexpected(spec.error());
-  const int64_t batch = std::max<int64_t>(spec->batch.value_or(1), 1);
-  std::string all;
-  for (const Member& member : members_of(frontend::make_nest(*spec))) {
-    const auto elements = parse_elements(member.nest().input.dtype, text);
-    if (!elements) return tl::unexpected(elements.error());
-    const auto made = Case::make(member.nest(), DataKind::plain, batch, 1, *elements);
-    if (!made) return tl::unexpected(made.error());
-    all += reference_text(member.nest(), *made);
-  }
-  return all;
+ir::Result<CheckReport> check_member(const frontend::PoolSpec& spec, const Member& member,
+                                     const CheckOptions& options) {
+  return Checker(spec, member, options).run();
 }
 
 }  // namespace pooljit::runtime

@@ -36,6 +36,8 @@ struct CheckOptions {
   std::optional<ir::Isa> isa = {};            // only this one; absent: all
   std::optional<ir::Schedule> schedule = {};  // only this one
   std::optional<Engine> backend = {};         // of the back ends, only this one
+  // The code for all sizes at the spec's, in place of code for these alone.
+  bool general = false;
   // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
   // which are repeated if there are fewer; empty: all kinds.
   std::string data = {};
@@ -61,7 +63,9 @@ struct CheckReport {
   bool is_partial() const { return left_out > 0 || interpreted < 1; }
 };
 
-// Errors: those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given.
+// Of a spec with free dims the code for all sizes, at some that have every kind of border and tail. Errors:
+// those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given;
+// "general.*" with general.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
 // What the oracle makes of these elements, a line per tensor. Errors: those of check().

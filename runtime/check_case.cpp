@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "ir/general/size_words.h"
 #include "ir/reference.h"
 #include "ir/window_taps.h"
 #include "runtime/check_compare.h"
@@ -17,10 +18,10 @@ namespace {
 constexpr std::byte canary{0xa5};
 constexpr int64_t most_bytes = int64_t{4} << 30;
 
-std::vector<int64_t> task_extents(const std::vector<ir::TaskDim>& dims, int64_t batch) {
+std::vector<int64_t> task_extents(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims,
+                                  int64_t batch) {
   std::vector<int64_t> extents;
-  for (const ir::TaskDim& dim : dims)
-    extents.push_back(dim.extent == ir::TaskDim::batch_extent ? batch : dim.extent);
+  for (const ir::TaskDim& dim : dims) extents.push_back(task_count(dim, nest, batch));
   return extents;
 }
 
@@ -168,8 +169,9 @@ std::string Case::name() const { return fmt::format("data \"{}\", batch {}", dat
 
 double count_taps(const ir::PoolNest& nest) { return ir::taps_of_planes(nest, nest.channels); }
 
-Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads) {
-  const Grid grid(task_extents(dims, batch), threads);
+Tasks split_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
+                  int threads) {
+  const Grid grid(task_extents(nest, dims, batch), threads);
   Tasks tasks;
   for (int64_t cell = grid.cells(); cell-- > 0;) tasks.cells.push_back(grid.ranges(cell));
   return tasks;
@@ -177,12 +179,12 @@ Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threa
 
 Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
                    double most_taps, uint64_t seed) {
-  const std::vector<int64_t> extents = task_extents(dims, batch);
+  const std::vector<int64_t> extents = task_extents(nest, dims, batch);
   int64_t count = 1;
   for (int64_t extent : extents) count *= extent;
   const double taps_per_task = count_taps(nest) * double(batch) / double(count);
   const auto wanted = std::max(int64_t(most_taps / taps_per_task), int64_t{3});
-  if (wanted >= count) return split_tasks(dims, batch, 1);
+  if (wanted >= count) return split_tasks(nest, dims, batch, 1);
   Tasks tasks{{single_task(extents, 0), single_task(extents, count - 1)}, double(wanted) / double(count)};
   std::mt19937_64 random(seed);
   // One out of each of equal parts of what lies between.

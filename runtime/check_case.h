@@ -86,7 +86,7 @@ struct Case {
 Tasks choose_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch,
                    double most_taps, uint64_t seed);
 // All, in cells for so many threads, the last one first.
-Tasks split_tasks(const std::vector<ir::TaskDim>& dims, int64_t batch, int threads);
+Tasks split_tasks(const ir::PoolNest& nest, const std::vector<ir::TaskDim>& dims, int64_t batch, int threads);
 
 // The elements of a case's results, a line per tensor; and what the oracle makes of it.
 std::string results_text(const ir::PoolNest& nest, const Case& data, const Results& results);

@@ -86,12 +86,17 @@ class Code {
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
-  // The call with all that run() gives the code itself: of a member of several pools, where the others write.
+  // The call with all that run() gives the code itself: of a member of several pools, where the others write;
+  // of code for all extents, which they are.
   virtual Call completed(const Call& call, std::span<MemberOutput>) const { return call; }
   // What run() chooses from by where the output lies; most code is its only one. What proofs take one by one.
   virtual std::vector<const Code*> versions() const { return {this}; }
   // Absent: it runs none.
   virtual std::optional<MachineCode> machine() const { return std::nullopt; }
+  // What was lowered: info.nest, or of code for all extents the nest of any size, whose Program reads these
+  // words of info.nest, of each pool.
+  virtual const ir::PoolNest& lowered() const { return info.nest; }
+  virtual ir::SizeWords sizes() const { return {}; }
 
   CodeInfo info;  // complete when the code is handed out
 };

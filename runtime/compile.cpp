@@ -10,7 +10,9 @@
 #include "runtime/float_control.h"
 #include "runtime/fork.h"
 #include "runtime/options.h"
+#include "runtime/proof/general.h"
 #include "runtime/proof/verify.h"
+#include "runtime/sized_code.h"
 #include "runtime/tuning/choose.h"
 #include "runtime/tuning/first_use.h"
 #include "runtime/tuning/store.h"
@@ -80,8 +82,8 @@ ir::Result<std::shared_ptr<Code>> measured_code(const Request& request) {
   return found->code;
 }
 
-ir::Result<std::string> prove(const Code& code, const frontend::PoolSpec& spec, const Choices& choices) {
-  const auto proof = prove_code(code, spec, choices);
+// What was proved, for people.
+ir::Result<std::string> sentence_of(const ir::Result<Proof>& proof) {
   if (!proof) return tl::unexpected(proof.error());
   if (!proof->ok()) return ir::invalid("prove.kernel", proof->failure, "a bug of pooljit: please report it");
   return print(*proof);
@@ -99,7 +101,7 @@ ir::Result<CodePtr> make_code(const Request& request, Clock::time_point start) {
   made.compile_time = Clock::now() - start;
   if (!request.verify) return *code;
   const jit::LetForks let;  // it takes minutes, and forks itself
-  auto proof = prove(**code, request.spec, request.choices);
+  auto proof = sentence_of(prove_code(**code, request.spec, request.choices));
   if (!proof) return tl::unexpected(proof.error());
   made.proof = std::move(*proof);
   return *code;
@@ -136,18 +138,67 @@ ir::Result<KeyedKernel> make_kernel(Request request, const Options& options, Clo
   return KeyedKernel{bind(std::move(request), *code), std::move(key)};
 }
 
+ir::Result<CodePtr> make_general(const Request& request, Clock::time_point start) {
+  auto code = make_general_code(request.spec, request.choices);
+  if (!code) return tl::unexpected(code.error());
+  (*code)->info.compile_time = Clock::now() - start;
+  if (!request.verify) return *code;
+  const jit::LetForks let;
+  auto proof = sentence_of(prove_general(*code, request.spec, request.choices));
+  if (!proof) return tl::unexpected(proof.error());
+  (*code)->info.proof = std::move(*proof);
+  return *code;
+}
+
+// Why no code is made for all sizes, where the options say so.
+std::string asks_for_exact(const Request& request, const Options& options) {
+  if (options.exact_after == 1) return "exact_after=1";
+  if (request.measures()) return "measure= times the schedules of each";
+  if (request.choices.engine == Engine::reference) return "the reference has no code";
+  return "";
+}
+
 // Options are resolved here once, so that what is wrong with them shows before the first run.
-ir::Result<FreeKernelPtr> make_free(frontend::PoolSpec spec, const Options& options, bool needs_database) {
-  if (const auto resolved = resolve_or_fall_back(options); !resolved) return tl::unexpected(resolved.error());
-  return std::make_shared<const FreeKernel>(std::move(spec), options, needs_database);
+ir::Result<AnyKernel> make_free(const Cache::TextView& text, frontend::PoolSpec spec, bool needs_database,
+                                Clock::time_point start) {
+  const Options& options = text.options();
+  auto request = make_request(std::move(spec), options, needs_database);
+  if (!request) return tl::unexpected(request.error());
+  const auto finish = [&](CodePtr code, std::string why) {
+    return std::make_shared<const FreeKernel>(std::move(request->spec), options, needs_database,
+                                              FreeKernel::General{std::move(code), std::move(why)});
+  };
+  const auto for_each_size = [&](std::string_view why) {
+    FreeKernelPtr kernel = finish(nullptr, fmt::format("each size has its own: {}", why));
+    cache().remember(text, kernel);
+    return kernel;
+  };
+  if (const std::string why = asks_for_exact(*request, options); !why.empty()) return for_each_size(why);
+  const std::string key = key_of(*request, options);
+  auto code = cache().get(key, [&] { return make_general(*request, start); });
+  if (!code) {
+    const ir::Error& error = code.error();
+    // What the code for a size lacks too, that says; what is proved wrong is not passed over.
+    const bool is_other = error.kind == ir::ErrorKind::system || error.id.starts_with("prove.");
+    if (is_other && !request->fall_back(error)) return tl::unexpected(error);
+    return for_each_size(error.message);
+  }
+  FreeKernelPtr kernel = finish(*code, fmt::format("one code for all sizes, {}", request->schedule_origin));
+  cache().remember(text, key, kernel);
+  return kernel;
 }
 
 // Nothing is ignored in silence.
 ir::Result<void> check_sizes_option(const frontend::PoolSpec& spec, const Options& options) {
-  if (options.sizes == 0 || has_free_dims(spec)) return {};
-  return ir::invalid("runtime.options",
-                     fmt::format("sizes={} is given for {}", options.sizes, frontend::print(spec)),
-                     "it is for specs with free dims: float32[N,64,H,W]");
+  if (has_free_dims(spec)) return {};
+  const auto refuse = [&](const char* name, int value) {
+    return ir::invalid("runtime.options",
+                       fmt::format("{}={} is given for {}", name, value, frontend::print(spec)),
+                       "it is for specs with free dims: float32[N,64,H,W]");
+  };
+  if (options.sizes != 0) return refuse("sizes", options.sizes);
+  if (options.exact_after != 0) return refuse("exact_after", options.exact_after);
+  return {};
 }
 
 ir::Result<AnyKernel> compile_cached(const Cache::TextView& text, bool needs_database) {
@@ -159,12 +210,7 @@ ir::Result<AnyKernel> compile_cached(const Cache::TextView& text, bool needs_dat
   if (!spec) return tl::unexpected(spec.error());
   if (auto checked = check_sizes_option(*spec, text.options()); !checked)
     return tl::unexpected(checked.error());
-  if (has_free_dims(*spec)) {
-    auto kernel = make_free(std::move(*spec), text.options(), needs_database);
-    if (!kernel) return tl::unexpected(kernel.error());
-    cache().remember(text, *kernel);
-    return *kernel;
-  }
+  if (has_free_dims(*spec)) return make_free(text, std::move(*spec), needs_database, start);
   auto request = make_request(std::move(*spec), text.options(), needs_database);
   if (!request) return tl::unexpected(request.error());
   auto made = make_kernel(std::move(*request), text.options(), start);
@@ -193,6 +239,15 @@ std::string measure_of_process() {
     return fmt::format("{}{}", set & ~same_bits_flag, set & same_bits_flag ? ",same_bits" : "");
   const char* const named = environment("POOLJIT_MEASURE");
   return named ? named : "";
+}
+
+// Those that the code was made by.
+Choices choices_of(const CodeInfo& made) {
+  Choices choices;
+  choices.engine = *find_engine(made.backend);
+  if (const auto isa = ir::find_isa(made.isa)) choices.isa = *isa;
+  if (!made.schedule.empty()) choices.schedule = *ir::parse_schedule(made.schedule);
+  return choices;
 }
 
 // What the options leave to the process and the environment.
@@ -290,12 +345,21 @@ ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options
 
 ir::Result<std::string> prove_kernel(const Kernel& kernel) {
   const FloatControl control;  // of the child that probes, too
-  const CodeInfo& made = kernel.code().info;
-  Choices choices;
-  choices.engine = *find_engine(made.backend);
-  if (const auto isa = ir::find_isa(made.isa)) choices.isa = *isa;
-  if (!made.schedule.empty()) choices.schedule = *ir::parse_schedule(made.schedule);
-  return prove(kernel.code(), kernel.spec(), choices);
+  return sentence_of(prove_code(kernel.code(), kernel.spec(), choices_of(kernel.code().info)));
+}
+
+ir::Result<std::string> prove_kernel(const FreeKernel& kernel) {
+  const FloatControl control;
+  const CodePtr& code = kernel.general_code();
+  if (!code) return tl::unexpected(kernel.sizes_not_said());
+  return sentence_of(prove_general(code, kernel.spec(), choices_of(code->info)));
+}
+
+ir::Result<bool> is_tuned(const frontend::PoolSpec& spec, const Options& options, bool needs_database) {
+  if (!options.schedule.empty()) return false;
+  return make_request(spec, options, needs_database).map([](const Request& request) {
+    return request.choices.schedule.has_value();
+  });
 }
 
 std::string cache_key(const frontend::PoolSpec& spec, const Choices& choices) {

@@ -17,7 +17,7 @@ namespace pooljit::runtime {
 // Where no machine code can run, the reference does, if the options allow (Kernel::fallback()). Errors: those
 // of parse_spec, resolve and the engines.
 ir::Result<KernelPtr> compile(std::string_view spec_text, const Options& options);
-// The same of a spec that may have free dims, for which nothing is compiled yet.
+// The same of a spec that may have free dims: its code for all sizes is compiled, where there is one.
 ir::Result<AnyKernel> compile_any(std::string_view spec_text, const Options& options);
 
 // A spec and its options, read and checked, with what the cache knows them by. Immutable.
@@ -57,8 +57,11 @@ struct KeyedKernel {
   KernelPtr kernel;
   std::string key;
 };
-// Of a checked spec. needs_database: as CheckedSpec has it.
+// Of a checked spec whose sizes are known. needs_database: as CheckedSpec has it.
 ir::Result<KeyedKernel> compile_keyed(frontend::PoolSpec spec, const Options& options, bool needs_database);
+
+// Whether the tuning database has the schedule for the spec. Errors: those of the database.
+ir::Result<bool> is_tuned(const frontend::PoolSpec& spec, const Options& options, bool needs_database);
 
 // What Options::measure is where it is empty, for the process; empty: what POOLJIT_MEASURE says. Errors:
 // "runtime.options".
@@ -69,6 +72,8 @@ ir::Result<KernelPtr> compile_uncached(std::string_view spec_text, const Options
 
 // Proves a kernel's code and says what was proved. Errors: "prove.*", "system.*".
 ir::Result<std::string> prove_kernel(const Kernel& kernel);
+// The same of the code for all sizes. Errors: also "run.dims" where each size has its own.
+ir::Result<std::string> prove_kernel(const FreeKernel& kernel);
 
 // What the cache knows the code by: signature, ISA, schedule, back end. A schedule that was not asked for is
 // "best".

@@ -114,14 +114,14 @@ class InterpretedCode final : public Code {
   }
 
   void run(const Call& call, const TaskRanges& ranges) const override {
-    if (!call.members) return run(program_, call.sized ? *call.sized : info.nest, call, ranges);
-    for (size_t i = 0; i < info.nest.members.size(); ++i) {
+    const ir::PoolNest& nest = call.sized ? *call.sized : info.nest;
+    if (!call.members) return run(program_, nest, call, ranges);
+    for (size_t i = 0; i < nest.members.size(); ++i) {
       Call own = call;
       own.members = nullptr;
       own.output = call.members[i].output, own.indices = call.members[i].indices;
-      std::ranges::copy(operands_of(info.nest.members, i, call), own.operands.begin());
-      run(ir::only_member(program_, info.nest.members, static_cast<int>(i)), info.nest.members[i], own,
-          ranges);
+      std::ranges::copy(operands_of(nest.members, i, call), own.operands.begin());
+      run(ir::only_member(program_, nest.members, static_cast<int>(i)), nest.members[i], own, ranges);
     }
   }
 

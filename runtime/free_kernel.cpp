@@ -7,6 +7,8 @@
 
 #include "runtime/compile.h"
 #include "runtime/limits.h"
+#include "runtime/options.h"
+#include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -18,6 +20,17 @@ std::shared_mutex& sizes_mutex() {
   return mutex;
 }
 
+// Whether the results have the same bits by whatever schedule they are made: no sum is rounded, and no zero
+// or NaN is one of several.
+bool has_same_bits_by_any_schedule(const frontend::PoolSpec& spec) {
+  const auto holds = [](const frontend::PoolSpec& pool) {
+    const bool is_extreme = pool.reduction == ir::Reduction::max || pool.reduction == ir::Reduction::min;
+    if (!ir::is_float(pool.dtype)) return pool.reduction != ir::Reduction::lp;
+    return is_extreme && pool.return_indices;  // the value is the element that the index names
+  };
+  return is_pools(spec) ? std::ranges::all_of(spec.members, holds) : holds(spec);
+}
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -26,15 +39,19 @@ size_t FreeKernel::SizeHash::operator()(const Size& size) const {
   return hash ^ hash >> 32;
 }
 
-FreeKernel::FreeKernel(frontend::PoolSpec spec, Options options, bool needs_database)
+FreeKernel::FreeKernel(frontend::PoolSpec spec, Options options, bool needs_database, General general)
     : spec_(std::move(spec)),
       text_(frontend::print(spec_)),
       signature_(frontend::signature(spec_)),
       options_([&] {
         options.sizes = options.sizes == 0 ? usual_kept_sizes : options.sizes;
+        // Proofs of exact code take long: they are made for those who ask for it.
+        if (options.exact_after == 0) options.exact_after = options.verify ? never_exact : usual_exact_after;
         return std::move(options);
       }()),
-      needs_database_(needs_database) {}
+      needs_database_(needs_database),
+      general_(std::move(general)),
+      threads_(thread_count(options_)) {}
 
 ir::Error FreeKernel::sizes_not_said() const {
   return {ir::ErrorKind::invalid, "run.dims",
@@ -47,29 +64,73 @@ size_t FreeKernel::kept_sizes() const {
   return kernels_.size();
 }
 
-KernelPtr FreeKernel::find(const Size& size) const {
+size_t FreeKernel::exact_sizes() const {
   const std::shared_lock lock(sizes_mutex());
-  const auto found = kernels_.find(size);
-  if (found == kernels_.end()) return nullptr;
-  if (found->second.used.load(std::memory_order_relaxed) != now_)
-    found->second.used.store(now_, std::memory_order_relaxed);
-  return found->second.kernel;
+  return static_cast<size_t>(
+      std::ranges::count_if(kernels_, [](const auto& each) { return each.second.exact.kernel != nullptr; }));
 }
 
-ir::Result<KernelPtr> FreeKernel::code_for(std::span<const int64_t> sizes) const {
+// Not of a size that has its own code already.
+bool FreeKernel::counts_runs(const Entry& entry) const {
+  return options_.exact_after != never_exact && entry.made.key.empty() && !entry.exact.kernel;
+}
+
+FreeKernel::Found FreeKernel::find(const Size& size, bool is_run) const {
+  const std::shared_lock lock(sizes_mutex());
+  const auto found = kernels_.find(size);
+  if (found == kernels_.end()) return {};
+  const Entry& entry = found->second;
+  if (entry.used.load(std::memory_order_relaxed) != now_) entry.used.store(now_, std::memory_order_relaxed);
+  if (!is_run) return {entry.made.kernel};
+  if (!counts_runs(entry)) return {entry.exact.kernel ? entry.exact.kernel : entry.made.kernel};
+  // Behind the run that makes exact code nobody counts: it may be at work still.
+  if (entry.runs.load(std::memory_order_relaxed) >= options_.exact_after) return {entry.made.kernel};
+  return {entry.made.kernel, entry.runs.fetch_add(1, std::memory_order_relaxed) + 1 == options_.exact_after};
+}
+
+ir::Result<KernelPtr> FreeKernel::code_for(std::span<const int64_t> sizes) const { return get(sizes, false); }
+ir::Result<KernelPtr> FreeKernel::code_for_run(std::span<const int64_t> sizes) const {
+  return get(sizes, true);
+}
+
+ir::Result<KernelPtr> FreeKernel::get(std::span<const int64_t> sizes, bool is_run) const {
   Size size = {};
   if (sizes.size() == spec_.dims.size()) {
     std::ranges::copy(sizes, size.begin());
-    if (KernelPtr known = find(size)) return known;
+    Found known = find(size, is_run);
+    if (known.is_due)
+      if (KernelPtr exact = add_exact(size, sizes)) return exact;
+    if (known.kernel) return std::move(known.kernel);
   }
-  return make(size, sizes);
+  return add(size, sizes, is_run);
 }
 
-// Threads that miss the same size wait in the cache for the one that makes its code.
-ir::Result<KernelPtr> FreeKernel::make(const Size& size, std::span<const int64_t> sizes) const {
+ir::Result<FreeKernel::Made> FreeKernel::make(frontend::PoolSpec sized) const {
+  const auto is_exact = [&]() -> ir::Result<bool> {
+    if (!general_.code) return true;
+    if (options_.tune_db.empty()) return false;
+    return is_tuned(sized, options_, needs_database_);
+  }();
+  if (!is_exact) return tl::unexpected(is_exact.error());
+  if (!*is_exact) {
+    auto code = SizedCode::make(general_.code, make_nest(sized));
+    if (code)
+      return Made{std::make_shared<const Kernel>(std::move(sized), std::move(*code), threads_,
+                                                 Kernel::Remarks{general_.why, "", options_.label}),
+                  ""};
+    if (code.error().id != "general.window") return tl::unexpected(code.error());
+  }
+  return compile_keyed(std::move(sized), options_, needs_database_).map([](KeyedKernel&& made) {
+    return Made{std::move(made.kernel), std::move(made.key)};
+  });
+}
+
+// Threads that miss the same size make it at once where only its words are new; for code they wait in the
+// cache for the one that makes it.
+ir::Result<KernelPtr> FreeKernel::add(const Size& size, std::span<const int64_t> sizes, bool is_run) const {
   auto sized = frontend::with_sizes(spec_, sizes);
   if (!sized) return tl::unexpected(sized.error());
-  auto made = compile_keyed(std::move(*sized), options_, needs_database_);
+  auto made = make(std::move(*sized));
   if (!made) return tl::unexpected(made.error());
   decltype(kernels_)::node_type oldest;  // gone after the lock is
   KernelPtr kernel;
@@ -77,17 +138,35 @@ ir::Result<KernelPtr> FreeKernel::make(const Size& size, std::span<const int64_t
     const std::unique_lock lock(sizes_mutex());
     Entry& entry = kernels_[size];
     entry.used = ++now_;
-    if (!entry.kernel) {
-      entry.kernel = std::move(made->kernel);
-      entry.key = std::move(made->key);
-    }
-    kernel = entry.kernel;
+    if (!entry.made.kernel) entry.made = std::move(*made);
+    if (is_run && counts_runs(entry)) ++entry.runs;
+    kernel = entry.made.kernel;
     if (kernels_.size() > static_cast<size_t>(options_.sizes))
       oldest = kernels_.extract(std::ranges::min_element(
           kernels_, {}, [](const auto& each) { return each.second.used.load(std::memory_order_relaxed); }));
   }
-  if (oldest) cache().forget(oldest.mapped().key, oldest.mapped().kernel->code());
+  if (oldest) forget(oldest.mapped());
   return kernel;
+}
+
+// None where the size has no such code, or there is no memory for it: what runs it already goes on.
+KernelPtr FreeKernel::add_exact(const Size& size, std::span<const int64_t> sizes) const {
+  auto sized = frontend::with_sizes(spec_, sizes);
+  if (!sized) return nullptr;
+  Options options = options_;
+  if (!has_same_bits_by_any_schedule(*sized)) options.schedule = general_.code->info.schedule;
+  auto made = compile_keyed(std::move(*sized), options, needs_database_);
+  if (!made) return nullptr;
+  const KernelPtr kernel = made->kernel;
+  const std::unique_lock lock(sizes_mutex());
+  const auto found = kernels_.find(size);
+  if (found != kernels_.end()) found->second.exact = {std::move(made->kernel), std::move(made->key)};
+  return kernel;
+}
+
+void FreeKernel::forget(const Entry& entry) {
+  for (const Made* made : {&entry.made, &entry.exact})
+    if (!made->key.empty()) cache().forget(made->key, made->kernel->code());
 }
 
 void lock_sizes_before_fork() { sizes_mutex().lock(); }

@@ -1,5 +1,7 @@
-// FreeKernel: a layer whose spatial extents, or some of them, are said at each run. Each size gets a Kernel
-// of its own when it is first asked for; a bounded number is kept, what was used longest ago goes first.
+// FreeKernel: a layer whose spatial extents, or some of them, are said at each run. One piece of code serves
+// all of them: a new size gets a Kernel of its words (runtime/sized_code.h), in a few microseconds. Where
+// there is no such code, each size gets its own when it is first asked for. A bounded number of sizes is
+// kept, what was used longest ago goes first.
 //
 // Immutable to its users, and thread-safe. A size that is kept is found under a lock that only adding a size
 // takes for itself, and not while code is made.
@@ -22,20 +24,32 @@ namespace pooljit::runtime {
 
 class FreeKernel {
  public:
+  // The code for all sizes, and why it has its schedule; or none, and why each size needs its own.
+  struct General {
+    CodePtr code;
+    std::string why;
+  };
   // Of a checked spec with free dims, and options that resolve. needs_database: as CheckedSpec has it.
-  FreeKernel(frontend::PoolSpec spec, Options options, bool needs_database);
+  FreeKernel(frontend::PoolSpec spec, Options options, bool needs_database, General general);
   FreeKernel(const FreeKernel&) = delete;
   FreeKernel& operator=(const FreeKernel&) = delete;
 
-  // The kernel for the extents of all spatial dims: the one place where code for a size comes from. Errors:
-  // those of frontend::with_sizes, the tuning database and the engines.
+  // The kernel for the extents of all spatial dims. For one size it always splits runs into parts alike.
+  // Errors: those of frontend::with_sizes, the tuning database and the engines.
   ir::Result<KernelPtr> code_for(std::span<const int64_t> sizes) const;
+  // The same for a whole run, which is counted: from a number of them on it is the kernel of code made for
+  // the size alone, by the run that reaches it. Both give the same bits.
+  ir::Result<KernelPtr> code_for_run(std::span<const int64_t> sizes) const;
 
   const frontend::PoolSpec& spec() const { return spec_; }
   const Options& options() const { return options_; }
   const std::string& text() const { return text_; }  // canonical
   const std::string& signature() const { return signature_; }
+  // Null: each size has its own.
+  const CodePtr& general_code() const { return general_.code; }
+  const std::string& schedule_origin() const { return general_.why; }
   size_t kept_sizes() const;
+  size_t exact_sizes() const;  // of them, those with code of their own beside the general code
 
   // "run.dims", of a call that needs a size and has none.
   ir::Error sizes_not_said() const;
@@ -45,20 +59,36 @@ class FreeKernel {
   struct SizeHash {
     size_t operator()(const Size& size) const;
   };
+  struct Made {
+    KernelPtr kernel;
+    std::string key;  // of the cache, for code that is this size's own
+  };
   // Time is counted in sizes that were added, as in the cache: finding one writes only after that.
   struct Entry {
-    KernelPtr kernel;
-    std::string key;  // of the cache, for its code
+    Made made;
+    Made exact;  // of code for the size alone, beside the general code
     mutable std::atomic<uint64_t> used = 0;
+    mutable std::atomic<int> runs = 0;
+  };
+  struct Found {
+    KernelPtr kernel;     // null: the size is not kept
+    bool is_due = false;  // this run is the one that makes exact code
   };
 
-  KernelPtr find(const Size& size) const;
-  ir::Result<KernelPtr> make(const Size& size, std::span<const int64_t> sizes) const;
+  Found find(const Size& size, bool is_run) const;
+  ir::Result<KernelPtr> get(std::span<const int64_t> sizes, bool is_run) const;
+  ir::Result<Made> make(frontend::PoolSpec sized) const;
+  ir::Result<KernelPtr> add(const Size& size, std::span<const int64_t> sizes, bool is_run) const;
+  KernelPtr add_exact(const Size& size, std::span<const int64_t> sizes) const;
+  bool counts_runs(const Entry& entry) const;
+  static void forget(const Entry& entry);
 
   const frontend::PoolSpec spec_;
   const std::string text_, signature_;
   const Options options_;
   const bool needs_database_;
+  const General general_;
+  const int threads_;
   // Guarded by one lock for all kernels, so that a fork finds it free; the atomics may be written under a
   // shared one.
   mutable std::unordered_map<Size, Entry, SizeHash> kernels_;

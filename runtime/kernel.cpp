@@ -5,6 +5,7 @@
 
 #include "frontend/check.h"
 #include "ir/check.h"
+#include "ir/general/size_words.h"
 #include "runtime/float_control.h"
 #include "runtime/threads.h"
 
@@ -14,11 +15,6 @@ namespace {
 // No process addresses more bytes, whatever it says.
 constexpr int64_t most_bytes = int64_t{1} << 56;
 constexpr int64_t most_useful = 1 << 20;  // threads of a batch, and batches: more are as good
-
-// How many tasks a dimension has for this batch.
-int64_t extent_of(const ir::TaskDim& task, int64_t batch) {
-  return task.extent == ir::TaskDim::batch_extent ? batch : task.extent;
-}
 
 // Of the calls for one output: no indices where none are given.
 struct OneWritten {
@@ -208,14 +204,14 @@ ir::Result<int> Kernel::useful_parts(int64_t batch) const {
 TaskRanges Kernel::all_tasks(int64_t batch) const {
   const std::vector<ir::TaskDim>& tasks = code_->info.tasks;
   TaskRanges all;
-  for (size_t i = 0; i < tasks.size(); ++i) all[i] = {0, extent_of(tasks[i], batch)};
+  for (size_t i = 0; i < tasks.size(); ++i) all[i] = {0, task_count(tasks[i], code_->info.nest, batch)};
   return all;
 }
 
 Grid Kernel::grid(int64_t batch, int cells) const {
   const std::vector<ir::TaskDim>& tasks = code_->info.tasks;
   std::array<int64_t, max_task_dims> extents;
-  for (size_t i = 0; i < tasks.size(); ++i) extents[i] = extent_of(tasks[i], batch);
+  for (size_t i = 0; i < tasks.size(); ++i) extents[i] = task_count(tasks[i], code_->info.nest, batch);
   return {std::span(extents.data(), tasks.size()), cells};
 }
 

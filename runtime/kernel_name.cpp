@@ -22,13 +22,14 @@ std::vector<int64_t> each(const ir::PoolNest& nest, int64_t ir::NestDim::*member
 }
 
 std::string window(const ir::PoolNest& nest) {
+  if (nest.sizes == ir::Sizes::any_windows) return "any";
   if (nest.dims[0].kind == ir::DimKind::adaptive)
     return fmt::format("to{}", fmt::join(each(nest, &ir::NestDim::output), "x"));
   std::string text = fmt::format("k{}s{}", numbers(each(nest, &ir::NestDim::kernel)),
                                  numbers(each(nest, &ir::NestDim::stride)));
   const std::vector<int64_t> padding = each(nest, &ir::NestDim::pad_begin),
                              dilation = each(nest, &ir::NestDim::dilation);
-  if (std::ranges::any_of(padding, [](int64_t value) { return value != 0; }))
+  if (!nest.has_any_size() && std::ranges::any_of(padding, [](int64_t value) { return value != 0; }))
     text += fmt::format("p{}", numbers(padding));
   if (std::ranges::any_of(dilation, [](int64_t value) { return value != 1; }))
     text += fmt::format("d{}", numbers(dilation));
@@ -50,9 +51,13 @@ std::string layout(const ir::View& view, int64_t channels, const std::vector<int
 
 // "nchw", or "nhwc_to_nchw" where the output has another. The views of members are not looked at.
 std::string layouts(const ir::PoolNest& nest) {
-  const std::string input = layout(nest.input, nest.channels, each(nest, &ir::NestDim::input));
+  const auto name = [&](const ir::View& view, int64_t ir::NestDim::*extent) -> std::string {
+    if (!nest.has_any_size()) return layout(view, nest.channels, each(nest, extent));
+    return view.channel_stride > view.strides.back() ? "nchw" : "nhwc";
+  };
+  const std::string input = name(nest.input, &ir::NestDim::input);
   if (!nest.members.empty()) return input;
-  const std::string output = layout(nest.output, nest.channels, each(nest, &ir::NestDim::output));
+  const std::string output = name(nest.output, &ir::NestDim::output);
   return input == output ? input : input + "_to_" + output;
 }
 
@@ -66,8 +71,10 @@ constexpr std::string_view reductions[] = {
 
 std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view label) {
   const std::string prefix = label.empty() ? "pooljit" : fmt::format("pooljit:{}", label);
-  const std::string tensor = fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts(nest),
-                                         nest.channels, fmt::join(each(nest, &ir::NestDim::input), "x"));
+  const std::string extents =
+      nest.has_any_size() ? "any" : fmt::format("{}", fmt::join(each(nest, &ir::NestDim::input), "x"));
+  const std::string tensor =
+      fmt::format("{}_{}_{}x{}", ir::info(nest.input.dtype).text, layouts(nest), nest.channels, extents);
   if (!nest.members.empty())
     return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor,
                        ir::info(isa).text);

@@ -18,6 +18,7 @@ struct Options {
   std::string fallback = "reference";
   std::string label = {};
   int sizes = 0;
+  int exact_after = 0;
 };
 
 }  // namespace pooljit::runtime

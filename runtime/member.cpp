@@ -6,6 +6,7 @@
 #include "ir/members.h"
 #include "ir/schedules/lower.h"
 #include "runtime/memory_view.h"
+#include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -45,7 +46,7 @@ class MemberCode final : public Code {
     Call all = call;
     all.members = written.data();
     place_operands(call, all);
-    return all;
+    return all_->completed(all, {});
   }
 
   // The member's, where they are among all; for the others there are zeros to read.
@@ -78,17 +79,20 @@ ir::Result<ir::Program> Member::alone(ir::Result<ir::Program> program) const {
 }
 
 ir::Result<ir::Program> Member::lower(const ir::Schedule& schedule, ir::Isa isa) const {
-  return alone(ir::lower(*all_, schedule, isa));
+  return alone(ir::lower(lowered(), schedule, isa));
 }
 
 ir::Result<ir::Program> Member::program(const Choices& choices, ir::Stage stage) const {
-  return alone(make_program(*all_, choices, stage));
+  return alone(make_program(lowered(), choices, stage));
 }
 
 ir::Result<CodePtr> Member::make(const Choices& choices) const {
-  auto code = info(choices.engine).make(*all_, choices);
+  auto code = info(choices.engine).make(lowered(), choices);
   if (!code) return tl::unexpected(code.error());
-  return code_of(std::move(*code));
+  if (!general_) return code_of(std::move(*code));
+  auto sized = SizedCode::make(std::move(*code), *all_);
+  if (!sized) return tl::unexpected(sized.error());
+  return code_of(std::move(*sized));
 }
 
 CodePtr Member::code_of(CodePtr all_code) const {
@@ -96,12 +100,19 @@ CodePtr Member::code_of(CodePtr all_code) const {
   return std::make_shared<MemberCode>(std::move(all_code), all_, static_cast<size_t>(member_));
 }
 
-std::vector<Member> members_of(const ir::PoolNest& nest) {
-  if (nest.members.empty()) return {Member(nest)};
+std::vector<Member> members_of(const ir::PoolNest& nest, std::shared_ptr<const GeneralCode> general) {
   const auto all = std::make_shared<const ir::PoolNest>(nest);
+  if (nest.members.empty()) return {Member(all, -1, std::move(general))};
   std::vector<Member> members;
-  for (size_t i = 0; i < nest.members.size(); ++i) members.emplace_back(all, i);
+  for (size_t i = 0; i < nest.members.size(); ++i) members.emplace_back(all, static_cast<int>(i), general);
   return members;
+}
+
+std::vector<Member> members_of(const Code& code) {
+  const ir::SizeWords words = code.sizes();
+  if (words.empty()) return members_of(code.info.nest);
+  return members_of(code.info.nest, std::make_shared<const GeneralCode>(
+                                        GeneralCode{code.lowered(), {words.begin(), words.end()}}));
 }
 
 }  // namespace pooljit::runtime

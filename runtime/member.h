@@ -1,6 +1,7 @@
 // Member: one pool of a spec, as checks and proofs look at it. Most specs have one. Where there are several
 // of one tensor, one Program makes all of them: of a member alone it is the same Program without the stores
-// of the others, and the same code, which stores what the others make where nobody looks.
+// of the others, and the same code, which stores what the others make where nobody looks. Where one Program
+// serves all extents, a member is one of that at a size.
 #pragma once
 
 #include <memory>
@@ -13,12 +14,19 @@
 
 namespace pooljit::runtime {
 
+// What code for all extents is made of, and the words of the size that is looked at.
+struct GeneralCode {
+  ir::PoolNest nest;
+  std::vector<std::vector<int64_t>> words;
+};
+
 class Member {
  public:
-  // Number `member` of nest.members, or the nest itself.
+  // Number `member` of nest.members, or the nest itself. general: null for code for this size alone.
   explicit Member(ir::PoolNest nest) : all_(std::make_shared<const ir::PoolNest>(std::move(nest))) {}
-  Member(std::shared_ptr<const ir::PoolNest> all, size_t member)
-      : all_(std::move(all)), member_(static_cast<int>(member)) {}
+  Member(std::shared_ptr<const ir::PoolNest> all, int member,
+         std::shared_ptr<const GeneralCode> general = nullptr)
+      : all_(std::move(all)), general_(std::move(general)), member_(member) {}
 
   bool is_alone() const { return member_ < 0; }
   // Of nest.members; -1: alone.
@@ -26,8 +34,11 @@ class Member {
   const ir::PoolNest& nest() const {
     return is_alone() ? *all_ : all_->members[static_cast<size_t>(member_)];
   }
-  // What is lowered and compiled, and has the schedules: all members.
   const ir::PoolNest& all() const { return *all_; }
+  // What is lowered and compiled, and has the schedules: all members.
+  const ir::PoolNest& lowered() const { return general_ ? general_->nest : *all_; }
+  // What its Programs read of the size.
+  ir::SizeWords sizes() const { return general_ ? ir::SizeWords(general_->words) : ir::SizeWords(); }
 
   // Errors: those of ir::lower and of make_program; of the engine.
   ir::Result<ir::Program> lower(const ir::Schedule& schedule, ir::Isa isa) const;
@@ -40,9 +51,12 @@ class Member {
   ir::Result<ir::Program> alone(ir::Result<ir::Program> program) const;
 
   std::shared_ptr<const ir::PoolNest> all_;
+  std::shared_ptr<const GeneralCode> general_;
   int member_ = -1;
 };
 
-std::vector<Member> members_of(const ir::PoolNest& nest);
+std::vector<Member> members_of(const ir::PoolNest& nest,
+                               std::shared_ptr<const GeneralCode> general = nullptr);
+std::vector<Member> members_of(const Code& code);
 
 }  // namespace pooljit::runtime

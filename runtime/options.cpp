@@ -17,7 +17,7 @@ namespace {
 std::string known_words() {
   return "backend=auto|xbyak|llvm|interpreter|reference isa=auto|" + ir::isa_texts("|", "|") +
          " threads=N verify=0|1 schedule=FAMILY(...) tune_db=FILE measure=N|same_bits|N,same_bits "
-         "names=perf,jitdump,gdb fallback=reference|never label=NAME sizes=N";
+         "names=perf,jitdump,gdb fallback=reference|never label=NAME sizes=N exact_after=N|-1";
 }
 constexpr int usual_candidates = 6, most_candidates = 64;
 
@@ -48,6 +48,7 @@ bool parse_flag(std::string_view text, bool& flag) {
 bool set_option(Options& options, std::string_view name, std::string_view value) {
   if (name == "threads") return parse_number(value, options.threads);
   if (name == "sizes") return parse_number(value, options.sizes);
+  if (name == "exact_after") return parse_number(value, options.exact_after);
   if (name == "verify") return parse_flag(value, options.verify);
   std::string* text = name == "backend"    ? &options.backend
                       : name == "isa"      ? &options.isa
@@ -141,6 +142,9 @@ ir::Result<Choices> resolve(const Options& options) {
   if (options.sizes < 0 || options.sizes > most_kept_sizes)
     return ir::invalid("runtime.options", fmt::format("sizes={} is out of range", options.sizes),
                        fmt::format("1 to {}, 0 for {}", most_kept_sizes, usual_kept_sizes));
+  if (options.exact_after < never_exact)
+    return ir::invalid("runtime.options", fmt::format("exact_after={} is out of range", options.exact_after),
+                       fmt::format("1 and more, {} for never, 0 for {}", never_exact, usual_exact_after));
   if (const auto checked = check_machine(); !checked) return tl::unexpected(checked.error());
   if (const auto checked = check_isa_limit(); !checked) return tl::unexpected(checked.error());
   if (const auto checked = check_thread_limit(); !checked) return tl::unexpected(checked.error());

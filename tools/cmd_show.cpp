@@ -13,6 +13,7 @@
 #include "runtime/explain.h"
 #include "runtime/kernel_name.h"
 #include "runtime/options.h"
+#include "runtime/sized_code.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/sizes.h"
@@ -107,8 +108,7 @@ struct StageRow {
 constexpr std::string_view spec_stage = "spec";  // also of specs that no other stage can do yet
 constexpr std::string_view nest_stage = "nest";  // also of an unpool, which has no Program
 constexpr StageRow stages[] = {
-    {spec_stage, nullptr,
-     "the canonical text of the spec, or another dialect's with --as; free dims need no --size"},
+    {spec_stage, nullptr, "the canonical text of the spec, or another dialect's with --as"},
     {nest_stage, show_nest, "which inputs make each output"},
     {"schedule", show_schedule, "how it will be computed"},
     {"program", show_program<ir::Stage::affine>, "the vector IR, as lowered"},
@@ -129,6 +129,14 @@ ir::Result<Exit> show_spec(const ShowArguments& arguments) {
   return Exit::ok;
 }
 
+// With free dims that of the code for all sizes.
+ir::Result<ir::PoolNest> nest_of(const frontend::PoolSpec& spec, const runtime::Choices& choices) {
+  if (!has_free_dims(spec)) return make_nest(spec);
+  auto nest = runtime::general_nest_of(spec, choices);
+  if (!nest) nest.error().hint = "--size 224x224 shows the code for one";
+  return nest;
+}
+
 ir::Result<Exit> show(ShowArguments arguments) {
   auto sized = at_size(arguments.spec, arguments.size);
   if (!sized) return tl::unexpected(sized.error());
@@ -138,13 +146,15 @@ ir::Result<Exit> show(ShowArguments arguments) {
   if (options.backend != "auto" && !runtime::find_engine(options.backend))
     return tl::unexpected(runtime::resolve(options).error());
   if (arguments.stage == spec_stage) return show_spec(arguments);
-  const auto spec = frontend::parse_spec(arguments.spec);
+  const auto spec = frontend::parse_spec(arguments.spec, frontend::Sizes::may_be_free);
   if (!spec) return tl::unexpected(spec.error());
   options.backend = "interpreter";
   const auto choices = runtime::resolve(options);
   if (!choices) return tl::unexpected(choices.error());
 
-  Subject subject{*spec, make_nest(*spec), *choices, arguments.options.backend};
+  auto nest = nest_of(*spec, *choices);
+  if (!nest) return tl::unexpected(nest.error());
+  Subject subject{*spec, std::move(*nest), *choices, arguments.options.backend};
   const auto has_schedules = runtime::has_schedules(*spec);
   if (!has_schedules && arguments.stage != nest_stage) return tl::unexpected(has_schedules.error());
   if (!arguments.options.measure.empty()) {
@@ -190,6 +200,7 @@ void add_show(CLI::App& app, Action& action) {
                       "Stage asm: the layer's name in its model, shown before ours");
   command->footer(
       notes +
+      "\nOf free dims without --size what serves all sizes.\n"
       "\n  pooljit show 'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)' --stage program"
       "\n  pooljit show 'max_pool2d(float32[1,64,112,112], kernel_size=3)' --stage asm --isa avx2");
   command->callback([&action, arguments] { action = [arguments] { return show(*arguments); }; });

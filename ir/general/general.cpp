@@ -45,8 +45,10 @@ View stand_in(const View& view, const PoolNest& any) {
   View packed = view;
   // Of one column and one row also those of channels-first lie side by side; of one channel no other.
   const bool is_planar = view.channel_stride > view.strides.back() || view.strides.back() == 1;
-  int64_t step = view.strides.back();
-  for (size_t i = packed.strides.size(); i-- > 0; step *= any.dims[i].input) packed.strides[i] = step;
+  // Never 0, which code takes for a constant: an element that is read everywhere.
+  int64_t step = std::max<int64_t>(view.strides.back(), 1);
+  for (size_t i = packed.strides.size(); i-- > 0; step *= any.dims[i].input)
+    if (i + 1 < packed.strides.size()) packed.strides[i] = step;
   if (is_planar) packed.channel_stride = step;
   packed.batch_stride = is_planar ? step * any.channels : step;
   return packed;

@@ -101,8 +101,13 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
                                          const ExportOptions& options) {
   if (auto checked = check_name(name); !checked) return tl::unexpected(checked.error());
   if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
-  const auto spec = frontend::parse_spec(spec_text);
+  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
   if (!spec) return tl::unexpected(spec.error());
+  if (has_free_dims(*spec))
+    return ir::unsupported("export.sizes",
+                           fmt::format("{} leaves {} free: an exported function is for one size",
+                                       frontend::print(*spec), free_letters(*spec)),
+                           "a function for each size; or the library, which makes the table of a new one");
   if (is_unpool(*spec))
     return ir::unsupported("export.unpool", "max_unpool is a routine of the library, not machine code",
                            "call pooljit_run, or write it in C: one store for each index");

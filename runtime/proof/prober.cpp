@@ -10,6 +10,7 @@
 #include "ir/agreement.h"
 #include "ir/error_bounds.h"
 #include "ir/float_format.h"
+#include "ir/general/size_words.h"
 #include "ir/prove.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/proof/bare_call.h"
@@ -152,7 +153,7 @@ class Prober {
     std::vector<int64_t> extents;
     int64_t tasks = 1;
     for (const ir::TaskDim& task : code_.info.tasks) {
-      extents.push_back(task.extent == ir::TaskDim::batch_extent ? batch_ : task.extent);
+      extents.push_back(task_count(task, nest_, batch_));
       tasks *= extents.back();
     }
     // Another pattern each time: what is not written must not pass for what was.

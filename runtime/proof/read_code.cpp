@@ -39,7 +39,7 @@ bool compares_keys(const Code& code, const Member& member, ir::Isa isa) {
   const auto may_have_keys = [](const ir::PoolNest& nest) {
     return ir::is_float(nest.input.dtype) && !nest.indices;
   };
-  const ir::PoolNest& all = member.all();
+  const ir::PoolNest& all = member.lowered();
   const bool may_have =
       member.is_alone() ? may_have_keys(all) : std::ranges::any_of(all.members, may_have_keys);
   if (!may_have) return false;

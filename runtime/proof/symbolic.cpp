@@ -33,7 +33,7 @@ ir::Result<void> prove_program(const Member& member, const Choices& choices, con
   const auto stage = info(choices.engine).is_native ? consumed_stage(choices.engine) : ir::Stage::affine;
   const auto program = member.program(choices, stage);
   if (!program) return tl::unexpected(program.error());
-  const auto proved = ir::prove(*program, nest, std::min(proof.probes.batch, int64_t{1}));
+  const auto proved = ir::prove(*program, nest, std::min(proof.probes.batch, int64_t{1}), member.sizes());
   if (proved)
     proof.program_outputs = proved->outputs;
   else if (proved.error().kind != ir::ErrorKind::unsupported)
@@ -50,7 +50,7 @@ bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Pro
   if (!machine) return true;
   const jit::x86::Kernel kernel{machine->blob,   machine->params,         code.info.tasks,
                                 machine->tables, code.info.scratch_bytes, code.info.output_alignment,
-                                machine->member, machine->members};
+                                machine->member, machine->members,        machine->sizes};
   const double more = limits.work / ProofLimits{}.work;
   jit::x86::BytesLimits bytes;
   bytes.taps *= more;

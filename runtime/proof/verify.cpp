@@ -1,6 +1,7 @@
 #include "runtime/proof/verify.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,11 +13,13 @@
 #include "runtime/member.h"
 #include "runtime/memory_view.h"
 #include "runtime/proof/child.h"
+#include "runtime/proof/general.h"
 #include "runtime/proof/read_code.h"
 #include "runtime/proof/shrink.h"
 #include "runtime/proof/symbolic.h"
 #include "runtime/proof/tensor.h"
 #include "runtime/proof/through.h"
+#include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -178,7 +181,7 @@ ir::Result<std::optional<Smaller>> with_fewer_channels(const Code& whole, const 
   if (same.schedule && small->pieces > 1) same.schedule->tasks.channels = static_cast<int>(small->pieces);
   auto made = make_code(small->spec, same);
   if (!made) return tl::unexpected(made.error());
-  const Member like(std::make_shared<const ir::PoolNest>((*made)->info.nest), size_t(member.number()));
+  const Member like(std::make_shared<const ir::PoolNest>((*made)->info.nest), member.number());
   const CodePtr code = like.code_of(*made);
   if (probing_work(code->info.nest, proof.probes.batch) > whole_factor * limits.work) return std::nullopt;
   Proof of_small;
@@ -190,6 +193,9 @@ ir::Result<std::optional<Smaller>> with_fewer_channels(const Code& whole, const 
 ir::Result<void> probe_smaller(const Code& whole, const Member& member, const frontend::PoolSpec& spec,
                                const Choices& choices, const ProofLimits& limits, double most_work,
                                bool is_executed, Proof& proof) {
+  if (!member.sizes().empty())
+    return ir::unsupported("prove.size", "so large a tensor is not probed at each size",
+                           "pooljit verify --limit raises what probing may cost");
   auto small = member.is_alone() ? with_same_loops(whole, spec, choices, most_work, proof)
                                  : with_fewer_channels(whole, member, spec, choices, limits, proof);
   if (!small) return tl::unexpected(small.error());
@@ -269,6 +275,21 @@ Proof with_member(Proof a, const Proof& b) {
   return a;
 }
 
+}  // namespace
+
+Proof with_size(Proof all, const Proof& one) {
+  all.program_outputs += one.program_outputs;
+  all.bytes_outputs += one.bytes_outputs;
+  all.bytes_kinds = std::max(all.bytes_kinds, one.bytes_kinds);
+  all.ranges += one.ranges;
+  all.seconds += one.seconds;
+  add_counts(all, one);
+  all.failure = one.failure;
+  return all;
+}
+
+namespace {
+
 // All versions have to be right.
 Proof joined(Proof a, const Proof& b) {
   if (a.code && b.code) {
@@ -311,6 +332,13 @@ ir::Result<Proof> prove_member(const Code& code, const Member& member, const fro
   return std::move(*proof);
 }
 
+ir::Result<Proof> verify_general(const frontend::PoolSpec& spec, const Choices& choices,
+                                 const ProofLimits& limits) {
+  const auto code = make_general_code(spec, choices);
+  if (!code) return tl::unexpected(code.error());
+  return prove_general(*code, spec, choices, limits);
+}
+
 }  // namespace
 
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
@@ -318,7 +346,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
   if (const auto has = has_schedules(spec); !has) return tl::unexpected(has.error());
   const auto start = Clock::now();
   std::optional<Proof> proof;
-  for (const Member& member : members_of(code.info.nest)) {
+  for (const Member& member : members_of(code)) {
     const CodePtr own = member.code_of(CodePtr(CodePtr(), &code));
     auto one = prove_member(*own, member, spec, choices, limits);
     if (!one) return one;
@@ -334,8 +362,9 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
 }
 
 ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits) {
-  const auto spec = frontend::parse_spec(spec_text);
+  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
   if (!spec) return tl::unexpected(spec.error());
+  if (has_free_dims(*spec)) return verify_general(*spec, choices, limits);
   const auto code = make_code(*spec, choices);
   if (!code) return tl::unexpected(code.error());
   return prove_code(**code, *spec, choices, limits);
@@ -363,6 +392,8 @@ std::string print(const Proof& proof) {
     if (proof.probes.probes[i] > 0)
       text += fmt::format("    {:8} {} probes: {}\n", info(Part(i)).text, proof.probes.probes[i],
                           info(Part(i)).shows);
+  if (!proof.sizes.empty())
+    text += fmt::format("    sizes    {}: {}\n", proof.sizes.size(), fmt::join(proof.sizes, " "));
   for (const std::string& sentence : proof.left) text += fmt::format("    left     {}\n", sentence);
   return text + fmt::format("    {} runs with batch {}, {:.2f} s\n", proof.probes.runs, proof.probes.batch,
                             proof.seconds);

@@ -42,8 +42,9 @@ struct Proof {
   double seconds = 0;
   // Of the same layer, which was executed and probed instead of this one; empty: the whole tensor was.
   std::string smaller;
-  std::vector<std::string> left;  // what is not proved, a sentence each
-  std::string failure;            // the first part that fails, and how; empty: proved
+  std::vector<std::string> sizes;  // of code for all extents: at which it was proved; else empty
+  std::vector<std::string> left;   // what is not proved, a sentence each
+  std::string failure;             // the first part that fails, and how; empty: proved
   bool ok() const { return failure.empty(); }
 };
 
@@ -54,7 +55,11 @@ struct Proof {
 ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, const Choices& choices,
                              const ProofLimits& limits = {});
 
-// Makes the code for a spec and proves it. Errors: those of parse_spec and of the engines.
+// Of the same code at another size: all have to be right. Counts are added up.
+Proof with_size(Proof all, const Proof& one);
+
+// Makes the code for a spec and proves it; of one with free dims the code for all sizes. Errors: those of
+// parse_spec and of the engines.
 ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits = {});
 
 // For people, ending with a newline.

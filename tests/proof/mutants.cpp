@@ -13,6 +13,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/choose/enumerate.h"
+#include "ir/general/size_words.h"
 #include "ir/prove.h"
 #include "ir/reference.h"
 #include "ir/schedule_text.h"
@@ -215,8 +216,7 @@ bool random_tests_pass(const Subject& subject, const jit::CodeBlob& blob, int64_
   std::vector<std::vector<std::byte>> operands;
   std::ranges::transform(step_memory, std::back_inserter(operands), buffer);
   std::vector<int64_t> extents;
-  for (const ir::TaskDim& task : subject.program.tasks)
-    extents.push_back(task.extent == ir::TaskDim::batch_extent ? 1 : task.extent);
+  for (const ir::TaskDim& task : subject.program.tasks) extents.push_back(task_count(task, subject.nest, 1));
   const runtime::Grid grid(extents, 1);
   for (int64_t run = 0; run < runs; ++run) {
     fill_input(in, subject.nest.input.dtype, runtime::DataKind::plain, uint64_t(run),

@@ -93,6 +93,8 @@ TEST_F(CApiSizes, WhatIsKnownWithoutASize) {
   look(of_spec);
   look(of_kernel);
   EXPECT_STREQ(of_kernel.schedule, "");
+  EXPECT_TRUE(std::string(of_kernel.schedule_origin).starts_with("each size has its own: "))
+      << of_kernel.schedule_origin;
 }
 
 TEST_F(CApiSizes, WhatNeedsASizeSaysSo) {
@@ -144,6 +146,33 @@ TEST_F(CApiSizes, AKernelOfASizeIsOrdinary) {
   EXPECT_EQ(last_id(), "spec.sizes");
   EXPECT_EQ(again, nullptr);
   pooljit_release(sized);
+}
+
+TEST(CApiGeneralCode, IsKnownAndProvedWithoutASize) {
+  pooljit_kernel *kernel = nullptr, *sized = nullptr;
+  pooljit_options options = {};
+  options.size = sizeof options;
+  options.exact_after = 2;
+  const char* const text = "max_pool2d(float32[N,4,H,W]:nhwc, kernel_size=2)";
+  ASSERT_EQ(pooljit_compile(text, &options, &kernel), POOLJIT_OK) << pooljit_last_error();
+  pooljit_info info = empty_info(), of_size = empty_info();
+  ASSERT_EQ(pooljit_kernel_info(kernel, &info), POOLJIT_OK);
+  EXPECT_TRUE(std::string(info.schedule).starts_with("channels_last(")) << info.schedule;
+  EXPECT_STREQ(info.schedule_origin, "one code for all sizes, the default");
+  EXPECT_GT(info.code_bytes, 0);
+  const int64_t dims[] = {8, 9};
+  ASSERT_EQ(pooljit_kernel_sized(kernel, dims, 2, &sized), POOLJIT_OK) << pooljit_last_error();
+  ASSERT_EQ(pooljit_kernel_info(sized, &of_size), POOLJIT_OK);
+  EXPECT_STREQ(of_size.spec, "max_pool2d(float32[N,4,8,9]:nhwc, kernel_size=2)");
+  EXPECT_STREQ(of_size.signature, info.signature);
+  EXPECT_STREQ(of_size.schedule_origin, info.schedule_origin);
+  EXPECT_EQ(of_size.code_bytes, info.code_bytes);
+  char* proof = nullptr;
+  ASSERT_EQ(pooljit_prove(kernel, &proof), POOLJIT_OK) << pooljit_last_error();
+  EXPECT_NE(std::string(proof).find(" sizes "), std::string::npos) << proof;
+  pooljit_text_release(proof);
+  pooljit_release(sized);
+  pooljit_release(kernel);
 }
 
 TEST(CApiFreeLayers, TextAndStructAreOne) {

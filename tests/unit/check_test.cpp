@@ -282,6 +282,7 @@ std::string checked(test::GoldenKeys keys) {
   if (keys.contains("isa")) options.isa = ir::find_isa(keys["isa"]);
   if (keys.contains("backend")) options.backend = find_engine(keys["backend"]);
   if (keys.contains("schedule")) options.schedule = *ir::parse_schedule(keys["schedule"]);
+  options.general = keys["general"] == "yes";
   const auto report = check(keys["spec"], options);
   if (!report) return ir::to_string(report.error()) + "\n";
   return report->ok() ? "ok\n" + report->results : report->failure + "\n";

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "runtime/compile.h"
 #include "runtime/limits.h"
 #include "runtime/member.h"
+#include "runtime/sized_code.h"
 #include "tests/cases.h"
 #include "tests/matrix/specs.h"
 #include "tools/fuzz/draw.h"
@@ -112,30 +112,25 @@ TEST(FreeSizes, TheLeastSizeIsTheLeast) {
 
 // --- kernels
 
-// The layer with all its dims free; none where something is said of one size.
-std::optional<std::string> freed(PoolSpec spec) {
-  const auto free_dims = [](PoolSpec& pool) {
-    for (frontend::SpecDim& dim : pool.dims) dim.is_free = true;
-  };
-  free_dims(spec);
-  std::ranges::for_each(spec.members, free_dims);
-  if (!frontend::parse_spec(print(spec), Sizes::may_be_free)) return std::nullopt;
-  return print(spec);
-}
-
-// What is wrong with the results of a kernel of one size; empty if nothing is.
-std::string objection(const KernelPtr& kernel, uint64_t seed) {
-  const CodePtr code(kernel, &kernel->code());
+// What is wrong with the results of a kernel of one size, or with those of another that is to give the same
+// bits; empty if nothing is.
+std::string objection(const KernelPtr& kernel, DataKind kind, uint64_t seed,
+                      const KernelPtr& same = nullptr) {
   // Explicit strides say nothing of other batches than the spec's.
   const int64_t batch = std::max<int64_t>(kernel->spec().batch.value_or(1), 1);
-  for (const Member& member : members_of(code->info.nest)) {
-    auto data = Case::make(member.nest(), DataKind::ties, batch, seed);
+  for (const Member& member : members_of(kernel->code())) {
+    auto data = Case::make(member.nest(), kind, batch, seed);
     if (!data) return to_string(data.error());
-    data->clear_outputs(0);
-    const CodePtr own = member.is_alone() ? code : member.code_of(code);
-    for (const TaskRanges& cell : split_tasks(code->info.tasks, batch, 1).cells)
-      own->run(data->call(0), cell);
+    const auto run = [&](const KernelPtr& one) {
+      const CodePtr own = member.code_of(CodePtr(one, &one->code()));
+      data->clear_outputs(0);
+      for (const TaskRanges& cell : split_tasks(member.nest(), own->info.tasks, batch, 2).cells)
+        own->run(data->call(0), cell);
+      return data->results(0);
+    };
+    const Results results = run(kernel);
     if (auto wrong = data->objection(member.nest(), 0)) return *wrong;
+    if (same && run(same) != results) return "other bits by " + same->code().info.schedule;
   }
   return "";
 }
@@ -151,7 +146,7 @@ TEST(FreeSizes, OfTheMatrixGiveWhatTheReferenceGives) {
   for (size_t i = 0; i < layers.size(); i += step) {
     const auto text = freed(layers[i]);
     if (!text) continue;
-    const FreeKernelPtr free = compile_free(*text);
+    const FreeKernelPtr free = compile_free(print(*text));
     ASSERT_TRUE(free);
     for (int n = 0; n < sizes_of_each; ++n) {
       std::vector<int64_t> size;
@@ -168,12 +163,92 @@ TEST(FreeSizes, OfTheMatrixGiveWhatTheReferenceGives) {
       ASSERT_TRUE(exact);
       EXPECT_EQ((*kernel)->text(), print(*exact));
       if (is_unpool(*exact)) continue;  // whose indices are data
-      EXPECT_EQ(objection(*kernel, i + 1), "") << print(*exact);
+      EXPECT_EQ(objection(*kernel, DataKind::ties, i + 1), "") << print(*exact);
       ++kernels;
     }
   }
   EXPECT_GT(kernels, 20 * sizes_of_each);
   EXPECT_LT(impossible, kernels / 4);
+}
+
+// --- general and exact code
+
+TEST(FreeSizes, ARunOfASizeMakesItsExactCode) {
+  const std::string text = "max_pool2d(float32[1,16,H,W]:nhwc, kernel_size=3, stride=2)";
+  const FreeKernelPtr free = compile_free(text, {.exact_after = 3});
+  ASSERT_TRUE(free->general_code());
+  const std::vector<int64_t> size = {9, 12};
+  const KernelPtr general = *free->code_for_run(size);
+  EXPECT_EQ(general->code().machine()->blob, free->general_code()->machine()->blob);
+  EXPECT_EQ(*free->code_for_run(size), general);
+  EXPECT_EQ(free->exact_sizes(), 0U);
+  const KernelPtr exact = *free->code_for_run(size);
+  EXPECT_NE(exact->code().machine()->blob, general->code().machine()->blob);
+  EXPECT_EQ(free->exact_sizes(), 1U);
+  EXPECT_EQ(*free->code_for_run(size), exact);
+  // Parts of a run are told nothing of each other: all are the general code's.
+  EXPECT_EQ(*free->code_for(size), general);
+  EXPECT_EQ(free->exact_sizes(), 1U);
+}
+
+TEST(FreeSizes, ExactCodeIsLeftToThoseWhoWantIt) {
+  const std::string text = "max_pool2d(float32[1,16,H,W]:nhwc, kernel_size=3, stride=2)";
+  const FreeKernelPtr never = compile_free(text, {.exact_after = -1}),
+                      first = compile_free(text, {.exact_after = 1});
+  for (int run = 0; run < 5; ++run) {
+    EXPECT_EQ((*never->code_for_run({{9, 12}}))->code().machine()->blob,
+              never->general_code()->machine()->blob);
+    ASSERT_TRUE(first->code_for_run({{9, 12}}));
+  }
+  EXPECT_EQ(never->exact_sizes(), 0U);
+  EXPECT_FALSE(first->general_code());
+  EXPECT_EQ(*first->code_for({{9, 12}}), *first->code_for_run({{9, 12}}));
+  for (const int wrong : {-2, -1000}) {
+    const auto refused = compile_any(text, {.exact_after = wrong});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, "runtime.options");
+  }
+}
+
+TEST(FreeSizes, ExactCodeGoesWithItsSize) {
+  const FreeKernelPtr free =
+      compile_free("max_pool1d(uint8[1,8,L]:nwc, kernel_size=2)", {.sizes = 2, .exact_after = 2});
+  const auto before = cache().stats().entries;
+  for (const int64_t extent : {20, 21, 22, 23, 20})
+    for (int run = 0; run < 3; ++run) ASSERT_TRUE(free->code_for_run({{extent}}));
+  EXPECT_EQ(free->kept_sizes(), 2U);
+  EXPECT_EQ(free->exact_sizes(), 2U);
+  EXPECT_EQ(cache().stats().entries, before + 2);
+}
+
+// Whatever the values are: zeros of both signs, NaNs of any payload, sums that are rounded.
+TEST(FreeSizes, GeneralAndExactCodeGiveTheSameBits) {
+  std::vector<PoolSpec> layers;
+  for (const tests::MatrixSpec& row : tests::pairs_of_matrix(2)) layers.push_back(row.spec);
+  fuzz::Draw draw(3);
+  int64_t compared = 0, exact_codes = 0;
+  for (const PoolSpec& layer : layers) {
+    const auto text = freed(layer);
+    if (!text) continue;
+    const FreeKernelPtr free = compile_free(print(*text), {.exact_after = 2});
+    if (!free->general_code()) continue;
+    for (int n = 0; n < 3; ++n) {
+      std::vector<int64_t> size;
+      for (const frontend::SpecDim& dim : free->spec().dims) size.push_back(dim.input + draw.between(0, 12));
+      const auto general = free->code_for_run(size);
+      if (!general) continue;
+      const KernelPtr exact = *free->code_for_run(size);
+      exact_codes += exact != *general;
+      for (const DataKind kind : data_kinds((*general)->code().info.nest)) {
+        EXPECT_EQ(objection(*general, kind, static_cast<uint64_t>(compared) + 1, exact), "")
+            << (*general)->text() << "\n"
+            << (*general)->code().info.schedule << " " << name(kind);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 100);
+  EXPECT_GT(exact_codes, compared / 8);
 }
 
 // --- what is kept

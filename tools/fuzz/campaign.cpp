@@ -364,7 +364,7 @@ class Campaign {
 
 ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against, const Accepted& accepted) {
   if (against) return against->try_case(one, accepted);
-  runtime::CheckOptions options = {.seed = one.seed, .data = one.data};
+  runtime::CheckOptions options = {.seed = one.seed, .general = one.general, .data = one.data};
   options.isa = ir::find_isa(one.isa);
   options.backend = runtime::find_engine(one.backend);
   if (!one.schedule.empty()) {

@@ -9,6 +9,7 @@
 #include "ir/choose/enumerate.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
+#include "runtime/sized_code.h"
 #include "tools/fuzz/neighbour.h"
 #include "tools/fuzz/random_pools.h"
 
@@ -51,6 +52,15 @@ std::vector<Word> words_of(const FuzzCase& one) {
   return {{"isa", one.isa},           {"backend", one.backend},
           {"schedule", one.schedule}, {"seed", one.seed == 1 ? "" : std::to_string(one.seed)},
           {"data", one.data},         {"before", one.before}};
+}
+
+// What code for all sizes is made of, if it can be run at the spec's.
+std::optional<ir::PoolNest> general_nest_at(const frontend::PoolSpec& spec, ir::Isa isa) {
+  const auto free_spec = runtime::freed(spec);
+  if (!free_spec) return std::nullopt;
+  auto any = runtime::general_nest_of(*free_spec, {runtime::Engine::interpreter, isa, std::nullopt});
+  if (!any || !runtime::words_of_pools(*any, make_nest(spec))) return std::nullopt;
+  return std::move(*any);
 }
 
 }  // namespace
@@ -97,7 +107,11 @@ DrawnCase draw_case(Draw& draw, const FuzzChoices& choices) {
   const ir::Isa isa = choices.isa.value_or(ir::isa_table[draw.below(std::size(ir::isa_table))].isa);
   result.one.isa = info(isa).text;
   result.one.backend = runtime::info(choices.backend.value_or(random_backend(draw))).text;
-  result.one.schedule = print(random_schedule(draw, make_nest(spec), isa));
+  ir::PoolNest nest = make_nest(spec);
+  constexpr uint64_t general = 4;  // one in so many cases is of the code for all sizes, where there is one
+  if (draw.one_in(general))
+    if (auto any = general_nest_at(spec, isa)) nest = std::move(*any), result.one.general = true;
+  result.one.schedule = print(random_schedule(draw, nest, isa));
   return result;
 }
 
@@ -110,6 +124,7 @@ std::string command_line(const FuzzCase& one, const std::string& against) {
   text += "pooljit check " + quoted(one.spec);
   for (const Word& word : words_of(one))
     if (!word.value.empty()) text += fmt::format(" --{} {}", word.name, quoted(word.value));
+  if (one.general) text += " --general";
   if (!against.empty()) text += " --against " + quoted(against);
   return text;
 }
@@ -118,6 +133,7 @@ std::string golden_text(const FuzzCase& one, const std::string& reference) {
   std::string text = fmt::format("spec: {}\n", one.spec);
   for (const Word& word : words_of(one))
     if (!word.value.empty()) text += fmt::format("{}: {}\n", word.name, word.value);
+  if (one.general) text += "general: yes\n";
   return text + "---\nok\n" + reference;
 }
 

@@ -19,12 +19,15 @@ struct FuzzCase {
   std::string isa = {}, backend = {}, schedule = {};  // empty where another library is tried
   uint64_t seed = 1;                                  // of the data
   std::string data = {};                              // a kind or elements; empty: all kinds
+  // The code for all sizes at the spec's.
+  bool general = false;
   // Another library is called with this field of the layer changed, before and between its calls: what it
   // keeps of a layer may not be another's (tools/fuzz/neighbour.h). Empty: it is not.
   std::string before = {};
   bool operator==(const FuzzCase&) const = default;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FuzzCase, spec, isa, backend, schedule, seed, data, before)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FuzzCase, spec, isa, backend, schedule, seed, data, general,
+                                                before)
 
 // What is left open to chance.
 struct FuzzChoices {

@@ -116,6 +116,7 @@ class Shrinker {
     shrink_texts();
     choose_data();
     accept(&FuzzCase::before, "");
+    accept(&FuzzCase::general, false);
     if (list_elements())
       for (FuzzCase before; before != best_ && !is_over();) {
         before = best_;

@@ -60,11 +60,12 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
         fallback: what backend "auto" is where no machine code can run: "reference", or "never": an error.
         names: who is told the kernel's name: "perf", "jitdump", "gdb", joined by commas.
         label: the layer's name in its model, which they show before ours.
-        sizes: of a spec with free dims, float32[N,64,H,W]: how many sizes keep their code; 0: 64.
+        sizes: of a spec with free dims, float32[N,64,H,W]: how many sizes are kept; 0: 64.
+        exact_after: of a spec with free dims: the call of a size that makes code for it alone, with the same bits; 1: the
+            first, -1: none; 0: 1000.
 
     Returns:
-        Kernel: takes arrays, see there. Any batch will do, with the same code; where dims are free, any size, each with
-            its own.
+        Kernel: takes arrays, see there. Any batch will do, with the same code; where dims are free, any size.
 
     Raises:
         InvalidError, UnsupportedError, SystemError: docs/errors.md.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bindings/python/src/errors.h"
 #include "bindings/python/src/interruptible.h"
@@ -48,10 +49,12 @@ runtime::Options options_of(const py::dict& words) {
       options.names = text_of(value, name);
     } else if (name == "measure") {
       options.measure = measure_of(value);
-    } else if (name == "sizes" && PyLong_Check(value.ptr())) {
-      const long sizes = PyLong_AsLong(value.ptr());
+    } else if ((name == "sizes" || name == "exact_after") && PyLong_Check(value.ptr())) {
+      constexpr long most = std::numeric_limits<int>::max();
+      const long number = PyLong_AsLong(value.ptr());
       PyErr_Clear();
-      options.sizes = static_cast<int>(std::clamp(sizes, -1L, 65536L));
+      (name == "sizes" ? options.sizes : options.exact_after) =
+          static_cast<int>(std::clamp(number, -most, most));
     } else if (name == "verify" && PyBool_Check(value.ptr())) {
       options.verify = value.ptr() == Py_True;
     } else if (name == "threads" && PyLong_Check(value.ptr())) {
@@ -65,7 +68,7 @@ runtime::Options options_of(const py::dict& words) {
     } else {
       raise(ir::invalid("python.option", fmt::format("{}={}", name, py::repr(value).cast<std::string>()),
                         "options are backend, isa, schedule, threads, verify, tune_db, measure, fallback, "
-                        "label, names and sizes"));
+                        "label, names, sizes and exact_after"));
     }
   }
   return options;
@@ -87,6 +90,10 @@ runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Opti
 
 runtime::KernelPtr sized_kernel(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes) {
   return value_or_raise(unlocked([&] { return kernel.code_for(sizes); }));
+}
+
+runtime::KernelPtr sized_kernel_for_run(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes) {
+  return value_or_raise(unlocked([&] { return kernel.code_for_run(sizes); }));
 }
 
 }  // namespace pooljit::python

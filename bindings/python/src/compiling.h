@@ -28,5 +28,7 @@ runtime::KernelPtr compile_kernel(std::string_view spec, const runtime::Options&
 runtime::AnyKernel compile_any_kernel(std::string_view spec, const runtime::Options& options);
 // The kernel of one size. Throws Raised with the errors of FreeKernel::code_for().
 runtime::KernelPtr sized_kernel(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes);
+// The same for a run, which counts. Throws Raised with the errors of FreeKernel::code_for_run().
+runtime::KernelPtr sized_kernel_for_run(const runtime::FreeKernel& kernel, std::span<const int64_t> sizes);
 
 }  // namespace pooljit::python

@@ -200,7 +200,8 @@ py::object Kernel::call_of_size(const Array& input, const CallArguments& argumen
                       fmt::format("{} has the shape {}, the kernel is of {}", is_backward ? "out" : "input",
                                   print_dims(form.dims()), text()),
                       "N and C, then the spatial dims"));
-  return sized(form.dims().subspan(first, rank)).call(input, arguments);
+  const Kernel one(sized_kernel_for_run(*free_, form.dims().subspan(first, rank)), options_);
+  return one.call(input, arguments);
 }
 
 void Kernel::list_operands() {

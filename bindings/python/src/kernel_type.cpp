@@ -102,6 +102,7 @@ py::dict words_of(const runtime::Options& options) {
   if (options.label != usual.label) words["label"] = options.label;
   if (options.names != usual.names) words["names"] = options.names;
   if (options.sizes != usual.sizes) words["sizes"] = options.sizes;
+  if (options.exact_after != usual.exact_after) words["exact_after"] = options.exact_after;
   return words;
 }
 

@@ -1,0 +1,23 @@
+// Proof of code for all extents: at sizes that between them have every kind of border, tail and loop that the
+// code tells apart. At any other size it runs the same loops with other counts and strides, which it reads
+// from that size's words.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/proof/verify.h"
+
+namespace pooljit::runtime {
+
+// The extents of all spatial dims, smallest sizes first. Of each free dim the least extents of every kind,
+// the others as large as it takes to have all of theirs, and as small as can be. A function of spec and
+// schedule.
+std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_spec,
+                                                 const ir::Schedule& schedule);
+
+// Code that was made for all sizes of the spec, by these choices. Errors: those of prove_code.
+ir::Result<Proof> prove_general(const CodePtr& general, const frontend::PoolSpec& free_spec,
+                                const Choices& choices, const ProofLimits& limits = {});
+
+}  // namespace pooljit::runtime

@@ -1,0 +1,116 @@
+#include "runtime/sized_code.h"
+
+#include <algorithm>
+
+#include "ir/check.h"
+#include "ir/general/general.h"
+#include "ir/general/size_words.h"
+
+namespace pooljit::runtime {
+namespace {
+
+// What is told of the general code holds at each size, but for the layer.
+CodeInfo info_at(const CodeInfo& general, ir::PoolNest sized) {
+  CodeInfo info;
+  info.nest = std::move(sized);
+  info.signature = general.signature;
+  info.backend = general.backend;
+  info.isa = general.isa;
+  info.schedule = general.schedule;
+  info.origin = general.origin;
+  info.proof = general.proof;
+  info.tasks = general.tasks;
+  info.code_bytes = general.code_bytes;
+  info.scratch_bytes = general.scratch_bytes;
+  info.output_alignment = general.output_alignment;
+  info.held_bytes = general.held_bytes;
+  info.compile_time = general.compile_time;
+  return info;
+}
+
+}  // namespace
+
+ir::Result<frontend::PoolSpec> freed(frontend::PoolSpec spec) {
+  const auto free_dims = [](frontend::PoolSpec& pool) {
+    for (frontend::SpecDim& dim : pool.dims) dim.is_free = true;
+  };
+  free_dims(spec);
+  std::ranges::for_each(spec.members, free_dims);
+  return frontend::parse_spec(print(spec), frontend::Sizes::may_be_free);
+}
+
+ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, const Choices& choices) {
+  if (is_unpool(free_spec))
+    return ir::unsupported("general.unsupported", "an unpool is a routine of the runtime, for each size");
+  // At a size with several outputs along each free dim: strides of one do not tell planes from pixels.
+  std::vector<int64_t> extents;
+  for (size_t i = 0; i < free_spec.dims.size(); ++i) {
+    int64_t step = free_spec.dims[i].stride;
+    for (const frontend::PoolSpec& member : free_spec.members) step = std::max(step, member.dims[i].stride);
+    extents.push_back(free_spec.dims[i].input + (free_spec.dims[i].is_free ? step : 0));
+  }
+  const auto sized = with_sizes(free_spec, extents);
+  if (!sized) return ir::unsupported("general.unsupported", sized.error().message, sized.error().hint);
+  const auto follows = [](const frontend::PoolSpec& pool) { return pool.global || is_adaptive(pool); };
+  const bool follow = follows(free_spec) || std::ranges::any_of(free_spec.members, follows);
+  auto nest = general_nest(make_nest(*sized), follow ? ir::Sizes::any_windows : ir::Sizes::any);
+  if (nest && !choices.schedule && offered_schedules(*nest, choices).empty())
+    return ir::unsupported("general.unsupported", "no schedule is for all sizes of such layers",
+                           "compile the layer for each size");
+  return nest;
+}
+
+ir::Result<std::shared_ptr<Code>> make_general_code(const frontend::PoolSpec& free_spec,
+                                                    const Choices& choices) {
+  auto nest = general_nest_of(free_spec, choices);
+  if (!nest) return tl::unexpected(nest.error());
+  const EngineInfo& engine = info(choices.engine);
+  auto code = engine.make(std::move(*nest), choices);
+  if (!code) return code;
+  (*code)->info.backend = engine.text;
+  (*code)->info.signature = signature(free_spec);
+  return code;
+}
+
+ir::Result<std::vector<std::vector<int64_t>>> words_of_pools(const ir::PoolNest& general,
+                                                             const ir::PoolNest& sized) {
+  std::vector<std::vector<int64_t>> all;
+  const size_t pools = std::max<size_t>(sized.members.size(), 1);
+  for (size_t i = 0; i < pools; ++i) {
+    auto words = sized.members.empty() ? ir::size_words(general, sized)
+                                       : ir::size_words(general.members[i], sized.members[i]);
+    if (!words) return tl::unexpected(words.error());
+    all.push_back(std::move(*words));
+  }
+  return all;
+}
+
+ir::Result<std::shared_ptr<SizedCode>> SizedCode::make(CodePtr general, ir::PoolNest sized) {
+  POOLJIT_CHECK(general->versions().size() == 1, "stores past the caches need a known size");
+  auto words = words_of_pools(general->info.nest, sized);
+  if (!words) return tl::unexpected(words.error());
+  return std::shared_ptr<SizedCode>(new SizedCode(std::move(general), std::move(sized), std::move(*words)));
+}
+
+SizedCode::SizedCode(CodePtr general, ir::PoolNest sized, std::vector<std::vector<int64_t>> words)
+    : Code(info_at(general->info, std::move(sized))),
+      general_(std::move(general)),
+      words_(std::move(words)) {}
+
+Call SizedCode::with_size(Call call) const {
+  call.sized = &info.nest;
+  call.sizes = words_;
+  return call;
+}
+
+void SizedCode::run(const Call& call, const TaskRanges& ranges) const {
+  general_->run(with_size(call), ranges);
+}
+
+std::optional<MachineCode> SizedCode::machine() const {
+  auto machine = general_->machine();
+  if (machine) machine->sizes = words_;
+  return machine;
+}
+
+}  // namespace pooljit::runtime
