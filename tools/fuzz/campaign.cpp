@@ -139,7 +139,7 @@ class Campaign {
 
   // A case of another library's is drawn again where the library does not do the layer, so many times at
   // most. Cells count all of them.
-  static constexpr int64_t most_draws = 16;
+  static constexpr int64_t most_draws = 64;
   int64_t first_draw(int64_t number) const { return number * most_draws; }
 
   DrawnCase drawn_case(int64_t draw_number) const {
