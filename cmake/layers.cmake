@@ -6,7 +6,7 @@ function(pooljit_sources folder result)
     list(FILTER sources EXCLUDE REGEX "/jit/llvm/")  # a layer of its own
   endif()
   # In libraries of their own, which others take without the command.
-  list(FILTER sources EXCLUDE REGEX "/tools/(plain_loop|fuzz/(axes|divergence_rules|explain|random_pools|random_spec|window_facts))[.]cpp$")
+  list(FILTER sources EXCLUDE REGEX "/tools/(plain_loop|fuzz/(axes|divergence_rules|explain|fault_rules|random_pools|random_spec|seen_before|window_facts))[.]cpp$")
   if(NOT POOLJIT_ONNX)
     list(FILTER sources EXCLUDE REGEX "/tools/onnx/")
   endif()

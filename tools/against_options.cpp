@@ -24,7 +24,8 @@ CLI::Option* add_against(CLI::App& command, AgainstOptions& options) {
                   "Accept the bugs of this file, too: NAME<TAB>LAYERS<TAB>REASON a line")
       ->needs(against);
   command
-      .add_option("--case-seconds", options.case_seconds, "How long a case may take; what takes longer hangs")
+      .add_option("--case-seconds", options.case_seconds,
+                  "How much CPU time a case may take; what takes more hangs")
       ->check(CLI::Range(0.01, 1e5))
       ->capture_default_str();
   return against;

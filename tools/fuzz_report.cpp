@@ -25,7 +25,7 @@ std::string meaning_of(const fuzz::Outcome& outcome) {
   if (outcome.kind != Kind::known)
     return fmt::format("    {}: {}\n", name(outcome.kind), meaning(outcome.kind));
   std::string text;
-  for (const fuzz::DivergenceInfo& row : fuzz::divergences())
+  for (const fuzz::DivergenceInfo& row : fuzz::all_differences())
     if ((" " + outcome.explanation + " ").find(fmt::format(" {} ", row.name)) != std::string::npos)
       text += fmt::format("    {}: {}\n", row.name, row.text);
   return text;

@@ -183,6 +183,10 @@ ir::Result<ir::Schedule> schedule_of(const std::string& text) {
   };
   std::vector<ScheduleText> members;
   for (size_t i = 0; object.contains(member_head(i) + "family"); ++i) members.emplace_back("");
+  if (members.empty() && !object.contains("family"))
+    return ir::invalid(
+        "schedule.text", "the configuration names no family",
+        R"({"family": "channels_last", "lanes": 8}; of several pools one for each: "member0.family")");
   ScheduleText all(members.empty() ? "" : "each");
   // The usual values of what the text cannot leave out.
   for (const char* task : {"channels", "rows"})

@@ -27,7 +27,8 @@ void put(ir::DType dtype, const char* text, void* to) {
     std::memcpy(static_cast<std::byte*>(to) + i * width, &(*elements)[i], width);
 }
 
-void expect_rules(const Row& row) {
+// What explains it, of all that may be rules or of these.
+void expect_rules(const Row& row, std::span<const Divergence> among = {}) {
   SCOPED_TRACE(std::string(row.spec) + " of " + row.input + ": " + row.output + " at " + row.indices);
   const auto spec = frontend::parse_spec(row.spec);
   ASSERT_TRUE(spec);
@@ -39,7 +40,8 @@ void expect_rules(const Row& row) {
   data->clear_outputs(0);
   put(nest.output.dtype, row.output, data->call(0).output);
   if (nest.indices) put(nest.indices->dtype, row.indices, data->call(0).indices);
-  const auto rules = explain(nest, *data, data->results(0));
+  const auto rules =
+      among.empty() ? explain(nest, *data, data->results(0)) : explain(nest, *data, data->results(0), among);
   std::string names;
   for (const Divergence rule : rules.value_or(std::vector<Divergence>()))
     names += std::string(names.empty() ? "" : " ") + std::string(info(rule).name);
@@ -91,6 +93,14 @@ TEST(Explain, ByTheRuleThatForgivesJustThat) {
       // Sums of a narrow type are off by units of it; what is not summed is not.
       {"avg_pool1d(bfloat16[1,2], kernel_size=2)", "1 3", "2.03125", "", "narrow_sum"},
       {"max_pool1d(float32[1,2], kernel_size=2, nan=ignore)", "nan nan", "nan", "", "nan_alone"},
+      {"min_pool1d(float32[1,2], kernel_size=2)", "inf inf", "3.4028235e38", "", "lowest_finite"},
+      {"avg_pool1d(int64[1,2], kernel_size=2)", "9223372036854775807 9223372036854775807", "-1", "",
+       "wrapped_sum"},
+      {"avg_pool1d(int64[1,2], kernel_size=2, divisor_override=-1)",
+       "-9223372036854775807 -9223372036854775807", "-2", "", "wrapped_sum"},
+      {"avg_pool1d(int64[1,4], kernel_size=4)",
+       "9223372036854775807 9223372036854775806 -9223372036854775807 -9223372036854775803", "0", "",
+       "truncated_average"},
   };
   for (const Row& row : table) expect_rules(row);
 }
@@ -148,6 +158,81 @@ TEST(Explain, PlantedMistakesAreNone) {
       {narrow, "-1e-39 1", "1", "0", "nothing"},
   };
   for (const Row& row : table) expect_rules(row);
+}
+
+// Bugs by their names, and what is not that bug. Unnamed they explain nothing.
+struct NamedRow {
+  Divergence bug;
+  Row row;
+  const char* unnamed = "nothing";
+};
+std::vector<NamedRow> rows_of_bugs(const std::string& ones) {
+  constexpr const char *row = "avg_pool1d(float32[1,3], kernel_size=2, stride=1)",
+                       *box = "avg_pool2d(uint8[1,2,1], kernel_size=[2,1], stride=1)",
+                       *two = "sum_pool2d(float32[1,2,2], kernel_size=1)",
+                       *longer = "avg_pool1d(float32[1,4], kernel_size=2, stride=1)",
+                       *big = "sum_pool1d(float64[1,2], kernel_size=1)",
+                       *three = "avg_pool1d(bfloat16[1,3], kernel_size=3)",
+                       *wide = "max_pool1d(int64[1,2], kernel_size=2)",
+                       *dilated =
+                           "max_pool1d(float32[1,1], kernel_size=2, stride=1, padding=1, dilation=2, "
+                           "return_indices=True)",
+                       *not_empty =
+                           "max_pool1d(float32[1,2], kernel_size=2, stride=1, padding=1, dilation=2, "
+                           "return_indices=True)",
+                       *clipped = "max_pool1d(float32[1,3], kernel_size=2, stride=1, padding=1, dilation=2)",
+                       *long_row = "max_pool1d(bfloat16[1,300], kernel_size=300, return_indices=True)";
+  return {
+      {Divergence::rolling_sum, {row, "1e30 1 1", "5e29 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {row, "nan 1 1", "nan nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {row, "inf 1 1", "inf nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {two, "nan 1 2 3", "nan nan nan nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {longer, "nan 1e30 1 1", "nan 5e29 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum,
+       {big, "-1.7976931348623157e308 1", "-1.7976931348623157e308 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {row, "2 1 1", "1.5 0", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "1 1 1e30", "0 5e29", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "1 1 nan", "nan nan", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "nan 1 1", "nan 7", "", "nothing"}},
+      {Divergence::rolling_sum, {two, "1 nan 2 3", "1 nan nan nan", "", "nothing"}},
+      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.00390625", "", "cancelled_sum"}},
+      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.03125", "", "nothing"}},
+      {Divergence::cancelled_sum,
+       {"avg_pool1d(float32[1,2], kernel_size=2)", "1 -1", "0.001", "", "nothing"}},
+      {Divergence::blur_division, {box, "0 0", "1", "", "blur_division"}},
+      {Divergence::blur_division, {box, "8 8", "9", "", "blur_division"}},
+      {Divergence::blur_division, {box, "0 0", "2", "", "nothing"}},
+      {Divergence::blur_division, {"avg_pool2d(int8[1,2,1], kernel_size=[2,1])", "0 0", "1", "", "nothing"}},
+      {Divergence::float64_integers,
+       {wide, "9223372036854775807 0", "-9223372036854775808", "", "float64_integers"},
+       "float_integers"},
+      {Divergence::float64_integers,
+       {wide, "9007199254740993 0", "9007199254740992", "", "float64_integers"},
+       "float_integers"},
+      {Divergence::float64_integers,
+       {wide, "9007199254740993 0", "9007199254740990", "", "nothing"},
+       "float_integers"},
+      {Divergence::float64_integers, {wide, "5 7", "5", "", "nothing"}},
+      {Divergence::empty_index, {dilated, "5", "-inf", "77", "empty_index"}},
+      {Divergence::empty_index, {not_empty, "5 6", "6 5", "1 77", "nothing"}},
+      {Divergence::narrow_index, {long_row, ones.c_str(), "2", "300", "narrow_index"}},
+      {Divergence::narrow_index, {long_row, ones.c_str(), "2", "298", "nothing"}},
+      {Divergence::narrow_index, {long_row, ones.c_str(), "1", "300", "nothing"}},
+      {Divergence::moved_window, {clipped, "1 2 3", "9 3 2", "", "moved_window"}},
+      {Divergence::moved_window, {clipped, "1 2 3", "2 9 2", "", "nothing"}},
+      {Divergence::moved_window, {clipped, "1 2 3", "2 3 9", "", "nothing"}},
+  };
+}
+
+TEST(Explain, AKnownBugIsNoOther) {
+  std::string ones = "1";
+  for (int i = 1; i < 300; ++i) ones += i == 299 ? " 2" : " 1";
+  for (const auto& one : rows_of_bugs(ones)) {
+    expect_rules(one.row, std::span(&one.bug, 1));
+    Row unnamed = one.row;
+    unnamed.rules = one.unnamed;
+    expect_rules(unnamed);
+  }
 }
 
 TEST(Explain, AForgivenValueForgivesNoIndex) {

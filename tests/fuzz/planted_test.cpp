@@ -31,7 +31,7 @@ TEST(Planted, IsFoundInFewCases) {
       {"nan_ignored", "--strict", 60, "as is known, but was not accepted:\n    nan_ignored: "},
       {"one_ulp", "", 400, "kernel_size=[3,2])"},
       {"exits", "", 60, "ended its process"},
-      {"hangs", "--case-seconds 0.3", 60, "not done after 0.3 seconds"},
+      {"hangs", "--case-seconds 0.1", 60, "not done after 0.1 seconds of CPU time"},
   };
   for (const auto& row : table) {
     SCOPED_TRACE(row.fault);
@@ -51,7 +51,7 @@ TEST(Planted, NoCaseIsWastedOnWhatTheEngineDoesNot) {
     const test::Outcome outcome =
         shell("$P fuzz --seed 5 --count 200 --json --against " + toy(fault), folder);
     const auto summary = summary_of(outcome.out);
-    EXPECT_LT(summary["not_comparable"], 50) << summary;
+    EXPECT_LE(summary["not_comparable"], 20) << summary;
     EXPECT_EQ(summary["cases"], 200) << summary;
   }
 }
@@ -86,7 +86,7 @@ TEST(CheckAgainst, OutlivesTheEngine) {
       {"stray_write", "'max_pool2d(float32[1,2,6,6], kernel_size=2)' --strict", 1, "behind the output"},
       {"reads_before", "'max_pool2d(float32[1,2,6,6], kernel_size=2)' --strict", 1, "before the input"},
       {"hangs", "'max_pool2d(float32[1,2,6,6], kernel_size=2, stride=3)' --case-seconds 0.2", 1,
-       "not done after 0.2 seconds"},
+       "not done after 0.2 seconds of CPU time"},
       {"errors", "'max_pool2d(float32[1,2,6,6], kernel_size=2, stride=3)' --strict", 1,
        "no plan for a stride of 3"},
       {"errors", "'max_pool2d(float32[1,2,6,6], kernel_size=2)' --strict", 0, "ok: "},
@@ -140,6 +140,13 @@ TEST(Accepted, IsWhatTheUserNames) {
       {"--known $T/known", "nan_ignored\tmax_pool2d(float32[*\tmaxps\n", 0},
       {"--known $T/known", "# ours\n\nnan_ignored\t*\tmaxps\n", 0},
       {"--known $T/known", "nan_ignored\tmax_pool3d*\tmaxps\n", 0},  // its rule, besides
+      {"--strict --known $T/known", "nan_ignored\tmax_pool2d(float32[*\tmaxps\n", 0},
+      {"--strict --known $T/known", "nan_ignored\tmax_pool2d(float32[* !*kernel_size=3*\tmaxps\n", 0},
+      {"--strict --known $T/known", "nan_ignored\t* !*stride=* !*kernel_size=2*\tmaxps\n", 1},
+      {"--known $T/known", "inconsistent\t*\twhatever\n", 3},
+      {"--known $T/known", "inconsistent:nan_any\t*\tno result shows that\n", 3},
+      {"--known $T/known", "inconsistent:nan_ignored\t*\ta tail\n", 0},
+      {"--strict --allow rolling_sum", "", 1},
       {"--known $T/known", "nan_ignored\t*\n", 3},
       {"--known $T/known", "nan_ignored\t*\t \n", 3},
       {"--known $T/known", "nonsense\t*\tmaxps\n", 3},

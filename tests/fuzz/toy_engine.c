@@ -69,7 +69,8 @@ int pooljit_engine_run(const pooljit_engine_layer* layer, const void* input, voi
   if (!is_toy(layer)) return POOLJIT_ENGINE_UNSUPPORTED;
   if (TOY_FAULT == TOY_exits) _exit(0);
   if (TOY_FAULT == TOY_errors && layer->stride[0] == 3) return POOLJIT_ENGINE_ERROR;
-  while (TOY_FAULT == TOY_hangs && layer->stride[0] == 3) pause();
+  const volatile int is_endless = TOY_FAULT == TOY_hangs && layer->stride[0] == 3;
+  while (is_endless) continue;
   if (TOY_FAULT == TOY_reads_before) (void)*((const volatile float*)input - 1);
   const pooljit_engine_tensor* out = &layer->output;
   float* last = output;

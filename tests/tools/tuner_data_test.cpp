@@ -79,6 +79,8 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
     const char *schedule, *id;
   } table[] = {{"nonsense", "schedule.text"},
                {"{\"lanes\": ", "schedule.text"},
+               {"{\"lanes\": 8}", "schedule.text"},
+               {"{\"member1.lanes\": 8}", "schedule.text"},
                {"channels_first(lanes=3)", "schedule.lanes"},
                {"{\"family\": \"separable\"}", "schedule.windows"},
                {"channels_first(lanes=1, unroll=99)", "schedule.unroll"},
@@ -100,6 +102,7 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
       EXPECT_EQ(json["status"], "refused");
       EXPECT_EQ(json["id"], row.id) << json;
       EXPECT_FALSE(json["why"].get<std::string>().empty());
+      EXPECT_EQ(json["why"].get<std::string>().find("''"), std::string::npos) << json;
     }
     const Outcome text = shell(on("schedules", "--isa avx2 --schedule " + quoted), folder);
     EXPECT_EQ(text.exit, 4);

@@ -14,10 +14,12 @@ namespace {
 // Every name that a difference can have.
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const DivergenceInfo& row : divergences()) all.emplace_back(row.name);
-  for (const Kind kind : {Kind::differs, Kind::inconsistent, Kind::stray_write, Kind::error, Kind::crash,
-                          Kind::hang, Kind::ended})
+  for (const DivergenceInfo& row : all_differences()) all.emplace_back(row.name);
+  for (const Kind kind :
+       {Kind::differs, Kind::stray_write, Kind::error, Kind::crash, Kind::hang, Kind::ended})
     all.emplace_back(name(kind));
+  for (const DivergenceInfo& row : divergences())
+    if (can_break(row.divergence)) all.push_back(inconsistent_with(row.name));
   return all;
 }
 
@@ -38,6 +40,13 @@ bool matches(std::string_view pattern, std::string_view text) {
   for (size_t at = star; at <= text.size(); ++at)
     if (matches(rest, text.substr(at))) return true;
   return false;
+}
+
+// PATTERN, or PATTERN !PATTERN...: the first is to match, the others are not.
+bool suits(std::string_view layers, std::string_view spec) {
+  const size_t end = layers.rfind(" !");
+  if (end == std::string_view::npos) return matches(layers, spec);
+  return !matches(layers.substr(end + 2), spec) && suits(layers.substr(0, end), spec);
 }
 
 ir::Result<AcceptedDifference> parse_row(const std::string& line, const std::string& path, int number) {
@@ -96,28 +105,31 @@ ir::Result<Accepted> Accepted::make(const AcceptanceOptions& options,
 
 bool Accepted::accepts(const std::string& what, const std::string& spec) const {
   return std::ranges::any_of(
-      rows_, [&](const AcceptedDifference& row) { return row.what == what && matches(row.layers, spec); });
+      rows_, [&](const AcceptedDifference& row) { return row.what == what && suits(row.layers, spec); });
 }
 
-std::vector<Divergence> Accepted::divergences_of(const std::string& spec) const {
+std::vector<Divergence> Accepted::differences_of(const std::string& prefix, const std::string& spec,
+                                                 bool only_rules) const {
   std::vector<Divergence> found;
-  for (const DivergenceInfo& row : divergences())
-    if (accepts(std::string(row.name), spec)) found.push_back(row.divergence);
-  return found;
-}
-
-std::vector<Divergence> Accepted::rules_of(const std::string& spec) const {
-  std::vector<Divergence> found;
-  for (const DivergenceInfo& row : divergences())
+  for (const DivergenceInfo& row : all_differences())
     if (std::ranges::any_of(rows_, [&](const AcceptedDifference& one) {
-          return one.is_rule && one.what == row.name && matches(one.layers, spec);
+          return (one.is_rule || !only_rules) && one.what == prefix + std::string(row.name) &&
+                 suits(one.layers, spec);
         }))
       found.push_back(row.divergence);
   return found;
 }
 
+std::vector<Divergence> Accepted::divergences_of(const std::string& spec) const {
+  return differences_of("", spec, false);
+}
+KeptRules Accepted::rules_of(const std::string& spec) const {
+  return {differences_of("", spec, true), divergences_of(spec),
+          differences_of(inconsistent_with(""), spec, false)};
+}
+
 Outcome Accepted::settled(Outcome outcome, const std::string& spec) const {
-  if (outcome.verdict == Outcome::Verdict::failed && accepts(std::string(name(outcome.kind)), spec))
+  if (outcome.verdict == Outcome::Verdict::failed && accepts(label(outcome), spec))
     outcome.verdict = Outcome::Verdict::accepted;
   return outcome;
 }
@@ -125,7 +137,7 @@ Outcome Accepted::settled(Outcome outcome, const std::string& spec) const {
 std::string Accepted::reasons(const std::string& label, const std::string& spec) const {
   std::vector<std::string> found;
   for (const AcceptedDifference& row : rows_)
-    if ((" " + label + " ").find(" " + row.what + " ") != std::string::npos && matches(row.layers, spec) &&
+    if ((" " + label + " ").find(" " + row.what + " ") != std::string::npos && suits(row.layers, spec) &&
         std::ranges::find(found, row.reason) == found.end())
       found.push_back(row.reason);
   return fmt::format("{}", fmt::join(found, "\n"));

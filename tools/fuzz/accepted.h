@@ -13,8 +13,11 @@
 namespace pooljit::fuzz {
 
 struct AcceptedDifference {
-  std::string what;    // of a divergence (tools/fuzz/divergences.def) or a failure (tools/fuzz/failures.def)
-  std::string layers;  // a pattern that the canonical spec matches; "*": any
+  // Of a divergence or a known bug (tools/fuzz/divergences.def, faults.def) or a failure (failures.def);
+  // "inconsistent:RULE" of a divergence that the engine does not keep here.
+  std::string what;
+  std::string
+      layers;  // a pattern that the canonical spec matches, " !" and others that it must not; "*": any
   std::string reason;
   bool is_rule = false;  // which the engine has to keep everywhere in those layers
 };
@@ -36,17 +39,19 @@ class Accepted {
   static ir::Result<Accepted> make(const AcceptanceOptions& options = {},
                                    std::span<const AcceptedDifference> rules = {});
 
-  // Divergences that are accepted of the layer.
+  // Divergences and bugs that are accepted of the layer.
   std::vector<Divergence> divergences_of(const std::string& spec) const;
-  // Those of them that are rules.
-  std::vector<Divergence> rules_of(const std::string& spec) const;
-  // A failure whose kind is accepted of the layer becomes Verdict::accepted.
+  // Those of them that are rules, which the engine has to keep.
+  KeptRules rules_of(const std::string& spec) const;
+  // A failure whose label is accepted of the layer becomes Verdict::accepted.
   Outcome settled(Outcome outcome, const std::string& spec) const;
   // Why a difference of this label is accepted of the layer, a line for each reason that was given.
   std::string reasons(const std::string& label, const std::string& spec) const;
 
  private:
   bool accepts(const std::string& what, const std::string& spec) const;
+  std::vector<Divergence> differences_of(const std::string& prefix, const std::string& spec,
+                                         bool only_rules) const;
   std::vector<AcceptedDifference> rows_;
 };
 

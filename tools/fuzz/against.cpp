@@ -182,7 +182,7 @@ Outcome OtherEngine::judge(const ir::PoolNest& nest, int code, runtime::Case& da
   }
   if (const auto broken = broken_rule(nest, data, results, accepted.rules_of(spec))) {
     note(difference_at(nest, data, results, broken->output, broken->rule == Divergence::ties_last));
-    outcome.explanation.clear();
+    outcome.explanation = info(broken->rule).name;
     return failed(Kind::inconsistent, fmt::format("{} is {}: elsewhere its rule is {}", outcome.place,
                                                   outcome.got, info(broken->rule).name));
   }

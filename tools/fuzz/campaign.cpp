@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,7 +33,7 @@ uint32_t mixed(uint64_t seed, uint64_t number) {
 // What a child did.
 struct Stretch {
   int64_t tried = 0, agree = 0, unsupported = 0, runs = 0;
-  double slowest = 0;  // seconds of a case
+  double slowest = 0;  // CPU seconds of a case
   std::map<std::string, int64_t> by_label;
   Coverage coverage;
   std::vector<FuzzCase> kept;
@@ -41,6 +42,12 @@ struct Stretch {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
                                    kept, notable)
+
+double cpu_seconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 // A drawn spec that its own text does not give back is a finding; a schedule that does not suit, or a lack of
 // memory, is none.
@@ -132,7 +139,7 @@ class Campaign {
 
   // A case of another library's is drawn again where the library does not do the layer, so many times at
   // most. Cells count all of them.
-  static constexpr int64_t most_draws = 16;
+  static constexpr int64_t most_draws = 64;
   int64_t first_draw(int64_t number) const { return number * most_draws; }
 
   DrawnCase drawn_case(int64_t draw_number) const {
@@ -164,18 +171,15 @@ class Campaign {
   Stretch try_stretch(const Job& job, const std::vector<std::string>& known_labels, Coverage known) const {
     constexpr double stretch_seconds = 1;
     Stretch stretch;
-    const auto begin = Clock::now();
-    const auto seconds_since = [](Clock::time_point then) {
-      return std::chrono::duration<double>(Clock::now() - then).count();
-    };
+    const double begin = elapsed();
     int64_t number = job.next;
     do {
       const int64_t draw_number = settle_draw(job, number);
       job.cell.begin_case(draw_number, options_.case_seconds);
-      const auto case_begin = Clock::now();
+      const double case_begin = cpu_seconds();
       const DrawnCase drawn = drawn_case(draw_number);
       const Outcome tried = judged(try_case(drawn.one, options_.against, options_.accepted));
-      stretch.slowest = std::max(stretch.slowest, seconds_since(case_begin));
+      stretch.slowest = std::max(stretch.slowest, cpu_seconds() - case_begin);
       ++stretch.tried;
       stretch.runs += tried.runs;
       if (tried.verdict == Verdict::agrees) ++stretch.agree;
@@ -189,7 +193,7 @@ class Campaign {
                           std::ranges::find(known_labels, label(tried)) == known_labels.end();
       if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(draw_number, tried);
       number += options_.jobs;
-    } while (seconds_since(begin) < stretch_seconds && stretch.notable.empty() && !is_last(number) &&
+    } while (elapsed() < begin + stretch_seconds && stretch.notable.empty() && !is_last(number) &&
              (options_.seconds <= 0 || elapsed() < options_.seconds));
     return stretch;
   }
@@ -257,7 +261,7 @@ class Campaign {
   double patience(const Outcome& outcome) {
     if (outcome.kind != Kind::hang) return options_.case_seconds;
     const std::scoped_lock lock(mutex_);
-    return std::clamp(20 * slowest_, 0.2, options_.case_seconds);
+    return std::min(std::max(20 * slowest_, 0.2), options_.case_seconds);
   }
 
   // Under the lock.

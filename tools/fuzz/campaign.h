@@ -24,7 +24,7 @@ struct CampaignOptions {
   double seconds = 60;       // 0: until `count`, or for ever
   int64_t count = 0;         // cases; 0: until `seconds`, or for ever
   size_t most_failures = 5;  // different ones, after which it ends; 0: never
-  double case_seconds = 10;  // after which a case counts as endless
+  double case_seconds = 10;  // of CPU time, after which a case counts as endless
   int jobs = 1;              // cases that are tried side by side; which cases there are does not depend on it
   bool count_axes = false;   // fill CampaignReport::coverage
   std::vector<FuzzCase> again = {};  // tried before the first case
@@ -68,7 +68,8 @@ ir::Result<CampaignReport> run_campaign(const CampaignOptions& options, const Ca
 // Tries one case in this process.
 ir::Result<Outcome> try_case(const FuzzCase& one, const OtherEngine* against, const Accepted& accepted);
 
-// The same in a process of its own, which `seconds` may pass in. Errors, besides those of the case: none.
+// The same in a process of its own, which may take so many seconds of CPU time. Errors, besides those of the
+// case: none.
 Outcome try_case_in(const Cell& cell, const FuzzCase& one, const OtherEngine* against,
                     const Accepted& accepted, double seconds);
 

@@ -22,15 +22,15 @@
 namespace pooljit::fuzz {
 namespace {
 
-// The child's own alarm ends a case that hangs; should the case switch it off, the parent waits so much
-// longer. What is not charged may take so long.
-constexpr double alarm_grace = 2, longest_uncharged = 300;
+// The parent waits so many times as long as the child may compute: for other work on the machine, and for
+// what sleeps for ever. What is not charged may take so many seconds.
+constexpr double most_waiting = 30, longest_uncharged = 900;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The time that the work of this process may still take; nullptr: it is no cell's.
+// The CPU time that the work of this process may still take; nullptr: it is no cell's.
 struct Allowance {
   std::atomic<double>* late_at = nullptr;
   bool is_charged = true;
@@ -38,23 +38,24 @@ struct Allowance {
 };
 Allowance allowance;
 
+// Counts the time of all threads while they compute; SIGPROF then ends the process.
 void set_timer(double seconds) {
   const double whole = std::floor(seconds);
   itimerval timer = {};
   timer.it_value.tv_sec = static_cast<time_t>(whole);
   timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - whole) * 1e6);
-  ::setitimer(ITIMER_REAL, &timer, nullptr);
+  ::setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-void set_alarm(double seconds) {
+void allow(double seconds) {
   allowance.is_charged = true;
-  *allowance.late_at = now() + seconds + alarm_grace;
+  *allowance.late_at = now() + seconds * most_waiting;
   set_timer(std::max(seconds, 1e-6));
 }
 
-void stop_alarm() {
+void stop_timer() {
   itimerval timer = {};
-  ::getitimer(ITIMER_REAL, &timer);
+  ::getitimer(ITIMER_PROF, &timer);
   allowance.left =
       static_cast<double>(timer.it_value.tv_sec) + static_cast<double>(timer.it_value.tv_usec) * 1e-6;
   allowance.is_charged = false;
@@ -65,9 +66,9 @@ void stop_alarm() {
 void charge(bool is_charged) {
   if (!allowance.late_at || allowance.is_charged == is_charged) return;
   if (is_charged)
-    set_alarm(allowance.left);
+    allow(allowance.left);
   else
-    stop_alarm();
+    stop_timer();
 }
 
 void empty(int output) { (void)!(::ftruncate(output, 0) == 0 && ::lseek(output, 0, SEEK_SET) == 0); }
@@ -103,7 +104,7 @@ Cell::~Cell() {
 void Cell::begin_case(int64_t number, double case_seconds) const {
   expect_case(number);
   empty(output_);
-  set_alarm(case_seconds);
+  allow(case_seconds);
 }
 
 Cell::Charge::Charge(bool is_charged) : was_charged_(allowance.is_charged) { charge(is_charged); }
@@ -123,16 +124,16 @@ std::string Cell::printed_by_case() {
 ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, double case_seconds,
                                 double most_seconds) const {
   std::fflush(stdout);  // or the child would have it to print, too
-  shared_->late_at = now() + most_seconds + alarm_grace;
+  shared_->late_at = now() + most_seconds * most_waiting;
   const auto end = runtime::run_in_child(
       [&] {
         redirect_output();
-        ::signal(SIGALRM, SIG_DFL);
+        ::signal(SIGPROF, SIG_DFL);
         report_faults();
         allowance.late_at = &shared_->late_at;
-        set_alarm(most_seconds);
+        allow(most_seconds);
         std::string text = work().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        set_alarm(alarm_grace + most_seconds);
+        allow(most_seconds);
         return text;
       },
       [&] { return now() >= shared_->late_at; });
@@ -140,12 +141,14 @@ ir::Result<Cell::End> Cell::run(const std::function<nlohmann::json()>& work, dou
   End result = {nlohmann::json::parse(end->said, nullptr, false), {.verdict = Outcome::Verdict::failed}};
   if (end->timed_out || end->signal != 0) result.said = nlohmann::json(nlohmann::json::value_t::discarded);
   if (result.is_done()) return result;
-  const bool is_late = end->timed_out || end->signal == SIGALRM;
-  result.death.kind = is_late ? Kind::hang : end->signal != 0 ? Kind::crash : Kind::ended;
-  result.death.failure = is_late ? fmt::format("not done after {} seconds", case_seconds)
-                         : end->signal != 0
-                             ? fmt::format("died of signal {} ({})", end->signal, strsignal(end->signal))
-                             : "ended its process";
+  const bool is_slow = end->signal == SIGPROF, is_late = end->timed_out;
+  result.death.kind = is_slow || is_late ? Kind::hang : end->signal != 0 ? Kind::crash : Kind::ended;
+  result.death.failure =
+      is_slow            ? fmt::format("not done after {} seconds of CPU time", case_seconds)
+      : is_late          ? fmt::format("not done after {} seconds, though it took less than {} of CPU time",
+                                       case_seconds * most_waiting, case_seconds)
+      : end->signal != 0 ? fmt::format("died of signal {} ({})", end->signal, strsignal(end->signal))
+                         : "ended its process";
   if (const std::string text = text_of(output_); !text.empty()) result.death.failure += "\n" + text;
   return result;
 }

@@ -28,12 +28,13 @@ class Cell {
     Outcome death;        // what then became of it
     bool is_done() const { return !said.is_discarded(); }
   };
-  // Runs `work` in a child. A case that is begun in it may take `case_seconds`, all of them together
-  // `most_seconds`, what is not charged aside. Errors: "system.process".
+  // Runs `work` in a child. A case that is begun in it may take `case_seconds` of CPU time, what is not
+  // charged aside, and the work `most_seconds` before its first case; on the clock, 30 times as long, as the
+  // machine may be busy. Errors: "system.process".
   ir::Result<End> run(const std::function<nlohmann::json()>& work, double case_seconds,
                       double most_seconds) const;
 
-  // For the work: the case of that number begins, and with it the time that it may take.
+  // For the work: the case of that number begins, and with it the CPU time that it may take.
   void begin_case(int64_t number, double case_seconds) const;
   // For the work, in a thread of its own or in one: while one lives, what is done is charged to the case, or
   // is not. An engine's calls are; the search for an explanation of what it gave is ours.

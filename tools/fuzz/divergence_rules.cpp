@@ -20,14 +20,7 @@ Number highest(ir::DType dtype) {
   return ir::with_element_type(
       dtype, []<typename T>(T) { return static_cast<Number>(std::numeric_limits<T>::max()); });
 }
-double epsilon(ir::DType dtype) {
-  return ir::with_element_type(
-      dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
-}
 bool is_same(Number a, Number b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-void keep(ir::PoolNest&) {}
-bool forgive_none(const Output&) { return false; }
 
 constexpr Rule nan_ignored = {[](ir::PoolNest& nest) {
                                 if (nest.is_extreme()) nest.nan = ir::NanRule::ignore;
@@ -56,17 +49,15 @@ constexpr Rule nan_any = {keep, is_what_comparisons_leave, is_what_comparisons_l
 constexpr Rule nan_clamped = {
     keep, [](const Output& o) { return std::isnan(o.expected) && std::isinf(o.found); }, forgive_none,
     [](const Output& o) { return std::isnan(o.expected) && std::isnan(o.found); }};
-// The identity of an engine's maximum shows. Of anything else, the lowest number is a wrong number.
+// The identity of an engine's maximum or minimum shows. Of anything else, it is a wrong number.
+Number worst(const Output& o) { return o.is_max ? lowest(o.dtype) : highest(o.dtype); }
+bool is_worst_infinity(const Output& o, Number value) {
+  return ir::is_float(o.dtype) && o.is_extreme && std::isinf(value) && (value < 0) == o.is_max;
+}
 constexpr Rule lowest_finite = {
-    keep,
-    [](const Output& o) {
-      return ir::is_float(o.dtype) && o.is_max && std::isinf(o.expected) && o.expected < 0 &&
-             o.found == lowest(o.dtype);
-    },
-    [](const Output& o) { return o.is_max && o.found == lowest(o.dtype) && o.window.index_is_tap; },
-    [](const Output& o) {
-      return ir::is_float(o.dtype) && o.is_max && o.window.taps > 0 && std::isinf(o.found) && o.found < 0;
-    }};
+    keep, [](const Output& o) { return is_worst_infinity(o, o.expected) && o.found == worst(o); },
+    [](const Output& o) { return o.is_extreme && o.found == worst(o) && o.window.index_is_tap; },
+    [](const Output& o) { return o.window.taps > 0 && is_worst_infinity(o, o.found); }};
 // The value is right: only its place is another.
 constexpr Rule ties_last = {
     keep, forgive_none,
@@ -98,7 +89,7 @@ constexpr Rule full_divisor = {
     }};
 // What an engine may begin a window with, or get from dividing by no taps; not what lies beside the image.
 bool is_of_no_tap(const Output& o) {
-  const Number begin = o.is_max ? lowest(o.dtype) : highest(o.dtype);
+  const Number begin = worst(o);
   const bool is_identity = o.found == begin || (std::isinf(o.found) && (o.found > 0) == (begin > 0));
   const bool is_quotient = !o.is_extreme && std::isinf(o.found);
   return o.window.taps == 0 &&
@@ -111,11 +102,16 @@ bool is_integer_mean(const Output& o) { return o.is_mean && !ir::is_float(o.dtyp
 Number saturated(const Output& o, Number value) {
   return std::clamp(value, lowest(o.dtype), highest(o.dtype));
 }
+// A Number has no room for the fraction of a mean near 2^63.
+template <Number round(Number)>
+bool is_rounded(const Output& o) {
+  const Number room = std::abs(o.window.mean) >= 0x1p58L ? 1 : 0;
+  return std::abs(o.found - saturated(o, round(o.window.mean))) <= room;
+}
 template <Number round(Number)>
 constexpr Rule rounded_average = {
-    keep, [](const Output& o) { return is_integer_mean(o) && o.found == saturated(o, round(o.window.mean)); },
-    forgive_none,
-    [](const Output& o) { return is_integer_mean(o) && o.found != saturated(o, round(o.window.mean)); }};
+    keep, [](const Output& o) { return is_integer_mean(o) && is_rounded<round>(o); }, forgive_none,
+    [](const Output& o) { return is_integer_mean(o) && !is_rounded<round>(o); }};
 constexpr Rule truncated_average = rounded_average<[](Number mean) { return std::trunc(mean); }>;
 constexpr Rule half_away_average = rounded_average<[](Number mean) { return std::round(mean); }>;
 constexpr Rule half_up_average = rounded_average<[](Number mean) { return std::floor(mean + 0.5L); }>;
@@ -139,18 +135,24 @@ constexpr Rule float_integers = {
       return !ir::is_float(o.dtype) && o.window.index_is_tap && o.window.at_index != o.expected &&
              static_cast<float>(o.window.at_index) == static_cast<float>(o.expected);
     }};
-// The sum that 32 bits hold, and what is made of it: converted to float32, divided, rounded to either side.
+// The sum that 32 or 64 bits hold, and what is made of it: divided, rounded to either side; of int32
+// converted to float32, and of int64 as exactly as a Number holds the sum.
 constexpr Rule wrapped_sum = {
     keep,
     [](const Output& o) {
-      const Number wrapped = o.window.sum - std::round(o.window.sum / 0x1p32L) * 0x1p32L;
-      const Number meant = o.is_mean ? wrapped / o.divisor : wrapped;
-      const bool is_wrapped = o.window.sum < -0x1p31L || o.window.sum >= 0x1p31L;
-      const Number room = o.is_mean ? std::abs(meant) * 0x1p-22L + 0.5L : 0;
+      const bool is_wide = o.dtype == ir::DType::i64;
+      const Number circle = is_wide ? 0x1p64L : 0x1p32L;
+      const Number wrapped = o.window.sum - std::round(o.window.sum / circle) * circle;
+      const bool is_negated = o.window.sum != 0 && (o.window.mean < 0) != (o.window.sum < 0);
+      const Number meant = o.is_mean ? wrapped / (is_negated ? -o.divisor : o.divisor) : wrapped;
+      const bool is_wrapped = o.window.sum < -circle / 2 || o.window.sum >= circle / 2;
+      const Number room = is_wide     ? std::abs(o.window.sum) * 0x1p-60L + 1
+                          : o.is_mean ? std::abs(meant) * 0x1p-22L + 0.5L
+                                      : 0;
       // Half of the circle is either end of the range.
       const bool is_either_end =
-          std::abs(wrapped) == 0x1p31L && std::abs(std::abs(o.found) - std::abs(meant)) <= room;
-      return o.is_sum && o.dtype == ir::DType::i32 && is_wrapped &&
+          std::abs(wrapped) == circle / 2 && std::abs(std::abs(o.found) - std::abs(meant)) <= room;
+      return o.is_sum && (o.dtype == ir::DType::i32 || is_wide) && is_wrapped &&
              (is_either_end || std::abs(o.found - meant) <= room);
     },
     forgive_none};
@@ -166,9 +168,9 @@ constexpr Rule subnormal_flushed = {
 constexpr Rule narrow_sum = {
     keep,
     [](const Output& o) {
-      const double room = 4 * epsilon(o.dtype) * static_cast<double>(o.window.taps);
+      const double room = 4 * o.epsilon * static_cast<double>(o.window.taps);
       const bool is_near = std::abs(o.expected - o.found) <= room * std::abs(o.expected);
-      const Number slack = 2 * epsilon(o.dtype) * static_cast<Number>(o.window.mean_size);
+      const Number slack = 2 * o.epsilon * static_cast<Number>(o.window.mean_size);
       const bool is_between = o.found >= std::min<Number>(o.window.least, 0) - slack &&
                               o.found <= std::max<Number>(o.window.greatest, 0) + slack;
       return o.is_average && o.window.taps > 1 && ir::is_float(o.dtype) && std::isfinite(o.expected) &&
@@ -184,6 +186,9 @@ constexpr const Rule* rules[] = {
 
 }  // namespace
 
-const DivergenceRule& rule_of(Divergence divergence) { return *rules[static_cast<size_t>(divergence)]; }
+const DivergenceRule& rule_of(Divergence divergence) {
+  const auto row = static_cast<size_t>(divergence);
+  return row < std::size(rules) ? *rules[row] : fault_rule_of(row - std::size(rules));
+}
 
 }  // namespace pooljit::fuzz

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tools/fuzz/explain.h"
+#include "tools/fuzz/seen_before.h"
 #include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {
@@ -12,9 +13,13 @@ namespace pooljit::fuzz {
 // One output, as the rules see it.
 struct JudgedOutput {
   ir::DType dtype;
+  double epsilon;          // of it
   Number expected, found;  // values
+  Number expected_index, found_index;
   WindowFacts window;
   double divisor, kernel_taps;
+  Seen seen_before;    // of a sum
+  bool begins_in_gap;  // a tap in the padding, and dilation behind it
   bool is_average, is_extreme, is_max, is_indexed;
   bool is_mean;  // an average that is stored as what it is, in its taps' dtype
   bool is_sum;   // the same, or a sum
@@ -30,6 +35,11 @@ struct DivergenceRule {
   bool (*is_broken)(const JudgedOutput&) = nullptr;
 };
 
+// What most rules have for two of them.
+inline void keep(ir::PoolNest&) {}
+inline bool forgive_none(const JudgedOutput&) { return false; }
+
 const DivergenceRule& rule_of(Divergence divergence);
+const DivergenceRule& fault_rule_of(size_t fault);  // by its row in tools/fuzz/faults.def
 
 }  // namespace pooljit::fuzz

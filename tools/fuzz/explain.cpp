@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <list>
 
 #include "ir/agreement.h"
+#include "ir/element_type.h"
 #include "tools/fuzz/divergence_rules.h"
+#include "tools/fuzz/seen_before.h"
 #include "tools/fuzz/window_facts.h"
 
 namespace pooljit::fuzz {
@@ -16,7 +19,15 @@ constexpr DivergenceInfo infos[] = {
 #define DIVERGENCE(name, text) {Divergence::name, #name, text},
 #include "tools/fuzz/divergences.def"
 #undef DIVERGENCE
+#define FAULT(name, text) {Divergence::name, #name, text},
+#include "tools/fuzz/faults.def"
+#undef FAULT
 };
+constexpr size_t divergence_count = 0
+#define DIVERGENCE(name, text) +1
+#include "tools/fuzz/divergences.def"
+#undef DIVERGENCE
+    ;
 
 void copy_element(const ir::View& view, const runtime::Bytes& from, runtime::Bytes& to, int64_t element) {
   const auto size = static_cast<size_t>(ir::bytes(view.dtype)), at = static_cast<size_t>(element) * size;
@@ -33,6 +44,20 @@ double kernel_taps(const ir::PoolNest& nest) {
   double taps = 1;
   for (const ir::NestDim& dim : nest.dims) taps *= static_cast<double>(dim.kernel);
   return taps;
+}
+
+double epsilon_of(ir::DType dtype) {
+  return ir::with_element_type(
+      dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
+}
+
+// Whether its first tap lies in the padding, and the next one further on than the next element.
+bool begins_in_gap(const ir::PoolNest& nest, const WindowFacts& window) {
+  for (size_t d = 0; d < nest.dims.size(); ++d) {
+    const ir::NestDim& dim = nest.dims[d];
+    if (dim.dilation > 1 && window.position[d] * dim.stride < dim.pad_begin) return true;
+  }
+  return false;
 }
 
 // What is meant once some rules have changed it, evaluated once for all sets of rules that change the same.
@@ -69,17 +94,26 @@ class Meaning {
   // What a rule asks of an output.
   JudgedOutput output_of(const WindowFacts& window) const {
     const ir::DType dtype = nest_.output.dtype;
+    const bool is_indexed = nest_.indices.has_value();
+    const auto index_in = [&](const runtime::Bytes& indices) {
+      return is_indexed ? read_element(nest_.indices->dtype, indices.data(), window.index) : -1;
+    };
     return {.dtype = dtype,
+            .epsilon = epsilon_of(dtype),
             .expected = read_element(dtype, judge_.output().data(), window.output),
             .found = read_element(dtype, found_.output.data(), window.output),
+            .expected_index = index_in(judge_.indices()),
+            .found_index = index_in(found_.indices),
             .window = window,
             .divisor = nest_.divisor_override ? static_cast<double>(std::abs(*nest_.divisor_override))
                                               : window.divisor,
             .kernel_taps = kernel_taps(nest_),
+            .seen_before = nest_.is_extreme() ? Seen() : seen_before(window),
+            .begins_in_gap = begins_in_gap(nest_, window),
             .is_average = !nest_.is_extreme(),
             .is_extreme = nest_.is_extreme(),
             .is_max = nest_.reduction == ir::Reduction::max,
-            .is_indexed = nest_.indices.has_value(),
+            .is_indexed = is_indexed,
             .is_mean = nest_.reduction == ir::Reduction::avg && !nest_.quantization &&
                        nest_.output.dtype == nest_.input.dtype,
             .is_sum = !nest_.is_extreme() && nest_.reduction != ir::Reduction::lp && !nest_.quantization &&
@@ -103,6 +137,11 @@ class Meaning {
     return *others_;
   }
 
+  Seen seen_before(const WindowFacts& window) const {
+    if (!seen_) seen_.emplace(original_, data_.batch, data_.input.at[0].data());
+    return seen_->at(window.n, window.c, window.position);
+  }
+
   // Puts what is expected in the place of what is forgiven.
   void forgive(const WindowFacts& window, std::span<const DivergenceRule* const> rules,
                runtime::Results& forgiven) const {
@@ -123,6 +162,7 @@ class Meaning {
   ir::Judge judge_;
   const runtime::Results& found_;
   std::optional<std::vector<WindowFacts>> others_;
+  mutable std::optional<SeenBefore> seen_;
 };
 
 // Tries sets of rules on the results of one engine.
@@ -188,7 +228,8 @@ bool any_set(std::vector<Divergence>& set, size_t more, std::span<const Divergen
 
 }  // namespace
 
-std::span<const DivergenceInfo> divergences() { return infos; }
+std::span<const DivergenceInfo> divergences() { return std::span(infos).first(divergence_count); }
+std::span<const DivergenceInfo> all_differences() { return infos; }
 const DivergenceInfo& info(Divergence divergence) { return infos[static_cast<size_t>(divergence)]; }
 
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
@@ -204,23 +245,28 @@ std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const r
   return std::nullopt;
 }
 
-// An output is none of one rule if another of them makes it what it is.
+bool can_break(Divergence rule) { return rule_of(rule).is_broken != nullptr; }
+
+// An output breaks no rule if something else that is accepted makes it what it is.
 std::optional<BrokenRule> broken_rule(const ir::PoolNest& nest, const runtime::Case& data,
-                                      const runtime::Results& results, std::span<const Divergence> kept) {
-  const auto can_break = [](Divergence one) { return rule_of(one).is_broken != nullptr; };
-  if (std::ranges::none_of(kept, can_break)) return std::nullopt;
+                                      const runtime::Results& results, const KeptRules& kept) {
+  if (std::ranges::none_of(kept.rules, can_break)) return std::nullopt;
   const Meaning meaning(nest, nest, data, results);
+  const auto is_forgiven = [&](Divergence one) { return std::ranges::count(kept.forgiven, one) > 0; };
   std::optional<BrokenRule> first;
+  const auto is_wanted = [&] { return !first || is_forgiven(first->rule); };
   for_each_window(
-      nest, data.batch, data.input.at[0].data(), results, [&](OutputPlace) { return !first; },
+      nest, data.batch, data.input.at[0].data(), results, [&](OutputPlace) { return is_wanted(); },
       [&](const WindowFacts& window) {
         const JudgedOutput output = meaning.output_of(window);
         const auto makes = [&](Divergence one) {
           return rule_of(one).forgives_value(output) || rule_of(one).forgives_index(output);
         };
-        for (const Divergence one : kept)
-          if (!first && can_break(one) && rule_of(one).is_broken(output) &&
-              std::ranges::none_of(kept, [&](Divergence other) { return other != one && makes(other); }))
+        for (const Divergence one : kept.rules)
+          if (is_wanted() && !(first && is_forgiven(one)) && can_break(one) &&
+              rule_of(one).is_broken(output) && std::ranges::none_of(kept.accepted, [&](Divergence other) {
+                return other != one && makes(other);
+              }))
             first = {one, window};
       });
   return first;
@@ -229,7 +275,7 @@ std::optional<BrokenRule> broken_rule(const ir::PoolNest& nest, const runtime::C
 std::optional<std::vector<Divergence>> explain(const ir::PoolNest& nest, const runtime::Case& data,
                                                const runtime::Results& results) {
   std::vector<Divergence> all;
-  for (const DivergenceInfo& row : infos) all.push_back(row.divergence);
+  for (const DivergenceInfo& row : divergences()) all.push_back(row.divergence);
   return explain(nest, data, results, all);
 }
 

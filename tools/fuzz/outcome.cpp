@@ -26,7 +26,12 @@ std::optional<Kind> find_kind(std::string_view name) {
   return static_cast<Kind>(found - rows.begin());
 }
 
+std::string inconsistent_with(std::string_view rule) {
+  return std::string(name(Kind::inconsistent)) + ":" + std::string(rule);
+}
+
 std::string label(const Outcome& outcome) {
+  if (outcome.kind == Kind::inconsistent) return inconsistent_with(outcome.explanation);
   return outcome.kind == Kind::known ? outcome.explanation : std::string(name(outcome.kind));
 }
 

@@ -28,7 +28,7 @@ struct Outcome {
   };
   Verdict verdict = Verdict::agrees;
   Kind kind = Kind::differs;     // failed, accepted
-  std::string explanation = {};  // of Kind::known: the divergences' names
+  std::string explanation = {};  // of Kind::known: the divergences' names; of Kind::inconsistent: the rule's
   std::string failure = {};      // failed, accepted: a few lines
   std::string data = {};         // the kind of data that shows it, where that is known
   // Of a wrong result: the first element that is, and which are of how many.
@@ -39,6 +39,8 @@ struct Outcome {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, kind, explanation, failure, data, place, got, expected,
                                    wrong, of, runs)
 
+// "inconsistent:RULE"
+std::string inconsistent_with(std::string_view rule);
 // By what differences are counted and accepted: the divergences' names, or the kind's.
 std::string label(const Outcome& outcome);
 

@@ -25,6 +25,8 @@ bool is_subnormal(ir::DType dtype, Number value) {
 
 namespace {
 
+__extension__ using Wide = __int128;  // sums of int64: a Number would round those on the way
+
 // How many numbers an index can be.
 double index_count(const ir::PoolNest& nest, int64_t batch) {
   double count = 1;
@@ -62,6 +64,7 @@ void for_each_window(const ir::PoolNest& nest, int64_t batch, const std::byte* i
       const Number index =
           nest.indices ? read_element(nest.indices->dtype, found.indices.data(), facts.index) : -1;
       facts.index_is_in_input = index >= -1 && index < indices;
+      Wide whole_sum = 0;
       for (int64_t t = 0; t < facts.taps; ++t) {
         const ir::Tap& tap = taps[static_cast<size_t>(t)];
         const Number value =
@@ -70,7 +73,10 @@ void for_each_window(const ir::PoolNest& nest, int64_t batch, const std::byte* i
         if (t == 0) facts.first_index = tap_index;
         facts.has_nan |= value != value;
         facts.mean_size += static_cast<double>(std::abs(value)) / divisor;
-        facts.sum += value;
+        if (ir::is_float(nest.input.dtype))
+          facts.sum += value;
+        else
+          whole_sum += static_cast<int64_t>(value);
         facts.least = std::min(facts.least, value == value ? value : facts.least);
         if (value > facts.greatest || (value == facts.greatest && facts.best_number < 0))
           facts.greatest = value, facts.best_number = tap_index;
@@ -82,6 +88,7 @@ void for_each_window(const ir::PoolNest& nest, int64_t batch, const std::byte* i
         if (is_at_index) facts.index_is_tap = true, facts.at_index = value;
         if (is_equal) facts.last_equal = tap_index, facts.index_is_last = is_at_index;
       }
+      if (!ir::is_float(nest.input.dtype)) facts.sum = static_cast<Number>(whole_sum);
       facts.mean = facts.sum / static_cast<Number>(signed_divisor);
       visit(facts);
     }
