@@ -110,6 +110,7 @@ inline const Layer channels_first_layers[] = {
      {{8, 8}, {2, 2}, {5, 9}, {3, 99}}},
     {"avg_pool2d(bfloat16[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
     {"avg_pool2d(int64[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"avg_pool2d(int64[2,2,SIZE], kernel_size=[3,4], stride=1, padding=[0,2])", {{8, 8}, {3, 1}, {3, 40}}},
     {"avg_pool1d(float32[2,3,SIZE], kernel_size=4, stride=3, padding=2)", {{8}, {1}, {3}, {17}, {200}}},
     {"avg_pool3d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)",
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},

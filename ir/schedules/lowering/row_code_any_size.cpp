@@ -243,7 +243,9 @@ void RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   const auto twice = std::ranges::unique(starts);
   starts.erase(twice.begin(), twice.end());
   const Type type = Type::vec(nest_.input.dtype, width);
-  const size_t registers = masks_are_free() ? 4 : rules_.spare_vectors(starts.size());
+  // Quotients of integers take some masks themselves.
+  const size_t free_masks = reducer_.facts().extra_registers > 0 ? 2 : 4;
+  const size_t registers = masks_are_free() ? free_masks : rules_.spare_vectors(starts.size());
   if (starts.size() > registers && !masks_) masks_ = b_.add_scratch(most_masks * info(b_.isa()).vector_bytes);
   seen.hold(type, starts, registers, masks_.value_or(Address{}));
 }
