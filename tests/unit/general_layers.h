@@ -66,8 +66,7 @@ inline const Layer channels_last_layers[] = {
 };
 
 // Rows of one vector and of several, of either instruction set, with what is left over.
-inline const std::vector<Extents> sizes_of_rows = {{8, 8},  {1, 1},  {5, 2},  {3, 16},
-                                                   {7, 12}, {1, 33}, {6, 47}, {5, 150}};
+inline const std::vector<Extents> sizes_of_rows = {{8, 8}, {1, 1}, {5, 2}, {7, 12}, {1, 33}, {3, 150}};
 inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 7},  {9, 3},
                                                          {12, 17}, {5, 50}, {3, 151}};
 
