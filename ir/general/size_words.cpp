@@ -26,18 +26,19 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
 
 // How tiles cover a row: some at its begin, those of whole windows, some behind.
 struct TileCut {
-  int64_t before = 0, inside_begin = 0, inside = 0, behind = 0;
+  int64_t before = 0, inside_begin = 0, inside = 0, last = 0, behind = 0;
 };
 
 TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
   TileCut cut;
   cut.before = ceil_div(whole.begin - masked.begin, lanes);
   cut.inside_begin = masked.begin + cut.before * lanes;
-  // Whole windows up to the row's end: the last tile ends there, and the first has outputs of the one before.
-  const int64_t up_to_end = ceil_div(masked.end - cut.inside_begin, lanes);
-  if (whole.end == masked.end && up_to_end > 0 && masked.end - up_to_end * lanes >= whole.begin)
-    return {cut.before, masked.end - up_to_end * lanes, up_to_end, 0};
   cut.inside = std::max<int64_t>(0, (whole.end - cut.inside_begin) / lanes);
+  const int64_t left = masked.end - cut.inside_begin - cut.inside * lanes;
+  if (left > 0 && whole.end == masked.end && whole.end - lanes >= whole.begin) {
+    cut.last = 1;
+    return cut;
+  }
   if (cut.inside == 0) cut.before = 0, cut.inside_begin = masked.begin;
   cut.behind = ceil_div(masked.end - cut.inside_begin - cut.inside * lanes, lanes);
   return cut;
@@ -159,6 +160,7 @@ class Writer {
     word(layout_.tiles(lanes, SizeLayout::before)) = cut.before;
     word(layout_.tiles(lanes, SizeLayout::inside_begin)) = cut.inside_begin;
     word(layout_.tiles(lanes, SizeLayout::inside)) = cut.inside;
+    word(layout_.tiles(lanes, SizeLayout::last)) = cut.last;
     word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * lanes;
     word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
     word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / lanes;

@@ -80,17 +80,25 @@ class RowCode {
   void emit_masked(const Cursor& cursor);
   void emit_inside(const Cursor& cursor);
   void emit_single(const Cursor& cursor, Value begin, Value end);
-  void emit_whole(const Cursor& cursor, Value first, Value count);
-  void emit_tile(const Cursor& cursor, int lanes, Value output, Border border, Value count = no_value);
+  // Tiles of a row: so many one behind the other, and `last`, 0 or 1, so many outputs further on than the
+  // first.
+  struct TilesBeside {
+    Value count = no_value;  // no_value: one
+    Value last = no_value, further = no_value;
+  };
+  void emit_whole(const Cursor& cursor, Value first, Value count, Value last);
+  void emit_tile(const Cursor& cursor, int lanes, Value output, Border border, const TilesBeside& beside);
   void place_in_row(Lanes& lanes, Value column);
   void count_taps(Lanes& lanes, Value output, Value column);
   Value lane_counts(int lanes, Value column);
   bool masks_are_free() const;
   void hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
-  void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes, Value count);
+  void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
+                 const TilesBeside& beside);
   template <typename Body>
   void for_rows_of_run(Cursor at, const Body& body);
-  void emit_row_of_tiles(Cursor at, const Tile& tile, const TileTaps& taps, Lanes lanes, Value count);
+  void emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
+                         const TilesBeside& beside);
   // What the row where the cursor stands comes to.
   using LoadRow = std::function<Bundle(const Cursor& at)>;
   void roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);

@@ -47,8 +47,9 @@ class SizeLayout {
   };
   // By how many lanes tiles have. Tiles cover the outputs of [masked_begin, masked_end): some that look where
   // their columns lie before those of whole windows, which begin at inside_begin, and some behind, from
-  // behind_begin on. run: tiles of whole windows from the first one on.
-  enum TileField { before, inside_begin, inside, behind_begin, behind, run, tile_fields };
+  // behind_begin on. last: 1 where one more tile of whole windows ends with the last of these, else 0. run:
+  // tiles of whole windows from the first one on.
+  enum TileField { before, inside_begin, inside, last, behind_begin, behind, run, tile_fields };
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
   explicit SizeLayout(const PoolNest& nest)
