@@ -172,4 +172,11 @@ ir::Result<Proof> prove_general(const CodePtr& general, const frontend::PoolSpec
   return std::move(*all);
 }
 
+ir::Result<Proof> verify_general(const frontend::PoolSpec& free_spec, const Choices& choices,
+                                 const ProofLimits& limits) {
+  const auto code = make_general_code(free_spec, choices);
+  if (!code) return tl::unexpected(code.error());
+  return prove_general(*code, free_spec, choices, limits);
+}
+
 }  // namespace pooljit::runtime
