@@ -117,13 +117,11 @@ typedef struct pooljit_options {
    * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
    * asked for each label has code of its own. */
   const char* label;
-  /* Of a spec with free dims: how many sizes are kept, at most 4096; what was run longest ago goes first. 0:
-   * 64. */
+  /* Of a spec with free dims: how many sizes are kept, at most 4096; the oldest run goes first. 0: 64. */
   int32_t sizes;
-  /* Of a spec with free dims: the run of a size, counted while the size is kept, that makes code for it alone
-   * and waits for that; runs after it are faster, and their results have the same bits. 1: each size has only
-   * its own code, from its first run on; -1: there is none but the code for all sizes; 0: 1000, with verify
-   * -1. Parts (pooljit_args.parts) are not counted: all parts of a run have to be one code's. */
+  /* Of a spec with free dims: the run of a size that makes code for it alone, with the same bits. 1: each
+   * size has only its own; -1: none has; 0: 1000, with verify -1. Not of parts (pooljit_args.parts), whose
+   * runs are not counted: all parts of a run have to be one code's. */
   int32_t exact_after;
 } pooljit_options;
 
@@ -182,9 +180,8 @@ POOLJIT_API int pooljit_spec_pools(const pooljit_spec* object, pooljit_pools* po
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
 
 /* Sizes. A spec may leave spatial dims free: max_pool2d(float32[N,64,H,W], kernel_size=3). Its kernel is run
- * with pooljit_args.dims. One piece of code, made when it is compiled, serves all sizes; the first run of a
- * size makes the table that it reads of the size, in a few microseconds. Where there is no such code
- * (pooljit_info.schedule_origin of the free kernel says so, and why), the first run of a size compiles. What
+ * with pooljit_args.dims. One piece of code serves all sizes, each of which needs a table of some
+ * microseconds; else (pooljit_info.schedule_origin says so, and why) the first run of a size compiles. What
  * is asked of one size needs its spec or kernel: these make them. `dims` are the extents of all spatial dims,
  * in their order, `count` of them; of a backward pooling those of the forward input, of an unpool those of
  * its values. A spec or kernel that has no free dims gives itself, if they are its own.

@@ -139,7 +139,8 @@ ir::Result<KernelPtr> FreeKernel::add(const Size& size, std::span<const int64_t>
     Entry& entry = kernels_[size];
     entry.used = ++now_;
     if (!entry.made.kernel) entry.made = std::move(*made);
-    if (is_run && counts_runs(entry)) ++entry.runs;
+    // Of several threads that add it none makes exact code: a later run is to.
+    if (is_run && counts_runs(entry) && entry.runs < options_.exact_after - 1) ++entry.runs;
     kernel = entry.made.kernel;
     if (kernels_.size() > static_cast<size_t>(options_.sizes))
       oldest = kernels_.extract(std::ranges::min_element(

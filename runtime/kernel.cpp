@@ -6,6 +6,7 @@
 #include "frontend/check.h"
 #include "ir/check.h"
 #include "ir/general/size_words.h"
+#include "jit/fork_gate.h"
 #include "runtime/float_control.h"
 #include "runtime/threads.h"
 
@@ -38,7 +39,6 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
       threads_(threads),
       remarks_(std::move(remarks)),
       largest_batch_(frontend::largest_batch(spec_)),
-      text_(frontend::print(spec_)),
       input_shape_(frontend::input_shape(spec_)),
       input_strides_(frontend::input_strides(spec_)) {
   for (size_t i = 0; i < frontend::output_count(spec_); ++i) {
@@ -70,6 +70,12 @@ Kernel::Kernel(frontend::PoolSpec spec, CodePtr code, int threads, Remarks remar
   std::ranges::for_each(outputs_, add);
   std::ranges::for_each(indices_of_, add);
   threads_per_batch_ = static_cast<int64_t>(1024 * std::min(useful, double(most_useful)));
+}
+
+const std::string& Kernel::text() const {
+  const jit::HoldForks hold;  // what a child finds half made stays so
+  std::call_once(text_made_, [&] { text_ = frontend::print(spec_); });
+  return text_;
 }
 
 ir::Error no_batch() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "frontend/pool_spec.h"
@@ -59,7 +60,7 @@ class Kernel {
   ir::Result<void> check_bytes(const BufferBytes& bytes, int64_t batch) const;
 
   const frontend::PoolSpec& spec() const { return spec_; }
-  const std::string& text() const { return text_; }  // canonical
+  const std::string& text() const;  // canonical
   const std::string& schedule_origin() const { return remarks_.schedule_origin; }
   const std::string& fallback() const { return remarks_.fallback; }
   const std::string& label() const { return remarks_.label; }
@@ -107,8 +108,9 @@ class Kernel {
   CodePtr code_;
   int threads_;
   Remarks remarks_;
-  int64_t largest_batch_ = 0;  // that indices can count, and memory hold
-  std::string text_;
+  int64_t largest_batch_ = 0;         // that indices can count, and memory hold
+  mutable std::once_flag text_made_;  // at the first text(): a new size of a free spec is not printed
+  mutable std::string text_;
   std::vector<int64_t> input_shape_, input_strides_;
   std::vector<std::vector<int64_t>> output_shapes_, output_strides_;  // by output
   MemoryView input_, output_, indices_;

@@ -349,6 +349,7 @@ void add_check(CLI::App& app, Action& action) {
                    "Check each spec of a file: SPEC or NAME<TAB>SPEC a line, # comments");
   what->require_option(1);
   add_sizes(*command, arguments->sizes);
+  add_general(*command, arguments->options.general);
   add_other_engine(*command, *arguments);
   command->add_option("--seed", arguments->options.seed, "Of the random data")->capture_default_str();
   command
@@ -360,14 +361,9 @@ void add_check(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--schedule", arguments->schedule,
                       "Only this schedule, written as `pooljit show --stage schedule` prints it");
-  command->add_option(
-      "--data", arguments->options.data,
-      "Only this kind of data (plain, ties, special, range), or the input's elements in logical "
-      "order: '1 -0.5 nan 0x7fc00001'");
-  command
-      ->add_flag("--general", arguments->options.general,
-                 "The code for all sizes at the spec's, as of a spec with free dims")
-      ->excludes("--against");
+  command->add_option("--data", arguments->options.data,
+                      "Only this kind (plain, ties, special, range), or the input's elements in order: '1 "
+                      "-0.5 nan 0x7fc00001'");
   const std::map<std::string, Schedules> schedules = {
       {"best", Schedules::best}, {"all", Schedules::all}, {"some", Schedules::some}};
   command
@@ -393,7 +389,6 @@ void add_check(CLI::App& app, Action& action) {
   command->add_flag("--allow-unsupported", arguments->allow_unsupported,
                     "With --file: specs that pooljit does not support are no failure");
   command->footer(
-      "Of free dims without --size: the code for all sizes, at some with every kind of border and tail.\n\n"
       "Compared bit for bit: interpreter and back ends, for each ISA and schedule; and the result with the\n"
       "oracle, which shares no code with them. Buffers lie against guard pages.\n\n"
       "  pooljit check 'max_pool2d(float32[1,8,9,9], kernel_size=3, padding=1, return_indices=True)'\n"

@@ -104,6 +104,7 @@ nlohmann::json to_json(const runtime::Proof& proof) {
                          {"schedule", proof.schedule},
                          {"proved", proof.ok()},
                          {"smaller", proof.smaller},
+                         {"sizes", proof.sizes},
                          {"failure", proof.failure},
                          {"left", proof.left},
                          {"versions", proof.versions},

@@ -14,6 +14,13 @@ CLI::Option* add_size(CLI::App& command, std::string& size) {
                             "Of a spec with free dims: the extents of the spatial dims, 224x224 or 4x56x56");
 }
 
+CLI::Option* add_general(CLI::App& command, bool& general) {
+  return command.add_flag(
+      "--general", general,
+      "The code for all sizes, at the spec's; of a spec with free dims and without --size "
+      "that is done anyhow, at sizes with every kind of border and tail");
+}
+
 CLI::Option* add_sizes(CLI::App& command, std::vector<std::string>& sizes) {
   return command
       .add_option("--size", sizes,

@@ -15,6 +15,8 @@ CLI::Option* add_spec(CLI::App& command, std::string& spec);
 
 // --size: of a spec with free dims (tools/sizes.h).
 CLI::Option* add_size(CLI::App& command, std::string& size);
+// --general: code for all sizes.
+CLI::Option* add_general(CLI::App& command, bool& general);
 // Several, with commas or the option repeated: each is done.
 CLI::Option* add_sizes(CLI::App& command, std::vector<std::string>& sizes);
 

@@ -65,7 +65,7 @@ class SizeChooser {
  public:
   SizeChooser(const frontend::PoolSpec& spec, const ir::Schedule& schedule) : spec_(spec) {
     for (const frontend::SpecDim& dim : spec.dims) least_.push_back(dim.input);
-    rich_ = least_;
+    rich_ = last_ = least_;
     const bool has_rows = info(schedule.family).lanes != ir::LaneUse::fixed;
     for (size_t i = 0; i < least_.size(); ++i) {
       const bool is_inner = i + 1 == least_.size();
@@ -77,7 +77,7 @@ class SizeChooser {
   }
 
   std::vector<Extents> sizes() const {
-    std::set<Extents> all = {least_, rich_};
+    std::set<Extents> all = {least_, rich_, last_};
     for (size_t i = 0; i < kinds_.size(); ++i)
       for (const int64_t extent : kinds_[i])
         for (Extents size : {rich_, least_}) {
@@ -106,8 +106,9 @@ class SizeChooser {
       const Kind kind = kind_of(nest_dims(*sized)[dim], follows, together);
       if (!seen.insert(kind).second) continue;
       found.push_back(extent);
+      last_[dim] = extent;
       const size_t windows = count_windows(kind);
-      if (windows > most_windows) most_windows = windows, rich_[dim] = extent;
+      if (windows > most_windows || follows) most_windows = windows, rich_[dim] = extent;
     }
     return found;
   }
@@ -134,7 +135,7 @@ class SizeChooser {
   }
 
   const frontend::PoolSpec& spec_;
-  Extents least_, rich_;
+  Extents least_, rich_, last_;
   std::vector<Extents> kinds_;
 };
 
@@ -170,6 +171,13 @@ ir::Result<Proof> prove_general(const CodePtr& general, const frontend::PoolSpec
   all->spec = print(free_spec);
   all->sizes = std::move(names);
   return std::move(*all);
+}
+
+ir::Result<Proof> verify_general(const frontend::PoolSpec& free_spec, const Choices& choices,
+                                 const ProofLimits& limits) {
+  const auto code = make_general_code(free_spec, choices);
+  if (!code) return tl::unexpected(code.error());
+  return prove_general(*code, free_spec, choices, limits);
 }
 
 }  // namespace pooljit::runtime

@@ -20,4 +20,8 @@ std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_
 ir::Result<Proof> prove_general(const CodePtr& general, const frontend::PoolSpec& free_spec,
                                 const Choices& choices, const ProofLimits& limits = {});
 
+// Makes it and proves it. Errors: also those of make_general_code.
+ir::Result<Proof> verify_general(const frontend::PoolSpec& free_spec, const Choices& choices,
+                                 const ProofLimits& limits);
+
 }  // namespace pooljit::runtime

@@ -19,7 +19,6 @@
 #include "runtime/proof/symbolic.h"
 #include "runtime/proof/tensor.h"
 #include "runtime/proof/through.h"
-#include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -330,13 +329,6 @@ ir::Result<Proof> prove_member(const Code& code, const Member& member, const fro
     if (!proof->ok()) break;
   }
   return std::move(*proof);
-}
-
-ir::Result<Proof> verify_general(const frontend::PoolSpec& spec, const Choices& choices,
-                                 const ProofLimits& limits) {
-  const auto code = make_general_code(spec, choices);
-  if (!code) return tl::unexpected(code.error());
-  return prove_general(*code, spec, choices, limits);
 }
 
 }  // namespace

@@ -503,6 +503,16 @@ def test_free_dims(rng):
         assert sized.free_dims == () and sized.output_shape == (1, *y.shape[1:]) and np.array_equal(sized(x)[0], y)
 
 
+@pytest.mark.parametrize("exact_after", [-1, 0, 1, 2])
+def test_free_dims_of_one_code(rng, exact_after):
+    kernel = pooljit.compile("max_pool2d(float32[N,3,H,W]:nhwc, kernel_size=3, stride=2, padding=1)", exact_after=exact_after)
+    for height, width in [(8, 8), (1, 9), (33, 17)] * 3:
+        x = np.ascontiguousarray(rng.standard_normal((2, height, width, 3), np.float32)).transpose(0, 3, 1, 2)
+        assert np.array_equal(kernel(x), pooljit.max_pool2d(x, 3, 2, 1))
+    with pytest.raises(pooljit.InvalidError, match="exact_after"):
+        pooljit.compile("max_pool2d(float32[N,3,H,W], kernel_size=3)", exact_after=-2)
+
+
 def test_free_dims_of_every_form(rng):
     spec = pooljit.Spec("pools(float32[N,4,H,W]:nhwc, max_pool2d(kernel_size=3, stride=1, padding=1), global_avg_pool2d())")
     x = np.ascontiguousarray(rng.standard_normal((2, 5, 7, 4), np.float32)).transpose(0, 3, 1, 2)

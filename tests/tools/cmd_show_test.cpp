@@ -64,6 +64,19 @@ TEST(Show, MachineCodeIsShownForEveryIsaOnAnyMachine) {
     }
 }
 
+TEST(Show, FreeDimsHaveOneCode) {
+  const TempFolder folder;
+  const std::string show = "$P show 'max_pool2d(float32[N,16,H,W]:nhwc, kernel_size=2)' --isa avx2 --stage ";
+  const Outcome listing = shell(show + "asm", folder);
+  EXPECT_EQ(listing.exit, 0) << listing.err;
+  EXPECT_TRUE(listing.out.starts_with("; pooljit:max_pool2d_f32_nhwc_16xany_k2s2_avx2 by xbyak\n"))
+      << listing.out;
+  const Outcome program = shell(show + "program", folder), sized = shell(show + "program --size 8x8", folder);
+  EXPECT_NE(program.out.find("=size"), std::string::npos) << program.out;
+  EXPECT_EQ(sized.out.find("=size"), std::string::npos) << sized.out;
+  EXPECT_NE(shell(show + "nest", folder).out.find("of any size"), std::string::npos);
+}
+
 TEST(Show, AListingBeginsWithTheLayersName) {
   const TempFolder folder;
   const std::string show = "$P show 'max_pool1d(float32[1,16,64], kernel_size=2)' --stage asm --isa avx2 ";

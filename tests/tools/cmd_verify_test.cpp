@@ -40,6 +40,17 @@ TEST(Verify, SaysWhatWasProvedForEachEngine) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
+TEST(Verify, OfFreeDimsTheCodeForAllSizesIsProvedAtSome) {
+  const TempFolder folder;
+  const Outcome outcome =
+      shell("$P verify 'max_pool1d(float32[1,3,L]:nwc, kernel_size=3, padding=1)' --backend xbyak --isa auto",
+            folder);
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  // One output with borders at both ends, a border at one, whole windows.
+  EXPECT_NE(outcome.out.find(": 1 2 "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("proved: max_pool1d(float32[1,3,L]"), std::string::npos) << outcome.out;
+}
+
 TEST(Verify, JsonIsALineForEachKernel) {
   const TempFolder folder;
   const Outcome outcome =

@@ -253,41 +253,49 @@ TEST(FreeSizes, GeneralAndExactCodeGiveTheSameBits) {
 
 // --- what is kept
 
+// What is kept of a size is its words, or its code: by both kinds of layers.
+constexpr const char* both_kinds[] = {"max_pool1d(float32[1,8,L]:nwc, kernel_size=2)",
+                                      "max_pool1d_backward(float32[1,8,L], kernel_size=2)"};
+
 TEST(FreeSizes, TheSizeUsedLongestAgoIsForgotten) {
-  const FreeKernelPtr free = compile_free("max_pool1d(float32[1,8,L], kernel_size=2)", {.sizes = 2});
-  const auto size = [&](int64_t extent) { return *free->code_for({{extent}}); };
-  const KernelPtr a = size(10), b = size(11);
-  EXPECT_EQ(size(10), a);
-  (void)size(12);
-  EXPECT_EQ(free->kept_sizes(), 2U);
-  EXPECT_EQ(size(10), a);
-  EXPECT_NE(size(11), b);
+  for (const char* text : both_kinds) {
+    const FreeKernelPtr free = compile_free(text, {.sizes = 2});
+    EXPECT_EQ(free->general_code() != nullptr, text == both_kinds[0]) << text;
+    const auto size = [&](int64_t extent) { return *free->code_for({{extent}}); };
+    const KernelPtr a = size(10), b = size(11);
+    EXPECT_EQ(size(10), a);
+    (void)size(12);
+    EXPECT_EQ(free->kept_sizes(), 2U);
+    EXPECT_EQ(size(10), a);
+    EXPECT_NE(size(11), b);
+  }
 }
 
 // Neither the kernel nor the process's cache grows with the sizes that were run.
 TEST(FreeSizes, TenThousandSizesHoldNoMoreThanAHundred) {
-  const FreeKernelPtr free =
-      compile_free("max_pool1d(float32[1,8,L], kernel_size=2)", {.backend = "reference"});
-  const auto run_to = [&](int64_t last) {
-    for (int64_t extent = 2; extent < last; ++extent) ASSERT_TRUE(free->code_for({{extent}}));
-  };
-  run_to(102);
-  const auto before = cache().stats();
-  run_to(10002);
-  const auto after = cache().stats();
-  EXPECT_EQ(free->kept_sizes(), size_t{usual_kept_sizes});
-  EXPECT_EQ(after.entries, before.entries);
-  EXPECT_EQ(after.bytes, before.bytes);
-  EXPECT_EQ(after.texts, before.texts);
+  for (const char* backend : {"reference", "xbyak"}) {
+    const FreeKernelPtr free = compile_free(both_kinds[0], {.backend = backend});
+    const auto run_to = [&](int64_t last) {
+      for (int64_t extent = 2; extent < last; ++extent) ASSERT_TRUE(free->code_for({{extent}}));
+    };
+    run_to(102);
+    const auto before = cache().stats();
+    run_to(10002);
+    const auto after = cache().stats();
+    EXPECT_EQ(free->kept_sizes(), size_t{usual_kept_sizes});
+    EXPECT_EQ(after.entries, before.entries);
+    EXPECT_EQ(after.bytes, before.bytes);
+    EXPECT_EQ(after.texts, before.texts);
+  }
 }
 
 TEST(FreeSizes, OneTextHasOneFreeKernel) {
   const std::string text = "max_pool1d(float32[1,8,L], kernel_size=2)";
-  EXPECT_EQ(compile_free(text), compile_free(text));
+  for (const char* one : both_kinds) EXPECT_EQ(compile_free(one), compile_free(one));
   EXPECT_NE(compile_free(text), compile_free(text, {.sizes = 3}));
   // A kernel of the size for itself stays, whatever a free one forgets.
   const KernelPtr exact = *compile("max_pool1d(float32[1,8,77], kernel_size=2)", {});
-  const FreeKernelPtr free = compile_free(text, {.sizes = 1});
+  const FreeKernelPtr free = compile_free(text, {.sizes = 1, .exact_after = 1});
   EXPECT_EQ(&(*free->code_for({{77}}))->code(), &exact->code());
   ASSERT_TRUE(free->code_for({{78}}));
   EXPECT_EQ(&(*compile("max_pool1d(float32[1,8,77], kernel_size=2)", {}))->code(), &exact->code());
@@ -303,7 +311,8 @@ TEST(FreeSizes, WhatNeedsASizeSaysSo) {
 }
 
 TEST(FreeSizes, ManyThreadsShareAFreeKernel) {
-  const FreeKernelPtr free = compile_free("avg_pool1d(float32[1,4,L], kernel_size=2)", {.sizes = 4});
+  const FreeKernelPtr free =
+      compile_free("avg_pool1d(float32[1,4,L]:nwc, kernel_size=2)", {.sizes = 4, .exact_after = 3});
   std::atomic<int> wrong = 0;
   {
     std::vector<std::jthread> threads;
@@ -312,7 +321,7 @@ TEST(FreeSizes, ManyThreadsShareAFreeKernel) {
         fuzz::Draw draw(t);
         for (int i = 0; i < 200; ++i) {
           const int64_t extent = draw.between(2, 10);
-          const auto kernel = free->code_for({{extent}});
+          const auto kernel = free->code_for_run({{extent}});
           std::vector<float> input(size_t(4 * extent), 2), output(size_t(4 * (extent / 2)));
           if (!kernel || !(*kernel)->run(input.data(), output.data(), nullptr) ||
               std::ranges::count(output, 2.0F) != std::ssize(output))
@@ -325,11 +334,11 @@ TEST(FreeSizes, ManyThreadsShareAFreeKernel) {
 }
 
 TEST(FreeSizes, AChildRunsKnownSizesAndMakesNewOnes) {
-  const FreeKernelPtr free = compile_free("max_pool1d(float32[1,8,L], kernel_size=2)");
+  const FreeKernelPtr free = compile_free(both_kinds[0], {.exact_after = 2});
   ASSERT_TRUE(free->code_for({{30}}));
   std::atomic<bool> is_over = false;
   std::jthread busy([&] {
-    for (int64_t i = 0; !is_over; ++i) (void)free->code_for({{30 + i % 200}});
+    for (int64_t i = 0; !is_over; ++i) (void)free->code_for_run({{30 + i / 2 % 200}});
   });
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
