@@ -32,6 +32,21 @@ constexpr Rule rolling_sum = {
     },
     forgive_none};
 
+constexpr Rule spoiled_extreme = {keep,
+                                  [](const Output& o) {
+                                    return o.is_extreme && o.seen_before.has_nan && !o.window.has_nan &&
+                                           o.window.is_tap;
+                                  },
+                                  forgive_none};
+
+constexpr Rule axis_average = {keep,
+                               [](const Output& o) {
+                                 return o.is_mean && !ir::is_float(o.dtype) && o.kernel_dims > 1 &&
+                                        std::abs(o.found - o.window.mean) <
+                                            static_cast<Number>(o.kernel_dims);
+                               },
+                               forgive_none};
+
 constexpr Rule cancelled_sum = {
     keep,
     [](const Output& o) {
@@ -70,8 +85,8 @@ constexpr Rule narrow_index = {keep, forgive_none, [](const Output& o) {
                                  return o.found_index == as_stored(o.dtype, o.expected_index);
                                }};
 
-constexpr Rule moved_window = {keep, [](const Output& o) { return o.is_extreme && o.begins_in_gap; },
-                               [](const Output& o) { return o.is_extreme && o.begins_in_gap; }};
+constexpr Rule moved_window = {keep, [](const Output& o) { return o.is_extreme && o.is_dilated_in_padding; },
+                               [](const Output& o) { return o.is_extreme && o.is_dilated_in_padding; }};
 
 constexpr const Rule* fault_rules[] = {
 #define FAULT(name, text) &name,
