@@ -24,7 +24,8 @@ constexpr Rule rolling_sum = {
     [](const Output& o) {
       const bool is_wide = o.dtype == ir::DType::i64;
       if (!o.is_sum || !(ir::is_float(o.dtype) || is_wide)) return false;
-      if (!std::isfinite(o.found)) return !o.seen_before.is_finite;
+      constexpr Number most = std::numeric_limits<double>::max();
+      if (!std::isfinite(o.found)) return !o.seen_before.is_finite || o.seen_before.size > most;
       const Number room = 4 * o.seen_before.size * std::numeric_limits<double>::epsilon() +
                           (is_wide ? 1 : std::abs(o.expected) * o.epsilon);
       const bool is_beyond = is_wide && o.found == least_int64 && o.expected + room >= -least_int64;
