@@ -36,7 +36,8 @@ def pool(layer, x):
     is_float = x.dtype.kind == "f"
     lowest = np.finfo(x.dtype).min if is_float else np.iinfo(x.dtype).min
     if layer.operation == "max":
-        return np.fmax(windows(layer, x, lowest), lowest).max(taps)  # std::max(max, tap): a NaN never wins
+        seen = windows(layer, x, lowest)
+        return np.where(seen > lowest, seen, lowest).max(taps)  # std::max(max, tap): a NaN never wins, nor a signalling one
     with np.errstate(all="ignore"):
         if is_float:
             return (windows(layer, x, 0).sum(taps, dtype=np.float32) / count).astype(x.dtype)

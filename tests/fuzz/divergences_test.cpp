@@ -166,13 +166,46 @@ struct NamedRow {
   Row row;
   const char* unnamed = "nothing";
 };
-std::vector<NamedRow> rows_of_bugs(const std::string& ones) {
+std::vector<NamedRow> rows_of_sums() {
   constexpr const char *row = "avg_pool1d(float32[1,3], kernel_size=2, stride=1)",
                        *box = "avg_pool2d(uint8[1,2,1], kernel_size=[2,1], stride=1)",
                        *two = "sum_pool2d(float32[1,2,2], kernel_size=1)",
                        *longer = "avg_pool1d(float32[1,4], kernel_size=2, stride=1)",
                        *big = "sum_pool1d(float64[1,2], kernel_size=1)",
-                       *three = "avg_pool1d(bfloat16[1,3], kernel_size=3)",
+                       *square = "avg_pool2d(int32[1,2,2], kernel_size=2)",
+                       *three = "avg_pool1d(bfloat16[1,3], kernel_size=3)";
+  return {
+      {Divergence::rolling_sum, {row, "1e30 1 1", "5e29 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {row, "nan 1 1", "nan nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {row, "inf 1 1", "inf nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {two, "nan 1 2 3", "nan nan nan nan", "", "rolling_sum"}},
+      {Divergence::rolling_sum, {longer, "nan 1e30 1 1", "nan 5e29 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum,
+       {big, "-1.7976931348623157e308 1", "-1.7976931348623157e308 0", "", "rolling_sum"}},
+      {Divergence::rolling_sum,
+       {big, "-1.7976931348623157e308 1.7976931348623157e308", "-1.7976931348623157e308 inf", "",
+        "rolling_sum"}},
+      {Divergence::rolling_sum, {big, "1 2", "1 inf", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "2 1 1", "1.5 0", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "1 1 1e30", "0 5e29", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "1 1 nan", "nan nan", "", "nothing"}},
+      {Divergence::rolling_sum, {row, "nan 1 1", "nan 7", "", "nothing"}},
+      {Divergence::rolling_sum, {two, "1 nan 2 3", "1 nan nan nan", "", "nothing"}},
+      {Divergence::axis_average, {square, "3 3 3 2", "1", "", "axis_average"}},
+      {Divergence::axis_average, {square, "3 3 3 2", "0", "", "nothing"}},
+      {Divergence::axis_average, {mean, "1 2 3", "1", "", "nothing"}},
+      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.00390625", "", "cancelled_sum"}},
+      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.03125", "", "nothing"}},
+      {Divergence::cancelled_sum,
+       {"avg_pool1d(float32[1,2], kernel_size=2)", "1 -1", "0.001", "", "nothing"}},
+      {Divergence::blur_division, {box, "0 0", "1", "", "blur_division"}},
+      {Divergence::blur_division, {box, "8 8", "9", "", "blur_division"}},
+      {Divergence::blur_division, {box, "0 0", "2", "", "nothing"}},
+      {Divergence::blur_division, {"avg_pool2d(int8[1,2,1], kernel_size=[2,1])", "0 0", "1", "", "nothing"}},
+  };
+}
+std::vector<NamedRow> rows_of_maxima(const std::string& ones) {
+  constexpr const char *pairs = "max_pool1d(float32[1,3], kernel_size=2, stride=1)",
                        *wide = "max_pool1d(int64[1,2], kernel_size=2)",
                        *dilated =
                            "max_pool1d(float32[1,1], kernel_size=2, stride=1, padding=1, dilation=2, "
@@ -183,26 +216,9 @@ std::vector<NamedRow> rows_of_bugs(const std::string& ones) {
                        *clipped = "max_pool1d(float32[1,3], kernel_size=2, stride=1, padding=1, dilation=2)",
                        *long_row = "max_pool1d(bfloat16[1,300], kernel_size=300, return_indices=True)";
   return {
-      {Divergence::rolling_sum, {row, "1e30 1 1", "5e29 0", "", "rolling_sum"}},
-      {Divergence::rolling_sum, {row, "nan 1 1", "nan nan", "", "rolling_sum"}},
-      {Divergence::rolling_sum, {row, "inf 1 1", "inf nan", "", "rolling_sum"}},
-      {Divergence::rolling_sum, {two, "nan 1 2 3", "nan nan nan nan", "", "rolling_sum"}},
-      {Divergence::rolling_sum, {longer, "nan 1e30 1 1", "nan 5e29 0", "", "rolling_sum"}},
-      {Divergence::rolling_sum,
-       {big, "-1.7976931348623157e308 1", "-1.7976931348623157e308 0", "", "rolling_sum"}},
-      {Divergence::rolling_sum, {row, "2 1 1", "1.5 0", "", "nothing"}},
-      {Divergence::rolling_sum, {row, "1 1 1e30", "0 5e29", "", "nothing"}},
-      {Divergence::rolling_sum, {row, "1 1 nan", "nan nan", "", "nothing"}},
-      {Divergence::rolling_sum, {row, "nan 1 1", "nan 7", "", "nothing"}},
-      {Divergence::rolling_sum, {two, "1 nan 2 3", "1 nan nan nan", "", "nothing"}},
-      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.00390625", "", "cancelled_sum"}},
-      {Divergence::cancelled_sum, {three, "1 -1.0078125 0.0078125", "0.03125", "", "nothing"}},
-      {Divergence::cancelled_sum,
-       {"avg_pool1d(float32[1,2], kernel_size=2)", "1 -1", "0.001", "", "nothing"}},
-      {Divergence::blur_division, {box, "0 0", "1", "", "blur_division"}},
-      {Divergence::blur_division, {box, "8 8", "9", "", "blur_division"}},
-      {Divergence::blur_division, {box, "0 0", "2", "", "nothing"}},
-      {Divergence::blur_division, {"avg_pool2d(int8[1,2,1], kernel_size=[2,1])", "0 0", "1", "", "nothing"}},
+      {Divergence::spoiled_extreme, {pairs, "nan 2 1", "nan 1", "", "spoiled_extreme"}},
+      {Divergence::spoiled_extreme, {pairs, "nan 2 1", "nan 3", "", "nothing"}},
+      {Divergence::spoiled_extreme, {pairs, "3 2 nan", "2 nan", "", "nothing"}},
       {Divergence::float64_integers,
        {wide, "9223372036854775807 0", "-9223372036854775808", "", "float64_integers"},
        "float_integers"},
@@ -220,19 +236,20 @@ std::vector<NamedRow> rows_of_bugs(const std::string& ones) {
       {Divergence::narrow_index, {long_row, ones.c_str(), "1", "300", "nothing"}},
       {Divergence::moved_window, {clipped, "1 2 3", "9 3 2", "", "moved_window"}},
       {Divergence::moved_window, {clipped, "1 2 3", "2 9 2", "", "nothing"}},
-      {Divergence::moved_window, {clipped, "1 2 3", "2 3 9", "", "nothing"}},
+      {Divergence::moved_window, {clipped, "1 2 3", "2 3 9", "", "moved_window"}},
   };
 }
 
 TEST(Explain, AKnownBugIsNoOther) {
   std::string ones = "1";
   for (int i = 1; i < 300; ++i) ones += i == 299 ? " 2" : " 1";
-  for (const auto& one : rows_of_bugs(ones)) {
-    expect_rules(one.row, std::span(&one.bug, 1));
-    Row unnamed = one.row;
-    unnamed.rules = one.unnamed;
-    expect_rules(unnamed);
-  }
+  for (const std::vector<NamedRow>& rows : {rows_of_sums(), rows_of_maxima(ones)})
+    for (const NamedRow& one : rows) {
+      expect_rules(one.row, std::span(&one.bug, 1));
+      Row unnamed = one.row;
+      unnamed.rules = one.unnamed;
+      expect_rules(unnamed);
+    }
 }
 
 TEST(Explain, AForgivenValueForgivesNoIndex) {

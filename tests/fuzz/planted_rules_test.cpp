@@ -226,6 +226,9 @@ TEST(PlantedRules, ANeighbourThatIsDiedOfIsTheFinding) {
                                          {{"crash", "*dilation=*", "a bug that is known"}});
   EXPECT_EQ(report.failures.size(), 0U) << (report.failures.empty() ? "" : report.failures[0].cause);
   EXPECT_GT(report.by_label.at("crash"), 5);
+  // What came before a crash in its process is not lost.
+  EXPECT_EQ(report.tried, report.agree + report.accepted + report.unsupported);
+  EXPECT_GT(report.agree, 5);
 }
 
 // The oracle gives each probe its first answer.

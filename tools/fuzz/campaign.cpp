@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "tools/fuzz/cause.h"
 #include "tools/fuzz/cell.h"
 #include "tools/fuzz/neighbour.h"
+#include "tools/fuzz/stretch.h"
 
 namespace pooljit::fuzz {
 namespace {
@@ -29,19 +31,6 @@ uint32_t mixed(uint64_t seed, uint64_t number) {
   bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
   return static_cast<uint32_t>(bits >> 32);
 }
-
-// What a child did.
-struct Stretch {
-  int64_t tried = 0, agree = 0, unsupported = 0, runs = 0;
-  double slowest = 0;  // CPU seconds of a case
-  std::map<std::string, int64_t> by_label;
-  Coverage coverage;
-  std::vector<FuzzCase> kept;
-  // Draws that are more than a number: those that failed, and the first accepted one of each label.
-  std::vector<std::pair<int64_t, Outcome>> notable;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stretch, tried, agree, unsupported, runs, slowest, by_label, coverage,
-                                   kept, notable)
 
 double cpu_seconds() {
   timespec time = {};
@@ -94,10 +83,14 @@ class Campaign {
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool is_last(int64_t next) const { return options_.count > 0 && next >= options_.first + options_.count; }
+  bool has_enough() {
+    const std::scoped_lock lock(mutex_);
+    return options_.most_failures > 0 && report_.failures.size() >= options_.most_failures;
+  }
   bool is_over(int64_t next) {
+    if (has_enough()) return true;
     const std::scoped_lock lock(mutex_);
     return error_ || is_last(next) || (options_.seconds > 0 && elapsed() >= options_.seconds) ||
-           (options_.most_failures > 0 && report_.failures.size() >= options_.most_failures) ||
            events_.is_interrupted();
   }
 
@@ -168,7 +161,8 @@ class Campaign {
   // --- in a child
 
   // known: of what came before.
-  Stretch try_stretch(const Job& job, const std::vector<std::string>& known_labels, Coverage known) const {
+  Stretch try_stretch(const Job& job, int64_t end_number, const std::vector<std::string>& known_labels,
+                      Coverage known) const {
     constexpr double stretch_seconds = 1;
     Stretch stretch;
     const double begin = elapsed();
@@ -193,14 +187,15 @@ class Campaign {
                           std::ranges::find(known_labels, label(tried)) == known_labels.end();
       if (tried.verdict == Verdict::failed || is_new) stretch.notable.emplace_back(draw_number, tried);
       number += options_.jobs;
-    } while (elapsed() < begin + stretch_seconds && stretch.notable.empty() && !is_last(number) &&
-             (options_.seconds <= 0 || elapsed() < options_.seconds));
+    } while (number < end_number && elapsed() < begin + stretch_seconds && stretch.notable.empty() &&
+             !is_last(number) && (options_.seconds <= 0 || elapsed() < options_.seconds));
     return stretch;
   }
 
   // --- in the parent
 
-  ir::Result<void> run_stretch(Job& job) {
+  // Of cases before number `end`.
+  ir::Result<void> run_stretch(Job& job, int64_t end_number = std::numeric_limits<int64_t>::max()) {
     std::vector<std::string> known_labels;
     Coverage known;
     {
@@ -209,8 +204,9 @@ class Campaign {
       for (const auto& [known, times] : report_.by_label) known_labels.push_back(known);
     }
     job.cell.expect_case(first_draw(job.next));
-    const auto end = job.cell.run([&] { return nlohmann::json(try_stretch(job, known_labels, known)); },
-                                  options_.case_seconds, options_.case_seconds + 2);
+    const auto end =
+        job.cell.run([&] { return nlohmann::json(try_stretch(job, end_number, known_labels, known)); },
+                     options_.case_seconds, options_.case_seconds + 2);
     if (!end) return tl::unexpected(end.error());
     if (!end->is_done()) return bury(job, *end);
     const Stretch stretch = end->said.get<Stretch>();
@@ -233,14 +229,17 @@ class Campaign {
     return {};
   }
 
-  // What came before the case that ended its process is counted, but not what came of it.
+  // What came before the case that ended its process died with it, and is tried again.
   ir::Result<void> bury(Job& job, const Cell::End& end) {
     const int64_t draw = job.cell.last_case(), number = draw / most_draws;
-    const int64_t passed = (number - job.next) / options_.jobs + 1;
+    while (job.next < number && !is_over(job.next))
+      if (auto done = run_stretch(job, number); !done) return done;
+    const int64_t untried = (number - job.next) / options_.jobs;  // the time was over
+    if (has_enough()) return {};
     {
       const std::scoped_lock lock(mutex_);
       advance(job, number + options_.jobs);
-      report_.tried += passed;
+      report_.tried += untried + 1;
       if (events_.is_interrupted()) return {};
     }
     take(job, drawn_finding(draw, options_.accepted.settled(end.death, drawn_case(draw).one.spec)));

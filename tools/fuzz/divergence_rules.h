@@ -18,8 +18,9 @@ struct JudgedOutput {
   Number expected_index, found_index;
   WindowFacts window;
   double divisor, kernel_taps;
-  Seen seen_before;    // of a sum
-  bool begins_in_gap;  // a tap in the padding, and dilation behind it
+  Seen seen_before;
+  int64_t kernel_dims;         // along which windows have more than one tap
+  bool is_dilated_in_padding;  // along one dimension
   bool is_average, is_extreme, is_max, is_indexed;
   bool is_mean;  // an average that is stored as what it is, in its taps' dtype
   bool is_sum;   // the same, or a sum

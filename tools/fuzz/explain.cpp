@@ -51,11 +51,13 @@ double epsilon_of(ir::DType dtype) {
       dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
 }
 
-// Whether its first tap lies in the padding, and the next one further on than the next element.
-bool begins_in_gap(const ir::PoolNest& nest, const WindowFacts& window) {
+// Whether a tap lies in the padding, and the next one further on than the next element.
+bool is_dilated_in_padding(const ir::PoolNest& nest, const WindowFacts& window) {
   for (size_t d = 0; d < nest.dims.size(); ++d) {
     const ir::NestDim& dim = nest.dims[d];
-    if (dim.dilation > 1 && window.position[d] * dim.stride < dim.pad_begin) return true;
+    const int64_t first = window.position[d] * dim.stride - dim.pad_begin,
+                  last = first + (dim.kernel - 1) * dim.dilation;
+    if (dim.dilation > 1 && (first < 0 || last >= dim.input)) return true;
   }
   return false;
 }
@@ -108,8 +110,10 @@ class Meaning {
             .divisor = nest_.divisor_override ? static_cast<double>(std::abs(*nest_.divisor_override))
                                               : window.divisor,
             .kernel_taps = kernel_taps(nest_),
-            .seen_before = nest_.is_extreme() ? Seen() : seen_before(window),
-            .begins_in_gap = begins_in_gap(nest_, window),
+            .seen_before = seen_before(window),
+            .kernel_dims =
+                std::ranges::count_if(nest_.dims, [](const ir::NestDim& dim) { return dim.kernel > 1; }),
+            .is_dilated_in_padding = is_dilated_in_padding(nest_, window),
             .is_average = !nest_.is_extreme(),
             .is_extreme = nest_.is_extreme(),
             .is_max = nest_.reduction == ir::Reduction::max,

@@ -24,13 +24,29 @@ constexpr Rule rolling_sum = {
     [](const Output& o) {
       const bool is_wide = o.dtype == ir::DType::i64;
       if (!o.is_sum || !(ir::is_float(o.dtype) || is_wide)) return false;
-      if (!std::isfinite(o.found)) return !o.seen_before.is_finite;
+      constexpr Number most = std::numeric_limits<double>::max();
+      if (!std::isfinite(o.found)) return !o.seen_before.is_finite || o.seen_before.size > most;
       const Number room = 4 * o.seen_before.size * std::numeric_limits<double>::epsilon() +
                           (is_wide ? 1 : std::abs(o.expected) * o.epsilon);
       const bool is_beyond = is_wide && o.found == least_int64 && o.expected + room >= -least_int64;
       return is_beyond || std::abs(o.found - o.expected) <= room;
     },
     forgive_none};
+
+constexpr Rule spoiled_extreme = {keep,
+                                  [](const Output& o) {
+                                    return o.is_extreme && o.seen_before.has_nan && !o.window.has_nan &&
+                                           o.window.is_tap;
+                                  },
+                                  forgive_none};
+
+constexpr Rule axis_average = {keep,
+                               [](const Output& o) {
+                                 return o.is_mean && !ir::is_float(o.dtype) && o.kernel_dims > 1 &&
+                                        std::abs(o.found - o.window.mean) <
+                                            static_cast<Number>(o.kernel_dims);
+                               },
+                               forgive_none};
 
 constexpr Rule cancelled_sum = {
     keep,
@@ -70,8 +86,8 @@ constexpr Rule narrow_index = {keep, forgive_none, [](const Output& o) {
                                  return o.found_index == as_stored(o.dtype, o.expected_index);
                                }};
 
-constexpr Rule moved_window = {keep, [](const Output& o) { return o.is_extreme && o.begins_in_gap; },
-                               [](const Output& o) { return o.is_extreme && o.begins_in_gap; }};
+constexpr Rule moved_window = {keep, [](const Output& o) { return o.is_extreme && o.is_dilated_in_padding; },
+                               [](const Output& o) { return o.is_extreme && o.is_dilated_in_padding; }};
 
 constexpr const Rule* fault_rules[] = {
 #define FAULT(name, text) &name,

@@ -16,7 +16,7 @@ SeenBefore::SeenBefore(const ir::PoolNest& nest, int64_t batch, const std::byte*
         for (size_t d = dims_.size(); d-- > 0; rest /= dims_[d].input)
           element += rest % dims_[d].input * view.strides[d];
         const Number value = std::abs(read_element(view.dtype, input, element));
-        seen_.push_back({std::isfinite(value) ? value : 0, std::isfinite(value)});
+        seen_.push_back({std::isfinite(value) ? value : 0, std::isfinite(value), std::isnan(value)});
       }
   int64_t step = 1;
   for (size_t d = dims_.size(); d-- > 0; step *= dims_[d].input)
@@ -24,7 +24,8 @@ SeenBefore::SeenBefore(const ir::PoolNest& nest, int64_t batch, const std::byte*
       if (e / step % dims_[d].input > 0) {
         Seen& here = seen_[static_cast<size_t>(e)];
         const Seen& before = seen_[static_cast<size_t>(e - step)];
-        here = {std::max(here.size, before.size), here.is_finite && before.is_finite};
+        here = {std::max(here.size, before.size), here.is_finite && before.is_finite,
+                here.has_nan || before.has_nan};
       }
 }
 

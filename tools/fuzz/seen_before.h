@@ -1,5 +1,5 @@
-// What a sum has seen that rolls along the rows of a plane and then along its columns: every element that
-// lies before the window's last one along each dimension.
+// What a sum or a maximum has seen that rolls along the rows of a plane and then along its columns: every
+// element that lies before the window's last one along each dimension.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace pooljit::fuzz {
 
 struct Seen {
   Number size = 0;  // of the finite ones: how many, times the largest
-  bool is_finite = true;
+  bool is_finite = true, has_nan = false;
 };
 
 class SeenBefore {
