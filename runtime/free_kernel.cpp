@@ -5,6 +5,7 @@
 #include <new>
 #include <shared_mutex>
 
+#include "ir/schedule_text.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
 #include "runtime/options.h"
@@ -46,7 +47,7 @@ FreeKernel::FreeKernel(frontend::PoolSpec spec, Options options, bool needs_data
       options_([&] {
         options.sizes = options.sizes == 0 ? usual_kept_sizes : options.sizes;
         // Proofs of exact code take long: they are made for those who ask for it.
-        if (options.exact_after == 0) options.exact_after = options.verify ? never_exact : usual_exact_after;
+        if (options.exact_after == 0 && options.verify) options.exact_after = never_exact;
         return std::move(options);
       }()),
       needs_database_(needs_database),
@@ -70,9 +71,34 @@ size_t FreeKernel::exact_sizes() const {
       std::ranges::count_if(kernels_, [](const auto& each) { return each.second.exact.kernel != nullptr; }));
 }
 
+// Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes; longer
+// ones 0.75 to 0.9 (docs/notes/performance.md).
+bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
+  if (options_.exact_after != 0) return true;
+  const auto schedule = ir::parse_schedule(general_.code->info.schedule);
+  if (!schedule || schedule->family != ir::Family::channels_first) return true;
+  return sized.dims.back().output >= 2 * int64_t{schedule->lanes};
+}
+
+// Of a size in code for all sizes. Unless told otherwise: what compiling takes over what is saved of a run,
+// which takes about so long for each tap of a vector. All three as measured (docs/performance.md); nothing is
+// timed, so that the same runs do the same.
+int FreeKernel::exact_after(const ir::PoolNest& sized) const {
+  constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
+  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25;
+  if (options_.exact_after != 0) return options_.exact_after;
+  const auto schedule = ir::parse_schedule(general_.code->info.schedule);
+  if (!schedule) return last_exact_after;
+  double taps = double(sized.channels) * double(sized.full_taps()) / schedule->lanes;
+  for (const ir::NestDim& dim : sized.dims) taps *= double(dim.output);
+  const double saved = schedule->family == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+  const double runs = compile_seconds / (saved * std::max(taps, 1.0) * seconds_per_tap);
+  return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
+}
+
 // Not of a size that has its own code already.
-bool FreeKernel::counts_runs(const Entry& entry) const {
-  return options_.exact_after != never_exact && entry.made.key.empty() && !entry.exact.kernel;
+bool FreeKernel::counts_runs(const Entry& entry) {
+  return entry.exact_after != never_exact && entry.made.key.empty() && !entry.exact.kernel;
 }
 
 FreeKernel::Found FreeKernel::find(const Size& size, bool is_run) const {
@@ -84,8 +110,8 @@ FreeKernel::Found FreeKernel::find(const Size& size, bool is_run) const {
   if (!is_run) return {entry.made.kernel};
   if (!counts_runs(entry)) return {entry.exact.kernel ? entry.exact.kernel : entry.made.kernel};
   // Behind the run that makes exact code nobody counts: it may be at work still.
-  if (entry.runs.load(std::memory_order_relaxed) >= options_.exact_after) return {entry.made.kernel};
-  return {entry.made.kernel, entry.runs.fetch_add(1, std::memory_order_relaxed) + 1 == options_.exact_after};
+  if (entry.runs.load(std::memory_order_relaxed) >= entry.exact_after) return {entry.made.kernel};
+  return {entry.made.kernel, entry.runs.fetch_add(1, std::memory_order_relaxed) + 1 == entry.exact_after};
 }
 
 ir::Result<KernelPtr> FreeKernel::code_for(std::span<const int64_t> sizes) const { return get(sizes, false); }
@@ -107,7 +133,7 @@ ir::Result<KernelPtr> FreeKernel::get(std::span<const int64_t> sizes, bool is_ru
 
 ir::Result<FreeKernel::Made> FreeKernel::make(frontend::PoolSpec sized) const {
   const auto is_exact = [&]() -> ir::Result<bool> {
-    if (!general_.code) return true;
+    if (!general_.code || !suits_general_code(make_nest(sized))) return true;
     if (options_.tune_db.empty()) return false;
     return is_tuned(sized, options_, needs_database_);
   }();
@@ -138,9 +164,12 @@ ir::Result<KernelPtr> FreeKernel::add(const Size& size, std::span<const int64_t>
     const std::unique_lock lock(sizes_mutex());
     Entry& entry = kernels_[size];
     entry.used = ++now_;
-    if (!entry.made.kernel) entry.made = std::move(*made);
+    if (!entry.made.kernel) {
+      entry.made = std::move(*made);
+      entry.exact_after = entry.made.key.empty() ? exact_after(entry.made.kernel->code().info.nest) : 0;
+    }
     // Of several threads that add it none makes exact code: a later run is to.
-    if (is_run && counts_runs(entry) && entry.runs < options_.exact_after - 1) ++entry.runs;
+    if (is_run && counts_runs(entry) && entry.runs < entry.exact_after - 1) ++entry.runs;
     kernel = entry.made.kernel;
     if (kernels_.size() > static_cast<size_t>(options_.sizes))
       oldest = kernels_.extract(std::ranges::min_element(

@@ -66,7 +66,8 @@ class FreeKernel {
   // Time is counted in sizes that were added, as in the cache: finding one writes only after that.
   struct Entry {
     Made made;
-    Made exact;  // of code for the size alone, beside the general code
+    Made exact;           // of code for the size alone, beside the general code
+    int exact_after = 0;  // the run that makes it
     mutable std::atomic<uint64_t> used = 0;
     mutable std::atomic<int> runs = 0;
   };
@@ -80,7 +81,9 @@ class FreeKernel {
   ir::Result<Made> make(frontend::PoolSpec sized) const;
   ir::Result<KernelPtr> add(const Size& size, std::span<const int64_t> sizes, bool is_run) const;
   KernelPtr add_exact(const Size& size, std::span<const int64_t> sizes) const;
-  bool counts_runs(const Entry& entry) const;
+  bool suits_general_code(const ir::PoolNest& sized) const;
+  int exact_after(const ir::PoolNest& sized) const;
+  static bool counts_runs(const Entry& entry);
   static void forget(const Entry& entry);
 
   const frontend::PoolSpec spec_;

@@ -29,8 +29,9 @@ inline constexpr size_t cache_bytes = size_t{64} << 20;
 // Sizes that a kernel with free dims keeps, unless told otherwise: those of a detector's images, or of a
 // page's lines in steps of 32. Where each has code of its own, that is a fraction of the cache.
 inline constexpr int usual_kept_sizes = 64, most_kept_sizes = 4096;
-// The run of a size that makes code for it alone, unless told otherwise.
-inline constexpr int usual_exact_after = 1000, never_exact = -1;
+// The run of a size that makes code for it alone: option exact_after. Unless told otherwise it is the one
+// that pays this back, at most the 1000th (runtime/free_kernel.cpp).
+inline constexpr int never_exact = -1, last_exact_after = 1000;
 // Spellings that one kernel is remembered by, on average.
 inline constexpr size_t cache_texts_per_entry = 4;
 

@@ -144,7 +144,7 @@ ir::Result<Choices> resolve(const Options& options) {
                        fmt::format("1 to {}, 0 for {}", most_kept_sizes, usual_kept_sizes));
   if (options.exact_after < never_exact)
     return ir::invalid("runtime.options", fmt::format("exact_after={} is out of range", options.exact_after),
-                       fmt::format("1 and more, {} for never, 0 for {}", never_exact, usual_exact_after));
+                       fmt::format("1 and more, {} for never, 0 for when it is paid back", never_exact));
   if (const auto checked = check_machine(); !checked) return tl::unexpected(checked.error());
   if (const auto checked = check_isa_limit(); !checked) return tl::unexpected(checked.error());
   if (const auto checked = check_thread_limit(); !checked) return tl::unexpected(checked.error());

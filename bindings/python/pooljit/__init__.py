@@ -62,7 +62,7 @@ def compile(spec, **options):  # noqa: A001: the library's own name for it
         label: the layer's name in its model, which they show before ours.
         sizes: of a spec with free dims, float32[N,64,H,W]: how many sizes are kept; 0: 64.
         exact_after: of a spec with free dims: the call of a size that makes code for it alone, with the same bits; 1: the
-            first, -1: none; 0: 1000.
+            first, -1: none; 0: the call that pays for it.
 
     Returns:
         Kernel: takes arrays, see there. Any batch will do, with the same code; where dims are free, any size.
