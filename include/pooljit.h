@@ -119,10 +119,9 @@ typedef struct pooljit_options {
   const char* label;
   /* Of a spec with free dims: how many sizes are kept, at most 4096; the oldest run goes first. 0: 64. */
   int32_t sizes;
-  /* Of a spec with free dims: the run of a size that makes code for it alone, with the same bits. 1: each
-   * size has only its own; -1: none has, as with verify; 0: the run that pays for it, the 1000th at the
-   * latest; in NCHW the first where rows do not fill two vectors. Not of parts (pooljit_args.parts), whose
-   * runs are not counted: all parts of a run have to be one code's. */
+  /* Of a spec with free dims: the run of a size that makes code for it alone, with the same bits; runs by
+   * parts are not counted. 1: each size has only its own; -1: none has, as with verify; 0: the run that pays
+   * for it, the 1000th at the latest, of NCHW the first where rows do not fill two vectors. */
   int32_t exact_after;
 } pooljit_options;
 
