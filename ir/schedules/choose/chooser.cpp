@@ -100,6 +100,7 @@ std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scal
     if (one.lanes > 1) priced.emplace_back(predicted(layer, one), one);
   if (priced.empty()) return {};
   const auto most = predicted(layer, scalar);
+  if (most.first == std::numeric_limits<double>::infinity()) return {};  // no code: the next offer is taken
   std::erase_if(priced, [&](const Priced& one) { return one.first >= most; });
   std::ranges::stable_sort(priced, {}, &Priced::first);
   std::vector<Schedule> found;
@@ -179,7 +180,8 @@ Decision decide(const Layer& layer, size_t most) {
   for (const Considered* considered : order)
     decision.schedules.insert(decision.schedules.end(), considered->offer.schedules.begin(),
                               considered->offer.schedules.end());
-  if (decision.schedules.front().lanes == 1 && layer.nest().sizes == Sizes::known) {
+  if (!decision.schedules.empty() && decision.schedules.front().lanes == 1 &&
+      layer.nest().sizes == Sizes::known) {
     const std::vector<Schedule> vectors = predicted_vectors(layer, decision.schedules.front());
     decision.predicted = vectors.size();
     for (const Schedule& one : vectors) std::erase(decision.schedules, one);

@@ -21,7 +21,7 @@ struct Considered {
 
 struct Decision {
   std::vector<Considered> families;  // in the order of ir/schedules.def
-  std::vector<Schedule> schedules;   // best first; never empty
+  std::vector<Schedule> schedules;   // best first; empty of some nests of any size
   // So many of them come first for what they are predicted to cost: no family offers vectors, and these have
   // some.
   size_t predicted = 0;
