@@ -72,7 +72,7 @@ size_t FreeKernel::exact_sizes() const {
 }
 
 // Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes; longer
-// ones 0.75 to 0.9 (docs/notes/performance.md).
+// ones 0.6 to 0.97, mostly above 0.75 (docs/notes/performance.md).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (options_.exact_after != 0) return true;
   const auto schedule = ir::parse_schedule(general_.code->info.schedule);
