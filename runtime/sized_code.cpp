@@ -5,6 +5,7 @@
 #include "ir/check.h"
 #include "ir/general/general.h"
 #include "ir/general/size_words.h"
+#include "ir/schedules/lower.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -54,9 +55,14 @@ ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, co
   const auto follows = [](const frontend::PoolSpec& pool) { return pool.global || is_adaptive(pool); };
   const bool follow = follows(free_spec) || std::ranges::any_of(free_spec.members, follows);
   auto nest = general_nest(make_nest(*sized), follow ? ir::Sizes::any_windows : ir::Sizes::any);
-  if (nest && !choices.schedule && offered_schedules(*nest, choices).empty())
+  if (!nest || choices.schedule) return nest;
+  // What is offered where nothing suits is refused by lowering.
+  const auto offered = offered_schedules(*nest, choices);
+  if (offered.empty())
     return ir::unsupported("general.unsupported", "no schedule is for all sizes of such layers",
                            "compile the layer for each size");
+  if (const auto program = ir::lower(*nest, offered.front(), choices.isa); !program)
+    return ir::unsupported("general.unsupported", program.error().message, program.error().hint);
   return nest;
 }
 
