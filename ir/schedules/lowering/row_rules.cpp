@@ -60,8 +60,9 @@ bool RowRules::reads_adjacent_columns(const PoolNest& nest) {
 }
 
 bool RowRules::columns_adjacent(const PoolNest& nest) {
-  const int64_t columns = nest.dims.back().output;
-  const auto adjacent = [&](const View& view) { return view.strides.back() == 1 || columns == 1; };
+  // A stand-in's only column is not the layer's.
+  const bool is_one = nest.dims.back().output == 1 && !nest.has_any_size();
+  const auto adjacent = [&](const View& view) { return view.strides.back() == 1 || is_one; };
   return reads_adjacent_columns(nest) && nest.output.channel_block == 1 && adjacent(nest.output) &&
          (!nest.indices || nest.is_backward() || adjacent(*nest.indices));
 }
