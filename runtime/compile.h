@@ -52,11 +52,6 @@ ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(frontend::PoolSpec spe
 ir::Result<KernelPtr> compile(const CheckedSpec& spec);
 ir::Result<AnyKernel> compile_any(const CheckedSpec& spec);
 
-// A kernel that the cache does not remember, and what the cache knows its code by.
-struct KeyedKernel {
-  KernelPtr kernel;
-  std::string key;
-};
 // Of a checked spec whose sizes are known. needs_database: as CheckedSpec has it.
 ir::Result<KeyedKernel> compile_keyed(frontend::PoolSpec spec, const Options& options, bool needs_database);
 

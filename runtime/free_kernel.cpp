@@ -52,6 +52,7 @@ FreeKernel::FreeKernel(frontend::PoolSpec spec, Options options, bool needs_data
       }()),
       needs_database_(needs_database),
       general_(std::move(general)),
+      general_schedule_(general_.code ? *ir::parse_schedule(general_.code->info.schedule) : ir::Schedule{}),
       threads_(thread_count(options_)) {}
 
 ir::Error FreeKernel::sizes_not_said() const {
@@ -74,10 +75,8 @@ size_t FreeKernel::exact_sizes() const {
 // Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes; longer
 // ones 0.6 to 0.97, mostly above 0.75 (docs/notes/performance.md).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
-  if (options_.exact_after != 0) return true;
-  const auto schedule = ir::parse_schedule(general_.code->info.schedule);
-  if (!schedule || schedule->family != ir::Family::channels_first) return true;
-  return sized.dims.back().output >= 2 * int64_t{schedule->lanes};
+  return options_.exact_after != 0 || general_schedule_.family != ir::Family::channels_first ||
+         sized.dims.back().output >= 2 * int64_t{general_schedule_.lanes};
 }
 
 // Of a size in code for all sizes. Unless told otherwise: what compiling takes over what is saved of a run,
@@ -91,11 +90,10 @@ int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
   constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25;
   if (options_.exact_after != 0) return options_.exact_after;
-  const auto schedule = ir::parse_schedule(general_.code->info.schedule);
-  if (!schedule) return last_exact_after;
-  double taps = double(sized.channels) * double(sized.full_taps()) / schedule->lanes;
+  double taps = double(sized.channels) * double(sized.full_taps()) / general_schedule_.lanes;
   for (const ir::NestDim& dim : sized.dims) taps *= double(dim.output);
-  const double saved = schedule->family == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+  const double saved =
+      general_schedule_.family == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
   const double runs = compile_seconds / (saved * std::max(taps, 1.0) * seconds_per_tap);
   return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
 }
@@ -135,24 +133,22 @@ ir::Result<KernelPtr> FreeKernel::get(std::span<const int64_t> sizes, bool is_ru
   return add(size, sizes, is_run);
 }
 
-ir::Result<FreeKernel::Made> FreeKernel::make(frontend::PoolSpec sized) const {
-  const auto is_exact = [&]() -> ir::Result<bool> {
-    if (!general_.code || !suits_general_code(make_nest(sized))) return true;
-    if (options_.tune_db.empty()) return false;
-    return is_tuned(sized, options_, needs_database_);
-  }();
-  if (!is_exact) return tl::unexpected(is_exact.error());
-  if (!*is_exact) {
-    auto code = SizedCode::make(general_.code, make_nest(sized));
-    if (code)
-      return Made{std::make_shared<const Kernel>(std::move(sized), std::move(*code), threads_,
-                                                 Kernel::Remarks{general_.why, "", options_.label}),
-                  ""};
-    if (code.error().id != "general.window") return tl::unexpected(code.error());
+ir::Result<KeyedKernel> FreeKernel::make(frontend::PoolSpec sized) const {
+  const auto for_size_alone = [&] { return compile_keyed(std::move(sized), options_, needs_database_); };
+  if (!general_.code) return for_size_alone();
+  ir::PoolNest nest = make_nest(sized);
+  if (!suits_general_code(nest)) return for_size_alone();
+  if (!options_.tune_db.empty()) {
+    const auto tuned = is_tuned(sized, options_, needs_database_);
+    if (!tuned) return tl::unexpected(tuned.error());
+    if (*tuned) return for_size_alone();
   }
-  return compile_keyed(std::move(sized), options_, needs_database_).map([](KeyedKernel&& made) {
-    return Made{std::move(made.kernel), std::move(made.key)};
-  });
+  auto code = SizedCode::make(general_.code, std::move(nest));
+  if (!code && code.error().id == "general.window") return for_size_alone();
+  if (!code) return tl::unexpected(code.error());
+  return KeyedKernel{std::make_shared<const Kernel>(std::move(sized), std::move(*code), threads_,
+                                                    Kernel::Remarks{general_.why, "", options_.label}),
+                     ""};
 }
 
 // Threads that miss the same size make it at once where only its words are new; for code they wait in the
@@ -191,15 +187,15 @@ KernelPtr FreeKernel::add_exact(const Size& size, std::span<const int64_t> sizes
   if (!has_same_bits_by_any_schedule(*sized)) options.schedule = general_.code->info.schedule;
   auto made = compile_keyed(std::move(*sized), options, needs_database_);
   if (!made) return nullptr;
-  const KernelPtr kernel = made->kernel;
+  KernelPtr kernel = made->kernel;
   const std::unique_lock lock(sizes_mutex());
   const auto found = kernels_.find(size);
-  if (found != kernels_.end()) found->second.exact = {std::move(made->kernel), std::move(made->key)};
+  if (found != kernels_.end()) found->second.exact = std::move(*made);
   return kernel;
 }
 
 void FreeKernel::forget(const Entry& entry) {
-  for (const Made* made : {&entry.made, &entry.exact})
+  for (const KeyedKernel* made : {&entry.made, &entry.exact})
     if (!made->key.empty()) cache().forget(made->key, made->kernel->code());
 }
 

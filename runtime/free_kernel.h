@@ -59,14 +59,10 @@ class FreeKernel {
   struct SizeHash {
     size_t operator()(const Size& size) const;
   };
-  struct Made {
-    KernelPtr kernel;
-    std::string key;  // of the cache, for code that is this size's own
-  };
   // Time is counted in sizes that were added, as in the cache: finding one writes only after that.
   struct Entry {
-    Made made;
-    Made exact;           // of code for the size alone, beside the general code
+    KeyedKernel made;     // its key is empty where it is of the general code
+    KeyedKernel exact;    // of code for the size alone, beside the general code
     int exact_after = 0;  // the run that makes it
     mutable std::atomic<uint64_t> used = 0;
     mutable std::atomic<int> runs = 0;
@@ -78,7 +74,7 @@ class FreeKernel {
 
   Found find(const Size& size, bool is_run) const;
   ir::Result<KernelPtr> get(std::span<const int64_t> sizes, bool is_run) const;
-  ir::Result<Made> make(frontend::PoolSpec sized) const;
+  ir::Result<KeyedKernel> make(frontend::PoolSpec sized) const;
   ir::Result<KernelPtr> add(const Size& size, std::span<const int64_t> sizes, bool is_run) const;
   KernelPtr add_exact(const Size& size, std::span<const int64_t> sizes) const;
   bool suits_general_code(const ir::PoolNest& sized) const;
@@ -91,6 +87,7 @@ class FreeKernel {
   const Options options_;
   const bool needs_database_;
   const General general_;
+  const ir::Schedule general_schedule_;  // of the general code, if there is some
   const int threads_;
   // Guarded by one lock for all kernels, so that a fork finds it free; the atomics may be written under a
   // shared one.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "frontend/pool_spec.h"
@@ -124,5 +125,11 @@ class Kernel {
 ir::Error no_batch();
 
 using KernelPtr = std::shared_ptr<const Kernel>;
+
+// A kernel that the cache does not remember, and what the cache knows its code by; empty: code of others'.
+struct KeyedKernel {
+  KernelPtr kernel;
+  std::string key;
+};
 
 }  // namespace pooljit::runtime
