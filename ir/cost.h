@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 
 #include "ir/machine.h"
 #include "ir/nest.h"
@@ -33,6 +34,11 @@ struct Cost {
   double seconds = 0;        // of one call with the batch, on one thread at a nominal clock
   bool memory_bound() const { return memory_cycles > cycles; }
 };
+
+// The order of costs: what waits for memory anyhow had better wait for nothing else.
+inline bool is_cheaper(const Cost& a, const Cost& b) {
+  return std::tie(a.seconds, a.cycles) < std::tie(b.seconds, b.cycles);
+}
 
 // Of a Program that `nest` was lowered to.
 Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine);

@@ -1,7 +1,6 @@
 #include "runtime/candidates.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
@@ -127,10 +126,7 @@ ir::Result<Candidates> find_candidates(const ir::PoolNest& nest, ir::Isa isa, in
     found.legal.push_back(
         {space[i], ir::predict(*program, nest, batch, machine), i == *standard, i < offered.size()});
   }
-  std::stable_sort(found.legal.begin(), found.legal.end(), [](const Candidate& a, const Candidate& b) {
-    // What waits for memory anyhow had better wait for nothing else.
-    return std::tie(a.cost.seconds, a.cost.cycles) < std::tie(b.cost.seconds, b.cost.cycles);
-  });
+  std::ranges::stable_sort(found.legal, ir::is_cheaper, &Candidate::cost);
   return found;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "ir/choose/shortlist.h"
@@ -82,12 +81,10 @@ int most_filled(const Layer& layer, Family family) {
   return layer.most_lanes(info(family).lanes);
 }
 
-// Seconds of a call, and cycles: what waits for memory anyhow had better wait for nothing else.
-std::pair<double, double> predicted(const Layer& layer, const Schedule& schedule) {
-  const Result<Program> program = lower(layer.nest(), schedule, layer.isa()).and_then(legalize);
-  if (!program) return {std::numeric_limits<double>::infinity(), 0};
-  const Cost cost = predict(*program, layer.nest(), 1, layer.machine());
-  return {cost.seconds, cost.cycles};
+Result<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
+  return lower(layer.nest(), schedule, layer.isa()).and_then(legalize).map([&](const Program& program) {
+    return predict(program, layer.nest(), 1, layer.machine());
+  });
 }
 
 // Schedules with vectors, for a layer that is left to one lane: those of the shortlist that are predicted to
@@ -100,15 +97,17 @@ std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scal
         return dim.kind != DimKind::pool && dim.output > most_unlike;
       }))
     return {};
-  using Priced = std::pair<std::pair<double, double>, Schedule>;
+  std::vector<Schedule> vectors = shortlist(layer.nest(), layer.isa(), few);
+  std::erase_if(vectors, [](const Schedule& one) { return one.lanes == 1; });
+  if (vectors.empty()) return {};
+  const auto most = cost_of(layer, scalar);
+  if (!most) return {};  // no code: the next offer is taken
+  using Priced = std::pair<Cost, Schedule>;
   std::vector<Priced> priced;
-  for (const Schedule& one : shortlist(layer.nest(), layer.isa(), few))
-    if (one.lanes > 1) priced.emplace_back(predicted(layer, one), one);
-  if (priced.empty()) return {};
-  const auto most = predicted(layer, scalar);
-  if (most.first == std::numeric_limits<double>::infinity()) return {};  // no code: the next offer is taken
-  std::erase_if(priced, [&](const Priced& one) { return one.first >= most; });
-  std::ranges::stable_sort(priced, {}, &Priced::first);
+  for (Schedule& one : vectors)
+    if (const auto cost = cost_of(layer, one); cost && is_cheaper(*cost, *most))
+      priced.emplace_back(*cost, std::move(one));
+  std::ranges::stable_sort(priced, is_cheaper, &Priced::first);
   std::vector<Schedule> found;
   for (Priced& one : priced) found.push_back(std::move(one.second));
   return found;
