@@ -24,6 +24,18 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   return all;
 }
 
+// From the first to the last of the runs that are wanted, which lie side by side.
+template <typename IsWanted>
+Interior outputs_of(const std::vector<Run>& all, const IsWanted& is_wanted) {
+  Interior outputs;
+  for (const Run& run : all) {
+    if (!is_wanted(run)) continue;
+    if (outputs.begin == outputs.end) outputs.begin = run.begin;
+    outputs.end = run.end;
+  }
+  return outputs;
+}
+
 // How tiles cover a row: some at its begin, those of whole windows, some behind.
 struct TileCut {
   int64_t before = 0, inside_begin = 0, inside = 0, last = 0, behind = 0;
@@ -47,7 +59,9 @@ TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
 class Writer {
  public:
   Writer(const PoolNest& general, const PoolNest& sized)
-      : general_(general), sized_(sized), layout_(sized), words_(static_cast<size_t>(layout_.words())) {}
+      : general_(general), sized_(sized), layout_(sized), words_(static_cast<size_t>(layout_.words())) {
+    for (const NestDim& dim : sized.dims) runs_.push_back(runs_of_size(general, dim));
+  }
 
   Result<std::vector<int64_t>> write() {
     write_view(SizeLayout::input, sized_.input);
@@ -92,13 +106,11 @@ class Writer {
 
   void write_dim(size_t i) {
     const NestDim& dim = sized_.dims[i];
-    Interior seen;
-    for (const Run& run : general_.sizes == Sizes::any ? runs(dim) : std::vector<Run>()) {
-      if (run.window.taps == 0) continue;
-      if (seen.begin == seen.end) seen.begin = run.begin;
-      seen.end = run.end;
+    Interior seen, rolled;
+    if (general_.sizes == Sizes::any) {
+      seen = outputs_of(runs_[i], [](const Run& run) { return run.window.taps > 0; });
+      rolled = rolled_outputs(i, seen);
     }
-    const Interior rolled = rolled_outputs(dim, seen);
     word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
     word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
@@ -110,8 +122,9 @@ class Writer {
   }
 
   // Of the usual divisor, with all that a window has beyond the one before it inside the image.
-  Interior rolled_outputs(const NestDim& dim, const Interior& seen) const {
-    Interior rolled = alike_outputs(dim);
+  Interior rolled_outputs(size_t i, const Interior& seen) const {
+    const NestDim& dim = sized_.dims[i];
+    Interior rolled = alike_outputs(i);
     if (counts_divisors()) {
       const Interior whole = interior(dim);
       rolled = {std::max(rolled.begin, whole.begin), std::min(rolled.end, whole.end)};
@@ -128,7 +141,7 @@ class Writer {
 
   void write_columns() {
     const NestDim& dim = sized_.dims.back();
-    const Interior alike = alike_outputs(dim);
+    const Interior alike = alike_outputs(sized_.dims.size() - 1);
     const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike;
     Interior whole = interior(dim);
     whole = {std::max(whole.begin, alike.begin), std::min(whole.end, alike.end)};
@@ -144,15 +157,11 @@ class Writer {
   }
 
   // Whose divisor is the kernel's taps.
-  Interior alike_outputs(const NestDim& dim) const {
+  Interior alike_outputs(size_t i) const {
+    const NestDim& dim = sized_.dims[i];
     if (!counts_divisors()) return {0, dim.output};
-    Interior alike;
-    for (const Run& run : runs(dim)) {
-      if (divisor_taps(sized_, run.window) != dim.kernel) continue;
-      if (alike.begin == alike.end) alike.begin = run.begin;
-      alike.end = run.end;
-    }
-    return alike;
+    return outputs_of(runs_[i],
+                      [&](const Run& run) { return divisor_taps(sized_, run.window) == dim.kernel; });
   }
 
   void write_tiles(int lanes, Interior masked, Interior whole) {
@@ -169,7 +178,7 @@ class Writer {
   Result<void> write_runs(size_t i) {
     const NestDim& dim = sized_.dims[i];
     const int64_t most = general_.dims[i].kernel;
-    const std::vector<Run> all = runs_of_size(general_, dim);
+    const std::vector<Run>& all = runs_[i];
     word(layout_.of_dim(i, SizeLayout::runs)) = std::ssize(all);
     word(layout_.of_dim(i, SizeLayout::table)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
     words_.reserve(words_.size() + all.size() * sized_run_fields);
@@ -193,6 +202,7 @@ class Writer {
   const PoolNest& general_;
   const PoolNest& sized_;
   const SizeLayout layout_;
+  std::vector<std::vector<Run>> runs_;  // by dimension
   std::vector<int64_t> words_;
 };
 
