@@ -34,17 +34,19 @@ void add_size(CheckReport& all, const CheckReport& size) {
   all.max_batch = std::max(all.max_batch, size.max_batch);
 }
 
-// Of code for this size alone, or, of the free spec, for all sizes at this one.
-ir::Result<CheckReport> check_sized(const frontend::PoolSpec& spec, const frontend::PoolSpec* free_spec,
+ir::Result<ir::PoolNest> any_nest_of(const frontend::PoolSpec& free_spec, const CheckOptions& options) {
+  return general_nest_of(free_spec, {.engine = Engine::interpreter, .schedule = options.schedule});
+}
+
+// Of code for this size alone; where `any` is a nest of any size, of the code for that at this size.
+ir::Result<CheckReport> check_sized(const frontend::PoolSpec& spec, const ir::PoolNest* any,
                                     const CheckOptions& options) {
   const ir::PoolNest nest = make_nest(spec);
   std::shared_ptr<const GeneralCode> general;
-  if (free_spec) {
-    auto made = general_nest_of(*free_spec, {.engine = Engine::interpreter, .schedule = options.schedule});
-    if (!made) return tl::unexpected(made.error());
-    auto words = words_of_pools(*made, nest);
+  if (any) {
+    auto words = words_of_pools(*any, nest);
     if (!words) return tl::unexpected(words.error());
-    general = std::make_shared<const GeneralCode>(GeneralCode{std::move(*made), std::move(*words)});
+    general = std::make_shared<const GeneralCode>(GeneralCode{*any, std::move(*words)});
   }
   std::optional<CheckReport> all;
   const std::vector<Member> members = members_of(nest, general);
@@ -74,7 +76,7 @@ std::vector<std::vector<int64_t>> sizes_to_check(const frontend::PoolSpec& spec,
 
 // Where there is no code for all sizes, of that which each has.
 ir::Result<CheckReport> check_free(const frontend::PoolSpec& spec, const CheckOptions& options) {
-  const auto general = general_nest_of(spec, {.engine = Engine::interpreter, .schedule = options.schedule});
+  const auto general = any_nest_of(spec, options);
   std::optional<CheckReport> all;
   const auto sizes = sizes_to_check(spec, general && !options.schedule ? &*general : nullptr, options.seed);
   CheckOptions of_size = options;
@@ -82,7 +84,7 @@ ir::Result<CheckReport> check_free(const frontend::PoolSpec& spec, const CheckOp
   for (const std::vector<int64_t>& size : sizes) {
     const auto sized = with_sizes(spec, size);
     if (!sized) return tl::unexpected(sized.error());
-    auto report = check_sized(*sized, general ? &spec : nullptr, of_size);
+    auto report = check_sized(*sized, general ? &*general : nullptr, of_size);
     if (!report && report.error().id == "general.window") report = check_sized(*sized, nullptr, of_size);
     if (!report) return report;
     if (!report->ok()) report->failure = fmt::format("at {}\n{}", fmt::join(size, "x"), report->failure);
@@ -105,7 +107,9 @@ ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& op
   if (!options.general) return check_sized(*spec, nullptr, options);
   const auto free_spec = freed(*spec);
   if (!free_spec) return tl::unexpected(free_spec.error());
-  return check_sized(*spec, &*free_spec, options);
+  const auto general = any_nest_of(*free_spec, options);
+  if (!general) return tl::unexpected(general.error());
+  return check_sized(*spec, &*general, options);
 }
 
 ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view text) {

@@ -5,7 +5,8 @@
 #include "ir/check.h"
 #include "ir/general/general.h"
 #include "ir/general/size_words.h"
-#include "ir/schedules/lower.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/layer.h"
 
 namespace pooljit::runtime {
 namespace {
@@ -56,13 +57,11 @@ ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, co
   const bool follow = follows(free_spec) || std::ranges::any_of(free_spec.members, follows);
   auto nest = general_nest(make_nest(*sized), follow ? ir::Sizes::any_windows : ir::Sizes::any);
   if (!nest || choices.schedule) return nest;
-  // What is offered where nothing suits is refused by lowering.
-  const auto offered = offered_schedules(*nest, choices);
-  if (offered.empty())
-    return ir::unsupported("general.unsupported", "no schedule is for all sizes of such layers",
-                           "compile the layer for each size");
-  if (const auto program = ir::lower(*nest, offered.front(), choices.isa); !program)
-    return ir::unsupported("general.unsupported", program.error().message, program.error().hint);
+  // What is chosen where nothing suits is refused.
+  const auto suits = ir::Layer::of(*nest, choices.isa).and_then([&](const ir::Layer& layer) {
+    return check(layer, offered_schedules(*nest, choices).front());
+  });
+  if (!suits) return ir::unsupported("general.unsupported", suits.error().message, suits.error().hint);
   return nest;
 }
 
