@@ -50,6 +50,7 @@ class Builder {
   Value iconst(int64_t value);
   Value iadd(Value a, Value b);
   Value imul(Value a, Value b);
+  Value isub(Value a, Value b) { return iadd(a, imul(b, iconst(-1))); }
   Value imin(Value a, Value b);
   Value imax(Value a, Value b);
   Value iload(const Address& address);

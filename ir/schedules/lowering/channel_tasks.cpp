@@ -34,7 +34,7 @@ ChannelTasks::ChannelTasks(const PoolNest& nest, const ChannelCut& cut, Builder&
   const Value end = b_.iadd(begin_, count_);
   const Value zero = b_.iconst(0);
   rest_ = b_.imax(zero, b_.iadd(end, b_.iconst(-whole_)));
-  count_ = b_.iadd(count_, b_.imul(rest_, b_.iconst(-1)));
+  count_ = b_.isub(count_, rest_);
 }
 
 ChannelTasks::Origin ChannelTasks::origin(const Cursor& cursor) {

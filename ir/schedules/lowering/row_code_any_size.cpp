@@ -67,7 +67,7 @@ void RowCode::emit_masked(const Cursor& cursor) {
   emit_whole(cursor, inside_begin, inside, cut(SizeLayout::last));
   const Value tile = b_.begin_loop(b_.iadd(before, behind)).iv;
   const Value in_front = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
-  const Value between = b_.iadd(behind_begin, b_.imul(in_front, b_.iconst(-1)));
+  const Value between = b_.isub(behind_begin, in_front);
   const Value is_behind = reaches(tile, before);
   const Value output = b_.iadd(columns_.masked_begin, b_.imul(tile, lanes));
   emit_tile(cursor, schedule_.lanes, b_.iadd(output, b_.imul(between, is_behind)), Border::masked, {});
@@ -110,7 +110,7 @@ void RowCode::emit_whole(const Cursor& cursor, Value first, Value count, Value l
     emit_tile(cursor, schedule_.lanes, b_.imin(output, at_end), Border::none, {});
   } else {
     b_.begin_loop(b_.imin(all, b_.iconst(1)));
-    const Value further = b_.iadd(at_end, b_.imul(first, b_.iconst(-1)));
+    const Value further = b_.isub(at_end, first);
     emit_tile(cursor, schedule_.lanes, first, Border::none, {count, last, further});
   }
   b_.end_loop();
@@ -118,8 +118,8 @@ void RowCode::emit_whole(const Cursor& cursor, Value first, Value count, Value l
 
 // The outputs of a row before and behind these, one by one.
 void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
-  const Value between = b_.iadd(end, b_.imul(begin, b_.iconst(-1)));
-  const Value count = b_.iadd(sizes_.back().outputs, b_.imul(between, b_.iconst(-1)));
+  const Value between = b_.isub(end, begin);
+  const Value count = b_.isub(sizes_.back().outputs, between);
   const Value iv = b_.begin_loop(count).iv;
   emit_tile(cursor, 1, skipping(iv, begin, between), Border::single, {});
   b_.end_loop();
@@ -148,7 +148,7 @@ void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border bo
   SeenColumns seen(b_, column, sizes_.back().visible, reducer_.facts().identity);
   hold(seen, tile, taps);
   if (border == Border::masked) {
-    const Value left = b_.iadd(columns_.masked_end, b_.imul(output, b_.iconst(-1)));
+    const Value left = b_.isub(columns_.masked_end, output);
     stored.valid = b_.imin(left, b_.iconst(lanes));
     stored.counts = lane_counts(lanes, column);
     if (masks_are_free())

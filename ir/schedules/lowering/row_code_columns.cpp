@@ -116,7 +116,6 @@ void RowCode::roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, c
   const DimOfSize& size = sizes_[rows()];
   cursor.windows.push_back(low_.usual_window(rows()));
   store_empty_rows(cursor, lanes);
-  const auto minus = [&](Value a, Value b) { return b_.iadd(a, b_.imul(b, b_.iconst(-1))); };
   const Value in_pairs = b_.imul(size.roll_pairs, b_.iconst(pair));
   const Value behind = b_.iadd(size.roll_begin, in_pairs);
   const auto one_by_one = [&](Value begin, Value end) {
@@ -138,7 +137,7 @@ void RowCode::roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, c
         at.windows.back().divisor_taps = rows_counted(output, first);
       low_.store(at, how.state_of(windows[0]), lanes);
     };
-    return RollingOutputs::Stage{minus(end, begin), 1, load_row, store};
+    return RollingOutputs::Stage{b_.isub(end, begin), 1, load_row, store};
   };
   std::vector<RollingOutputs::Stage> stages = {one_by_one(size.seen_begin, size.roll_begin)};
   Cursor middle = cursor;
@@ -188,7 +187,7 @@ Bundle RowCode::load_looked_at(const Cursor& cursor, Value first, const Position
 Value RowCode::where_seen(Value row, Value visible, Value sum) {
   const Type type = b_.type(sum), number = Type::vec(signed_of(type.dtype), type.lanes);
   const Value one = b_.iconst(1);
-  const Value left = b_.iadd(visible, b_.imul(row, b_.iconst(-1)));
+  const Value left = b_.isub(visible, row);
   const Value inside_by = b_.imin(b_.iadd(row, one), left);
   const Value is_seen = b_.imax(b_.imin(inside_by, one), b_.iconst(0));
   const Value mask = b_.cmp(Predicate::gt, b_.splat(number, is_seen), b_.vconst_splat(number, 0));
@@ -204,14 +203,14 @@ Value RowCode::rows_counted(Value output, Value begin) {
   const Value end = b_.iadd(first, b_.iconst(dim.kernel));
   const Value to = b_.imin(end, nest_.count_include_pad ? size.padded : size.visible);
   const Value from = nest_.count_include_pad ? first : b_.imax(first, b_.iconst(0));
-  return b_.imax(b_.iadd(to, b_.imul(from, b_.iconst(-1))), b_.iconst(1));
+  return b_.imax(b_.isub(to, from), b_.iconst(1));
 }
 
 // Those whose windows have no row.
 void RowCode::store_empty_rows(const Cursor& cursor, const Lanes& lanes) {
   const DimOfSize& size = sizes_[rows()];
-  const Value seen = b_.iadd(size.seen_end, b_.imul(size.seen_begin, b_.iconst(-1)));
-  const Value count = b_.iadd(size.outputs, b_.imul(seen, b_.iconst(-1)));
+  const Value seen = b_.isub(size.seen_end, size.seen_begin);
+  const Value count = b_.isub(size.outputs, seen);
   const Value row = skipping(b_.begin_loop(count).iv, size.seen_begin, seen);
   Cursor at = cursor;
   low_.for_each_output(
