@@ -45,13 +45,16 @@ bool is_same_code(const Code& a, const Code& b) {
 std::shared_ptr<Code> code_of(const ir::PoolNest& nest, Choices choices, ir::Schedule schedule,
                               ir::Stores stores) {
   const ir::Taps own = schedule.taps;
-  for (const ir::Taps taps : {own, ir::Taps::loop})
+  for (const ir::Taps taps : {own, ir::Taps::loop}) {
     for (const ir::Stores one : {stores, ir::Stores::cached}) {
       schedule.taps = taps;
       schedule.stores = one;
       choices.schedule = schedule;
       if (auto code = info(choices.engine).make(nest, choices)) return std::move(*code);
+      if (one == ir::Stores::cached) break;
     }
+    if (taps == ir::Taps::loop) break;
+  }
   return nullptr;
 }
 
