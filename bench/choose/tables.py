@@ -5,9 +5,11 @@ A table is text, mostly as .xz: lines `# NAME<tab>VALUE` about the machine, then
 import collections
 import json
 import lzma
+import os
 import pathlib
 import re
 import statistics
+import subprocess
 import sys
 
 TITLE = "# pooljit samples 1"
@@ -30,6 +32,15 @@ def joined_span(one, other, key):
     ends = [text.partition(",")[0].split(" to ") for text in (one, other)]
     low, high = min((end[0] for end in ends), key=key), max((end[-1] for end in ends), key=key)
     return f"{low} to {high}" + "".join(one.partition(",")[1:])
+
+
+def pooljit(*arguments, **variables):
+    """What build/pooljit prints (another one: POOLJIT=PATH), in an environment with these variables too. Where it fails, this ends."""
+    command = os.environ.get("POOLJIT", pathlib.Path(__file__).parents[2] / "build/pooljit")
+    done = subprocess.run([command, *arguments], env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{command} {arguments[0]}: {done.stderr}")
+    return done.stdout
 
 
 class Table:
