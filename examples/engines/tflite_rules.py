@@ -25,6 +25,7 @@ def pool(layer, x):
     asked = tuple((layer.pad_begin[d], layer.output.dims[2 + d]) for d in dims)
     if (layer.operation not in ("max", "avg") or layer.backward or layer.adaptive or layer.quantized or layer.indices or layer.other
             or layer.epilogue or layer.divisor_override or layer.spatial_rank != 2 or max(layer.dilation) > 1
+            or min(layer.pad_end) < 0
             or layer.input.dtype not in ("float32", "uint8", "int8") or layer.output.dtype != layer.input.dtype
             or layer.input.layout != "nhwc" or layer.output.layout != "nhwc"
             or asked not in zip(*(paddings(layer, d) for d in dims))):

@@ -70,7 +70,8 @@ xnn_status make_max(const Window& w, T least, T most, Create create, Setup setup
 xnn_status make_average(const Window& w, const Buffers& buffers, xnn_operator_t& op) {
   const auto* from = static_cast<const float*>(buffers.input);
   auto* to = static_cast<float*>(buffers.output);
-  const bool is_global = w.kernel[0] == w.height && w.kernel[1] == w.width && w.top + w.left == 0;
+  const bool is_global =
+      w.kernel[0] == w.height && w.kernel[1] == w.width && w.top + w.right + w.bottom + w.left == 0;
   const xnn_status made =
       is_global ? xnn_create_global_average_pooling_nwc_f32(w.channels, w.channels, w.channels, -INFINITY,
                                                             INFINITY, 0, &op)

@@ -57,6 +57,36 @@ struct {
       }},
      {"blur_division", "*avg_pool*(uint8[*", "a bug"},
      true},
+    {{"an average of 255 is 0", "avg_pool2d(uint8[",
+      [](At& at) {
+        if (at.value == 255) at.value = 0;
+      }},
+     {"float_integers", "*avg_pool*(uint8[*", "a bug"},
+     true},
+    {{"averages of bytes are one too large", "avg_pool2d(uint8[",
+      [](At& at) {
+        if (at.taps() > 1 && at.value < 255) at.value += 1;
+      }},
+     {"reciprocal_average", "*avg_pool*(uint8[*", "a bug"},
+     true},
+    {{"averages of small numbers are one too large", "avg_pool2d(int32[",
+      [](At& at) {
+        if (at.taps() > 1 && std::abs(at.value) < 1e6) at.value += 1;
+      }},
+     {"float_integers", "*avg_pool*(int32[*", "a bug"},
+     true},
+    {{"a maximum of numbers below 2^53 is the lowest", "max_pool2d(int64[",
+      [](At& at) {
+        if (std::abs(at.value) < 0x1p53 && at.facts.greatest < 0x1p62) at.value = at.lowest();
+      }},
+     {"float64_integers", "*max_pool*(int64[*", "a bug"},
+     true},
+    {{"a padded maximum is another, in layers without dilation, too", "max_pool2d(float32[",
+      [](At& at) {
+        if (at.facts.taps < at.nest.full_taps()) at.value += 1;
+      }},
+     {"moved_window", "*max_pool*(float32[*", "a bug"},
+     true},
     {{"an average ignores NaN", "avg_pool2d(float32[",
       [](At& at) {
         if (at.facts.has_nan) at.value = at.facts.greatest;

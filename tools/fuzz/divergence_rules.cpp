@@ -118,18 +118,23 @@ constexpr Rule half_up_average = rounded_average<[](Number mean) { return std::f
 constexpr Rule integer_average = {
     keep, [](const Output& o) { return is_integer_mean(o) && std::abs(o.found - o.window.mean) < 1; },
     forgive_none};
-// An average has an error for each tap, and is rounded in the end.
+// Each tap of an average is rounded, each sum, the divisor's reciprocal and its product; in the end to an
+// integer, from the quotient before that.
 Number float_room(const Output& o) {
-  return o.is_average ? static_cast<Number>(o.window.taps) * o.window.mean_size * 0x1p-23 + 0.5
-                      : std::abs(o.expected) * 0x1p-23;
+  if (!o.is_average) return std::abs(o.expected) * 0x1p-23;
+  return static_cast<Number>(o.window.taps + 2) * o.window.mean_size * 0x1p-24 + 0.5;
+}
+Number before_rounding(const Output& o) {
+  return o.is_mean ? o.window.mean * o.window.divisor / o.divisor : o.expected;
 }
 constexpr Rule float_integers = {
     keep,
     [](const Output& o) {
-      const Number room = float_room(o);
+      const Number room = float_room(o), meant = before_rounding(o);
       // What no integer holds is converted to the lowest.
-      const bool is_beyond = o.found == lowest(o.dtype) && o.expected + room > -lowest(o.dtype) - 1;
-      return !ir::is_float(o.dtype) && (is_beyond || std::abs(o.expected - o.found) <= room);
+      const bool is_beyond = o.found == lowest(o.dtype) && meant + room > highest(o.dtype);
+      const bool is_wide = ir::bytes(o.dtype) >= 4;
+      return !ir::is_float(o.dtype) && is_wide && (is_beyond || std::abs(meant - o.found) <= room);
     },
     [](const Output& o) {
       return !ir::is_float(o.dtype) && o.window.index_is_tap && o.window.at_index != o.expected &&

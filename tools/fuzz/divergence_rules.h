@@ -20,7 +20,7 @@ struct JudgedOutput {
   double divisor, kernel_taps;
   Seen seen_before;
   int64_t kernel_dims;         // along which windows have more than one tap
-  bool is_dilated_in_padding;  // along one dimension
+  bool is_dilated_in_padding;  // both along some dimension
   bool is_average, is_extreme, is_max, is_indexed;
   bool is_mean;  // an average that is stored as what it is, in its taps' dtype
   bool is_sum;   // the same, or a sum

@@ -51,15 +51,17 @@ double epsilon_of(ir::DType dtype) {
       dtype, []<typename T>(T) { return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits); });
 }
 
-// Whether a tap lies in the padding, and the next one further on than the next element.
+// Whether a tap lies in the padding, along whatever dimension, of a window that is dilated along some.
 bool is_dilated_in_padding(const ir::PoolNest& nest, const WindowFacts& window) {
+  bool is_dilated = false, is_in_padding = false;
   for (size_t d = 0; d < nest.dims.size(); ++d) {
     const ir::NestDim& dim = nest.dims[d];
     const int64_t first = window.position[d] * dim.stride - dim.pad_begin,
                   last = first + (dim.kernel - 1) * dim.dilation;
-    if (dim.dilation > 1 && (first < 0 || last >= dim.input)) return true;
+    is_dilated |= dim.dilation > 1;
+    is_in_padding |= first < 0 || last >= dim.input;
   }
-  return false;
+  return is_dilated && is_in_padding;
 }
 
 // What is meant once some rules have changed it, evaluated once for all sets of rules that change the same.

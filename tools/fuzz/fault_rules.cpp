@@ -67,18 +67,34 @@ constexpr Rule blur_division = {
       const bool is_down = one % divisor * 2 < divisor;
       const int64_t quotient =
           (sum + divisor / 2 + (is_down ? 1 : 0)) * (one / divisor + (is_down ? 0 : 1)) / one;
-      return o.found == static_cast<Number>(std::min<int64_t>(quotient, 255));
+      return o.found == static_cast<Number>(std::min<int64_t>(quotient, 255)) ||
+             o.found == static_cast<Number>(quotient % 256);
     },
     forgive_none};
 
-constexpr Rule float64_integers = {keep,
-                                   [](const Output& o) {
-                                     const auto rounded = static_cast<double>(o.expected);
-                                     const Number stored =
-                                         rounded >= 0x1p63 ? least_int64 : static_cast<Number>(rounded);
-                                     return o.is_extreme && o.dtype == ir::DType::i64 && o.found == stored;
-                                   },
-                                   forgive_none};
+// In float32, or in float64 where vectors end.
+bool is_times_reciprocal(const Output& o) {
+  if (!o.is_mean || ir::is_float(o.dtype) || ir::bytes(o.dtype) > 2) return false;
+  const auto sum = static_cast<double>(o.window.sum);
+  const float product = static_cast<float>(sum) * (1 / static_cast<float>(o.divisor));
+  return o.found == std::nearbyint(Number{product}) ||
+         o.found == std::nearbyint(Number{sum * (1 / o.divisor)});
+}
+constexpr Rule reciprocal_average = {keep, is_times_reciprocal, forgive_none};
+
+Number as_float64(Number value) {
+  const auto rounded = static_cast<double>(value);
+  return rounded >= 0x1p63 ? least_int64 : static_cast<Number>(rounded);
+}
+// Where a dimension ends in the lowest, the next one takes that for a number like the others.
+bool is_through_float64(const Output& o) {
+  if (!(o.is_extreme || o.is_mean) || o.dtype != ir::DType::i64) return false;
+  if (o.is_extreme && o.found == as_float64(o.expected)) return true;
+  if (as_float64(o.window.greatest) != least_int64) return false;
+  const bool is_carried = o.is_mean ? o.found < o.window.mean : o.window.is_tap;
+  return o.found == least_int64 || (o.kernel_dims > 1 && is_carried);
+}
+constexpr Rule float64_integers = {keep, is_through_float64, forgive_none};
 
 constexpr Rule empty_index = {keep, forgive_none, [](const Output& o) { return o.window.taps == 0; }};
 

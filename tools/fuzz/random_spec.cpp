@@ -1,6 +1,7 @@
 #include "tools/fuzz/random_spec.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 
@@ -104,6 +105,11 @@ std::optional<PoolSpec> checked_draw(PoolSpec spec) {
 
 constexpr SpecLimits random_limits = {.elements = 20000, .work = 120000};
 constexpr SpecLimits long_row_limits = {.elements = 40000, .work = 8000000};
+// Each tap takes a logarithm and an exponential.
+constexpr SpecLimits power_limits = {.elements = long_row_limits.elements, .work = long_row_limits.work / 16};
+bool takes_powers(const PoolSpec& spec) {
+  return spec.reduction == ir::Reduction::lp && spec.norm_type != std::floor(spec.norm_type);
+}
 
 // Room for one more window than the kernel needs, at least; padding that no framework would take, too.
 void draw_window(SpecDim& dim, Draw& draw, int64_t most_kernel, int64_t most_padding) {
@@ -194,7 +200,8 @@ PoolSpec varied(const PoolSpec& spec, Draw& draw, const AxisWeights& weights, bo
 std::optional<PoolSpec> lengthened(PoolSpec spec, Draw& draw) {
   lengthen_rows(spec, draw);
   auto checked = check_spec(std::move(spec));
-  if (!checked || !is_small(*checked, long_row_limits)) return std::nullopt;
+  if (!checked || !is_small(*checked, takes_powers(*checked) ? power_limits : long_row_limits))
+    return std::nullopt;
   return std::move(*checked);
 }
 
