@@ -24,8 +24,8 @@ def pool(layer, x):
     else:
         limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
         absent = (-np.inf, np.inf) if x.dtype.kind == "f" else (limits.min, limits.max)
-        if x.dtype == np.int64:
-            absent = (limits.min, 2**63 - 1024)  # it is given as a float64
+        if layer.operation == "min" and x.dtype == np.int64 and any(layer.pad_begin + layer.pad_end):
+            return NotImplemented  # the border is given as a float64, which does not hold the highest number
         taps = np.zeros((1, 1, *spans), bool)
         taps[(slice(None), slice(None), *(slice(None, None, d) for d in layer.dilation))] = True
         shape = {"footprint": taps} if any(d > 1 for d in layer.dilation) else {"size": taps.shape}
