@@ -84,7 +84,8 @@ constexpr Rule full_divisor = {
     [](const Output& o) {
       const bool is_clipped = o.is_mean && o.counts_padding && o.divisor < o.kernel_taps;
       // Far from the other quotient, which is smaller by a half at most in the largest kernels.
-      return is_clipped && !is_subnormal(o.dtype, o.expected) && ir::is_float(o.dtype) && std::isfinite(o.expected) && o.expected != 0 &&
+      return is_clipped && !is_subnormal(o.dtype, o.expected) && ir::is_float(o.dtype) &&
+             std::isfinite(o.expected) && o.expected != 0 &&
              std::abs(o.found - o.expected) <= std::abs(o.expected) * (1 - o.divisor / o.kernel_taps) / 8;
     }};
 // What an engine may begin a window with, or get from dividing by no taps; not what lies beside the image.
