@@ -1,5 +1,5 @@
-// A schedule family: which schedules of it suit a layer, and how they are lowered. One file per row of
-// ir/schedules.def, ir/schedules/families/<name>.cpp, defines <name>_family.
+// A schedule family: which of its schedules suit a layer, and how they are lowered. Each row of
+// ir/schedules.def is a family; ir/schedules/families/<name>.cpp defines its <name>_family.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace pooljit::ir {
 
-// What the fields of a family's schedules may be: its space is every combination of them and of the lanes.
+// The values that the fields of a family's schedules may have. The family's space is every combination of
+// them and of the lanes.
 struct Knobs {
   std::vector<int> unroll;
   std::vector<Order> order;
@@ -22,8 +23,9 @@ struct Knobs {
   std::vector<Tail> tail = {Tail::mask, Tail::overlap, Tail::split};
 };
 
-// A parameter of a schedule by the name that it has in its family: {"rows_together", "4"}. The text of a
-// schedule says it by a field that all families share (unroll=4), which is something else in each.
+// A parameter of a schedule by the name that it has in its family: {"rows_together", "4"}. In the text of a
+// schedule the same value stands in a field that all families share (unroll=4) and that means something else
+// in each.
 struct Parameter {
   std::string_view name;
   std::string value;
@@ -33,12 +35,13 @@ struct FamilyInfo {
   Family family;
   std::string_view text;
   LaneUse lanes;
-  // Whether the family can do the layer at all, else why not: check() refuses all its schedules so.
+  // Whether the family can do the layer at all, else why not. If not, check() refuses all its schedules with
+  // this error.
   Result<void> (*suits)(const Layer& layer);
-  // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Asked of schedules
-  // that keep the rules common to all families (ir/schedules/family.cpp).
+  // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Called only for
+  // schedules that keep the rules common to all families (ir/schedules/family.cpp).
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);
-  // Without an opinion on what is better: that is the chooser's (ir/schedules/choose/).
+  // What the fields may be. Which values are better is the chooser's question (ir/schedules/choose/).
   Knobs (*knobs)(const Layer& layer);
   // The fields unroll, order and taps of a schedule by their names in this family.
   std::vector<Parameter> (*named)(const Schedule& schedule);
@@ -48,11 +51,12 @@ struct FamilyInfo {
 
 const FamilyInfo& info(Family family);
 
-// All parameters of a schedule: the lanes, those that its family names, the tail, and the stores where they
-// are streamed.
+// All parameters of a schedule: the lanes, those that its family names, the tail, and the stores if they are
+// streamed.
 std::vector<Parameter> parameters(const Schedule& schedule);
 
-// The rules that all families share, and those of the schedule's family: what lower() would refuse.
+// Checks the rules that all families share and those of the schedule's family: refuses what lower() would
+// refuse.
 Result<void> check(const Layer& layer, const Schedule& schedule);
 
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
@@ -65,7 +69,7 @@ inline constexpr Family all_families[] = {
 #undef FAMILY
 };
 
-// Vector registers that the schedule must leave free beside the values of its outputs.
+// Vector registers that the schedule must leave free in addition to those of its outputs' values.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
-// Layer: a nest, an instruction set and a machine, with the facts that families and the chooser ask for, each
-// found once. What is asked here is true of the layer whatever its schedule is.
+// Layer: a nest, an instruction set and a machine, with the facts that families and the chooser ask for. Each
+// fact is found once and is true of the layer whatever its schedule is.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace pooljit::ir {
 // True if the ISA can mask the loads and stores of the nest's elements.
 bool can_mask(const PoolNest& nest, Isa isa);
 
-// The smallest power of two that is at least `count`, but no more than the lanes that fit the ISA's vector.
+// The smallest power of two that is at least `count`, at most the lanes that fit the ISA's vector.
 int fitting_lanes(int64_t count, Isa isa, int working_bytes);
 
 class Layer {
@@ -31,21 +31,21 @@ class Layer {
   const Machine& machine() const { return *machine_; }
 
   const ReductionFacts& facts(LaneUse lanes) const { return facts_[static_cast<size_t>(lanes)]; }
-  // Bytes of the widest lane, epilogue and all, in vectors whose lanes are used so.
+  // Bytes of the widest lane, epilogue included, in vectors whose lanes are used so.
   int lane_bytes(LaneUse lanes) const { return lane_bytes_[static_cast<size_t>(lanes)]; }
   // The most lanes that fit a vector.
   int most_lanes(LaneUse lanes) const { return info(isa_).vector_bytes / lane_bytes(lanes); }
-  // The smallest power of two that is at least `count`, but no more than that.
+  // The smallest power of two that is at least `count`, at most most_lanes().
   int fitting_lanes(LaneUse lanes, int64_t count) const;
 
   int registers() const { return info(isa_).vector_registers; }
   // Loads and stores of the nest's elements can be masked.
   bool can_mask() const { return can_mask_; }
-  // Channels that lie next to each other in all views.
+  // Channels that are adjacent in all views.
   int64_t adjacent_channels() const { return adjacent_channels_; }
-  // In all that is read, where what is written may be stored one by one.
+  // The same in the views that are read; outputs may be stored one by one.
   int64_t adjacent_channels_read() const { return adjacent_channels_read_; }
-  // All that one image's windows may read.
+  // Bytes that the windows of one image may read.
   int64_t image_bytes() const { return image_bytes_; }
 
  private:

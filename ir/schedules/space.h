@@ -1,4 +1,5 @@
-// The schedules that a layer could have.
+// The space of schedules of a layer, with and without those that are not legal. Which of them is good is the
+// chooser's question (ir/schedules/choose/).
 #pragma once
 
 #include <span>
@@ -10,18 +11,18 @@
 
 namespace pooljit::ir {
 
-// Every combination of what the fields of each family's schedules may be for the nest; lower() refuses those
-// that do not suit. It has what enumerate_schedules gives, but for streamed stores: whether these pay is no
-// question of the kernel alone.
+// Every combination of the values that each family allows its fields for the nest. lower() refuses those that
+// do not suit. It contains all that enumerate_schedules gives except streamed stores: whether these pay
+// depends on more than the kernel.
 std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa);
 
-// Those of the space that keep the rules of their families (check(), ir/schedules/family.h), which is asked
-// without lowering them. For some the registers may not suffice, and several may make one Program. Of several
-// pools those of the members side by side, not fused.
+// The schedules of the space that keep the rules of their families (check(), ir/schedules/family.h). None is
+// lowered for that, so the registers may not suffice for some, and several may make one Program. Of several
+// pools: those with the members side by side, not fused.
 std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa);
 
-// Of several pools: the first of each member, then the second of each; a member that has no more keeps its
-// first.
+// Of several pools: the first schedule of each member, then the second of each. A member that has no more
+// keeps its first.
 std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
-// The chooser: which schedule a layer gets where nothing was measured, and why. The one place that compares
-// families.
+// The chooser: the default schedule of a layer, for which nothing was measured, and why it is the default.
+// The only place that compares families.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace pooljit::ir {
 
-// What one family was asked and what came of it.
+// The answer of one family.
 struct Considered {
   Family family;
   Offer offer;
-  // Lanes of its first schedule that count: more of them win, and of as many the family that ir/schedules.def
-  // has first.
+  // Lanes that its first schedule fills. More lanes win; of equals the family that comes first in
+  // ir/schedules.def.
   int filled = 0;
   bool is_asked = true;  // false: what is found already fills as many lanes as this family could
 };
@@ -22,13 +22,13 @@ struct Considered {
 struct Decision {
   std::vector<Considered> families;  // in the order of ir/schedules.def
   std::vector<Schedule> schedules;   // best first; empty of some nests of any size
-  // So many of them come first for what they are predicted to cost: no family offers vectors, and these have
+  // Number of schedules at the front that the cost model put there: no family offers vectors, and these have
   // some.
   size_t predicted = 0;
   bool streams = false;  // outputs leave the caches: stores=streamed comes first where it suits
 };
 
-// most = 1: only the first of each family is sought, and families that cannot come first are not asked.
+// most = 1: looks for the first schedule of each family only, and skips families that cannot come first.
 Decision decide(const Layer& layer, size_t most);
 
 }  // namespace pooljit::ir

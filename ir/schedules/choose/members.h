@@ -1,4 +1,5 @@
-// Schedules of several pools of one tensor: which of each member, and in how many tasks all of them are done.
+// Schedules of several pools of one tensor: one for each member, and the number of tasks that all members
+// share.
 #pragma once
 
 #include <vector>
@@ -9,14 +10,15 @@
 
 namespace pooljit::ir {
 
-// Tasks, in each of which a piece of the tensor is pooled by all members: so many that the piece and what is
-// made of it stay in the caches next to a core from one member to the next; no more, as each begins the loops
-// of every member anew. Pieces are channels; where these are innermost, rows, if the members' have a number
-// in common, or else no narrower a part of each pixel than memory is read well by.
+// The tasks of a nest of several pools. In each task all members pool one piece of the tensor. There are so
+// many tasks that the piece and its results stay in the caches next to a core from one member to the next,
+// and no more, because each task begins the loops of every member anew. Pieces are channels. Where channels
+// are innermost, pieces are rows if the members' numbers of rows have a common divisor, else parts of each
+// pixel that are wide enough to read memory well.
 MemberTasks member_tasks(const PoolNest& nest, const Machine& machine);
 
-// What enumerate_schedules gives for such a nest: the members' offers side by side, and the first of them in
-// fewer and in more tasks.
+// The schedules that enumerate_schedules gives for such a nest: the members' offers side by side, and the
+// first of them in fewer and in more tasks.
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine);
 
 }  // namespace pooljit::ir

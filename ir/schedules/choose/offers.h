@@ -1,5 +1,5 @@
-// Offers: what each family would do for a layer, best first, and which rule leaves the layer to others. One
-// file per family; ir/schedules/choose/chooser.cpp puts them in an order. Only this folder has opinions.
+// Offers: the schedules that each family proposes for a layer, best first, or why the family declines it. One
+// file per family; ir/schedules/choose/chooser.cpp orders them. Only this folder has opinions.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@ namespace pooljit::ir {
 
 struct Offer {
   std::vector<Schedule> schedules;  // best first; all of them pass check()
-  // Why there are none, though the family could do the layer: another does it better. Empty: it cannot, or it
-  // offers.
+  // Why there are none although the family could do the layer: another family does it better. Empty: it
+  // cannot do the layer, or it offers schedules.
   std::string_view left = {};
 };
 
@@ -23,18 +23,18 @@ using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 #include "ir/schedules.def"
 #undef FAMILY
 
-// --- what several offers ask. Three facts that all follow from the instruction set today, and mean different
+// --- what several offers ask. Three facts that today all follow from the instruction set, and mean different
 // things.
 
 // The registers do not hold what several vectors of windows share.
 inline bool has_few_registers(const Layer& layer) { return layer.registers() < 32; }
-// Shuffles across the halves of a vector cost more than those within, and bytes have none across.
+// Shuffles across the halves of a vector cost more than those within a half. Bytes have none across.
 inline bool shuffles_in_halves(const Layer& layer) { return info(layer.isa()).shuffles == Shuffles::halves; }
-// Memory was measured with this instruction set on a Zen 3; with AVX-512 on a Sapphire Rapids
-// (docs/notes/performance.md).
+// The thresholds for memory were measured on a Zen 3 for this instruction set, and on a Sapphire Rapids for
+// AVX-512 (docs/notes/performance.md).
 inline bool was_measured_on_zen3(const Layer& layer) { return layer.isa() == least_isa; }
 
-// `found` once for each way to do a tail of `count` elements, best first.
+// Adds the schedule once for each way to do a tail of `count` elements, best first.
 void add_tails(std::vector<Schedule>& found, Schedule schedule, const Layer& layer, int64_t count);
 
 // The ordinary tail of families that take whole vectors or masks.

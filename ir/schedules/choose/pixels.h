@@ -1,39 +1,39 @@
-// Whether an image with channels last outgrows a core's own caches. Then a kernel that takes a piece of every
-// pixel, and comes back for the next piece, waits for memory.
+// Cache blocking for channels-last images. An image larger than a core's own caches is read several times if
+// each pixel is read in slices.
 #pragma once
 
 #include "ir/schedules/layer.h"
 
 namespace pooljit::ir {
 
-// Images of fewer bytes wait for nothing: the first cache holds them, or nearly.
+// Images of fewer bytes do not wait for memory: the first cache holds them, or nearly.
 inline constexpr int64_t first_cache_image = int64_t{1} << 16;
 
 // The first cache does not hold the image, and the second does.
 bool is_in_second_cache(const Layer& layer);
 
-// Maxima, sums and averages alone: what else is done with an element costs more than where it comes from.
+// Maxima, sums and averages without anything else: any other work on an element costs more than loading it.
 bool waits_for_loads(const PoolNest& nest);
 
 // Windows have pixels in common.
 bool overlaps(const PoolNest& nest);
 
-// One window, for maxima, sums or averages alone, that the first cache does not hold, and the second does;
-// with registers for eight vectors and more.
+// One window, for maxima, sums or averages without anything else, in an image that fits the second cache but
+// not the first. There are registers for at least eight vectors.
 bool is_one_near_window(const Layer& layer);
 
-// It is best to load every tap of every window, one window after the other: arithmetic is so little that
+// Loading every tap of every window, one window after the other, is best: there is so little arithmetic that
 // memory decides.
 bool prefers_whole_pixels(const Layer& layer);
-// Rows are better read whole; ... so far that what rolls had better do so in strips.
+// Rows are better read whole; the second: by so much that rolling schedules should use strips.
 bool prefers_whole_rows(const Layer& layer);
 bool prefers_strips(const Layer& layer);
 
-// Pixels of so few channels, of elements that cannot be masked, that only rows of pixels fill vectors.
+// Pixels have few channels, of elements that cannot be masked: only rows of pixels fill vectors.
 bool has_few_channels(const Layer& layer);
 
-// Maxima of bytes that one vector of channels had best roll along the row for, where registers are few: they
-// hold what windows share, and the image is near.
+// Maxima of bytes on few registers: one vector of channels is best rolled along the row. The registers hold
+// what its windows share, and the image is near.
 bool rolls_over_bytes(const Layer& layer);
 
 }  // namespace pooljit::ir

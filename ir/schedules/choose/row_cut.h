@@ -1,4 +1,4 @@
-// Which lanes and tail cut the rows of channels_first at the least cost: its default.
+// Picks vector width and tail handling for rows in channels_first, by estimated cost.
 #pragma once
 
 #include "ir/schedule.h"

@@ -1,4 +1,4 @@
-// What row_passes can do (ir/schedules/families/row_passes.cpp is the code itself).
+// What row_passes can do (the code itself is ir/schedules/families/row_passes.cpp).
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ inline constexpr LaneUse row_passes_lanes = LaneUse::moved;
 
 // A schedule of row_passes by its own names.
 struct RowPassesSchedule {
-  // How the windows of a row come from its columns: ColumnPasses, TrailingWindows, or ColumnPasses over
+  // How the windows of a row are made from its columns: ColumnPasses, TrailingWindows, or ColumnPasses over
   // columns that are sums which roll down the image.
   enum class Scan : uint8_t { passes, trailing, rolling_sums };
 
@@ -25,11 +25,11 @@ struct RowPassesSchedule {
   Tail tail;
 };
 
-// What the family walks over: rows of pixels are rows of one channel.
+// The nest that the family walks: rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest);
 
-// Each of `rows`, as above: whether the layer suits the family, its windows can share what they have in
-// common (scan=trailing), so many rows can be done together, and the registers hold these.
+// Each takes `rows` from as_rows(). Whether the layer suits the family; its windows can share what they have
+// in common (scan=trailing); so many rows can be done together; the registers hold these.
 bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts);
 bool can_roll_along(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
                     const ReductionFacts& facts);

@@ -1,5 +1,5 @@
-// Row segments: neighbouring outputs of a row (stride 1) that are done in one go through scratch memory, as
-// rows of their own.
+// Row segments: neighbouring outputs of a row (stride 1) that go through scratch memory together, as a row of
+// their own.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 namespace pooljit::ir {
 
 struct RowSegment {
-  // nest: the segment's outputs, and the columns that they see.
+  // nest: the segment's outputs, and the columns that they read.
   RowSegment(PoolNest nest, const RowPassesSchedule& schedule, const ReductionFacts& facts);
   void go_on(int64_t shared);
 
@@ -25,27 +25,27 @@ struct RowSegment {
   // How windows come from columns: by passes, or scan=trailing.
   ColumnPasses passes;
   std::optional<TrailingWindows> trailing;
-  // A line in scratch memory: positions before the first column, all that are read, and from line to line.
+  // A line in scratch memory: positions before the first column, all positions that are read, and the
+  // distance from line to line.
   int64_t before, positions, pitch;
-  // Where it begins in the whole row, and how many like it follow each other.
+  // Where the segment begins in the whole row, and how many like it follow each other.
   int64_t output = 0, input = 0, count = 1;
-  // scan=trailing: its windows go on from those of the segment before, of which they hold the columns that
-  // they share.
+  // scan=trailing: its windows continue those of the segment before, and hold the columns that both share.
   bool goes_on = false;
 };
 
-// The whole row, or as much at a time as scratch memory holds for all rows together (scan=trailing: as
-// stays in L1); none where that is not worth it.
+// Cuts a row: the whole row, or as much of it as scratch memory holds for all rows together (scan=trailing:
+// as stays in L1). None if that is not worth it.
 std::vector<RowSegment> cut_segments(const PoolNest& rows, const RowPassesSchedule& schedule,
                                      const ReductionFacts& facts);
 
-// Outputs of a row that its tiles reach, those that are not stored with them.
+// The end of the outputs that the tiles of a row reach, including those not stored with them.
 int64_t end_of(const std::vector<TileLoop>& tiles);
 
-// True if the straight-line code of a row has its bounds.
+// True if the straight-line code of a row is within its bounds.
 bool are_short(const std::vector<RowSegment>& segments);
 
-// True if the vectors of each segment's columns are whole ones.
+// True if each segment's columns fill whole vectors.
 bool hold_vectors(const std::vector<RowSegment>& segments, const RowPassesSchedule& schedule);
 
 // True if the outputs of each segment come from one whole vector after the other, none of them from two.

@@ -1,8 +1,8 @@
 // row_passes(order=rolling, taps=loop): sums and averages of 8-bit integers over large windows. Their sums
-// are exact, so they may roll: each column of a row of windows has its sum in scratch memory, in 16 bits. For
-// the next row of outputs the rows of the image that enter are added to it and those that leave are taken
-// off, whatever the kernel's height is. The windows of a row then come from its columns by passes
-// (ColumnPasses), the longest of which still fit into 16 bits.
+// are exact, so they may roll. The sum of each column over a row of windows is in scratch memory, in 16 bits.
+// For the next row of outputs the rows that enter the window are added to it and those that leave are
+// subtracted, whatever the height of the kernel. The windows of a row are then made from its columns by
+// passes (ColumnPasses), the longest of which still fit into 16 bits.
 #pragma once
 
 #include "ir/schedules/families/row_passes_segments.h"

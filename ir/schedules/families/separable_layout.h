@@ -17,21 +17,21 @@ struct SeparableSchedule : ChannelCut {
   Scan scan;
 };
 
-// In columns: what one position stands for. The innermost dimension is that of the columns, the next that of
-// rows.
+// Sizes of the scratch memory, counted in columns (what one position stands for). The innermost dimension is
+// that of the columns, the next one that of the rows.
 class SeparableLayout {
  public:
-  // held_bytes: of a lane.
+  // held_bytes: bytes of a lane.
   SeparableLayout(const PoolNest& nest, const SeparableSchedule& schedule, int held_bytes);
 
   int64_t position_bytes() const { return position_bytes_; }
-  // Windows move on in registers, over all rows of the image.
+  // True if windows move on in registers, over all rows of the image.
   bool rolls() const { return rolls_; }
   // Rows of outputs that are done together; 0: not even one fits.
   int64_t band() const { return band_; }
-  // Rows of the input that they need, reduced along their columns.
+  // The rows of the input that these need, reduced along their columns.
   int64_t plane() const { return rows_of(band_) * columns_dim_.output; }
-  // A row of the input with its padding, and the ends of one block, for windows that do not roll.
+  // For windows that do not roll: a row of the input with its padding, and the ends of one block.
   int64_t line() const { return columns_dim_.output + columns_dim_.kernel - 1; }
   int64_t ends() const;
 

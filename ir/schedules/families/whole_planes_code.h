@@ -1,4 +1,5 @@
-// PlaneCode: what whole_planes emits for one batch and channel: straight-line code for every tile of a plane.
+// PlaneCode: the code of whole_planes for one batch and channel: straight-line code for every tile of a
+// plane.
 #pragma once
 
 #include <map>
@@ -14,20 +15,20 @@ class PlaneCode {
  public:
   PlaneCode(const PoolNest& nest, const Schedule& schedule, const PlaneTiles& tiles, Builder& builder,
             Reducer& reducer);
-  // Vectors that registers leave for line vectors.
+  // Vectors that the registers have for line vectors.
   static int most_kept(const PoolNest& nest, const PlaneTiles& tiles, const ReductionFacts& facts, Isa isa);
-  // The whole Program.
+  // Emits the whole Program.
   void emit();
 
  private:
   void store(const PlaneTile& tile, const State& state);
-  // 0 for lanes whose windows lack that tap of their line; empty if all do.
+  // For each lane: 0 if its window lacks that tap of its line. Empty if no window does.
   using Outputs = std::vector<PlaneTiles::Output>;
   std::vector<int64_t> present(const Outputs& outputs, int64_t tap) const;
   Value where(const std::vector<int64_t>& present, Value x);
 
-  // Where a tile takes a tap of its lines from: which lanes have it, the line vectors that no tap before it
-  // took, and of each lane which of the tile's.
+  // Where a tile takes a tap of its lines from: which lanes have the tap, the line vectors that no earlier
+  // tap took, and for each lane which of the tile's line vectors.
   struct TapPlan {
     std::vector<int64_t> inside;
     std::vector<LineVector> fresh = {};
@@ -38,14 +39,14 @@ class PlaneCode {
   TilePlan plan_of_pairs(const PlaneTile& tile) const;
   State reduce(const TilePlan& plan);
 
-  // A line vector over so many of its taps, joined in pairs that line vectors have in common; no_value: all
-  // of them lie outside the image.
+  // A line vector reduced over so many of its taps, joined in pairs that line vectors have in common.
+  // no_value: all of them are outside the image.
   Value reduced(const LineVector& vector, int64_t taps);
   int64_t first_half(const LineVector& vector, int64_t taps) const;
   Value load(const LineVector& vector);
   Lanes stored(const PlaneTile& tile) const;
 
-  // What line vectors have in common is kept until it was used for the last time, or the registers are full.
+  // Common parts of line vectors are kept until their last use, or until the registers are full.
   void count_uses(const LineVector& vector, int64_t taps);
   void keep(const LineVector& vector, int64_t taps, Value value);
 
@@ -64,7 +65,7 @@ class PlaneCode {
   };
   using Key = std::pair<int64_t, int64_t>;  // start and taps
   std::map<Key, Kept> kept_;
-  std::map<Key, int64_t> uses_;  // that are to come
+  std::map<Key, int64_t> uses_;  // uses that remain
   int64_t clock_ = 0;
   size_t in_use_ = 0;  // line vectors of the present tile that are not kept
   size_t most_kept_;

@@ -1,5 +1,5 @@
-// What window_rows can do and how it cuts a window's row into vectors (ir/schedules/families/window_rows.cpp
-// is the code itself). The first functions are for the chooser.
+// What window_rows can do, and how it cuts a window's row into vectors (the code itself is
+// ir/schedules/families/window_rows.cpp). The first functions are for the chooser.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@ namespace pooljit::ir {
 // True if every channel is one window.
 bool is_one_window(const PoolNest& nest);
 
-// Taps of a window's row and outputs of a row, where the innermost dimensions are one as far as one window is
-// all of them and they lie without gaps; rows that are too long for a sum count as several.
+// Taps of a window's row and outputs of a row. The innermost dimensions count as one, as far as one window is
+// all of them and they have no gaps; rows that are too long for a sum count as several.
 int64_t joined_row_taps(const Layer& layer);
 int64_t joined_row_outputs(const Layer& layer);
 bool are_row_windows_unlike(const Layer& layer);
 
-// Windows that may be done together, at most.
+// The most windows that may be done together.
 int64_t most_windows_together(const Layer& layer);
 
-// Whether the family can do the layer in vectors of so many lanes at all.
+// Whether the family can do the layer at all in vectors of `lanes` lanes.
 bool can_take_window_rows(const Layer& layer, int lanes);
 
 // --- for the family itself; nests are those of with_joined_rows()
@@ -36,36 +36,37 @@ struct WindowRowsSchedule {
   Tail tail;
 };
 
-// The nest with the innermost dimensions as one, as far as one window is all of them and they lie without
-// gaps, or as the longest rows that a sum can take.
+// The nest with the innermost dimensions as one, as far as one window is all of them and they have no gaps,
+// or as the longest rows that a sum can take.
 PoolNest with_joined_rows(const Layer& layer);
-// Of the longest window of a row, and of the shortest.
+// Taps of the longest window of a row, and of the shortest.
 int64_t row_taps(const PoolNest& nest);
 int64_t least_row_taps(const PoolNest& nest);
-// The windows of a row differ in more than their place: each has code of its own.
+// True if the windows of a row differ in more than their place: each then has code of its own.
 bool are_windows_unlike(const PoolNest& nest);
 
-// Vectors of a row that have a state of their own, so that one need not wait for another. With indices a
-// state is two or three vectors.
+// Vectors of a row with a state of their own, so that none need wait for another. With indices a state is two
+// or three vectors.
 inline constexpr size_t most_row_states = 4;
 inline size_t most_states(const PoolNest& nest) { return nest.indices ? 2 : most_row_states; }
 
 // How the vectors of a window's row are cut.
 struct WindowRow {
   std::vector<Slice> slices;
-  // Groups of whole vectors that a loop goes over before the rest; 0: all slices are straight-line code.
+  // Groups of whole vectors that a loop does before the rest; 0: all slices are straight-line code.
   int64_t groups = 0;
-  // What is reduced apart: lanes of each state, and the state that a slice belongs to. Slices of fewer lanes
-  // are tails, and have their own.
+  // States that are reduced separately: the lanes of each, and the state that each slice belongs to. Slices
+  // with fewer lanes are tails and have states of their own.
   std::vector<int> state_lanes = {};
   std::vector<size_t> state_of = {};
 };
 WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedule, int64_t taps);
 
-// What of it does not depend on the lanes.
+// The conditions of the family that do not depend on the lanes.
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts);
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes);
-// All windows of a row, at constant distances, or neighbouring channels.
+// Whether the schedule's windows can be done together: all windows of a row at constant distances, or
+// neighbouring channels.
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule);
 

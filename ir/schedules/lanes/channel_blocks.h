@@ -1,4 +1,4 @@
-// Channels that lie next to each other: what families whose vectors run along the channels ask of the views.
+// Adjacent channels: facts about the views for families whose vectors run along the channels.
 #pragma once
 
 #include "ir/isa.h"
@@ -6,12 +6,13 @@
 
 namespace pooljit::ir {
 
-// Channels that lie next to each other in all views.
+// Channels that are adjacent in all views.
 int64_t adjacent_channels(const PoolNest& nest);
-// The same of what is read, where what is written has no blocks: it is stored one by one where it lies apart.
+// The same for the views that are read, if the output has no blocks: its elements are stored one by one where
+// they are apart.
 int64_t adjacent_channels_read(const PoolNest& nest);
 
-// Forward, and all channels of a pixel lie next to each other in all views.
+// True for a forward pass, if all channels of a pixel are adjacent in all views.
 bool reads_whole_pixels(const PoolNest& nest);
 
 // Channels after which all views begin a block. (Blocks are powers of two.)
@@ -23,14 +24,15 @@ int64_t channel_vectors(const PoolNest& nest, int lanes);
 // All that one image's windows may read, in bytes.
 int64_t image_bytes(const PoolNest& nest);
 
-// Images of more bytes outgrow most of what cores share.
+// Images of more bytes outgrow most caches that cores share.
 constexpr int64_t far_bytes = int64_t{8} << 20;
 
-// Bytes from a vector of a row to the one that is asked for early, where all rows are read one after the
-// other; 0: none is. Only images that come from memory gain: what fetches lines by itself stops at each page.
+// Prefetch distance: bytes from the vector of a row that is loaded to the one that is prefetched, where all
+// rows are read one after the other; 0: no prefetch. Only images that come from memory gain: the hardware
+// prefetcher stops at each page.
 int64_t row_bytes_ahead(const PoolNest& nest, Isa isa);
 
-// From a channel that begins a block to the one so many channels further on.
+// Bytes from a channel that begins a block to the one `channels` further on.
 int64_t channel_bytes(const View& view, int64_t channels);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,6 @@
-// Lane fold: several vectors become one, whose lane i is all lanes of vector i joined. Two at a time: half of
-// the lanes of both beside the other half of both, so that one join serves two vectors.
+// Lane fold: makes one vector of several. Lane i of the result is all lanes of vector i joined. Two vectors
+// are folded at a time: half of the lanes of both are put beside the other half of both, so one join serves
+// two vectors.
 #pragma once
 
 #include <functional>
@@ -17,11 +18,12 @@ class LaneFold {
 
   // All of one type, whose lanes are a power of two.
   void add(Value vector);
-  // As many lanes as the next power of two from the number of vectors on; those beyond it are anything.
+  // The result has as many lanes as the next power of two from the number of vectors on. Lanes beyond the
+  // number of vectors are anything.
   Value finish();
 
  private:
-  // Lane p * vectors + v of it is part p of what vector v has come to.
+  // Lane p * vectors + v is part p of the fold of vector v.
   struct Folded {
     Value value;
     int vectors;

@@ -1,4 +1,4 @@
-// Lane gather: a vector put together from lanes of others, by shuffles.
+// Lane gather: builds a vector from lanes of others by shuffles.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,12 @@ struct LaneSource {
   int64_t lane = 0;
 };
 
-// The vectors have `width` lanes each; the result as many as are wanted, one at least from somewhere. Where
-// it has more than `width`, its lanes come from two vectors at most.
+// The vectors have `width` lanes each; the result has one lane for each of `wanted`, at least one of which
+// comes from somewhere. If it has more than `width` lanes, they come from two vectors at most.
 Value gather_lanes(Builder& builder, const std::vector<Value>& vectors, int width,
                    std::span<const LaneSource> wanted);
 
-// So many lanes that follow each other, from lane `first` of a on, those of b behind those of a (no_value: a
-// has them all).
+// `count` consecutive lanes of a, from lane `first` on, continued by those of b (no_value: a has them all).
 Value following_lanes(Builder& builder, Value a, Value b, int64_t first, int count);
 
 }  // namespace pooljit::ir

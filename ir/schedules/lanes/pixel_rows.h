@@ -1,17 +1,18 @@
-// Pixel rows: rows of pixels whose channels lie next to each other. Where windows move from pixel to pixel,
-// such a row is one of a single channel whose windows have as many columns from tap to tap as there are
-// channels; where they move by several, one of DimKind::pixels.
+// Pixel rows: rows of pixels whose channels are adjacent, seen as rows of one channel. Where windows move
+// from pixel to pixel, the next tap is as many columns further on as there are channels. Where they move by
+// several pixels, the row is of kind DimKind::pixels.
 #pragma once
 
 #include "ir/nest.h"
 
 namespace pooljit::ir {
 
-// True for several channels, pixels without gaps, no indices, no operands with a number per channel; windows
-// that move by several pixels: few channels and no more pixels than straight-line code takes.
+// True for several channels, pixels without gaps, no indices and no operands with a number per channel.
+// Windows that move by several pixels also need few channels, and no more pixels than straight-line code
+// takes.
 bool has_pixel_rows(const PoolNest& nest);
 
-// The same windows over one channel. Of a nest that has pixel rows.
+// The same windows over one channel. The nest must have pixel rows.
 PoolNest as_one_channel(PoolNest nest);
 
 }  // namespace pooljit::ir

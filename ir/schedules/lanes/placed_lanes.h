@@ -1,7 +1,6 @@
-// Placed lanes: which contiguous vectors to load so that, for each of some lists of positions, the vector of
-// the elements at those positions can be put together by shuffles; and those shuffles. Ordinary pooling's
-// lists are o, o + stride, o + 2 stride, ...; those of adaptive windows and of the backward pass are less
-// regular.
+// Placed lanes: given lists of positions, finds the contiguous vectors to load and the shuffles that make,
+// for each list, the vector of the elements at its positions. The lists of an ordinary pooling are o, o +
+// stride, o + 2 stride, ...; those of adaptive windows and of backward passes are less regular.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +30,11 @@ class PlacedLanes {
   static std::vector<List> strided(int lanes, int64_t stride, const std::vector<int64_t>& offsets);
 
   const std::vector<List>& lists() const { return lists_; }
-  // Position of the first element of each vector to load, and how many each has. None starts before position
-  // 0 or ends after the last position that is needed.
+  // Position of the first element of each vector to load, and how many elements each has. No vector begins
+  // before position 0 or ends after the last position that is needed.
   const std::vector<int64_t>& starts() const { return starts_; }
   int width() const { return width_; }
-  // True if that is one vector, which is the first list as it is.
+  // True if there is one vector to load, and it is the first list as it is.
   bool is_as_loaded() const;
 
   // Calls take(i, the vector of lists()[i]) in order, from the loaded (or already reduced) vectors.

@@ -1,6 +1,6 @@
 // Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's
-// lanes lie. Tiles that repeat after some outputs become a loop: inside the image, and where a border clips
-// the windows of several alike.
+// lanes are. Tiles that repeat become a loop: inside the image, and where a border clips several windows
+// alike.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Tile {
   bool operator==(const Tile&) const = default;
 };
 
-// Tiles side by side, and again `count` times, each time `outputs` further on, where windows lie `inputs`
-// further on.
+// Neighbouring tiles, repeated `count` times. Each repetition begins `outputs` outputs further on, and its
+// windows `inputs` positions further on.
 struct TileLoop {
   std::vector<Tile> tiles;
   int64_t count = 1;
@@ -36,14 +36,14 @@ struct RowCut {
   bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
   bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered
 };
-// A row of more tiles, which no code can have, is not cut to its end.
+// Rows are cut into at most this many tiles: no code can have more.
 inline constexpr size_t most_cut_tiles = 1024;
 std::vector<TileLoop> cut_row(const NestDim& dim, const RowCut& cut);
 
 // How many tiles the code of a row has.
 size_t tile_count(const std::vector<TileLoop>& row);
 
-// Where the taps of a tile's lanes lie. Positions are relative to `origin`.
+// Where the taps of a tile's lanes are. Positions are relative to `origin`.
 struct TileTaps {
   int64_t origin = 0;                         // input position, of the loop's first iteration
   std::vector<Window> windows;                // per valid lane, as if the image had no end; `first` absolute
@@ -51,7 +51,7 @@ struct TileTaps {
   std::vector<std::vector<int64_t>> present;  // per tap, 0/1 per lane; empty: all lanes that count have it
   int64_t end = 0;                            // positions from here on are no valid lane's
 };
-// most_lists: code that loops over the taps looks at the first one only.
+// most_lists: code that loops over the taps uses the first list only.
 TileTaps tile_taps(const NestDim& dim, const Tile& tile, int64_t most_lists);
 
 }  // namespace pooljit::ir

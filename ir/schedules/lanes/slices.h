@@ -1,4 +1,5 @@
-// Slices: vectors that together cover neighbouring elements, the last one as the schedule's tail says.
+// Slices: vectors that together cover neighbouring elements. The schedule's tail says how the last one is
+// done.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Slice {
 };
 // Of elements begin .. end-1: whole vectors, then the tail.
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
-// The elements of a slice of channels; a lane that is not stored takes what changes nothing.
+// Loads a slice of channels. A lane that is not stored gets the reduction's identity.
 Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
                     const Slice& slice);
 

@@ -1,5 +1,5 @@
 // ChannelTasks: blocks of channels as a dimension of tasks. A vector holds neighbouring channels; the vectors
-// of a block are done side by side. What is left behind the last whole block is one task more.
+// of a block are done side by side. The channels after the last whole block are one more task.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace pooljit::ir {
 
-// How channels are cut: what the schedules of families whose vectors run along the channels have in common.
+// How channels are cut: the fields shared by schedules of families whose vectors run along the channels.
 struct ChannelCut {
   int lanes = 1;
   int vectors_side_by_side = 1;
@@ -24,20 +24,21 @@ class ChannelTasks {
  public:
   ChannelTasks(const PoolNest& nest, const ChannelCut& cut, Builder& builder, Lowering& lowering);
 
-  // Where the call's whole blocks begin, and where the tensor's channels do, from which the rest is counted.
+  // Where the call's whole blocks begin, and where the tensor's channels begin, from which the rest is
+  // counted.
   struct Origin {
     Cursor whole, first;
   };
   // The cursor stands at the first channel.
   Origin origin(const Cursor& cursor);
 
-  // Vectors side by side.
+  // Vectors that are done side by side.
   struct Block {
     Cursor cursor;
     std::vector<Slice> side;  // of equal lanes, as they lie from the cursor on
     Position channel;         // the first: counted from the call's first, or, of the rest, from the tensor's
   };
-  // Emits code for the call's blocks: the whole ones in a loop, then the rest.
+  // Emits the code for the call's blocks: the whole ones in a loop, then the rest.
   using Body = std::function<void(const Block&)>;
   void for_each(const Origin& origin, const Body& body);
 

@@ -1,12 +1,12 @@
-// Lowering: what every schedule family shares. Loops over batches, channels and output positions; the run
+// Lowering: the code that all schedule families share. Loops over batches, channels and output positions; run
 // tables that tell border windows from full ones without a branch on data; reducing over taps; storing values
 // and indices.
 //
 // Borders and periods. The outputs along a dimension fall into runs that keep the same taps (ir/windows.h). A
 // dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so
 // one piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows
-// are the usual ones; a loop with that 0 or 1 as its trip count picks the straight-line code for them and the
-// counted loops for the others. Tasks over a dimension are its periods.
+// are the usual ones. A loop with that 0 or 1 as its trip count chooses the straight-line code for them, and
+// another the counted loops for the others. Tasks over a dimension are its periods.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ namespace pooljit::ir {
 
 // A stride of a view in bytes.
 int64_t byte_stride(const View& view, int64_t elements);
-// Of a nest of any size: channels lie planes apart, not next to each other.
+// For a nest of any size: channels are a plane apart, not adjacent.
 bool follows_extents(const View& view);
 
-// What an address or an index moves by from one element to the next: a constant of the code, or a word of the
-// size. Of addresses in bytes.
+// Step: what an address or an index moves by from one element to the next. A constant of the code, or a word
+// of the size. For addresses in bytes.
 struct Step {
   int64_t constant = 0;
   Value word = no_value;
@@ -39,19 +39,19 @@ struct Step {
   Step(int64_t same, Value read) : constant(same), word(read) {}
 };
 
-// What is known of one dimension's window where the cursor stands. Index values; iconst where the window is
-// the usual one.
+// What is known about one dimension's window where the cursor stands. Index values; iconst if the window is a
+// usual one.
 struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
   std::array<Value, 3> digits = {};  // taps as digits of base sum_block, most significant first
-  Value first = no_value;  // input position of the first visible tap, at the output that the loops stand at
-  Value first_tap = no_value;  // its number in the window
-  Value periods = no_value;    // how many the run has
-  Value phases = no_value;     // how many outputs of each period it has
-  Value output = no_value;  // position of the output that the loops stand at; only where compares_positions()
-  Value iterations = no_value;  // of any size: how many RollingOutputs has for the run,
-  Value odd = no_value;         // and the outputs behind them
+  Value first = no_value;            // input position of the first visible tap of the present output
+  Value first_tap = no_value;        // number of the first visible tap in its window
+  Value periods = no_value;          // periods of the run
+  Value phases = no_value;           // outputs of each period
+  Value output = no_value;           // position of the present output; only if compares_positions()
+  Value iterations = no_value;       // code for all sizes: iterations of RollingOutputs in the run,
+  Value odd = no_value;              // and the outputs after them
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
@@ -70,14 +70,14 @@ struct Cursor {
 struct TapAt {
   Address input;
   TapOffset offset;
-  // Backward. What view_beside() says. Of an average: the divisor of the windows as far as the dimensions are
-  // known, and where the present one's are listed.
+  // Backward passes: the tap in view_beside(). For an average: the divisor of the windows over the dimensions
+  // known so far, and where the divisors of the present one are listed.
   Address beside;
   Value divisor = no_value;
   Address divisors;
 };
 
-// How a vector of outputs is stored: at once where they lie next to each other, else one by one.
+// How a vector of outputs is stored: at once if they are adjacent, else one by one.
 struct Lanes {
   int count = 1;
   std::vector<int64_t> stored;  // 0/1 per lane; empty: all
@@ -85,12 +85,12 @@ struct Lanes {
       divisor_taps;  // per lane, of the dimension that the lanes run along; 1 if that is the channel
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
   bool are_columns = false;    // neighbours along the innermost dimension, not channels
-  // What the dimension that the lanes run along adds to an index: for lane 0, and for each beyond that.
+  // What the lanes' dimension adds to an index: for lane 0, and for each lane after it.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
-  // Code for all sizes. How many lanes are stored, the first ones, and the mask for the output; what the
-  // dimension that the lanes run along makes of the divisor; 0 where no lane's window has a tap along it.
-  // no_value: all, nothing, they have.
+  // Code for all sizes. valid: lanes that are stored, the first ones; valid_mask: their mask for the output.
+  // divisor, counts: the lanes' dimension's factor of the divisor. any: 0 if no lane's window has a tap along
+  // it. no_value: all lanes, no factor, every window has one.
   Value valid = no_value, valid_mask = no_value;
   Value divisor = no_value, counts = no_value;
   Value any = no_value;
@@ -122,85 +122,86 @@ struct DimPlan {
   bool may_be_empty = false;
 };
 
-// Codes for windows along dims [0, dims): one for the usual windows, and one for others if there are some.
+// Number of codes for windows along dims [0, dims): one for the usual windows, and one for others if there
+// are any.
 int64_t codes_for_windows(const PoolNest& nest, size_t dims);
-// How often they have what is done with one tap, at most: for each tap in straight-line code, and in each of
-// the loops over the blocks of a long sum. innermost: the taps along the last of the dims, if not the
-// windows'.
+// How many times these codes contain what is done with one tap, at most: for each tap in straight-line code,
+// and once in each of the loops over the blocks of a long sum. innermost: the taps along the last of the
+// dims, if not those of the windows.
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
                      std::optional<int64_t> innermost = std::nullopt);
 
-// Backward: what is read beside each gradient, and lies as the input does: the indices of a maximum, the
-// forward's output of a norm. None of averages and sums.
+// Backward passes: the view that is read with each gradient and is laid out as the input: the indices of a
+// maximum, the forward pass's output of a norm. None for averages and sums.
 std::optional<View> view_beside(const PoolNest& nest);
-// The operands that lie as the output does: all but what is beside.
+// The operands that are laid out as the output: all except view_beside().
 std::vector<View> operands_like_output(const PoolNest& nest);
 
-// Instructions beyond a few that storing such a vector takes: those of lanes that lie apart.
+// Instructions that storing such a vector takes, beyond a few: those for lanes that are apart.
 int64_t length_of_stores(const PoolNest& nest, const Lanes& lanes);
 
 class Lowering {
  public:
-  // grouped: of an ordinary pooling's dimension; its tasks are whole groups.
+  // grouped: outputs of an ordinary pooling's dimension; its tasks are whole groups.
   Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {});
 
-  // --- positions; each returns how many loops it opened, for close()
+  // --- positions. Each function returns how many loops it opened, for close().
   Cursor start();
   int open_batch(Cursor& cursor);
   int open_channels(Cursor& cursor);  // one by one
-  // The next dimension: first its runs, then the outputs of the run. task: callers of the kernel may split
-  // it.
+  // Opens the next dimension: first its runs, then the outputs of the run. task: callers of the kernel may
+  // split it.
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
   int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
   int open_outputs(Cursor& cursor);
-  // The same in two steps: the periods of the run, then the outputs of each.
+  // open_outputs() in two steps: the periods of the run, then the outputs of each.
   int open_periods(Cursor& cursor);
   int open_phases(Cursor& cursor);
   void close(int loops);
-  // By an index value times so many bytes.
+  // Moves an address by an index value times a step.
   void move(Address& address, Value count, Step step);
-  // Emits code for usual windows and other code for the others, each under a loop that runs it 0 or 1 times;
-  // only the first where all are usual. For usual windows the cursor has constants.
+  // Emits code for usual windows and other code for the others, each in a loop that runs it 0 or 1 times;
+  // only the first if all are usual. For usual windows the cursor has constants.
   using Body = std::function<void(Cursor)>;
   void split_full(const Cursor& cursor, const Body& usual, const Body& other);
   void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
 
-  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): for whole groups
-  // of rows whose windows are whole, and for the others one by one.
+  // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): whole groups of
+  // rows if their windows are whole, the others one by one.
   using RowBody = std::function<void(const Cursor&, bool group)>;
   void for_each_row(size_t dims, const RowBody& body);
 
-  // A window of the usual taps, for cursors that stand inside the image along it.
+  // A window with the usual taps, for cursors that stand inside the image along the dimension.
   WindowAt usual_window(size_t dim);
-  // Adds to the index that the cursor carries: channels, as `begin` + iv * step (iv may be absent).
+  // Adds channels to the index that the cursor carries: `begin` + iv * step (iv may be absent).
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
 
   // --- taps
   using States = HeldStates::States;
   using Leaf = std::function<States(States, const TapAt&)>;
-  // So many vectors before their first taps, where no index is asked for that depends on these.
+  // The states of `vectors` vectors before their first taps, if no index is asked for that depends on them.
   States no_taps(size_t vectors, int lanes) const;
-  // Straight-line code, where nothing speaks against it, is for up to this many taps per vector.
+  // Straight-line code is for up to this many taps per vector, unless something speaks against it.
   static constexpr int64_t unroll_taps = 64;
-  // The same where no schedule says: none of taps that are long themselves.
+  // The same where no schedule says: no taps that are long themselves.
   int64_t straight_taps() const { return reducer_.facts().has_long_taps() ? 1 : unroll_taps; }
-  // Reduces over the taps of dims [0, dims), in row-major order: calls leaf where one tap of each is fixed.
-  // Constant tap counts whose product with those of the dims inside is at most unroll_limit become
-  // straight-line code, others loops. fresh: the states of "no tap yet".
+  // Reduces over the taps of dims [0, dims), in row-major order, and calls leaf where one tap of each is
+  // fixed. Constant tap counts become straight-line code if their product with those of the dims inside is at
+  // most unroll_limit; others become loops. fresh: the states of "no tap yet".
   States reduce(const Cursor& cursor, size_t dims, const States& fresh, const Leaf& leaf,
                 int64_t unroll_limit);
 
   // --- backward
-  // What is read beside each tap: its address is Cursor::beside.
+  // The view that is read with each tap. Cursor::beside is its address.
   const std::optional<View>& beside() const { return beside_; }
-  // Taps of an average are divided, those of a maximum chosen by their indices.
+  // The taps of an average are divided; those of a maximum are chosen by their indices.
   bool divides() const { return nest_.is_backward() && nest_.reduction == Reduction::avg; }
   bool chooses() const { return nest_.is_backward() && nest_.indices; }
-  // The index by which outputs are chosen, per lane; constant while taps are reduced.
+  // The index by which outputs are chosen, for each lane; constant while taps are reduced.
   Value own_index(const Cursor& cursor, const Lanes& lanes);
-  // Indices as lanes that own_index can be compared with; those that are not wanted are anything.
+  // Indices as lanes that own_index can be compared with; those not in `wanted` are anything.
   Value load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted);
-  // The tap for the lanes whose index is their own.
+  // The tap, for the lanes whose index is their own.
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
 
@@ -208,27 +209,26 @@ class Lowering {
   // A word of the size; each call loads it anew.
   Value word(int number);
   const SizeLayout& layout() const { return layout_; }
-  // The first `valid` of some lanes, those from `begin` on.
+  // The mask for the first `valid` of some lanes, of which this vector has those from `begin` on.
   Value mask_of(const Type& type, Value valid, int begin = 0);
-  // How far apart in memory the places of a dimension lie, in bytes.
+  // The distance in memory between positions of a dimension, in bytes.
   Step step(const View& view, size_t dim) const;
   Step times(const Step& step, int64_t positions);
 
   // --- results
-  // Calls move(address, view) for all that lies as the output does: the output, operands, and indices that
-  // are written.
+  // Calls move(address, view) for every view that is laid out as the output: the output, operands, and
+  // indices that are written.
   template <typename Move>
   void for_each_output(Cursor& cursor, const Move& move) const {
     move(cursor.output, nest_.output);
     for (size_t i = 0; i < operands_.size(); ++i) move(cursor.operands[i], operands_[i]);
     if (writes_indices()) move(cursor.indices, *nest_.indices);
   }
-  // The same place, so many outputs further on along a dimension whose windows all move by one step.
+  // The same place, `outputs` further on along a dimension whose windows all move by one step.
   Cursor further(const Cursor& cursor, size_t dim, int64_t outputs) const;
-  // The same window, of which only so many taps along a dimension count.
+  // The same window, limited to `count` taps along a dimension.
   Cursor taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const;
-  // A cursor that stands at position 0 of a dimension, moved along its input; along its output, with the
-  // window there.
+  // A cursor at position 0 of a dimension, moved along its input; or along its output, with the window there.
   Cursor at_input(const Cursor& cursor, size_t dim, const Position& position) const;
   Cursor at_output(const Cursor& cursor, size_t dim, const Position& position, const Divisors& divisors);
   // A cursor moved along its output alone.
@@ -236,7 +236,7 @@ class Lowering {
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
-  // What an index moves by from tap to tap along a dimension.
+  // What an index adds from tap to tap along a dimension.
   int64_t index_step(size_t dim) const;
 
  private:
@@ -256,7 +256,7 @@ class Lowering {
   bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
   // True if taps carry what they add to an index.
   bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }
-  // True if outputs are compared by where they lie.
+  // True if outputs are compared by their positions.
   bool compares_positions() const { return chooses() && !rule_.of_window; }
   std::vector<Address> divisor_tables(const Cursor& cursor, size_t dims);
   TapAt next_tap(const TapAt& at, size_t dim) const;
@@ -272,7 +272,8 @@ class Lowering {
   Step channel_step(const View& view);
   Address further_by(const Address& address, Value iv, Step step, int64_t positions);
   Value valid_mask(const Type& type, const Lanes& lanes, int begin);
-  // Along a dimension, by a number of positions that is an index value, or an iv times a constant.
+  // Moves a cursor along a dimension, by a number of positions (an index value), or by an iv times a
+  // constant.
   void move_input(Cursor& cursor, size_t dim, Value positions);
   void move_output(Cursor& cursor, size_t dim, Value positions);
   void iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t positions);
@@ -281,7 +282,7 @@ class Lowering {
   void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
   int open_runs_of_size(Cursor& cursor, bool task);
-  // Which a call does along a dimension; no_value: all.
+  // The outputs that a call does along a dimension; no_value: all.
   struct Outputs {
     Value begin = no_value, count = no_value;
   };
@@ -298,7 +299,7 @@ class Lowering {
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
-  // Taps' offsets count in the plane of the stand-ins.
+  // True if the offsets of taps count in the plane of the stand-ins.
   bool counts_in_stand_ins() const { return nest_.has_any_size() && !rule_.of_window; }
   Value plane_offset(Value offset);
 

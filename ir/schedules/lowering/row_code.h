@@ -1,4 +1,4 @@
-// RowCode: what channels_first emits for the rows of outputs of one batch and channel.
+// RowCode: the code of channels_first and interleaved for the rows of outputs of one batch and channel.
 #pragma once
 
 #include "ir/schedules/lowering/lowering.h"
@@ -13,7 +13,7 @@ class RowCode {
  public:
   RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
           Reducer& reducer);
-  // The whole Program.
+  // Emits the whole Program.
   void emit();
 
  private:
@@ -27,10 +27,10 @@ class RowCode {
   static TileLoop behind(TileLoop tiles, int64_t iterations);
   int64_t slide(const Cursor& cursor, const TileLoop& tiles);
 
-  // One tile.
+  // Code for one tile.
   void group(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes);
   void roll(const Cursor& cursor, const Tile& tile, const TileTaps& taps, const std::vector<Lanes>& vectors);
-  // How windows come from rows: `nothing` is one outside the image.
+  // How windows are made from rows; `nothing` stands for a row outside the image.
   struct Rolling {
     Value nothing;
     Join join;
@@ -54,12 +54,12 @@ class RowCode {
   Values reduce_group_columns(const Cursor& cursor, const RowReduction& plan, const Tile& tile,
                               const TileTaps& taps, const RowVector& vector);
 
-  // What is stored of a tile.
+  // Which lanes of a tile are stored, and where.
   Lanes stored_lanes(const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   void place_indices(Lanes& lanes, const Tile& tile, const TileTaps& taps, Value iv, const TileLoop& loop);
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
-  // Code for all sizes: what it reads of one, before any loop.
+  // Code for all sizes: the words that it reads, before any loop.
   struct DimOfSize {
     Value first, visible, padded, outputs, seen_begin, seen_end, roll_begin, roll_pairs;
   };
@@ -80,8 +80,8 @@ class RowCode {
   void emit_masked(const Cursor& cursor);
   void emit_inside(const Cursor& cursor);
   void emit_single(const Cursor& cursor, Value begin, Value end);
-  // Tiles of a row: so many one behind the other, and `last`, 0 or 1, so many outputs further on than the
-  // first.
+  // Tiles of a row: `count` of them one after the other, then `last` more (0 or 1), which begin `further`
+  // outputs after the first.
   struct TilesBeside {
     Value count = no_value;  // no_value: one
     Value last = no_value, further = no_value;
@@ -99,7 +99,7 @@ class RowCode {
   void for_rows_of_run(Cursor at, const Body& body);
   void emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                          const TilesBeside& beside);
-  // What the row where the cursor stands comes to.
+  // The reduction of the row where the cursor stands.
   using LoadRow = std::function<Bundle(const Cursor& at)>;
   void roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);
   Bundle load_looked_at(const Cursor& cursor, Value first, const Position& position, const LoadRow& load);
@@ -119,13 +119,14 @@ class RowCode {
   Lowering low_;
   TileLoads loads_;
   const bool backward_;
-  // How the taps of a row are loaded one by one: from vectors that all of them share, or each from its own.
+  // How the taps of a row are loaded one by one: from vectors that all taps share, or from vectors of their
+  // own.
   struct TapPlans {
     std::optional<PlacedLanes> together;
     std::vector<TileLoads::Tap> apart;
   };
   const TapPlans& tap_plans(const Tile& tile, const TileTaps& taps);
-  std::optional<TapPlans> tap_plans_;    // of the present tile, if somebody asked
+  std::optional<TapPlans> tap_plans_;    // of the present tile, once asked for
   std::optional<Address> plane_, ends_;  // scratch memory for the rows of a tile of several vectors
   static constexpr int64_t most_masks = 2 * RowRules::unroll_columns;
   std::optional<Address> masks_;  // of all sizes: scratch memory for those of a tile

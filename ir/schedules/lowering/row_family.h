@@ -1,5 +1,5 @@
-// What channels_first and interleaved share: rows of one channel in tiles of neighbouring outputs
-// (ir/schedules/lowering/row_code.h).
+// The functions that channels_first and interleaved share in their FamilyInfo: rows of one channel in tiles
+// of neighbouring outputs (ir/schedules/lowering/row_code.h).
 #pragma once
 
 #include "ir/schedules/family.h"
@@ -8,7 +8,7 @@ namespace pooljit::ir {
 
 inline constexpr LaneUse row_lanes = LaneUse::moved;
 
-// Of FamilyInfo.
+// As FamilyInfo declares them.
 Result<void> suits_rows(const Layer& layer);
 Result<void> check_rows(const Layer& layer, const Schedule& schedule);
 Knobs row_knobs(const Layer& layer);

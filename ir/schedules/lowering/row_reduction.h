@@ -1,5 +1,5 @@
-// RowReduction: how the windows of a tile come from contiguous vectors of its row, which the outer dimensions
-// may have been reduced on before: which vectors to load, and the steps that are left.
+// RowReduction: makes the windows of a tile from contiguous vectors of its row: which vectors to load, and
+// the steps that remain. The vectors may already be reduced over the outer dimensions.
 #pragma once
 
 #include <functional>
@@ -14,29 +14,29 @@
 
 namespace pooljit::ir {
 
-// Bytes shuffle well only in regular patterns. (Lanes of 2 bytes: the vector that `cover` saves is worth more
-// than its irregular shuffle costs.)
+// The style of shuffles for lanes of so many bytes. Bytes shuffle well only in regular patterns. For lanes of
+// 2 bytes the vector that `cover` saves is worth more than its irregular shuffle costs.
 PlacedLanes::Style shuffle_style(int shuffled_bytes);
 
 class RowReduction {
  public:
-  // lanes: of a vector; a tile of more has several side by side. taps: some tap of some lane. overrun:
-  // vectors may stretch past the last column that is needed.
+  // lanes: of a vector; a tile with more lanes is several vectors side by side. taps: some tap of some lane.
+  // overrun: vectors may stretch past the last column that is needed.
   RowReduction(const NestDim& dim, const Tile& tile, int lanes, const TileTaps& taps,
                const ReductionFacts& facts, Isa isa, bool overrun);
 
-  // Vectors of `width` columns; where each begins, from the tile's origin on.
+  // Vectors of `width` columns; starts() is the first column of each, counted from the tile's origin.
   const std::vector<int64_t>& starts() const { return placed_ ? placed_->starts() : starts_; }
   int width() const { return windows_ ? lanes_ : pairs_ ? pair_lanes_ : placed_->width(); }
 
-  // True if the next tile's vectors are this one's, but for the first.
+  // True if the next tile's vectors are those of this tile, except the first.
   bool slides() const { return windows_.has_value() && stride_ == 1; }
 
-  // The form of vectors that reduce() takes, and the reduction of two of them.
+  // The form of vectors that reduce() takes, and the reduction of two such vectors.
   Value column(Reducer& reducer, const State& state) const;
   Value join(Reducer& reducer, Value earlier, Value later) const;
 
-  // Where they slide: the windows in that form, in as many vectors as the tile has.
+  // If slides(): the windows in that form, in as many vectors as the tile has.
   std::vector<Value> windows(Builder& builder, Reducer& reducer, const std::vector<Value>& vectors) const;
 
   // present: x in the lanes whose windows have that tap.
@@ -45,10 +45,10 @@ class RowReduction {
                const Present& present) const;
 
  private:
-  // Bytes whose windows move by two, in the lanes where they lie; false: they take more than two vectors.
+  // Looks for lane pairs: bytes whose windows move by two columns. False: they need more than two vectors.
   bool find_pairs(const NestDim& dim, const Tile& tile, const TileTaps& taps, const ReductionFacts& facts,
                   Isa isa);
-  // The windows of every second column, of vectors as starts() has them.
+  // The windows of every second column, from vectors as starts() places them.
   Value every_second(Builder& builder, Reducer& reducer, std::vector<Value> vectors) const;
 
   int lanes_;

@@ -1,5 +1,5 @@
-// RowRules: what the rows of a nest allow channels_first to do under a schedule. Its enumeration and its code
-// ask the same questions.
+// RowRules: what the rows of a nest allow channels_first and interleaved to do under a schedule. Both the
+// check of a schedule and its code ask here.
 #pragma once
 
 #include <deque>
@@ -33,50 +33,52 @@ class RowRules {
  public:
   RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts);
 
-  // Columns that lie next to each other in what is read; what is written may lie anywhere.
+  // True if columns are adjacent in the views that are read. Outputs may be anywhere.
   static bool reads_adjacent_columns(const PoolNest& nest);
-  // The same of what is written too.
+  // True if columns are adjacent in the output too.
   static bool columns_adjacent(const PoolNest& nest);
 
   // Lanes outside the image can be masked off.
   bool masks() const { return masks_; }
   int tile_lanes() const;  // of whole tiles
   const std::vector<TileLoop>& row() const { return row_; }
-  // True if the straight-line code of a row has its bounds.
+  // True if the straight-line code of a row is within its bounds.
   bool is_short() const;
-  // Kernels too long for straight-line code, and borders of any length where lanes cannot be masked off, are
-  // done in loops.
+  // True if borders are done in loops: kernels too long for straight-line code, and borders of any length if
+  // lanes cannot be masked off.
   bool borders_from_table() const;
-  // What code for all sizes does: rows one by one, sums of floats in the order of code for one size.
+  // True if code for all sizes can use the schedule: rows one by one, sums of floats in the order of code for
+  // one size.
   bool suits_any_size() const;
-  // Vector registers that are left beside a tile of so many vectors.
+  // Vector registers that remain beside a tile of so many vectors.
   size_t spare_vectors(size_t vectors) const;
   // Taps of the outer dimensions that straight-line code takes.
   int64_t unroll_limit() const;
   bool is_long() const { return is_long(dim_); }
-  // Outputs of a row that vectors may cover; the others are done one by one.
+  // Outputs of a row that vectors may cover. The others are done one by one.
   int64_t overlappable() const;
 
-  // Where the taps of a tile lie, and how its windows come from vectors of the row; each found once. A tile
-  // with taps only.
+  // Where the taps of a tile are, and how its windows are made from vectors of the row. Each is found once.
+  // The tile must have taps.
   const TileTaps& taps(const Tile& tile) const { return plan(tile).taps; }
   const RowReduction& reduction(const Tile& tile) const;
-  // True if the vectors of one row's tile can be held at once; as elements of so many bytes.
+  // True if the registers hold the vectors of one row's tile; as_loaded: with the elements as they are
+  // loaded.
   bool holds(const Tile& tile) const;
   bool holds_as_loaded(const Tile& tile) const;
   bool holds_whole_tiles() const;
-  // Rolling or in groups: windows below each other of which neighbours may have rows in common.
+  // For rolling and for groups: windows below each other, neighbours of which may have rows in common.
   static bool may_share_rows(const PoolNest& nest, const ReductionFacts& facts);
   // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
   // side by side are one tile.
   bool can_roll() const;
-  // ... in the form whose reduction costs least.
+  // ... rolls in the form whose reduction costs least.
   bool rolls_by_keys(const Tile& tile) const;
-  // ... with what all its vectors hold in registers. Else the rows of the image go through scratch memory.
+  // ... holds all its vectors' state in registers. Else the rows of the image go through scratch memory.
   bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
-  // ... with what one vector holds in registers. Else it moves on by van Herk's algorithm.
+  // ... holds one vector's state in registers. Else it moves on by van Herk's algorithm.
   bool rolls_in_registers() const;
-  // order=rows_first: the rows of `unroll` outputs at once, which have some in common.
+  // order=rows_first: the rows of `unroll` outputs at once, which have some rows in common.
   static bool can_group(const PoolNest& nest, const ReductionFacts& facts, int rows_together);
   bool holds_group(const Tile& tile) const;
   bool holds_groups() const;
@@ -88,7 +90,7 @@ class RowRules {
   static bool is_long(const NestDim& row) { return row.kind == DimKind::pool && row.kernel > unroll_columns; }
 
   static constexpr size_t most_tiles = 40;  // in the code of a row
-  // ... and its steps: a few instructions each.
+  // ... and steps in that code: a few instructions each.
   static constexpr int64_t most_steps = int64_t{1} << 14;
 
   using Holds = bool (RowRules::*)(const Tile& tile) const;
@@ -102,7 +104,7 @@ class RowRules {
   int64_t rows_in_code() const;
   int64_t copies_of_a_row(bool rows_first) const;
   int64_t taps_of_a_group() const;
-  // Taps that TileTaps lists: backward also those that no window in the image has.
+  // Taps that TileTaps lists. Backward passes include those that no window in the image has.
   int64_t listed_taps() const;
   bool has_short_rows() const;
   Interior uniform() const;
@@ -115,7 +117,7 @@ class RowRules {
   struct TilePlan {
     Tile tile;
     TileTaps taps;
-    std::optional<RowReduction> reduction;  // once somebody asks
+    std::optional<RowReduction> reduction;  // once asked for
   };
   TilePlan& plan(const Tile& tile) const;
 
@@ -129,7 +131,7 @@ class RowRules {
   mutable std::deque<TilePlan> plans_;
 };
 
-// True if a row has borders that tail=overlap covers though lanes cannot be masked off: so many lanes are
+// True if a row has borders that tail=overlap covers although lanes cannot be masked off: `lanes` lanes are
 // loaded from inside the row and moved to their place.
 bool can_fill_borders(const PoolNest& nest, Isa isa, int lanes);
 

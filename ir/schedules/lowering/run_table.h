@@ -1,5 +1,5 @@
-// Run tables: what loops read of the outputs along a dimension that keep the same taps. A constant table of a
-// Program for one size, words of the size in one for all sizes.
+// Run tables: what loops read about a run, the outputs along a dimension that keep the same taps. For one
+// size a constant table of the Program, for all sizes words of the size.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ enum RunField {
   run_phase,
   run_phases,
   run_fields,
-  // Of a size: as many outputs as RollingOutputs takes in whole iterations, and the others.
+  // Code for all sizes: outputs that RollingOutputs takes in whole iterations, and the outputs that remain.
   run_iterations = run_fields,
   run_odd,
   sized_run_fields
@@ -34,7 +34,7 @@ inline constexpr int64_t sized_run_row_bytes = sized_run_fields * 8;
 // Taps as digits of base sum_block, most significant first.
 std::array<int64_t, 3> tap_digits(int64_t taps);
 
-// is_usual: whether its windows are those that straight-line code is for.
+// is_usual: the windows of the run are those that straight-line code is for.
 void append_run(std::vector<int64_t>& table, const PoolNest& nest, const Run& run, bool is_usual);
 
 }  // namespace pooljit::ir

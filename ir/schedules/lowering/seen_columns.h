@@ -1,5 +1,6 @@
-// SeenColumns: in code for all sizes, the vectors of a tile whose windows may reach over the ends of the row,
-// loaded without what lies outside the image: masked, or, of one lane, from the nearest column inside.
+// SeenColumns: for code for all sizes, loads the vectors of a tile whose windows may reach over the ends of
+// the row, without what is outside the image. Vectors are masked; a single lane is loaded from the nearest
+// column inside.
 #pragma once
 
 #include <optional>
@@ -11,21 +12,22 @@ namespace pooljit::ir {
 
 class SeenColumns {
  public:
-  // first: the column of the tile's origin; visible: how many the image has; outside: the bits of what stands
-  // for an element elsewhere.
+  // first: the column of the tile's origin; visible: how many columns the image has; outside: the bits of the
+  // value that stands for an element outside.
   SeenColumns(Builder& builder, Value first, Value visible, int64_t outside)
       : b_(builder), first_(first), visible_(visible), outside_(outside) {}
 
-  // What loads of such vectors share is computed here, before the loops that load them: masks in registers,
-  // if there are no more of them than these hold, else in scratch memory, from this place on.
+  // Computes what the loads of such vectors share, before the loops that load them: masks. They stay in
+  // registers if there are at most `registers` of them, else in scratch memory, from `scratch` on.
   void hold(const Type& type, const std::vector<int64_t>& starts, size_t registers, const Address& scratch);
-  // The vector that begins so many columns behind the tile's origin, where `row` stands.
+  // The vector that begins `start` columns after the tile's origin, where `row` stands.
   Value load(const Type& type, const Address& row, int64_t start);
 
  private:
-  // Of the columns from `start` on. Of several lanes: those behind `begin` lie inside the image, up to `end`,
-  // vectors of numbers that count from a column `origin`. Of one: how far its place is from the nearest
-  // inside, in bytes; end: 1 if that is itself, else 0.
+  // Masks or address for the columns from `start` on. Several lanes: `begin` and `end` are vectors of numbers
+  // that count from a column `origin`; numbers greater than `begin`, up to `end`, are inside the image. One
+  // lane: `begin` is the distance from the nearest column inside, in bytes; `end` is 1 if the lane itself is
+  // inside, else 0.
   struct Column {
     int64_t start = 0, origin = 0;
     Value begin = no_value, end = no_value;

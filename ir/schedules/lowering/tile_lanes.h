@@ -1,4 +1,5 @@
-// How a tile's vector of outputs is stored: which lanes are, and what each adds to the divisor of an average.
+// How a tile's vector of outputs is stored: which lanes are, and what each contributes to the divisor of an
+// average.
 #pragma once
 
 #include "ir/schedules/lanes/row_tiles.h"
@@ -6,7 +7,7 @@
 
 namespace pooljit::ir {
 
-// Without what indices need.
+// Leaves out what indices need.
 Lanes column_lanes(const PoolNest& nest, const Tile& tile);
 
 }  // namespace pooljit::ir

@@ -1,4 +1,4 @@
-// TileLoads: what the lanes of a tile read: contiguous vectors of its row, without what lies outside the
+// TileLoads: loads what the lanes of a tile read: contiguous vectors of its row, without what is outside the
 // image, and shuffles to the places of a tap.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace pooljit::ir {
 
-// Columns from a tile's origin on; from `end` on nobody needs them.
+// Columns counted from a tile's origin. Columns from `end` on are not needed.
 struct RowVector {
   int64_t start = 0;
   int width = 1;
@@ -26,17 +26,17 @@ class TileLoads {
   // True if some valid lane has the tap inside the image.
   bool any_lane(const Tile& tile, int64_t tap) const;
 
-  // Of all sizes, for tiles whose windows may reach over the ends of a row; null: of none.
+  // Code for all sizes: for tiles whose windows may reach over the ends of a row. Null: for no tile.
   void see(SeenColumns* seen) { seen_ = seen; }
 
-  // `row` stands at the tile's origin. Where nothing is loaded, the reduction's identity.
+  // `row` stands at the tile's origin. Lanes that are not loaded have the reduction's identity.
   Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
   Value indices(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
 
   using Load = std::function<Value(const RowVector&)>;
   static std::vector<Value> all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,
                                 const Load& load);
-  // One tap of each lane: which columns it takes, and its vector.
+  // One tap of each lane: the columns it takes, and how its vector is made.
   struct Tap {
     int64_t first = 0, end = 0;
     PlacedLanes lanes;
@@ -47,7 +47,7 @@ class TileLoads {
   // x in the lanes whose windows have that tap.
   Value where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise);
 
-  // Backward of an average: what columns add to the divisors; 1 outside the image.
+  // For the backward of an average: the factors of the divisors for columns; 1 outside the image.
   std::vector<int64_t> divisors_from(int64_t position, int width) const;
   std::vector<int64_t> divisors_at(const TileTaps& taps, size_t tap) const;
 

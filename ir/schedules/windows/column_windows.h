@@ -1,6 +1,7 @@
-// ColumnWindows: the windows of neighbouring outputs (stride 1) inside vectors of contiguous columns, each
-// reduced with those of the outputs a dilation further on: the number of steps grows with the logarithm of
-// the kernel. Position i of the result is the reduction of columns i + t * dilation for t = 0 .. kernel - 1.
+// ColumnWindows: makes the windows of neighbouring outputs (stride 1) inside vectors of adjacent columns.
+// Each step joins the windows with those of outputs further on, so the number of steps grows with the
+// logarithm of the kernel. Position i of the result is the reduction of columns i + t * dilation for t = 0 ..
+// kernel - 1.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ namespace pooljit::ir {
 
 class ColumnWindows {
  public:
-  // outputs: how many windows are looked at; kernel: at least 2.
+  // outputs: how many windows are used; kernel: at least 2.
   ColumnWindows(int lanes, int64_t outputs, int64_t kernel, int64_t dilation, bool idempotent);
 
-  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last one may stretch past
-  // the last column of any window: what lies there is not looked at.
+  // Vectors of `lanes` columns to load; column 0 is the first window's first. The last vector may stretch
+  // past the last column of any window. What is there is not used.
   int64_t vectors() const;
   // Combinations, each with a shuffle at most.
   int64_t steps() const { return steps_; }
@@ -34,8 +35,7 @@ class ColumnWindows {
   int lanes_;
   int64_t kernel_, dilation_;
   Split split_;
-  // By length: the positions of reductions of so many taps each that somebody looks at, from 0 on; -1:
-  // there are none.
+  // For each length: how many positions have a reduction of so many taps that is used, from 0 on; -1: none.
   InlineList<int64_t, 36> needed_;
   int64_t steps_ = 0;
 };

@@ -1,4 +1,4 @@
-// Divisors: what the windows of a dimension add to the divisor of an average.
+// Divisors: the factors that the windows of a dimension contribute to the divisor of an average.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace pooljit::ir {
 
-// What one dimension's window adds to the divisor of an average, as a factor; 1 where the window has no tap
+// The factor that one dimension's window contributes to the divisor of an average; 1 if the window has no tap
 // (its sum is 0).
 int64_t divisor_taps(const PoolNest& nest, const Window& window);
-// The outputs with the divisor that most windows of an ordinary pooling's dimension have: those with the
-// longest run of alike windows, and those next to it.
+// The outputs that have the usual divisor of an ordinary pooling's dimension: those of the longest run of
+// alike windows, and their neighbours with the same divisor.
 Interior usual_outputs(const PoolNest& nest, const NestDim& dim);
 
-// What the windows of a dimension add to the divisor, as a factor.
+// The factor of the window at any output of a dimension.
 class Divisors {
  public:
-  // dim: an ordinary pooling's. asked: the outputs that places with steps may be. origin: places count from
-  // this output, an index value.
+  // dim: an ordinary pooling's. asked: the outputs that a position with steps may be. origin: positions count
+  // from this output, an index value.
   Divisors(const PoolNest& nest, const NestDim& dim, Interior asked, Builder& builder,
            Value origin = no_value);
   Value operator()(const Position& output) const;

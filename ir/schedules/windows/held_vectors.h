@@ -1,5 +1,5 @@
-// What the positions along a dimension stand for while they are reduced, in registers or in scratch
-// memory.
+// What a position along a dimension stands for while it is reduced: a bundle in registers (HeldStates) or in
+// scratch memory (ScratchLine).
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -10,7 +10,7 @@
 
 namespace pooljit::ir {
 
-// States whose lanes stay where they are, as keys or values.
+// Bundles of states whose lanes are not moved, as keys or as values.
 class HeldStates {
  public:
   using States = boost::container::small_vector<State, 4>;
@@ -25,17 +25,17 @@ class HeldStates {
   bool as_keys_;
 };
 
-// Bundles in scratch memory, position after position.
+// A line of bundles in scratch memory, one for each position.
 class ScratchLine {
  public:
   ScratchLine(Builder& builder, Type type, size_t vectors, Address first)
       : b_(builder), type_(type), vectors_(vectors), first_(std::move(first)) {}
 
   int64_t position_bytes() const { return static_cast<int64_t>(vectors_) * type_.vector_bytes(); }
-  // Beginning so many bytes further on.
+  // The same line, beginning at `first`.
   ScratchLine from(Address first) const { return {b_, type_, vectors_, std::move(first)}; }
   const Address& first() const { return first_; }
-  // bytes: from position to position.
+  // bytes: distance from position to position.
   Bundle load(const Position& position, int64_t bytes) const;
   void store(const Position& position, int64_t bytes, const Bundle& bundle) const;
   Bundle load(const Position& position) const { return load(position, position_bytes()); }

@@ -1,4 +1,4 @@
-// Position: a position along a dimension that open loops count up.
+// Position: where a kernel stands along a dimension, counted by open loops.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Position {
 
 Address plus(Address address, int64_t bytes);
 Address plus(Address address, Value iv, int64_t bytes);
-// The address so many bytes per position further on.
+// The address of a position: `bytes` further on for each position.
 Address at(Address address, const Position& position, int64_t bytes);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
-// RollingOutputs: all outputs along one dimension, in order, with a RollingWindow. Where all new columns of
-// an output lie in the image, outputs are a loop; the few at the ends, and what the first output finds, are
+// RollingOutputs: makes all outputs along one dimension, in order, with a RollingWindow. Outputs whose new
+// columns are all in the image are a loop. The few at the ends, and the columns before the first output, are
 // straight-line code. Columns outside the image are left out, so padding costs nothing.
 #pragma once
 
@@ -14,27 +14,29 @@ class RollingOutputs {
  public:
   RollingOutputs(const NestDim& dim, Builder& builder, const ReductionFacts& facts, Join join);
 
-  // Dense windows that overlap, and not too many outputs that need code of their own.
+  // True for dense windows that overlap, if not too many outputs need code of their own.
   static bool can_serve(const NestDim& dim);
-  // How often the code loads a position.
+  // How many times the code loads a position.
   static int64_t loads_in_code(const NestDim& dim);
-  // Vectors that an output needs at once, for each that is done side by side: what is held from output to
-  // output, the new columns, and what is made of them.
+  // Vectors that an output needs at once, for each vector done side by side: those held from output to
+  // output, the new columns, and the partials made of them.
   struct Needs {
     size_t vectors = 0;
     size_t held = 0;  // of those, from output to output
   };
   static Needs needs(const NestDim& dim, bool idempotent);
 
-  // nothing: what a vector is before its first tap. load gives what one position of the input stands for.
+  // nothing: the value of a vector before its first tap. load gives what one position of the input stands
+  // for.
   void emit(const Bundle& nothing, const LoadBundle& load, const StoreBundle& store);
-  // Outputs that share one iteration: what is held moves on by name, and from register to register only once.
+  // Outputs of one iteration. Between them held values change their names; they are moved between registers
+  // once an iteration.
   static constexpr int64_t outputs_per_iteration = 2;
-  // What an iteration over such a dimension's whole windows has: so many outputs.
+  // A dimension that is one iteration over whole windows, of `outputs` outputs.
   static NestDim iteration_of(const NestDim& dim, int64_t outputs);
-  // Loops one behind the other, of so many iterations each, index values, over outputs whose windows count as
-  // whole: dim is one iteration. Positions count from each loop's first output on; before: what that of the
-  // first loop finds.
+  // Loops one after the other, of so many iterations each (index values), over outputs whose windows count as
+  // whole. dim is one iteration. Positions count from the first output of each loop; `before` loads the
+  // columns before the first loop's first output.
   struct Stage {
     Value iterations = no_value;
     int64_t outputs = 1;  // of an iteration
@@ -44,8 +46,8 @@ class RollingOutputs {
   void emit_stages(const Bundle& nothing, const LoadBundle& before, const std::vector<Stage>& stages);
   // The outputs that are stored in a loop.
   Interior looped() const { return looped_; }
-  // Averages: few outputs at the ends whose divisors are others leave the loop, so that it divides by a
-  // constant.
+  // For averages: if only a few outputs at the ends have other divisors, they leave the loop, so that it
+  // divides by a constant.
   void divide_alike(const PoolNest& nest);
 
  private:

@@ -1,11 +1,11 @@
-// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Per
-// output only `stride` new columns come in; a column is whatever one position of that dimension stands for.
-// What is held from output to output are columns and reductions of neighbouring columns, never more than
-// kernel - stride of them in all; the number of combinations per output grows with the logarithm of the
-// kernel.
+// RollingWindow: overlapping windows along one dimension, each reduced from what the one before left. Only
+// `stride` new columns enter for an output; a column is whatever one position of the dimension stands for.
+// From output to output it holds columns and reductions of neighbouring columns, at most kernel - stride in
+// all. The number of combinations for an output grows with the logarithm of the kernel.
 //
 // A partial is the reduction of `length` columns from `begin` on, counted from the window of the next output.
-// Longer partials are made of two shorter ones (ir/schedules/windows/split.h), whichever way combines least.
+// Longer partials are made of two shorter ones (ir/schedules/windows/split.h), in the way that combines
+// least.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ class RollingWindow {
   const InlineList<Partial, 16>& held() const { return held_; }
   int64_t combinations() const { return static_cast<int64_t>(advance_.combined.size()); }  // per output
 
-  // What the first output finds, made of its first kernel - stride columns.
+  // The values held before the first output, made of its first kernel - stride columns.
   Held begin(const std::vector<Value>& columns, const Join& join) const;
-  // One output: the window's reduction, from what is held and the `stride` new columns. held becomes the next
-  // output's.
+  // One output: returns the window's reduction, from the held values and the `stride` new columns. held
+  // becomes that of the next output.
   Value advance(Held& held, const std::vector<Value>& fresh, const Join& join) const;
 
  private:
-  // How partials are made of others, as numbers: those that are given come first, then the combined ones,
-  // each made of two before it.
+  // How partials are made of others, as numbers: the given ones come first, then the combined ones, each made
+  // of two before it.
   struct Recipe {
     struct Two {
       uint32_t earlier, later;

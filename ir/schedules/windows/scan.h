@@ -1,12 +1,12 @@
-// What the one-dimensional window algorithms have in common: windows are made of what `load` gives, joined by
-// `join`. Along memory, whole bundles at a time:
-//   - RollingOutputs: partial windows are held in registers; a loop, straight-line code at the ends;
-//   - RunningWindow: van Herk, a block of ends in scratch memory, any kernel in three joins an output;
-//   - shared_rows: of a group of outputs at once, what they have in common is reduced once.
+// What the algorithms for windows along one dimension have in common. Windows are made of what `load` gives,
+// joined by `join`. Along memory, whole bundles at a time:
+//   - RollingOutputs: partial windows are held in registers; a loop, with straight-line code at the ends;
+//   - RunningWindow: van Herk, a block of ends in scratch memory; any kernel in three joins an output;
+//   - shared_rows: a group of outputs at once; what they have in common is reduced once.
 // Across the lanes of a row:
 //   - ColumnPasses: doublings in scratch memory, pass after pass over the whole row;
 //   - TrailingWindows: doublings in registers, vector after vector;
-//   - ColumnWindows: of a few vectors, in straight-line code.
+//   - ColumnWindows: a few vectors, in straight-line code.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ namespace pooljit::ir {
 // The vectors at one position that are done side by side.
 using Bundle = Values;
 
-// Reduces two columns, or what was made of them: the taps of `later` come later.
+// Reduces two columns or two reductions of columns. The taps of `later` come later.
 using Join = std::function<Value(Value earlier, Value later)>;
-// What a position along the dimension stands for.
+// Loads what a position along the dimension stands for.
 using LoadBundle = std::function<Bundle(const Position& input)>;
-// Takes the windows of an output position.
+// Stores the windows of an output position.
 using StoreBundle = std::function<void(const Position& output, const Bundle& windows)>;
 
 // Two bundles, joined vector by vector.

@@ -1,5 +1,5 @@
-// Rows of outputs that are done together: input rows that several of their windows have in common are reduced
-// once.
+// Shared rows: rows of outputs that are done together. Input rows that several of their windows have in
+// common are reduced once.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace pooljit::ir {
 
-// True if so many have rows in common, and some whole group has whole windows.
+// True if the windows of `group` neighbouring rows have rows in common, and at least one whole group has
+// whole windows.
 bool can_share_rows(const NestDim& rows, int64_t group);
 
-// What the rows of a group come to, one for each row of outputs. reduce(first, count): input rows from the
-// first window's first on. What all windows have in common grows downwards row by row; what lies above it is
-// added upwards, from the last row of the group to the first.
+// The reductions of a group, one for each row of outputs. reduce(first, count) reduces input rows, counted
+// from the first window's first. The rows that all windows share are extended downwards row by row; the rows
+// above them are joined upwards, from the last row of the group to the first.
 template <typename Reduce>
 Values shared_rows(const NestDim& rows, int64_t group, const Reduce& reduce, const Join& join) {
   const int64_t last = group - 1, shared = rows.kernel - last * rows.stride;

@@ -1,6 +1,6 @@
-// How a run of neighbouring columns is put together from two shorter ones, so that windows share them:
-// powers of two that may overlap where taking a column twice changes nothing (a maximum), else powers of two
-// side by side, or one column after the other.
+// How a reduction of neighbouring columns is put together from two shorter ones, so that windows share them.
+// The parts have lengths that are powers of two and may overlap if taking a column twice changes nothing (a
+// maximum). Else they are powers of two side by side, or one column is added after the other.
 #pragma once
 
 #include <bit>

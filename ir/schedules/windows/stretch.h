@@ -1,4 +1,5 @@
-// Stretch: the positions that neighbouring windows of stride 1 see, with those outside the image.
+// Stretch: the positions of the input that neighbouring windows of stride 1 read, including those outside the
+// image.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@ namespace pooljit::ir {
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// How many lie before the image, in it, behind it.
+// Numbers of positions before the image, in it, and behind it.
 struct Stretch {
   int64_t before = 0, inside = 0, behind = 0;
   int64_t first = 0;  // input position of the first one inside
 };
-// Of the windows of outputs begin .. begin + outputs - 1.
+// The stretch of the windows of outputs begin .. begin + outputs - 1.
 Stretch stretch_of(const NestDim& dim, int64_t begin, int64_t outputs);
 
 }  // namespace pooljit::ir

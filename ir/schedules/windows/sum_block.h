@@ -1,5 +1,5 @@
-// Rounding errors of a sum grow with the additions into one accumulator. So long windows are summed in blocks
-// of so many taps, blocks of blocks and so on.
+// Sum blocks. The rounding error of a sum grows with the number of additions into one accumulator. So long
+// windows are summed in blocks of `sum_block` taps, those in blocks of blocks, and so on.
 #pragma once
 
 #include "ir/windows.h"

@@ -1,7 +1,7 @@
-// TrailingWindows: the windows of a row (stride 1) from vectors of its columns, taken one after the other.
-// The windows of a vector end in its lanes, so they see it and what came before it: of each doubling of the
-// taps, from one column to half a window and more, those vectors are held that the next doubling reaches back
-// to. A shuffle and a join each; taps are taken twice.
+// TrailingWindows: makes the windows of a row (stride 1) from vectors of its columns, one vector after the
+// other. The windows of a vector end in its lanes, so they need the vector and what came before it. The taps
+// are doubled step by step, from one column to at least half a window. Of each step, those vectors are held
+// that the next step reaches back to. A step costs a shuffle and a join; taps are taken twice.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ class TrailingWindows {
   TrailingWindows(const NestDim& dim, int lanes);
 
   int64_t lanes() const { return lanes_; }
-  // Vectors before the first whose windows are wanted; their windows begin so many positions before its own.
+  // Vectors that are needed before the first one whose windows are wanted. The windows of that one begin so
+  // many positions before it.
   int64_t vectors_ahead() const { return vectors_ahead_; }
   int64_t positions_ahead() const { return vectors_ahead_ * lanes_ - reach_; }
-  // How many vectors are held from one to the next: before the first, of no taps.
+  // Vectors that are held from one vector to the next; at the beginning they have no taps.
   size_t held() const { return held_; }
 
-  // What the windows come to that end in the lanes of `columns`.
+  // The reductions of the windows that end in the lanes of `columns`.
   Value next(Builder& builder, Values& held, Value columns, const Join& join) const;
 
  private:
