@@ -80,8 +80,8 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
 }
 
 // Of a size in code for all sizes. Unless told otherwise: what compiling takes over what is saved of a run,
-// which takes about so long for each tap of a vector. All three as measured (docs/performance.md); nothing is
-// timed, so that the same runs do the same.
+// which takes about so long for each tap of a vector. Compiling and what is saved as measured
+// (docs/performance.md, "Free dims"); nothing is timed, so that the same runs do the same.
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   // A sum over a window of any extent begins with +0, one of a known extent with the first tap: they differ
   // where all taps are -0.
