@@ -73,15 +73,18 @@ size_t FreeKernel::exact_sizes() const {
 }
 
 // Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes; longer
-// ones 0.6 to 0.97, mostly above 0.75 (docs/notes/performance.md).
+// ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims"; docs/notes/performance.md, "Code for
+// all sizes", has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   return options_.exact_after != 0 || general_schedule_.family != ir::Family::channels_first ||
          sized.dims.back().output >= 2 * int64_t{general_schedule_.lanes};
 }
 
-// Of a size in code for all sizes. Unless told otherwise: what compiling takes over what is saved of a run,
-// which takes about so long for each tap of a vector. Compiling and what is saved as measured
-// (docs/performance.md, "Free dims"); nothing is timed, so that the same runs do the same.
+// The run from which code for one size pays, for a size in code for all sizes. Unless the option says it: the
+// time of compiling, divided by the time that a run saves. Nothing is timed, so that the same runs do the same.
+// docs/performance.md, "Free dims", has the measurements: compiling takes 100 to 400 us; code for one size saves
+// 0.1 us of a run of 1 us in NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the time of a
+// vector's tap, is in no table.
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   // A sum over a window of any extent begins with +0, one of a known extent with the first tap: they differ
   // where all taps are -0.

@@ -15,7 +15,7 @@ namespace pooljit::ir {
 namespace {
 
 // A piece is an eighth of near_bytes. On Zen 3 pieces of 40 to 600 KB took equal times within the noise, one
-// of all 30 MB 2.6 times as long (docs/notes/performance.md, "Several pools of one tensor").
+// of all 30 MB 2.6 times as long.
 constexpr int64_t pieces_of_near_bytes = 8;
 constexpr int64_t least_pixel_bytes = 1024;
 
@@ -129,10 +129,9 @@ bool are_alike(const PoolNest& a, const PoolNest& b) {
 }
 
 // The schedule of both in one loop, where that takes less time than one after the other: where instructions
-// bind and both sets of accumulators fit into registers. On Zen 5 0.61 to 0.9 of the time
-// (docs/notes/performance.md, "Several pools of one tensor"); larger windows that roll, bytes and 16-bit
-// floats, whose averages take other lanes than their maxima, and overlapping windows of whole pixels gain
-// nothing.
+// bind and both sets of accumulators fit into registers. On Zen 5 0.61 to 0.9 of the time. Larger windows that
+// roll, bytes and 16-bit floats, whose averages take other lanes than their maxima, and overlapping windows of
+// whole pixels gain nothing (docs/notes/performance.md, "Several pools of one tensor").
 std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Isa isa) {
   const PoolNest& any = nest.members[0];
   if (defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;

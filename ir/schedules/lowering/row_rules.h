@@ -62,7 +62,7 @@ class RowRules {
   // The tile must have taps.
   const TileTaps& taps(const Tile& tile) const { return plan(tile).taps; }
   const RowReduction& reduction(const Tile& tile) const;
-  // True if the registers hold the vectors of one row's tile; as_loaded: with the elements as they are
+  // True if the registers hold the vectors of one row's tile; holds_as_loaded: with the elements as they are
   // loaded.
   bool holds(const Tile& tile) const;
   bool holds_as_loaded(const Tile& tile) const;
