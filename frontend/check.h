@@ -1,4 +1,4 @@
-// The checker: what every spelling's PoolSpec must obey before anybody else sees it.
+// The checker: the rules that every spelling's PoolSpec must obey before anything else uses it.
 #pragma once
 
 #include "frontend/pool_spec.h"
@@ -12,8 +12,7 @@ ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes = Sizes::known);
 // "spec.free", of a spec with free dims.
 ir::Result<void> check_known(const PoolSpec& spec);
 
-// check_spec without the table of what no layer does yet (frontend/unsupported.h): what a text means. Sizes
-// may be free.
+// check_spec without the table of specs that no layer does yet (frontend/unsupported.h). Sizes may be free.
 ir::Result<PoolSpec> check_meaning(PoolSpec spec);
 
 // Gives each free dim its least extent; those of several pools are those of their one input.

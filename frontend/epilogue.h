@@ -14,7 +14,7 @@ namespace pooljit::frontend {
 Broken read_epilogue(const Value& value, std::vector<ir::EpilogueStep>& steps);
 void print_epilogue(Printer& out, const std::vector<ir::EpilogueStep>& steps);
 
-// What the numbers of steps must obey.
+// The rules of the numbers of steps.
 Broken check_epilogue(const PoolSpec& spec);
 
 // Of a checked spec: one text for each meaning.

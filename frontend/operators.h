@@ -12,7 +12,7 @@
 
 namespace pooljit::frontend {
 
-// How the windows of a pooling are said. That of a global one is its input.
+// How a spec gives the windows of a pooling. The window of a global one is its input.
 enum class Form : uint8_t { window, adaptive, global, unpool };
 
 struct Operator {

@@ -1,6 +1,6 @@
-// PoolSpec: what is wanted. One immutable value, checked; many spellings make it (frontend/dialects/). Its
-// text form is the universal interface and prints back exactly: print(parse(text)) == text for canonical
-// text.
+// PoolSpec: the layer that is wanted. One immutable value, checked; many spellings make it
+// (frontend/dialects/). Its text form is the universal interface and prints back exactly: print(parse(text))
+// == text for canonical text.
 #pragma once
 
 #include <algorithm>
@@ -97,7 +97,7 @@ ir::Result<PoolSpec> parse_spec(std::string_view text, Sizes sizes = Sizes::know
 // own.
 ir::Result<PoolSpec> with_sizes(const PoolSpec& spec, std::span<const int64_t> sizes);
 
-// Fails with "pools.one" for several pools of one tensor: what `who` does is done for one.
+// Fails with "pools.one" for several pools of one tensor: `who` names the caller, which takes one.
 ir::Result<void> one_pool(const PoolSpec& spec, std::string_view who);
 
 // Canonical text.
@@ -129,8 +129,9 @@ std::vector<int64_t> known_output_shape(const PoolSpec& spec, size_t number = 0)
 // C is the distance of two blocks.
 std::vector<int64_t> input_strides(const PoolSpec& spec);
 std::vector<int64_t> output_strides(const PoolSpec& spec, size_t number = 0);
-// What a kernel reads beside its input: an array with one number per channel, or a tensor that lies as `pool`
-// says, which is the spec or a member of it; with concat the output of a member lies in that of all.
+// A tensor that a kernel reads beside its input: an array with one number per channel, or a tensor that lies
+// as `pool` says, which is the spec or a member of it; with concat the output of a member lies in that of
+// all.
 struct SpecOperand {
   bool is_tensor;
   const PoolSpec* pool;
@@ -162,7 +163,7 @@ inline bool is_adaptive(const PoolSpec& spec) {
 inline bool is_unpool(const PoolSpec& spec) {
   return spec.direction == ir::Direction::unpool || spec.unpool_gradient;
 }
-// Whether indices lie as what the kernel writes, whoever makes them; else as what it reads.
+// Whether indices are laid out like the tensor that the kernel writes; else like the one that it reads.
 inline bool has_indices_like_output(const PoolSpec& spec) {
   return spec.direction == ir::Direction::forward || spec.unpool_gradient;
 }

@@ -1,5 +1,5 @@
-// The syntax that the call-like spellings share: OP(DTYPE[DIMS]:LAYOUT, VALUE, KEYWORD=VALUE, ...), and where
-// a dialect has modules OP(VALUE, ...)(DTYPE[DIMS], ...). Knows no operator and no keyword; a dialect gives
+// The syntax that the call-like spellings share: OP(DTYPE[DIMS]:LAYOUT, VALUE, KEYWORD=VALUE, ...), and, for
+// dialects with modules, OP(VALUE, ...)(DTYPE[DIMS], ...). Knows no operator and no keyword; a dialect gives
 // them meaning. Nothing is copied: words point into the text, which must outlive the Call.
 //
 //   call     = word "(" tensor {"," argument} ")"

@@ -1,4 +1,4 @@
-// What a spec may ask for but no layer below does yet.
+// Specs that are right but that no layer below does yet.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Values of arguments, read into what they are for. An error names the value and says what is expected; it is
-// spec.value or spec.count.
+// Values of arguments, read into their fields. An error names the value and the values that are expected; it
+// is spec.value or spec.count.
 #pragma once
 
 #include <algorithm>

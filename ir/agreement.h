@@ -19,7 +19,7 @@ namespace pooljit::ir {
 // Gradients of 0 that a negative divisor shares out add up to a zero of either sign, and so do none.
 bool shares_zeros_of_any_sign(const PoolNest& nest);
 
-// The oracle's results for one input, to judge many engines by. Keeps references to all arguments. indices:
+// The oracle's results for one input, for judging many engines. Keeps references to all arguments. indices:
 // those that a backward pass reads, else null.
 class Judge {
  public:

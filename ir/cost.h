@@ -1,6 +1,6 @@
-// The cost model: what a legal Program is expected to cost, from counting its instructions. Nothing is run
-// and nothing is measured, so the same Program has the same cost wherever ir::Machine is the same.
-// docs/tuning.md says what it is good for: putting schedules in an order.
+// The cost model: the predicted cost of a legal Program, from counting its instructions. Nothing is run or
+// measured, so a Program has one cost for one ir::Machine. docs/tuning.md says what it is good for: putting
+// schedules in an order.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct Cost {
   bool memory_bound() const { return memory_cycles > cycles; }
 };
 
-// The order of costs: what waits for memory anyhow had better wait for nothing else.
+// The order of costs. Of Programs that wait for memory anyhow, the one that waits for nothing else is better.
 inline bool is_cheaper(const Cost& a, const Cost& b) {
   return std::tie(a.seconds, a.cycles) < std::tie(b.seconds, b.cycles);
 }

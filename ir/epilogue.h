@@ -47,7 +47,7 @@ constexpr const StepInfo& info(StepKind kind) { return step_table[static_cast<si
 inline constexpr size_t most_steps = 4;  // of one epilogue
 inline constexpr size_t most_operands = 2 * most_steps;
 
-// What the steps compute in: what holds the results that the reduction makes of such elements.
+// The type that the steps compute in: it holds the results that the reduction makes of such elements.
 constexpr DType epilogue_dtype(DType input, bool is_quantized_average) {
   const bool is_wide = bytes(input) == 8 || input == DType::i32 || is_quantized_average;
   return is_wide ? DType::f64 : DType::f32;

@@ -1,4 +1,5 @@
-// How far what any engine computes from floats, or as floats, may be from the oracle's (ir/reference.h).
+// How far an engine's result may be from the oracle's (ir/reference.h), for results that are computed from
+// floats, or as floats.
 #pragma once
 
 #include <cstdint>

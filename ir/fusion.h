@@ -14,10 +14,10 @@ struct FusedPart {
   std::vector<Value> renamed;
 };
 
-// Emits what all parts do, but for ret. Loops that are next in several of them and go equally often become
-// one, and what another part has loaded or converted from the same in that loop is not done again. The parts
-// are taken in turn from load to load, so that a vector is used soon after it was loaded. None of them reads
-// what another one writes.
+// Emits the instructions of all parts, except ret. Loops that are next in several parts and have equal counts
+// become one. In it, a load or conversion that another part has already done is not repeated. The parts are
+// taken in turn from load to load, so that a vector is used soon after it was loaded. None of them reads what
+// another one writes.
 void fuse(Builder& b, std::span<FusedPart> parts);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
-// float16 and bfloat16 in C++: storage, and exact conversions to and from float. What they say is what cvt
-// means (ir/ops.def), so the interpreter, the reference and the tools share them.
+// float16 and bfloat16 in C++: storage, and exact conversions to and from float. They define cvt
+// (ir/ops.def); the interpreter, the reference and the tools share them.
 //
 // Widening is exact. Narrowing rounds to nearest, ties to even; denormals are kept. A NaN stays a NaN: it
 // becomes quiet (but for bfloat16 to float, which only moves bits) and keeps its sign and the upper bits of

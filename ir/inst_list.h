@@ -1,6 +1,6 @@
-// InstList: the instructions of a Program, in order. Each stays where it is in memory while lists hand it
-// over: lowering and the passes move, insert and drop hundreds of them in a compile. A thread keeps up to
-// 1024 that went, with what their lists hold, for its next ones.
+// InstList: the instructions of a Program, in order. An instruction stays where it is in memory while lists
+// hand it over: lowering and the passes move, insert and drop hundreds of them in a compile. A thread keeps
+// up to 1024 dropped instructions, with their lists' memory, for reuse.
 #pragma once
 
 #include <cstddef>

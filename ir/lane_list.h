@@ -1,5 +1,5 @@
-// LaneList: numbers of lanes, as a shuffle takes them. Lists are made by the dozen and read once: those of a
-// register have room where they are.
+// LaneList: numbers of lanes, as a shuffle takes them. Lists are made by the dozen and read once, so one as
+// long as a register is stored inline.
 #pragma once
 
 #include <boost/container/small_vector.hpp>

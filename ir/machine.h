@@ -1,6 +1,6 @@
-// Machine: what the choice of a schedule depends on beside the layer and the instruction set. A value that is
-// given in: nothing in ir asks the processor. Rows of ir/machine.def are the processors that were measured;
-// runtime/machine.h finds the one that it runs on.
+// Machine: the facts of a processor that the choice of a schedule depends on. It is passed in: nothing in ir
+// asks the processor. Rows of ir/machine.def are the processors that were measured; runtime/machine.h finds
+// the one that it runs on.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-// Of the vendor's cpuid text, e.g. "AuthenticAMD", and the family and model that cpuid's leaf 1 comes to,
-// extensions and all; the generic row where no other is that processor's.
+// The row for the vendor's cpuid text, e.g. "AuthenticAMD", and for the family and model of cpuid's leaf 1,
+// extensions included; the generic row if no other is that processor's.
 const Machine& find_machine(std::string_view vendor, unsigned family, unsigned model);
 // By its text; none if there is no such row.
 std::optional<Machine> find_machine(std::string_view text);

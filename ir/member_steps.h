@@ -1,5 +1,5 @@
-// Several pools of one tensor, a few channels at a time: what each is made of, which may be the results of a
-// smaller one that are still near.
+// Several pools of one tensor, a few channels at a time: the source of each, which may be the results of a
+// smaller one that are still in cache.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The Lp norm of a window in extended precision: what the oracle says and what its judge allows rest on it.
+// The Lp norm of a window in extended precision. The oracle and its judge rest on it.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the elements of a view lie, and the elements of index tensors.
+// Offsets of the elements of a view, and the elements of index tensors.
 #pragma once
 
 #include <cstdint>

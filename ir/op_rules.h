@@ -1,4 +1,4 @@
-// What ops.def's strings say, in a form that the printer, the parser and the verifier can ask.
+// The strings of ops.def as data, for the printer, the parser and the verifier.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The outputs of a nest in spans: rows of outputs whose taps lie alike. The oracle takes one tap of all
-// outputs of a span before the next tap, which is as plain as one output after the other and many times
-// faster. Lowering knows nothing of them.
+// The outputs of a nest in spans: rows of outputs whose taps are laid out alike. The oracle takes one tap of
+// all outputs of a span before the next tap, which is many times faster than one output after the other.
+// Lowering does not use spans.
 #pragma once
 
 #include <algorithm>

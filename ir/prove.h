@@ -1,5 +1,5 @@
-// Is a Program its nest? Not for some input: for every input. The Program is run once in the symbolic domain
-// (ir/interp/terms.h), and what it left in each output element is read back:
+// Proves that a Program computes its nest, for every input. The Program is run once in the symbolic domain
+// (ir/interp/terms.h), and the term that it left in each output element is read back:
 //   maximum, minimum: exactly the window's elements, what becomes of NaNs, ties in row-major order where it
 //     matters, and each winner's index (ir/interp/provenance.h);
 //   sum, average, an average's gradient: each element's weight, and the divisor (ir/interp/linear.h); how the

@@ -1,5 +1,5 @@
-// The oracle: a PoolNest evaluated on memory, tap by tap, as plainly as it can be said. It shares no code
-// with lowering, so that where both agree neither is likely to be wrong.
+// The oracle: evaluates a PoolNest on memory, tap by tap, in the plainest code. It shares no code with
+// lowering, so if both agree, neither is likely to be wrong.
 //
 // It decides more than the semantics ask for: which NaN, which zero, the last bit of an average. What an
 // engine may return instead is in ir/agreement.h.

@@ -1,5 +1,5 @@
-// The oracle's part for epilogues (ir/reference.h): the steps as plainly as they can be said, and what they
-// make of the distance that engines may be from it.
+// The oracle's part for epilogues (ir/reference.h): the steps in the plainest code, and their effect on the
+// distance that engines may be from the oracle.
 #pragma once
 
 #include <algorithm>

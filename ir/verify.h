@@ -1,6 +1,6 @@
-// Is a Program valid? The rules, in prose, are the rows of ir/verify.def. Lowering and every pass must keep
-// them; interpreter and back ends rely on them. There is no rule against addresses that depend on data
-// because no op makes an index of lanes.
+// Checks that a Program is valid. The rules, in prose, are the rows of ir/verify.def. Lowering and every pass
+// must keep them; interpreter and back ends rely on them. There is no rule against addresses that depend on
+// data because no op makes an index of lanes.
 #pragma once
 
 #include <span>

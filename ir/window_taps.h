@@ -1,5 +1,5 @@
-// Output positions and the taps of each: what the oracle (ir/reference.cpp) and the judge (ir/agreement.cpp)
-// walk over, in spans (ir/output_spans.h).
+// Output positions and the taps of each. The oracle (ir/reference.cpp) and the judge (ir/agreement.cpp) walk
+// over them, in spans (ir/output_spans.h).
 #pragma once
 
 #include <cstdint>

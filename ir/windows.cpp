@@ -22,8 +22,8 @@ int64_t floor_div(int64_t dividend, int64_t divisor) {
   return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
 }
 
-// The windows of one phase as if the image had no end: in period p the taps lie at
-// start + p * shift + j * step.
+// The windows of one phase as if the image had no end: in period p the taps are at start + p * shift + j *
+// step.
 struct Series {
   int64_t start = 0, shift = 1, step = 1;
   int64_t taps = 0;

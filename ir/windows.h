@@ -1,6 +1,6 @@
-// Windows of one spatial dimension: which input positions make each output. Everything that lowering, the
-// oracle and the divisors know of a dimension is said here, for ordinary, adaptive and backward pooling
-// alike.
+// Windows of one spatial dimension: which input positions make each output. Lowering, the oracle and the
+// divisors take everything that they know of a dimension from here, for ordinary, adaptive and backward
+// pooling alike.
 //
 // Along a dimension windows repeat: `period().output` outputs later they are the same, moved by
 // `period().input`. An ordinary pooling has (1, stride). An adaptive one from n to o has (o/g, n/g) with

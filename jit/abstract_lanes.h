@@ -1,6 +1,5 @@
-// Instructions that treat the lanes of a vector differently: what they do to some lanes says nothing of the
-// others. A divisor that LLVM converts from a count shares its register with whatever lay there before, also
-// when it waits on the stack.
+// Instructions that treat the lanes of a vector differently. A divisor that LLVM converts from a count shares
+// its register with whatever lay there before, also when it waits on the stack.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What the operands of an instruction hold and become, in the abstract state of jit/inspect.cpp.
+// Values of an instruction's operands, before and after it, in the abstract state of jit/inspect.cpp.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What is known of registers and stack at one place of machine code, whatever the data: the values of the
+// The facts about registers and stack at one place of machine code that hold for all data: the values of the
 // abstract interpretation in jit/inspect.cpp.
 #pragma once
 

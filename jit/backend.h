@@ -19,7 +19,8 @@ namespace pooljit::jit {
 
 using KernelFunction = void (*)(const uint64_t* args);
 
-// Executable code and all that must live as long as it. Cheap to copy; the last copy frees the code.
+// Executable code, and everything that must live as long as the code. Cheap to copy; the last copy frees the
+// code.
 struct CodeBlob {
   KernelFunction entry = nullptr;
   ir::Isa isa{};                  // a proof refuses instructions that it does not promise

@@ -1,5 +1,5 @@
-// What every back end ends with: a position-independent image of a kernel, put into executable memory with
-// the unwind table of its one function, which the process's unwinder is told of.
+// The last step of every back end: a position-independent image of a kernel is put into executable memory,
+// with the unwind table of its one function. The process's unwinder is told of that table.
 #pragma once
 
 #include <cstddef>

@@ -25,8 +25,8 @@ struct CodeMemory {
   std::shared_ptr<void> owner;  // unmaps
 };
 
-// A read-only, executable copy, aligned to a page. Fails with "jit.memory" where there is none,
-// with "jit.executable" where both ways are refused.
+// A read-only, executable copy, aligned to a page. Fails with "jit.memory" if there is none, with
+// "jit.executable" if both ways are refused.
 ir::Result<CodeMemory> make_executable(std::span<const uint8_t> bytes);
 
 }  // namespace pooljit::jit

@@ -1,13 +1,13 @@
-// Zydis, which reads machine code, is loaded when it is first needed: by proofs, by export and by listings,
-// not by who only compiles and runs. Its functions are those of <Zydis/Zydis.h>; without the library they
-// fail as for bytes that are no instruction.
+// Zydis, which decodes machine code. It is loaded when a proof, an export or a listing first needs it; a
+// process that only compiles and runs never loads it. Its functions are those of <Zydis/Zydis.h>; without the
+// library they fail as for bytes that are no instruction.
 #pragma once
 
 #include "ir/error.h"
 
 namespace pooljit::jit {
 
-// Loads it; asked by whatever is about to read machine code. Errors: "decoder.missing". Thread-safe.
+// Loads it. Call this before reading machine code. Errors: "decoder.missing". Thread-safe.
 ir::Result<void> require_decoder();
 
 }  // namespace pooljit::jit

@@ -3,8 +3,8 @@
 //
 //   const HoldForks hold;  // in whatever makes code: microseconds to milliseconds, seconds at most
 //
-// What takes longer, or waits for another thread, lets forks through meanwhile (LetForks). runtime/fork.cpp
-// tells the system of it all.
+// Work that takes longer, or waits for another thread, lets forks through meanwhile (LetForks).
+// runtime/fork.cpp registers the gate with the system.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace pooljit::jit {
 
-// From its construction to its end no fork() of another thread happens; one that waits already goes first.
-// May be nested; costs the innermost ones nothing. A fork() of the thread itself is not held up.
+// While one lives, no other thread forks; a fork() that already waits goes first. May be nested; inner ones
+// cost nothing. A fork() of the thread itself is not held up.
 class HoldForks {
  public:
   HoldForks();
@@ -35,8 +35,8 @@ class LetForks {
   int depth_;
 };
 
-// What make() gives, made at the first call and kept for good, as a static variable would be: but a child
-// that is forked while one of those is half made waits for it for ever.
+// The result of make(), made at the first call and never destroyed. It replaces a static variable: a child
+// that is forked while a static variable is half made waits for it for ever.
 template <typename Make>
 const auto& made_once(Make make) {
   static_assert(std::is_class_v<Make>,

@@ -1,4 +1,5 @@
-// Reads machine code and shows, for every input, what the proof by probing rests on (docs/notes/proof.md):
+// Reads machine code and shows, for every input, the facts that the proof by probing rests on
+// (docs/notes/proof.md):
 //   - control flow follows counters: branches are direct, to instructions of the code, and their flags
 //     depend on arguments, constants and constant tables only;
 //   - so does every address, and what masks stores;

@@ -1,5 +1,5 @@
 // Machine code as the proof of jit/inspect.h reads it: the instructions that control can reach from the
-// entry, and where it goes from each. What it cannot follow it refuses, and instructions that the code's
+// entry, and where it goes from each. It refuses code that it cannot follow, and instructions that the code's
 // instruction set does not promise.
 #pragma once
 
@@ -18,7 +18,8 @@
 
 namespace pooljit::jit {
 
-// Thrown where the code does what it must not, or what cannot be followed; `at` is an offset into the code.
+// Thrown if the code does something forbidden, or something that cannot be followed; `at` is an offset into
+// the code.
 struct Refused {
   size_t at;
   std::string why;

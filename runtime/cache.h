@@ -2,9 +2,9 @@
 // nor allocates; and from a key (signature, ISA, schedule, back end) to Code, so that all spellings and batch
 // sizes share it.
 //
-// Thread-safe. Missing code is made once however many threads ask for it: the others wait for the one that
-// makes it. A failure is handed to those who waited, and forgotten. Bounded by entries and bytes; what was
-// used longest ago goes first. Eviction forgets code, and whoever runs it or holds a Kernel keeps it alive.
+// Thread-safe. Missing code is made once, however many threads ask for it: the others wait for the thread
+// that makes it. A failure goes to all who waited, and is forgotten. Bounded by entries and bytes; the entry
+// that was used longest ago goes first. Eviction only forgets code: a run or a Kernel keeps it alive.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class Cache {
   };
   using Made = ir::Result<CodePtr>;
 
-  // A spec's text and its options, which must outlive it. Hashed once: whoever keeps it finds faster.
+  // A spec's text and its options, which must outlive it. Hashed once: a kept key is found faster.
   class TextView {
    public:
     TextView(std::string_view spec, const Options& options);
@@ -85,7 +85,8 @@ class Cache {
   void clear();               // what is being made stays
   void limit(Limits limits);  // from now on
 
-  // Nobody else is inside while the process forks. What another thread is making then, the child makes anew.
+  // No other thread is inside while the process forks. The child makes again what another thread was making
+  // then.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
   void after_fork_in_child();

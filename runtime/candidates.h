@@ -1,4 +1,4 @@
-// The schedules that a spec can be computed by, each with what it is expected to cost: where a search begins.
+// The schedules of a spec, each with its predicted cost: where a search begins.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace pooljit::runtime {
 
-// What tries every kind of schedule: all that the chooser offers and the registers suffice for, the default
-// first; of each other family, and of its walks, one that can do the layer, picked by the seed; the default
+// Schedules of every kind, for checks: all that the chooser offers and the registers suffice for, the default
+// first; one of each other family, and of its walks, that can do the layer, picked by the seed; the default
 // with streamed stores.
 std::vector<ir::Schedule> varied_schedules(const ir::PoolNest& nest, ir::Isa isa, uint64_t seed);
 

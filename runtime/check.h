@@ -29,8 +29,8 @@ struct CheckOptions {
     best,  // the default one
     all,   // all that enumerate_schedules gives, and one of each other family that can do the layer
     // For files and big matrices: all through Xbyak; one, chosen by the seed, through LLVM; fewer data for
-    // all but the first. Of a layer of millions of taps the interpreter runs some tasks; what the others
-    // make, the oracle judges. Of one of more than half a billion: the default, and one that the seed picks.
+    // all but the first. For a layer of millions of taps the interpreter runs some tasks, and the oracle
+    // judges the others. For more than half a billion taps: the default, and one that the seed picks.
     some,
   } schedules = Schedules::all;
   std::optional<ir::Isa> isa = {};            // only this one; absent: all
@@ -41,9 +41,9 @@ struct CheckOptions {
   // One kind of data (runtime/check_data.h), or the input's elements in logical order (runtime/elements.h),
   // which are repeated if there are fewer; empty: all kinds.
   std::string data = {};
-  // What it may take, about. Of a layer that takes longer it makes the default schedule of each ISA and
-  // others that the seed chooses, and the interpreter runs some tasks of each; the oracle judges what machine
-  // code makes of the others. Absent: no bound.
+  // About how long it may take. For a layer that takes longer it makes the default schedule of each ISA and
+  // others that the seed chooses. The interpreter runs some tasks of each; the oracle judges the machine
+  // code's results of the others. Absent: no bound.
   std::optional<double> seconds = {};
 };
 

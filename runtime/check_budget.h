@@ -1,5 +1,4 @@
-// How much of a layer check() does: what a number of seconds allows, about. A slow machine does less and a
-// fast one more.
+// How much of a layer check() does in about a number of seconds. A slow machine does less, a fast one more.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +16,9 @@ class CheckBudget {
   bool is_bounded() const { return seconds_.has_value(); }
   bool is_over() const { return seconds_ && elapsed() >= *seconds_; }
 
-  // Taps that the interpreter may take of the next Program on the next data: an eighth of all time at most,
-  // so that it sees several, and nothing where it has had more than its share, which is half of the time and
-  // more at first.
+  // Taps that the interpreter may take of the next Program on the next data: at most an eighth of all time,
+  // so that it sees several; nothing if it has had more than its share, which is half of the time, and more
+  // at first.
   double next_taps() const {
     if (!seconds_) return std::numeric_limits<double>::infinity();
     const double credit = *seconds_ / 2 + elapsed() / 2 - interpreting_;

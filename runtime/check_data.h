@@ -1,4 +1,4 @@
-// What check() puts into inputs: kinds of data that different mistakes show on.
+// Kinds of data that check() puts into inputs: each shows other mistakes.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ std::optional<DataKind> find_data_kind(std::string_view name);
 // The kinds that mean something for the nest: integers have no `range`.
 std::span<const DataKind> data_kinds(const ir::PoolNest& nest);
 
-// Fills the view's elements; gaps between them get what would show if it were read. The same seed gives the
-// same data.
+// Fills the view's elements; gaps between them get values that would show if they were read. The same seed
+// gives the same data.
 void fill_input(const MemoryView& view, ir::DType dtype, DataKind kind, uint64_t seed,
                 std::span<std::byte> memory);
 

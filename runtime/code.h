@@ -43,7 +43,7 @@ struct Call {
   ir::SizeWords sizes = {};
 };
 
-// What is known of code however it was made.
+// The facts of code, however it was made.
 struct CodeInfo {
   ir::PoolNest nest;
   std::string signature;
@@ -81,15 +81,17 @@ class Code {
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
-  // Whether the data of these ranges can be done at all, before anything is written: Programs do all.
+  // Whether the data of these ranges can be done at all, asked before anything is written. Programs take any
+  // data.
   virtual ir::Result<void> check(const Call&, const TaskRanges&) const { return {}; }
 
   // Does ranges[i] of info.tasks[i], for all of them.
   virtual void run(const Call& call, const TaskRanges& ranges) const = 0;
-  // The call with all that run() gives the code itself: of a member of several pools, where the others write;
-  // of code for all extents, which they are.
+  // The call, completed with what run() gives the code itself: for a member of several pools, where the
+  // others write; for code for all extents, the extents.
   virtual Call completed(const Call& call, std::span<MemberOutput>) const { return call; }
-  // What run() chooses from by where the output lies; most code is its only one. What proofs take one by one.
+  // The versions that run() chooses from by the output's alignment; most code has one. Proofs take them one
+  // by one.
   virtual std::vector<const Code*> versions() const { return {this}; }
   // Absent: it runs none.
   virtual std::optional<MachineCode> machine() const { return std::nullopt; }

@@ -70,7 +70,7 @@ ir::Result<std::string> prove_kernel(const Kernel& kernel);
 // The same of the code for all sizes. Errors: also "run.dims" where each size has its own.
 ir::Result<std::string> prove_kernel(const FreeKernel& kernel);
 
-// What the cache knows the code by: signature, ISA, schedule, back end. A schedule that was not asked for is
+// The cache's key for the code: signature, ISA, schedule, back end. A schedule that was not asked for is
 // "best".
 std::string cache_key(const frontend::PoolSpec& spec, const Choices& choices);
 

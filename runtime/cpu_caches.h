@@ -1,5 +1,5 @@
-// The data caches of a processor, from what the system or the processor itself tells. Virtual machines hide
-// one or the other, or both; a level that nothing tells of is 0.
+// The data caches of a processor, as the system or the processor itself reports them. Virtual machines hide
+// one report or both; a level that neither reports is 0.
 #pragma once
 
 #include <functional>

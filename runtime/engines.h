@@ -21,7 +21,8 @@ enum class Engine : uint8_t {
 #undef ENGINE
 };
 
-// How a schedule that nobody asked for is found: candidates that are timed; 0: none, the default is taken.
+// How the schedule is found if the caller names none: candidates that are timed; 0: none, the default is
+// taken.
 struct Measuring {
   int candidates = 0;
   bool same_bits = false;  // only such as give the default's bits
@@ -61,7 +62,7 @@ ir::Stage consumed_stage(Engine engine);
 // The Program for the choices at a stage, as `pooljit show` prints it.
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage);
 
-// The schedule that the choices come to: the one asked for, or the first of enumerate_schedules.
+// The schedule of the choices: the one asked for, or the first of enumerate_schedules.
 ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices);
 // All that the chooser offers, best first.
 std::vector<ir::Schedule> offered_schedules(const ir::PoolNest& nest, const Choices& choices);

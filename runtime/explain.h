@@ -1,4 +1,4 @@
-// Why a layer gets its schedule where nothing was measured.
+// Why a layer gets its schedule if nothing was measured.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace pooljit::runtime {
 
-// Why a spec gets its schedule where nothing was measured: what each family of schedules was asked, and what
-// came of it.
+// Why a spec gets its schedule if nothing was measured: whether each family of schedules was asked, and its
+// answer.
 struct Explanation {
   struct FamilyVerdict {
     std::string family;   // "channels_first"

@@ -1,9 +1,9 @@
 // FloatControl: while it lives, its thread computes as docs/semantics.md says, whatever the caller's control
-// word (MXCSR): nearest even, denormals kept, exceptions masked. Costs a few nanoseconds where the word is
-// that already.
+// word (MXCSR): nearest even, denormals kept, exceptions masked. Costs a few nanoseconds if the word already
+// is so.
 //
-// The end gives the caller's word back, with the exception flags raised meanwhile added, as IEEE 754 has it.
-// What other threads raised is not among them.
+// Its destructor restores the caller's word and adds the exception flags that were raised meanwhile, as IEEE
+// 754 has it. Flags that other threads raised are not among them.
 #pragma once
 
 #include <xmmintrin.h>

@@ -81,10 +81,10 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
 }
 
 // The run from which code for one size pays, for a size in code for all sizes. Unless the option says it: the
-// time of compiling, divided by the time that a run saves. Nothing is timed, so that the same runs do the same.
-// docs/performance.md, "Free dims", has the measurements: compiling takes 100 to 400 us; code for one size saves
-// 0.1 us of a run of 1 us in NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the time of a
-// vector's tap, is in no table.
+// time of compiling, divided by the time that a run saves. Nothing is timed, so that the same runs do the
+// same. docs/performance.md, "Free dims", has the measurements: compiling takes 100 to 400 us; code for one
+// size saves 0.1 us of a run of 1 us in NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the
+// time of a vector's tap, is in no table.
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   // A sum over a window of any extent begins with +0, one of a known extent with the first tap: they differ
   // where all taps are -0.

@@ -1,10 +1,10 @@
-// FreeKernel: a layer whose spatial extents, or some of them, are said at each run. One piece of code serves
-// all of them: a new size gets a Kernel of its words (runtime/sized_code.h), in a few microseconds. Where
-// there is no such code, each size gets its own when it is first asked for. A bounded number of sizes is
-// kept, what was used longest ago goes first.
+// FreeKernel: a layer whose spatial extents, or some of them, are given at each run. One piece of code serves
+// all sizes: a new size gets a Kernel of its words (runtime/sized_code.h), in a few microseconds. If there is
+// no such code, each size gets its own when it is first asked for. A bounded number of sizes is kept; the
+// size that was used longest ago goes first.
 //
-// Immutable to its users, and thread-safe. A size that is kept is found under a lock that only adding a size
-// takes for itself, and not while code is made.
+// Immutable to its users, and thread-safe. A kept size is found under a shared lock. Adding a size takes it
+// exclusively, but not while code is made.
 #pragma once
 
 #include <array>
@@ -34,11 +34,11 @@ class FreeKernel {
   FreeKernel(const FreeKernel&) = delete;
   FreeKernel& operator=(const FreeKernel&) = delete;
 
-  // The kernel for the extents of all spatial dims. For one size it always splits runs into parts alike.
+  // The kernel for the extents of all spatial dims. Kernels for one size all split runs into the same parts.
   // Errors: those of frontend::with_sizes, the tuning database and the engines.
   ir::Result<KernelPtr> code_for(std::span<const int64_t> sizes) const;
-  // The same for a whole run, which is counted: from a number of them on it is the kernel of code made for
-  // the size alone, by the run that reaches it. Both give the same bits.
+  // The same for a whole run, which is counted. From a certain run on it is a kernel with code for the size
+  // alone, which that run makes. Both give the same bits.
   ir::Result<KernelPtr> code_for_run(std::span<const int64_t> sizes) const;
 
   const frontend::PoolSpec& spec() const { return spec_; }

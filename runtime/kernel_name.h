@@ -12,9 +12,9 @@
 
 namespace pooljit::runtime {
 
-// Code for all extents says "any" for these, and for windows that follow them. What differs in nothing but
-// strides or how it is computed may share a name. No blanks. label: the user's name for the layer; empty:
-// none.
+// Code for all extents says "any" for these, and for windows that follow them. Kernels that differ only in
+// strides, or in how they are computed, may share a name. No blanks. label: the user's name for the layer;
+// empty: none.
 std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view label = {});
 
 // jit::listing() under a line with the kernel's name and back end.

@@ -5,7 +5,7 @@
 
 namespace pooljit::runtime {
 
-// The fields of pooljit_options, whose manual is include/pooljit.h. What is empty is not given.
+// The fields of pooljit_options, whose manual is include/pooljit.h. An empty field is not given.
 struct Options {
   std::string backend = "auto";
   std::string isa = "auto";

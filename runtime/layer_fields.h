@@ -1,4 +1,4 @@
-// What the readers of layers as data share: fields that become a spec's, and errors that name them.
+// Shared by the readers of layers as data: fields that become a spec's, and errors that name them.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::vector<int64_t> explicit_strides(const pooljit_tensor& tensor, const fronte
 // Layout and strides of the output, which are the input's layout and packed where nothing is said.
 Broken read_output_place(const pooljit_tensor& output, const char* order, frontend::PoolSpec& spec);
 
-// What follows from other fields must be that where it is given all the same.
+// A field that follows from others must have that value if it is given.
 Broken compare_tensor(std::string_view field, const pooljit_tensor& tensor, bool is_batched,
                       const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
 

@@ -1,5 +1,5 @@
-// This machine, as far as times depend on it: measurements are remembered together with it, and the choice of
-// a schedule depends on it.
+// This machine, as far as times depend on it. Measurements are stored together with it, and the choice of a
+// schedule depends on it.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ struct Timing {
   double spread() const { return median > 0 ? (third_quartile - first_quartile) / (2 * median) : 0; }
 };
 
-// A spread beyond it says that something disturbed.
+// A larger spread means that something disturbed the measurement.
 inline constexpr double most_spread = 0.1;
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
@@ -29,7 +29,7 @@ struct Stopwatch {
   std::function<int64_t()> preemptions;  // how often another thread took the calling one's core so far
 };
 const Stopwatch& system_stopwatch();
-// The processor time of the calling thread: for what runs on it alone, where others want its core, too.
+// The processor time of the calling thread: for work that runs on it alone, on a core that others use too.
 const Stopwatch& thread_stopwatch();
 
 struct MeasureOptions {
@@ -37,13 +37,12 @@ struct MeasureOptions {
   double budget_seconds = 1.0;     // for all contenders together
   int fewest_samples = 7;
   int most_samples = 400;
-  // Before each sample the contender is called untimed for so long: caches must not hold what the one before
-  // has left (streaming stores empty them), nor may idle threads of another's pool take part, which spin for
-  // some milliseconds before they sleep. 0: not at all.
+  // How long the contender is called untimed before each sample. It replaces what the one before left in the
+  // caches (streaming stores empty them), and idle threads of another's pool, which spin for some
+  // milliseconds, go to sleep. 0: not at all.
   double settle_seconds = 2e-3;
   bool is_warm = false;  // the contenders have been called already
-  // A round in which another thread took the core is done again, so many times; later ones count as any
-  // other.
+  // How many rounds are repeated because another thread took the core; later ones count as any other.
   int most_repeats = 0;
   const Stopwatch& watch = system_stopwatch();
 };
@@ -55,8 +54,8 @@ struct Samples {
   int repeats = 0;  // rounds that were done again
 };
 
-// One per contender. Each is warmed up first; samples take turns, in an order that is drawn anew for each
-// round: what one leaves in the caches favours nobody for good.
+// One per contender. Each is warmed up first. Samples take turns, in an order that is drawn for each round:
+// so no contender always finds the caches as the same other one left them.
 std::vector<Samples> measure_samples(std::span<const std::function<void()>> contenders,
                                      const MeasureOptions& options = {});
 std::vector<Timing> measure(std::span<const std::function<void()>> contenders,

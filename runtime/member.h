@@ -1,7 +1,7 @@
-// Member: one pool of a spec, as checks and proofs look at it. Most specs have one. Where there are several
-// of one tensor, one Program makes all of them: of a member alone it is the same Program without the stores
-// of the others, and the same code, which stores what the others make where nobody looks. Where one Program
-// serves all extents, a member is one of that at a size.
+// Member: one pool of a spec, as checks and proofs look at it. Most specs have one. Several pools of one
+// tensor have one Program. A member's Program is that one without the stores of the others. Its code is the
+// same, and the results of the others go to memory that is not looked at. If one Program serves all extents,
+// a member is a pool of it at one size.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ class Member {
     return is_alone() ? *all_ : all_->members[static_cast<size_t>(member_)];
   }
   const ir::PoolNest& all() const { return *all_; }
-  // What is lowered and compiled, and has the schedules: all members.
+  // The nest that is lowered and compiled, and that schedules are for: all members.
   const ir::PoolNest& lowered() const { return general_ ? general_->nest : *all_; }
   // What its Programs read of the size.
   ir::SizeWords sizes() const { return general_ ? ir::SizeWords(general_->words) : ir::SizeWords(); }

@@ -43,9 +43,9 @@ std::vector<MemoryView> all_outputs(const ir::PoolNest& nest, int64_t batch);
 std::vector<MemoryView> all_indices(const ir::PoolNest& nest, int64_t batch);
 std::vector<MemoryView> operand_memory(const ir::PoolNest& nest, int64_t batch);  // as ir::operand_views()
 
-// True if the views may share a byte when they begin at these addresses. False is certain; true is certain
-// but for interleavings without a common period. Slices of one tensor (channels of a concatenation, a crop,
-// every second row) have a common period, and are told apart.
+// True if the views may share a byte when they begin at these addresses. False is certain. True is certain
+// except for interleavings without a common period. Slices of one tensor (channels of a concatenation, a
+// crop, every second row) have a common period, and are told apart.
 bool overlap(const MemoryView& a, const void* a_begin, const MemoryView& b, const void* b_begin);
 
 }  // namespace pooljit::runtime

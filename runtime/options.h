@@ -20,13 +20,14 @@ ir::Result<Measuring> parse_measuring(std::string_view text);
 // "schedule.*".
 ir::Result<Choices> resolve(const Options& options);
 
-// Where no machine code can run, backend=auto is the reference, unless the options forbid that or ask for
+// If no machine code can run, backend=auto is the reference, unless the options forbid that or ask for
 // something that only machine code has.
 bool may_fall_back(const Options& options);
-// Whether that is what an error of compiling says.
+// Whether an error of compiling says that no machine code can run.
 bool runs_no_code(const ir::Error& error);
 
-// resolve(), and where that shows already the reference instead. Errors: those of resolve().
+// resolve(), or the reference instead if that already shows that no machine code can run. Errors: those of
+// resolve().
 struct Resolved {
   Choices choices;
   std::string fallback;  // why the reference was taken; empty: it was not

@@ -1,5 +1,5 @@
-// AddressSanitizer, where the process has it: kernels' code is not instrumented, so a call looks at its
-// views before it begins.
+// AddressSanitizer, if the process has it. Kernels' code is not instrumented, so a call checks its views
+// before it begins.
 #pragma once
 
 #include "runtime/memory_view.h"
@@ -10,7 +10,7 @@ namespace pooljit::runtime {
 bool has_address_sanitizer();
 
 // The first byte of the view's elements that may not be touched, counted from its first; -1: there is none.
-// What lies between elements may be as it likes. Needs has_address_sanitizer().
+// Bytes between elements may be poisoned or not. Needs has_address_sanitizer().
 int64_t first_poisoned(const MemoryView& view, const void* begin);
 
 }  // namespace pooljit::runtime

@@ -1,6 +1,6 @@
-// Scratch: memory that a kernel needs while it runs. Each thread keeps one piece, made when it first needs it
-// and returned when the thread ends, so that a call allocates nothing. A thread that gets none shares a
-// reserve with the others, one at a time: a kernel always runs.
+// Scratch: memory that a kernel needs while it runs. It is thread-local: allocated at the first run that
+// needs it, kept until the thread exits. If the allocation fails, the thread waits for a shared reserve, so a
+// kernel always runs.
 #pragma once
 
 #include <mutex>
@@ -18,7 +18,7 @@ class Scratch {
   std::unique_lock<std::mutex> reserved_;
 };
 
-// In a forked child: whoever held the reserve is not there.
+// In a forked child: frees the reserve, which a thread of the parent may have held.
 void forget_reserve_in_child();
 
 }  // namespace pooljit::runtime

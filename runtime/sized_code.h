@@ -1,5 +1,5 @@
-// SizedCode: code for all extents (ir/general/general.h) at one size. Of its own it has the size's words; the
-// machine code is shared. Made in a microsecond.
+// SizedCode: code for all extents (ir/general/general.h) at one size. It owns the size's words and shares the
+// machine code. It is made in a microsecond.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,7 @@
 
 namespace pooljit::runtime {
 
-// The layer with all spatial dims free. Errors: "spec.*", where something is said that not every size can
-// have.
+// The layer with all spatial dims free. Errors: "spec.*" for a spec that not every size can have.
 ir::Result<frontend::PoolSpec> freed(frontend::PoolSpec spec);
 
 // The nest of any size of a spec with free dims, of which code can be made by these choices as far as one can

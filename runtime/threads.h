@@ -1,4 +1,4 @@
-// The built-in thread pools: one per number of threads, made when first used, kept for good.
+// The built-in thread pools: one per number of threads, made when first used, never destroyed.
 #pragma once
 
 #include "ir/error.h"
@@ -16,8 +16,8 @@ ir::Result<void> check_thread_limit();
 // In a forked child: the parent's pools have no threads there.
 void forget_pools_in_child();
 
-// A pool of so many threads (>= 1), for whoever asks. A call that finds it busy does its tasks itself, so
-// kernels may be run from many threads, and from within a task. After fork() the child gets pools of its own.
+// The pool of so many threads (>= 1). A call that finds it busy does its tasks itself, so kernels may be run
+// from many threads, and from within a task. After fork() the child gets pools of its own.
 ThreadPool& builtin_pool(int threads);
 
 }  // namespace pooljit::runtime

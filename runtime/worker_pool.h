@@ -1,9 +1,8 @@
 // WorkerPool: the built-in pool of threads.
 //
-// The caller does every task that nobody has begun, and waits only for those that a worker has begun: a
-// worker that the system does not schedule costs nothing but its help. Workers spin briefly for the next
-// tasks, then sleep. Where the system refuses threads, the pool works with those that it got, the calling one
-// at least.
+// The caller does every task that no thread has begun, and waits only for tasks that a worker has begun. So a
+// worker that the system does not schedule only fails to help. Workers spin briefly for the next tasks, then
+// sleep. If the system refuses threads, the pool works with those that it got, at least the calling one.
 #pragma once
 
 #include <atomic>
@@ -39,7 +38,7 @@ class WorkerPool final : public ThreadPool {
   int workers_ = 0;          // that the system granted
   bool is_started_ = false;  // these two are the owner's
   std::atomic_flag is_busy_;
-  // What is done now. Who has claimed a task may read it: it changes only when all tasks are done.
+  // The present work. A thread that has claimed a task may read it: it changes only when all tasks are done.
   const FunctionRef<void(int64_t)>* task_ = nullptr;
   int64_t tasks_ = 0;
 

@@ -1,6 +1,6 @@
-// A file that appears whole or not at all: written beside its place, flushed to the disk, then renamed over
-// what was there, whose mode it takes, and whose owner where the system lets it. What is not put in place is
-// removed again.
+// A file that appears whole or not at all. It is written beside its place, flushed to the disk, then renamed
+// over the old file. It takes that file's mode, and its owner if the system allows that. A file that is not
+// put in place is removed.
 #pragma once
 
 #include <sys/types.h>
@@ -40,8 +40,8 @@ class Descriptor {
 
 class WrittenAside {
  public:
-  // Its name meanwhile. any: `.FILE.PROCESS.NUMBER`, whoever else writes the same file; one: `FILE.new`,
-  // under a lock of the caller's, so that what a dead process left goes.
+  // Its name meanwhile. any: `.FILE.PROCESS.NUMBER`, so that several may write the same file; one:
+  // `FILE.new`, under a lock of the caller's, so that it replaces what a dead process left.
   enum class Name : uint8_t { any, one };
 
   // `target` is resolved(). Errors: "file.create".

@@ -1,4 +1,4 @@
-// What the call-like dialects share: reading the tensor, and finding what each argument is for.
+// Shared by the call-like dialects: reading the tensor, and finding the parameter of each argument.
 #pragma once
 
 #include <cstdint>

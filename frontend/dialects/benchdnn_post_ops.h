@@ -1,4 +1,4 @@
-// benchdnn's --attr-post-ops: what a pooling's results go through, as steps of an epilogue.
+// benchdnn's --attr-post-ops: operations on a pooling's results, as steps of an epilogue.
 #pragma once
 
 #include "frontend/printer.h"

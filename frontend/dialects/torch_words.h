@@ -24,7 +24,7 @@ ir::Result<PoolSpec> read_call(const Call& call, const Vocabulary& vocabulary);
 // with the tensor.
 std::string print_call(const PoolSpec& spec, const Operator& op, DimOrder order, std::string_view batch,
                        KeySet always = 0);
-// What stands between the brackets of print_call: the tensor; the arguments.
+// The text between the brackets of print_call: the tensor; the arguments.
 std::string print_tensor(const PoolSpec& spec, DimOrder order, std::string_view batch);
 std::string print_arguments(const PoolSpec& spec, KeySet keys);
 std::string print_module(const PoolSpec& spec, const Operator& op, DimOrder order, KeySet always);

@@ -1,4 +1,4 @@
-// Which schedule a layer gets where nothing was measured. The rules are in ir/schedules/choose/.
+// Which schedule a layer gets if nothing was measured. The rules are in ir/schedules/choose/.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace pooljit::ir {
 
 // The schedules that the chooser offers for the nest on such a machine, best first; the first is the default.
-// Never empty. The first one costs least to find: with most = 1 only that of each family is sought, and
-// families that cannot come first are left out. Why: ir/schedules/choose/chooser.h.
+// Never empty. The first one costs least to find: with most = 1 each family finds only its first, and
+// families that cannot come first are not asked. Why: ir/schedules/choose/chooser.h.
 std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t most = SIZE_MAX,
                                           const Machine& machine = generic_machine);
 

@@ -1,6 +1,6 @@
 // The shortlist of a layer: a few legal schedules, the most promising kinds first, to be counted or measured.
-// Found without lowering, by the families' checks. It has no opinion on the layer beyond what is legal and
-// whether its channels lie side by side; the order of the kinds is a table made from measurements
+// Found without lowering, by the families' checks. It knows of the layer only which schedules are legal and
+// whether its channels are adjacent. The order of the kinds is a table made from measurements
 // (ir/choose/shortlist.def). Of schedules that differ only in `taps` it has the first legal one.
 #pragma once
 

@@ -1,9 +1,9 @@
-// Code for all extents. A nest of any size stands for a layer whose spatial extents are not known: what stays
-// the same for all of them (windows, strides, dilation, channels, layout, dtypes, reduction, epilogue) is as
-// in the layer; what follows from the extents (these, paddings, strides of views but the innermost, how
-// indices count) are stand-ins, so that layers that can share code have equal nests. ir::enumerate_schedules
-// and ir::lower take it as any other nest. Its Program reads what it has to know from the words of the size
-// (ir/general/size_words.h).
+// Code for all extents. A nest of any size stands for a layer whose spatial extents are not known. Fields
+// that are the same for all extents (windows, strides, dilation, channels, layout, dtypes, reduction,
+// epilogue) are the layer's. Fields that follow from the extents (these, paddings, strides of views but the
+// innermost, how indices count) are stand-ins, so that layers that can share code have equal nests.
+// ir::enumerate_schedules and ir::lower take it like any other nest. Its Program reads the missing values
+// from the words of the size (ir/general/size_words.h).
 //
 //   const auto any = general_nest(sized, Sizes::any);   // sized: the layer at some size
 //   const auto program = lower(*any, enumerate_schedules(*any, isa, 1).front(), isa);

@@ -1,5 +1,5 @@
-// The words that code for all extents reads of one size: a few microseconds' work, and of memory as many
-// words as the dimensions have unlike outputs, which are few but in adaptive pooling.
+// The words that code for all extents reads of one size. Making them takes a few microseconds, and as many
+// words of memory as the dimensions have unlike outputs: few, except in adaptive pooling.
 #pragma once
 
 #include <cstdint>

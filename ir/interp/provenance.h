@@ -4,8 +4,8 @@
 // NaN if one of them is; with an index, for the last NaN. Two sequences are joined by what lowering writes
 // (ir/reductions/max.cpp): x wins over the sequence before it if it is greater, or a NaN; or NaNs are lost at
 // first, and put in at the end where a mask has seen one of the same elements. Two sequences whose indices
-// ascend are merged where indices decide between equal winners. Every other way to compute
-// with elements is refused, so a sequence that is read is a theorem about the Program.
+// ascend are merged where indices decide between equal winners. Every other operation on elements is refused,
+// so a sequence that is read is a theorem about the Program.
 //
 // Floats may be compared as integer keys (ir/reductions/float_keys.h). Their order is that of floats, -0
 // below +0, with NaNs at one end: the lemma is checked for all floats of 16 bits by a test, and for those of

@@ -1,4 +1,4 @@
-// What the high half of a product with a constant comes to, for each number of a range: how integers of 16
+// The value of the high half of a product with a constant, for each number of a range: how integers of 16
 // bits are divided by constants (ir/reductions/short_average.h).
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a stored term was before it went through the steps of an epilogue and was converted to the output's
-// dtype: these are undone one by one, the last first, each only in a shape that does, for every value, what
+// The term of a result before the steps of an epilogue and the conversion to the output's dtype. These are
+// undone one by one, the last first. Each is undone only in a shape that does, for every value, what
 // docs/semantics.md says of it. Shapes are those that lowering and passes write (ir/reductions/epilogue.cpp,
 // stored.cpp, ir/passes/expand_convert.cpp); any other is refused.
 #pragma once

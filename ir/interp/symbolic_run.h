@@ -1,4 +1,4 @@
-// A Program run once in the symbolic domain, over all tasks of a nest: what it leaves in each place of
+// A Program, run once in the symbolic domain over all tasks of a nest, and the terms that it leaves in
 // memory.
 #pragma once
 

@@ -2,10 +2,10 @@
 // every input at once. Readings of a term are its meaning in one algebra: ir/interp/provenance.h reads it as
 // a maximum of input positions, ir/interp/linear.h as a sum of them with rational weights.
 //
-// What only moves bits (loads, shuffles, bitcasts, shifts by whole bytes, widening by zeros and taking the
-// low part again) leaves no trace in a term. What does not depend on the input is a constant: such lanes are
-// computed in the domain of numbers, which runs beside. A mask that depends on the input must not guard
-// memory.
+// Operations that only move bits (loads, shuffles, bitcasts, shifts by whole bytes, widening by zeros and
+// taking the low part again) leave no trace in a term. A lane that does not depend on the input is a
+// constant: it is computed in the domain of numbers, which runs beside. A mask that depends on the input must
+// not guard memory.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@
 
 namespace pooljit::ir {
 
-// Thrown where a Program does what no reading of it could prove.
+// Thrown if a Program does something that no reading can prove.
 struct Unreadable {
   std::string why;
   bool is_unsupported = false;  // it may well be right, but there is no reading of it

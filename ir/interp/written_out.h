@@ -2,10 +2,10 @@
 // AVX2 lacks (ir/passes/expand_convert.cpp), those whose ties go away from zero (ir/reductions/stored.h),
 // quotients of integers and the digits of int64 (ir/reductions/quotient.h).
 //
-// Nothing is read by its looks alone. What the operands would have to be is taken from the term; then the
-// same functions write the operation out for these, in the Program's instruction set, and only if that makes
-// the very same term it is that operation. That what they write is the operation is a lemma, checked by the
-// test proof.lemmas.
+// Nothing is read by its looks alone. The operands that the operation would have are taken from the term.
+// Then the same functions write the operation out for these, in the Program's instruction set. The term is
+// read as the operation only if that makes the very same term. That the written code is the operation is a
+// lemma, checked by the test proof.lemmas.
 #pragma once
 
 #include <functional>

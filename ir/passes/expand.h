@@ -1,6 +1,6 @@
-// Expansions of ops that an ISA lacks, for ir/passes/legalize.cpp. Each function emits instructions that
-// are all legal for builder.isa() and returns the result; where the ISA has the op itself, just that. They
-// call each other: an expansion may use what must be expanded in its turn.
+// Expansions of ops that an ISA lacks, for ir/passes/legalize.cpp. Each function emits instructions that are
+// all legal for builder.isa() and returns the result; if the ISA has the op itself, just that. They call each
+// other: an expansion may use ops that must be expanded too.
 #pragma once
 
 #include "ir/builder.h"

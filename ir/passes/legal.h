@@ -1,5 +1,6 @@
-// What an ISA has, as tables: the rules of stage `legal`. The legaliser expands what is not here; the
-// verifier refuses it; a back end that consumes `legal` needs an instruction for each row.
+// The operations that an ISA has, as tables: the rules of stage `legal`. The legaliser expands an operation
+// that is not here, and the verifier refuses it. A back end that consumes `legal` needs an instruction for
+// each row.
 #pragma once
 
 #include <optional>

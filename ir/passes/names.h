@@ -1,5 +1,5 @@
-// Names: what a pass calls each value of the Program that it reads. A value that the pass keeps has its own
-// name; one that it computes otherwise has the name of its replacement.
+// Names: the name in the new Program of each value of the Program that a pass reads. A value that the pass
+// keeps has its own name; one that it computes otherwise has the name of its replacement.
 #pragma once
 
 #include <numeric>

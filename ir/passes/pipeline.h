@@ -18,8 +18,8 @@ Program stream_stores(Program program);
 Program address(Program program);
 
 // affine or addressed -> legal: each instruction is one that program.isa has (ir/passes/legal.h), and no
-// address has loop terms; the work of `address` is done in the same walk. Refused with
-// "legal.mask": the ISA cannot mask accesses of such narrow elements.
+// address has loop terms; the work of `address` is done in the same walk. Refused with "legal.mask": the ISA
+// cannot mask accesses of such narrow elements.
 Result<Program> legalize_isa(Program program);
 
 // Removes what nothing depends on: pure instructions, carried values, loops that never run.

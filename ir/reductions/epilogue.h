@@ -1,5 +1,4 @@
-// The steps of an epilogue as instructions: what a result goes through on its way to the output. Each
-// operation rounds by itself.
+// The steps of an epilogue as instructions, between a result and the output. Each operation rounds by itself.
 #pragma once
 
 #include <functional>

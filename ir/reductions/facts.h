@@ -1,6 +1,6 @@
-// What a reduction needs of vectors, lanes and registers, and which liberties it leaves to a schedule: plain
-// data, which families and the chooser ask before any instruction is emitted. The Reducer that emits has the
-// same.
+// The vectors, lanes and registers that a reduction needs, and the freedom that it leaves to a schedule. This
+// is plain data: families and the chooser ask it before any instruction is emitted, and the Reducer that
+// emits has the same.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace pooljit::ir {
 
-// What a schedule does with the lanes of a state: it moves them among each other (outputs of a row), leaves
-// each where it is (channels), or joins them all in the end (taps of a row).
+// How a schedule uses the lanes of a state: it moves them among each other (outputs of a row), leaves each
+// where it is (channels), or joins them all in the end (taps of a row).
 enum class LaneUse : uint8_t { moved, fixed, joined };
 
 struct ReductionFacts {

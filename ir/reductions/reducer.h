@@ -1,6 +1,6 @@
-// Reducer: what a reduction does to vectors, for every schedule. One file per row of ir/reductions.def makes
-// one: max.cpp defines make_max_reducer, and so on. A Reducer emits instructions through the Builder that it
-// was made with; it knows nothing of loops, addresses or borders.
+// Reducer: the operations of a reduction on vectors, for every schedule. One file per row of
+// ir/reductions.def makes one: max.cpp defines make_max_reducer, and so on. A Reducer emits instructions
+// through the Builder that it was made with; it knows nothing of loops, addresses or borders.
 #pragma once
 
 #include <boost/container/static_vector.hpp>
@@ -78,7 +78,7 @@ class Reducer {
   // Tells, before the first, how many states will be held at once, and how many taps a full one takes in: the
   // Reducer may spend registers on few, and work at the end of a state on long ones.
   virtual void plan(size_t states, int64_t taps) { static_cast<void>(states), static_cast<void>(taps); }
-  // Backward of a norm: what a whole state comes to where the forward's input is x, of the input's dtype.
+  // Backward of a norm: the value of a whole state where the forward's input is x, of the input's dtype.
   virtual State at_input(const State& state, Value x) { return static_cast<void>(x), state; }
   // The result, in the nest's result_dtype().
   virtual Value finish(const State& state, const Divisor& divisor) = 0;

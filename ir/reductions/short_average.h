@@ -1,6 +1,6 @@
 // Averages of 8-bit integers in lanes of 16 bits: the sum of a window, divided by a constant, to the nearest
-// integer, in two to eight instructions for a whole vector. Floats take five for each half of
-// it, and four to widen and to narrow.
+// integer, in two to eight instructions for a whole vector. Floats take five for each half of it, and four to
+// widen and to narrow.
 #pragma once
 
 #include "ir/reductions/reducer.h"

@@ -1,4 +1,4 @@
-// What a result becomes in the output: a value conversion that no value falls out of.
+// Conversion of a result to the output's dtype. It is defined for every value.
 #pragma once
 
 #include "ir/builder.h"

@@ -1,4 +1,4 @@
-// What reductions by addition share: the accumulator and its type.
+// Shared by reductions by addition: the accumulator and its type.
 //
 // Floats accumulate in float32, float64 in float64. Integers accumulate exactly: in int32, in int64 where the
 // window could overflow it, and int64 itself in two digits.

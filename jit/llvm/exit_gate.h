@@ -1,9 +1,10 @@
-// The process ends: exit() ends LLVM's own statics too, beside threads that compile.
+// The end of the process: exit() destroys LLVM's own statics too, while threads may still compile.
 #pragma once
 
 namespace pooljit::jit {
 
-// While one lives, LLVM is whole: exit() waits for it, and refuses those who come after.
+// While one lives, exit() waits, so LLVM's statics are there. One that is made after exit() has begun is
+// refused.
 class LlvmInUse {
  public:
   LlvmInUse();

@@ -1,5 +1,5 @@
 // LLVM ends the process on a "fatal error" (report_fatal_error: an instruction that cannot be selected) and
-// where it gets no memory. A library must not: here the one becomes an ir::Error, the other std::bad_alloc.
+// if it gets no memory. A library must not: here the former becomes an ir::Error, the latter std::bad_alloc.
 #pragma once
 
 #include <exception>
@@ -17,7 +17,7 @@ struct FatalError {
 };
 
 // While one lives, a fatal error on this thread throws FatalError and a lack of memory std::bad_alloc; on
-// other threads LLVM behaves as ever.
+// other threads LLVM still ends the process.
 class FatalErrorsThrow {
  public:
   FatalErrorsThrow();
@@ -26,8 +26,8 @@ class FatalErrorsThrow {
   FatalErrorsThrow& operator=(const FatalErrorsThrow&) = delete;
 };
 
-// A T that is destroyed where its scope is left, but not by an exception: LLVM is built without unwinding, so
-// then its objects cannot be destroyed safely, and T is left behind on purpose.
+// A T that is destroyed at the end of its scope, unless an exception leaves the scope. LLVM is built without
+// unwinding, so its objects cannot be destroyed safely then, and T is leaked on purpose.
 template <typename T>
 class LeftIfThrown {
  public:
@@ -48,7 +48,8 @@ class LeftIfThrown {
   std::unique_ptr<T> value_;
 };
 
-// What LLVM keeps for this thread, left behind: the next compilation has fresh ones. Defined in target.cpp.
+// Leaks the objects that LLVM keeps for this thread: the next compilation makes new ones. Defined in
+// target.cpp.
 void leave_target_machines();
 
 // work(state) with a fresh State. Throws std::bad_alloc.

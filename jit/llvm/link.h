@@ -17,9 +17,9 @@ struct LinkedImage {
   std::vector<uint8_t> frame;  // call frame instructions (jit/object/call_frames.h)
 };
 
-// A kernel calls out to nothing, so an object that wants a symbol from elsewhere is refused, as is whatever
-// else a kernel has no use for ("jit.llvm.codegen"): several functions, data that is writable or that holds
-// addresses.
+// A kernel calls nothing outside, so an object that needs a symbol from elsewhere is refused
+// ("jit.llvm.codegen"). So are other things that no kernel needs: several functions, data that is writable or
+// that holds addresses.
 ir::Result<LinkedImage> link_object(const llvm::object::ObjectFile& object);
 
 }  // namespace pooljit::jit

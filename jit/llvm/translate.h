@@ -24,7 +24,7 @@ inline constexpr const char* kernel_symbol = "pooljit_kernel";
 // CodeBlob::lines; or names (%v7 is the Program's %7), for people.
 enum class Annotate : uint8_t { lines, names };
 
-// Fails with "jit.llvm.program" on a Program that ir::verify refuses: LLVM does not check what it is told.
+// Fails with "jit.llvm.program" on a Program that ir::verify refuses: LLVM does not check its input.
 ir::Result<void> translate(const ir::Program& program, const llvm::TargetMachine& target,
                            llvm::Module& module, Annotate annotate, FramePointer frame);
 

@@ -17,9 +17,8 @@ struct Place {
 };
 
 // bytes: of the result that the instruction writes, above which zeros follow. vector: of the instruction's
-// vectors. control: the concrete bytes of
-// a vector of indices, where the instruction has one (it is no source then). None: the instruction is not
-// such a one.
+// vectors. control: the concrete bytes of a vector of indices, where the instruction has one (it is no source
+// then). None: the instruction is not such a one.
 std::optional<std::vector<Place>> places(ZydisMnemonic mnemonic, int bytes, int vector, uint8_t imm,
                                          std::span<const uint8_t> control);
 

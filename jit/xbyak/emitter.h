@@ -1,6 +1,6 @@
-// Emitter: writes a legal Program down as machine code, with the places that the register map gives. What
-// all ISAs share is here: control flow, index arithmetic, addresses, arithmetic and conversions. What
-// differs, mostly masks, is virtual: jit/xbyak/avx2.cpp, jit/xbyak/avx512.cpp.
+// Emitter: writes a legal Program as machine code, with the places that the register map gives. The code that
+// all ISAs share is here: control flow, index arithmetic, addresses, arithmetic and conversions. Functions
+// that differ, mostly for masks, are virtual: jit/xbyak/avx2.cpp, jit/xbyak/avx512.cpp.
 #pragma once
 
 #include <xbyak/xbyak.h>

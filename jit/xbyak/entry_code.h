@@ -1,6 +1,6 @@
-// What a C program calls of an exported kernel (`pooljit export`): functions that choose a body by the
-// processor, take their share of the tasks and enter it with its argument block. They call nothing else and
-// keep nothing but one word, which ISA the processor has.
+// The functions of an exported kernel (`pooljit export`) that a C program calls. They choose a body by the
+// processor, take their share of the tasks and enter the body with its argument block. They call nothing
+// else, and keep one word: the ISA that the processor has.
 #pragma once
 
 #include <cstddef>

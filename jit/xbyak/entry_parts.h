@@ -36,8 +36,8 @@ void write_range(Xbyak::CodeGenerator& a, int begin, int count);
 // that a stack that is too small is seen by its guard page. Destroys rax.
 void write_scratch_on_stack(Xbyak::CodeGenerator& a, int64_t bytes, const Xbyak::Address& word);
 
-// Kernels want round to nearest, denormals and no exceptions, whatever the caller has, which is kept in the
-// first of two words of 4 bytes at this offset from rsp.
+// Sets round to nearest, denormals kept and all exceptions masked, as kernels need. The caller's word is kept
+// in the first of two words of 4 bytes at this offset from rsp.
 void write_mxcsr_saved(Xbyak::CodeGenerator& a, int at);
 // With the sticky flags that the kernel raised, as if it had run in the caller's environment.
 void write_mxcsr_restored(Xbyak::CodeGenerator& a, int at);

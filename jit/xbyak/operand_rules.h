@@ -1,5 +1,5 @@
-// What x86 lets an instruction of stage `legal` do with its operands. The register map and the emitter go by
-// the same rules, so that the one provides exactly what the other needs.
+// What x86 allows for the operands of an instruction of stage `legal`. The register map and the emitter
+// follow the same rules, so the former provides exactly what the latter needs.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ bool has_masked_form(ir::Op op);
 // The rules for the instructions of one Program, which are asked for by reference.
 class OperandRules {
  public:
-  // Finds the instruction that each shuffle is, once for all who ask.
+  // Finds the instruction of each shuffle, once for all queries.
   explicit OperandRules(const ir::Program& program);
 
   const ir::ShuffleForm& form(const ir::Inst& shuffle) const {

@@ -1,9 +1,9 @@
 // Register map: where each value of a legal Program lies. It decides; the emitter only writes down.
 //
 // Vectors and masks never spill: a Program that needs more of them than the ISA has is refused. Pointers and
-// indices of the outer, rarely used kind may lie on the stack. Constants get the registers that are left
-// over, loaded before the outermost loop that they can be kept through; the others are memory operands, or
-// are loaded where they are used.
+// indices of the outer, rarely used kind may lie on the stack. Constants get the remaining registers, loaded
+// before the outermost loop that they can be kept through. The others are memory operands, or are loaded
+// where they are used.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What `pooljit export` makes of one spec: the code that the JIT would make, for several ISAs, and what is
-// said of it in the header and in NAME_info.
+// A kernel of `pooljit export`: the code that the JIT would make of one spec, for several ISAs, and the facts
+// about it that the header and NAME_info have.
 #pragma once
 
 #include <cstdint>

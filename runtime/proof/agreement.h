@@ -1,4 +1,4 @@
-// From what one random round shows to how many rounds there are (runtime/proof/rounds.h).
+// How many random rounds it takes, from how likely a wrong kernel passes one (runtime/proof/rounds.h).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ std::set<int64_t> divisors(const ir::PoolNest& forward);
 // random_planes.
 Rounds with_agreement(Rounds rounds, double agreement);
 
-// The better of two: what holds for more kernels, if it is shown at all; then what takes fewer rounds.
+// The better of two: the one that holds for more kernels, if it is shown at all; then the one with fewer
+// rounds.
 Rounds better(const Rounds& a, const Rounds& b);
 
 }  // namespace pooljit::runtime

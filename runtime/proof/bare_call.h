@@ -1,6 +1,5 @@
-// Calls machine code as its worst caller would: with patterns in all vector and mask registers, so that one
-// which is read before it is written shows, and with its constant tables against inaccessible pages, so that
-// a read beyond them does.
+// Calls machine code as its worst caller would. Patterns in all vector and mask registers show one that is
+// read before it is written. Inaccessible pages behind the constant tables show a read beyond them.
 #pragma once
 
 #include <cstdint>

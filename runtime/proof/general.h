@@ -1,4 +1,4 @@
-// Proof of code for all extents: at sizes that between them have every kind of border, tail and loop that the
+// Proof of code for all extents: at sizes that together have every kind of border, tail and loop that the
 // code tells apart. At any other size it runs the same loops with other counts and strides, which it reads
 // from that size's words.
 #pragma once
@@ -10,9 +10,8 @@
 
 namespace pooljit::runtime {
 
-// The extents of all spatial dims, smallest sizes first. Of each free dim the least extents of every kind,
-// the others as large as it takes to have all of theirs, and as small as can be. A function of spec and
-// schedule.
+// The extents of all spatial dims, smallest sizes first. For each free dim the least extents of every kind,
+// combined with the largest and the least extents of the others. A function of spec and schedule.
 std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_spec,
                                                  const ir::Schedule& schedule);
 

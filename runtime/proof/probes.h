@@ -32,7 +32,7 @@ inline constexpr size_t part_count =
 #undef PART
     ;
 
-// What outputs are made of their windows, and so what probes have to decide.
+// How outputs are made of their windows, and so what probes have to decide.
 enum class Argument : uint8_t {
   extremum,  // one of the elements
   sum,       // weights times elements: sums, averages

@@ -1,4 +1,5 @@
-// Specs whose tensors are too large to be probed: what they cost, and a smaller one with the same regions.
+// Specs whose tensors are too large to be probed: the cost of probing them, and a smaller spec with the same
+// regions.
 #pragma once
 
 #include <optional>

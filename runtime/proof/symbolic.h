@@ -18,7 +18,7 @@ double work_of_run(const Member& member);
 ir::Result<void> prove_program(const Member& member, const Choices& choices, const ProofLimits& limits,
                                Proof& proof);
 
-// What has no reading is left to the probes, and said to be. False: the tensor is too large.
+// A term that has no reading is left to the probes, and the report says so. False: the tensor is too large.
 bool execute_bytes(const Code& code, ir::Isa isa, const ProofLimits& limits, Proof& proof);
 void say_only_probed(std::string_view why, Proof& proof);
 

@@ -1,6 +1,7 @@
-// What the steps of an epilogue let be seen of a result: probes and rounds choose their numbers so that
-// outputs tell them apart. Every step keeps or turns the order of what goes through it (rounding included),
-// and so do all of them together: what two results are told apart by, two that lie further apart are.
+// What an output shows of a result that went through the steps of an epilogue. Probes and rounds choose
+// numbers that outputs tell apart. Every step keeps or turns the order of the numbers that go through it
+// (rounding included), and so do all of them together: if outputs tell two results apart, they tell apart any
+// two that lie further apart.
 #pragma once
 
 #include <cstdint>

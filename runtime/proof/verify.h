@@ -5,7 +5,7 @@
 //     the tasks;
 //   - probes: few inputs decide what the code does with all (runtime/proof/probes.h);
 //   - memory: nothing but the elements of the views is touched.
-// Probes and memory run in a child process: what is wrong there is a crash.
+// Probes and memory run in a child process: a kernel that is wrong there crashes it.
 #pragma once
 
 #include <cstdint>

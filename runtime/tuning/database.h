@@ -1,9 +1,9 @@
-// The tuning database: a text file of schedules that were measured to be the best ones. Reading it; the
+// The tuning database: a text file of schedules that were measured to be the fastest. This file reads it; the
 // command `pooljit tune` writes it (runtime/tuning/store.h). docs/tuning.md has the format.
 //
 // Whatever the file holds, reading it gives entries and reasons, never a crash: a file that is no database is
-// an error, a line that is no entry is passed over with a reason. What an entry says is not believed either:
-// its schedule is checked against the spec before it is used.
+// an error, a line that is no entry is passed over with a reason. An entry is not trusted either: its
+// schedule is checked against the spec before it is used.
 #pragma once
 
 #include <cstdint>

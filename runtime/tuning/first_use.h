@@ -1,7 +1,7 @@
-// measure=: the schedule of a layer by a race, when its signature is first compiled. The default and those of
-// a shortlist (ir/choose/shortlist.h) are compiled, must give the default's results on data of their own, and
-// are looked at once; the fastest few are timed in turns on the calling thread. docs/tuning.md tells it for
-// users; `pooljit tune` searches the whole space and proves what it finds.
+// measure=: finds the schedule of a layer by timing a few, when its signature is first compiled. The default
+// and those of a shortlist (ir/choose/shortlist.h) are compiled, must give the default's results on data of
+// their own, and are looked at once; the fastest few are timed in turns on the calling thread. docs/tuning.md
+// is the users' page; `pooljit tune` searches the whole space and proves what it finds.
 //
 // Thread-safe: nothing is shared. Nothing is kept or written here: runtime/compile.cpp does that.
 #pragma once

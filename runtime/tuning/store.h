@@ -1,8 +1,8 @@
-// Writes the tuning database (runtime/tuning/database.h). Any number of processes may: each adds its entries
-// to what the others wrote, under a lock on FILE.lock. The file is written aside, flushed to the disk and
-// renamed, so that whoever reads or dies at whatever moment has it whole. It keeps its mode, and its owner
-// where the system lets it. What is refused leaves the database, and the folder but for FILE.lock, as they
-// were.
+// Writes the tuning database (runtime/tuning/database.h). Several processes may write it: each adds its
+// entries to those of the others, under a lock on FILE.lock. The file is written aside, flushed to the disk
+// and renamed, so a reader always sees it whole, even if a writer dies. It keeps its mode, and its owner if
+// the system allows that. If a write is refused, the database stays as it was, and so does the folder except
+// for FILE.lock.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace pooljit::runtime {
 // takes no files), "file.write" (it may not be written, or the disk is full), "file.rename".
 ir::Result<void> store_entries(const std::string& path, const std::vector<TuneEntry>& entries);
 
-// The errors that store_entries() would have but for a full disk, before there is something to lose.
+// The errors that store_entries() would give, except for a full disk: asked before there are results to lose.
 ir::Result<void> check_storable(const std::string& path);
 
 // Whether there is something at the path; false for an empty one.

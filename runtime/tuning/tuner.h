@@ -1,6 +1,6 @@
 // Searches the schedules of one spec for the fastest: in the order of the cost model, measured in turns with
-// the default, stopped when nothing better comes. What it accepts is faster by more than the noise of both
-// and proved right. docs/tuning.md tells it for users.
+// the default, stopped when nothing better comes. It accepts a schedule that is faster by more than the noise
+// of both and proved right. docs/tuning.md is the users' page.
 #pragma once
 
 #include <functional>

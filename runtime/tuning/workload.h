@@ -1,5 +1,4 @@
-// Memory for running a kernel on, filled with ordinary numbers: what a kernel is timed with. All kernels of a
-// spec can share one.
+// Memory that a kernel is timed on, filled with ordinary numbers. All kernels of a spec can share one.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +59,8 @@ class Workload {
 // Samples of one call of each kernel, all of the workload's spec, taking turns. Errors: those of Kernel::run.
 ir::Result<std::vector<Samples>> sample_kernels(const Workload& workload, std::span<const KernelPtr> kernels,
                                                 const MeasureOptions& options);
-// The same on memory of their own. Errors: "tune.kernels" (they are of
-// several specs), "tune.empty" (a batch of 0), "system.memory", and those of Kernel::run.
+// The same on memory of their own. Errors: "tune.kernels" (they are of several specs), "tune.empty" (a batch
+// of 0), "system.memory", and those of Kernel::run.
 ir::Result<std::vector<Samples>> sample_kernels(std::span<const KernelPtr> kernels,
                                                 const MeasureOptions& options);
 // The same, summarized.

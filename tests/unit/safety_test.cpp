@@ -1,6 +1,6 @@
 // What the library promises to the process that it runs in: no page that is writable and executable, a clean
-// error where executable memory is forbidden, a cache that a lack of
-// memory leaves whole, limits that no spec gets past.
+// error where executable memory is forbidden, a cache that a lack of memory leaves whole, limits that no spec
+// gets past.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

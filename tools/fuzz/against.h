@@ -27,8 +27,8 @@ class OtherEngine {
 
   // Calls it in this process, which it may end: on the kinds of data that the case names, or on its elements,
   // with buffers against a guard page behind them, and again with one before them; of a case with a
-  // neighbour, on that first, each time. Errors: those of
-  // parse_spec; "check.data", "check.size", "system.memory".
+  // neighbour, on that first, each time. Errors: those of parse_spec; "check.data", "check.size",
+  // "system.memory".
   ir::Result<Outcome> try_case(const FuzzCase& one, const Accepted& accepted) const;
 
   // Whether it does the layer, by its own pooljit_engine_takes, or else by calling it.

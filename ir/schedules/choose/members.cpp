@@ -129,9 +129,9 @@ bool are_alike(const PoolNest& a, const PoolNest& b) {
 }
 
 // The schedule of both in one loop, where that takes less time than one after the other: where instructions
-// bind and both sets of accumulators fit into registers. On Zen 5 0.61 to 0.9 of the time. Larger windows that
-// roll, bytes and 16-bit floats, whose averages take other lanes than their maxima, and overlapping windows of
-// whole pixels gain nothing (docs/notes/performance.md, "Several pools of one tensor").
+// bind and both sets of accumulators fit into registers. On Zen 5 0.61 to 0.9 of the time. Larger windows
+// that roll, bytes and 16-bit floats, whose averages take other lanes than their maxima, and overlapping
+// windows of whole pixels gain nothing (docs/notes/performance.md, "Several pools of one tensor").
 std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Isa isa) {
   const PoolNest& any = nest.members[0];
   if (defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;
