@@ -13,8 +13,8 @@
  *
  * Stable: functions keep their meaning, and codes and error ids keep their numbers and names. Structs grow at
  * their end: set the first member, `size`, to sizeof of the struct and the rest to 0 before use; 0 is the
- * default of each. A library that is older than the struct refuses what it does not know ("runtime.struct"),
- * unless that is 0. Structs without `size` never grow.
+ * default of each. A library that is older than the struct refuses fields that it does not know
+ * ("runtime.struct"), unless they are 0. Structs without `size` never grow.
  *
  * Nothing is ignored in silence: an argument that the call has no use for is an error.
  *
@@ -22,26 +22,27 @@
  * run by many threads at once. Release it once, when no thread uses it any more. Compiling the same spec from
  * many threads makes its code once.
  *
- * fork(). A kernel runs in the child as in the parent, and the child may compile; worker threads are made
- * anew when first needed. fork() waits until code that another thread is making is made: microseconds, with
- * LLVM milliseconds.
+ * fork(). A kernel runs in the child as in the parent, and the child may compile. The child makes worker
+ * threads of its own when it first needs them. fork() waits until other threads have made the code that they
+ * are making: microseconds, with LLVM milliseconds.
  *
- * Scratch memory. Kernels of large windows may use up to 256 KiB that each thread keeps from its first such
- * run until it ends; a thread that gets none waits for a reserve that all share.
+ * Scratch memory. Kernels of large windows may use up to 256 KiB. It is thread-local: allocated at the first
+ * such run, kept until the thread exits. If the allocation fails, the thread waits for a shared reserve, so a
+ * kernel can always run.
  *
  * Signals. No function installs a handler. pooljit_run of a kernel compiled for one thread takes no lock,
- * allocates nothing and calls nothing, so it may be left by a signal handler and entered by another; but for
- * kernels with scratch memory, which a handler must not enter. The others are not async-signal-safe. No
- * exception leaves a function. Kernels throw nothing. They have unwind tables: backtrace(), debuggers and
- * profilers see through them at every instruction. Do not throw or longjmp across a running one all the same:
- * scratch memory would stay taken.
+ * allocates nothing and calls nothing, so a signal handler may interrupt it and run another kernel, except
+ * kernels with scratch memory. The other functions are not async-signal-safe. No exception leaves a function.
+ * Kernels throw nothing. They have unwind tables: backtrace(), debuggers and profilers see through them at
+ * every instruction. Still, do not throw or longjmp across a running kernel: its scratch memory would stay
+ * taken.
  *
  * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
  * tools by names like pooljit:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, with the option "label" like
  * pooljit:resnet/pool1:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, and they keep frame pointers: perf
  * (/tmp/perf-PID.map), jitdump (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its
- * JIT interface), or several joined by commas. Files have mode 0600; what cannot be written is left out. By
- * default there are no names.
+ * JIT interface), or several joined by commas. Files have mode 0600; a file that cannot be written is left
+ * out. By default there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H
@@ -90,38 +91,37 @@ typedef struct pooljit_options {
   /* Of the built-in pool; 0: as many as the process may use. Tiny layers stay on the calling thread. */
   int32_t threads;
   /* 1: the code is proved right for every input before it is handed out; a child process runs it, for a
-   * fraction of a second to minutes. What is too large for that is proved for a smaller tensor:
+   * fraction of a second to minutes. A tensor that is too large for that is proved for a smaller one:
    * pooljit_info.proof begins with that, and says which. */
   int32_t verify;
-  /* A file of `pooljit tune`: where it has a schedule for the spec that was measured on this machine, that is
-   * taken; `schedule` weighs more. Null: the file that the environment variable POOLJIT_TUNE_DB names, if it
-   * is there. */
+  /* A file of `pooljit tune`: if it has a schedule for the spec that was measured on this machine, that is
+   * taken. `schedule` takes precedence. Null: the file that the environment variable POOLJIT_TUNE_DB names,
+   * if it is there. */
   const char* tune_db;
   /* Times a few schedules when the signature is first compiled, on the calling thread and on memory of its
-   * own, and takes the fastest: how many ("6"), "same_bits" for only such as give the default's bits, or both
-   * ("8,same_bits"); "0": none. About 3 ms, or some 40 runs of a slow layer; once, however many threads ask.
-   * Sums of floats may be added in another order than the default's, but with same_bits. `schedule` and an
-   * entry of `tune_db` weigh more; what was measured is added to `tune_db`, which is made if it is not there
+   * own, and takes the fastest: how many ("6"), "same_bits" for only those that give the default's bits, or
+   * both ("8,same_bits"); "0": none. About 3 ms, or some 40 runs of a slow layer; once, however many threads
+   * ask. Without same_bits, sums of floats may be added in another order than the default's. `schedule` and
+   * an entry of `tune_db` take precedence. The result is added to `tune_db`, which is made if it is not there
    * (not with same_bits, which leaves it alone). Null: what pooljit_set_measure or the environment variable
    * POOLJIT_MEASURE says. */
   const char* measure;
   /* Who is told the kernel's name ("Names" above): "perf", "jitdump" and "gdb", several joined by commas;
    * besides those that the environment variable POOLJIT_NAMES names. */
   const char* names;
-  /* What backend "auto" is where no machine code can run (the processor has no AVX2, or the system refuses
-   * executable memory): "reference", the default, whose results are the same but slow; "never": an error.
-   * With isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
+  /* For backend "auto", if no machine code can run (the processor has no AVX2, or the system refuses
+   * executable memory). "reference", the default, runs the reference: the same results, but slow. "never": an
+   * error. With isa or schedule it is an error too. pooljit_info.fallback says when it happened. */
   const char* fallback;
   /* The layer's name in its model, "resnet/pool1": `names` and listings show it before ours. Letters, digits
-   * and any of
-   * _./-:+#@, at most 128. Layers of one signature share their code, under whatever label; where names are
-   * asked for each label has code of its own. */
+   * and any of _./-:+#@, at most 128. Layers of one signature share their code, whatever their labels; if
+   * names are asked for, each label has code of its own. */
   const char* label;
   /* Of a spec with free dims: how many sizes are kept, at most 4096; the oldest run goes first. 0: 64. */
   int32_t sizes;
   /* Of a spec with free dims: the run of a size that makes code for it alone, with the same bits; runs by
    * parts are not counted. 1: each size has only its own; -1: none has, as with verify; 0: the run that pays
-   * for it, the 1000th at the latest, of NCHW the first where rows do not fill two vectors. */
+   * for it, the 1000th at the latest, in NCHW the first if rows do not fill two vectors. */
   int32_t exact_after;
 } pooljit_options;
 
@@ -144,11 +144,11 @@ POOLJIT_API int pooljit_options_read(const char* text, pooljit_options* options,
  * where the code is not proved, "tune.open" and "tune.format" for the file of tune_db. */
 POOLJIT_API int pooljit_compile(const char* spec, const pooljit_options* options, pooljit_kernel** kernel);
 
-/* What the option "measure" is where it is not given, for the process, from now on: "6", "same_bits", "0".
- * NULL: what the environment variable POOLJIT_MEASURE says, as at first. Errors: "runtime.options". */
+/* Sets the default of the option "measure" for the process from now on: "6", "same_bits", "0". NULL: what the
+ * environment variable POOLJIT_MEASURE says, as at first. Errors: "runtime.options". */
 POOLJIT_API int pooljit_set_measure(const char* measure);
 
-/* Reads and checks a spec and options once, for callers that ask for its kernel again and again:
+/* Reads and checks a spec and options once, for callers that ask for its kernel repeatedly:
  * pooljit_spec_compile then finds it in the cache without reading a text. Nothing is compiled here. *object
  * is immutable and may be used by many threads at once; NULL there on failure.
  *
@@ -180,11 +180,12 @@ POOLJIT_API int pooljit_spec_pools(const pooljit_spec* object, pooljit_pools* po
 POOLJIT_API int pooljit_spec_compile(const pooljit_spec* object, pooljit_kernel** kernel);
 
 /* Sizes. A spec may leave spatial dims free: max_pool2d(float32[N,64,H,W], kernel_size=3). Its kernel is run
- * with pooljit_args.dims. One piece of code serves all sizes, each of which needs a table of some
- * microseconds; else (pooljit_info.schedule_origin says so, and why) the first run of a size compiles. What
- * is asked of one size needs its spec or kernel: these make them. `dims` are the extents of all spatial dims,
- * in their order, `count` of them; of a backward pooling those of the forward input, of an unpool those of
- * its values. A spec or kernel that has no free dims gives itself, if they are its own.
+ * with pooljit_args.dims. One piece of code serves all sizes; making the table of a new size takes some
+ * microseconds. For some layers the first run of a size compiles instead (pooljit_info.schedule_origin says
+ * so, and why). Questions about one size need its spec or kernel: these functions make them. `dims` are the
+ * extents of all spatial dims, in their order, `count` of them; of a backward pooling those of the forward
+ * input, of an unpool those of its values. A spec or kernel that has no free dims gives itself, if they are
+ * its own.
  *
  * pooljit_spec_sized compiles nothing. Errors: "run.dims" for a list that is null or empty, "spec.sizes" for
  * another count or another size than the spec has, other "spec.*" for a size that the layer cannot have, and
@@ -197,10 +198,10 @@ POOLJIT_API int pooljit_kernel_sized(const pooljit_kernel* kernel, const int64_t
 /* Gives the spec object back; NULL is allowed. Kernels made of it stay as they are. */
 POOLJIT_API void pooljit_spec_release(pooljit_spec* object);
 
-/* What is known of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1
- * where the spec has no N or a free one, and bytes are those of a batch of dims[0]. With free dims, 0 stands
- * for every extent, stride and count of bytes that only a size tells; of a kernel also for what compiling
- * tells, where each size has code of its own. */
+/* The facts of a spec and of a kernel. A batch of N has N times strides[0] elements more; dims[0] is 1 where
+ * the spec has no N or a free one, and bytes are those of a batch of dims[0]. With free dims, every extent,
+ * stride and count of bytes that depends on the size is 0; of a kernel so are the facts of its code, if each
+ * size has code of its own. */
 typedef struct pooljit_info {
   size_t size; /* sizeof(pooljit_info), set by the caller; no more is written */
   pooljit_tensor input;
@@ -241,10 +242,10 @@ POOLJIT_API int pooljit_spec_info(const pooljit_spec* object, pooljit_info* info
 /* Strings are valid until the kernel is released. */
 POOLJIT_API int pooljit_kernel_info(const pooljit_kernel* kernel, pooljit_info* info);
 
-/* What is known of an output, and of an array of indices; *bytes is what a buffer for it must hold. NULL is
- * allowed for either. Numbers count from 0, in the order of the members; indices are those of the members
- * that have them. Nothing is compiled for it. Strings are valid until the object is released. Errors:
- * "runtime.range" for a number that is not below the count; of free dims "spec.free", "run.dims". */
+/* The facts of an output, and of an array of indices; *bytes is the size of a buffer for it. NULL is allowed
+ * for either. Numbers count from 0, in the order of the members; indices are those of the members that have
+ * them. Nothing is compiled for it. Strings are valid until the object is released. Errors: "runtime.range"
+ * for a number that is not below the count; of free dims "spec.free", "run.dims". */
 POOLJIT_API int pooljit_spec_output(const pooljit_spec* object, int number, pooljit_tensor* tensor,
                                     int64_t* bytes);
 POOLJIT_API int pooljit_spec_indices(const pooljit_spec* object, int number, pooljit_tensor* tensor,
@@ -263,15 +264,14 @@ POOLJIT_API int pooljit_useful_parts(const pooljit_kernel* kernel, int64_t batch
 /* --- Running. */
 
 /* Pools. `input` and `output` point to the first element (all coordinates 0) of tensors of the spec's dtype,
- * which lie in memory as the spec's layout or strides say; any alignment of the element will do
- * (outputs of 8 MB and more are written faster where they begin at a multiple of 64). `indices`
- * is needed if the spec has return_indices=True (written, laid out like the output: of index_dtype, int64 by
- * default, counted in index_scope, the plane of one n and c by default, -1 for an empty window) and by
- * max_pool_backward and max_unpool (read, laid out like the input); it is NULL otherwise. Nothing but the
- * elements of the three views is read or written. They must not overlap.
+ * which lie in memory as the spec's layout or strides say; any alignment of the element will do (outputs of 8
+ * MB and more are written faster if they begin at a multiple of 64). `indices` is needed if the spec has
+ * return_indices=True (written, laid out like the output: of index_dtype, int64 by default, counted in
+ * index_scope, the plane of one n and c by default, -1 for an empty window) and by max_pool_backward and
+ * max_unpool (read, laid out like the input); it is NULL otherwise. Nothing but the elements of the three
+ * views is read or written. They must not overlap.
  *
- * For what needs no more than that; pooljit_run_with says the rest: a batch, several outputs, operands,
- * threads.
+ * This is the simple call. pooljit_run_with takes more: a batch, several outputs, operands, threads.
  *
  * Errors: "run.null", "run.indices" (given but not asked for), "run.overlap", "run.batch" (the spec leaves it
  * free), "run.dims" (it leaves spatial dims free), "run.operands", "run.outputs" (the spec has several).
@@ -320,19 +320,20 @@ typedef struct pooljit_args {
 
 /* pooljit_run with arguments. Costs some tens of nanoseconds more.
  *
- * operands: what the spec's epilogue takes, in the order of its steps, of several pools the first member's
- * before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and add_channel, each
- * with one number per channel, float32 or, where the epilogue computes in it, float64 (docs/semantics.md); a
- * tensor for add, of its dtype and laid out like the output, with concat=True like the member's part of it.
- * They are read only, and may overlap the input and each other but nothing that is written.
+ * operands: the arrays and tensors of the spec's epilogue, in the order of its steps, of several pools the
+ * first member's before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and
+ * add_channel, each with one number per channel, float32 or, where the epilogue computes in it, float64
+ * (docs/semantics.md); a tensor for add, of its dtype and laid out like the output, with concat=True like the
+ * member's part of it. They are read only, and may overlap the input and each other but nothing that is
+ * written.
  *
  * parts: for callers that are inside their own threads already. Each passes the same arguments and another
  * part. Any number of parts will do; together they do what one run does, to the last bit, and some may have
  * nothing to do. Makes no thread and takes no lock; allocates nothing but the thread's scratch memory, once,
  * and that only without args->scratch.
  *
- * dims: a size that is new, or was forgotten, costs some microseconds more, or as long as compiling takes
- * where each has code of its own. A known one costs 0.1 us more than a run of the kernel for that size.
+ * dims: a size that is new, or was forgotten, costs some microseconds more, or a compilation if each size has
+ * code of its own. A known one costs 0.1 us more than a run of the kernel for that size.
  *
  * Errors: those of pooljit_run; with dims those of pooljit_kernel_sized; "run.batch" for a batch that is
  * negative, larger than memory can be, of a spec without N, given without has_batch, not given where the spec
@@ -364,8 +365,8 @@ typedef struct pooljit_cache {
 
 POOLJIT_API int pooljit_cache_info(pooljit_cache* info);
 
-/* Keeps at most so many kernels and bytes from now on; 0 keeps none. What was used longest ago goes first.
- * Kernels that somebody holds stay alive. Never fails. */
+/* Keeps at most so many kernels and bytes from now on; 0 keeps none. The kernel that was used longest ago
+ * goes first. Kernels that somebody holds stay alive. Never fails. */
 POOLJIT_API void pooljit_cache_limit(uint64_t kernels, uint64_t bytes);
 
 /* Forgets all kernels; those that somebody holds stay alive. */

@@ -12,9 +12,9 @@
  *     layer.pad_begin[d] = layer.pad_end[d] = 1;
  *   }
  *
- * Zero is the default of every field that has one, the default that the text has. What no field of the layer
- * reads is refused, not ignored: kernel[2] of two spatial dims, say. The struct grows at its end only: `size`
- * says how much of it there is. Strings belong to whoever filled the struct in.
+ * Zero is the default of every field that has one, and means the default of the text. A field that the layer
+ * does not use is refused, not ignored: kernel[2] of two spatial dims, say. The struct grows at its end only:
+ * `size` says how much of it there is. Strings belong to whoever filled the struct in.
  */
 #ifndef POOLJIT_LAYER_H
 #define POOLJIT_LAYER_H

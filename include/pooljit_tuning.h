@@ -1,5 +1,5 @@
-/* pooljit's C interface for tuners: the schedules that a spec can be computed by, how long they take, why one
- * of them is the default, and whether its code is right. examples/tuner.cpp is such a tuner, in C++.
+/* pooljit's C interface for tuners: the schedules of a spec, how long they take, why one of them is the
+ * default, and whether its code is right. examples/tuner.cpp is such a tuner, in C++.
  *
  *   pooljit_spec* spec;
  *   pooljit_schedule_list* list;
@@ -30,12 +30,12 @@ typedef struct pooljit_schedule {
   int32_t is_default;       /* 1: what compiling takes where it is told nothing */
 } pooljit_schedule;
 
-/* Every schedule that keeps the rules of the spec, what compiling chooses from first, best first. Takes a few
+/* Every schedule that suits the spec. Those that compiling chooses from come first, best first. Takes a few
  * milliseconds at most: no code is made, so for some the registers may not suffice ("schedule.registers" from
  * pooljit_spec_compile), and several may make the same code. Of the spec's options only backend and isa
  * matter. *list is NULL on failure. Errors: those of pooljit_spec_compile. */
 POOLJIT_API int pooljit_schedules(const pooljit_spec* object, pooljit_schedule_list** list);
-/* Those that make code, each other code, with predicted_seconds, the cheapest first. Each is lowered and
+/* The schedules that make different code, with predicted_seconds, the cheapest first. Each is lowered and
  * counted: that takes up to some seconds. */
 POOLJIT_API int pooljit_schedules_by_cost(const pooljit_spec* object, pooljit_schedule_list** list);
 POOLJIT_API size_t pooljit_schedule_count(const pooljit_schedule_list* list);
@@ -44,9 +44,9 @@ POOLJIT_API int pooljit_schedule_get(const pooljit_schedule_list* list, size_t n
                                      pooljit_schedule* schedule);
 POOLJIT_API void pooljit_schedule_list_release(pooljit_schedule_list* list); /* NULL is allowed */
 
-/* Why the spec gets its schedule where nothing was measured: what each family of schedules offers, leaves to
- * others or refuses, the price by part, and what decided. Stores what `pooljit schedules SPEC --why` prints,
- * for people, in *text, NULL on failure; pooljit_text_release gives it back. Errors: those of
+/* Why the spec gets its schedule if nothing was measured: what each family of schedules offers, why it
+ * declines or is refused, the price by part, and what decided. Stores what `pooljit schedules SPEC --why`
+ * prints, for people, in *text, NULL on failure; pooljit_text_release gives it back. Errors: those of
  * pooljit_spec_compile; "schedule.unpool". */
 POOLJIT_API int pooljit_explain(const pooljit_spec* object, char** text);
 
