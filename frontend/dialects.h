@@ -25,7 +25,7 @@ std::span<const Dialect> dialects();
 // By the text's beginning, unchecked.
 ir::Result<PoolSpec> parse_any(std::string_view text);
 
-// What a text means, checked, whether or not a layer below can do it: parse_spec without
+// The checked spec of a text, whether or not a layer below can do it: parse_spec without
 // frontend/unsupported.h.
 ir::Result<PoolSpec> parse_meaning(std::string_view text);
 

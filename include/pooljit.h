@@ -31,18 +31,17 @@
  * kernel can always run.
  *
  * Signals. No function installs a handler. pooljit_run of a kernel compiled for one thread takes no lock,
- * allocates nothing and calls nothing, so a signal handler may interrupt it and run another kernel, except
- * kernels with scratch memory. The other functions are not async-signal-safe. No exception leaves a function.
- * Kernels throw nothing. They have unwind tables: backtrace(), debuggers and profilers see through them at
- * every instruction. Still, do not throw or longjmp across a running kernel: its scratch memory would stay
- * taken.
+ * allocates nothing and calls nothing, so a signal handler may interrupt it and run a kernel, except one with
+ * scratch memory. The other functions are not async-signal-safe. No exception leaves a function. Kernels
+ * throw nothing. They have unwind tables: backtrace(), debuggers and profilers see through them at every
+ * instruction. Still, never throw or longjmp across a running one: scratch memory stays taken.
  *
  * Names. The environment variable POOLJIT_NAMES, read once, or the option "names" makes kernels known to
  * tools by names like pooljit:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, with the option "label" like
  * pooljit:resnet/pool1:max_pool2d_f32_nchw_64x112x112_k3s2p1_avx512, and they keep frame pointers: perf
  * (/tmp/perf-PID.map), jitdump (jit-PID.dump in JITDUMPDIR or /tmp, with lines for perf annotate), gdb (its
- * JIT interface), or several joined by commas. Files have mode 0600; a file that cannot be written is left
- * out. By default there are no names.
+ * JIT interface), or several joined by commas. Files have mode 0600; unwritable ones are left out. By default
+ * there are no names.
  */
 #ifndef POOLJIT_H
 #define POOLJIT_H

@@ -30,7 +30,7 @@ class Judge {
   // none.
   std::optional<std::string> disagreement(const void* output, const void* indices);
 
-  // What the oracle makes of it, as the views lay it out.
+  // The oracle's results, as the views lay them out.
   const std::vector<std::byte>& output() const { return output_; }
   const std::vector<std::byte>& indices() const { return indices_; }
 

@@ -85,7 +85,7 @@ template <typename T>
 inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 template <typename T>
 inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
-// What floats of type T are summed in.
+// The type that floats of type T are summed in.
 template <typename T>
 using FloatSum = std::conditional_t<is_half_type<T>, float, T>;
 

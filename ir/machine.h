@@ -22,8 +22,8 @@ struct Machine {
   Caches caches;
   // Images of more bytes outgrow a core's own caches.
   int64_t near_bytes = int64_t{1} << 20;
-  // What a vector of 32 bytes takes, in halves of what one of 64 takes: 1 where both halves go one after the
-  // other, 2 where the processor takes them at once.
+  // The cost of a vector of 32 bytes, in halves of the cost of one of 64: 1 if the processor takes both
+  // halves one after the other, 2 if it takes them at once.
   double narrow_tile = 1.1;
   bool operator==(const Machine&) const = default;
 };

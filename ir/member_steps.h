@@ -11,17 +11,17 @@
 
 namespace pooljit::ir {
 
-// The nest that makes `larger`'s results of those of `smaller`, pools of one tensor: its windows are those of
-// `larger`, in results of `smaller`. None where these do not make up those exactly, or where a result would
-// show it (indices, zeros of one sign). Its input view is still `larger`'s.
+// The nest that makes `larger`'s results from those of `smaller`, pools of one tensor: its windows are those
+// of `larger`, in results of `smaller`. None if windows of `smaller` do not make up those of `larger`
+// exactly, or if a result would differ (indices, zeros of one sign). Its input view is still `larger`'s.
 //
 // A window of k is the union of windows of j <= k that begin no more than j apart. Where the first of these
 // lies before the smaller's results, the next has to reach the border: they begin no more than the smaller's
 // padding and one apart, and where the last may lie behind them, too, no more than there are results.
 std::optional<PoolNest> made_of(const PoolNest& larger, const PoolNest& smaller);
 
-// How often two values become one for each result: taps side by side are shared by windows next to each
-// other, by doublings along each dimension; others are not. made_of() takes the taps that need fewer.
+// How many joins of two values a result takes. Neighbouring windows share adjacent taps, by doublings along
+// each dimension; they do not share others. made_of() takes the taps that need fewer.
 int64_t combinations(const PoolNest& nest);
 
 // One after the other, steps make all members for some channels.
@@ -30,7 +30,7 @@ struct MemberStep {
   int member = 0;
   // Rooms, by the member whose results are there; -1: the input, the output.
   int reads = -1, writes = -1;
-  // From its own room to its output: what is there to be chosen is how.
+  // True for a copy from the member's room to its output: only its schedule is to be chosen.
   bool is_copy() const { return reads == member; }
 };
 
@@ -41,8 +41,8 @@ struct MemberSteps {
 };
 
 // from: by member, of whose results it is made; -1: of the input. Members that others are made of go to
-// rooms, and from there to their outputs. Errors: "schedule.from" where that cannot be; "schedule.members"
-// where so many channels are no part of all.
+// rooms, and from there to their outputs. Errors: "schedule.from" if that is impossible; "schedule.members"
+// if all channels are no multiple of so many.
 Result<MemberSteps> member_steps(const PoolNest& nest, std::span<const int> from, int64_t channels);
 
 }  // namespace pooljit::ir

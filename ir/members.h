@@ -16,7 +16,7 @@ struct MemberTasks {
   bool operator==(const MemberTasks&) const = default;
 };
 
-// What one of the Programs that are joined reads and writes.
+// One of the joined Programs, and what it reads and writes.
 struct MemberPart {
   Program program;
   int member = 0;               // of the outputs and indices
@@ -34,21 +34,21 @@ struct MemberPieces {
   std::vector<int64_t> rooms;                        // bytes of each, by number
 };
 
-// Does what each member does, one after the other for each task: what one has loaded is near for the next.
-// Fused, it does so in the same loops, where these go equally often: what one has loaded is still in a
-// register (ir/fusion.h). Member k stores to `output k` and `indices k`, and its operands are numbered behind
-// those of the members before. The tasks are batches, and the most rows, or else channels, that divide those
-// of all members and are no more than asked for; the rest of a member's are done within. All are of stage
-// affine and for one ISA. Errors: "schedule.members" for more parameters or more scratch memory than a kernel
-// takes; fused, for any scratch memory.
+// Runs the members one after the other in each task, so data that one has loaded is in cache for the next.
+// Fused, they run in the same loops where these have equal counts, so a vector that one has loaded is still
+// in a register (ir/fusion.h). Member k stores to `output k` and `indices k`, and its operands are numbered
+// behind those of the members before. The tasks are batches, and the most rows, or else channels, that divide
+// those of all members and are no more than asked for; the rest of a member's tasks are loops within. All are
+// of stage affine and for one ISA. Errors: "schedule.members" for more parameters or more scratch memory than
+// a kernel takes; fused, for any scratch memory.
 Result<Program> join_members(std::string name, std::span<const MemberPart> members, const MemberTasks& most,
                              bool fused = false);
 
 // The same for each piece: the tasks are batches and pieces.
 Result<Program> join_members(std::string name, std::span<const MemberPart> parts, const MemberPieces& pieces);
 
-// What member `number` of such a Program does, in its tasks, as if it were alone: the stores of the others
-// are left out with all that only these need, and its own go to `output` and `indices`. members: of the nest.
+// The Program of member `number` alone, in the tasks of the joined one: without the stores of the others and
+// all that only these need. Its own stores go to `output` and `indices`. members: of the nest.
 Program only_member(const Program& joined, std::span<const PoolNest> members, int number);
 
 }  // namespace pooljit::ir

@@ -106,8 +106,8 @@ struct PoolNest {
   // It also reads the forward's input, operand 0, which lies as `output`, and its output, operand 1, which
   // lies as `input`.
   bool is_norm_gradient() const { return is_backward() && reduction == Reduction::lp; }
-  // What the reduction's result is converted to: what the steps of an epilogue compute in, else the output's
-  // dtype.
+  // The type that the reduction's result is converted to: the one that the steps of an epilogue compute in,
+  // else the output's dtype.
   DType result_dtype() const;
   // The outputs that the caller gives are the members' own, or one.
   bool has_outputs_apart() const { return !members.empty() && member_offsets.empty(); }
@@ -125,9 +125,9 @@ struct PoolNest {
 // The forward pass of a backward one: what its indices and divisors count.
 PoolNest forward_of(const PoolNest& backward);
 
-// What the caller gives for the steps of an epilogue, in their order, all in the output's extents: an array
-// with one number per channel repeats itself in every other direction, by strides of 0. Of several pools
-// those of each member, which are in the extents of its own output. Of the gradient of a norm its two.
+// The arrays and tensors that the caller gives for the steps of an epilogue, in their order, all in the
+// output's extents: an array with one number per channel repeats along all other dims, by strides of 0. For
+// several pools, those of each member, in the extents of its own output. For the gradient of a norm, its two.
 std::vector<View> operand_views(const PoolNest& nest);
 // The extents that the operand of this number has, of one pool.
 int64_t NestDim::*operand_extent(const PoolNest& nest, size_t operand);

@@ -10,7 +10,7 @@
 
 namespace pooljit::ir {
 
-// What instructions wait for: each unit does its own work, all of them at the same time.
+// Units that instructions wait for. Each does its own work, all of them at the same time.
 enum class Unit : uint8_t { load, store, shuffle, arithmetic, scalar, decode };
 inline constexpr size_t unit_count = 6;
 std::string_view name(Unit unit);

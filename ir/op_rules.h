@@ -18,7 +18,7 @@ struct ValueRule {
   bool repeats = false;
 };
 
-// What an Inst holds beside its operands, by op.
+// The fields of an Inst beside its operands, by op.
 enum class Attribute : uint8_t { none, slot, integer, bits, lanes, predicate, saturate, non_temporal };
 
 // The rules of an op's operands, or of its results.

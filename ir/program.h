@@ -24,15 +24,15 @@ namespace pooljit::ir {
 inline constexpr int64_t most_scratch_bytes = int64_t{256} << 10;
 inline constexpr int64_t scratch_alignment = 64;
 
-// Words of a kernel's argument block; it lies on the stack, so that a call allocates nothing. Three buffers,
-// tables of runs and divisors, begin and count per task dimension come to half of it; several pools of one
-// tensor may want more.
+// Words of a kernel's argument block; it is on the stack, so that a call allocates nothing. Three buffers,
+// tables of runs and divisors, and begin and count per task dimension take half of it; several pools of one
+// tensor may need more.
 inline constexpr size_t most_params = 64;
 
 // Tensors that one Program makes: those of several pools of one input, and a copy of that.
 inline constexpr int most_member_outputs = 9;
 
-// What the caller puts into a word of the argument block.
+// The meaning of a word of the argument block, which the caller fills in.
 struct Param {
   enum class Role : uint8_t {
     input,    // pointer to the first element of the input view

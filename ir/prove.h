@@ -39,8 +39,8 @@ struct ProgramProof {
 Result<ProgramProof> prove(const Program& program, const PoolNest& nest, int64_t batch = 1,
                            SizeWords sizes = {});
 
-// What a run left in the outputs: by offset in bytes, the term of the element there; no_term: it takes in
-// elements of which no term was wanted.
+// The terms that a run left in the outputs: by offset in bytes, the term of the element there; no_term: it
+// takes in elements of which no term was wanted.
 struct StoredTerms {
   Terms::Stored output, indices;
 };

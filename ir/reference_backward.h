@@ -9,7 +9,7 @@
 
 namespace pooljit::ir {
 
-// What is read beside the gradient: the indices of a maximum, or the operands of a norm's gradient.
+// Inputs beside the gradient: the indices of a maximum, or the operands of a norm's gradient.
 struct ReadBeside {
   const void* indices = nullptr;
   Operands operands = {};

@@ -12,8 +12,8 @@
 
 namespace pooljit::jit {
 
-// What pointers are made of: the argument block, the stack on entry and after alignment, the six registers
-// that a function keeps, the words of the argument block that are pointers.
+// Bases of pointers: the argument block, the stack on entry and after alignment, the six registers that a
+// function keeps, the words of the argument block that are pointers.
 enum Base : uint8_t { base_args, base_stack, base_aligned_stack, base_saved, base_param = base_saved + 6 };
 inline constexpr size_t bases = base_param + ir::most_params;
 

@@ -43,8 +43,8 @@ uint8_t* map(size_t bytes, int flags) {
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
 }
 
-// Writable and zero. Whoever finds the pages ahead taken, by another thread or for ever by one that a fork
-// left behind, maps its own.
+// Writable and zero. If another thread has the pages ahead, or for ever one that a fork left behind, the
+// caller maps its own.
 uint8_t* writable_pages(size_t bytes, size_t page) {
   const size_t batch = pages_ahead * page;
   const std::unique_lock lock(ahead.mutex, std::try_to_lock);

@@ -1,5 +1,5 @@
-// What each back end implements: emit_<name>(program) for its row in jit/backends.def. Called by jit::emit()
-// only.
+// The function that each back end implements: emit_<name>(program) for its row in jit/backends.def. Called by
+// jit::emit() only.
 #pragma once
 
 #include "jit/backend.h"

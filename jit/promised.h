@@ -1,5 +1,5 @@
-// What an instruction needs of a processor beside what an instruction set promises (ir/cpu_features.def).
-// Which set of instructions each one is of is Zydis' knowledge, not ours.
+// The feature that an instruction needs of a processor, if the instruction set does not promise it
+// (ir/cpu_features.def). Zydis knows the feature of each instruction.
 #pragma once
 
 #include <Zydis/Zydis.h>

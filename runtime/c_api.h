@@ -1,4 +1,4 @@
-// What the files of the C interface share: handles, and how errors become codes.
+// Shared by the files of the C interface: handles, and how errors become codes.
 #pragma once
 
 #include <algorithm>
@@ -56,14 +56,14 @@ int with_kernel(const pooljit_kernel* handle, Body body) {
   return fail(std::get<runtime::FreeKernelPtr>(handle->any)->sizes_not_said());
 }
 
-// What a caller lists. Errors: "run.dims".
+// The list of a caller. Errors: "run.dims".
 ir::Result<std::span<const int64_t>> sizes_of(const int64_t* dims, int32_t count);
 // The same with the kernel for a size: of a handle that has one, that one, if it is its size. Errors: also
 // "runtime.null", "spec.sizes" and those of FreeKernel::code_for. is_whole_run: for a run, which counts.
 ir::Result<runtime::KernelPtr> kernel_of_size(const pooljit_kernel& handle, const int64_t* dims,
                                               int32_t count, bool is_whole_run);
 
-// The caller's handle of what was made.
+// The caller's handle of a new object.
 template <typename Made, typename Handle>
 int give(ir::Result<Made> made, Handle** handle) {
   if (!made) return fail(made.error());

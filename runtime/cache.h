@@ -32,7 +32,7 @@ class Kernel;
 using KernelPtr = std::shared_ptr<const Kernel>;
 class FreeKernel;
 using FreeKernelPtr = std::shared_ptr<const FreeKernel>;
-// What a spec is compiled to: a kernel, or one whose sizes are said at each run.
+// The compiled form of a spec: a kernel, or one whose sizes are given at each run.
 using AnyKernel = std::variant<KernelPtr, FreeKernelPtr>;
 
 class Cache {

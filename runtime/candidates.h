@@ -50,7 +50,7 @@ struct LegalSchedules {
   size_t standard = 0;  // the default
 };
 ir::Result<LegalSchedules> find_legal(const ir::PoolNest& nest, ir::Isa isa, const ir::Machine& machine);
-// What the rules refuse of the space, and why. Of several pools: nothing.
+// The schedules of the space that the rules refuse, and why. For several pools: none.
 std::vector<Refusal> find_illegal(const ir::PoolNest& nest, ir::Isa isa);
 
 struct ScheduleInfo {

@@ -68,7 +68,7 @@ struct CheckReport {
 // "general.*" with general.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
-// What the oracle makes of these elements, a line per tensor. Errors: those of check().
+// The oracle's results for these elements, a line per tensor. Errors: those of check().
 ir::Result<std::string> reference_of(std::string_view spec_text, std::string_view elements);
 
 // For people, ending with a newline: one line if all agree.

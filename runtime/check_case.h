@@ -1,5 +1,5 @@
-// What check() runs Programs on: inputs and room for outputs against guard pages, and which of a Program's
-// tasks the interpreter has time for.
+// The data that check() runs Programs on: inputs and room for outputs against guard pages, and the tasks of a
+// Program that the interpreter has time for.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class Placed {
   Placed(const MemoryView& placed, GuardedBuffer back, GuardedBuffer front);
 };
 
-// What an engine left in memory, gaps included.
+// The memory that an engine left, gaps included.
 struct Results {
   Bytes output, indices;
   bool operator==(const Results&) const = default;

@@ -58,7 +58,7 @@ ir::Result<KeyedKernel> compile_keyed(frontend::PoolSpec spec, const Options& op
 // Whether the tuning database has the schedule for the spec. Errors: those of the database.
 ir::Result<bool> is_tuned(const frontend::PoolSpec& spec, const Options& options, bool needs_database);
 
-// What Options::measure is where it is empty, for the process; empty: what POOLJIT_MEASURE says. Errors:
+// Sets the process's default of Options::measure; empty: what POOLJIT_MEASURE says. Errors:
 // "runtime.options".
 ir::Result<void> set_measure(std::string_view measure);
 

@@ -1,4 +1,4 @@
-// What was running when the process crashed: a text per thread, and a handler that writes it to stderr.
+// Reports what ran when the process crashed: a text per thread, and a handler that writes it to stderr.
 #pragma once
 
 #include <string_view>

@@ -29,7 +29,7 @@ struct Measuring {
   bool operator==(const Measuring&) const = default;
 };
 
-// What to make, with nothing left open but the schedule.
+// The code to make: everything is decided except, perhaps, the schedule.
 struct Choices {
   Engine engine = Engine::xbyak;
   ir::Isa isa = ir::least_isa;
@@ -67,8 +67,8 @@ ir::Schedule chosen_schedule(const ir::PoolNest& nest, const Choices& choices);
 // All that the chooser offers, best first.
 std::vector<ir::Schedule> offered_schedules(const ir::PoolNest& nest, const Choices& choices);
 
-// What make(schedule) gives for the chosen schedule. A default that needs more registers than its family
-// counted on gives way to the next one that does not.
+// Calls make(schedule) for the chosen schedule. If a default needs more registers than its family counted on,
+// the next one that does not is taken.
 template <typename Make>
 auto make_with_registers(const ir::PoolNest& nest, const Choices& choices, const Make& make) {
   auto made = make(chosen_schedule(nest, choices));

@@ -97,7 +97,7 @@ class FreeKernel {
 
 using FreeKernelPtr = std::shared_ptr<const FreeKernel>;
 
-// What fork() does with the lock (runtime/fork.cpp).
+// For fork(): locks and unlocks (runtime/fork.cpp).
 void lock_sizes_before_fork();
 void unlock_sizes_in_parent();
 void unlock_sizes_in_child();

@@ -47,8 +47,8 @@ pooljit_tensor tensor_of(const ir::View& view, const std::vector<int64_t>& shape
 
 // Bit d: spatial dim d is free.
 int32_t free_dims_of(const frontend::PoolSpec& spec);
-// Of a spec with free dims: takes out of a tensor what is that of one size. `known`: its shape with 0 for
-// what is not known; has_strides: the spec gives them, and they are those of all sizes.
+// For a spec with free dims: clears the fields of a tensor that depend on the size. `known`: its shape with 0
+// for unknown extents; has_strides: the spec gives them, and they are those of all sizes.
 void forget_sizes(const std::vector<int64_t>& known, bool has_strides, pooljit_tensor& tensor);
 
 // The spec that the fields say, checked. A field that nothing would read is an error. Errors: "layer.size",

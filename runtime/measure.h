@@ -23,7 +23,7 @@ inline constexpr double most_spread = 0.1;
 
 Timing summarize(std::vector<double> seconds, int calls_per_sample = 1);
 
-// What times are read from. Tests have one of their own.
+// The clock that times are read from. Tests have one of their own.
 struct Stopwatch {
   std::function<double()> seconds;       // since some moment
   std::function<int64_t()> preemptions;  // how often another thread took the calling one's core so far

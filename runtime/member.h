@@ -14,7 +14,7 @@
 
 namespace pooljit::runtime {
 
-// What code for all extents is made of, and the words of the size that is looked at.
+// Code for all extents: the nest of any size, and the words of the size that is looked at.
 struct GeneralCode {
   ir::PoolNest nest;
   std::vector<std::vector<int64_t>> words;
@@ -37,7 +37,7 @@ class Member {
   const ir::PoolNest& all() const { return *all_; }
   // The nest that is lowered and compiled, and that schedules are for: all members.
   const ir::PoolNest& lowered() const { return general_ ? general_->nest : *all_; }
-  // What its Programs read of the size.
+  // The words of the size that its Programs read.
   ir::SizeWords sizes() const { return general_ ? ir::SizeWords(general_->words) : ir::SizeWords(); }
 
   // Errors: those of ir::lower and of make_program; of the engine.

@@ -192,7 +192,7 @@ ir::Result<Exit> compare(BenchArguments arguments) {
   return compare_layers(std::move(session));
 }
 
-// Whoever gives one of these wants layers beside peers.
+// Each of these options asks for layers beside peers.
 std::vector<CLI::Option*> add_comparison(CLI::App& command, SessionArguments& session) {
   CLI::Option_group& group = *command.add_option_group("beside peers");
   return {

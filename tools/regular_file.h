@@ -1,4 +1,5 @@
-// What is read whole has to be a file: whoever opens a FIFO waits for a writer, and a device may never end.
+// A file that is read whole must be a regular file: opening a FIFO waits for a writer, and a device may never
+// end.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace pooljit::tools {
 
-// Errors: "file.special" for a FIFO, a socket or a device. What is not there is left to whoever opens it.
+// Errors: "file.special" for a FIFO, a socket or a device. A missing file is no error here: opening it is.
 ir::Result<void> check_regular_file(const std::string& path);
 
 }  // namespace pooljit::tools

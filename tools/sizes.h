@@ -17,8 +17,8 @@ ir::Result<std::vector<int64_t>> parse_size(std::string_view text);
 ir::Result<std::vector<std::string>> at_sizes(const std::string& spec, const std::vector<std::string>& sizes);
 ir::Result<std::string> at_size(const std::string& spec, const std::string& size);
 
-// read_problems with those that leave dims free at each size. A spec that is wrong stays, for whoever reports
-// it. Errors: also "size.text".
+// read_problems with those that leave dims free at each size. A spec that is wrong stays in the list, so that
+// the caller reports it. Errors: also "size.text".
 ir::Result<std::vector<Problem>> read_problems(const std::string& path,
                                                const std::vector<std::string>& sizes);
 

@@ -18,7 +18,7 @@
 
 namespace pooljit::ir {
 
-// What lies behind a pointer of the argument block.
+// The memory behind a pointer of the argument block.
 struct Region {
   int64_t bytes = 0;  // from the first element's first byte to behind the last's last
   const std::vector<bool>* touchable = nullptr;  // one per byte; null: all of them

@@ -25,7 +25,7 @@
 
 namespace pooljit::ir {
 
-// What becomes of NaNs among the elements.
+// The treatment of NaNs among the elements.
 enum class Nans : uint8_t {
   kept,   // one element, or none yet: a NaN stays itself
   win,    // any NaN makes the result NaN
@@ -34,7 +34,7 @@ enum class Nans : uint8_t {
   lost,   // nothing is known of the result if there is one; right otherwise
 };
 
-// What stands for an element: itself, or a key, with NaNs above all numbers or below.
+// The form of an element: itself, or a key, with NaNs above all numbers or below.
 enum class Key : uint8_t { none, nans_above, nans_below };
 
 struct Joined {
@@ -65,8 +65,9 @@ class Provenance {
   const Winner& winner(TermId id);
 
  private:
-  // What a mask says: x wins over y where it is greater (or a NaN); no_term: nothing of the kind. With
-  // indices: also where it is equal and has the smaller one, and of two NaNs where it has the larger one.
+  // The meaning of a mask: x wins over y where it is greater (or a NaN); no_term: it has no such meaning.
+  // With indices: also where it is equal and has the smaller one, and of two NaNs where it has the larger
+  // one.
   struct Wins {
     TermId x = no_term, y = no_term;
     bool nan_wins = false;

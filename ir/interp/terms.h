@@ -130,7 +130,7 @@ class Terms {
   void load(Value to, const Access& access, const uint8_t* mask, Value pass);
   void store(Value from, const Access& access, const uint8_t* mask);
 
-  // What was stored last to each place: (role, offset in bytes) -> term.
+  // The term that was stored last to each place: (role, offset in bytes) -> term.
   using Stored = std::unordered_map<int64_t, TermId>;
   const Stored& stored(Param::Role role) const { return stored_[static_cast<size_t>(role)]; }
 

@@ -81,10 +81,11 @@ class WrittenOut {
   TermId from_i64_to_f64(TermId id);
   TermId from_i64_to_f32(TermId id);
   TermId from_f64_to_i64(TermId id);
-  // What a quotient would be of, by its looks.
+  // The operands that a quotient would have, by its looks.
   std::optional<Quotient> division(TermId id);
   std::optional<WideQuotient> divided(TermId id, TermId high, TermId low);
-  // What an int64 may be whose low bytes are these: whatever they are of, or these alone.
+  // The terms that an int64 with these low bytes may be: the ones that the bytes are of, or these bytes
+  // alone.
   std::vector<TermId> candidates(std::vector<TermGraph::Byte> low_bytes);
 
   TermGraph& graph_;

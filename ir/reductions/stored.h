@@ -19,7 +19,7 @@ inline constexpr int half_away_registers = 5;
 // Bytes of the widest lane that stored() makes on the way.
 int bytes_to_store(DType output, DType result);
 
-// What integers of a dtype can hold.
+// The range of integers of a dtype.
 struct IntegerRange {
   int64_t least, most;
 };

@@ -1,6 +1,6 @@
-// What libpooljit-llvm.so offers libpooljit.so: the LLVM back end is a module of its own, so that only a
-// process that asks for it loads LLVM (70 ms and 50 MB). Both sides pass C++ types, so both must be of one
-// build: see matches().
+// The interface of libpooljit-llvm.so for libpooljit.so. The LLVM back end is a module of its own, so that
+// only a process that asks for it loads LLVM (70 ms and 50 MB). Both sides pass C++ types, so both must be of
+// one build: see matches().
 #pragma once
 
 #include <string>

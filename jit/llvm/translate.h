@@ -20,7 +20,7 @@ namespace pooljit::jit {
 
 inline constexpr const char* kernel_symbol = "pooljit_kernel";
 
-// What the module carries besides the code: debug locations whose line is the instruction's number + 1, for
+// Annotations of the module's code: debug locations whose line is the instruction's number + 1, for
 // CodeBlob::lines; or names (%v7 is the Program's %7), for people.
 enum class Annotate : uint8_t { lines, names };
 

@@ -1,5 +1,5 @@
-// What perf reads of code made at run time: its map of names, and its jitdump files (both are described in
-// tools/perf/Documentation of Linux: jit-interface.txt, jitdump-specification.txt).
+// The files in which perf reads about code made at run time: its map of names, and its jitdump files (both
+// are described in tools/perf/Documentation of Linux: jit-interface.txt, jitdump-specification.txt).
 #pragma once
 
 #include <string>

@@ -16,8 +16,7 @@ constexpr uint64_t combine(BitOp op, uint64_t a, uint64_t b) {
   return op == BitOp::and_ ? a & b : op == BitOp::and_not ? ~a & b : op == BitOp::or_ ? a | b : a ^ b;
 }
 
-// What an operation leaves of a byte of which one operand is a number: that operand or the other, or a
-// number.
+// The result of an operation on bytes if one operand is a number: that operand or the other, or a number.
 enum class Kept : uint8_t { a, b, zero, ones };
 constexpr std::optional<Kept> kept_by(BitOp op, std::optional<uint8_t> a, std::optional<uint8_t> b) {
   const auto is = [](std::optional<uint8_t> byte, uint8_t value) { return byte && *byte == value; };
@@ -44,8 +43,8 @@ struct TwoBitOps {
   size_t a, b, c;
   bool is_inner_first;
 };
-// What is the operation that a table of eight bits says, by the bits of three operands, the first one's the
-// highest; none: it takes more.
+// The two operations that equal a table of eight bits, indexed by the bits of three operands, the first one's
+// the highest; none: it takes more.
 std::optional<TwoBitOps> two_bit_ops(uint8_t table);
 
 // The only operand of an operation without the bytes that the result does not depend on: zeros instead.

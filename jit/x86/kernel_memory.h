@@ -68,7 +68,7 @@ class KernelMemory {
     for (uint64_t& word : left_in_words_) word = uint64_t{random()} << 32 | random();
   }
 
-  // What is left of an earlier call is forgotten. Gives how many instructions it took. Throws Refused,
+  // Forgets all that an earlier call left. Returns how many instructions it took. Throws Refused,
   // TooManySteps, and what the domain throws.
   int64_t call(std::span<const TaskRange> ranges, int64_t most_steps) {
     for (Buffer* const buffer : written_) buffer->forget();
@@ -207,8 +207,8 @@ class KernelMemory {
   Buffer& image_;
   Buffer& args_;
   Buffer& stack_;
-  // What the caller left in general registers: any numbers, so that who reads them gets other ones than the
-  // layer's.
+  // Numbers that the caller left in general registers. They are drawn, so code that reads them gets other
+  // ones than the layer's.
   std::array<uint64_t, 16> left_in_words_;
   std::vector<Buffer*> written_;  // by a call, but for the stack
   const Buffer* output_ = nullptr;

@@ -1,4 +1,4 @@
-// What an instruction does to a lane, in the words of ir/ops.def.
+// The operation of an instruction on a lane, in the words of ir/ops.def.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What instructions do that only move bytes, or combine bits, by the rows of jit/x86/instructions.def.
+// Instructions that only move bytes, or combine bits, by the rows of jit/x86/instructions.def.
 #pragma once
 
 #include <algorithm>

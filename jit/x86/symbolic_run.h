@@ -23,7 +23,7 @@ ir::Result<ir::StoredTerms> run_symbolically(const Kernel& kernel, const ir::Poo
                                              ir::TermGraph& graph, const RunLimits& limits = {},
                                              std::span<const ir::Plane> planes = {});
 
-// What a run of code throws, as an error.
+// The exceptions of a run of code, as an error.
 ir::Error refusal(const Kernel& kernel, const Refused& refused);
 
 }  // namespace pooljit::jit::x86

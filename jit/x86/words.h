@@ -1,4 +1,4 @@
-// What instructions on general registers do to numbers: jit/x86/machine.h reads their operands.
+// Instructions on general registers, over numbers: jit/x86/machine.h reads their operands.
 #pragma once
 
 #include <Zydis/Zydis.h>

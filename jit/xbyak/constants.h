@@ -29,7 +29,7 @@ inline bool masks_are_bits(const ir::Program& program) {
   return ir::info(program.isa).mask == ir::MaskEncoding::k_bits;
 }
 
-// What a vconst or vmask of stage `legal` is in a register of its ISA.
+// The value of a vconst or vmask of stage `legal` in a register of its ISA.
 Constant constant_of(const ir::Program& program, const ir::Inst& inst);
 
 // The index list, byte selection or mask that a shuffle needs besides its operands.

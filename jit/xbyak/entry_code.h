@@ -16,7 +16,7 @@
 
 namespace pooljit::jit {
 
-// What entries return. The header that comes with them says the same.
+// Return values of entries. The header that comes with them says the same.
 enum class EntryCode : uint8_t { ok = 0, invalid = 1, no_isa = 2 };
 
 // Machine code of a kernel, in the object already.

@@ -17,8 +17,8 @@ RegClass Emitter::class_of(ir::Value value) const {
   return map_.liveness().webs()[static_cast<size_t>(map_.liveness().web(value))].cls;
 }
 
-// A move goes when nobody still reads its target. When none can go, those left are cycles: a swap brings one
-// value home, and whoever wanted what lay there finds it where the other was.
+// A move goes when nobody still reads its target. If none can go, the remaining moves are cycles: a swap puts
+// one value into place, and the value that was there is now where the first one was.
 void Emitter::move_all(std::vector<Transfer>& moves) {
   const auto drop_done = [&] {
     std::erase_if(moves, [](const Transfer& move) { return same(move.to, move.from); });

@@ -10,7 +10,7 @@
 
 namespace pooljit::jit {
 
-// What becomes of a constant operand that has no register.
+// The form of a constant operand that has no register.
 enum class Take : uint8_t {
   memory,     // a memory operand
   result,     // loaded into the result's register first

@@ -10,7 +10,7 @@
 
 namespace pooljit::runtime {
 
-// What all headers share, behind their other types.
+// The part that all headers share, after their other types.
 std::string_view table_types();
 
 // NAME_run of each kernel, and TABLE_kernels() and TABLE_find().

@@ -6,8 +6,8 @@
 
 namespace pooljit::runtime {
 
-// What probe() reports. A crash and a run that takes too long are failures in the report. Errors:
-// "system.memory", "system.process".
+// The report of probe(). A crash and a run that takes too long are failures in it. Errors: "system.memory",
+// "system.process".
 ir::Result<ProbeReport> probe_in_child(const Code& code, int64_t batch, double seconds);
 
 }  // namespace pooljit::runtime

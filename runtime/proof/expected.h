@@ -1,4 +1,4 @@
-// What a probe's planes must give: the oracle (ir/reference.h), plane by plane.
+// The expected outputs of a probe's planes: the oracle (ir/reference.h), plane by plane.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ Extent index_extent(const ir::PoolNest& nest);
 // The position of this number, row-major.
 Positions unravel(int64_t number, const std::vector<ir::NestDim>& dims, Extent extent);
 
-// Sums that the oracle adds up dimension by dimension, which large windows are worth, and that nothing but a
-// divisor follows.
+// Whether the oracle adds up the sums dimension by dimension: for large windows, if nothing but a divisor
+// follows.
 bool adds_by_dimensions(const ir::PoolNest& nest);
 
 // The operand's plane: `number` everywhere.

@@ -25,8 +25,8 @@ struct ProbeReport {
 // Runs every probe on the code, all tasks at once and one by one; then the memory part: buffers against
 // inaccessible pages on either side at every misalignment of the element.
 //
-// What the code does wrong with memory is a crash: call it in a process that may die
-// (runtime/proof/verify.h). Errors: "system.memory".
+// Code that is wrong about memory crashes: call this in a process that may die (runtime/proof/verify.h).
+// Errors: "system.memory".
 ir::Result<ProbeReport> probe(const Code& code, int64_t batch);
 
 }  // namespace pooljit::runtime

@@ -16,7 +16,7 @@
 
 namespace pooljit::runtime {
 
-// What a probe is part of the proof of.
+// The part of the proof that a probe belongs to.
 enum class Part : uint8_t {
 #define PART(name, text, shows) name,
 #include "runtime/proof/parts.def"
@@ -70,7 +70,7 @@ uint64_t tap_position(const ir::PoolNest& forward, const Positions& output, int6
 using Visit = std::function<bool(const Probe&)>;
 void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit);
 
-// What the steps of an epilogue let no probe see, a sentence each.
+// Facts that no probe can see through the steps of an epilogue, a sentence each.
 std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest);
 
 }  // namespace pooljit::runtime

@@ -1,4 +1,4 @@
-// What the bytes of code do with data, and whether an output may be made so.
+// The operations on data in the bytes of code, and whether an output may be made of them.
 #pragma once
 
 #include "runtime/code.h"

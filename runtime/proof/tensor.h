@@ -24,13 +24,13 @@ class Lattice {
   size_t planes() const { return planes_.size(); }
   size_t positions() const { return positions_.size(); }
 
-  // Whether elements lie in one place: planes cannot hold different ones there.
+  // Whether several elements are in one place: planes cannot hold different ones there.
   bool repeats() const;
 
   // visit(offset of the first, how many): elements that lie next to each other.
   void for_each_stretch(const std::function<void(int64_t, int64_t)>& visit) const;
 
-  // What is to lie where: planes[chosen(plane)][position], and to indices that are no no_index,
+  // The elements: planes[chosen(plane)][position], and for indices that are not no_index, plus
   // addends[plane]. `plane` is n * channels + c.
   struct Content {
     std::span<const Plane> planes;
@@ -39,7 +39,7 @@ class Lattice {
   };
   void scatter(const Content& content, std::byte* memory) const;
 
-  // The first place where something else lies; agrees(difference) says what may.
+  // The first place with another element; agrees(difference) says which differences are allowed.
   struct Difference {
     size_t plane, position;
     uint64_t wanted, found;

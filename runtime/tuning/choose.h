@@ -15,7 +15,7 @@ struct TuneSource {
   bool required = true;
 };
 
-// What a database knows a spec's entry by, on this machine.
+// The key of a spec's entry in a database, on this machine.
 TuneEntry tune_key(const frontend::PoolSpec& spec, const Choices& choices, int threads);
 
 // Fills choices.schedule if the database has one that this machine measured and that suits the spec. Returns

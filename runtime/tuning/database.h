@@ -68,7 +68,7 @@ ir::Result<TuneDatabase> read_tune_database(const std::string& path);
 // The same, read again only if the file has changed since.
 ir::Result<std::shared_ptr<const TuneDatabase>> shared_tune_database(const std::string& path);
 
-// What is asked of a database: `key` has the fields by which entries are known.
+// Looks up an entry: `key` has the fields by which entries are found.
 struct TuneLookup {
   const TuneEntry* entry = nullptr;
   std::string reason;  // why there is none that can be used

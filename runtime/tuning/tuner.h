@@ -16,7 +16,7 @@
 
 namespace pooljit::runtime {
 
-// What was measured of a schedule, side by side with the default and others.
+// The measurements of a schedule, side by side with the default and others.
 struct TuneSample {
   KernelPtr kernel;
   bool is_default = false;
@@ -39,7 +39,7 @@ struct TuneLimits {
   bool exhaustive = false;
   // How long each candidate is measured while searching; 0: as the time suffices.
   double seconds_each = 0;
-  // Leaves out what computes one output at a time, where there is anything else.
+  // Leaves out schedules that compute one output at a time, if there are others.
   bool skip_scalar = false;
   // The ratio to the default of what is measured already, and is not measured again.
   std::function<std::optional<double>(const ir::Schedule&)> known = [](const ir::Schedule&) {
@@ -65,7 +65,7 @@ struct TuneResult {
   std::vector<std::string> notes;  // what was measured to be better, and why it was not taken
 };
 
-// What a database would know the result by. Errors: those of parse_spec and resolve; "tune.backend",
+// The key of the result in a database. Errors: those of parse_spec and resolve; "tune.backend",
 // "schedule.unpool".
 ir::Result<TuneEntry> tune_key(std::string_view spec_text, const Options& options);
 

@@ -84,7 +84,7 @@ bool is_compact(const std::vector<int64_t>& shape, const std::vector<int64_t>& s
   return reach <= most_reach;
 }
 
-// The setting that an axis mostly has, where it has one: its first, if that weighs more than each other.
+// Whether an axis has a usual setting: its first, if that has more weight than each other.
 bool has_usual_setting(const Axis& axis) {
   return std::all_of(axis.settings.begin() + 1, axis.settings.end(),
                      [&](const Setting& other) { return other.weight < axis.settings[0].weight; });

@@ -114,7 +114,7 @@ std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scal
 }
 
 // Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2
-// MiB on, but below this it costs whoever reads the output next more than that (docs/notes/performance.md).
+// MiB on, but below this it costs the next reader of the output more than that (docs/notes/performance.md).
 bool leaves_caches(const PoolNest& nest) {
   constexpr int64_t least_bytes = 8'000'000;
   const View& output = nest.output;
