@@ -35,7 +35,8 @@ struct Cost {
   bool memory_bound() const { return memory_cycles > cycles; }
 };
 
-// The order of costs. Of Programs that wait for memory anyhow, the one that waits for nothing else is better.
+// The order of costs: seconds, then cycles. Of Programs that wait equally long for memory, the one with fewer
+// cycles is better.
 inline bool is_cheaper(const Cost& a, const Cost& b) {
   return std::tie(a.seconds, a.cycles) < std::tie(b.seconds, b.cycles);
 }
