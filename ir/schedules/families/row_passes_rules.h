@@ -1,4 +1,4 @@
-// What row_passes can do (the code itself is ir/schedules/families/row_passes.cpp).
+// The layers that row_passes can do (the code itself is ir/schedules/families/row_passes.cpp).
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What `separable` keeps in scratch memory, and which rows it does together.
+// The layout of `separable`'s scratch memory, and the rows that it does together.
 #pragma once
 
 #include "ir/schedule.h"

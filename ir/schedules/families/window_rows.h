@@ -1,4 +1,4 @@
-// What window_rows can do, and how it cuts a window's row into vectors (the code itself is
+// The layers that window_rows can do, and how it cuts a window's row into vectors (the code itself is
 // ir/schedules/families/window_rows.cpp). The first functions are for the chooser.
 #pragma once
 

@@ -39,8 +39,8 @@ struct Step {
   Step(int64_t same, Value read) : constant(same), word(read) {}
 };
 
-// What is known about one dimension's window where the cursor stands. Index values; iconst if the window is a
-// usual one.
+// The facts of one dimension's window at the cursor's position. Index values; iconst if the window is a usual
+// one.
 struct WindowAt {
   Value taps = no_value;
   Value divisor_taps = no_value;
@@ -104,7 +104,7 @@ struct Grouped {
   int64_t outputs = 1;
 };
 
-// What is known of a dimension before any code is emitted.
+// The facts of a dimension before any code is emitted.
 struct DimPlan {
   Period period;
   std::vector<Run> runs;

@@ -1,5 +1,5 @@
-// What the algorithms for windows along one dimension have in common. Windows are made of what `load` gives,
-// joined by `join`. Along memory, whole bundles at a time:
+// Shared by the algorithms for windows along one dimension. Windows are made of the results of `load`, joined
+// by `join`. Along memory, whole bundles at a time:
 //   - RollingOutputs: partial windows are held in registers; a loop, with straight-line code at the ends;
 //   - RunningWindow: van Herk, a block of ends in scratch memory; any kernel in three joins an output;
 //   - shared_rows: a group of outputs at once; what they have in common is reduced once.
