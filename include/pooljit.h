@@ -125,7 +125,7 @@ typedef struct pooljit_options {
 } pooljit_options;
 
 /* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
- * between them, in any order, "isa=avx2 threads=2 schedule=channels_last(lanes=8, unroll=2)". Fills in
+ * between them, in any order, "isa=avx2 threads=2 schedule=channels_last(lanes=8, vectors_side_by_side=2)". Fills in
  * *options, whose size is set by the caller. The texts that it points to are put into the `bytes` of `room`;
  * as many as the text has, and one more, are enough.
  *

@@ -7,18 +7,31 @@
 #include <iterator>
 #include <vector>
 
+#include "ir/schedule_fields.h"
+
 namespace pooljit::ir {
 namespace {
 
-constexpr std::string_view family_names[] = {
-#define FAMILY(name, text, note) text,
-#include "ir/schedules.def"
-#undef FAMILY
-};
+template <typename Take>
+void for_each_field(Family family, Take take) {
+  for (const auto& all : {first_fields(), fields(family), last_fields()})
+    for (const ScheduleField& field : all) take(field);
+}
 
-tl::unexpected<Error> parse_error(std::string_view text, std::string_view what) {
+std::string names_of_fields(Family family) {
+  std::string names;
+  for_each_field(family, [&](const ScheduleField& field) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", field.name);
+  });
+  return names;
+}
+
+tl::unexpected<Error> parse_error(std::string_view text, std::string_view what, std::string hint = {}) {
+  if (hint.empty())
+    hint = "write e.g. channels_last(lanes=16, vectors_side_by_side=2, scan=windows, tap_code=straight, "
+           "tail=mask)";
   return invalid("schedule.text", fmt::format("'{}' in the schedule '{}' is not known", what, text),
-                 "write e.g. channels_last(lanes=16, unroll=2, tail=mask, taps=unroll, order=row_major)");
+                 std::move(hint));
 }
 
 bool parse_number(std::string_view text, int& number) {
@@ -26,23 +39,12 @@ bool parse_number(std::string_view text, int& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-template <typename Enum, size_t n>
-bool parse_name(std::string_view text, const std::array<std::string_view, n>& names, Enum& value) {
-  const auto* found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return false;
-  value = static_cast<Enum>(found - names.begin());
-  return true;
-}
-
 bool parse_field(std::string_view name, std::string_view value, Schedule& schedule) {
-  if (name == "lanes") return parse_number(value, schedule.lanes);
-  if (name == "unroll") return parse_number(value, schedule.unroll);
-  if (name == "tail") return parse_name(value, tail_names, schedule.tail);
-  if (name == "taps") return parse_name(value, taps_names, schedule.taps);
-  if (name == "order") return parse_name(value, order_names, schedule.order);
-  if (name == "stores") return parse_name(value, stores_names, schedule.stores);
-  if (name == "from") return parse_number(value, schedule.from);
-  return false;
+  bool is_set = false;
+  for_each_field(schedule.family(), [&](const ScheduleField& field) {
+    is_set = is_set || (field.name == name && set_value(field, value, schedule));
+  });
+  return is_set;
 }
 
 std::string_view trim(std::string_view text) {
@@ -65,13 +67,16 @@ std::string print(const Schedule& schedule) {
                        schedule.tasks.channels, schedule.tasks.rows, print_list(schedule.members),
                        schedule.copies.empty() ? "" : " copies" + print_list(schedule.copies));
   }
-  const bool streams = schedule.stores == Stores::streamed;
-  return fmt::format("{}(lanes={}, unroll={}, tail={}, taps={}, order={}{}{})",
-                     family_names[static_cast<size_t>(schedule.family)], schedule.lanes, schedule.unroll,
-                     tail_names[static_cast<size_t>(schedule.tail)],
-                     taps_names[static_cast<size_t>(schedule.taps)],
-                     order_names[static_cast<size_t>(schedule.order)], streams ? ", stores=streamed" : "",
-                     schedule.from >= 0 ? fmt::format(", from={}", schedule.from) : "");
+  std::string text(text_of(schedule.family()));
+  char before = '(';
+  for_each_field(schedule.family(), [&](const ScheduleField& field) {
+    if (field.usual == field.get(schedule)) return;
+    text += before == '(' ? "(" : ", ";
+    text.append(field.name) += '=';
+    text += value_text(field, schedule);
+    before = ',';
+  });
+  return text + ')';
 }
 
 namespace {
@@ -136,19 +141,19 @@ Result<Schedule> parse_schedule(std::string_view text) {
   if (is_of_members(text)) return parse_members(text);
   const size_t open = text.find('(');
   if (open == std::string_view::npos || text.back() != ')') return parse_error(text, text);
-  Schedule schedule;
   const std::string_view name = trim(text.substr(0, open));
-  const auto* family = std::ranges::find(family_names, name);
-  if (family == std::end(family_names)) return parse_error(text, name);
-  schedule.family = static_cast<Family>(family - family_names);
-  std::string_view fields = text.substr(open + 1, text.size() - open - 2);
-  while (!trim(fields).empty()) {
-    const size_t comma = std::min(fields.find(','), fields.size());
-    const std::string_view field = trim(fields.substr(0, comma));
-    fields.remove_prefix(std::min(comma + 1, fields.size()));
+  const auto* const family = std::ranges::find(all_families, name, text_of);
+  if (family == std::end(all_families)) return parse_error(text, name);
+  Schedule schedule = schedule_of(*family);
+  std::string_view words = text.substr(open + 1, text.size() - open - 2);
+  while (!trim(words).empty()) {
+    const size_t comma = std::min(words.find(','), words.size());
+    const std::string_view field = trim(words.substr(0, comma));
+    words.remove_prefix(std::min(comma + 1, words.size()));
     const size_t equals = std::min(field.find('='), field.size());
     const std::string_view value = equals == field.size() ? "" : field.substr(equals + 1);
-    if (!parse_field(field.substr(0, equals), value, schedule)) return parse_error(text, field);
+    if (!parse_field(field.substr(0, equals), value, schedule))
+      return parse_error(text, field, fmt::format("{} has {}", name, names_of_fields(*family)));
   }
   return schedule;
 }

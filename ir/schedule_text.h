@@ -1,7 +1,6 @@
 // Schedules as text.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -10,20 +9,14 @@
 
 namespace pooljit::ir {
 
-// The words of a field, by enumerator.
-inline constexpr std::array<std::string_view, 3> tail_names = {"mask", "split", "overlap"};
-inline constexpr std::array<std::string_view, 2> taps_names = {"unroll", "loop"};
-inline constexpr std::array<std::string_view, 4> order_names = {"row_major", "rows_first", "rolling",
-                                                                "strips"};
-inline constexpr std::array<std::string_view, 2> stores_names = {"cached", "streamed"};
-
-// "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=rows_first)"; stores only where they are
+// "channels_first(lanes=16, rows_together=2, scan=rows_first, tap_code=straight, tail=mask)": the lanes, the
+// fields of the family, the tail; of the family's numbers those that are not 1, stores only where they are
 // streamed, from only where it is not the input. Of a nest with members "each(channels=8, rows=1)[A; B]", or
 // "fused(channels=8, rows=1)[A; B]"; where one is made of another's results, with the copies of those to
 // their outputs: "each(channels=8, rows=1)[A; B] copies[C]".
 std::string print(const Schedule& schedule);
 
-// Errors: "schedule.text".
+// A field that the text leaves out has its usual value. Errors: "schedule.text".
 Result<Schedule> parse_schedule(std::string_view text);
 
 }  // namespace pooljit::ir

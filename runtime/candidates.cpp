@@ -4,6 +4,7 @@
 
 #include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lower.h"
@@ -73,16 +74,28 @@ bool lacks_registers(const ir::PoolNest& nest, const ir::Schedule& schedule, ir:
   return !program && program.error().id == "schedule.registers";
 }
 
+enum class Walk : uint8_t { windows, rolling, strips };
+
+Walk walk(const ir::Schedule& schedule) {
+  using ir::ChannelsLastFields, ir::RowFields;
+  const auto rolling = [](bool rolls) { return rolls ? Walk::rolling : Walk::windows; };
+  if (const auto* const own = std::get_if<ChannelsLastFields>(&schedule.own))
+    return own->scan == ChannelsLastFields::Scan::strips
+               ? Walk::strips
+               : rolling(own->scan == ChannelsLastFields::Scan::rolling);
+  if (const RowFields* const own = row_fields(schedule)) return rolling(own->scan == RowFields::Scan::rolling);
+  return rolling(schedule.family() == ir::Family::row_passes && !takes_passes(schedule));
+}
+
 // Of each family that offers none, one by the seed that can; one that rolls, is in strips, is fused.
 void add_forced(std::vector<ir::Schedule>& schedules, const ir::PoolNest& nest, ir::Isa isa, uint64_t seed) {
   std::vector<ir::Schedule> space = ir::schedule_space(nest, isa);
   std::rotate(space.begin(), space.begin() + static_cast<std::ptrdiff_t>(seed % space.size()), space.end());
   for (const ir::Schedule& one : space) {
-    const auto walk = [](const ir::Schedule& any) { return std::max(any.order, ir::Order::rows_first); };
     const auto is_same = [&](const ir::Schedule& other) {
-      return other.family == one.family && walk(other) == walk(one) && other.fused == one.fused;
+      return other.family() == one.family() && walk(other) == walk(one) && other.fused == one.fused;
     };
-    if (one.lanes == schedules[0].lanes && one.unroll <= 2 && std::ranges::none_of(schedules, is_same) &&
+    if (one.lanes == schedules[0].lanes && together(one) <= 2 && std::ranges::none_of(schedules, is_same) &&
         legal_program(nest, one, isa))
       schedules.push_back(one);
   }

@@ -4,6 +4,7 @@
 
 #include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/choose/chooser.h"
 #include "ir/schedules/lower.h"
@@ -30,14 +31,14 @@ void add_price(FamilyVerdict& verdict, const ir::Layer& layer, const ir::Schedul
 // Why the family can do none of its schedules: the sentence that refuses the first of them.
 std::string refusal(const ir::Layer& layer, ir::Family family) {
   for (const ir::Schedule& schedule : ir::schedule_space(layer.nest(), layer.isa()))
-    if (schedule.family == family)
+    if (schedule.family() == family)
       if (const auto checked = check(layer, schedule); !checked) return ir::to_string(checked.error());
   return "what it offers is done by another schedule";
 }
 
 FamilyVerdict verdict_on(const ir::Layer& layer, const ir::Considered& considered, int64_t batch) {
   FamilyVerdict verdict;
-  verdict.family = info(considered.family).text;
+  verdict.family = text_of(considered.family);
   const auto& offered = considered.offer.schedules;
   if (!considered.is_asked) {
     verdict.verdict = "not asked";

@@ -76,7 +76,7 @@ size_t FreeKernel::exact_sizes() const {
 // ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims"; docs/notes/performance.md, "Code for
 // all sizes", has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
-  return options_.exact_after != 0 || general_schedule_.family != ir::Family::channels_first ||
+  return options_.exact_after != 0 || general_schedule_.family() != ir::Family::channels_first ||
          sized.dims.back().output >= 2 * int64_t{general_schedule_.lanes};
 }
 
@@ -96,7 +96,7 @@ int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   double taps = double(sized.channels) * double(sized.full_taps()) / general_schedule_.lanes;
   for (const ir::NestDim& dim : sized.dims) taps *= double(dim.output);
   const double saved =
-      general_schedule_.family == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+      general_schedule_.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
   const double runs = compile_seconds / (saved * std::max(taps, 1.0) * seconds_per_tap);
   return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
 }

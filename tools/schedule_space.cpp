@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 
 namespace pooljit::tools {
@@ -30,17 +31,43 @@ struct Parameter {
   std::string name, value;
 };
 
-// As the schedule's own text has them, so that a new field of schedules is a parameter at once. What the text
-// leaves out is there, too.
-std::vector<Parameter> fields_of_one(const ir::Schedule& schedule) {
-  const std::string text = print(schedule);
-  const size_t open = text.find('(');
-  std::vector<Parameter> fields = {{"family", text.substr(0, open)}};
-  for (size_t at = open + 1; at < text.size();) {
-    const size_t equals = text.find('=', at), end = text.find_first_of(",)", at);
-    fields.push_back({text.substr(at, equals - at), text.substr(equals + 1, end - equals - 1)});
-    at = text.find_first_not_of(", )", end);
-  }
+// What a schedule has in a field that its family lacks. A tuner's configurations have all fields.
+const std::string no_word = "none", no_number = "1";
+
+// The fields that some family has beside those of all, each name once.
+const std::vector<ir::ScheduleField>& fields_of_families() {
+  static const std::vector<ir::ScheduleField> all = [] {
+    std::vector<ir::ScheduleField> found;
+    for (const ir::Family family : ir::all_families)
+      for (const ir::ScheduleField& field : ir::fields(family))
+        if (std::ranges::find(found, field.name, &ir::ScheduleField::name) == found.end())
+          found.push_back(field);
+    return found;
+  }();
+  return all;
+}
+
+// Values that say nothing are left out of texts.
+bool is_left_out(const std::string& name, const std::string& value) {
+  return (value == no_word || value == no_number) &&
+         std::ranges::find(fields_of_families(), name, &ir::ScheduleField::name) != fields_of_families().end();
+}
+
+std::string value_of(const ir::ScheduleField& field, const ir::Schedule& schedule) {
+  for (const ir::ScheduleField& own : ir::fields(schedule.family()))
+    if (own.name == field.name) return value_text(own, schedule);
+  return field.is_number() ? no_number : no_word;
+}
+
+// All fields but one of those that come last.
+std::vector<Parameter> fields_of_one(const ir::Schedule& schedule, std::string_view without) {
+  std::vector<Parameter> fields = {{"family", std::string(text_of(schedule.family()))}};
+  const auto add = [&](const ir::ScheduleField& field, std::string value) {
+    if (field.name != without) fields.push_back({std::string(field.name), std::move(value)});
+  };
+  for (const ir::ScheduleField& field : ir::first_fields()) add(field, value_text(field, schedule));
+  for (const ir::ScheduleField& field : fields_of_families()) add(field, value_of(field, schedule));
+  for (const ir::ScheduleField& field : ir::last_fields()) add(field, value_text(field, schedule));
   return fields;
 }
 
@@ -50,19 +77,13 @@ const std::string copies_name = "copies", no_copies = "none";
 std::string member_head(size_t number) { return fmt::format("member{}.", number); }
 
 std::vector<Parameter> fields_of(const ir::Schedule& schedule) {
-  if (schedule.members.empty()) {
-    std::vector<Parameter> fields = fields_of_one(schedule);
-    if (schedule.stores == ir::Stores::cached) fields.push_back({"stores", "cached"});
-    return fields;
-  }
+  if (schedule.members.empty()) return fields_of_one(schedule, "from");
   std::vector<Parameter> fields = {{"loops", schedule.fused ? "fused" : "each"},
                                    {"channels", std::to_string(schedule.tasks.channels)},
                                    {"rows", std::to_string(schedule.tasks.rows)}};
   for (size_t i = 0; i < schedule.members.size(); ++i) {
-    const ir::Schedule& member = schedule.members[i];
-    for (const Parameter& field : fields_of_one(member))
+    for (const Parameter& field : fields_of_one(schedule.members[i], "stores"))
       fields.push_back({member_head(i) + field.name, field.value});
-    if (member.from < 0) fields.push_back({member_head(i) + "from", std::to_string(member.from)});
   }
   std::vector<std::string> copies;
   for (const ir::Schedule& copy : schedule.copies) copies.push_back(print(copy));
@@ -77,7 +98,7 @@ class ScheduleText {
   void put(const std::string& name, const std::string& value) {
     if (name == "family" || name == "loops")
       head_ = value;
-    else
+    else if (!is_left_out(name, value))
       words_ += fmt::format("{}{}={}", words_.empty() ? "" : ", ", name, value);
   }
   std::string text() const { return fmt::format("{}({})", head_, words_); }

@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "ir/schedule_fields.h"
+#include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/layer.h"
 #include "ir/schedules/space.h"
@@ -16,25 +18,23 @@ enum class Lying { planes, pixels };
 
 struct Kind {
   Lying lying;
-  Family family;
-  Order order;
-  int unroll;
   int share;
-  Tail tail;
+  Schedule schedule;  // of one lane
 };
 
-constexpr Kind kinds[] = {
-#define SHORTLIST(lying, family, order, unroll, share, tail) \
-  {Lying::lying, Family::family, Order::order, unroll, share, Tail::tail},
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+#define SHORTLIST(lying, share, schedule) {Lying::lying, share, *parse_schedule(schedule)},
 #include "ir/choose/shortlist.def"
 #undef SHORTLIST
-};
+  };
+  return all;
+}
 
 Lying lying_of(const View& view) {
   return view.channel_block > 1 || view.channel_stride < view.strides.back() ? Lying::pixels : Lying::planes;
 }
 
-constexpr Tail tails[] = {Tail::mask, Tail::overlap, Tail::split};
 constexpr size_t handful = 6;
 // Vectors of fewer lanes are left to layers that have no others.
 constexpr int largest_share = 4;
@@ -54,12 +54,9 @@ class Shortlist {
   }
 
   void add(const Kind& kind) {
-    if (const int lanes = most_lanes(kind.family) / kind.share; lanes >= 1)
-      add({.family = kind.family,
-           .lanes = lanes,
-           .unroll = kind.unroll,
-           .tail = kind.tail,
-           .order = kind.order});
+    Schedule schedule = kind.schedule;
+    schedule.lanes = most_lanes(schedule.family()) / kind.share;
+    if (schedule.lanes >= 1) add(std::move(schedule));
   }
 
   void add(Schedule schedule) {
@@ -70,23 +67,20 @@ class Shortlist {
   std::vector<Schedule> take() { return std::move(found_); }
 
  private:
-  // Sets `taps`.
+  // Takes loops where straight-line code is not legal.
   bool is_legal(Schedule& schedule) const {
-    for (const Taps taps : {Taps::unroll, Taps::loop}) {
-      schedule.taps = taps;
-      if (check(layer_, schedule)) return true;
-    }
-    return false;
+    if (check(layer_, schedule)) return true;
+    const auto loops = in_loops(schedule);
+    if (!loops || !check(layer_, *loops)) return false;
+    schedule = *loops;
+    return true;
   }
 
   int find_most_lanes(Family family) const {
     int lanes = layer_.most_lanes(info(family).lanes);
     for (; lanes > 1; lanes /= 2)
-      for (const Order order : {Order::row_major, Order::rows_first, Order::rolling})
-        for (const Tail tail : tails) {
-          Schedule schedule{.family = family, .lanes = lanes, .unroll = 1, .tail = tail, .order = order};
-          if (is_legal(schedule)) return lanes;
-        }
+      for (Schedule schedule : with_words(schedule_of(family, lanes)))
+        if (is_legal(schedule)) return lanes;
     return lanes;
   }
 
@@ -104,12 +98,12 @@ std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most) {
   if (!layer) return {};
   Shortlist list(*layer, most);
   const Lying lying = lying_of(nest.input);
-  for (const Kind& kind : kinds)
+  for (const Kind& kind : kinds())
     if (kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.size() >= handful) return list.take();
   for (const Schedule& one : schedule_space(nest, isa)) {
     if (list.is_full()) break;
-    if (one.lanes * largest_share >= list.most_lanes(one.family)) list.add(one);
+    if (one.lanes * largest_share >= list.most_lanes(one.family())) list.add(one);
   }
   return list.take();
 }

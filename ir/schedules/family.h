@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "ir/program.h"
 #include "ir/reductions/reducer.h"
@@ -14,46 +13,24 @@
 
 namespace pooljit::ir {
 
-// The values that the fields of a family's schedules may have. The family's space is every combination of
-// them and of the lanes.
-struct Knobs {
-  std::vector<int> unroll;
-  std::vector<Order> order;
-  std::vector<Taps> taps = {Taps::unroll};
-  std::vector<Tail> tail = {Tail::mask, Tail::overlap, Tail::split};
-};
-
-// A parameter of a schedule by the name that it has in its family: {"rows_together", "4"}. In the text of a
-// schedule the same value stands in a field that all families share (unroll=4) and that means something else
-// in each.
-struct Parameter {
-  std::string_view name;
-  std::string value;
-};
-
 struct FamilyInfo {
   Family family;
-  std::string_view text;
   LaneUse lanes;
+  std::span<const Tail> tails;  // of the space, in this order
   // Whether the family can do the layer at all, else why not. If not, check() refuses all its schedules with
   // this error.
   Result<void> (*suits)(const Layer& layer);
   // Whether lower() makes a Program of the schedule, else why not (id "schedule.<rule>"). Called only for
   // schedules that keep the rules common to all families (ir/schedules/family.cpp).
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);
-  // What the fields may be. Which values are better is the chooser's question (ir/schedules/choose/).
-  Knobs (*knobs)(const Layer& layer);
-  // The fields unroll, order and taps of a schedule by their names in this family.
-  std::vector<Parameter> (*named)(const Schedule& schedule);
   // Fails where check() does.
   Result<Program> (*lower)(const Layer& layer, const Schedule& schedule);
 };
 
-const FamilyInfo& info(Family family);
+inline constexpr Tail all_tails[] = {Tail::mask, Tail::overlap, Tail::split};
+inline constexpr Tail tails_within[] = {Tail::mask, Tail::split};  // write nothing twice
 
-// All parameters of a schedule: the lanes, those that its family names, the tail, and the stores if they are
-// streamed.
-std::vector<Parameter> parameters(const Schedule& schedule);
+const FamilyInfo& info(Family family);
 
 // Checks the rules that all families share and those of the schedule's family: refuses what lower() would
 // refuse.
@@ -62,12 +39,6 @@ Result<void> check(const Layer& layer, const Schedule& schedule);
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
-
-inline constexpr Family all_families[] = {
-#define FAMILY(name, text, note) Family::name,
-#include "ir/schedules.def"
-#undef FAMILY
-};
 
 // Vector registers that the schedule must leave free in addition to those of its outputs' values.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);

@@ -100,7 +100,7 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   const auto layer = Layer::of(nest, isa);
   if (!layer) return tl::unexpected(layer.error());
   if (const auto common = check_common(*layer, schedule); !common) return tl::unexpected(common.error());
-  auto program = info(schedule.family).lower(*layer, schedule);
+  auto program = info(schedule.family()).lower(*layer, schedule);
   if (!program) return program;
   *program = verified("lower", std::move(*program));
   if (schedule.stores == Stores::cached) return program;

@@ -2,19 +2,27 @@
 
 #include <algorithm>
 
+#include "ir/schedule_fields.h"
 #include "ir/schedules/family.h"
 
 namespace pooljit::ir {
 namespace {
 
+constexpr int one_only[] = {1};
+
 template <typename Take>
 void for_each_schedule(const Layer& layer, Family family, Take take) {
-  const Knobs knobs = info(family).knobs(layer);
-  for (int lanes = layer.most_lanes(info(family).lanes); lanes >= 1; lanes /= 2)
-    for (const int unroll : knobs.unroll)
-      for (const Order order : knobs.order)
-        for (const Taps taps : knobs.taps)
-          for (const Tail tail : knobs.tail) take({family, lanes, unroll, tail, taps, order, Stores::cached});
+  std::span<const int> numbers = one_only;
+  for (const ScheduleField& field : fields(family))
+    if (field.is_number()) numbers = field.values;
+  for (int lanes = layer.most_lanes(info(family).lanes); lanes >= 1; lanes /= 2) {
+    const std::vector<Schedule> all = with_words(schedule_of(family, lanes));
+    for (const int number : numbers)
+      for (Schedule schedule : all) {
+        set_together(schedule, number);
+        take(schedule);
+      }
+  }
 }
 
 }  // namespace
@@ -50,6 +58,22 @@ std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa) {
       });
     }
   return legal;
+}
+
+std::vector<Schedule> with_words(const Schedule& schedule) {
+  std::vector<Schedule> all = {schedule};
+  const auto multiply = [&](std::span<const int> values, auto set) {
+    std::vector<Schedule> more;
+    for (const Schedule& one : all)
+      for (const int value : values) set(more.emplace_back(one), value);
+    all = std::move(more);
+  };
+  for (const ScheduleField& field : fields(schedule.family()))
+    if (!field.is_number()) multiply(field.values, field.set);
+  std::vector<Schedule> with_tails;
+  for (const Schedule& one : all)
+    for (const Tail tail : info(schedule.family()).tails) with_tails.emplace_back(one).tail = tail;
+  return with_tails;
 }
 
 std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most) {

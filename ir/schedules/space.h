@@ -21,6 +21,9 @@ std::vector<Schedule> schedule_space(const PoolNest& nest, Isa isa);
 // pools: those with the members side by side, not fused.
 std::vector<Schedule> legal_schedules(const PoolNest& nest, Isa isa);
 
+// The schedule with every combination of its family's words and tails; the others of its fields are as given.
+std::vector<Schedule> with_words(const Schedule& schedule);
+
 // Of several pools: the first schedule of each member, then the second of each. A member that has no more
 // keeps its first.
 std::vector<Schedule> side_by_side(std::span<const std::vector<Schedule>> of_members, size_t most);

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
 #include "runtime/sized_code.h"
@@ -66,11 +67,11 @@ class SizeChooser {
   SizeChooser(const frontend::PoolSpec& spec, const ir::Schedule& schedule) : spec_(spec) {
     for (const frontend::SpecDim& dim : spec.dims) least_.push_back(dim.input);
     rich_ = last_ = least_;
-    const bool has_rows = info(schedule.family).lanes != ir::LaneUse::fixed;
+    const bool has_rows = info(schedule.family()).lanes != ir::LaneUse::fixed;
     for (size_t i = 0; i < least_.size(); ++i) {
       const bool is_inner = i + 1 == least_.size();
       const int64_t together = !is_inner  ? 1
-                               : has_rows ? int64_t{schedule.lanes} * schedule.unroll
+                               : has_rows ? int64_t{schedule.lanes} * ir::together(schedule)
                                           : together_of_channels;
       kinds_.push_back(spec.dims[i].is_free ? extents_of_all_kinds(i, together) : Extents{least_[i]});
     }

@@ -8,6 +8,7 @@
 #include "ir/choose/shortlist.h"
 #include "ir/cost.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
 #include "runtime/kernel.h"
@@ -44,16 +45,15 @@ bool is_same_code(const Code& a, const Code& b) {
 // over taps where straight-line code has no registers. Null: neither has them.
 std::shared_ptr<Code> code_of(const ir::PoolNest& nest, Choices choices, ir::Schedule schedule,
                               ir::Stores stores) {
-  const ir::Taps own = schedule.taps;
-  for (const ir::Taps taps : {own, ir::Taps::loop}) {
+  std::optional<ir::Schedule> loops = in_loops(schedule);
+  for (ir::Schedule* const each : {&schedule, loops ? &*loops : nullptr}) {
+    if (!each) break;
     for (const ir::Stores one : {stores, ir::Stores::cached}) {
-      schedule.taps = taps;
-      schedule.stores = one;
-      choices.schedule = schedule;
+      each->stores = one;
+      choices.schedule = *each;
       if (auto code = info(choices.engine).make(nest, choices)) return std::move(*code);
       if (one == ir::Stores::cached) break;
     }
-    if (taps == ir::Taps::loop) break;
   }
   return nullptr;
 }

@@ -127,7 +127,7 @@ TEST(Shrink, KeepsWhatTheFailureNeeds) {
           "ceil_mode=True, divisor_override=7)",
       .isa = "avx2",
       .backend = "xbyak",
-      .schedule = "channels_last(lanes=8, unroll=2, tail=mask, taps=unroll, order=row_major)",
+      .schedule = "channels_last(lanes=8, vectors_side_by_side=2, scan=windows, tap_code=straight, tail=mask)",
       .seed = 99};
   const FuzzCase smallest = shrink(failing, [](const FuzzCase& one) {
     const auto spec = frontend::parse_spec(one.spec);

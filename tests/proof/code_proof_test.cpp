@@ -154,7 +154,7 @@ void refuse(const char* text, std::span<const Wrong> all) {
   const auto spec = frontend::parse_spec(text);
   const ir::PoolNest nest = make_nest(*spec);
   const auto schedule =
-      ir::parse_schedule("channels_last(lanes=8, unroll=1, tail=split, taps=unroll, order=row_major)");
+      ir::parse_schedule("channels_last(lanes=8, scan=windows, tap_code=straight, tail=split)");
   const auto legal = ir::lower(nest, *schedule, ir::Isa::avx2).and_then(ir::legalize);
   ASSERT_TRUE(legal) << ir::to_string(legal.error());
   const auto blob = jit::emit(jit::BackendId::xbyak, *legal);

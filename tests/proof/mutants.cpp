@@ -103,7 +103,7 @@ const std::vector<ir::Isa>& runnable_isas() {
 std::optional<ir::Schedule> best_of(ir::Family family, const ir::PoolNest& nest, ir::Isa isa) {
   for (const auto& schedules : {enumerate_schedules(nest, isa), ir::schedule_space(nest, isa)})
     for (const ir::Schedule& schedule : schedules)
-      if (schedule.family == family && lower(nest, schedule, isa)) return schedule;
+      if (schedule.family() == family && lower(nest, schedule, isa)) return schedule;
   return std::nullopt;
 }
 

@@ -30,7 +30,7 @@ class Meddled final : public Code {
 
 // Of the last line of its scratch memory the kernel uses the first half.
 const char* const separated = "max_pool2d(float32[1,8,5,5]:nhwc, kernel_size=5, stride=1, padding=2)";
-const char* const by_separable = "separable(lanes=8, unroll=1, tail=mask, taps=unroll, order=rolling)";
+const char* const by_separable = "separable(lanes=8, scan=rolling, tail=mask)";
 constexpr int separated_words = 5 * 5 * 8 + 8;
 
 std::string failure(const char* text, const Meddled::Meddle& meddle) {

@@ -107,7 +107,7 @@ TEST(Show, AScheduleCanBeForced) {
   const std::string spec = "'max_pool1d(float32[1,16,64]:nhwc, kernel_size=2)'";
   const Outcome best = shell("$P show " + spec + " --stage schedule", folder);
   ASSERT_EQ(best.exit, 0) << best.err;
-  const std::string forced = "channels_last(lanes=1, unroll=1, tail=mask, taps=loop, order=row_major)";
+  const std::string forced = "channels_last(lanes=1, scan=windows, tap_code=loops, tail=mask)";
   const Outcome shown = shell("$P show " + spec + " --stage schedule --schedule '" + forced + "'", folder);
   EXPECT_EQ(shown.out, forced + "\n") << shown.err;
   EXPECT_NE(shown.out, best.out);

@@ -24,7 +24,7 @@ std::string with_width(int width) {
 
 runtime::TuneEntry entry_for(const std::string& spec) {
   runtime::TuneEntry entry = *runtime::tune_key(spec, {.threads = 1});
-  entry.schedule = "channels_last(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major)";
+  entry.schedule = "channels_last(lanes=1, scan=windows, tap_code=straight, tail=mask)";
   entry.proof = "default";
   return entry;
 }

@@ -38,7 +38,7 @@ constexpr uid_t nobody = 65534;
 
 runtime::TuneEntry some_entry() {
   runtime::TuneEntry entry = *runtime::tune_key(spec, {.threads = 1});
-  entry.schedule = "channels_last(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major)";
+  entry.schedule = "channels_last(lanes=1, scan=windows, tap_code=straight, tail=mask)";
   entry.proof = "default";
   return entry;
 }

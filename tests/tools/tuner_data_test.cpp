@@ -83,7 +83,7 @@ TEST(Schedules, ARefusalHasOneFormAndOneExitCode) {
                {"{\"member1.lanes\": 8}", "schedule.text"},
                {"channels_first(lanes=3)", "schedule.lanes"},
                {"{\"family\": \"separable\"}", "schedule.windows"},
-               {"channels_first(lanes=1, unroll=99)", "schedule.unroll"},
+               {"channels_first(lanes=1, rows_together=99)", "schedule.together"},
                {"{\"member0.family\": \"channels_last\"}", "schedule.members"},
                {"{\"member0.family\": \"channels_last\", \"member0.lines\": 8}", "schedule.text"},
                {"{\"member0.family\": \"channels_last\", \"lanes\": 8}", "schedule.text"},
@@ -270,7 +270,7 @@ TEST(Tune, MergesDatabasesAndKeepsTheFaster) {
   const TempFolder folder;
   const auto store = [&](const char* file, const char* text, double seconds) {
     runtime::TuneEntry entry = *runtime::tune_key(text, {.threads = 1});
-    entry.schedule = "channels_last(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major)";
+    entry.schedule = "channels_last(lanes=1, scan=windows, tap_code=straight, tail=mask)";
     entry.proof = "verify";
     entry.seconds = seconds;
     ASSERT_TRUE(runtime::store_entries(folder / file, {entry}));

@@ -327,7 +327,7 @@ TEST(Check, DataThatTheDtypeLacksAndSchedulesThatDoNotSuitAreErrors) {
   constexpr const char* spec = "max_pool2d(uint8[1,3,4,4], kernel_size=2)";
   EXPECT_EQ(check(spec, {.data = "range"}).error().id, "check.data");
   CheckOptions options;
-  options.schedule = ir::Schedule{.lanes = 64, .unroll = 99};
+  options.schedule = ir::Schedule{.own = ir::ChannelsLastFields{.vectors_side_by_side = 99}, .lanes = 64};
   EXPECT_TRUE(check(spec, options).error().id.starts_with("schedule."));
 }
 

@@ -30,7 +30,7 @@ std::optional<StraightCode> straight_code(const std::string& spec, ir::Isa isa) 
   const ir::PoolNest nest = frontend::make_nest(*parsed);
   const auto facts = ir::reduction_facts(nest, isa, ir::LaneUse::fixed);
   if (!facts) return std::nullopt;
-  ir::Schedule schedule{.family = ir::Family::channels_last, .tail = ir::Tail::split};
+  ir::Schedule schedule{.tail = ir::Tail::split};
   schedule.lanes = info(isa).vector_bytes / facts->working_bytes;
   const auto program = ir::lower(nest, schedule, isa).and_then(ir::legalize);
   if (!program) return std::nullopt;

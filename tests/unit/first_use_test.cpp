@@ -161,11 +161,11 @@ TEST(Numbers, TellOrders) {
     const char *spec, *one, *other;
   } table[] = {
       {"avg_pool2d(float32[1,2,16,16], kernel_size=3)",
-       "channels_first(lanes=8, unroll=1, tail=mask, taps=unroll, order=rows_first)",
-       "channels_first(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major)"},
+       "channels_first(lanes=8, scan=rows_first, tap_code=straight, tail=mask)",
+       "channels_first(lanes=8, scan=tap_by_tap, tap_code=straight, tail=mask)"},
       {"avg_pool2d(bfloat16[1,16,9,9]:nhwc, kernel_size=3, stride=1)",
-       "channels_last(lanes=8, unroll=1, tail=split, taps=unroll, order=row_major)",
-       "channels_last(lanes=8, unroll=1, tail=split, taps=unroll, order=rolling)"},
+       "channels_last(lanes=8, scan=windows, tap_code=straight, tail=split)",
+       "channels_last(lanes=8, scan=rolling, tap_code=straight, tail=split)"},
   };
   for (const auto& row : table) {
     const ir::PoolNest nest = nest_of(row.spec);
@@ -285,7 +285,7 @@ TEST_F(MeasuredCompile, IsAskedForByOptionsTheProcessOrTheEnvironment) {
 }
 
 TEST_F(MeasuredCompile, AScheduleThatIsAskedForIsTaken) {
-  const std::string wanted = "channels_last(lanes=1, unroll=1, tail=split, taps=unroll, order=row_major)";
+  const std::string wanted = "channels_last(lanes=1, scan=windows, tap_code=straight, tail=split)";
   const auto kernel = runtime::compile(layers[0], {.schedule = wanted, .measure = "6"});
   ASSERT_TRUE(kernel);
   EXPECT_EQ((*kernel)->code().info.schedule, wanted);

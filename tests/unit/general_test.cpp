@@ -1,6 +1,7 @@
 // Code for all extents (ir/general/general.h): made once for a layer, run at many sizes, through every engine
 // and ISA.
 #include "ir/general/general.h"
+#include "tests/schedule_words.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -233,7 +234,7 @@ struct Subject {
   Subject(const char* text, const Extents& extents) : nest(make_nest(spec_at(text, extents))) {
     const PoolNest general = *general_nest(nest, ir::Sizes::any);
     const ir::Schedule schedule = ir::enumerate_schedules(general, ir::Isa::avx2, 1).front();
-    is_rolling = schedule.order == ir::Order::rolling;
+    is_rolling = ir::scan_of(schedule) == "rolling";
     masks = schedule.tail == ir::Tail::mask;
     program = *lower(general, schedule, ir::Isa::avx2);
     words = *size_words(general, nest);

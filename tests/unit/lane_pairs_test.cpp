@@ -108,13 +108,13 @@ TEST(LanePairs, PlanesThatFit) {
   for (const auto& row : table) {
     const PoolNest nest = nest_of(row.layer);
     const Layer layer = *Layer::of(nest, Isa::avx512);
-    const PlaneTiles tiles(layer, {.family = Family::whole_planes, .lanes = row.lanes});
+    const PlaneTiles tiles(layer, schedule_of(Family::whole_planes, row.lanes));
     EXPECT_EQ(tiles.pairs() != nullptr, row.has_pairs) << row.layer << ", " << row.lanes << " lanes";
     if (row.vectors > 0) {
       EXPECT_EQ(tiles.most_line_vectors(), row.vectors) << row.layer << ", " << row.lanes << " lanes";
     }
     EXPECT_FALSE(
-        PlaneTiles(*Layer::of(nest, Isa::avx2), {.family = Family::whole_planes, .lanes = 16}).pairs());
+        PlaneTiles(*Layer::of(nest, Isa::avx2), schedule_of(Family::whole_planes, 16)).pairs());
   }
 }
 

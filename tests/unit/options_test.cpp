@@ -24,10 +24,10 @@ std::string error_of(std::string_view words) {
 
 TEST(Options, AreWordsInAnyOrder) {
   const auto options = parse_option_words(
-      "  threads=3 schedule=channels_last(lanes=16, unroll=1)\tisa=avx2\nbackend=interpreter ");
+      "  threads=3 schedule=channels_last(lanes=16)\tisa=avx2\nbackend=interpreter ");
   ASSERT_TRUE(options);
   EXPECT_EQ(options->threads, 3);
-  EXPECT_EQ(options->schedule, "channels_last(lanes=16, unroll=1)");
+  EXPECT_EQ(options->schedule, "channels_last(lanes=16)");
   EXPECT_EQ(options->isa, "avx2");
   EXPECT_EQ(options->backend, "interpreter");
 }

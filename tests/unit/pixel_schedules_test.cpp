@@ -8,6 +8,7 @@
 #include "frontend/pool_spec.h"
 #include "ir/choose/enumerate.h"
 #include "ir/schedule.h"
+#include "tests/schedule_words.h"
 
 namespace pooljit::ir {
 namespace {
@@ -20,14 +21,14 @@ struct Chosen {
   const char* spec;
   Isa isa;
   Family family;
-  Order order;
+  const char* scan;
 };
 
 void expect_chosen(std::initializer_list<Chosen> table) {
   for (const auto& row : table) {
     const Schedule schedule = default_of(row.spec, row.isa);
-    EXPECT_EQ(schedule.family, row.family) << row.spec;
-    EXPECT_EQ(schedule.order, row.order) << row.spec;
+    EXPECT_EQ(schedule.family(), row.family) << row.spec;
+    EXPECT_EQ(scan_of(schedule), row.scan) << row.spec;
   }
 }
 
@@ -36,27 +37,27 @@ void expect_chosen(std::initializer_list<Chosen> table) {
 TEST(PixelSchedules, LargeImagesAreReadByWholePixels) {
   expect_chosen({
       {"max_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
-       Family::channels_last, Order::row_major},
+       Family::channels_last, "windows"},
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
       {"max_pool2d(float32[1,64,14,14]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx512,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=3, stride=2, padding=1)", Isa::avx2,
-       Family::channels_last, Order::row_major},
+       Family::channels_last, "windows"},
       {"avg_pool2d(float32[1,192,35,35]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::interleaved, Order::rows_first},
+       Family::interleaved, "rows_first"},
       {"avg_pool2d(float32[1,192,28,28]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
       {"avg_pool2d(bfloat16[1,192,80,80]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx512,
-       Family::channels_last, Order::strips},
+       Family::channels_last, "strips"},
       {"max_pool2d(float32[1,192,62,62]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::strips},
+       Family::channels_last, "strips"},
       {"max_pool2d(float32[1,64,108,108]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
-       Family::row_passes, Order::rows_first},
+       Family::row_passes, "passes"},
       {"max_pool2d(float32[1,64,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
-       Family::separable, Order::rolling},
+       Family::separable, "rolling"},
       {"avg_pool2d(float32[1,64,108,108]:nhwc, kernel_size=5, stride=1, padding=2)", Isa::avx2,
-       Family::channels_last, Order::strips},
+       Family::channels_last, "strips"},
   });
 }
 
@@ -65,44 +66,44 @@ TEST(PixelSchedules, LargeImagesAreReadByWholePixels) {
 TEST(PixelSchedules, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
   expect_chosen({
       {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx2, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"adaptive_max_pool2d(float32[1,512,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"adaptive_max_pool2d(bfloat16[1,1024,56,56]:nhwc, output_size=7)", Isa::avx512, Family::whole_pixels,
-       Order::row_major},
+       "row"},
       {"adaptive_avg_pool2d(float32[1,1024,12,12]:nhwc, output_size=1)", Isa::avx512, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"adaptive_avg_pool2d(uint8[1,256,20,20]:nhwc, output_size=1)", Isa::avx512, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx512, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"max_pool2d(float32[1,512,28,28]:nhwc, kernel_size=4)", Isa::avx2, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"max_pool2d(float32[1,512,64,48]:nhwc, kernel_size=[1,24])", Isa::avx2, Family::whole_pixels,
-       Order::row_major},
+       "row"},
       {"max_pool1d(float32[1,512,3000]:nwc, kernel_size=40)", Isa::avx2, Family::whole_pixels,
-       Order::row_major},
+       "row"},
       {"max_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::whole_pixels,
-       Order::row_major},
+       "row"},
       {"avg_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"avg_pool2d(bfloat16[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       {"avg_pool2d(float32[1,1024,7,7]:nhwc, kernel_size=7, stride=1)", Isa::avx2, Family::whole_pixels,
-       Order::rows_first},
+       "column"},
       // Little memory, small windows, short pixels, windows of different sizes.
       {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Isa::avx512, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"max_pool2d(float32[1,320,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"max_pool2d(float32[1,512,27,27]:nhwc, kernel_size=3)", Isa::avx2, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"max_pool2d(uint8[1,128,56,56]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
-       Order::row_major},
+       "windows"},
       {"adaptive_max_pool2d(float32[1,256,28,28]:nhwc, output_size=5)", Isa::avx2, Family::channels_last,
-       Order::row_major},
+       "windows"},
   });
 }
 
@@ -110,21 +111,21 @@ TEST(PixelSchedules, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
 TEST(PixelSchedules, WindowsOfLongPixelsShareThroughScratchMemory) {
   expect_chosen({
       {"avg_pool2d(float32[1,384,16,16]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::separable,
-       Order::rolling},
+       "rolling"},
       {"max_pool2d(float32[1,960,28,28]:nhwc, kernel_size=7, stride=1, padding=3)", Isa::avx512,
-       Family::separable, Order::rolling},
+       Family::separable, "rolling"},
       {"max_pool2d(float32[1,384,32,32]:nhwc, kernel_size=4, stride=1)", Isa::avx512, Family::separable,
-       Order::rolling},
+       "rolling"},
       {"max_pool2d(uint8[1,512,20,20]:nhwc, kernel_size=7, stride=1)", Isa::avx512, Family::separable,
-       Order::rolling},
+       "rolling"},
       {"max_pool2d(float32[1,1536,16,16]:nhwc, kernel_size=15, stride=1)", Isa::avx512, Family::separable,
-       Order::rolling},
+       "rolling"},
       {"avg_pool2d(float32[1,64,24,24]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::channels_last,
-       Order::rolling},
+       "rolling"},
       {"max_pool2d(bfloat16[1,384,19,36]:nhwc, kernel_size=5, stride=1)", Isa::avx512, Family::row_passes,
-       Order::rows_first},
+       "passes"},
       {"max_pool2d(uint8[1,256,24,17]:nhwc, kernel_size=6, stride=1)", Isa::avx512, Family::channels_last,
-       Order::rolling},
+       "rolling"},
   });
 }
 
@@ -132,21 +133,21 @@ TEST(PixelSchedules, WindowsOfLongPixelsShareThroughScratchMemory) {
 TEST(PixelSchedules, OneAverageOfANearImage) {
   const struct {
     const char* spec;
-    Taps taps;
-    int unroll;
+    const char* tap_code;
+    int vectors_side_by_side;
   } table[] = {
-      {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Taps::loop, 8},
-      {"adaptive_max_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Taps::unroll, 8},
-      {"adaptive_avg_pool2d(float32[1,128,7,7]:nhwc, output_size=1)", Taps::unroll, 8},
-      {"adaptive_avg_pool2d(float32[1,2048,7,7]:nhwc, output_size=1)", Taps::unroll, 16},
-      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=5)", Taps::unroll, 8},
-      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", Taps::unroll, 16},
+      {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", "loops", 8},
+      {"adaptive_max_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", "straight", 8},
+      {"adaptive_avg_pool2d(float32[1,128,7,7]:nhwc, output_size=1)", "straight", 8},
+      {"adaptive_avg_pool2d(float32[1,2048,7,7]:nhwc, output_size=1)", "straight", 16},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=5)", "straight", 8},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", "straight", 16},
   };
   for (const auto& row : table) {
     const Schedule schedule = default_of(row.spec);
-    EXPECT_EQ(schedule.family, Family::channels_last) << row.spec;
-    EXPECT_EQ(schedule.taps, row.taps) << row.spec;
-    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+    EXPECT_EQ(schedule.family(), Family::channels_last) << row.spec;
+    EXPECT_EQ(word_of(schedule, "tap_code"), row.tap_code) << row.spec;
+    EXPECT_EQ(together(schedule), row.vectors_side_by_side) << row.spec;
   }
 }
 
@@ -154,15 +155,15 @@ TEST(PixelSchedules, OneAverageOfANearImage) {
 TEST(PixelSchedules, TallMaximaRollDown) {
   expect_chosen({
       {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)", Isa::avx512, Family::interleaved,
-       Order::rolling},
+       "rolling"},
       {"max_pool2d(float32[1,384,64,32]:nhwc, kernel_size=[13,2], stride=1)", Isa::avx512,
-       Family::interleaved, Order::rolling},
+       Family::interleaved, "rolling"},
       {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[9,2], stride=1)", Isa::avx512,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
       {"avg_pool2d(float32[1,16,56,32]:nhwc, kernel_size=[13,3], stride=1)", Isa::avx512,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
   });
-  EXPECT_EQ(default_of("max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)").unroll, 1);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)")), 1);
 }
 
 // Averages of few columns of images beyond the near caches, with few registers: all channels of a row at
@@ -170,18 +171,18 @@ TEST(PixelSchedules, TallMaximaRollDown) {
 TEST(PixelSchedules, PaddedAveragesOfAvx2GoByRowsOfPixels) {
   expect_chosen({
       {"avg_pool2d(float32[1,384,56,56]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::interleaved, Order::rows_first},
+       Family::interleaved, "rows_first"},
       {"avg_pool2d(float32[1,64,112,112]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::row_major},
+       Family::channels_last, "windows"},
       {"avg_pool2d(float32[1,384,14,14]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
-       Family::channels_last, Order::rolling},
+       Family::channels_last, "rolling"},
   });
 }
 
 TEST(PixelSchedules, StridedWindowsOfFiveColumnsRollThreeVectors) {
-  EXPECT_EQ(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)").unroll, 3);
-  EXPECT_EQ(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)").unroll, 2);
-  EXPECT_EQ(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)").unroll, 2);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")), 3);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")), 2);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)")), 2);
 }
 
 // Channels first: one output behind whole vectors is done by a vector that overlaps, where its window is wide
@@ -211,13 +212,13 @@ TEST(PixelSchedules, GroupsOfRowsDoNotLeaveBordersAlone) {
 
 // A power takes so many instructions that straight-line code for several only takes room.
 TEST(PixelSchedules, PowersLoopOverTaps) {
-  const std::pair<const char*, Taps> table[] = {
-      {"2.5", Taps::loop}, {"17", Taps::loop}, {"3", Taps::unroll}, {"inf", Taps::unroll}};
-  for (const auto& [power, taps] : table)
+  const std::pair<const char*, const char*> table[] = {
+      {"2.5", "loops"}, {"17", "loops"}, {"3", "straight"}, {"inf", "straight"}};
+  for (const auto& [power, code] : table)
     for (const char* layout : {"nchw", "nhwc"}) {
       const std::string spec =
           fmt::format("lp_pool2d(float32[1,64,56,56]:{}, kernel_size=7, norm_type={})", layout, power);
-      EXPECT_EQ(default_of(spec.c_str()).taps, taps) << spec;
+      EXPECT_EQ(word_of(default_of(spec.c_str()), "tap_code"), code) << spec;
     }
 }
 

@@ -39,8 +39,8 @@ std::string refusal(const std::string& spec, const std::string& schedule) {
 
 TEST(PoolsSchedules, SchedulesPrintAndParse) {
   const std::string text =
-      "each(channels=4, rows=1)[channels_last(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major); "
-      "channels_first(lanes=8, unroll=1, tail=split, taps=unroll, order=rolling)]";
+      "each(channels=4, rows=1)[channels_last(lanes=1, scan=windows, tap_code=straight, tail=mask); "
+      "channels_first(lanes=8, scan=rolling, tap_code=straight, tail=split)]";
   const auto schedule = ir::parse_schedule(text);
   ASSERT_TRUE(schedule) << to_string(schedule.error());
   EXPECT_EQ(ir::print(*schedule), text);
@@ -129,7 +129,7 @@ TEST(PoolsSchedules, OnlyWhatKeepsEveryBitIsMadeOfAnother) {
 }
 
 TEST(PoolsSchedules, WrongSourcesAreRefused) {
-  const std::string family = "channels_first(lanes=1, unroll=1, tail=mask, taps=unroll, order=row_major";
+  const std::string family = "channels_first(lanes=1, scan=tap_by_tap, tap_code=straight, tail=mask";
   const std::string copy = " copies[" + family + ")]";
   const auto with = [&](const std::string& tasks, const std::string& first, const std::string& second,
                         const std::string& copies) {
@@ -239,8 +239,8 @@ TEST(PoolsSchedules, MembersThatCannotBeFusedAreRefused) {
     return refusal("pools(float32[1,6,20,20], max_pool2d(3, 1, 1), max_pool2d(5, 1, 2))",
                    "fused(channels=3, rows=1)[" + members + "]");
   };
-  const std::string first = "channels_first(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major",
-                    passes = "row_passes(lanes=8, unroll=1, tail=overlap, taps=unroll, order=rows_first)";
+  const std::string first = "channels_first(lanes=8, scan=tap_by_tap, tap_code=straight, tail=mask",
+                    passes = "row_passes(lanes=8, scan=passes, tail=overlap)";
   EXPECT_EQ(with(first + "); " + first + ")"), "");
   EXPECT_EQ(with(first + "); " + first + ", from=0)"), "schedule.members");
   EXPECT_EQ(with(passes + "; " + first + ")"), "schedule.members");

@@ -1,5 +1,6 @@
 // Schedules as data, and the sentence that an unsuitable one is refused with.
 #include "ir/schedule.h"
+#include "tests/schedule_words.h"
 
 #include <gtest/gtest.h>
 
@@ -82,17 +83,17 @@ TEST(Schedule, EachOfTheSpaceLowersOrSaysWhyNot) {
 }
 
 TEST(Schedule, PrefersTheFamilyThatFillsItsVectors) {
-  EXPECT_EQ(enumerate_schedules(stem(64, true), Isa::avx512)[0].family, Family::channels_last);
-  EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].family, Family::channels_first);
+  EXPECT_EQ(enumerate_schedules(stem(64, true), Isa::avx512)[0].family(), Family::channels_last);
+  EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].family(), Family::channels_first);
   EXPECT_EQ(enumerate_schedules(stem(64, false), Isa::avx512)[0].lanes, 16);
   PoolNest global = stem(64, false);
   for (NestDim& dim : global.dims) dim = {.input = dim.input, .kernel = dim.input, .stride = dim.input};
-  EXPECT_EQ(enumerate_schedules(global, Isa::avx512)[0].family, Family::window_rows);
+  EXPECT_EQ(enumerate_schedules(global, Isa::avx512)[0].family(), Family::window_rows);
 }
 
 TEST(Schedule, FewChannelsAreDoneWithTheirPixels) {
   const auto family = [](const char* spec) {
-    return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx512, 1)[0].family;
+    return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), Isa::avx512, 1)[0].family();
   };
   EXPECT_EQ(family("max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1)"), Family::interleaved);
   EXPECT_EQ(family("max_pool2d(float32[1,16,24,24]:nhwc, kernel_size=7, stride=2)"), Family::channels_last);
@@ -104,7 +105,7 @@ TEST(Schedule, FewChannelsAreDoneWithTheirPixels) {
         "max_pool2d(float32[1,3,24,24]:nhwc, kernel_size=7, stride=1, epilogue=[mul_channel])"}) {
     const auto nest = frontend::parse_spec(spec);
     ASSERT_TRUE(nest) << to_string(nest.error());
-    EXPECT_EQ(lower(frontend::make_nest(*nest), {.family = Family::interleaved}, Isa::avx512).error().id,
+    EXPECT_EQ(lower(frontend::make_nest(*nest), schedule_of(Family::interleaved), Isa::avx512).error().id,
               "schedule.strides")
         << spec;
   }
@@ -115,17 +116,17 @@ TEST(Schedule, LargeWindowsGoThroughScratchMemoryWhereRegistersAreFew) {
     return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
   };
   const char* seven = "max_pool2d(float32[1,3,56,56], kernel_size=7, stride=1, padding=3)";
-  EXPECT_EQ(first(seven, Isa::avx2).family, Family::row_passes);
-  EXPECT_EQ(first(seven, Isa::avx512).family, Family::channels_first);
+  EXPECT_EQ(first(seven, Isa::avx2).family(), Family::row_passes);
+  EXPECT_EQ(first(seven, Isa::avx512).family(), Family::channels_first);
   for (const char* blur : {"avg_pool2d(float32[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)",
                            "avg_pool2d(int16[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)"})
     for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-      EXPECT_EQ(first(blur, isa).family, Family::row_passes) << blur;
-      EXPECT_EQ(first(blur, isa).unroll, 8) << blur;
+      EXPECT_EQ(first(blur, isa).family(), Family::row_passes) << blur;
+      EXPECT_EQ(together(first(blur, isa)), 8) << blur;
     }
   // A row that scratch memory does not hold is done in strips.
   const char* sound = "max_pool1d(float32[1,1,1000000], kernel_size=31, stride=1, padding=15)";
-  EXPECT_EQ(first(sound, Isa::avx512).family, Family::row_passes);
+  EXPECT_EQ(first(sound, Isa::avx512).family(), Family::row_passes);
 }
 
 // Windows larger than what channels_first shares come from one vector of columns after the other, rows in
@@ -134,7 +135,7 @@ TEST(Schedule, LargeWindowsRoll) {
   const struct {
     const char* spec;
     Isa isa;
-    int lanes, unroll;
+    int lanes, together;
     Tail tail;
   } table[] = {
       {"max_pool2d(float32[1,1,1080,1920], kernel_size=31, stride=1, padding=15)", Isa::avx512, 16, 16,
@@ -158,10 +159,10 @@ TEST(Schedule, LargeWindowsRoll) {
   for (const auto& row : table) {
     const Schedule schedule =
         enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa, 1)[0];
-    EXPECT_EQ(schedule.family, Family::row_passes) << row.spec;
-    EXPECT_EQ(schedule.order, Order::rolling) << row.spec;
+    EXPECT_EQ(schedule.family(), Family::row_passes) << row.spec;
+    EXPECT_EQ(scan_of(schedule), "trailing") << row.spec;
     EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
-    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+    EXPECT_EQ(together(schedule), row.together) << row.spec;
     EXPECT_EQ(schedule.tail, row.tail) << row.spec;
   }
 }
@@ -210,7 +211,7 @@ TEST(Schedule, NarrowElementsOfAvx2HaveNoBorders) {
   };
   for (const auto& row : table) {
     const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
-    EXPECT_EQ(enumerate_schedules(nest, Isa::avx2, 1)[0].family, row.family) << row.spec;
+    EXPECT_EQ(enumerate_schedules(nest, Isa::avx2, 1)[0].family(), row.family) << row.spec;
   }
 }
 
@@ -233,7 +234,7 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
   const struct {
     const char* spec;
     Isa isa;
-    int lanes, unroll;
+    int lanes, together;
   } table[] = {
       {"max_pool2d(float32[1,3,19,19], kernel_size=9, stride=1, padding=4)", Isa::avx512, 16, 2},
       {"max_pool2d(float32[1,3,35,35], kernel_size=7, stride=1, padding=3)", Isa::avx512, 16, 3},
@@ -251,24 +252,23 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
   for (const auto& row : table) {
     const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
     const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
-    EXPECT_EQ(schedule.family, Family::channels_first) << row.spec;
-    EXPECT_EQ(schedule.order, Order::rolling) << row.spec;
+    EXPECT_EQ(schedule.family(), Family::channels_first) << row.spec;
+    EXPECT_EQ(scan_of(schedule), "rolling") << row.spec;
     EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
-    EXPECT_EQ(schedule.unroll, row.unroll) << row.spec;
+    EXPECT_EQ(together(schedule), row.together) << row.spec;
   }
   EXPECT_EQ(enumerate_schedules(frontend::make_nest(*frontend::parse_spec(
                                     "max_pool2d(float32[1,3,56,56], kernel_size=7, stride=1, padding=3)")),
                                 Isa::avx2, 1)[0]
-                .family,
+                .family(),
             Family::row_passes);
   // An overlapping tail needs as many outputs as a whole tile has.
   const auto nest = frontend::make_nest(
       *frontend::parse_spec("max_pool2d(float32[1,3,19,19], kernel_size=5, stride=1, padding=2)"));
-  Schedule wide{.family = Family::channels_first,
-                .lanes = 16,
-                .unroll = 2,
-                .tail = Tail::overlap,
-                .order = Order::rolling};
+  Schedule wide{
+      .own = ChannelsFirstFields{{.vectors_side_by_side = 2, .scan = RowFields::Scan::rolling}},
+      .lanes = 16,
+      .tail = Tail::overlap};
   EXPECT_EQ(lower(nest, wide, Isa::avx512).error().id, "schedule.tail");
   wide.lanes = 8;
   EXPECT_TRUE(lower(nest, wide, Isa::avx512));
@@ -296,13 +296,13 @@ TEST(Schedule, SmallPlanesAreDoneWhole) {
     return enumerate_schedules(frontend::make_nest(*frontend::parse_spec(spec)), isa, 1)[0];
   };
   const char* small = "max_pool2d(float32[1,3,12,12], kernel_size=3, stride=1, padding=1)";
-  for (const Isa isa : {Isa::avx2, Isa::avx512}) EXPECT_EQ(first(small, isa).family, Family::whole_planes);
-  EXPECT_EQ(first("max_pool2d(float32[1,3,128,128], kernel_size=3)", Isa::avx512).family,
+  for (const Isa isa : {Isa::avx2, Isa::avx512}) EXPECT_EQ(first(small, isa).family(), Family::whole_planes);
+  EXPECT_EQ(first("max_pool2d(float32[1,3,128,128], kernel_size=3)", Isa::avx512).family(),
             Family::channels_first);
   // Windows that share many columns, and bytes of larger planes, have families that do less.
-  EXPECT_EQ(first("max_pool2d(uint8[1,3,112,112], kernel_size=3, stride=2, padding=1)", Isa::avx512).family,
+  EXPECT_EQ(first("max_pool2d(uint8[1,3,112,112], kernel_size=3, stride=2, padding=1)", Isa::avx512).family(),
             Family::channels_first);
-  EXPECT_EQ(first("max_pool2d(float32[1,3,19,19], kernel_size=9, stride=1, padding=4)", Isa::avx512).family,
+  EXPECT_EQ(first("max_pool2d(float32[1,3,19,19], kernel_size=9, stride=1, padding=4)", Isa::avx512).family(),
             Family::channels_first);
   // What it cannot do: indices, windows without a tap, gaps.
   for (const char* spec :
@@ -311,8 +311,7 @@ TEST(Schedule, SmallPlanesAreDoneWhole) {
         "max_pool2d(float32[1,3,1,8], kernel_size=[2,1], dilation=[2,1], padding=[1,0])"}) {
     const auto nest = frontend::parse_spec(spec);
     ASSERT_TRUE(nest) << to_string(nest.error());
-    const Schedule schedule{
-        .family = Family::whole_planes, .lanes = 4, .tail = Tail::overlap, .order = Order::rows_first};
+    const Schedule schedule{.own = WholePlanesFields{}, .lanes = 4, .tail = Tail::overlap};
     EXPECT_EQ(lower(frontend::make_nest(*nest), schedule, Isa::avx512).error().id, "schedule.strides")
         << spec;
   }
@@ -337,7 +336,7 @@ TEST(Schedule, RowsOfSmallPlanesAreVectors) {
   for (const auto& row : table) {
     const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
     const Schedule schedule = enumerate_schedules(nest, row.isa, 1)[0];
-    EXPECT_EQ(schedule.family, Family::whole_planes) << row.spec;
+    EXPECT_EQ(schedule.family(), Family::whole_planes) << row.spec;
     EXPECT_EQ(schedule.lanes, row.lanes) << row.spec;
   }
 }
@@ -371,7 +370,7 @@ TEST(Schedule, RowsAreCutAtTheLeastCost) {
     const std::vector<Schedule> all =
         enumerate_schedules(frontend::make_nest(*frontend::parse_spec(row.spec)), row.isa);
     const auto found = std::find_if(all.begin(), all.end(), [](const Schedule& schedule) {
-      return schedule.family == Family::channels_first;
+      return schedule.family() == Family::channels_first;
     });
     ASSERT_NE(found, all.end()) << row.spec;
     const Schedule& schedule = *found;
@@ -401,8 +400,8 @@ TEST(Schedule, RefusesWithASentence) {
       {"channels_last(lanes=3)", true, DType::f32, "schedule.lanes"},
       {"channels_last(lanes=0)", true, DType::f32, "schedule.lanes"},
       {"channels_last(lanes=16)", true, DType::f32, "schedule.lanes"},
-      {"channels_last(lanes=8, unroll=0)", true, DType::f32, "schedule.unroll"},
-      {"channels_last(lanes=8, unroll=17)", true, DType::f32, "schedule.unroll"},
+      {"channels_last(lanes=8, vectors_side_by_side=0)", true, DType::f32, "schedule.together"},
+      {"channels_last(lanes=8, vectors_side_by_side=17)", true, DType::f32, "schedule.together"},
       {"channels_last(lanes=8)", false, DType::f32, "schedule.strides"},
       {"channels_first(lanes=8)", true, DType::f32, "schedule.strides"},
       {"channels_first(lanes=32, tail=mask)", false, DType::u8, "schedule.tail"},
@@ -423,9 +422,9 @@ TEST(Schedule, RowsFirstNeedsAnyOrder) {
   PoolNest nest = stem(4, false);
   nest.zeros = ZeroRule::first;
   const Result<Program> program =
-      lower(nest, *parse_schedule("channels_first(lanes=8, tail=mask, order=rows_first)"), Isa::avx2);
+      lower(nest, *parse_schedule("channels_first(lanes=8, scan=rows_first, tail=mask)"), Isa::avx2);
   ASSERT_FALSE(program);
-  EXPECT_EQ(program.error().id, "schedule.order");
+  EXPECT_EQ(program.error().id, "schedule.scan");
 }
 
 TEST(Schedule, WrongTextNamesThePart) {

@@ -19,7 +19,7 @@ using test::TempFolder;
 using test::write_file;
 
 constexpr const char* spec = "max_pool2d(float32[1,8,20,20]:nhwc, kernel_size=3)";
-constexpr const char* tuned = "channels_last(lanes=4, unroll=1, tail=mask, taps=unroll, order=row_major)";
+constexpr const char* tuned = "channels_last(lanes=4, scan=windows, tap_code=straight, tail=mask)";
 const Options one_thread = {.threads = 1};
 
 // An entry for `spec` that this machine would use.
@@ -198,7 +198,7 @@ TEST_F(TunedCompile, AnOptionNamesAFileThatIsThere) {
 
 TEST_F(TunedCompile, AnIllegalScheduleIsNotTaken) {
   TuneEntry entry = own_entry();
-  entry.schedule = "channels_first(lanes=16, unroll=1, tail=mask, taps=unroll, order=row_major)";
+  entry.schedule = "channels_first(lanes=16, scan=tap_by_tap, tap_code=straight, tail=mask)";
   write_file(path_, text_of(entry));
   const auto kernel = runtime::compile(spec, with_database());
   ASSERT_TRUE(kernel);
@@ -218,7 +218,7 @@ TEST_F(TunedCompile, AForeignEntryIsNotTaken) {
 TEST_F(TunedCompile, WhatIsAskedForWeighsMore) {
   write_file(path_, text_of(own_entry()));
   Options options = with_database();
-  options.schedule = "channels_last(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major)";
+  options.schedule = "channels_last(lanes=8, scan=windows, tap_code=straight, tail=mask)";
   EXPECT_EQ((*runtime::compile(spec, options))->code().info.schedule, options.schedule);
 }
 

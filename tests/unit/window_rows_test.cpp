@@ -16,13 +16,13 @@ TEST(WindowRows, WindowsOfARowAreDoneTogetherWhereRegistersHoldThem) {
   const auto nest = [](const char* spec) { return frontend::make_nest(*frontend::parse_spec(spec)); };
   const PoolNest seven = nest("adaptive_max_pool2d(float32[1,3,112,112], output_size=7)");
   const Schedule together = enumerate_schedules(seven, Isa::avx512, 1).front();
-  EXPECT_EQ(together.family, Family::window_rows);
-  EXPECT_EQ(together.unroll, 7);
-  for (const char* refused : {"window_rows(lanes=16, unroll=3)", "window_rows(lanes=2, unroll=7)"})
-    EXPECT_EQ(lower(seven, *parse_schedule(refused), Isa::avx512).error().id, "schedule.unroll") << refused;
+  EXPECT_EQ(together.family(), Family::window_rows);
+  EXPECT_EQ(std::get<WindowRowsFields>(together.own).windows_together, 7);
+  for (const char* refused : {"window_rows(lanes=16, windows_together=3)", "window_rows(lanes=2, windows_together=7)"})
+    EXPECT_EQ(lower(seven, *parse_schedule(refused), Isa::avx512).error().id, "schedule.together") << refused;
   const PoolNest line = nest("max_pool1d(float32[1,3,112], kernel_size=56)");  // its outputs are tasks
-  EXPECT_EQ(lower(line, *parse_schedule("window_rows(lanes=16, unroll=2)"), Isa::avx512).error().id,
-            "schedule.unroll");
+  EXPECT_EQ(lower(line, *parse_schedule("window_rows(lanes=16, windows_together=2)"), Isa::avx512).error().id,
+            "schedule.together");
 }
 
 TEST(WindowRows, NeighbouringChannelsOfOneWindowAreDoneTogether) {
@@ -34,20 +34,20 @@ TEST(WindowRows, NeighbouringChannelsOfOneWindowAreDoneTogether) {
     Isa isa;
     const char* schedule;
   } table[] = {
-      {"avg_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=8, tail=mask"},
-      {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2, "lanes=16, unroll=8, tail=overlap"},
-      {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=8, tail=overlap"},
-      {"max_pool2d(uint8[1,6,7,7], kernel_size=7)", Isa::avx512, "lanes=64, unroll=4, tail=mask"},
-      {"max_pool2d(int64[1,64,7,8], kernel_size=[7,8])", Isa::avx2, "lanes=4, unroll=4, tail=mask"},
-      {"max_pool2d(float32[1,1,7,7], kernel_size=7)", Isa::avx512, "lanes=16, unroll=1, tail=overlap"},
+      {"avg_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, windows_together=8, tail=mask"},
+      {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2, "lanes=16, windows_together=8, tail=overlap"},
+      {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, windows_together=8, tail=overlap"},
+      {"max_pool2d(uint8[1,6,7,7], kernel_size=7)", Isa::avx512, "lanes=64, windows_together=4, tail=mask"},
+      {"max_pool2d(int64[1,64,7,8], kernel_size=[7,8])", Isa::avx2, "lanes=4, windows_together=4, tail=mask"},
+      {"max_pool2d(float32[1,1,7,7], kernel_size=7)", Isa::avx512, "lanes=16, tail=overlap"},
       // Long windows gain nothing, and outputs that do not lie together cannot be stored together.
-      {"avg_pool2d(float32[1,64,60,60], kernel_size=60)", Isa::avx512, "lanes=16, unroll=1, tail=mask"},
+      {"avg_pool2d(float32[1,64,60,60], kernel_size=60)", Isa::avx512, "lanes=16, tail=mask"},
       {"avg_pool2d(float32[1,64,7,7], kernel_size=7, output_strides=[128,2,1,1])", Isa::avx512,
-       "lanes=16, unroll=1, tail=mask"},
+       "lanes=16, tail=mask"},
   };
   for (const auto& row : table)
     EXPECT_EQ(best(row.spec, row.isa),
-              "window_rows(" + std::string(row.schedule) + ", taps=unroll, order=row_major)")
+              "window_rows(" + std::string(row.schedule) + ")")
         << row.spec;
 }
 
@@ -81,7 +81,7 @@ TEST(WindowRows, WindowsFarApartAreDoneOneByOne) {
       {"avg_pool2d(int8[1,672,13,13], kernel_size=13, stride=2, padding=6)", Isa::avx2, Family::whole_planes},
   };
   for (const auto& row : table)
-    EXPECT_EQ(best(row.spec, row.isa).family, row.family) << row.spec << ' ' << info(row.isa).text;
+    EXPECT_EQ(best(row.spec, row.isa).family(), row.family) << row.spec << ' ' << info(row.isa).text;
 }
 
 }  // namespace

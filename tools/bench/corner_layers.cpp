@@ -9,6 +9,7 @@
 
 #include "frontend/check.h"
 #include "frontend/dialects.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedules/family.h"
 #include "tools/fuzz/random_pools.h"
 #include "tools/fuzz/random_spec.h"
@@ -183,7 +184,7 @@ int fewest_lanes(const ir::Schedule& schedule) {
 std::string cause_of(const PoolSpec& spec, const ir::Schedule& schedule) {
   const std::string_view family = is_pools(spec)    ? "pools"
                                   : is_unpool(spec) ? "unpool"
-                                                    : info(schedule.family).text;
+                                                    : text_of(schedule.family());
   return fmt::format("{}{}: {}", family, !is_unpool(spec) && fewest_lanes(schedule) == 1 ? ", one lane" : "",
                      fmt::join(features(spec), ", "));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/choose/enumerate.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
 #include "runtime/sized_code.h"
@@ -16,19 +17,22 @@
 namespace pooljit::fuzz {
 namespace {
 
-constexpr ir::Family families[] = {
-#define FAMILY(name, text, note) ir::Family::name,
-#include "ir/schedules.def"
-#undef FAMILY
-};
+void change_own_field(ir::Schedule& schedule, Draw& draw) {
+  const auto own = fields(schedule.family());
+  if (own.empty()) return;
+  const ir::ScheduleField& field = own[draw.below(own.size())];
+  field.set(schedule, static_cast<int>(field.is_number() ? draw.between(1, 16) : draw.below(field.words.size())));
+}
 
 constexpr void (*schedule_fields[])(ir::Schedule&, Draw&) = {
-    [](ir::Schedule& s, Draw& draw) { s.family = families[draw.below(std::size(families))]; },
+    [](ir::Schedule& s, Draw& draw) {
+      s.own = schedule_of(ir::all_families[draw.below(std::size(ir::all_families))]).own;
+    },
     [](ir::Schedule& s, Draw& draw) { s.lanes = 1 << draw.below(7); },
-    [](ir::Schedule& s, Draw& draw) { s.unroll = static_cast<int>(draw.between(1, 16)); },
     [](ir::Schedule& s, Draw& draw) { s.tail = static_cast<ir::Tail>(draw.below(3)); },
-    [](ir::Schedule& s, Draw& draw) { s.taps = static_cast<ir::Taps>(draw.below(2)); },
-    [](ir::Schedule& s, Draw& draw) { s.order = static_cast<ir::Order>(draw.below(3)); },
+    change_own_field,
+    change_own_field,
+    change_own_field,
     [](ir::Schedule& s, Draw& draw) { s.stores = static_cast<ir::Stores>(draw.below(2)); },
 };
 

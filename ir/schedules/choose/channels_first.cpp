@@ -10,6 +10,8 @@
 namespace pooljit::ir {
 namespace {
 
+using Scan = RowFields::Scan;
+
 // Rows of outputs that may be done together, best first, and so for windows of many rows.
 constexpr std::array groups = {4, 3, 2, 8};
 constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
@@ -28,7 +30,7 @@ class Enumeration {
         fitting_(layer.fitting_lanes(row_lanes, dim_.output)),
         cut_{fitting_, exact_tail(layer)} {
     if (facts_.any_order && dim_.kind == DimKind::pool) cut_ = cheapest_cut(layer, fitting_);
-    if (facts_.has_long_taps()) schedule_.taps = Taps::loop;
+    if (facts_.has_long_taps()) own_.tap_code = TapCode::loops;
     if (sums_pairs_of_bytes(layer))
       cut_ = {std::min(fitting_, 4), dim_.output % 4 == 0 ? cut_.tail : Tail::overlap};
   }
@@ -46,11 +48,11 @@ class Enumeration {
   // Whole vectors, whatever rows may come.
   std::vector<Schedule> run_any_size() {
     schedule_.lanes = layer_.most_lanes(row_lanes);
-    std::vector<Order> orders = {Order::rolling, Order::rows_first, Order::row_major};
-    if (dim_.stride > 1) std::swap(orders[0], orders[1]);
-    for (const Order order : orders)
+    std::vector<Scan> scans = {Scan::rolling, Scan::rows_first, Scan::tap_by_tap};
+    if (dim_.stride > 1) std::swap(scans[0], scans[1]);
+    for (const Scan scan : scans)
       for (const Tail tail : {Tail::mask, Tail::overlap}) {
-        schedule_.order = order;
+        own_.scan = scan;
         add_tail(tail);
       }
     return std::move(found_);
@@ -59,7 +61,7 @@ class Enumeration {
   void add_lanes(int lanes) {
     schedule_.lanes = lanes;
     if (facts_.any_order) dim_.stride == 1 ? add_dense() : add_strided();
-    add(Order::row_major);
+    add(Scan::tap_by_tap);
   }
 
   void add_dense() {
@@ -67,18 +69,19 @@ class Enumeration {
     // Of a single row, sums share nothing that costs less than another load: 0.56 to 0.81 of rows_first's
     // time.
     if (nest_.dims.size() == 1 && !facts_.is_idempotent && was_measured_on_zen3(layer_))
-      add(Order::row_major);
+      add(Scan::tap_by_tap);
     if (by_row) add_groups();
-    add(Order::rolling);
-    add(Order::rows_first);
+    add(Scan::rolling);
+    add(Scan::rows_first);
     if (!by_row) add_groups();
   }
 
   void add_side_by_side(const SideBySide& beside) {
     if (dim_.stride != 1 || !layer_.can_mask()) return;
     schedule_.lanes = beside.lanes;
-    schedule_.order = Order::rolling;
-    schedule_.unroll = beside.vectors;
+    own_.scan = Scan::rolling;
+    own_.rows_together = 1;
+    own_.vectors_side_by_side = beside.vectors;
     add_tail(Tail::mask);
   }
 
@@ -91,12 +94,12 @@ class Enumeration {
     if (wide_file && !(rolls && padded)) add_high();
     const bool in_pairs =
         wide_file && dim_.output % 2 == 0 && (!padded || (narrow && dim_.output >= least_paired));
-    if (rolls) add(Order::rolling);
-    if (in_pairs) add(Order::rows_first, 2);
+    if (rolls) add(Scan::rolling);
+    if (in_pairs) add(Scan::rows_first, 2);
     if (!wide_file && dim_.output >= 2 * schedule_.lanes) add_few();
-    add(Order::rows_first);
+    add(Scan::rows_first);
     add_groups();
-    if (!rolls) add(Order::rolling);
+    if (!rolls) add(Scan::rolling);
   }
 
   // Windows of so many rows are shuffled for three or four rows of outputs at once: 0.4 to 0.95 of the time
@@ -110,33 +113,34 @@ class Enumeration {
       return;
     const Interior inside = interior(down);
     if (inside.end - inside.begin < least_outputs) return;
-    add(Order::rows_first, down.kernel >= least_of_four && down.output % 4 < 2 ? 4 : 3);
+    add(Scan::rows_first, down.kernel >= least_of_four && down.output % 4 < 2 ? 4 : 3);
   }
 
   // Rows of outputs whose windows have rows enough in common, where registers are few.
   void add_few() {
     const bool sums = !facts_.is_idempotent, narrow = bytes(nest_.output.dtype) < 4;
     const int64_t kernel = nest_.dims.size() > 1 ? nest_.dims[nest_.dims.size() - 2].kernel : 1;
-    if (kernel >= 5 && sums) add(Order::rows_first, 3);
-    if (kernel >= 5 ? !narrow : sums && narrow) add(Order::rows_first, 2);
+    if (kernel >= 5 && sums) add(Scan::rows_first, 3);
+    if (kernel >= 5 ? !narrow : sums && narrow) add(Scan::rows_first, 2);
     const bool share_rows = nest_.dims.size() > 1 && kernel > nest_.dims[nest_.dims.size() - 2].stride;
     if (!sums && bytes(nest_.output.dtype) == 2 && share_rows && kernel < high_window)
-      add(Order::rows_first, 2);
+      add(Scan::rows_first, 2);
   }
 
   void add_groups() {
     const bool high = nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
     // Sums of so many rows are long chains in either form, and short code is fetched faster.
-    const Taps otherwise = schedule_.taps;
-    if (high && !facts_.is_idempotent) schedule_.taps = Taps::loop;
-    if (sums_in_short_lanes(layer_)) add(Order::rows_first, 2);
-    for (const int rows : high ? groups_of_high_windows : groups) add(Order::rows_first, rows);
-    schedule_.taps = otherwise;
+    const TapCode otherwise = own_.tap_code;
+    if (high && !facts_.is_idempotent) own_.tap_code = TapCode::loops;
+    if (sums_in_short_lanes(layer_)) add(Scan::rows_first, 2);
+    for (const int rows : high ? groups_of_high_windows : groups) add(Scan::rows_first, rows);
+    own_.tap_code = otherwise;
   }
 
-  void add(Order order, int rows = 1) {
-    schedule_.order = order;
-    schedule_.unroll = rows;
+  void add(Scan scan, int rows = 1) {
+    own_.scan = scan;
+    own_.rows_together = rows;
+    own_.vectors_side_by_side = 1;
     const bool overlap_first = cut_.tail == Tail::overlap;
     if (overlap_first) add_overlap();
     if (layer_.can_mask()) add_tail(Tail::mask);
@@ -164,7 +168,8 @@ class Enumeration {
   const NestDim& dim_;  // along the row
   const int fitting_;
   RowChoice cut_;
-  Schedule schedule_{.family = Family::channels_first};
+  Schedule schedule_ = schedule_of(Family::channels_first);
+  ChannelsFirstFields& own_ = std::get<ChannelsFirstFields>(schedule_.own);
   std::vector<Schedule> found_;
 };
 

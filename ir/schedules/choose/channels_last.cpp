@@ -73,9 +73,9 @@ bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
 
 // Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
 // tap's offset; one_each: the value only.
-bool fits(const Layer& layer, bool one_each, int unroll) {
+bool fits(const Layer& layer, bool one_each, int vectors) {
   const int each = static_cast<int>(facts_of(layer).state_vectors);
-  const int needed = layer.nest().indices ? 5 * unroll : one_each ? unroll + 4 : 2 * each * unroll;
+  const int needed = layer.nest().indices ? 5 * vectors : one_each ? vectors + 4 : 2 * each * vectors;
   return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
 }
 
@@ -236,22 +236,24 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     return {{}, "few columns of images beyond the near caches: interleaved shares them"};
   if (are_tall_maxima(layer) && !offer_interleaved(layer, 1).schedules.empty())
     return {{}, "windows of many rows and few columns: interleaved rolls down the image"};
-  Schedule schedule{.family = Family::channels_last};
+  Schedule schedule = schedule_of(Family::channels_last);
+  auto& own = std::get<ChannelsLastFields>(schedule.own);
+  using Scan = ChannelsLastFields::Scan;
   schedule.lanes = lanes_of_channels(layer);
   // What is left of the channels after the last whole block is done side by side too.
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
-  std::vector orders = {Order::rolling, Order::row_major};
-  if (prefers_strips(layer)) orders.insert(orders.begin(), Order::strips);
-  if (prefers_whole_pixels(layer)) std::swap(orders.front(), orders.back());
-  if (shares_little(layer, schedule.lanes, vectors) && orders.front() == Order::rolling)
-    std::swap(orders.front(), orders.back());
+  std::vector scans = {Scan::rolling, Scan::windows};
+  if (prefers_strips(layer)) scans.insert(scans.begin(), Scan::strips);
+  if (prefers_whole_pixels(layer)) std::swap(scans.front(), scans.back());
+  if (shares_little(layer, schedule.lanes, vectors) && scans.front() == Scan::rolling)
+    std::swap(scans.front(), scans.back());
   Offer offer;
   const bool takes_three = takes_three_vectors(layer, schedule.lanes, vectors);
-  if (takes_three && orders.front() == Order::strips) std::swap(orders[0], orders[1]);
-  const auto add = [&](Order order, int unroll) {
-    schedule.order = order;
-    schedule.unroll = unroll;
+  if (takes_three && scans.front() == Scan::strips) std::swap(scans[0], scans[1]);
+  const auto add = [&](Scan scan, int beside) {
+    own.scan = scan;
+    own.vectors_side_by_side = beside;
     schedule.tail = exact_tail(layer);
     if (!check(layer, schedule)) return;
     std::vector<Schedule> tails;
@@ -260,27 +262,27 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     std::ranges::copy_if(tails, std::back_inserter(offer.schedules), [&](const Schedule& one) {
       const Tail tail = nest.channels % one.lanes == 0 ? Tail::split : one.tail;
       return (largest_block(nest) == 1 || tail != Tail::overlap) &&
-             holds_sums(layer, std::min<int64_t>(unroll, vectors), tail);
+             holds_sums(layer, std::min<int64_t>(beside, vectors), tail);
     });
   };
-  if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) schedule.taps = Taps::loop;
+  if (is_average_of_short_pixels(layer) || facts_of(layer).has_long_taps()) own.tap_code = TapCode::loops;
   const int part = part_of_pixel(layer, schedule.lanes, one_each, vectors);
   const auto add_all = [&] {
-    if (part > 0) add(Order::row_major, part);
-    for (const Order order : orders)
-      for (const int unroll : {8, 4, 3, 2, 1}) {
+    if (part > 0) add(Scan::windows, part);
+    for (const Scan scan : scans)
+      for (const int beside : {8, 4, 3, 2, 1}) {
         if (offer.schedules.size() >= most) return;
-        if (order == Order::row_major && unroll == part) continue;
-        if (unroll == 3 && !(takes_three && order == Order::rolling)) continue;
-        const bool takes_all = unroll == 8 && takes_five(layer, vectors);
-        if (unroll == 8 && (order != Order::row_major || !(takes_all || pays_wide(layer)))) continue;
-        if (unroll > 1 && (unroll >= 2 * vectors || !(takes_all || fits(layer, one_each, unroll)))) continue;
-        add(order, unroll);
+        if (scan == Scan::windows && beside == part) continue;
+        if (beside == 3 && !(takes_three && scan == Scan::rolling)) continue;
+        const bool takes_all = beside == 8 && takes_five(layer, vectors);
+        if (beside == 8 && (scan != Scan::windows || !(takes_all || pays_wide(layer)))) continue;
+        if (beside > 1 && (beside >= 2 * vectors || !(takes_all || fits(layer, one_each, beside)))) continue;
+        add(scan, beside);
       }
   };
   add_all();
-  if (offer.schedules.empty() && schedule.taps == Taps::unroll) {
-    schedule.taps = Taps::loop;  // straight-line code would be too long
+  if (offer.schedules.empty() && own.tap_code == TapCode::straight) {
+    own.tap_code = TapCode::loops;  // straight-line code would be too long
     add_all();
   }
   return offer;

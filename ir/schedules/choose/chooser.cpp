@@ -7,6 +7,7 @@
 #include "ir/choose/shortlist.h"
 #include "ir/cost.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_fields.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lower.h"
@@ -34,17 +35,22 @@ int filled_channels(const Layer& layer, const Schedule& schedule) {
 // as wide; those that move are one of these, which is as much work for half the lanes. Not where nothing is
 // shared among windows of many taps; of two that fill as many, those that do not move, but for images that
 // are better read row by row.
-int counted(const Layer& layer, const Schedule& schedule, int lanes) {
+int counted(const Layer& layer, Family family, bool takes_taps_in_place, int lanes) {
   constexpr int64_t few_columns = 3;
   const PoolNest& nest = layer.nest();
   const NestDim& row = nest.dims.back();
   const bool are_strided_halves = row.stride > 1 && nest.channels < layer.most_lanes(LaneUse::fixed) &&
                                   layer.lane_bytes(LaneUse::moved) == 2 * layer.lane_bytes(LaneUse::fixed);
-  const bool is_tap_by_tap = schedule.order == Order::row_major && row.kernel > few_columns;
-  if (info(schedule.family).lanes != LaneUse::moved || is_tap_by_tap ||
+  const bool is_tap_by_tap = takes_taps_in_place && row.kernel > few_columns;
+  if (info(family).lanes != LaneUse::moved || is_tap_by_tap ||
       !(sums_in_short_lanes(layer) || are_strided_halves))
     return lanes;
   return 2 * lanes - (prefers_whole_rows(layer) ? 0 : 1);
+}
+
+bool takes_taps_in_place(const Schedule& schedule) {
+  const RowFields* const rows = row_fields(schedule);
+  return rows && rows->scan == RowFields::Scan::tap_by_tap;
 }
 
 // Results that lie apart are stored one by one.
@@ -59,17 +65,17 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
   constexpr int few_lanes = 4;
   // It takes shorter vectors where rows of bytes are short, or are added, but others take such windows tap by
   // tap.
-  if (schedule.family == Family::row_passes && bytes(layer.nest().input.dtype) == 1 &&
+  if (schedule.family() == Family::row_passes && bytes(layer.nest().input.dtype) == 1 &&
       !sums_in_short_lanes(layer))
     return prefers_whole_rows(layer) ? info(layer.isa()).vector_bytes : layer.most_lanes(LaneUse::moved);
   // Where elements cannot be masked, others take borders and the ends of rows output by output.
-  const bool takes_borders = schedule.family == Family::row_passes || schedule.family == Family::whole_planes;
+  const bool takes_borders = schedule.family() == Family::row_passes || schedule.family() == Family::whole_planes;
   if (!layer.can_mask() && takes_borders && schedule.lanes >= few_lanes)
     return layer.most_lanes(LaneUse::moved);
   const int filled =
-      info(schedule.family).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
+      info(schedule.family()).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
   constexpr int lanes_to_store_one = 4;
-  if (schedule.lanes > 1 && stores_apart(layer, schedule.family))
+  if (schedule.lanes > 1 && stores_apart(layer, schedule.family()))
     return std::max(filled / lanes_to_store_one, 2);
   return filled;
 }
@@ -131,9 +137,8 @@ bool leaves_caches(const PoolNest& nest) {
 bool streams_well(const Layer& layer, const Schedule& streamed) {
   constexpr int64_t line = 64;
   constexpr int most_rows = 4;
-  const bool has_rows = info(streamed.family).lanes != LaneUse::fixed &&
-                        (streamed.family != Family::row_passes || streamed.order == Order::rolling);
-  if (info(layer.isa()).vector_bytes < line || (has_rows && streamed.unroll > most_rows)) return false;
+  const bool has_rows = info(streamed.family()).lanes != LaneUse::fixed && !takes_passes(streamed);
+  if (info(layer.isa()).vector_bytes < line || (has_rows && together(streamed) > most_rows)) return false;
   const Result<Program> program = lower(layer.nest(), streamed, layer.isa());
   return program && output_alignment(*program) == line;
 }
@@ -170,12 +175,14 @@ Decision decide(const Layer& layer, size_t most) {
   for (size_t i = 0; i < std::size(offers); ++i) {
     Considered considered{static_cast<Family>(i), {}};
     considered.is_asked =
-        most > 1 || fullest < counted(layer, {.family = considered.family, .order = Order::rolling},
-                                      most_filled(layer, considered.family));
+        most > 1 ||
+        fullest < counted(layer, considered.family, false, most_filled(layer, considered.family));
     if (considered.is_asked) considered.offer = offers[i](layer, most);
-    if (!considered.offer.schedules.empty())
-      considered.filled = counted(layer, considered.offer.schedules.front(),
-                                  filled_lanes(layer, considered.offer.schedules.front()));
+    if (!considered.offer.schedules.empty()) {
+      const Schedule& first = considered.offer.schedules.front();
+      considered.filled =
+          counted(layer, considered.family, takes_taps_in_place(first), filled_lanes(layer, first));
+    }
     fullest = std::max(fullest, considered.filled);
     decision.families.push_back(std::move(considered));
   }

@@ -40,12 +40,11 @@ Offer offer_interleaved(const Layer& layer, size_t most) {
     return {{}, "windows of several columns: shuffles cost more than idle lanes"};
   const PoolNest rows = as_one_channel(layer.nest());
   Offer offer = offer_channels_first(layer.over(rows), most);
-  for (Schedule& schedule : offer.schedules) schedule.family = Family::interleaved;
+  for (Schedule& schedule : offer.schedules)
+    schedule.own = InterleavedFields{std::get<ChannelsFirstFields>(schedule.own)};
   if (are_tall_maxima(layer) && !offer.schedules.empty()) {
     Schedule rolling = offer.schedules.front();
-    rolling.order = Order::rolling;
-    rolling.unroll = 1;
-    rolling.taps = Taps::unroll;
+    rolling.own = InterleavedFields{{.scan = RowFields::Scan::rolling}};
     std::erase(offer.schedules, rolling);
     if (check(layer, rolling)) offer.schedules.insert(offer.schedules.begin(), rolling);
     offer.schedules.resize(std::min(offer.schedules.size(), most));

@@ -79,7 +79,7 @@ int64_t channels_at_a_time(const PoolNest& nest, std::span<const int> from) {
 bool surely_fits(const MemberSteps& all, const Schedule& schedule) {
   int64_t room = std::reduce(all.rooms.begin(), all.rooms.end()), own = 0;
   for (const MemberStep& step : all.steps) {
-    const Family family = schedule.members[static_cast<size_t>(step.member)].family;
+    const Family family = schedule.members[static_cast<size_t>(step.member)].family();
     if (family == Family::separable || family == Family::row_passes || family == Family::whole_pixels)
       return false;
     constexpr int64_t most_lanes = 64, most_lane_bytes = 8;
@@ -136,22 +136,26 @@ std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Sc
   const PoolNest& any = nest.members[0];
   if (defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;
   const Schedule &a = defaults[0], &b = defaults[1];
-  if (a.family != b.family) return std::nullopt;
+  if (a.family() != b.family()) return std::nullopt;
   const auto overlap = [](const NestDim& dim) {
     return dim.kind != DimKind::adaptive && dim.kernel > dim.stride;
   };
   Schedule common = a.lanes >= b.lanes ? a : b;
   common.stores = Stores::cached;
-  if (a.family == Family::channels_last) {
-    if (a.order != Order::row_major || b.order != a.order || std::ranges::any_of(any.dims, overlap))
+  if (a.family() == Family::channels_last) {
+    const auto &of_a = std::get<ChannelsLastFields>(a.own), &of_b = std::get<ChannelsLastFields>(b.own);
+    constexpr auto windows = ChannelsLastFields::Scan::windows;
+    if (of_a.scan != windows || of_b.scan != windows || std::ranges::any_of(any.dims, overlap))
       return std::nullopt;
-    common.unroll = std::min({a.unroll, b.unroll, info(isa).vector_registers / 4});
-  } else if (a.family == Family::channels_first) {
+    std::get<ChannelsLastFields>(common.own).vectors_side_by_side =
+        std::min({of_a.vectors_side_by_side, of_b.vectors_side_by_side, info(isa).vector_registers / 4});
+  } else if (a.family() == Family::channels_first) {
     if (std::ranges::any_of(any.dims, [](const NestDim& dim) { return dim.kernel > 3; })) return std::nullopt;
-    common.unroll = 1;
-    common.order =
-        any.dims.back().stride == 1 && overlap(any.dims.back()) ? Order::rolling : Order::rows_first;
-  } else if (a.family == Family::window_rows) {
+    const bool rolls = any.dims.back().stride == 1 && overlap(any.dims.back());
+    common.own =
+        ChannelsFirstFields{{.scan = rolls ? RowFields::Scan::rolling : RowFields::Scan::rows_first,
+                             .tap_code = std::get<ChannelsFirstFields>(common.own).tap_code}};
+  } else if (a.family() == Family::window_rows) {
     common = any.is_extreme() ? b : a;
   } else {
     return std::nullopt;

@@ -233,33 +233,29 @@ Offer offer_row_passes(const Layer& layer, size_t most) {
   if (nest.channels == layer.nest().channels && rolls_wide_windows(rows))
     return {{}, "wide windows: channels_first rolls several vectors side by side"};
   const NestDim& row = nest.dims.back();
-  Schedule schedule{.family = Family::row_passes, .order = Order::rows_first};
+  Schedule schedule = schedule_of(Family::row_passes);
+  using Scan = RowPassesFields::Scan;
   schedule.lanes = layer.fitting_lanes(row_passes_lanes, row.output);
   while (schedule.lanes > stretch_of(row, 0, row.output).inside && schedule.lanes > 1) schedule.lanes /= 2;
   schedule.tail = layer.can_mask() || row.output < schedule.lanes ? exact_tail(layer) : Tail::overlap;
   const Choice choice(layer, rows, schedule.lanes);
   if (are_few && !choice.rolling_sums_pay()) return left_to_registers();
   Offer offer;
-  const auto add = [&](Order order, const std::vector<int>& groups) {
-    schedule.order = order;
+  const auto add = [&](Scan scan, const std::vector<int>& groups) {
     for (const int group : groups) {
-      schedule.unroll = group;
+      schedule.own = RowPassesFields{.rows_together = group, .scan = scan};
       if (check(layer, schedule)) offer.schedules.push_back(schedule);
       if (offer.schedules.size() >= most) return;
     }
   };
-  if (choice.rolling_sums_pay()) {
-    schedule.taps = Taps::loop;
-    add(Order::rolling, {1});
-    schedule.taps = Taps::unroll;
-  }
+  if (choice.rolling_sums_pay()) add(Scan::rolling_sums, {1});
   const bool rolls = choice.rolling_pays(), passes = choice.passes_pay();
   if (offer.schedules.size() < most && rolls) {
     const Tail tail = std::exchange(schedule.tail, exact_tail(layer));
-    add(Order::rolling, choice.rolling_groups());
+    add(Scan::trailing, choice.rolling_groups());
     schedule.tail = tail;
   }
-  if (offer.schedules.size() < most && passes) add(Order::rows_first, choice.pass_groups());
+  if (offer.schedules.size() < most && passes) add(Scan::passes, choice.pass_groups());
   if (offer.schedules.empty() && !rolls && !passes)
     offer.left = "what windows share costs less in registers than through scratch memory";
   return offer;

@@ -66,7 +66,8 @@ int64_t most_short_sums_side_by_side(const Layer& layer, int64_t vectors) {
 
 bool can_roll(const Layer& layer, int lanes, int beside) {
   const Schedule schedule{
-      .family = Family::channels_first, .lanes = lanes, .unroll = beside, .order = Order::rolling};
+      .own = ChannelsFirstFields{{.vectors_side_by_side = beside, .scan = RowFields::Scan::rolling}},
+      .lanes = lanes};
   return RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)).can_roll();
 }
 

@@ -25,7 +25,7 @@ bool is_walked_by_row(const Layer& layer);
 // planes.
 inline constexpr int64_t near_step_bytes = 1800;
 
-// order=rolling: how many vectors are done side by side by default, and of how many lanes; vectors = 1: one
+// scan=rolling: how many vectors are done side by side by default, and of how many lanes; vectors = 1: one
 // by one.
 struct SideBySide {
   int lanes = 1, vectors = 1;

@@ -94,7 +94,7 @@ std::string_view served_better(const Layer& layer) {
   const std::vector<Schedule> by_rows = offer_row_passes(layer, 1).schedules;
   if (sums_in_short_lanes(layer)) return !by_rows.empty() || can_roll_beside(layer, 1) ? is_far : "";
   const bool others_read_rows =
-      !by_rows.empty() && (bytes(layer.nest().input.dtype) > 1 || by_rows[0].order == Order::rolling);
+      !by_rows.empty() && (bytes(layer.nest().input.dtype) > 1 || !takes_passes(by_rows[0]));
   return others_read_rows ? is_far : "";
 }
 
@@ -161,28 +161,28 @@ Offer offer_separable(const Layer& layer, size_t most) {
        kernel_of(layer) < (has_cheap_taps && !are_few_sums ? least_of_bytes : least_kernel)))
     return {{}, "windows share too little for scratch memory to pay"};
   Offer offer;
-  Schedule schedule{.family = Family::separable, .order = Order::rolling};
+  Schedule schedule = schedule_of(Family::separable);
+  using Scan = SeparableFields::Scan;
   schedule.lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
   schedule.tail = exact_tail(layer);
   const int64_t vectors = channel_vectors(layer.nest(), schedule.lanes);
-  const auto add = [&](Taps taps, std::initializer_list<int> unrolls) {
-    schedule.taps = taps;
-    for (const int unroll : unrolls) {
-      schedule.unroll = unroll;
-      if (offer.schedules.size() >= most || (unroll > 1 && unroll >= 2 * vectors)) continue;
+  const auto add = [&](Scan scan, std::initializer_list<int> numbers) {
+    for (const int beside : numbers) {
+      schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = scan};
+      if (offer.schedules.size() >= most || (beside > 1 && beside >= 2 * vectors)) continue;
       if (check(layer, schedule)) offer.schedules.push_back(schedule);
     }
   };
   // Several vectors at once hide what one waits for its own results.
   if (has_few_registers(layer) && layer.nest().input.dtype == DType::f32) {
-    add(Taps::unroll, {4, 2});
-    add(Taps::loop, {4, 2});
-    add(Taps::unroll, {1});
-    add(Taps::loop, {1});
+    add(Scan::rolling, {4, 2});
+    add(Scan::van_herk, {4, 2});
+    add(Scan::rolling, {1});
+    add(Scan::van_herk, {1});
   } else {
-    if (pixels_meet && few_long) add(Taps::loop, {8});
-    add(pixels_meet ? Taps::loop : Taps::unroll, {4, 2, 1});
-    add(pixels_meet ? Taps::unroll : Taps::loop, {4, 2, 1});
+    if (pixels_meet && few_long) add(Scan::van_herk, {8});
+    add(pixels_meet ? Scan::van_herk : Scan::rolling, {4, 2, 1});
+    add(pixels_meet ? Scan::rolling : Scan::van_herk, {4, 2, 1});
   }
   return offer;
 }

@@ -9,6 +9,8 @@
 namespace pooljit::ir {
 namespace {
 
+using Along = WholePixelsFields::Along;
+
 int64_t rows_of(const PoolNest& nest) {
   return nest.dims.size() > 1 ? nest.dims[nest.dims.size() - 2].most_taps() : 1;
 }
@@ -81,17 +83,17 @@ bool are_far_short_lanes(const Layer& layer) {
 }
 
 // The better one first, measured as above.
-std::vector<Order> orders(const Layer& layer) {
+std::vector<Along> neighbours(const Layer& layer) {
   const PoolNest& nest = layer.nest();
-  if (nest.dims.size() == 1) return {Order::row_major};
+  if (nest.dims.size() == 1) return {Along::row};
   const int64_t rows = rows_of(nest);
   const bool has_high_windows = rows >= 4 || rows > nest.dims.back().most_taps();
   if (was_measured_on_zen3(layer) ? has_high_windows : !are_far_short_lanes(layer))
-    return {Order::rows_first, Order::row_major};
-  return {Order::row_major, Order::rows_first};
+    return {Along::column, Along::row};
+  return {Along::row, Along::column};
 }
 
-std::array<int, 3> unrolls(const Layer& layer) {
+std::array<int, 3> vectors_side_by_side(const Layer& layer) {
   if (was_measured_on_zen3(layer) || are_far_short_lanes(layer)) return {2, 4, 1};
   if (bytes(layer.nest().input.dtype) == 2) return {4, 2, 1};
   return {8, 4, 2};
@@ -100,7 +102,7 @@ std::array<int, 3> unrolls(const Layer& layer) {
 }  // namespace
 
 Offer offer_whole_pixels(const Layer& layer, size_t most) {
-  Schedule schedule{.family = Family::whole_pixels};
+  Schedule schedule = schedule_of(Family::whole_pixels);
   schedule.lanes = layer.fitting_lanes(whole_pixels_family.lanes, layer.adjacent_channels());
   schedule.tail = exact_tail(layer);
   if (layer.adjacent_channels() == 1)
@@ -109,10 +111,9 @@ Offer offer_whole_pixels(const Layer& layer, size_t most) {
   if (!is_worth_it(layer))
     return {{}, "images, pixels or windows are so small that registers do as well as scratch memory"};
   Offer offer;
-  for (const Order order : orders(layer))
-    for (const int unroll : unrolls(layer)) {
-      schedule.order = order;
-      schedule.unroll = unroll;
+  for (const Along along : neighbours(layer))
+    for (const int vectors : vectors_side_by_side(layer)) {
+      schedule.own = WholePixelsFields{.vectors_side_by_side = vectors, .pixels_along = along};
       if (!check(layer, schedule)) continue;
       offer.schedules.push_back(schedule);
       if (offer.schedules.size() == most) return offer;

@@ -201,7 +201,7 @@ bool pays(const Layer& layer, const Schedule& schedule) {
 
 Offer offer_whole_planes(const Layer& layer, size_t most) {
   const PoolNest& nest = layer.nest();
-  Schedule schedule{.family = Family::whole_planes, .order = Order::rows_first};
+  Schedule schedule = schedule_of(Family::whole_planes);
   // Planes that the family cannot do are none whose rows we may ask about.
   const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool; };
   if (nest.dims.size() != 2 || nest.is_backward() || nest.indices || !std::ranges::all_of(nest.dims, is_pool))

@@ -49,7 +49,8 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
       outputs > 1 ? outputs
                   : std::min({layer.nest().channels, most_windows_together(layer), near_windows(layer)});
   if (count < 2 || count > most_together) return found;
-  schedule.unroll = static_cast<int>(outputs > 1 ? count : std::bit_floor(static_cast<uint64_t>(count)));
+  std::get<WindowRowsFields>(schedule.own).windows_together =
+      static_cast<int>(outputs > 1 ? count : std::bit_floor(static_cast<uint64_t>(count)));
   add_tails(found, schedule, layer, joined_row_taps(layer));
   std::erase_if(found, [&](const Schedule& one) { return !check(layer, one); });
   if (!is_idempotent(layer))  // a blend more than a mask
@@ -62,7 +63,7 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
 
 Offer offer_window_rows(const Layer& layer, size_t) {
   const int64_t taps = joined_row_taps(layer);
-  Schedule schedule{.family = Family::window_rows};
+  Schedule schedule = schedule_of(Family::window_rows);
   schedule.lanes = lanes_of_taps(layer, taps);
   if (!can_take_window_rows(layer, schedule.lanes)) return {};
   const int64_t outputs = joined_row_outputs(layer);

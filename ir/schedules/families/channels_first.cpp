@@ -7,22 +7,16 @@
 // one by one and the rest of the row in smaller and smaller vectors (tail=split). Lanes that lie apart
 // come from contiguous loads and shuffles.
 //
-// order=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
-// once per tile; with unroll=R it does so for R rows of outputs together, which share the input rows that
-// they have in common. row_major takes every tap in its place, which indices and `zeros=first` need.
-// order=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
-// share that; with unroll=U a tile is U vectors side by side, which share columns.
+// scan=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
+// once per tile; with rows_together=R it does so for R rows of outputs, which share the input rows that they
+// have in common. tap_by_tap takes every tap in its place, which indices and `zeros=first` need.
+// scan=rolling walks down a tile's rows, reduces each row once and lets the windows of neighbouring outputs
+// share that; with vectors_side_by_side=V a tile is V vectors, which share columns.
 #include "ir/schedules/lowering/row_family.h"
 
 namespace pooljit::ir {
 
-const FamilyInfo channels_first_family = {Family::channels_first,
-                                          "channels_first",
-                                          row_lanes,
-                                          suits_rows,
-                                          check_rows,
-                                          row_knobs,
-                                          row_names,
-                                          lower_rows};
+const FamilyInfo channels_first_family = {Family::channels_first, row_lanes,  all_tails,
+                                          suits_rows,             check_rows, lower_rows};
 
 }  // namespace pooljit::ir

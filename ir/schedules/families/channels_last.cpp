@@ -2,8 +2,8 @@
 // one load, whatever the stride, padding or dilation. Channels must lie next to each other in the
 // input; with lanes=1 any strides will do, which makes this family the one that can always serve.
 //
-// scan=rolling (order=rolling) reduces each position of the innermost dimension over the outer ones once, and
-// lets the windows of neighbouring outputs share that; scan=strips (order=strips) does so in strips
+// scan=rolling reduces each position of the innermost dimension over the outer ones once, and
+// lets the windows of neighbouring outputs share that; scan=strips does so in strips
 // (ir/schedules/families/channels_last_strips.h).
 #include <algorithm>
 #include <bit>
@@ -31,22 +31,10 @@ constexpr int64_t least_foreseen_bytes = int64_t{1} << 20;
 // Code for all taps of a window, or of all windows of a rolling row, is for so many of a vector's taps.
 constexpr int64_t most_taps_in_code = 6144;
 
-// A schedule by its own names.
-struct ChannelsLastSchedule : ChannelCut {
-  // Window by window, rolling along a row, or rolling along strips of a row.
-  enum class Scan : uint8_t { windows, rolling, strips };
-
-  explicit ChannelsLastSchedule(const Schedule& schedule)
-      : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
-        scan(schedule.order == Order::rolling  ? Scan::rolling
-             : schedule.order == Order::strips ? Scan::strips
-                                               : Scan::windows),
-        loops_over_taps(schedule.taps == Taps::loop) {}
-
+struct ChannelsLastSchedule : ScheduleOf<ChannelsLastFields> {
+  using ScheduleOf::ScheduleOf;
   bool rolls() const { return scan != Scan::windows; }
-
-  Scan scan;
-  bool loops_over_taps;  // in place of straight-line code
+  bool loops_over_taps() const { return tap_code == TapCode::loops; }
 };
 
 // Channels that one turn of the loop over them takes.
@@ -61,7 +49,7 @@ std::vector<RollingStrip> strips_of(const PoolNest& nest, const ChannelsLastSche
 }
 
 int64_t unroll_limit(const ChannelsLastSchedule& schedule) {
-  return schedule.loops_over_taps ? 1 : Lowering::unroll_taps;
+  return schedule.loops_over_taps() ? 1 : Lowering::unroll_taps;
 }
 
 // Vectors of channels that have code of their own.
@@ -324,32 +312,32 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
     return unsupported("schedule.sizes",
                        "code for all sizes rolls only along rows, over windows of the kernel's taps, and not "
                        "over sums of floats",
-                       "use order=row_major");
+                       "use scan=windows");
   if (schedule.rolls() &&
       !can_roll(nest, layer.facts(channels_last_lanes), layer.isa(), schedule.vectors_side_by_side))
     return unsupported(
-        "schedule.order",
+        "schedule.scan",
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
-        "use order=row_major or a smaller unroll");
+        "use scan=windows or fewer vectors_side_by_side");
   const std::vector<RollingStrip> strips = strips_of(nest, schedule);
   if (strips.empty())
-    return unsupported("schedule.order",
+    return unsupported("schedule.scan",
                        "strips are for rows of many outputs and for pixels of more channels, next to each "
                        "other, than are done side by side",
-                       "use order=rolling");
-  if ((schedule.rolls() || !schedule.loops_over_taps) &&
+                       "use scan=rolling");
+  if ((schedule.rolls() || !schedule.loops_over_taps()) &&
       vector_taps_in_code(nest, schedule, strips, layer.facts(channels_last_lanes)) > most_taps_in_code)
     return unsupported("schedule.code_size",
                        "the taps of so many vectors are too many for straight-line code",
-                       "use order=row_major, taps=loop");
+                       "use scan=windows, tap_code=loops");
   if (schedule.tail == Tail::overlap && (nest.channels < schedule.lanes || largest_block(nest) > 1))
     return unsupported("schedule.tail",
                        "an overlapping tail needs at least as many channels as lanes, and no blocks of them",
                        "use tail=mask or tail=split");
   if (largest_block(nest) > 1 && !std::has_single_bit(static_cast<unsigned>(schedule.vectors_side_by_side)))
-    return unsupported("schedule.unroll", "blocks of channels need an unroll that is a power of two",
-                       "use unroll=1, 2 or 4");
+    return unsupported("schedule.together", "blocks of channels need a power of two of vectors_side_by_side",
+                       "use vectors_side_by_side=1, 2 or 4");
   return {};
 }
 
@@ -364,26 +352,10 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
   return builder.finish();
 }
 
-std::vector<Parameter> channels_last_names(const Schedule& schedule) {
-  constexpr std::string_view scans[] = {"windows", "rolling", "strips"};
-  const ChannelsLastSchedule own(schedule);
-  return {{"scan", std::string(scans[static_cast<size_t>(own.scan)])},
-          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)},
-          {"tap_code", own.loops_over_taps ? "loops" : "straight"}};
-}
-
-Knobs channels_last_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8, 16},
-          .order = {Order::rolling, Order::rows_first, Order::row_major, Order::strips},
-          .taps = {Taps::unroll, Taps::loop}};
-}
-
 }  // namespace
 
 const FamilyInfo channels_last_family = {
-    Family::channels_last, "channels_last",
-    channels_last_lanes,   [](const Layer&) -> Result<void> { return {}; },
-    check_channels_last,   channels_last_knobs,
-    channels_last_names,   lower_channels_last};
+    Family::channels_last, channels_last_lanes, all_tails,
+    [](const Layer&) -> Result<void> { return {}; }, check_channels_last, lower_channels_last};
 
 }  // namespace pooljit::ir

@@ -31,7 +31,7 @@ Result<Program> lower_interleaved(const Layer& layer, const Schedule& schedule) 
 
 }  // namespace
 
-const FamilyInfo interleaved_family = {Family::interleaved, "interleaved", row_lanes, suits_interleaved,
-                                       check_interleaved,   row_knobs,     row_names, lower_interleaved};
+const FamilyInfo interleaved_family = {Family::interleaved, row_lanes,         all_tails,
+                                       suits_interleaved,   check_interleaved, lower_interleaved};
 
 }  // namespace pooljit::ir

@@ -3,15 +3,15 @@
 // registers hold no more than one vector for each row, whatever the kernel. Then each row of outputs comes
 // from that line of columns:
 //
-// scan=passes (order=rows_first): by passes over it (ColumnPasses). Columns move by addresses.
-// scan=trailing (order=rolling): from one vector of it after the other (TrailingWindows), which hold in
+// scan=passes: by passes over it (ColumnPasses). Columns move by addresses.
+// scan=trailing: from one vector of it after the other (TrailingWindows), which hold in
 // registers what they share. Long rows are done in segments that L1 holds, each of which goes on where the
 // one before ended.
 //
-// scan=rolling_sums (order=rolling, taps=loop): sums of integers of 8 bits, whose columns roll down the image
+// scan=rolling_sums: sums of integers of 8 bits, whose columns roll down the image
 // (row_passes_sums.h).
 //
-// rows_together=R (unroll=R): R rows of outputs, which share the input rows that they have in common. Rows
+// rows_together=R: R rows of outputs, which share the input rows that they have in common. Rows
 // that are too long for scratch memory are done in segments.
 #include <algorithm>
 
@@ -284,10 +284,10 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
                    const std::vector<RowSegment>& segments) {
   if (segments.empty())
     return unsupported("schedule.scratch", "the windows of a segment do not fit into scratch memory",
-                       "use a smaller unroll or channels_first");
+                       "use fewer rows_together or channels_first");
   if (schedule.scan == RowPassesSchedule::Scan::rolling_sums && segments.size() > 1)
     return unsupported("schedule.scratch", "rows whose sums roll down do not fit into scratch memory whole",
-                       "use order=rows_first, taps=unroll");
+                       "use scan=passes");
   if (!hold_vectors(segments, schedule))
     return unsupported("schedule.lanes", "a vector is longer than the row that windows see",
                        "use fewer lanes");
@@ -297,7 +297,7 @@ Result<void> check(const Layer& rows, const RowPassesSchedule& schedule,
                        "use tail=mask or tail=split");
   if (schedule.scan == RowPassesSchedule::Scan::trailing && !follow_each_other(segments, schedule))
     return unsupported("schedule.tail", "vectors of outputs that share columns must follow each other",
-                       "use tail=mask or order=rows_first");
+                       "use tail=mask or scan=passes");
   if (!are_short(segments))
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_first");
@@ -326,28 +326,24 @@ Result<void> check_windows(const Layer& rows, const Schedule& given) {
   const ReductionFacts& facts = rows.facts(row_passes_lanes);
   if (schedule.scan == RowPassesSchedule::Scan::rolling_sums) {
     if (!can_roll_sums(nest, schedule, facts))
-      return unsupported("schedule.order",
+      return unsupported("schedule.scan",
                          "sums roll down the image where they are of integers of 8 bits, not quantized, of "
                          "overlapping windows of a plane, at most 65536 below each other, and a column's "
                          "fits into 16 bits",
-                         "use taps=unroll");
+                         "use scan=passes");
     return {};
   }
-  const bool rolls = given.order == Order::rolling;
-  if ((given.order != Order::rows_first && !rolls) || given.taps != Taps::unroll)
-    return unsupported("schedule.order", "row_passes takes the rows of a window first",
-                       "use order=rows_first or order=rolling, taps=unroll");
-  if (rolls && !can_roll_along(nest, schedule, rows.isa(), facts))
-    return unsupported("schedule.order",
+  if (schedule.scan == RowPassesFields::Scan::trailing && !can_roll_along(nest, schedule, rows.isa(), facts))
+    return unsupported("schedule.scan",
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
-                       "use order=rows_first");
+                       "use scan=passes");
   if (!can_group_rows(nest, schedule.rows_together))
-    return unsupported("schedule.unroll", "the windows of so many rows have no rows in common",
-                       "use a smaller unroll");
+    return unsupported("schedule.together", "the windows of so many rows have no rows in common",
+                       "use fewer rows_together");
   if (!holds_rows(nest, schedule, rows.isa(), facts))
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
-                       "use a smaller unroll");
+                       "use fewer rows_together");
   return {};
 }
 
@@ -375,23 +371,9 @@ Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
   return builder.finish();
 }
 
-std::vector<Parameter> row_passes_names(const Schedule& schedule) {
-  const RowPassesSchedule own(schedule);
-  constexpr std::string_view scans[] = {"passes", "trailing", "rolling_sums"};
-  return {{"scan", std::string(scans[static_cast<size_t>(own.scan)])},
-          {"rows_together", std::to_string(own.rows_together)}};
-}
-
-Knobs row_passes_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8, 16},
-          .order = {Order::rolling, Order::rows_first},
-          .taps = {Taps::unroll, Taps::loop}};
-}
-
 }  // namespace
 
-const FamilyInfo row_passes_family = {Family::row_passes, "row_passes",     row_passes_lanes,
-                                      suits_row_passes,   check_row_passes, row_passes_knobs,
-                                      row_passes_names,   lower_row_passes};
+const FamilyInfo row_passes_family = {Family::row_passes, row_passes_lanes, all_tails,
+                                      suits_row_passes,   check_row_passes, lower_row_passes};
 
 }  // namespace pooljit::ir

@@ -19,14 +19,6 @@ bool have_passes(const NestDim& row) {
 
 }  // namespace
 
-RowPassesSchedule::RowPassesSchedule(const Schedule& schedule)
-    : lanes(schedule.lanes),
-      scan(schedule.order != Order::rolling ? Scan::passes
-           : schedule.taps == Taps::loop    ? Scan::rolling_sums
-                                            : Scan::trailing),
-      rows_together(schedule.unroll),
-      tail(schedule.tail) {}
-
 PoolNest as_rows(const PoolNest& nest) { return has_pixel_rows(nest) ? as_one_channel(nest) : nest; }
 
 bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts) {

@@ -11,19 +11,7 @@ namespace pooljit::ir {
 
 inline constexpr LaneUse row_passes_lanes = LaneUse::moved;
 
-// A schedule of row_passes by its own names.
-struct RowPassesSchedule {
-  // How the windows of a row are made from its columns: ColumnPasses, TrailingWindows, or ColumnPasses over
-  // columns that are sums which roll down the image.
-  enum class Scan : uint8_t { passes, trailing, rolling_sums };
-
-  explicit RowPassesSchedule(const Schedule& schedule);
-
-  int lanes;
-  Scan scan;
-  int rows_together;  // rows of outputs
-  Tail tail;
-};
+using RowPassesSchedule = ScheduleOf<RowPassesFields>;
 
 // The nest that the family walks: rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest);

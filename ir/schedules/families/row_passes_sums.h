@@ -1,4 +1,4 @@
-// row_passes(order=rolling, taps=loop): sums and averages of 8-bit integers over large windows. Their sums
+// row_passes(scan=rolling_sums): sums and averages of 8-bit integers over large windows. Their sums
 // are exact, so they may roll. The sum of each column over a row of windows is in scratch memory, in 16 bits.
 // For the next row of outputs the rows that enter the window are added to it and those that leave are
 // subtracted, whatever the height of the kernel. The windows of a row are then made from its columns by

@@ -2,8 +2,8 @@
 // a block of channels each row of the input is reduced along its columns into scratch memory, then each
 // column of those rows along the other dimension. A vector holds the same position of neighbouring channels.
 //
-// scan=rolling (taps=unroll): windows move on in registers (RollingOutputs); all rows of the image lie in
-// scratch memory. scan=van_herk (taps=loop): by van Herk's algorithm (RunningWindow), which needs few
+// scan=rolling: windows move on in registers (RollingOutputs); all rows of the image lie in
+// scratch memory. scan=van_herk: by van Herk's algorithm (RunningWindow), which needs few
 // registers and costs the same for every kernel; rows are done in bands that fit into scratch memory.
 #include <algorithm>
 #include <optional>
@@ -74,7 +74,7 @@ class Separable {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    channels_.emplace(nest_, schedule_, b_, low_);
+    channels_.emplace(nest_, channel_cut(schedule_), b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) {
       channels_->for_each(channels_->origin(at),
                           [&](const ChannelTasks::Block& block) { emit_block(block.cursor, block.side); });
@@ -286,16 +286,13 @@ Result<void> check_separable(const Layer& layer, const Schedule& given) {
   const SeparableSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(separable_lanes);
-  if (given.order != Order::rolling)
-    return unsupported("schedule.order", "separable shares what neighbouring windows have in common",
-                       "use order=rolling");
-  if (auto checked = check_channel_tasks(nest, schedule); !checked) return checked;
+  if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return checked;
   if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
-                       "use a smaller unroll or taps=loop");
+                       "use fewer vectors_side_by_side or scan=van_herk");
   if (SeparableLayout(nest, schedule, facts.held_bytes).band() == 0)
     return unsupported("schedule.scratch", "rows of the output do not fit into scratch memory",
-                       "use a smaller unroll or taps=loop");
+                       "use fewer vectors_side_by_side or scan=van_herk");
   return {};
 }
 
@@ -309,22 +306,9 @@ Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
   return builder.finish();
 }
 
-std::vector<Parameter> separable_names(const Schedule& schedule) {
-  const SeparableSchedule own(schedule);
-  return {{"scan", own.scan == SeparableSchedule::Scan::rolling ? "rolling" : "van_herk"},
-          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)}};
-}
-
-Knobs separable_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8},
-          .order = {Order::rolling},
-          .taps = {Taps::unroll, Taps::loop},
-          .tail = {Tail::mask, Tail::split}};
-}
-
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, "separable",     separable_lanes, suits_separable,
-                                     check_separable,   separable_knobs, separable_names, lower_separable};
+const FamilyInfo separable_family = {Family::separable, separable_lanes, tails_within,
+                                     suits_separable,   check_separable, lower_separable};
 
 }  // namespace pooljit::ir

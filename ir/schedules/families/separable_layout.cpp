@@ -7,10 +7,6 @@ namespace pooljit::ir {
 // Each is a row of a table.
 constexpr int64_t most_bands = 256;
 
-SeparableSchedule::SeparableSchedule(const Schedule& schedule)
-    : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
-      scan(schedule.taps == Taps::unroll ? Scan::rolling : Scan::van_herk) {}
-
 SeparableLayout::SeparableLayout(const PoolNest& nest, const SeparableSchedule& schedule, int held_bytes)
     : rows_dim_(nest.dims[nest.dims.size() - 2]),
       columns_dim_(nest.dims.back()),

@@ -7,15 +7,7 @@
 
 namespace pooljit::ir {
 
-// A schedule of separable by its own names.
-struct SeparableSchedule : ChannelCut {
-  // How windows move on: in registers (RollingOutputs), or by van Herk's algorithm (RunningWindow).
-  enum class Scan : uint8_t { rolling, van_herk };
-
-  explicit SeparableSchedule(const Schedule& schedule);
-
-  Scan scan;
-};
+using SeparableSchedule = ScheduleOf<SeparableFields>;
 
 // Sizes of the scratch memory, counted in columns (what one position stands for). The innermost dimension is
 // that of the columns, the next one that of the rows.

@@ -2,8 +2,8 @@
 // window are read whole, a few at a time, as they lie in memory; what all channels have come to is kept in
 // scratch memory. So memory is read in long stretches, which the hardware foresees, where registers would
 // hold a part of the channels and read each pixel in pieces. A vector holds neighbouring channels.
-// pixels_along=column (order=rows_first) takes pixels below each other, so that several rows are read at
-// once, each in one long stretch; pixels_along=row (order=row_major) takes neighbours in a row.
+// pixels_along=column takes pixels below each other, so that several rows are read at
+// once, each in one long stretch; pixels_along=row takes neighbours in a row.
 #include <algorithm>
 #include <optional>
 
@@ -21,16 +21,7 @@ constexpr LaneUse whole_pixels_lanes = LaneUse::fixed;
 // Pixels that are taken at a time: what scratch memory costs is shared by them.
 constexpr int64_t most_pixels_together = 8;
 
-// A schedule by its own names.
-struct WholePixelsSchedule : ChannelCut {
-  enum class Along : uint8_t { row, column };
-
-  explicit WholePixelsSchedule(const Schedule& schedule)
-      : ChannelCut{schedule.lanes, schedule.unroll, schedule.tail},
-        pixels_along(schedule.order == Order::rows_first ? Along::column : Along::row) {}
-
-  Along pixels_along;  // which neighbours are taken together
-};
+using WholePixelsSchedule = ScheduleOf<WholePixelsFields>;
 
 int64_t state_bytes(const PoolNest& nest, const WholePixelsSchedule& schedule, const ReductionFacts& facts) {
   return (channel_vectors(nest, schedule.lanes) + schedule.vectors_side_by_side) * schedule.lanes *
@@ -76,7 +67,7 @@ class WholePixels {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    channels_.emplace(nest_, schedule_, b_, low_);
+    channels_.emplace(nest_, channel_cut(schedule_), b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) { emit_window(at); });
     low_.close(loops);
     b_.ret();
@@ -238,16 +229,14 @@ Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
   const WholePixelsSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(whole_pixels_lanes);
-  const bool has_rows = nest.dims.size() > 1;
-  if (given.taps != Taps::unroll ||
-      (given.order != Order::row_major && !(has_rows && given.order == Order::rows_first)))
-    return unsupported("schedule.order",
+  if (schedule.pixels_along == WholePixelsFields::Along::column && nest.dims.size() == 1)
+    return unsupported("schedule.scan",
                        "whole_pixels takes neighbours in a row or, where there are rows, in a column",
-                       "use order=row_major or order=rows_first, taps=unroll");
-  if (auto checked = check_channel_tasks(nest, schedule); !checked) return tl::unexpected(checked.error());
+                       "use pixels_along=row");
+  if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return tl::unexpected(checked.error());
   if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
-                       "use a smaller unroll");
+                       "use fewer vectors_side_by_side");
   if (levels(facts) * state_bytes(nest, schedule, facts) > most_scratch_bytes)
     return unsupported("schedule.scratch", "the channels do not fit into scratch memory",
                        "use channels_last");
@@ -263,22 +252,9 @@ Result<Program> lower_whole_pixels(const Layer& layer, const Schedule& schedule)
   return builder.finish();
 }
 
-std::vector<Parameter> whole_pixels_names(const Schedule& schedule) {
-  const WholePixelsSchedule own(schedule);
-  return {{"pixels_along", own.pixels_along == WholePixelsSchedule::Along::row ? "row" : "column"},
-          {"vectors_side_by_side", std::to_string(own.vectors_side_by_side)}};
-}
-
-Knobs whole_pixels_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8},
-          .order = {Order::row_major, Order::rows_first},
-          .tail = {Tail::mask, Tail::split}};
-}
-
 }  // namespace
 
-const FamilyInfo whole_pixels_family = {Family::whole_pixels, "whole_pixels",     whole_pixels_lanes,
-                                        suits_whole_pixels,   check_whole_pixels, whole_pixels_knobs,
-                                        whole_pixels_names,   lower_whole_pixels};
+const FamilyInfo whole_pixels_family = {Family::whole_pixels, whole_pixels_lanes, tails_within,
+                                        suits_whole_pixels,   check_whole_pixels, lower_whole_pixels};
 
 }  // namespace pooljit::ir

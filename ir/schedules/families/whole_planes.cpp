@@ -48,7 +48,7 @@ Result<void> suits_whole_planes(const Layer& layer) {
                        "without gaps, and no indices",
                        "use channels_first");
   if (!layer.facts(whole_planes_lanes).any_order)
-    return unsupported("schedule.order", "zeros=first needs the taps in row-major order",
+    return unsupported("schedule.scan", "zeros=first needs the taps in row-major order",
                        "use channels_first");
   return {};
 }
@@ -58,9 +58,6 @@ Result<void> check_whole_planes(const Layer& layer, const Schedule& schedule) {
   const PoolNest& nest = layer.nest();
   const NestDim &rows = nest.dims[0], &columns = nest.dims[1];
   const int64_t outputs = rows.output * columns.output;
-  if (schedule.unroll != 1 || schedule.taps != Taps::unroll || schedule.order != Order::rows_first)
-    return unsupported("schedule.unroll", "whole_planes has one vector at a time, rows first, without loops",
-                       "use unroll=1, taps=unroll, order=rows_first");
   if (schedule.tail == Tail::split || (schedule.tail == Tail::overlap && outputs < schedule.lanes) ||
       (!layer.can_mask() && rows.input * columns.input < schedule.lanes))
     return unsupported(
@@ -93,17 +90,11 @@ Result<Program> lower_whole_planes(const Layer& layer, const Schedule& schedule)
   return builder.finish();
 }
 
-// Lanes and tail are all that there is to choose.
-std::vector<Parameter> whole_planes_names(const Schedule&) { return {}; }
-
-Knobs whole_planes_knobs(const Layer&) {
-  return {.unroll = {1}, .order = {Order::rows_first}, .tail = {Tail::mask, Tail::overlap}};
-}
+constexpr Tail whole_planes_tails[] = {Tail::mask, Tail::overlap};
 
 }  // namespace
 
-const FamilyInfo whole_planes_family = {Family::whole_planes, "whole_planes",     whole_planes_lanes,
-                                        suits_whole_planes,   check_whole_planes, whole_planes_knobs,
-                                        whole_planes_names,   lower_whole_planes};
+const FamilyInfo whole_planes_family = {Family::whole_planes, whole_planes_lanes, whole_planes_tails,
+                                        suits_whole_planes,   check_whole_planes, lower_whole_planes};
 
 }  // namespace pooljit::ir

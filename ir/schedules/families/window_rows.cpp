@@ -5,7 +5,7 @@
 // whole are one row. With indices each lane keeps the place of its best tap, and places decide between equal
 // lanes: the order of the taps is not that of the window then.
 //
-// windows_together=R (unroll=R): R windows, whose lanes are joined in the end with those of each other
+// windows_together=R: R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
 // each channel is one window, R neighbouring channels.
 #include <algorithm>
@@ -351,10 +351,10 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes)) return no_rows_of_windows();
   if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
-        "schedule.unroll",
+        "schedule.together",
         "window_rows does one output at a time, or side by side, in vectors of equal lanes, all of a row "
         "whose windows are held in registers, or 2, 4 or 8 neighbouring channels of one short window each",
-        "use unroll=1, or as many as a row has outputs");
+        "use windows_together=1, or as many as a row has outputs");
   const bool are_whole = !are_windows_unlike(nest) && row_taps(nest) % schedule.lanes == 0;
   if (nest.indices && schedule.tail == Tail::split && !are_whole)
     return unsupported("schedule.tail", "with indices all vectors of a row have equal lanes",
@@ -375,22 +375,9 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
   return builder.finish();
 }
 
-std::vector<Parameter> window_rows_names(const Schedule& schedule) {
-  return {{"windows_together", std::to_string(schedule.unroll)}};
-}
-
-// Together: the outputs of a row, or channels that are one window each.
-Knobs window_rows_knobs(const Layer& layer) {
-  const int64_t outputs = with_joined_rows(layer).dims.back().output;
-  Knobs knobs{.unroll = {1, 2, 4, 8}, .order = {Order::row_major}};
-  if (outputs > 1) knobs.unroll = outputs <= 16 ? std::vector{1, static_cast<int>(outputs)} : std::vector{1};
-  return knobs;
-}
-
 }  // namespace
 
-const FamilyInfo window_rows_family = {Family::window_rows, "window_rows",     window_rows_lanes,
-                                       suits_window_rows,   check_window_rows, window_rows_knobs,
-                                       window_rows_names,   lower_window_rows};
+const FamilyInfo window_rows_family = {Family::window_rows, window_rows_lanes, all_tails,
+                                       suits_window_rows,   check_window_rows, lower_window_rows};
 
 }  // namespace pooljit::ir

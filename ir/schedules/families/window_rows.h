@@ -26,15 +26,7 @@ bool can_take_window_rows(const Layer& layer, int lanes);
 
 // --- for the family itself; nests are those of with_joined_rows()
 
-// A schedule by its own names.
-struct WindowRowsSchedule {
-  explicit WindowRowsSchedule(const Schedule& schedule)
-      : lanes(schedule.lanes), windows_together(schedule.unroll), tail(schedule.tail) {}
-
-  int lanes;
-  int windows_together;
-  Tail tail;
-};
+using WindowRowsSchedule = ScheduleOf<WindowRowsFields>;
 
 // The nest with the innermost dimensions as one, as far as one window is all of them and they have no gaps,
 // or as the longest rows that a sum can take.

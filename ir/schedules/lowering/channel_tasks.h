@@ -10,14 +10,18 @@
 
 namespace pooljit::ir {
 
-// How channels are cut: the fields shared by schedules of families whose vectors run along the channels.
+// How channels are cut: what schedules of families share whose vectors run along the channels.
 struct ChannelCut {
   int lanes = 1;
   int vectors_side_by_side = 1;
   Tail tail = Tail::mask;
 };
+template <typename Own>
+ChannelCut channel_cut(const ScheduleOf<Own>& schedule) {
+  return {schedule.lanes, schedule.vectors_side_by_side, schedule.tail};
+}
 
-// Errors: "schedule.strides", "schedule.tail", "schedule.unroll".
+// Errors: "schedule.strides", "schedule.tail", "schedule.together".
 Result<void> check_channel_tasks(const PoolNest& nest, const ChannelCut& cut);
 
 class ChannelTasks {

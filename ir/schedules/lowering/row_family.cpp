@@ -8,17 +8,17 @@ namespace {
 
 Result<void> no_rolling() {
   return unsupported(
-      "schedule.order",
+      "schedule.scan",
       "rolling needs dense windows that overlap along the rows, no indices or zeros=first, and "
       "registers for what neighbouring windows share",
-      "use order=rows_first or row_major");
+      "use scan=rows_first or tap_by_tap");
 }
 
 Result<void> no_rows_together() {
-  return unsupported("schedule.unroll",
+  return unsupported("schedule.together",
                      "rows of outputs are done together rows_first, where dense windows have rows in common "
                      "and the registers hold them",
-                     "use unroll=1");
+                     "use rows_together=1");
 }
 
 // What needs no look at the row's tiles.
@@ -28,8 +28,8 @@ Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   if (schedule.scan == RowSchedule::Scan::rolling && !RowRules::may_share_rows(layer.nest(), facts))
     return no_rolling();
   if (schedule.scan == RowSchedule::Scan::rows_first && !facts.any_order)
-    return unsupported("schedule.order", "indices and zeros=first need the taps in row-major order",
-                       "use order=row_major");
+    return unsupported("schedule.scan", "indices and zeros=first need the taps in row-major order",
+                       "use scan=tap_by_tap");
   if (schedule.rows_together > 1 && (schedule.scan != RowSchedule::Scan::rows_first ||
                                      !RowRules::can_group(layer.nest(), facts, schedule.rows_together)))
     return no_rows_together();
@@ -42,7 +42,7 @@ Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const 
         "schedule.sizes",
         "code for all sizes has rows of neighbouring outputs one by one, of up to 32 columns a "
         "window, no tail=split, and with indices no tail=mask",
-        "use order=rows_first or row_major, unroll=1, tail=overlap");
+        "use scan=rows_first or tap_by_tap, rows_together=1, tail=overlap");
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",
                        "use channels_last(lanes=1)");
@@ -51,7 +51,7 @@ Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const 
   if (schedule.scan == RowSchedule::Scan::rows_first && !is_grouped && !rules.holds_whole_tiles())
     return unsupported("schedule.registers",
                        "rows_first would hold more vectors at once than the registers allow",
-                       "use order=row_major or fewer lanes");
+                       "use scan=tap_by_tap or fewer lanes");
   if (schedule.rows_together > 1 && !is_grouped) return no_rows_together();
   if (schedule.tail == Tail::overlap && rules.overlappable() < rules.tile_lanes())
     return unsupported("schedule.tail",
@@ -84,21 +84,6 @@ Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
   const auto reducer = make_reducer(layer.nest(), builder, row_lanes);
   RowCode(layer.nest(), schedule, rules, builder, **reducer).emit();
   return builder.finish();
-}
-
-std::vector<Parameter> row_names(const Schedule& schedule) {
-  constexpr std::string_view scans[] = {"tap_by_tap", "rows_first", "rolling"};
-  const RowSchedule rows(schedule);
-  return {{"scan", std::string(scans[static_cast<size_t>(rows.scan)])},
-          {"rows_together", std::to_string(rows.rows_together)},
-          {"vectors_side_by_side", std::to_string(rows.vectors_side_by_side)},
-          {"tap_code", rows.loops_over_taps ? "loops" : "straight"}};
-}
-
-Knobs row_knobs(const Layer&) {
-  return {.unroll = {1, 2, 3, 4, 8},
-          .order = {Order::rolling, Order::rows_first, Order::row_major},
-          .taps = {Taps::unroll, Taps::loop}};
 }
 
 }  // namespace pooljit::ir

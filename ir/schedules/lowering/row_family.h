@@ -11,8 +11,6 @@ inline constexpr LaneUse row_lanes = LaneUse::moved;
 // As FamilyInfo declares them.
 Result<void> suits_rows(const Layer& layer);
 Result<void> check_rows(const Layer& layer, const Schedule& schedule);
-Knobs row_knobs(const Layer& layer);
-std::vector<Parameter> row_names(const Schedule& schedule);
 Result<Program> lower_rows(const Layer& layer, const Schedule& schedule);
 
 }  // namespace pooljit::ir

@@ -31,14 +31,7 @@ std::vector<TileLoop> tiles_of_any_size(const RowSchedule& schedule, bool masks)
 }  // namespace
 
 RowSchedule::RowSchedule(const Schedule& schedule)
-    : lanes(schedule.lanes),
-      scan(schedule.order == Order::rolling      ? Scan::rolling
-           : schedule.order == Order::rows_first ? Scan::rows_first
-                                                 : Scan::tap_by_tap),
-      rows_together(scan == Scan::rolling ? 1 : schedule.unroll),
-      vectors_side_by_side(scan == Scan::rolling ? schedule.unroll : 1),
-      loops_over_taps(schedule.taps == Taps::loop),
-      tail(schedule.tail) {}
+    : RowFields(*row_fields(schedule)), lanes(schedule.lanes), tail(schedule.tail) {}
 
 RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts)
     : nest_(nest),
@@ -76,7 +69,7 @@ bool RowRules::is_short() const {
 
 int64_t RowRules::unroll_limit() const {
   constexpr int64_t unroll_rows = 16, unroll_group = 64;  // the latter where a group of rows shares them
-  if (schedule_.loops_over_taps) return 1;
+  if (schedule_.tap_code == TapCode::loops) return 1;
   return schedule_.rows_together > 1 ? unroll_group : unroll_rows;
 }
 

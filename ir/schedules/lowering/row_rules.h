@@ -13,19 +13,11 @@
 
 namespace pooljit::ir {
 
-// A schedule of channels_first or interleaved by its own names.
-struct RowSchedule {
-  // How the taps of a window are taken: one by one; the outer dimensions first, on contiguous vectors; or
-  // rolling down the rows, sharing what neighbouring windows have in common.
-  enum class Scan : uint8_t { tap_by_tap, rows_first, rolling };
-
+// A schedule of channels_first or of interleaved.
+struct RowSchedule : RowFields {
   RowSchedule(const Schedule& schedule);  // NOLINT(google-explicit-constructor): a view of it
 
   int lanes;
-  Scan scan;
-  int rows_together;         // rows of outputs; rolling: 1
-  int vectors_side_by_side;  // of a row of outputs; 1 but for rolling
-  bool loops_over_taps;      // in place of straight-line code
   Tail tail;
 };
 
@@ -69,8 +61,8 @@ class RowRules {
   bool holds_whole_tiles() const;
   // For rolling and for groups: windows below each other, neighbours of which may have rows in common.
   static bool may_share_rows(const PoolNest& nest, const ReductionFacts& facts);
-  // order=rolling: a tile also holds the vectors of a row, its masks and some constants. `unroll` vectors
-  // side by side are one tile.
+  // scan=rolling: a tile also holds the vectors of a row, its masks and some constants. Vectors side by side
+  // are one tile.
   bool can_roll() const;
   // ... rolls in the form whose reduction costs least.
   bool rolls_by_keys(const Tile& tile) const;
@@ -78,7 +70,7 @@ class RowRules {
   bool rolls_at_once(const Tile& tile, const RowReduction& plan) const;
   // ... holds one vector's state in registers. Else it moves on by van Herk's algorithm.
   bool rolls_in_registers() const;
-  // order=rows_first: the rows of `unroll` outputs at once, which have some rows in common.
+  // scan=rows_first: the rows of so many rows of outputs at once, which have some rows in common.
   static bool can_group(const PoolNest& nest, const ReductionFacts& facts, int rows_together);
   bool holds_group(const Tile& tile) const;
   bool holds_groups() const;

@@ -26,7 +26,7 @@ constexpr const char* option_texts[] = {nullptr,
                                         "colour=red",
                                         "threads=-1",
                                         "schedule=channels_last(lanes=1)",
-                                        "schedule=channels_first(lanes=4, order=rows_first)",
+                                        "schedule=channels_first(lanes=4, scan=rows_first)",
                                         "schedule=x("};
 
 struct Held {
