@@ -125,9 +125,9 @@ typedef struct pooljit_options {
 } pooljit_options;
 
 /* The same as a text, for command lines and files of settings: the fields as words "name=value" with blanks
- * between them, in any order, "isa=avx2 threads=2 schedule=channels_last(lanes=8, vectors_side_by_side=2)". Fills in
- * *options, whose size is set by the caller. The texts that it points to are put into the `bytes` of `room`;
- * as many as the text has, and one more, are enough.
+ * between them, in any order, "isa=avx2 threads=2 schedule=channels_last(lanes=8, vectors_side_by_side=2)".
+ * Fills in *options, whose size is set by the caller. The texts that it points to are put into the `bytes` of
+ * `room`; as many as the text has, and one more, are enough.
  *
  * Errors: "runtime.options" for a word that is no option, and for too little room; "runtime.null";
  * "runtime.struct". */

@@ -1,7 +1,7 @@
 // Schedule: how a PoolNest is computed. Plain data: comparable, printable (ir/schedule_text.h), enumerable
-// (ir/schedules/space.h). Families are rows of ir/schedules.def, each with its own fields here, their table in
-// ir/schedule_fields.h, and a file in ir/schedules/families/ that checks and lowers; which schedule a layer
-// gets is decided in ir/choose/.
+// (ir/schedules/space.h). Families are rows of ir/schedules.def, each with its own fields here, their table
+// in ir/schedule_fields.h, and a file in ir/schedules/families/ that checks and lowers; which schedule a
+// layer gets is decided in ir/choose/.
 #pragma once
 
 #include <cstdint>
@@ -93,12 +93,13 @@ struct WindowRowsFields {
 };
 
 // In the order of ir/schedules.def.
-using FamilyFields = std::variant<SeparableFields, WholePixelsFields, WholePlanesFields, RowPassesFields, ChannelsLastFields, InterleavedFields,
-                                  ChannelsFirstFields, WindowRowsFields>;
+using FamilyFields =
+    std::variant<SeparableFields, WholePixelsFields, WholePlanesFields, RowPassesFields, ChannelsLastFields,
+                 InterleavedFields, ChannelsFirstFields, WindowRowsFields>;
 
 struct Schedule {
   FamilyFields own = ChannelsLastFields{};  // its alternative is the family
-  int lanes = 1;                      // outputs per vector
+  int lanes = 1;                            // outputs per vector
   Tail tail = Tail::mask;
   Stores stores = Stores::cached;
   // Of a member: of whose results it is made, by number; -1: of the input. Where one is made of another's,

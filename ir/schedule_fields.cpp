@@ -126,14 +126,22 @@ std::string_view text_of(Family family) { return family_texts[static_cast<size_t
 
 std::span<const ScheduleField> fields(Family family) {
   switch (family) {
-    case Family::separable: return separable_fields;
-    case Family::whole_pixels: return whole_pixels_fields;
-    case Family::whole_planes: return {};
-    case Family::row_passes: return row_passes_fields;
-    case Family::channels_last: return channels_last_fields;
-    case Family::interleaved: return fields_of_rows<InterleavedFields>;
-    case Family::channels_first: return fields_of_rows<ChannelsFirstFields>;
-    case Family::window_rows: return window_rows_fields;
+    case Family::separable:
+      return separable_fields;
+    case Family::whole_pixels:
+      return whole_pixels_fields;
+    case Family::whole_planes:
+      return {};
+    case Family::row_passes:
+      return row_passes_fields;
+    case Family::channels_last:
+      return channels_last_fields;
+    case Family::interleaved:
+      return fields_of_rows<InterleavedFields>;
+    case Family::channels_first:
+      return fields_of_rows<ChannelsFirstFields>;
+    case Family::window_rows:
+      return window_rows_fields;
   }
   return {};
 }

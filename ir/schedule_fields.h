@@ -1,5 +1,5 @@
-// The fields of schedules as tables, a row a field: all that their text, their JSON, the space, the fuzzer and
-// `pooljit list` know of them.
+// The fields of schedules as tables, a row a field: all that their text, their JSON, the space, the fuzzer
+// and `pooljit list` know of them.
 #pragma once
 
 #include <optional>

@@ -28,8 +28,9 @@ std::string names_of_fields(Family family) {
 
 tl::unexpected<Error> parse_error(std::string_view text, std::string_view what, std::string hint = {}) {
   if (hint.empty())
-    hint = "write e.g. channels_last(lanes=16, vectors_side_by_side=2, scan=windows, tap_code=straight, "
-           "tail=mask)";
+    hint =
+        "write e.g. channels_last(lanes=16, vectors_side_by_side=2, scan=windows, tap_code=straight, "
+        "tail=mask)";
   return invalid("schedule.text", fmt::format("'{}' in the schedule '{}' is not known", what, text),
                  std::move(hint));
 }

@@ -83,7 +83,8 @@ Walk walk(const ir::Schedule& schedule) {
     return own->scan == ChannelsLastFields::Scan::strips
                ? Walk::strips
                : rolling(own->scan == ChannelsLastFields::Scan::rolling);
-  if (const RowFields* const own = row_fields(schedule)) return rolling(own->scan == RowFields::Scan::rolling);
+  if (const RowFields* const own = row_fields(schedule))
+    return rolling(own->scan == RowFields::Scan::rolling);
   return rolling(schedule.family() == ir::Family::row_passes && !takes_passes(schedule));
 }
 

@@ -1,5 +1,6 @@
 // `pooljit list`: what this build supports, printed from the tables that the code itself is made from.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -7,7 +8,7 @@
 #include "ir/dtype.h"
 #include "ir/isa.h"
 #include "ir/nest.h"
-#include "ir/schedule.h"
+#include "ir/schedule_fields.h"
 #include "jit/backend.h"
 #include "tools/command.h"
 #include "tools/supported.h"
@@ -46,6 +47,25 @@ constexpr Row backend_rows[] = {
 #undef BACKEND
 };
 
+// "lanes, rows_together, scan=trailing|passes, tail=mask|split".
+std::string text_of(std::span<const ir::ScheduleField> fields) {
+  std::string text;
+  for (const ir::ScheduleField& field : fields) {
+    text += text.empty() ? "" : ", ";
+    text += field.name;
+    if (!field.is_number()) text += fmt::format("={}", fmt::join(field.words, "|"));
+  }
+  return text;
+}
+
+void print_schedule_fields() {
+  fmt::print("fields of schedules: {}, those of the family, {}\n", text_of(ir::first_fields()),
+             text_of(ir::last_fields()));
+  for (const ir::Family family : ir::all_families)
+    if (const auto own = ir::fields(family); !own.empty())
+      fmt::print("  {:16}{}\n", ir::text_of(family), text_of(own));
+}
+
 // Rows without a name are not for users.
 void print_rows(std::string_view title, std::span<const Row> rows) {
   fmt::print("{}:\n", title);
@@ -72,6 +92,7 @@ void add_list(CLI::App& app, Action& action) {
       print_rows("dtypes", dtype_rows);
       print_rows("reductions", reduction_rows);
       print_rows("schedule families", family_rows);
+      print_schedule_fields();
       print_rows("ISAs", isa_rows);
       print_rows("back ends", backend_rows);
       return Exit::ok;

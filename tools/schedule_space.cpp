@@ -50,7 +50,8 @@ const std::vector<ir::ScheduleField>& fields_of_families() {
 // Values that say nothing are left out of texts.
 bool is_left_out(const std::string& name, const std::string& value) {
   return (value == no_word || value == no_number) &&
-         std::ranges::find(fields_of_families(), name, &ir::ScheduleField::name) != fields_of_families().end();
+         std::ranges::find(fields_of_families(), name, &ir::ScheduleField::name) !=
+             fields_of_families().end();
 }
 
 std::string value_of(const ir::ScheduleField& field, const ir::Schedule& schedule) {

@@ -127,7 +127,8 @@ TEST(Shrink, KeepsWhatTheFailureNeeds) {
           "ceil_mode=True, divisor_override=7)",
       .isa = "avx2",
       .backend = "xbyak",
-      .schedule = "channels_last(lanes=8, vectors_side_by_side=2, scan=windows, tap_code=straight, tail=mask)",
+      .schedule =
+          "channels_last(lanes=8, vectors_side_by_side=2, scan=windows, tap_code=straight, tail=mask)",
       .seed = 99};
   const FuzzCase smallest = shrink(failing, [](const FuzzCase& one) {
     const auto spec = frontend::parse_spec(one.spec);

@@ -224,8 +224,7 @@ TEST(Verify, AWholeStemIsExecuted) {
 TEST(Verify, OneOfLongRowsIsProbedWithFewerOfThem) {
   Choices choices{Engine::xbyak, ir::Isa::avx2, {}};
   if (!is_built(choices.engine) || !can_run(choices.isa)) GTEST_SKIP() << "this machine runs no AVX2";
-  choices.schedule =
-      *ir::parse_schedule("row_passes(lanes=32, rows_together=8, scan=trailing, tail=split)");
+  choices.schedule = *ir::parse_schedule("row_passes(lanes=32, rows_together=8, scan=trailing, tail=split)");
   const auto proof = verify("max_pool2d(uint8[1,1,400,3840], kernel_size=[9,3], stride=1, padding=[4,1])",
                             choices, {.work = 3e7});
   ASSERT_TRUE(proof) << ir::to_string(proof.error());
@@ -238,7 +237,8 @@ TEST(Verify, OneOfLongRowsIsProbedWithFewerOfThem) {
 TEST(Verify, OneOfOtherLoopsIsProbedWhole) {
   Choices choices{Engine::xbyak, ir::Isa::avx2, {}};
   if (!is_built(choices.engine) || !can_run(choices.isa)) GTEST_SKIP() << "this machine runs no AVX2";
-  choices.schedule = *ir::parse_schedule("separable(lanes=8, vectors_side_by_side=2, scan=van_herk, tail=mask)");
+  choices.schedule =
+      *ir::parse_schedule("separable(lanes=8, vectors_side_by_side=2, scan=van_herk, tail=mask)");
   const auto proof = verify(
       "avg_pool2d(float32[1,16,70,90]:nhwc, kernel_size=9, stride=1, padding=4, count_include_pad=False)",
       choices);

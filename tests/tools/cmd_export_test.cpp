@@ -210,7 +210,7 @@ TEST(Export, StreamsOnlyToAlignedOutputs) {
   const Outcome done = shell(
       "cd $T && $P export 'max_pool2d(float32[1,16,8,8]:nhwc, kernel_size=2)' --name pool --isa avx2 -o "
       "pool.o "
-      "--schedule 'channels_last(lanes=8, unroll=1, tail=mask, taps=unroll, order=row_major, "
+      "--schedule 'channels_last(lanes=8, scan=windows, tap_code=straight, tail=mask, "
       "stores=streamed)' "
       "&& objdump -d pool.o | grep -q vmovntps && cc -shared pool.o -o pools.so",
       folder);

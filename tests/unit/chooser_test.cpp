@@ -23,15 +23,17 @@ TEST(Chooser, TakesWhatWasMeasured) {
       {"avg_pool1d(float32[1,672,128], kernel_size=4, stride=1, padding=1)",
        "channels_first(lanes=8, scan=tap_by_tap, tap_code=straight, tail=overlap)", "rows_first"},
       {"max_pool2d(bfloat16[1,64,112,112], kernel_size=3, stride=2, padding=1)",
-       "channels_first(lanes=16, rows_together=2, scan=rows_first, tap_code=straight, tail=overlap)", "one row"},
+       "channels_first(lanes=16, rows_together=2, scan=rows_first, tap_code=straight, tail=overlap)",
+       "one row"},
       {"max_pool2d(bfloat16[1,64,147,147]:nhwc, kernel_size=3, stride=2)",
-       "channels_last(lanes=16, vectors_side_by_side=4, scan=windows, tap_code=straight, tail=split)", "rolling"},
+       "channels_last(lanes=16, vectors_side_by_side=4, scan=windows, tap_code=straight, tail=split)",
+       "rolling"},
       {"max_pool2d(bfloat16[1,144,109,16]:nhwc, kernel_size=[11,5], stride=2, padding=[0,2])",
        "channels_last(lanes=16, scan=rolling, tap_code=straight, tail=split)", "windows"},
       {"avg_pool2d(uint8[1,512,38,38], kernel_size=2)",
        "channels_first(lanes=16, scan=rows_first, tap_code=straight, tail=overlap)", "lanes=4"},
-      {"max_pool2d(uint8[8,64,32,32], kernel_size=2)",
-       "whole_planes(lanes=32, tail=overlap)", "channels_first"},
+      {"max_pool2d(uint8[8,64,32,32], kernel_size=2)", "whole_planes(lanes=32, tail=overlap)",
+       "channels_first"},
       {"max_pool2d(float32[1,480,14,14], kernel_size=3, stride=1, padding=1)",
        "channels_first(lanes=8, scan=rolling, tap_code=straight, tail=overlap)", "whole_planes"},
       {"max_pool2d(float32[1,256,65,65], kernel_size=3, stride=1, padding=1)",
@@ -39,9 +41,11 @@ TEST(Chooser, TakesWhatWasMeasured) {
       {"max_pool2d(float32[1,512,96,96]:nhwc, kernel_size=3, stride=1, padding=1)",
        "row_passes(lanes=8, rows_together=2, scan=passes, tail=mask)", "channels_last in strips"},
       {"avg_pool2d(float32[1,240,52,52]:nhwc, kernel_size=3, stride=1)",
-       "interleaved(lanes=8, rows_together=3, scan=rows_first, tap_code=straight, tail=mask)", "channels_last"},
+       "interleaved(lanes=8, rows_together=3, scan=rows_first, tap_code=straight, tail=mask)",
+       "channels_last"},
       {"adaptive_avg_pool1d(float32[1,40,512]:nhwc, output_size=7)",
-       "channels_last(lanes=8, vectors_side_by_side=8, scan=windows, tap_code=straight, tail=mask)", "vectors_side_by_side=4"},
+       "channels_last(lanes=8, vectors_side_by_side=8, scan=windows, tap_code=straight, tail=mask)",
+       "vectors_side_by_side=4"},
       {"avg_pool2d(uint8[1,3,1080,1920]:nhwc, kernel_size=31, stride=1, padding=15)",
        "row_passes(lanes=8, scan=rolling_sums, tail=overlap)", "rows_first"},
       {"avg_pool2d(int8[1,1,1080,1920], kernel_size=3, stride=1, padding=1)",
@@ -63,7 +67,8 @@ TEST(Chooser, TakesWhatWasMeasured) {
        "row_passes(lanes=16, rows_together=4, scan=passes, tail=overlap)", "rolling sums"},
       // Without masks: vectors that overlap, not pieces of a vector.
       {"max_pool2d(uint8[1,23,60,60]:nhwc, kernel_size=3, stride=2)",
-       "channels_last(lanes=16, vectors_side_by_side=2, scan=rolling, tap_code=straight, tail=overlap)", "lanes=32"},
+       "channels_last(lanes=16, vectors_side_by_side=2, scan=rolling, tap_code=straight, tail=overlap)",
+       "lanes=32"},
       {"max_pool2d(uint8[1,5242,5,5], kernel_size=5)",
        "window_rows(lanes=16, windows_together=8, tail=overlap)", "lanes=32"},
       // Windows in the second cache, of which eight are too many bytes.
@@ -81,10 +86,8 @@ TEST(Chooser, TakesNoNeedlessScalars) {
   const struct {
     const char *spec, *schedule;
   } table[] = {
-      {"adaptive_avg_pool2d(float32[1,768,52,52], output_size=5)",
-       "window_rows(lanes=8, tail=mask)"},
-      {"max_pool2d(float32[1,8,64,64], kernel_size=9, padding=4)",
-       "whole_planes(lanes=8, tail=mask)"},
+      {"adaptive_avg_pool2d(float32[1,768,52,52], output_size=5)", "window_rows(lanes=8, tail=mask)"},
+      {"max_pool2d(float32[1,8,64,64], kernel_size=9, padding=4)", "whole_planes(lanes=8, tail=mask)"},
       {"max_pool2d(bfloat16[1,1280,27,27], kernel_size=13, padding=6, return_indices=True)",
        "window_rows(lanes=4, tail=overlap)"},
   };
@@ -110,8 +113,7 @@ TEST(Chooser, GlobalAveragesAreVectors) {
 TEST(Chooser, WindowsOfBillionsDoNotRollAlong) {
   const auto nest = frontend::make_nest(*frontend::parse_spec(
       "max_pool2d(float32[1,1,20,90000000000], kernel_size=[3,60000000001], stride=1)"));
-  const auto rolling =
-      parse_schedule("row_passes(lanes=16, scan=trailing, tail=mask)");
+  const auto rolling = parse_schedule("row_passes(lanes=16, scan=trailing, tail=mask)");
   const auto program = lower(nest, *rolling, Isa::avx512);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().id, "schedule.scan") << to_string(program.error());

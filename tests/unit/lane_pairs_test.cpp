@@ -113,8 +113,7 @@ TEST(LanePairs, PlanesThatFit) {
     if (row.vectors > 0) {
       EXPECT_EQ(tiles.most_line_vectors(), row.vectors) << row.layer << ", " << row.lanes << " lanes";
     }
-    EXPECT_FALSE(
-        PlaneTiles(*Layer::of(nest, Isa::avx2), schedule_of(Family::whole_planes, 16)).pairs());
+    EXPECT_FALSE(PlaneTiles(*Layer::of(nest, Isa::avx2), schedule_of(Family::whole_planes, 16)).pairs());
   }
 }
 

@@ -23,8 +23,8 @@ std::string error_of(std::string_view words) {
 }
 
 TEST(Options, AreWordsInAnyOrder) {
-  const auto options = parse_option_words(
-      "  threads=3 schedule=channels_last(lanes=16)\tisa=avx2\nbackend=interpreter ");
+  const auto options =
+      parse_option_words("  threads=3 schedule=channels_last(lanes=16)\tisa=avx2\nbackend=interpreter ");
   ASSERT_TRUE(options);
   EXPECT_EQ(options->threads, 3);
   EXPECT_EQ(options->schedule, "channels_last(lanes=16)");

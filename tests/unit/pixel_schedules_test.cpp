@@ -75,33 +75,22 @@ TEST(PixelSchedules, LargeWindowsThatDoNotOverlapAreReadByWholePixels) {
        "column"},
       {"adaptive_avg_pool2d(uint8[1,256,20,20]:nhwc, output_size=1)", Isa::avx512, Family::whole_pixels,
        "column"},
-      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
-       "column"},
-      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx512, Family::channels_last,
-       "windows"},
-      {"max_pool2d(float32[1,512,28,28]:nhwc, kernel_size=4)", Isa::avx2, Family::whole_pixels,
-       "column"},
-      {"max_pool2d(float32[1,512,64,48]:nhwc, kernel_size=[1,24])", Isa::avx2, Family::whole_pixels,
-       "row"},
-      {"max_pool1d(float32[1,512,3000]:nwc, kernel_size=40)", Isa::avx2, Family::whole_pixels,
-       "row"},
-      {"max_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::whole_pixels,
-       "row"},
-      {"avg_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::channels_last,
-       "windows"},
-      {"avg_pool2d(bfloat16[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels,
-       "column"},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels, "column"},
+      {"max_pool2d(float32[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx512, Family::channels_last, "windows"},
+      {"max_pool2d(float32[1,512,28,28]:nhwc, kernel_size=4)", Isa::avx2, Family::whole_pixels, "column"},
+      {"max_pool2d(float32[1,512,64,48]:nhwc, kernel_size=[1,24])", Isa::avx2, Family::whole_pixels, "row"},
+      {"max_pool1d(float32[1,512,3000]:nwc, kernel_size=40)", Isa::avx2, Family::whole_pixels, "row"},
+      {"max_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::whole_pixels, "row"},
+      {"avg_pool1d(float32[1,100,498]:nwc, kernel_size=498)", Isa::avx2, Family::channels_last, "windows"},
+      {"avg_pool2d(bfloat16[1,2048,7,7]:nhwc, kernel_size=7)", Isa::avx2, Family::whole_pixels, "column"},
       {"avg_pool2d(float32[1,1024,7,7]:nhwc, kernel_size=7, stride=1)", Isa::avx2, Family::whole_pixels,
        "column"},
       // Little memory, small windows, short pixels, windows of different sizes.
       {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", Isa::avx512, Family::channels_last,
        "windows"},
-      {"max_pool2d(float32[1,320,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
-       "windows"},
-      {"max_pool2d(float32[1,512,27,27]:nhwc, kernel_size=3)", Isa::avx2, Family::channels_last,
-       "windows"},
-      {"max_pool2d(uint8[1,128,56,56]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last,
-       "windows"},
+      {"max_pool2d(float32[1,320,8,8]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last, "windows"},
+      {"max_pool2d(float32[1,512,27,27]:nhwc, kernel_size=3)", Isa::avx2, Family::channels_last, "windows"},
+      {"max_pool2d(uint8[1,128,56,56]:nhwc, kernel_size=8)", Isa::avx2, Family::channels_last, "windows"},
       {"adaptive_max_pool2d(float32[1,256,28,28]:nhwc, output_size=5)", Isa::avx2, Family::channels_last,
        "windows"},
   });
@@ -180,9 +169,12 @@ TEST(PixelSchedules, PaddedAveragesOfAvx2GoByRowsOfPixels) {
 }
 
 TEST(PixelSchedules, StridedWindowsOfFiveColumnsRollThreeVectors) {
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")), 3);
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")), 2);
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)")), 2);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")),
+            3);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")),
+            2);
+  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)")),
+            2);
 }
 
 // Channels first: one output behind whole vectors is done by a vector that overlaps, where its window is wide

@@ -55,7 +55,7 @@ TEST(ScheduleFields, OfOtherFamiliesAreRefused) {
       {"channels_last(lanes=8, rows_together=2)", "'rows_together=2'",
        "channels_last has lanes, vectors_side_by_side, scan, tap_code, tail, stores, from"},
       {"row_passes(lanes=8, scan=rolling)", "'scan=rolling'", "row_passes has lanes, rows_together, scan"},
-      {"whole_planes(lanes=8, unroll=2)", "'unroll=2'", "whole_planes has lanes, tail, stores, from"},
+      {"whole_planes(lanes=8, scan=rolling)", "'scan=rolling'", "whole_planes has lanes, tail, stores, from"},
       {"whole_pixels(lanes=8, pixels_along=)", "'pixels_along='", "whole_pixels has lanes"},
   };
   for (const auto& row : table) {
@@ -79,7 +79,8 @@ TEST(ScheduleFields, NumbersGoWithTheirScan) {
 
 // The space has each value of each field that applies, in the order of the table, and no schedule twice.
 TEST(ScheduleFields, MakeTheSpace) {
-  const auto nest = frontend::make_nest(*frontend::parse_spec("max_pool2d(float32[1,3,32,32], kernel_size=3)"));
+  const auto nest =
+      frontend::make_nest(*frontend::parse_spec("max_pool2d(float32[1,3,32,32], kernel_size=3)"));
   std::map<std::string, std::set<std::string>> seen;
   std::set<std::string> all;
   for (const Schedule& schedule : schedule_space(nest, Isa::avx2)) {
@@ -90,7 +91,8 @@ TEST(ScheduleFields, MakeTheSpace) {
   }
   for (const Family family : all_families)
     for (const ScheduleField& field : fields(family))
-      EXPECT_EQ(seen[std::string(text_of(family)) + "." + std::string(field.name)].size(), field.values.size())
+      EXPECT_EQ(seen[std::string(text_of(family)) + "." + std::string(field.name)].size(),
+                field.values.size())
           << text_of(family) << ' ' << field.name;
 }
 

@@ -265,10 +265,9 @@ TEST(Schedule, VectorsOfARowRollSideBySide) {
   // An overlapping tail needs as many outputs as a whole tile has.
   const auto nest = frontend::make_nest(
       *frontend::parse_spec("max_pool2d(float32[1,3,19,19], kernel_size=5, stride=1, padding=2)"));
-  Schedule wide{
-      .own = ChannelsFirstFields{{.vectors_side_by_side = 2, .scan = RowFields::Scan::rolling}},
-      .lanes = 16,
-      .tail = Tail::overlap};
+  Schedule wide{.own = ChannelsFirstFields{{.vectors_side_by_side = 2, .scan = RowFields::Scan::rolling}},
+                .lanes = 16,
+                .tail = Tail::overlap};
   EXPECT_EQ(lower(nest, wide, Isa::avx512).error().id, "schedule.tail");
   wide.lanes = 8;
   EXPECT_TRUE(lower(nest, wide, Isa::avx512));

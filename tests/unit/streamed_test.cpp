@@ -29,7 +29,8 @@ ir::Schedule streamed(const ir::PoolNest& nest, ir::Isa isa) {
 
 TEST(Streamed, IsSaidOnlyWhereItIsChosen) {
   const char* text =
-      "channels_last(lanes=16, vectors_side_by_side=2, scan=rolling, tap_code=straight, tail=mask, stores=streamed)";
+      "channels_last(lanes=16, vectors_side_by_side=2, scan=rolling, tap_code=straight, tail=mask, "
+      "stores=streamed)";
   const auto schedule = ir::parse_schedule(text);
   ASSERT_TRUE(schedule);
   EXPECT_EQ(schedule->stores, ir::Stores::streamed);

@@ -18,7 +18,8 @@ TEST(WindowRows, WindowsOfARowAreDoneTogetherWhereRegistersHoldThem) {
   const Schedule together = enumerate_schedules(seven, Isa::avx512, 1).front();
   EXPECT_EQ(together.family(), Family::window_rows);
   EXPECT_EQ(std::get<WindowRowsFields>(together.own).windows_together, 7);
-  for (const char* refused : {"window_rows(lanes=16, windows_together=3)", "window_rows(lanes=2, windows_together=7)"})
+  for (const char* refused :
+       {"window_rows(lanes=16, windows_together=3)", "window_rows(lanes=2, windows_together=7)"})
     EXPECT_EQ(lower(seven, *parse_schedule(refused), Isa::avx512).error().id, "schedule.together") << refused;
   const PoolNest line = nest("max_pool1d(float32[1,3,112], kernel_size=56)");  // its outputs are tasks
   EXPECT_EQ(lower(line, *parse_schedule("window_rows(lanes=16, windows_together=2)"), Isa::avx512).error().id,
@@ -34,9 +35,12 @@ TEST(WindowRows, NeighbouringChannelsOfOneWindowAreDoneTogether) {
     Isa isa;
     const char* schedule;
   } table[] = {
-      {"avg_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, windows_together=8, tail=mask"},
-      {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2, "lanes=16, windows_together=8, tail=overlap"},
-      {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512, "lanes=16, windows_together=8, tail=overlap"},
+      {"avg_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512,
+       "lanes=16, windows_together=8, tail=mask"},
+      {"avg_pool2d(bfloat16[1,64,7,7], kernel_size=7)", Isa::avx2,
+       "lanes=16, windows_together=8, tail=overlap"},
+      {"max_pool2d(float32[1,64,7,7], kernel_size=7)", Isa::avx512,
+       "lanes=16, windows_together=8, tail=overlap"},
       {"max_pool2d(uint8[1,6,7,7], kernel_size=7)", Isa::avx512, "lanes=64, windows_together=4, tail=mask"},
       {"max_pool2d(int64[1,64,7,8], kernel_size=[7,8])", Isa::avx2, "lanes=4, windows_together=4, tail=mask"},
       {"max_pool2d(float32[1,1,7,7], kernel_size=7)", Isa::avx512, "lanes=16, tail=overlap"},
@@ -46,9 +50,7 @@ TEST(WindowRows, NeighbouringChannelsOfOneWindowAreDoneTogether) {
        "lanes=16, tail=mask"},
   };
   for (const auto& row : table)
-    EXPECT_EQ(best(row.spec, row.isa),
-              "window_rows(" + std::string(row.schedule) + ")")
-        << row.spec;
+    EXPECT_EQ(best(row.spec, row.isa), "window_rows(" + std::string(row.schedule) + ")") << row.spec;
 }
 
 // Vectors over outputs would gather each tap from as many vectors as the windows' step.

@@ -21,7 +21,8 @@ void change_own_field(ir::Schedule& schedule, Draw& draw) {
   const auto own = fields(schedule.family());
   if (own.empty()) return;
   const ir::ScheduleField& field = own[draw.below(own.size())];
-  field.set(schedule, static_cast<int>(field.is_number() ? draw.between(1, 16) : draw.below(field.words.size())));
+  field.set(schedule,
+            static_cast<int>(field.is_number() ? draw.between(1, 16) : draw.below(field.words.size())));
 }
 
 constexpr void (*schedule_fields[])(ir::Schedule&, Draw&) = {

@@ -69,7 +69,8 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
       !sums_in_short_lanes(layer))
     return prefers_whole_rows(layer) ? info(layer.isa()).vector_bytes : layer.most_lanes(LaneUse::moved);
   // Where elements cannot be masked, others take borders and the ends of rows output by output.
-  const bool takes_borders = schedule.family() == Family::row_passes || schedule.family() == Family::whole_planes;
+  const bool takes_borders =
+      schedule.family() == Family::row_passes || schedule.family() == Family::whole_planes;
   if (!layer.can_mask() && takes_borders && schedule.lanes >= few_lanes)
     return layer.most_lanes(LaneUse::moved);
   const int filled =
@@ -175,8 +176,7 @@ Decision decide(const Layer& layer, size_t most) {
   for (size_t i = 0; i < std::size(offers); ++i) {
     Considered considered{static_cast<Family>(i), {}};
     considered.is_asked =
-        most > 1 ||
-        fullest < counted(layer, considered.family, false, most_filled(layer, considered.family));
+        most > 1 || fullest < counted(layer, considered.family, false, most_filled(layer, considered.family));
     if (considered.is_asked) considered.offer = offers[i](layer, most);
     if (!considered.offer.schedules.empty()) {
       const Schedule& first = considered.offer.schedules.front();

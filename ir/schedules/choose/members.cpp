@@ -152,9 +152,8 @@ std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Sc
   } else if (a.family() == Family::channels_first) {
     if (std::ranges::any_of(any.dims, [](const NestDim& dim) { return dim.kernel > 3; })) return std::nullopt;
     const bool rolls = any.dims.back().stride == 1 && overlap(any.dims.back());
-    common.own =
-        ChannelsFirstFields{{.scan = rolls ? RowFields::Scan::rolling : RowFields::Scan::rows_first,
-                             .tap_code = std::get<ChannelsFirstFields>(common.own).tap_code}};
+    common.own = ChannelsFirstFields{{.scan = rolls ? RowFields::Scan::rolling : RowFields::Scan::rows_first,
+                                      .tap_code = std::get<ChannelsFirstFields>(common.own).tap_code}};
   } else if (a.family() == Family::window_rows) {
     common = any.is_extreme() ? b : a;
   } else {

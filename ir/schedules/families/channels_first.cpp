@@ -16,7 +16,7 @@
 
 namespace pooljit::ir {
 
-const FamilyInfo channels_first_family = {Family::channels_first, row_lanes,  all_tails,
-                                          suits_rows,             check_rows, lower_rows};
+const FamilyInfo channels_first_family = {
+    Family::channels_first, row_lanes, all_tails, suits_rows, check_rows, lower_rows};
 
 }  // namespace pooljit::ir

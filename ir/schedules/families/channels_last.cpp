@@ -355,7 +355,7 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
 }  // namespace
 
 const FamilyInfo channels_last_family = {
-    Family::channels_last, channels_last_lanes, all_tails,
-    [](const Layer&) -> Result<void> { return {}; }, check_channels_last, lower_channels_last};
+    Family::channels_last, channels_last_lanes, all_tails, [](const Layer&) -> Result<void> { return {}; },
+    check_channels_last,   lower_channels_last};
 
 }  // namespace pooljit::ir

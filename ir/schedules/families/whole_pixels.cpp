@@ -233,7 +233,8 @@ Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
     return unsupported("schedule.scan",
                        "whole_pixels takes neighbours in a row or, where there are rows, in a column",
                        "use pixels_along=row");
-  if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked)
+    return tl::unexpected(checked.error());
   if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use fewer vectors_side_by_side");

@@ -14,8 +14,7 @@ Result<void> check_channel_tasks(const PoolNest& nest, const ChannelCut& cut) {
     return unsupported("schedule.tail", "blocks of channels are tasks, which write nothing twice",
                        "use tail=mask or tail=split");
   if (int64_t{cut.vectors_side_by_side} * cut.lanes % largest_block(nest) != 0)
-    return unsupported("schedule.together",
-                       "lanes * vectors_side_by_side must be whole blocks of channels",
+    return unsupported("schedule.together", "lanes * vectors_side_by_side must be whole blocks of channels",
                        "use other vectors_side_by_side");
   return {};
 }
