@@ -1,6 +1,6 @@
-// Machine code as the proof of jit/inspect.h reads it: the instructions that control can reach from the
-// entry, and where it goes from each. It refuses code that it cannot follow, and instructions that the code's
-// instruction set does not promise.
+// Machine code as the proof of proof/bytes/inspect.h reads it: the instructions that control can reach from
+// the entry, and where it goes from each. It refuses code that it cannot follow, and instructions that the
+// code's instruction set does not promise.
 #pragma once
 
 #include <Zydis/Zydis.h>

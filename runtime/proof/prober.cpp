@@ -11,7 +11,7 @@
 #include "ir/error_bounds.h"
 #include "ir/float_format.h"
 #include "ir/general/size_words.h"
-#include "ir/prove.h"
+#include "proof/program/prove.h"
 #include "runtime/guarded_buffer.h"
 #include "runtime/proof/bare_call.h"
 #include "runtime/proof/expected.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "ir/float_format.h"
-#include "ir/interp/provenance.h"
-#include "ir/prove.h"
+#include "proof/program/prove.h"
+#include "proof/program/provenance.h"
 #include "runtime/proof/rounds.h"
 #include "runtime/proof/step_rounds.h"
 #include "runtime/proof/through.h"

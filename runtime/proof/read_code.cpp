@@ -7,7 +7,7 @@
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
-#include "jit/inspect.h"
+#include "proof/bytes/inspect.h"
 #include "runtime/proof/probes.h"
 #include "runtime/proof/rounds.h"
 

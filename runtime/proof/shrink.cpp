@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "frontend/check.h"
-#include "ir/prove.h"
+#include "proof/program/prove.h"
 #include "runtime/proof/expected.h"
 #include "runtime/proof/rounds.h"
 

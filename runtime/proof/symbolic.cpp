@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/prove.h"
 #include "ir/window_taps.h"
-#include "jit/x86/prove_bytes.h"
+#include "proof/bytes/prove_bytes.h"
+#include "proof/program/prove.h"
 
 namespace pooljit::runtime {
 namespace {

@@ -1,7 +1,9 @@
 // Proof of a kernel's machine code, for every input. docs/notes/proof.md has the argument. Its parts:
-//   - code: no branch, address or mask of a store depends on data, as the bytes say (jit/inspect.h);
-//   - program: the Program that the back end consumed is its nest (ir/prove.h), for tensors small enough;
-//   - bytes: executed over terms, they store what the nest says (jit/x86/prove_bytes.h); and so do parts of
+//   - code: no branch, address or mask of a store depends on data, as the bytes say (proof/bytes/inspect.h);
+//   - program: the Program that the back end consumed is its nest (proof/program/prove.h), for tensors small
+//   enough;
+//   - bytes: executed over terms, they store what the nest says (proof/bytes/prove_bytes.h); and so do parts
+//   of
 //     the tasks;
 //   - probes: few inputs decide what the code does with all (runtime/proof/probes.h);
 //   - memory: nothing but the elements of the views is touched.
@@ -14,7 +16,7 @@
 #include <vector>
 
 #include "frontend/pool_spec.h"
-#include "jit/inspect.h"
+#include "proof/bytes/inspect.h"
 #include "runtime/code.h"
 #include "runtime/engines.h"
 #include "runtime/proof/prober.h"
@@ -33,7 +35,7 @@ struct Proof {
   int versions = 1;                    // of the code, proved one by one: what follows is of all together
   std::optional<jit::CodeFacts> code;  // absent: the engine runs no machine code
   int64_t program_outputs = 0;         // proved in the Program; 0: too large
-  // Of the bytes, executed over terms (jit/x86/prove_bytes.h); 0: too large, or what they store has no
+  // Of the bytes, executed over terms (proof/bytes/prove_bytes.h); 0: too large, or what they store has no
   // reading.
   int64_t bytes_outputs = 0;
   int64_t bytes_kinds = 0;  // of planes, of which one each was read

@@ -13,8 +13,8 @@
 #include "ir/passes/pipeline.h"
 #include "ir/schedules/lower.h"
 #include "jit/backend.h"
-#include "jit/inspect.h"
-#include "jit/x86/prove_bytes.h"
+#include "proof/bytes/inspect.h"
+#include "proof/bytes/prove_bytes.h"
 
 namespace pooljit {
 namespace {

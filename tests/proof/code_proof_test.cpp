@@ -10,11 +10,11 @@
 #include "frontend/pool_spec.h"
 #include "ir/choose/enumerate.h"
 #include "ir/passes/pipeline.h"
-#include "ir/prove.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
-#include "jit/x86/prove_bytes.h"
+#include "proof/bytes/prove_bytes.h"
+#include "proof/program/prove.h"
 #include "tests/matrix/specs.h"
 
 namespace pooljit {

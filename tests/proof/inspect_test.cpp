@@ -12,7 +12,7 @@
 #include "ir/choose/enumerate.h"
 #include "ir/schedule.h"
 #include "ir/schedule_text.h"
-#include "jit/inspect.h"
+#include "proof/bytes/inspect.h"
 #include "runtime/engines.h"
 #include "runtime/proof/rounds.h"
 #include "tests/matrix/specs.h"

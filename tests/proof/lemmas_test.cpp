@@ -122,7 +122,7 @@ TEST(Lemmas, BFloat16IsRoundedInIntegers) {
     }
 }
 
-// ir/interp/stored_value.cpp: 0 for a NaN, a maximum, a minimum, to the nearest, the end for what lies
+// proof/program/stored_value.cpp: 0 for a NaN, a maximum, a minimum, to the nearest, the end for what lies
 // beyond.
 template <typename Out, typename Float>
 Out rounded(Float x) {
@@ -157,7 +157,7 @@ TEST(Lemmas, FloatsAreClampedAndRounded) {
   }
 }
 
-// --- ir/interp/written_out.h: what lowering and passes write, as it is, in the interpreter
+// --- proof/program/written_out.h: what lowering and passes write, as it is, in the interpreter
 
 __extension__ using Int128 = __int128;
 using Words = std::vector<int64_t>;  // the bits of int64 or float64

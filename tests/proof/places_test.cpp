@@ -1,5 +1,5 @@
 // Winners that are joined by where they lie are proved, and wrong ones are not
-// (ir/interp/provenance_places.cpp).
+// (proof/program/provenance_places.cpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
-#include "ir/prove.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
+#include "proof/program/prove.h"
 
 namespace pooljit {
 namespace {

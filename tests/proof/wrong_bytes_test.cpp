@@ -1,9 +1,10 @@
-// Bytes that no proof allows, and bytes like them that it does: listings for the decode of jit/inspect.h.
+// Bytes that no proof allows, and bytes like them that it does: listings for the decode of
+// proof/bytes/inspect.h.
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "jit/inspect.h"
+#include "proof/bytes/inspect.h"
 
 namespace pooljit::jit {
 namespace {

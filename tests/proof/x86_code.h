@@ -1,4 +1,4 @@
-// Code, data and what executes the one over the other, as numbers: for the tests of jit/x86.
+// Code, data and what executes the one over the other, as numbers: for the tests of proof/bytes.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "ir/float_format.h"
-#include "jit/x86/numbers.h"
+#include "proof/bytes/numbers.h"
 
 namespace pooljit::jit::x86 {
 

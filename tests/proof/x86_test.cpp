@@ -1,5 +1,5 @@
-// The table jit/x86/instructions.def beside the processor: each instruction with registers, memory and write
-// masks, random and special lanes, and many immediates.
+// The table proof/bytes/instructions.def beside the processor: each instruction with registers, memory and
+// write masks, random and special lanes, and many immediates.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -139,7 +139,7 @@ To written(const To& to, Masking masking) {
 constexpr int wide_ways = 52;
 constexpr int ways = 26;
 const Assembled assembled[] = {
-#include "jit/x86/instructions.def"
+#include "proof/bytes/instructions.def"
 };
 #undef X86
 #undef TRY

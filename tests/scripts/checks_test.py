@@ -148,7 +148,7 @@ class Lengths(Tree):
 
 
 class Documents(Tree):
-    NEEDED = [path.name for path in ROOT.glob("*.md")] + "LICENSE bench ir frontend jit runtime include tools bindings examples docs scripts".split()
+    NEEDED = [path.name for path in ROOT.glob("*.md")] + "LICENSE bench ir frontend jit proof runtime include tools bindings examples docs scripts".split()
 
     def test_agree_here(self):
         status, output = run("check-docs", ROOT)

@@ -1,0 +1,81 @@
+#include "proof/bytes/abstract_state.h"
+
+#include <algorithm>
+
+namespace pooljit::jit {
+bool Word::has_base() const {
+  return is_mixed || std::any_of(times.begin(), times.end(), [](int8_t factor) { return factor != 0; });
+}
+
+bool Word::has_left(int bits) const {
+  return (is_left && clean_bits < bits) ||
+         std::any_of(&times[base_saved], &times[base_param], [](int8_t factor) { return factor != 0; });
+}
+
+size_t Word::base() const {
+  size_t found = bases;
+  for (size_t i = 0; i < bases && !is_mixed; ++i) {
+    if (times[i] == 0) continue;
+    if (times[i] != 1 || found != bases) return bases;
+    found = i;
+  }
+  return found;
+}
+
+Word plus(const Word& a, const Word& b, int64_t factor) {
+  if (a.is_data || b.is_data) return Word::data();
+  if (a.has_left(word_bits) || b.has_left(word_bits)) return Word::left();
+  if (a.is_mixed || b.is_mixed) return Word::mixed();
+  Word sum;
+  for (size_t i = 0; i < bases; ++i) {
+    const int64_t times = a.times[i] + factor * b.times[i];
+    if (times < -64 || times > 64) return Word::mixed();
+    sum.times[i] = static_cast<int8_t>(times);
+  }
+  sum.is_exact = a.is_exact && b.is_exact;
+  if (sum.is_exact) sum.offset = a.offset + factor * b.offset;
+  return sum;
+}
+
+Word either(const Word& a, const Word& b) {
+  if (a == b) return a;
+  if (a.is_data || b.is_data) {
+    Word word = Word::data();
+    if (a.is_data && b.is_data)
+      word.clean_bits = std::min(a.clean_bits, b.clean_bits);
+    else
+      word.clean_bits = a.is_data ? a.clean_bits : b.clean_bits;
+    return word;
+  }
+  if (a.has_left(word_bits) || b.has_left(word_bits)) {
+    const auto clean = [](const Word& word) {
+      return word.has_left(word_bits) ? word.clean_bits : State::mask_bits;
+    };
+    Word word = Word::left();
+    word.clean_bits = std::min(clean(a), clean(b));
+    return word;
+  }
+  if (a.is_mixed || b.is_mixed || a.times != b.times) return Word::mixed();
+  Word word = a;
+  word.is_exact = false;
+  word.offset = 0;
+  return word;
+}
+
+bool State::join(const State& other) {
+  const State before = *this;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = either(words[i], other.words[i]);
+  for (size_t i = 0; i < vectors.size(); ++i) vectors[i] |= other.vectors[i];
+  for (size_t i = 0; i < masks.size(); ++i) masks[i] = std::min(masks[i], other.masks[i]);
+  flags |= other.flags;
+  is_fenced = is_fenced && other.is_fenced;
+  // A slot that one of the two has not written is read by nobody; if it is, it is not known.
+  std::erase_if(stack, [&](const auto& slot) { return !other.stack.contains(slot.first); });
+  for (auto& [at, slot] : stack) {
+    slot.word = either(slot.word, other.stack.at(at).word);
+    slot.data_bytes |= other.stack.at(at).data_bytes;
+  }
+  return *this != before;
+}
+
+}  // namespace pooljit::jit

@@ -1,0 +1,63 @@
+#include "proof/bytes/steps.h"
+
+#include <algorithm>
+#include <map>
+
+namespace pooljit::jit::x86 {
+namespace {
+
+// Which lanes are written is said in info.avx.mask, too; as an operand it would be in the way of the others.
+void take_write_mask(Instruction& i) {
+  if (i.info.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX) return;
+  const auto begin = i.operands.begin(), end = begin + i.info.operand_count;
+  const auto mask = std::find_if(
+      begin, end, [](const ZydisDecodedOperand& one) { return one.encoding == ZYDIS_OPERAND_ENCODING_MASK; });
+  if (mask == end) return;
+  std::rotate(mask, mask + 1, end);
+  --i.info.operand_count;
+  --i.info.operand_count_visible;
+}
+
+Step::Kind kind_of(const Instruction& i, const VectorRow* row) {
+  if (row) return Step::Kind::vector;
+  if (i.info.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) return Step::Kind::zero_upper;
+  if (i.info.mnemonic == ZYDIS_MNEMONIC_SFENCE) return Step::Kind::nothing;
+  switch (i.info.meta.category) {
+    case ZYDIS_CATEGORY_RET:
+      return Step::Kind::ret;
+    case ZYDIS_CATEGORY_UNCOND_BR:
+      return Step::Kind::jump;
+    case ZYDIS_CATEGORY_COND_BR:
+      return Step::Kind::branch;
+    case ZYDIS_CATEGORY_NOP:
+    case ZYDIS_CATEGORY_WIDENOP:
+    case ZYDIS_CATEGORY_CET:
+    case ZYDIS_CATEGORY_PREFETCH:
+      return Step::Kind::nothing;
+    default:
+      return Step::Kind::word;
+  }
+}
+
+}  // namespace
+
+Steps::Steps(const MachineCode& code) {
+  std::map<size_t, size_t> numbers;  // by offset
+  for (const auto& [offset, instruction] : code.instructions()) numbers.emplace(offset, numbers.size());
+  steps_.reserve(numbers.size());
+  for (const auto& [offset, instruction] : code.instructions()) {
+    const auto encoding = instruction.info.encoding;
+    const bool may_have_row =
+        encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX || encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
+    Step step{.instruction = instruction,
+              .row = may_have_row ? find_row(instruction.info.mnemonic) : nullptr};
+    step.kind = kind_of(instruction, step.row);
+    if (step.kind == Step::Kind::jump || step.kind == Step::Kind::branch)
+      step.target = numbers.at(code.successors(instruction).back());
+    take_write_mask(step.instruction);
+    steps_.push_back(step);
+  }
+  entry_ = numbers.at(code.entry());
+}
+
+}  // namespace pooljit::jit::x86
