@@ -24,7 +24,7 @@ int64_t common_extent(std::span<const MemberPart> members, std::string_view name
   for (const MemberPart& member : members) {
     const std::vector<TaskDim>& tasks = member.program.tasks;
     const auto own = std::ranges::find(tasks, name, &TaskDim::name);
-    each = std::gcd(each, own == tasks.end() ? 1 : own->extent);
+    each = std::gcd(each, own == tasks.end() || own->extent == TaskDim::size_extent ? 1 : own->extent);
   }
   int64_t tasks = std::min(each, most);
   while (each % tasks != 0) --tasks;
@@ -125,7 +125,7 @@ class Joiner {
         return b_.param(own.role, b_.add_table(part.program.tables[static_cast<size_t>(own.number)]));
       case Param::Role::begin:
       case Param::Role::count:
-        return range(part.program.tasks[static_cast<size_t>(own.number)], own.role);
+        return range(part, part.program.tasks[static_cast<size_t>(own.number)], own.role);
       case Param::Role::input:
         return part.reads < 0 ? piece(own.role, 0) : room(part.reads);
       case Param::Role::output:
@@ -160,11 +160,17 @@ class Joiner {
     return begin;
   }
 
+  Value word(const MemberPart& part, int number) {
+    const Value words = b_.param(Param::Role::size, part.member);
+    return b_.iload({words, {}, number * int64_t{sizeof(int64_t)}});
+  }
+
   // Where a Program's tasks begin for the present one of all, or how many it has.
-  Value range(const TaskDim& own, Param::Role role) {
+  Value range(const MemberPart& part, const TaskDim& own, Param::Role role) {
     const bool is_batch = own.extent == TaskDim::batch_extent;
     const auto shared = std::ranges::find(tasks_, own.name, &TaskDim::name);
     const bool is_begin = role == Param::Role::begin;
+    if (own.extent == TaskDim::size_extent) return is_begin ? b_.iconst(0) : word(part, part.rows_word);
     if (shared == tasks_.end() || (pieces_ != nullptr && !is_batch))
       return b_.iconst(is_begin ? 0 : own.extent);
     const Value each = b_.iconst(is_batch ? 1 : own.extent / shared->extent);

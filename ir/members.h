@@ -22,6 +22,7 @@ struct MemberPart {
   int member = 0;               // of the outputs and indices
   int first_operand = 0;        // of all members' operands: its own follow
   int reads = -1, writes = -1;  // rooms; -1: the input, the output
+  int rows_word = -1;           // of code for all extents: the word that says how many rows it has
 };
 
 // Channels of the tensor, `count` times as many as the Programs are for, and how far apart in bytes these
@@ -38,9 +39,9 @@ struct MemberPieces {
 // Fused, they run in the same loops where these have equal counts, so a vector that one has loaded is still
 // in a register (ir/fusion.h). Member k stores to `output k` and `indices k`, and its operands are numbered
 // behind those of the members before. The tasks are batches, and the most rows, or else channels, that divide
-// those of all members and are no more than asked for; the rest of a member's tasks are loops within. All are
-// of stage affine and for one ISA. Errors: "schedule.members" for more parameters or more scratch memory than
-// a kernel takes; fused, for any scratch memory.
+// those of all members and are no more than asked for; the rest of a member's tasks are loops within, as
+// are rows that follow the size. All are of stage affine and for one ISA. Errors: "schedule.members" for more
+// parameters or more scratch memory than a kernel takes; fused, for any scratch memory.
 Result<Program> join_members(std::string name, std::span<const MemberPart> members, const MemberTasks& most,
                              bool fused = false);
 

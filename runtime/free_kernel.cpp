@@ -6,6 +6,7 @@
 #include <shared_mutex>
 
 #include "ir/schedule_text.h"
+#include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
 #include "runtime/options.h"
@@ -21,15 +22,12 @@ std::shared_mutex& sizes_mutex() {
   return mutex;
 }
 
-// Whether the results have the same bits by whatever schedule they are made: no sum is rounded, and no zero
-// or NaN is one of several.
-bool has_same_bits_by_any_schedule(const frontend::PoolSpec& spec) {
-  const auto holds = [](const frontend::PoolSpec& pool) {
-    const bool is_extreme = pool.reduction == ir::Reduction::max || pool.reduction == ir::Reduction::min;
-    if (!ir::is_float(pool.dtype)) return pool.reduction != ir::Reduction::lp;
-    return is_extreme && pool.return_indices;  // the value is the element that the index names
-  };
-  return is_pools(spec) ? std::ranges::all_of(spec.members, holds) : holds(spec);
+// Calls look(nest, schedule) of each pool: whether all of them hold.
+template <typename Look>
+bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, const Look& look) {
+  for (size_t i = 0; i < nest.members.size(); ++i)
+    if (!look(nest.members[i], schedule.members[i])) return false;
+  return !nest.members.empty() || look(nest, schedule);
 }
 
 }  // namespace
@@ -72,12 +70,16 @@ size_t FreeKernel::exact_sizes() const {
       std::ranges::count_if(kernels_, [](const auto& each) { return each.second.exact.kernel != nullptr; }));
 }
 
-// Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes; longer
-// ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims"; docs/notes/performance.md, "Code for
-// all sizes", has the layers).
+// Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes, but by
+// lines; longer ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims";
+// docs/notes/performance.md, "Code for all sizes", has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
-  return options_.exact_after != 0 || general_schedule_.family() != ir::Family::channels_first ||
-         sized.dims.back().output >= 2 * int64_t{general_schedule_.lanes};
+  if (options_.exact_after != 0) return true;
+  const auto isa = ir::find_isa(general_.code->info.isa);
+  return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
+    return own.family() != ir::Family::channels_first || pool.dims.back().output >= 2 * int64_t{own.lanes} ||
+           (isa && ir::PlaneLines::take(pool, own, *isa));
+  });
 }
 
 // The run from which code for one size pays, for a size in code for all sizes. Unless the option says it: the
@@ -86,19 +88,26 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
 // size saves 0.1 us of a run of 1 us in NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the
 // time of a vector's tap, is in no table.
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
-  // A sum over a window of any extent begins with +0, one of a known extent with the first tap: they differ
-  // where all taps are -0.
-  const bool follow = general_.code->info.nest.sizes == ir::Sizes::any_windows;
-  if (follow && ir::is_float(sized.input.dtype) && !sized.is_extreme()) return never_exact;
+  if (same_bits(sized) == ir::SameBits::never) return never_exact;
   constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
   constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25;
   if (options_.exact_after != 0) return options_.exact_after;
-  double taps = double(sized.channels) * double(sized.full_taps()) / general_schedule_.lanes;
-  for (const ir::NestDim& dim : sized.dims) taps *= double(dim.output);
-  const double saved =
-      general_schedule_.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
-  const double runs = compile_seconds / (saved * std::max(taps, 1.0) * seconds_per_tap);
+  double saved_taps = 0;
+  holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
+    double taps = double(pool.channels) * double(pool.full_taps()) / own.lanes;
+    for (const ir::NestDim& dim : pool.dims) taps *= double(dim.output);
+    const double saved = own.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+    saved_taps += saved * std::max(taps, 1.0);
+    return true;
+  });
+  const double pools = double(std::max<size_t>(sized.members.size(), 1));
+  const double runs = pools * compile_seconds / (saved_taps * seconds_per_tap);
   return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
+}
+
+ir::SameBits FreeKernel::same_bits(const ir::PoolNest& sized) const {
+  const CodeInfo& general = general_.code->info;
+  return ir::same_bits(general.nest, sized, general_schedule_, *ir::find_isa(general.isa));
 }
 
 // Not of a size that has its own code already.
@@ -187,7 +196,8 @@ KernelPtr FreeKernel::add_exact(const Size& size, std::span<const int64_t> sizes
   auto sized = frontend::with_sizes(spec_, sizes);
   if (!sized) return nullptr;
   Options options = options_;
-  if (!has_same_bits_by_any_schedule(*sized)) options.schedule = general_.code->info.schedule;
+  if (same_bits(make_nest(*sized)) != ir::SameBits::by_any_schedule)
+    options.schedule = general_.code->info.schedule;
   auto made = compile_keyed(std::move(*sized), options, needs_database_);
   if (!made) return nullptr;
   KernelPtr kernel = made->kernel;

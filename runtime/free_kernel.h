@@ -17,6 +17,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/error.h"
+#include "ir/general/same_bits.h"
 #include "runtime/kernel.h"
 #include "runtime/kernel_options.h"
 
@@ -79,6 +80,7 @@ class FreeKernel {
   KernelPtr add_exact(const Size& size, std::span<const int64_t> sizes) const;
   bool suits_general_code(const ir::PoolNest& sized) const;
   int exact_after(const ir::PoolNest& sized) const;
+  ir::SameBits same_bits(const ir::PoolNest& sized) const;
   static bool counts_runs(const Entry& entry);
   static void forget(const Entry& entry);
 

@@ -1,6 +1,7 @@
 #include "runtime/sized_code.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ir/check.h"
 #include "ir/general/general.h"
@@ -10,6 +11,26 @@
 
 namespace pooljit::runtime {
 namespace {
+
+ir::Sizes sizes_of(const frontend::PoolSpec& pool) {
+  return pool.global || is_adaptive(pool) ? ir::Sizes::any_windows : ir::Sizes::any;
+}
+
+ir::Result<ir::PoolNest> any_nest(const frontend::PoolSpec& sized) {
+  if (!is_pools(sized)) return general_nest(make_nest(sized), sizes_of(sized));
+  std::vector<ir::Sizes> of_members;
+  if (sized.include_input) of_members.push_back(ir::Sizes::any);
+  std::ranges::transform(sized.members, std::back_inserter(of_members), sizes_of);
+  return general_pools(make_nest(sized), of_members);
+}
+
+// Whether there is code by the schedule, as far as one can see without making it.
+ir::Result<void> suits(const ir::PoolNest& nest, const ir::Schedule& schedule, ir::Isa isa) {
+  for (size_t i = 0; i < nest.members.size(); ++i)
+    if (auto member = suits(nest.members[i], schedule.members[i], isa); !member) return member;
+  if (!nest.members.empty()) return {};
+  return ir::Layer::of(nest, isa).and_then([&](const ir::Layer& layer) { return check(layer, schedule); });
+}
 
 // What is told of the general code holds at each size, but for the layer.
 CodeInfo info_at(const CodeInfo& general, ir::PoolNest sized) {
@@ -53,15 +74,11 @@ ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, co
   }
   const auto sized = with_sizes(free_spec, extents);
   if (!sized) return ir::unsupported("general.unsupported", sized.error().message, sized.error().hint);
-  const auto follows = [](const frontend::PoolSpec& pool) { return pool.global || is_adaptive(pool); };
-  const bool follow = follows(free_spec) || std::ranges::any_of(free_spec.members, follows);
-  auto nest = general_nest(make_nest(*sized), follow ? ir::Sizes::any_windows : ir::Sizes::any);
+  auto nest = any_nest(*sized);
   if (!nest || choices.schedule) return nest;
   // What is chosen where nothing suits is refused.
-  const auto suits = ir::Layer::of(*nest, choices.isa).and_then([&](const ir::Layer& layer) {
-    return check(layer, offered_schedules(*nest, choices).front());
-  });
-  if (!suits) return ir::unsupported("general.unsupported", suits.error().message, suits.error().hint);
+  const auto is_done = suits(*nest, offered_schedules(*nest, choices).front(), choices.isa);
+  if (!is_done) return ir::unsupported("general.unsupported", is_done.error().message, is_done.error().hint);
   return nest;
 }
 
@@ -94,7 +111,7 @@ ir::Result<std::shared_ptr<SizedCode>> SizedCode::make(CodePtr general, ir::Pool
   POOLJIT_CHECK(general->versions().size() == 1, "stores past the caches need a known size");
   auto words = words_of_pools(general->info.nest, sized);
   if (!words) return tl::unexpected(words.error());
-  return std::shared_ptr<SizedCode>(new SizedCode(std::move(general), std::move(sized), std::move(*words)));
+  return std::make_shared<SizedCode>(std::move(general), std::move(sized), std::move(*words));
 }
 
 SizedCode::SizedCode(CodePtr general, ir::PoolNest sized, std::vector<std::vector<int64_t>> words)

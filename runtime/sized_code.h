@@ -30,6 +30,8 @@ class SizedCode final : public Code {
  public:
   // general: made of ir::general_nest() of the layer; sized: the layer at the size. Errors: "general.window".
   static ir::Result<std::shared_ptr<SizedCode>> make(CodePtr general, ir::PoolNest sized);
+  // words: words_of_pools().
+  SizedCode(CodePtr general, ir::PoolNest sized, std::vector<std::vector<int64_t>> words);
 
   void run(const Call& call, const TaskRanges& ranges) const override;
   Call completed(const Call& call, std::span<MemberOutput>) const override { return with_size(call); }
@@ -38,7 +40,6 @@ class SizedCode final : public Code {
   ir::SizeWords sizes() const override { return words_; }
 
  private:
-  SizedCode(CodePtr general, ir::PoolNest sized, std::vector<std::vector<int64_t>> words);
   Call with_size(Call call) const;
 
   const CodePtr general_;

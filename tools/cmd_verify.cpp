@@ -14,6 +14,7 @@
 #include "runtime/cpu_features.h"
 #include "runtime/options.h"
 #include "runtime/proof/verify.h"
+#include "runtime/sized_code.h"
 #include "tools/command.h"
 #include "tools/engine.h"
 #include "tools/interrupt.h"
@@ -78,20 +79,31 @@ ir::Result<std::vector<runtime::Choices>> choices(const runtime::Options& option
   return all;
 }
 
-// Of what is asked for, for one spec: with every kind of schedule, if all are wanted. A wrong spec has one,
-// and its proof says what is wrong.
+// Of what is asked for, for one spec: with every kind of schedule, if all are wanted, with free dims of those
+// that make code for all sizes. A wrong spec has one, and its proof says what is wrong.
 std::vector<runtime::Choices> with_schedules(const VerifyArguments& arguments, std::string_view spec_text,
                                              const std::vector<runtime::Choices>& all) {
   if (!arguments.all_schedules) return all;
-  const auto spec = frontend::parse_spec(spec_text);
+  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
   if (!spec) return all;
   std::vector<runtime::Choices> varied;
-  for (runtime::Choices choice : all)
-    for (const ir::Schedule& schedule : runtime::varied_schedules(make_nest(*spec), choice.isa, 0)) {
+  for (runtime::Choices choice : all) {
+    const auto nest = has_free_dims(*spec) ? runtime::general_nest_of(*spec, choice) : make_nest(*spec);
+    if (!nest) return all;
+    for (const ir::Schedule& schedule : runtime::varied_schedules(*nest, choice.isa, 0)) {
       choice.schedule = schedule;
       varied.push_back(choice);
     }
+  }
   return varied;
+}
+
+ir::Result<runtime::Proof> prove(std::string_view spec, const runtime::Choices& choice,
+                                 const runtime::ProofLimits& limits) {
+  auto proof = runtime::verify(spec, choice, limits);
+  if (!proof && proof.error().id == "general.unsupported")
+    proof.error().hint = "--size 224x224 proves the code for one";
+  return proof;
 }
 
 nlohmann::json to_json(const runtime::Proof& proof) {
@@ -131,7 +143,7 @@ ir::Result<Exit> verify_one(const VerifyArguments& arguments, const std::vector<
   VerifyTally tally;
   for (const std::string& spec : *specs)
     for (const runtime::Choices& choice : with_schedules(arguments, spec, all)) {
-      const auto proof = runtime::verify(spec, choice, arguments.limits);
+      const auto proof = prove(spec, choice, arguments.limits);
       if (!proof) return tl::unexpected(proof.error());
       if (arguments.json)
         fmt::print("{}\n", to_json(*proof).dump());
@@ -184,7 +196,7 @@ class FileRun {
 
   void prove(const Problem& problem) {
     for (const runtime::Choices& choice : with_schedules(arguments_, problem.spec, choices_)) {
-      const auto proof = runtime::verify(problem.spec, choice, arguments_.limits);
+      const auto proof = tools::prove(problem.spec, choice, arguments_.limits);
       const std::scoped_lock lock(mutex_);
       if (interrupted()) return;
       report(arguments_, problem, proof, progress_);

@@ -7,6 +7,7 @@
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/layer.h"
 #include "ir/schedules/space.h"
 
@@ -41,7 +42,8 @@ constexpr int largest_share = 4;
 
 class Shortlist {
  public:
-  Shortlist(const Layer& layer, size_t most) : layer_(layer), most_(most) {}
+  // apart: instead, schedules whose vectors use several lanes, of elements that may lie apart.
+  Shortlist(const Layer& layer, size_t most, bool apart) : layer_(layer), most_(most), apart_(apart) {}
 
   bool is_full() const { return found_.size() >= most_; }
   size_t size() const { return found_.size(); }
@@ -69,6 +71,8 @@ class Shortlist {
  private:
   // Takes loops where straight-line code is not legal.
   bool is_legal(Schedule& schedule) const {
+    const PoolNest& nest = layer_.nest();
+    if (apart_ ? fills_one_lane(nest, schedule) : holds_lanes_apart(nest, schedule)) return false;
     if (check(layer_, schedule)) return true;
     const auto loops = in_loops(schedule);
     if (!loops || !check(layer_, *loops)) return false;
@@ -86,26 +90,43 @@ class Shortlist {
 
   const Layer& layer_;
   const size_t most_;
+  const bool apart_;
   std::vector<Schedule> found_;
   std::array<int, std::size(all_families)> most_lanes_ = {};  // by family; 0: not looked for yet
 };
 
-}  // namespace
-
-std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most) {
-  if (!nest.members.empty()) return {};
-  const auto layer = Layer::of(nest, isa);
-  if (!layer) return {};
-  Shortlist list(*layer, most);
+std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) {
+  const PoolNest& nest = layer.nest();
+  Shortlist list(layer, most, apart);
   const Lying lying = lying_of(nest.input);
   for (const Kind& kind : kinds())
     if (kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.size() >= handful) return list.take();
-  for (const Schedule& one : schedule_space(nest, isa)) {
+  for (const Schedule& one : schedule_space(nest, layer.isa())) {
     if (list.is_full()) break;
     if (one.lanes * largest_share >= list.most_lanes(one.family())) list.add(one);
   }
   return list.take();
+}
+
+}  // namespace
+
+std::vector<Schedule> shortlist_of_neighbours(const PoolNest& nest, Isa isa, size_t most) {
+  if (!nest.members.empty()) return {};
+  const auto layer = Layer::of(nest, isa);
+  return layer ? shortlist_of(*layer, most, /*apart=*/false) : std::vector<Schedule>();
+}
+
+std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most) {
+  std::vector<Schedule> found = shortlist_of_neighbours(nest, isa, most);
+  const auto is_scalar = [&](const Schedule& one) { return fills_one_lane(nest, one); };
+  if (!nest.members.empty() || !std::ranges::all_of(found, is_scalar)) return found;
+  const auto layer = Layer::of(nest, isa);
+  if (!layer) return found;
+  std::vector<Schedule> apart = shortlist_of(*layer, most, /*apart=*/true);
+  for (const Schedule& one : found)
+    if (apart.size() < most) apart.push_back(one);
+  return apart;
 }
 
 }  // namespace pooljit::ir

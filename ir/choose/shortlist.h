@@ -15,5 +15,7 @@ namespace pooljit::ir {
 // follow, in the order of schedule_space(). The registers may not suffice for all; empty for a nest with
 // members.
 std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most);
+// The same without vectors of elements that lie apart, which shortlist() has where there are no others.
+std::vector<Schedule> shortlist_of_neighbours(const PoolNest& nest, Isa isa, size_t most);
 
 }  // namespace pooljit::ir

@@ -57,7 +57,6 @@ View stand_in(const View& view, const PoolNest& any) {
 }  // namespace
 
 Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
-  if (!sized.members.empty()) return refused("several pools of one tensor");
   if (sized.dims.size() > std::size(most_following_taps)) return refused("so many dimensions");
   if (sized.direction != Direction::forward) return refused("backward passes and unpools");
   const bool follow = sizes == Sizes::any_windows;
@@ -75,6 +74,22 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
   if (follow && any.indices && any.index_scope == IndexScope::window)
     return refused("offsets in windows that follow the extents");
+  return any;
+}
+
+Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_members) {
+  PoolNest any = sized;
+  for (size_t i = 0; i < any.members.size(); ++i) {
+    auto member = general_nest(sized.members[i], of_members[i]);
+    if (!member) return member;
+    any.members[i] = std::move(*member);
+  }
+  // What nobody lowers: of the first member, so that all sizes have the same.
+  any.sizes = any.members[0].sizes;
+  any.dims = any.members[0].dims;
+  any.input = any.members[0].input;
+  any.output = any.members[0].output;
+  std::ranges::fill(any.member_offsets, 0);
   return any;
 }
 

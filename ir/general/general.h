@@ -10,6 +10,8 @@
 //   const auto words = size_words(*any, sized);         // for each size that it is run at
 #pragma once
 
+#include <span>
+
 #include "ir/error.h"
 #include "ir/nest.h"
 
@@ -19,5 +21,7 @@ namespace pooljit::ir {
 // layers, whose windows may look like ordinary ones at that size; else any. "general.unsupported": only code
 // for one size does this.
 Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes);
+// Of several pools of one tensor: each member's, of its own sizes.
+Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_members);
 
 }  // namespace pooljit::ir

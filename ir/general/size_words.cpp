@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/plane_lines.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
-#include "ir/schedules/windows/rolling_outputs.h"
 #include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
@@ -113,6 +113,8 @@ class Writer {
     }
     word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
     word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
+    word(layout_.of_dim(i, SizeLayout::visible_pairs)) = dim.visible_input() / 2;
+    word(layout_.of_dim(i, SizeLayout::output_pairs)) = dim.output / 2;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
     word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
@@ -149,7 +151,8 @@ class Writer {
     const int64_t fields[SizeLayout::column_fields] = {masked.begin, masked.end, whole.begin, whole.end,
                                                        std::ssize(words_) * int64_t{sizeof(int64_t)}};
     std::ranges::copy(fields, &word(layout_.column(SizeLayout::masked_begin)));
-    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole);
+    const bool by_lines = PlaneLines::suits(sized_);
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole, by_lines);
     for (int64_t output = 0; output < dim.output; ++output) {
       if (output == whole.begin) output = whole.end;
       if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
@@ -164,7 +167,7 @@ class Writer {
                       [&](const Run& run) { return divisor_taps(sized_, run.window) == dim.kernel; });
   }
 
-  void write_tiles(int lanes, Interior masked, Interior whole) {
+  void write_tiles(int lanes, Interior masked, Interior whole, bool by_lines) {
     const TileCut cut = cut_tiles(lanes, masked, whole);
     word(layout_.tiles(lanes, SizeLayout::before)) = cut.before;
     word(layout_.tiles(lanes, SizeLayout::inside_begin)) = cut.inside_begin;
@@ -173,6 +176,9 @@ class Writer {
     word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * lanes;
     word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
     word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / lanes;
+    const int64_t lines = by_lines ? PlaneLines::count(sized_.dims.back(), lanes) : 0;
+    word(layout_.tiles(lanes, SizeLayout::one_line)) = lines == 1;
+    word(layout_.tiles(lanes, SizeLayout::two_lines)) = lines == 2;
   }
 
   Result<void> write_runs(size_t i) {
@@ -181,7 +187,7 @@ class Writer {
     const std::vector<Run>& all = runs_[i];
     word(layout_.of_dim(i, SizeLayout::runs)) = std::ssize(all);
     word(layout_.of_dim(i, SizeLayout::table)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
-    words_.reserve(words_.size() + all.size() * sized_run_fields);
+    words_.reserve(words_.size() + all.size() * run_fields);
     for (const Run& run : all) {
       if (run.window.taps > most)
         return unsupported("general.window",
@@ -193,8 +199,6 @@ class Writer {
       // Sums of code for this size alone are made in blocks only where windows may be long.
       if (int64_t* const digits = &words_[words_.size() - run_fields + run_digit]; !is_long(dim))
         digits[0] = digits[1] = 0, digits[2] = run.window.taps;
-      words_.push_back(run.outputs() / RollingOutputs::outputs_per_iteration);
-      words_.push_back(run.outputs() % RollingOutputs::outputs_per_iteration);
     }
     return {};
   }
@@ -216,5 +220,7 @@ int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {
   if (task.extent == TaskDim::batch_extent) return batch;
   return task.extent == TaskDim::size_extent ? sized.dims[0].output : task.extent;
 }
+
+int rows_word(const PoolNest& general) { return SizeLayout(general).of_dim(0, SizeLayout::outputs); }
 
 }  // namespace pooljit::ir

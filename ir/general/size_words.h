@@ -18,4 +18,7 @@ Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest&
 // How many tasks a dimension of a Program has for a layer of this size and batch.
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch);
 
+// Which word of code for `general` says how many tasks of TaskDim::size_extent there are.
+int rows_word(const PoolNest& general);
+
 }  // namespace pooljit::ir

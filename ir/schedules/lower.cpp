@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "ir/general/size_words.h"
 #include "ir/member_steps.h"
 #include "ir/members.h"
 #include "ir/passes/pipeline.h"
@@ -26,6 +27,7 @@ Result<Program> lower_whole(const PoolNest& nest, const Schedule& schedule, Isa 
     auto member = lower(nest.members[i], schedule.members[i], isa);
     if (!member) return member;
     members.push_back({std::move(*member), static_cast<int>(i), operand_begin(nest, i)});
+    if (nest.has_any_size()) members.back().rows_word = rows_word(nest.members[i]);
   }
   return join_members(print(schedule), members, schedule.tasks, schedule.fused);
 }
@@ -78,6 +80,10 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
                           [](const Schedule& one) { return one.stores == Stores::streamed; }))
     return unsupported("schedule.stores", "several pools are not stored past the caches",
                        "use stores=cached");
+  if (nest.has_any_size() && (is_chained(schedule) || schedule.fused))
+    return unsupported("schedule.sizes",
+                       "members are fused, or made of each other's results, where the size is known",
+                       "each(...) without from");
   if (is_chained(schedule) && schedule.fused)
     return unsupported("schedule.members",
                        "loops are not fused where one member is made of another's results",

@@ -11,6 +11,7 @@
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
@@ -65,16 +66,13 @@ size_t count_windows(const Kind& kind) {
 class SizeChooser {
  public:
   SizeChooser(const frontend::PoolSpec& spec, const ir::Schedule& schedule) : spec_(spec) {
+    // Of several pools, the spec's own dims are those of the input's copy.
+    if (!is_pools(spec) || spec.include_input) add_pool(spec, schedule);
+    for (const frontend::PoolSpec& member : spec.members) add_pool(member, schedule);
     for (const frontend::SpecDim& dim : spec.dims) least_.push_back(dim.input);
     rich_ = last_ = least_;
-    const bool has_rows = info(schedule.family()).lanes != ir::LaneUse::fixed;
-    for (size_t i = 0; i < least_.size(); ++i) {
-      const bool is_inner = i + 1 == least_.size();
-      const int64_t together = !is_inner  ? 1
-                               : has_rows ? int64_t{schedule.lanes} * ir::together(schedule)
-                                          : together_of_channels;
-      kinds_.push_back(spec.dims[i].is_free ? extents_of_all_kinds(i, together) : Extents{least_[i]});
-    }
+    for (size_t i = 0; i < least_.size(); ++i)
+      kinds_.push_back(spec.dims[i].is_free ? extents_of_all_kinds(i) : Extents{least_[i]});
   }
 
   std::vector<Extents> sizes() const {
@@ -92,50 +90,86 @@ class SizeChooser {
   }
 
  private:
-  // The least extent of each kind; among them the first with all kinds of windows becomes rich_'s.
-  Extents extents_of_all_kinds(size_t dim, int64_t together) {
-    const bool follows = spec_.global || is_adaptive(spec_);
+  struct Pool {
+    const frontend::PoolSpec* spec;
+    const ir::Schedule* schedule;
+    bool follows;
+    int64_t columns_together;
+  };
+
+  void add_pool(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
+    const ir::Schedule& own = schedule.members.empty() ? schedule : schedule.members[pools_.size()];
+    const bool has_rows = info(own.family()).lanes != ir::LaneUse::fixed;
+    pools_.push_back({&pool, &own, pool.global || is_adaptive(pool),
+                      has_rows ? int64_t{own.lanes} * ir::together(own) : together_of_channels});
+  }
+
+  int64_t together(const Pool& pool, size_t dim) const {
+    return dim + 1 == least_.size() ? pool.columns_together : 1;
+  }
+
+  // The least extent of each kind of each pool; among them the first with all kinds of windows becomes
+  // rich_'s.
+  Extents extents_of_all_kinds(size_t dim) {
     Extents found;
-    std::set<Kind> seen;
+    std::vector<std::set<Kind>> seen(pools_.size());
     size_t most_windows = 0;
-    const int64_t last = least_[dim] + extents_with_kinds(dim, together);
+    const bool follows = std::ranges::any_of(pools_, &Pool::follows);
+    const int64_t last = least_[dim] + extents_with_kinds(dim);
     for (int64_t extent = least_[dim]; extent <= last; ++extent) {
       Extents size = least_;
       size[dim] = extent;
       const auto sized = with_sizes(spec_, size);
       if (!sized) continue;
-      const Kind kind = kind_of(nest_dims(*sized)[dim], follows, together);
-      if (!seen.insert(kind).second) continue;
+      const ir::PoolNest nest = make_nest(*sized);
+      bool is_new = false;
+      size_t windows = 0;
+      for (size_t i = 0; i < pools_.size(); ++i) {
+        const ir::PoolNest& pool = nest.members.empty() ? nest : nest.members[i];
+        Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
+        if (has_lines(i)) kind.insert({-2, 0, lines(pool, i)});
+        is_new = seen[i].insert(kind).second || is_new;
+        windows += count_windows(kind);
+      }
+      if (!is_new) continue;
       found.push_back(extent);
       last_[dim] = extent;
-      const size_t windows = count_windows(kind);
       if (windows > most_windows || follows) most_windows = windows, rich_[dim] = extent;
     }
     return found;
   }
 
   // Beyond so many more than the least there is nothing new.
-  int64_t extents_with_kinds(size_t i, int64_t together) const {
+  int64_t extents_with_kinds(size_t i) const {
     int64_t most = 0;
-    const auto look = [&](const frontend::PoolSpec& pool) {
-      const frontend::SpecDim& dim = pool.dims[i];
-      const int64_t following = pool.global ? most_taps_apart : 3 * dim.adaptive_output;
+    for (const Pool& pool : pools_) {
+      const frontend::SpecDim& dim = pool.spec->dims[i];
+      const int64_t following = pool.spec->global ? most_taps_apart : 3 * dim.adaptive_output;
       const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
       const int64_t of_windows =
-          dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + 3 * dim.stride * together;
-      most = std::max(most, pool.global || is_adaptive(pool) ? following : of_windows);
-    };
-    std::ranges::for_each(spec_.members, look);
-    if (!is_pools(spec_)) look(spec_);
+          dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + 3 * dim.stride * together(pool, i);
+      most = std::max(most, pool.follows ? following : of_windows);
+    }
+    for (size_t pool = 0; pool < pools_.size(); ++pool)
+      if (i == 0 && has_lines(pool)) return std::min(most + ir::PlaneLines::most_lines, most_extents);
     return std::min(most, most_extents);
   }
 
-  static std::vector<ir::NestDim> nest_dims(const frontend::PoolSpec& sized) {
-    const ir::PoolNest nest = make_nest(sized);
-    return nest.members.empty() ? nest.dims : nest.members.back().dims;
+  // Planes that go by lines are another part of the code.
+  bool has_lines(size_t pool) const {
+    const ir::PoolNest nest = make_nest(*with_sizes(spec_, least_));
+    const ir::Schedule& own = *pools_[pool].schedule;
+    return own.family() == ir::Family::channels_first &&
+           ir::PlaneLines::has_code(nest.members.empty() ? nest : nest.members[pool], own);
+  }
+  int64_t lines(const ir::PoolNest& sized, size_t pool) const {
+    return ir::PlaneLines::suits(sized)
+               ? ir::PlaneLines::count(sized.dims.back(), pools_[pool].schedule->lanes)
+               : 0;
   }
 
   const frontend::PoolSpec& spec_;
+  std::vector<Pool> pools_;
   Extents least_, rich_, last_;
   std::vector<Extents> kinds_;
 };

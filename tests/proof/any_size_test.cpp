@@ -11,10 +11,13 @@
 #include "ir/general/general.h"
 #include "ir/general/size_words.h"
 #include "ir/passes/pipeline.h"
+#include "ir/schedule_text.h"
 #include "ir/schedules/lower.h"
 #include "jit/backend.h"
 #include "proof/bytes/inspect.h"
 #include "proof/bytes/prove_bytes.h"
+#include "runtime/proof/general.h"
+#include "runtime/sized_code.h"
 
 namespace pooljit {
 namespace {
@@ -26,11 +29,13 @@ const char* const layers[] = {
     "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,2,{}], kernel_size=5, stride=1, padding=2)",
+    "avg_pool2d(float32[1,2,{}], kernel_size=3, stride=1, padding=1)",
     "max_pool2d(uint8[1,2,{}], kernel_size=3, stride=1, padding=1)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, return_indices=True)",
     "avg_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
 };
-const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5", "3,37"};
+const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5", "5,20", "3,37"};
 
 // One piece of code for a layer, and what it is run at.
 void prove(const std::string& layer, ir::Isa isa) {
@@ -62,6 +67,47 @@ TEST(AnySize, CodeIsProvedSizeBySize) {
       SCOPED_TRACE(std::string(layer) + " " + std::string(isa.text));
       prove(layer, isa.isa);
     }
+}
+
+// Several pools of one tensor: each by itself, in code that reads words of each.
+const char* const pools[] = {
+    "pools(float32[1,9,H,5]:nhwc, max_pool2d(kernel_size=3, stride=1, padding=1), max_pool2d(kernel_size=5, "
+    "stride=1, padding=2), concat=True, include_input=True)",
+    "pools(uint8[1,35,L]:nwc, max_pool1d(kernel_size=3, stride=2, padding=1), global_avg_pool1d())",
+    "pools(float32[1,8,H,3], max_pool2d(kernel_size=2, return_indices=True), avg_pool2d(kernel_size=3, "
+    "stride=1, padding=1))",
+};
+
+TEST(AnySize, SeveralPoolsAreProvedOneByOne) {
+  for (const char* text : pools) {
+    SCOPED_TRACE(text);
+    const auto spec = frontend::parse_spec(text, frontend::Sizes::may_be_free);
+    const runtime::Choices choices = {runtime::Engine::xbyak, ir::least_isa, std::nullopt};
+    const auto general = make_general_code(*spec, choices);
+    ASSERT_TRUE(general) << to_string(general.error());
+    const auto proof = prove_general(*general, *spec, choices);
+    ASSERT_TRUE(proof) << to_string(proof.error());
+    EXPECT_TRUE(proof->ok()) << print(*proof);
+    std::vector<int64_t> size;
+    for (const frontend::SpecDim& dim : spec->dims) size.push_back(dim.is_free ? 9 : dim.input);
+    const frontend::PoolSpec sized = *with_sizes(*spec, size);
+    const ir::PoolNest nest = make_nest(sized);
+    const auto words = *words_of_pools((*general)->info.nest, nest);
+    runtime::Choices same = choices;
+    same.schedule = *ir::parse_schedule((*general)->info.schedule);
+    for (size_t member = 0; member < words.size(); ++member) {
+      // Global windows do not read it.
+      if (nest.members[member].dims[0].output == 1) continue;
+      // A row less, or one behind the last: which of them is a fault is up to the family.
+      const auto passes = [&](int64_t more) {
+        auto wrong = words;
+        wrong[member][static_cast<size_t>(ir::rows_word((*general)->info.nest.members[member]))] += more;
+        const auto refused = prove_code(runtime::SizedCode(*general, nest, wrong), sized, same);
+        return refused && refused->ok();
+      };
+      EXPECT_FALSE(passes(-1) && passes(1)) << "member " << member;
+    }
+  }
 }
 
 }  // namespace

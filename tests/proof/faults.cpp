@@ -43,6 +43,13 @@ bool is_factor(const Program& program, ir::Value value) {
   });
 }
 
+// Numbers that lanes are compared with to make a mask.
+bool is_compared(const Program& program, ir::Value value) {
+  return !is_float(program.type(value).dtype) && std::ranges::any_of(program.insts, [&](const Inst& inst) {
+    return inst.op == Op::cmp && std::ranges::find(inst.args, value) != inst.args.end();
+  });
+}
+
 // Another value of the same type that is defined before the instruction.
 bool other_operand(const Program& program, Inst& inst, Random& random) {
   if (!is_lanes(program, inst) || inst.args.empty()) return false;
@@ -109,6 +116,26 @@ const ProgramFault program_fault_table[] = {
        return i.op == Op::store && move_access(i, Op::store, element_bytes(p, i));
      }},
     {"read one byte past", [](Program&, Inst& i, Random&) { return move_access(i, Op::load, 1); }},
+    {"wrong word of a table",
+     [](Program&, Inst& i, Random& r) { return move_access(i, Op::iload, r() % 2 == 0 ? 8 : -8); }},
+    {"wrong number of an index",
+     [](Program&, Inst& i, Random& r) {
+       if (i.op != Op::iconst) return false;
+       i.imm += r() % 2 == 0 ? 1 : -1;
+       return true;
+     }},
+    {"least for most",
+     [](Program&, Inst& i, Random&) {
+       if (i.op != Op::imin && i.op != Op::imax) return false;
+       i.op = i.op == Op::imin ? Op::imax : Op::imin;
+       return true;
+     }},
+    {"wrong number in a mask",
+     [](Program& p, Inst& i, Random& r) {
+       if (i.op != Op::vconst || !is_compared(p, i.results[0])) return false;
+       i.data[r() % i.data.size()] += 1;
+       return true;
+     }},
     {"swapped choice",
      [](Program&, Inst& i, Random&) {
        if (i.op != Op::select) return false;

@@ -1,5 +1,6 @@
 // Mutants: kernels with one planted fault, in the Program that Xbyak consumes (then emitted anew) or in the
-// emitted bytes. What proof and random testing say of each.
+// emitted bytes, or in a table of a size that code for all sizes reads. What proof and random testing say of
+// each.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,6 @@ struct MutantResult {
   bool is_equivalent = false;
 };
 
-// Kernels that mutants are made of: each layer on each ISA that this machine runs.
-uint64_t subject_count();
 // Why the kernel of that number is not proved before anything is planted in it; empty: it is.
 std::string fault_of_right_kernel(uint64_t number);
 

@@ -527,13 +527,43 @@ def test_free_dims_of_every_form(rng):
         gradient(np.ones((1, 2, 3), np.float32))
 
 
-def test_what_needs_a_size_says_so():
-    kernel, spec = pooljit.compile(FREE), pooljit.Spec(FREE)
-    for name in ("output_shape", "input_strides", "schedule", "operands", "results", "code_bytes"):
+def test_the_code_for_all_sizes_is_shown():
+    text = "max_pool2d(uint8[N,8,H,W]:nhwc, kernel_size=3)"
+    kernel = pooljit.compile(text, label="stem", backend="xbyak")
+    one = kernel.sized(9, 12)
+    for name in ("backend", "isa", "schedule", "schedule_origin", "code_bytes", "label", "proof"):
+        assert getattr(kernel, name) == getattr(one, name), name
+    assert kernel.schedule.startswith("channels_last") and kernel.code_bytes > 0 and kernel.compile_seconds > 0
+    assert kernel.fallback == ""
+    # Of a size it is the same code, which reads what it has to know of one.
+    assert kernel.asm() == one.asm() and kernel.asm().startswith("; pooljit:stem:max_pool2d_u8_nhwc_8xany_k3s3_")
+    assert kernel.program() == one.program() and "param size" in kernel.program()
+    assert kernel.program(legal=True) == one.program(legal=True) != kernel.program()
+    assert "proved" in kernel.prove()
+    own = pooljit.compile(pooljit.Spec(text).sized(9, 12), backend="xbyak")
+    assert "param size" not in own.program()
+
+
+def test_where_each_size_has_its_own_code_it_is_shown_of_a_size():
+    kernel = pooljit.compile("avg_pool1d_backward(float32[N,2,L], kernel_size=2)")
+    assert kernel.schedule_origin
+    for name in ("backend", "isa", "schedule", "code_bytes", "compile_seconds", "proof"):
         with pytest.raises(pooljit.InvalidError, match="run.dims.*sized"):
             getattr(kernel, name)
-    with pytest.raises(pooljit.InvalidError, match="run.dims"):
-        kernel.asm()
+    for ask in (kernel.asm, kernel.program, kernel.prove):
+        with pytest.raises(pooljit.InvalidError, match="run.dims.*sized"):
+            ask()
+    assert kernel.sized(7).schedule
+
+
+def test_what_needs_a_size_says_so():
+    kernel, spec = pooljit.compile(FREE), pooljit.Spec(FREE)
+    for name in ("output_shape", "input_strides", "operands", "results"):
+        with pytest.raises(pooljit.InvalidError, match="run.dims.*sized"):
+            getattr(kernel, name)
+    for ask in (kernel.time, kernel.useful_parts):
+        with pytest.raises(pooljit.InvalidError, match="run.dims.*sized"):
+            ask()
     with pytest.raises(pooljit.InvalidError, match="spec.free"):
         spec.output_shape
     with pytest.raises(pooljit.InvalidError, match="spec.output_size"):

@@ -61,26 +61,42 @@ TEST(Verify, JsonIsALineForEachKernel) {
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
 }
 
-// A row of 9 outputs can be done by more than one family.
+// A row of 9 outputs can be done by more than one family; code for all sizes in several orders.
 TEST(Verify, AllSchedulesAreProvedOneByOne) {
   const TempFolder folder;
-  write_file(folder / "specs.txt", std::string(good_layer) + "\n");
-  const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
-  const auto kernels = [&](const std::string& options) {
-    const Outcome outcome = shell(one + options, folder);
-    EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
-    std::set<std::string> schedules;
-    for (size_t at = outcome.out.find("\"schedule\":"); at != std::string::npos;
-         at = outcome.out.find("\"schedule\":", at + 1))
-      schedules.insert(outcome.out.substr(at, outcome.out.find(')', at) - at));
-    return schedules;
-  };
-  const auto best = kernels(""), all = kernels("--schedules all");
-  EXPECT_EQ(best.size(), 1U);
-  EXPECT_GT(all.size(), 2U);
-  EXPECT_TRUE(all.contains(*best.begin()));
-  EXPECT_EQ(kernels("--schedules best"), best);
+  for (const char* layer : {good_layer, "max_pool1d(float32[1,3,L], kernel_size=2)",
+                            "pools(float32[1,9,L]:nwc, max_pool1d(kernel_size=2, stride=1), "
+                            "avg_pool1d(kernel_size=3))"}) {
+    SCOPED_TRACE(layer);
+    write_file(folder / "specs.txt", std::string(layer) + "\n");
+    const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
+    const auto kernels = [&](const std::string& options) {
+      const Outcome outcome = shell(one + options, folder);
+      EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+      std::set<std::string> schedules;
+      for (size_t at = outcome.out.find("\"schedule\":"); at != std::string::npos;
+           at = outcome.out.find("\"schedule\":", at + 1))
+        schedules.insert(outcome.out.substr(at, outcome.out.find(')', at) - at));
+      return schedules;
+    };
+    const auto best = kernels(""), all = kernels("--schedules all");
+    EXPECT_EQ(best.size(), 1U);
+    EXPECT_GE(all.size(), 2U);
+    EXPECT_TRUE(all.contains(*best.begin()));
+    EXPECT_EQ(kernels("--schedules best"), best);
+  }
   EXPECT_EQ(shell(one + "--schedules some", folder).exit, 2);
+}
+
+TEST(Verify, WhereEachSizeHasItsOwnCodeItSaysSo) {
+  const TempFolder folder;
+  for (const char* options : {"", " --schedules all"}) {
+    const Outcome outcome = shell(
+        std::string("$P verify 'max_pool1d_backward(float32[1,3,L], kernel_size=2)'") + options, folder);
+    EXPECT_EQ(outcome.exit, 4) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.err.find("general.unsupported"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("--size"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(Verify, AFileIsSummedUp) {

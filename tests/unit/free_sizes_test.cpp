@@ -8,17 +8,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <sstream>
 #include <thread>
 #include <vector>
 
-#include "runtime/check_case.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
-#include "runtime/member.h"
 #include "runtime/sized_code.h"
 #include "tests/cases.h"
 #include "tests/matrix/specs.h"
+#include "tests/unit/free_kernels.h"
 #include "tools/fuzz/draw.h"
 
 namespace pooljit::runtime {
@@ -26,23 +24,6 @@ namespace {
 
 using frontend::PoolSpec;
 using frontend::Sizes;
-
-FreeKernelPtr compile_free(const std::string& text, const Options& options = {}) {
-  const auto any = compile_any(text, options);
-  if (!any) {
-    ADD_FAILURE() << text << "\n" << to_string(any.error());
-    return nullptr;
-  }
-  return std::get<FreeKernelPtr>(*any);
-}
-
-// Of "7x9".
-std::vector<int64_t> size_of(const std::string& text) {
-  std::vector<int64_t> size;
-  std::istringstream extents(text);
-  for (std::string extent; std::getline(extents, extent, 'x');) size.push_back(std::stoll(extent));
-  return size;
-}
 
 std::string shown(const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ",")); }
 
@@ -112,29 +93,6 @@ TEST(FreeSizes, TheLeastSizeIsTheLeast) {
 
 // --- kernels
 
-// What is wrong with the results of a kernel of one size, or with those of another that is to give the same
-// bits; empty if nothing is.
-std::string objection(const KernelPtr& kernel, DataKind kind, uint64_t seed,
-                      const KernelPtr& same = nullptr) {
-  // Explicit strides say nothing of other batches than the spec's.
-  const int64_t batch = std::max<int64_t>(kernel->spec().batch.value_or(1), 1);
-  for (const Member& member : members_of(kernel->code())) {
-    auto data = Case::make(member.nest(), kind, batch, seed);
-    if (!data) return to_string(data.error());
-    const auto run = [&](const KernelPtr& one) {
-      const CodePtr own = member.code_of(CodePtr(one, &one->code()));
-      data->clear_outputs(0);
-      for (const TaskRanges& cell : split_tasks(member.nest(), own->info.tasks, batch, 2).cells)
-        own->run(data->call(0), cell);
-      return data->results(0);
-    };
-    const Results results = run(kernel);
-    if (auto wrong = data->objection(member.nest(), 0)) return *wrong;
-    if (same && run(same) != results) return "other bits by " + same->code().info.schedule;
-  }
-  return "";
-}
-
 TEST(FreeSizes, OfTheMatrixGiveWhatTheReferenceGives) {
   std::vector<PoolSpec> layers;
   for (const tests::MatrixSpec& row : tests::pairs_of_matrix(1)) layers.push_back(row.spec);
@@ -169,86 +127,6 @@ TEST(FreeSizes, OfTheMatrixGiveWhatTheReferenceGives) {
   }
   EXPECT_GT(kernels, 20 * sizes_of_each);
   EXPECT_LT(impossible, kernels / 4);
-}
-
-// --- general and exact code
-
-TEST(FreeSizes, ARunOfASizeMakesItsExactCode) {
-  const std::string text = "max_pool2d(float32[1,16,H,W]:nhwc, kernel_size=3, stride=2)";
-  const FreeKernelPtr free = compile_free(text, {.exact_after = 3});
-  ASSERT_TRUE(free->general_code());
-  const std::vector<int64_t> size = {9, 12};
-  const KernelPtr general = *free->code_for_run(size);
-  EXPECT_EQ(general->code().machine()->blob, free->general_code()->machine()->blob);
-  EXPECT_EQ(*free->code_for_run(size), general);
-  EXPECT_EQ(free->exact_sizes(), 0U);
-  const KernelPtr exact = *free->code_for_run(size);
-  EXPECT_NE(exact->code().machine()->blob, general->code().machine()->blob);
-  EXPECT_EQ(free->exact_sizes(), 1U);
-  EXPECT_EQ(*free->code_for_run(size), exact);
-  // Parts of a run are told nothing of each other: all are the general code's.
-  EXPECT_EQ(*free->code_for(size), general);
-  EXPECT_EQ(free->exact_sizes(), 1U);
-}
-
-TEST(FreeSizes, ExactCodeIsLeftToThoseWhoWantIt) {
-  const std::string text = "max_pool2d(float32[1,16,H,W]:nhwc, kernel_size=3, stride=2)";
-  const FreeKernelPtr never = compile_free(text, {.exact_after = -1}),
-                      first = compile_free(text, {.exact_after = 1});
-  for (int run = 0; run < 5; ++run) {
-    EXPECT_EQ((*never->code_for_run({{9, 12}}))->code().machine()->blob,
-              never->general_code()->machine()->blob);
-    ASSERT_TRUE(first->code_for_run({{9, 12}}));
-  }
-  EXPECT_EQ(never->exact_sizes(), 0U);
-  EXPECT_FALSE(first->general_code());
-  EXPECT_EQ(*first->code_for({{9, 12}}), *first->code_for_run({{9, 12}}));
-  for (const int wrong : {-2, -1000}) {
-    const auto refused = compile_any(text, {.exact_after = wrong});
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().id, "runtime.options");
-  }
-}
-
-TEST(FreeSizes, ExactCodeGoesWithItsSize) {
-  const FreeKernelPtr free =
-      compile_free("max_pool1d(uint8[1,8,L]:nwc, kernel_size=2)", {.sizes = 2, .exact_after = 2});
-  const auto before = cache().stats().entries;
-  for (const int64_t extent : {20, 21, 22, 23, 20})
-    for (int run = 0; run < 3; ++run) ASSERT_TRUE(free->code_for_run({{extent}}));
-  EXPECT_EQ(free->kept_sizes(), 2U);
-  EXPECT_EQ(free->exact_sizes(), 2U);
-  EXPECT_EQ(cache().stats().entries, before + 2);
-}
-
-// Whatever the values are: zeros of both signs, NaNs of any payload, sums that are rounded.
-TEST(FreeSizes, GeneralAndExactCodeGiveTheSameBits) {
-  std::vector<PoolSpec> layers;
-  for (const tests::MatrixSpec& row : tests::pairs_of_matrix(2)) layers.push_back(row.spec);
-  fuzz::Draw draw(3);
-  int64_t compared = 0, exact_codes = 0;
-  for (const PoolSpec& layer : layers) {
-    const auto text = freed(layer);
-    if (!text) continue;
-    const FreeKernelPtr free = compile_free(print(*text), {.exact_after = 2});
-    if (!free->general_code()) continue;
-    for (int n = 0; n < 3; ++n) {
-      std::vector<int64_t> size;
-      for (const frontend::SpecDim& dim : free->spec().dims) size.push_back(dim.input + draw.between(0, 12));
-      const auto general = free->code_for_run(size);
-      if (!general) continue;
-      const KernelPtr exact = *free->code_for_run(size);
-      exact_codes += exact != *general;
-      for (const DataKind kind : data_kinds((*general)->code().info.nest)) {
-        EXPECT_EQ(objection(*general, kind, static_cast<uint64_t>(compared) + 1, exact), "")
-            << (*general)->text() << "\n"
-            << (*general)->code().info.schedule << " " << name(kind);
-        ++compared;
-      }
-    }
-  }
-  EXPECT_GT(compared, 100);
-  EXPECT_GT(exact_codes, compared / 8);
 }
 
 // --- what is kept

@@ -67,14 +67,22 @@ inline const Layer channels_last_layers[] = {
 
 // Rows of one vector and of several, of either instruction set, with what is left over.
 inline const std::vector<Extents> sizes_of_rows = {{8, 8}, {1, 1}, {5, 2}, {7, 12}, {1, 33}, {3, 150}};
+// Planes by lines (ir/schedules/lowering/plane_lines.h): of one vector, of two, full or not, and of more
+// lines than there are.
+inline const std::vector<Extents> sizes_by_lines = {{8, 8},  {1, 1},  {2, 3},  {7, 7},   {6, 13}, {5, 16},
+                                                    {4, 15}, {3, 20}, {3, 31}, {140, 9}, {3, 50}};
 inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 7},  {9, 3},
                                                          {12, 17}, {5, 50}, {3, 151}};
 
 inline const Layer channels_first_layers[] = {
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
-    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_by_lines},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
-    {"max_pool2d(float32[2,1,SIZE], kernel_size=5, stride=1, padding=2)", sizes_of_rows},
+    {"max_pool2d(float32[2,1,SIZE], kernel_size=5, stride=1, padding=2)", sizes_by_lines},
+    {"min_pool2d(float32[2,2,SIZE], kernel_size=[2,4], stride=[1,1], dilation=[1,2], padding=[0,3])",
+     {{8, 8}, {2, 2}, {5, 13}, {4, 30}}},
+    {"max_pool2d(float32[2,2,SIZE], kernel_size=[3,2], stride=[2,1], padding=[1,0])",
+     {{8, 8}, {2, 2}, {5, 17}, {6, 9}, {9, 30}}},
     {"max_pool2d(uint8[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
     {"max_pool2d(uint8[2,3,SIZE], kernel_size=[3,2], stride=[1,2], padding=1)", sizes_of_rows},
     {"max_pool2d(bfloat16[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
@@ -96,7 +104,9 @@ inline const Layer channels_first_layers[] = {
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
     {"max_pool3d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, return_indices=True)",
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
-    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_rows},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_by_lines},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, count_include_pad=False)",
+     {{8, 8}, {2, 5}, {6, 13}, {3, 20}}},
     {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, count_include_pad=False, "
      "ceil_mode=True)",
      sizes_of_rows},
@@ -117,6 +127,8 @@ inline const Layer channels_first_layers[] = {
     {"lp_pool2d(float32[2,3,SIZE], norm_type=2, kernel_size=3, stride=2, padding=1)", sizes_of_rows},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
      sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, epilogue=[scale_channel, add, relu])",
+     {{8, 8}, {5, 13}, {4, 20}}},
 };
 
 }  // namespace pooljit

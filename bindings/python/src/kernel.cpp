@@ -9,6 +9,7 @@
 #include "bindings/python/src/openmp.h"
 #include "bindings/python/src/torch_arrays.h"
 #include "bindings/python/src/unlocked.h"
+#include "runtime/compile.h"
 
 namespace pooljit::python {
 namespace {
@@ -134,6 +135,12 @@ void check_batch(int64_t batch, int64_t input, const char* name) {
                       "the same N"));
 }
 
+[[noreturn]] void refuse_without_size(const runtime::FreeKernel& kernel) {
+  ir::Error error = kernel.sizes_not_said();
+  error.hint = "kernel.sized(224, 224), the extents of all spatial dims";
+  raise(std::move(error));
+}
+
 const char* const operand_names[] = {"operand 0", "operand 1", "operand 2", "operand 3",
                                      "operand 4", "operand 5", "operand 6", "operand 7"};
 static_assert(ir::most_operands <= std::size(operand_names));
@@ -171,10 +178,22 @@ Kernel::Kernel(runtime::FreeKernelPtr free, runtime::Options options)
       options_(std::move(options)) {}
 
 const runtime::KernelPtr& Kernel::pointer() const {
-  if (!free_) return impl_;
-  ir::Error error = free_->sizes_not_said();
-  error.hint = "kernel.sized(224, 224), the extents of all spatial dims";
-  raise(std::move(error));
+  if (free_) refuse_without_size(*free_);
+  return impl_;
+}
+
+const runtime::Code& Kernel::code() const {
+  if (!free_) return impl_->code();
+  if (!free_->general_code()) refuse_without_size(*free_);
+  return *free_->general_code();
+}
+
+const std::string& Kernel::schedule_origin() const {
+  return free_ ? free_->schedule_origin() : impl_->schedule_origin();
+}
+
+ir::Result<std::string> Kernel::prove() const {
+  return free_ ? runtime::prove_kernel(*free_) : runtime::prove_kernel(*impl_);
 }
 
 const std::string& Kernel::signature() const {

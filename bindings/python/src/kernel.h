@@ -33,6 +33,12 @@ class Kernel {
   // All that needs a size asks for these. They throw Raised with "run.dims" where dims are free.
   const runtime::Kernel& impl() const { return *pointer(); }
   const runtime::KernelPtr& pointer() const;
+  // What calls run: with free dims the code for all sizes. Throws Raised with "run.dims" where each size has
+  // its own.
+  const runtime::Code& code() const;
+  const std::string& schedule_origin() const;
+  std::string fallback() const { return free_ ? "" : impl_->fallback(); }  // a size may have one
+  ir::Result<std::string> prove() const;
   const runtime::Options& options() const { return options_; }
   const frontend::PoolSpec& spec() const { return free_ ? free_->spec() : impl_->spec(); }
   const std::string& text() const { return free_ ? free_->text() : impl_->text(); }

@@ -21,11 +21,11 @@ namespace pooljit::python {
 namespace {
 
 // What machine code, or the interpreter, was given.
-ir::Result<ir::Program> program_of(const runtime::CodeInfo& made, ir::Stage stage) {
+ir::Result<ir::Program> program_of(const runtime::Code& code, ir::Stage stage) {
   runtime::Choices choices;
-  choices.isa = *ir::find_isa(made.isa);
-  choices.schedule = *ir::parse_schedule(made.schedule);
-  return runtime::make_program(made.nest, choices, stage);
+  choices.isa = *ir::find_isa(code.info.isa);
+  choices.schedule = *ir::parse_schedule(code.info.schedule);
+  return runtime::make_program(code.lowered(), choices, stage);
 }
 
 std::string program(const Kernel& kernel, const py::object& legal) {
@@ -34,22 +34,23 @@ std::string program(const Kernel& kernel, const py::object& legal) {
     PyErr_Clear();
     raise(ir::invalid("python.argument", "legal is neither true nor false", "True or False"));
   }
-  const runtime::CodeInfo& made = kernel.impl().code().info;
+  const runtime::Code& code = kernel.code();
+  const runtime::CodeInfo& made = code.info;
   if (made.schedule.empty())
     raise(ir::unsupported("python.program",
                           fmt::format("{} on {} has no Program", made.signature, made.backend),
                           "unpooling and the reference are routines of the library"));
   return value_or_raise(unlocked([&] {
     const jit::HoldForks hold;
-    return program_of(made, is_legal != 0 ? ir::Stage::legal : ir::Stage::affine)
+    return program_of(code, is_legal != 0 ? ir::Stage::legal : ir::Stage::affine)
         .map([](const ir::Program& one) { return ir::print(one); });
   }));
 }
 
 // One listing for each version.
 std::string assembly(const Kernel& kernel) {
-  const runtime::CodeInfo& made = kernel.impl().code().info;
-  const std::vector<const runtime::Code*> versions = kernel.impl().code().versions();
+  const runtime::CodeInfo& made = kernel.code().info;
+  const std::vector<const runtime::Code*> versions = kernel.code().versions();
   if (!versions.front()->machine())
     raise(ir::unsupported("python.asm",
                           fmt::format("{} on {} is no machine code", made.signature, made.backend),
@@ -59,9 +60,9 @@ std::string assembly(const Kernel& kernel) {
     const ir::Stage stage = runtime::consumed_stage(*runtime::find_engine(made.backend));
     std::string text;
     for (const runtime::Code* version : versions) {
-      const auto consumed = program_of(version->info, stage);
+      const auto consumed = program_of(*version, stage);
       if (!consumed) return tl::unexpected(consumed.error());
-      text += runtime::named_listing(made.nest, kernel.impl().label(), made.backend,
+      text += runtime::named_listing(version->lowered(), kernel.label(), made.backend,
                                      *version->machine()->blob, *consumed);
     }
     return text;
@@ -69,8 +70,8 @@ std::string assembly(const Kernel& kernel) {
 }
 
 std::string prove(const Kernel& kernel) {
-  return value_or_raise(
-      interruptible([pointer = kernel.pointer()] { return runtime::prove_kernel(*pointer); }));
+  (void)kernel.code();  // with free dims there has to be some for all sizes
+  return value_or_raise(interruptible([kernel] { return kernel.prove(); }));
 }
 
 py::tuple time_kernel(const Kernel& kernel, const py::object& given) {
@@ -167,7 +168,7 @@ Kernel compile(const std::string& spec, const py::dict& words) {
 }
 
 double compile_seconds_of(const Kernel& kernel) {
-  return std::chrono::duration<double>(kernel.impl().code().info.compile_time).count();
+  return std::chrono::duration<double>(kernel.code().info.compile_time).count();
 }
 
 py::object index_dtype_of(const Kernel& kernel) {
@@ -234,15 +235,14 @@ void register_kernel(py::module_& module) {
       .def_property_readonly("spec", [](const Kernel& k) { return k.text(); })
       .def_property_readonly("signature", [](const Kernel& k) { return k.signature(); })
       .def_property_readonly("free_dims", free_dims_of)
-      .def_property_readonly("backend",
-                             [](const Kernel& k) { return std::string(k.impl().code().info.backend); })
-      .def_property_readonly("isa", [](const Kernel& k) { return std::string(k.impl().code().info.isa); })
-      .def_property_readonly("schedule", [](const Kernel& k) { return k.impl().code().info.schedule; })
-      .def_property_readonly("schedule_origin", [](const Kernel& k) { return k.impl().schedule_origin(); })
-      .def_property_readonly("fallback", [](const Kernel& k) { return k.impl().fallback(); })
+      .def_property_readonly("backend", [](const Kernel& k) { return std::string(k.code().info.backend); })
+      .def_property_readonly("isa", [](const Kernel& k) { return std::string(k.code().info.isa); })
+      .def_property_readonly("schedule", [](const Kernel& k) { return k.code().info.schedule; })
+      .def_property_readonly("schedule_origin", [](const Kernel& k) { return k.schedule_origin(); })
+      .def_property_readonly("fallback", [](const Kernel& k) { return k.fallback(); })
       .def_property_readonly("label", [](const Kernel& k) { return k.label(); })
-      .def_property_readonly("proof", [](const Kernel& k) { return k.impl().code().info.proof; })
-      .def_property_readonly("code_bytes", [](const Kernel& k) { return k.impl().code().info.code_bytes; })
+      .def_property_readonly("proof", [](const Kernel& k) { return k.code().info.proof; })
+      .def_property_readonly("code_bytes", [](const Kernel& k) { return k.code().info.code_bytes; })
       .def_property_readonly("compile_seconds", compile_seconds_of)
       .def_property_readonly("dtype",
                              [](const Kernel& k) { return std::string(ir::info(k.input_dtype()).spec_name); })
@@ -262,7 +262,8 @@ void register_kernel(py::module_& module) {
       .def("sized", sized,
            "sized(*size) -> Kernel\n\nOf a spec with free dims: the kernel of one size, the extents of all "
            "spatial dims, sized(224, 224). Makes its\ncode if it is new. What is known of one size is known "
-           "of that kernel: shapes, schedule, asm(). Raises:\n\"spec.*\" for a size that the layer cannot "
+           "of that kernel: shapes, time(), useful_parts(). Raises:\n\"spec.*\" for a size that the layer "
+           "cannot "
            "have.")
       .def("asm", assembly,
            "asm() -> str\n\nThe kernel's name, and the disassembly of its own code with the Program line of "

@@ -4,6 +4,7 @@
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/row_cut.h"
 #include "ir/schedules/choose/rows.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_family.h"
 #include "ir/schedules/lowering/row_rules.h"
 
@@ -41,6 +42,10 @@ class Enumeration {
     add_lanes(cut_.lanes);
     if (cut_.lanes != fitting_) add_lanes(fitting_);
     for (const int beside : {2, 3, 4, 8}) add_side_by_side({fitting_, beside});
+    if (!splits_ && found_.empty()) {
+      splits_ = true;
+      add_lanes(cut_.lanes);
+    }
     return std::move(found_);
   }
 
@@ -149,7 +154,7 @@ class Enumeration {
     // tail=split does border outputs of long windows one by one: rows by themselves take 1/20 to 1/40 of the
     // time, windows of 21 and 25 columns over 32 on AVX2.
     const bool one_by_one = dim_.kernel > RowRules::static_border && has_borders(dim_);
-    if (rows == 1 || !one_by_one) add_tail(Tail::split);
+    if (splits_ && (rows == 1 || !one_by_one)) add_tail(Tail::split);
   }
 
   void add_overlap() { add_tail(Tail::overlap); }
@@ -168,6 +173,9 @@ class Enumeration {
   const NestDim& dim_;  // along the row
   const int fitting_;
   RowChoice cut_;
+  // tail=split too; where lanes cannot be masked off and there are many borders, only if nothing else will
+  // do.
+  bool splits_ = layer_.can_mask() || !RowRules::has_many_borders(dim_);
   Schedule schedule_ = schedule_of(Family::channels_first);
   ChannelsFirstFields& own_ = std::get<ChannelsFirstFields>(schedule_.own);
   std::vector<Schedule> found_;
@@ -176,9 +184,13 @@ class Enumeration {
 }  // namespace
 
 Offer offer_channels_first(const Layer& layer, size_t most) {
-  if (!RowRules::reads_adjacent_columns(layer.nest())) return {};
+  if (!reads_adjacent_columns(layer.nest())) return {};
   if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
-  return {Enumeration(layer, most).run()};
+  return {channels_first_schedules(layer, most)};
+}
+
+std::vector<Schedule> channels_first_schedules(const Layer& layer, size_t most) {
+  return Enumeration(layer, most).run();
 }
 
 }  // namespace pooljit::ir

@@ -8,6 +8,7 @@
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
@@ -76,7 +77,8 @@ bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
 bool fits(const Layer& layer, bool one_each, int vectors) {
   const int each = static_cast<int>(facts_of(layer).state_vectors);
   const int needed = layer.nest().indices ? 5 * vectors : one_each ? vectors + 4 : 2 * each * vectors;
-  return needed + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
+  const int to_join = channel_stride(layer.nest().input) == 1 ? 0 : 4;  // lanes that lie apart
+  return needed + to_join + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
 }
 
 // Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.76 of the time.
@@ -217,9 +219,9 @@ bool are_short_sums_of_rows(const Layer& layer) {
 // Without masks a vector of more lanes than there are channels falls into a piece for each bit of their
 // number: two of half the lanes that overlap take 0.4 to 0.6 of the time of three pieces. Of two pieces
 // maxima of bytes take a little less, others a little more.
-int lanes_of_channels(const Layer& layer) {
+int lanes_of_channels(const Layer& layer, int64_t channels) {
   const PoolNest& nest = layer.nest();
-  const int lanes = layer.fitting_lanes(channels_last_family.lanes, layer.adjacent_channels_read());
+  const int lanes = layer.fitting_lanes(channels_last_family.lanes, channels);
   const int many_pieces = facts_of(layer).is_idempotent && bytes(nest.input.dtype) == 1 ? 2 : 3;
   const bool falls_apart =
       lanes > nest.channels && std::popcount(static_cast<uint64_t>(nest.channels)) >= many_pieces;
@@ -229,17 +231,20 @@ int lanes_of_channels(const Layer& layer) {
 }  // namespace
 
 Offer offer_channels_last(const Layer& layer, size_t most) {
-  const PoolNest& nest = layer.nest();
   if (are_sums_of_rows(layer) || are_short_sums_of_rows(layer))
     return {{}, "sums of few columns: interleaved shares them for all channels"};
   if (are_rows_from_afar(layer))
     return {{}, "few columns of images beyond the near caches: interleaved shares them"};
   if (are_tall_maxima(layer) && !offer_interleaved(layer, 1).schedules.empty())
     return {{}, "windows of many rows and few columns: interleaved rolls down the image"};
-  Schedule schedule = schedule_of(Family::channels_last);
+  return {channels_last_schedules(layer, lanes_of_channels(layer, layer.adjacent_channels_read()), most)};
+}
+
+std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, size_t most) {
+  const PoolNest& nest = layer.nest();
+  Schedule schedule = schedule_of(Family::channels_last, lanes);
   auto& own = std::get<ChannelsLastFields>(schedule.own);
   using Scan = ChannelsLastFields::Scan;
-  schedule.lanes = lanes_of_channels(layer);
   // What is left of the channels after the last whole block is done side by side too.
   const int64_t vectors = channel_vectors(nest, schedule.lanes);
   const bool one_each = schedule.lanes > 1 && takes_from_memory(nest);
@@ -248,7 +253,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
   if (prefers_whole_pixels(layer)) std::swap(scans.front(), scans.back());
   if (shares_little(layer, schedule.lanes, vectors) && scans.front() == Scan::rolling)
     std::swap(scans.front(), scans.back());
-  Offer offer;
+  std::vector<Schedule> found;
   const bool takes_three = takes_three_vectors(layer, schedule.lanes, vectors);
   if (takes_three && scans.front() == Scan::strips) std::swap(scans[0], scans[1]);
   const auto add = [&](Scan scan, int beside) {
@@ -259,7 +264,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     std::vector<Schedule> tails;
     add_tails(tails, schedule, layer, nest.channels);
     // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
-    std::ranges::copy_if(tails, std::back_inserter(offer.schedules), [&](const Schedule& one) {
+    std::ranges::copy_if(tails, std::back_inserter(found), [&](const Schedule& one) {
       const Tail tail = nest.channels % one.lanes == 0 ? Tail::split : one.tail;
       return (largest_block(nest) == 1 || tail != Tail::overlap) &&
              holds_sums(layer, std::min<int64_t>(beside, vectors), tail);
@@ -271,7 +276,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     if (part > 0) add(Scan::windows, part);
     for (const Scan scan : scans)
       for (const int beside : {8, 4, 3, 2, 1}) {
-        if (offer.schedules.size() >= most) return;
+        if (found.size() >= most) return;
         if (scan == Scan::windows && beside == part) continue;
         if (beside == 3 && !(takes_three && scan == Scan::rolling)) continue;
         const bool takes_all = beside == 8 && takes_five(layer, vectors);
@@ -281,11 +286,11 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
       }
   };
   add_all();
-  if (offer.schedules.empty() && own.tap_code == TapCode::straight) {
+  if (found.empty() && own.tap_code == TapCode::straight) {
     own.tap_code = TapCode::loops;  // straight-line code would be too long
     add_all();
   }
-  return offer;
+  return found;
 }
 
 }  // namespace pooljit::ir

@@ -18,6 +18,9 @@ namespace {
 // of all 30 MB 2.6 times as long.
 constexpr int64_t pieces_of_near_bytes = 8;
 constexpr int64_t least_pixel_bytes = 1024;
+constexpr int64_t most_tasks = 1 << 20;
+// Of planes whose size is not known: of 20x20 to 200x200 floats they take 6 to 640 KB.
+constexpr int64_t planes_of_any_size = 4;
 
 double bytes_of(const PoolNest& nest, const View& view, int64_t NestDim::*extent) {
   double elements = static_cast<double>(nest.channels);
@@ -94,6 +97,7 @@ bool surely_fits(const MemberSteps& all, const Schedule& schedule) {
 
 // Larger maxima of smaller ones, where that is possible.
 std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& machine) {
+  if (nest.has_any_size()) return std::nullopt;
   const std::vector<int> from = best_sources(nest);
   if (!is_exact(nest) || std::ranges::all_of(from, [](int each) { return each < 0; })) return std::nullopt;
   const int64_t channels = channels_at_a_time(nest, from);
@@ -134,7 +138,7 @@ bool are_alike(const PoolNest& a, const PoolNest& b) {
 // windows of whole pixels gain nothing (docs/notes/performance.md, "Several pools of one tensor").
 std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Schedule> defaults, Isa isa) {
   const PoolNest& any = nest.members[0];
-  if (defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;
+  if (nest.has_any_size() || defaults.size() != 2 || !are_alike(any, nest.members[1])) return std::nullopt;
   const Schedule &a = defaults[0], &b = defaults[1];
   if (a.family() != b.family()) return std::nullopt;
   const auto overlap = [](const NestDim& dim) {
@@ -169,6 +173,12 @@ std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Sc
 }  // namespace
 
 MemberTasks member_tasks(const PoolNest& nest, const Machine& machine) {
+  const bool are_planes = nest.input.channel_stride != 1;
+  const int64_t pixel_pieces = nest.channels * bytes(nest.input.dtype) / least_pixel_bytes;
+  if (nest.has_any_size()) {
+    const int64_t pieces = are_planes ? nest.channels / planes_of_any_size : pixel_pieces;
+    return {.channels = static_cast<int>(std::clamp<int64_t>(pieces, 1, most_tasks))};
+  }
   double all = bytes_of(nest, nest.input, &NestDim::input);
   int64_t common_rows = 0;
   for (const PoolNest& member : nest.members) {
@@ -178,11 +188,10 @@ MemberTasks member_tasks(const PoolNest& nest, const Machine& machine) {
   const double wanted = all * pieces_of_near_bytes / static_cast<double>(machine.near_bytes);
   const auto at_most = [&](int64_t most) {
     return static_cast<int>(
-        std::clamp(wanted, 1.0, static_cast<double>(std::clamp<int64_t>(most, 1, 1 << 20))));
+        std::clamp(wanted, 1.0, static_cast<double>(std::clamp<int64_t>(most, 1, most_tasks))));
   };
-  if (nest.input.channel_stride != 1) return {.channels = at_most(nest.channels)};
-  const int64_t pixel = nest.channels * bytes(nest.input.dtype);
-  return {.channels = at_most(pixel / least_pixel_bytes), .rows = at_most(common_rows)};
+  if (are_planes) return {.channels = at_most(nest.channels)};
+  return {.channels = at_most(pixel_pieces), .rows = at_most(common_rows)};
 }
 
 std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, const Machine& machine) {

@@ -13,9 +13,11 @@
 #include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lanes/slices.h"
 #include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/roll_any_size.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 
 namespace pooljit::ir {
@@ -60,6 +62,12 @@ int64_t vectors_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedu
   return (nest.channels >= block ? block / schedule.lanes : 0) + rest / schedule.lanes + tail;
 }
 
+// What a vector of channels takes beyond one load where they lie apart, in taps.
+int64_t load_length(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
+  constexpr int64_t lanes_per_tap = 4;
+  return channel_stride(nest.input) == 1 ? 0 : schedule.lanes / lanes_per_tap;
+}
+
 // Taps that the code takes for vectors. The bound is for taps with indices, which are as long as several
 // ordinary ones; what is done to outputs counts as so many fewer.
 int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule,
@@ -69,7 +77,8 @@ int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& sc
   int64_t columns = 0;
   for (const RollingStrip& strip : strips)
     columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
-  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) * facts.tap_length;
+  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) *
+                       (facts.tap_length + load_length(nest, schedule));
   const int64_t stores = length_of_stores(nest, Lanes::channels(schedule.lanes));
   const int64_t outputs = codes_for_windows(nest, outer) * (facts.output_length + stores) / ordinary_taps;
   return vectors_in_code(nest, schedule) * columns * (taps + outputs);
@@ -95,24 +104,20 @@ class ChannelsLast {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
       loops += low_.open_outputs(cursor);
     }
-    if (rolls() && !nest_.has_any_size()) {
+    if (rolls()) {
       low_.split_full(cursor, [&](const Cursor& at) {
+        if (nest_.has_any_size()) return emit_channels(at, &nest_.dims[last]);
         for (const RollingStrip& strip : strips_) emit_strips(at, strip);
       });
       low_.close(loops);
       return b_.ret();
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
-    const auto window_by_window = [&](Cursor at) {
+    low_.split_full(cursor, [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
-      emit_channels(at, {});
+      emit_channels(at, nullptr);
       low_.close(outputs);
-    };
-    if (rolls())
-      low_.split_full(
-          cursor, [&](const Cursor& at) { emit_rolling_run(at); }, window_by_window);
-    else
-      low_.split_full(cursor, window_by_window);
+    });
     low_.close(loops);
     b_.ret();
   }
@@ -128,37 +133,13 @@ class ChannelsLast {
       at = low_.at_input(at, last, Position{}.further(iv, strip.dim.output * strip.dim.stride));
       at = low_.further_outputs(at, last, Position{}.further(iv, strip.dim.output));
     }
-    emit_channels(at, {&strip.dim});
+    emit_channels(at, &strip.dim);
     if (strip.count > 1) low_.close(1);
   }
 
-  // What is rolled along: the innermost dimension, as far as the cursor stands at its beginning; nothing
-  // where it stands at a window. iterations: of any size, of a run of whole windows.
-  struct Rolled {
-    const NestDim* dim = nullptr;
-    Value iterations = no_value;
-  };
-
-  // Of any size: the whole windows of a row. What is left over behind the iterations is a window.
-  void emit_rolling_run(const Cursor& cursor) {
-    const size_t last = nest_.dims.size() - 1;
-    const WindowAt run = cursor.windows[last];
-    const NestDim dim = RollingOutputs::iteration_of(nest_.dims[last], RollingOutputs::outputs_per_iteration);
-    Cursor first = cursor;
-    first.windows.pop_back();
-    emit_channels(first, {&dim, run.iterations});
-    b_.begin_loop(run.odd);
-    Cursor odd = cursor;
-    low_.move(odd.input, run.iterations,
-              byte_stride(nest_.input, nest_.input.strides[last] * dim.output * dim.stride));
-    low_.for_each_output(odd, [&](Address& address, const View& view) {
-      low_.move(address, run.iterations, byte_stride(view, view.strides[last] * dim.output));
-    });
-    emit_channels(odd, {});
-    b_.end_loop();
-  }
-
-  void emit_channels(const Cursor& cursor, const Rolled& rolled) {
+  // rolled: the innermost dimension, as far as the cursor stands at its beginning; null where it stands at a
+  // window.
+  void emit_channels(const Cursor& cursor, const NestDim* rolled) {
     const int64_t block = block_of(nest_, schedule_);
     const int64_t blocks = nest_.channels / block;
     if (blocks > 0) {
@@ -191,46 +172,51 @@ class ChannelsLast {
   }
 
   // Slices of equal lanes, done side by side.
-  void emit_slices(const Cursor& cursor, const Rolled& along, const std::vector<Slice>& side) {
-    if (!along.dim) {
+  void emit_slices(const Cursor& cursor, const NestDim* rolled, const std::vector<Slice>& side) {
+    const size_t last = nest_.dims.size() - 1;
+    if (!rolled) {
       reducer_.plan(side.size(), nest_.full_taps());
       return store(cursor, reduce(cursor, nest_.dims.size(), side), side);
     }
-    const NestDim& rolled = *along.dim;
-    const size_t last = nest_.dims.size() - 1;
     reducer_.plan(side.size(), nest_.full_taps() / nest_.dims[last].most_taps());
-    const HeldStates held(reducer_, rolled.kernel >= least_keyed_kernel);
-    RollingOutputs rolling(rolled, b_, reducer_.facts(),
-                           [&](Value earlier, Value later) { return held.join(earlier, later); });
-    if (along.iterations == no_value) rolling.divide_alike(nest_);
-    const Divisors divisors(nest_, rolled, rolling.looped(), b_);
-    const auto load = [&](const Position& position) {
-      return held.bundle(reduce(low_.at_input(cursor, last, position), last, side));
-    };
-    const auto store_bundle = [&](const Position& position, const Bundle& bundle) {
-      store(low_.at_output(cursor, last, position, divisors), held.states(bundle, side.size()), side);
+    const HeldStates held(reducer_, rolled->kernel >= least_keyed_kernel);
+    const auto join = [&](Value earlier, Value later) { return held.join(earlier, later); };
+    const auto load = [&](const Cursor& at) { return held.bundle(reduce(at, last, side)); };
+    const auto store_windows = [&](const Cursor& at, const Bundle& windows) {
+      store(at, held.states(windows, side.size()), side);
     };
     const Bundle nothing = held.bundle(low_.no_taps(side.size(), side[0].lanes));
-    if (along.iterations == no_value)
-      rolling.emit(nothing, load, store_bundle);
-    else
-      rolling.emit_stages(nothing, load, {{along.iterations, rolled.output, load, store_bundle}});
+    if (nest_.has_any_size())
+      return RollAnySize(nest_, last, read_dim(low_, last), reducer_.facts(), b_, low_)
+          .emit(cursor, {nothing, join, load, store_windows});
+    RollingOutputs rolling(*rolled, b_, reducer_.facts(), join);
+    rolling.divide_alike(nest_);
+    const Divisors divisors(nest_, *rolled, rolling.looped(), b_);
+    rolling.emit(
+        nothing, [&](const Position& position) { return load(low_.at_input(cursor, last, position)); },
+        [&](const Position& position, const Bundle& windows) {
+          store_windows(low_.at_output(cursor, last, position, divisors), windows);
+        });
   }
 
   // Over the taps of dims [0, dims).
   Lowering::States reduce(const Cursor& cursor, size_t dims, const std::vector<Slice>& side) {
-    const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
     const Values own = own_indices(cursor, side);
     const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
         const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
         if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
-        const Value x = load_channels(b_, reducer_.facts(), type, address, side[i]);
+        const Value x = load_slice(nest_.input, address, side[i]);
         states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
       }
       return states;
     };
     return low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, unroll_limit(schedule_));
+  }
+
+  Value load_slice(const View& view, const Address& address, const Slice& slice) {
+    return load_channels(b_, reducer_.facts(), Type::vec(view.dtype, slice.lanes), address, slice,
+                         channel_stride(view));
   }
 
   void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side) {
@@ -262,9 +248,10 @@ class ChannelsLast {
     if (const auto& beside = low_.beside()) {
       const Address address = plus(at.beside, channel_bytes(*beside, slice.begin));
       if (low_.chooses())
-        tap = low_.choose(tap, low_.load_indices(address, slice.lanes, slice.stored), own);
+        tap = low_.choose(tap, low_.load_indices(address, channel_stride(*beside), slice.lanes, slice.stored),
+                          own);
       else
-        tap.norm = load_channels(b_, reducer_.facts(), Type::vec(beside->dtype, slice.lanes), address, slice);
+        tap.norm = load_slice(*beside, address, slice);
     }
     if (low_.divides()) tap.divisor = {at.divisor, std::vector<int64_t>(static_cast<size_t>(slice.lanes), 1)};
     return tap;
@@ -298,10 +285,12 @@ class ChannelsLast {
 Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
   const ChannelsLastSchedule schedule(given);
   const PoolNest& nest = layer.nest();
-  if (schedule.lanes > 1 && layer.adjacent_channels_read() < std::min<int64_t>(schedule.lanes, nest.channels))
-    return unsupported("schedule.strides",
-                       "channels_last with lanes > 1 needs channels of the input that lie next to each other",
-                       "use lanes=1");
+  if (schedule.lanes > 1 && vector_channels(nest) < std::min<int64_t>(schedule.lanes, nest.channels))
+    return unsupported(
+        "schedule.strides",
+        "channels_last with lanes > 1 needs channels of the input that lie next to each other, "
+        "or as far apart as its columns and each other",
+        "use lanes=1");
   if (nest.has_any_size() && layer.adjacent_channels() < nest.channels)
     return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
                        "compile the layer for each size");

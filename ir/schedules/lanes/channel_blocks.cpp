@@ -32,6 +32,14 @@ int64_t adjacent_channels_read(const PoolNest& nest) {
   return nest.indices && nest.is_backward() ? std::min(adjacent, adjacent_in(*nest.indices, nest)) : adjacent;
 }
 
+int64_t even_channels(const PoolNest& nest) {
+  int64_t even = nest.channels;
+  for_each_view(nest, [&](const View& view) {
+    if (view.channel_block > 1) even = std::min(even, view.channel_block);
+  });
+  return even;
+}
+
 bool reads_whole_pixels(const PoolNest& nest) {
   return nest.direction == Direction::forward && adjacent_channels(nest) == nest.channels;
 }

@@ -12,6 +12,9 @@ int64_t adjacent_channels(const PoolNest& nest);
 // they are apart.
 int64_t adjacent_channels_read(const PoolNest& nest);
 
+// Channels that lie at equal distances in all views: those of a block, or all.
+int64_t even_channels(const PoolNest& nest);
+
 // True for a forward pass, if all channels of a pixel are adjacent in all views.
 bool reads_whole_pixels(const PoolNest& nest);
 

@@ -70,12 +70,13 @@ class Cutter {
   // How many tiles of a border have windows that are clipped alike, as a pixel's channels are.
   int64_t tiles_alike(int64_t begin, int64_t end) const {
     const Window first = dim_.window(begin);
-    // Windows without a tap lie on both sides of the image.
-    if (dim_.kind != DimKind::pool || first.taps == 0) return 1;
+    if (dim_.kind != DimKind::pool || (first.taps == 0 && side_of(begin) == 0)) return 1;
     const auto is_alike = [&](int64_t count) {
-      const Window last = dim_.window(begin + count * cut_.lanes - 1);
-      return last.taps == first.taps && last.first_tap == first.first_tap &&
-             last.padded_taps == first.padded_taps;
+      const int64_t output = begin + count * cut_.lanes - 1;
+      const Window last = dim_.window(output);
+      const bool see_the_same =
+          first.taps > 0 ? last.first_tap == first.first_tap : side_of(output) == side_of(begin);
+      return last.taps == first.taps && see_the_same && last.padded_taps == first.padded_taps;
     };
     // All up to some tile.
     int64_t alike = 1, beyond = (end - begin) / cut_.lanes + 1;
@@ -85,6 +86,13 @@ class Cutter {
       (is_alike(middle) ? alike : beyond) = middle;
     }
     return alike;
+  }
+
+  // Where a window lies of which no tap is inside the image: -1 before it, 1 behind it, 0 around it.
+  int side_of(int64_t output) const {
+    const Window whole = dim_.whole_window(output);
+    if (whole.first >= dim_.visible_input()) return 1;
+    return whole.first + (whole.taps - 1) * whole.step < 0 ? -1 : 0;
   }
 
   const NestDim& dim_;

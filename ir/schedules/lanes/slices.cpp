@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/schedules/lanes/lanes_apart.h"
+
 namespace pooljit::ir {
 
 Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
-                    const Slice& slice) {
-  if (slice.stored.empty()) return builder.load(type, address);
-  const Value mask = builder.vmask(type.mask_of(), slice.stored);
-  return builder.load(type, address, mask, builder.vconst_splat(type, facts.identity));
+                    const Slice& slice, int64_t stride) {
+  return load_lanes(builder, type, address, stride, slice.stored, facts.identity);
 }
 
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail) {

@@ -18,8 +18,9 @@ struct Slice {
 };
 // Of elements begin .. end-1: whole vectors, then the tail.
 std::vector<Slice> slices(int64_t begin, int64_t end, int lanes, Tail tail);
-// Loads a slice of channels. A lane that is not stored gets the reduction's identity.
+// Loads a slice of channels, each so many elements behind the one before. A lane that is not stored gets the
+// reduction's identity.
 Value load_channels(Builder& builder, const ReductionFacts& facts, Type type, const Address& address,
-                    const Slice& slice);
+                    const Slice& slice, int64_t stride = 1);
 
 }  // namespace pooljit::ir

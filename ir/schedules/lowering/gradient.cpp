@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
@@ -57,18 +58,19 @@ Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
   return lanes.ramp.empty() ? all : b_.binary(Op::add, all, b_.vconst(type, lanes.ramp));
 }
 
-Value Lowering::load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted) {
+Value Lowering::load_indices(const Address& address, int64_t stride, int lanes,
+                             const std::vector<int64_t>& wanted) {
   const DType dtype = nest_.indices->dtype;
   const int chunk = std::min(lanes, info(b_.isa()).vector_bytes / bytes(dtype));
   const Type type = Type::vec(dtype, chunk);
   std::vector<Value> parts;
   for (int begin = 0; begin < lanes; begin += chunk) {
-    const Address at = plus(address, int64_t{begin} * bytes(dtype));
+    const Address at = plus(address, begin * stride * bytes(dtype));
     const std::vector<int64_t> mask(wanted.begin() + (wanted.empty() ? 0 : begin),
                                     wanted.begin() + (wanted.empty() ? 0 : begin + chunk));
     const bool all = std::find(mask.begin(), mask.end(), 0) == mask.end();
-    const Value none = all ? no_value : b_.vconst_splat(type, 0);
-    const Value loaded = all ? b_.load(type, at) : b_.load(type, at, b_.vmask(type.mask_of(), mask), none);
+    const Value loaded =
+        load_lanes(b_, type, at, stride, all ? std::span<const int64_t>() : std::span(mask), 0);
     parts.push_back(b_.cvt(reducer_.facts().offset_dtype, loaded));
   }
   while (parts.size() > 1) {

@@ -179,7 +179,8 @@ Value Lowering::add_product(Value sum, Value factor, const Step& each) {
 
 int Lowering::open_task(Cursor& cursor, const char* name, int64_t extent,
                         Step (Lowering::*step_of)(const View&), const Step& index_weight) {
-  const int number = b_.add_task(name, extent);
+  int& number = extent == TaskDim::batch_extent ? batch_task_ : channels_task_;
+  if (number < 0) number = b_.add_task(name, extent);
   const Value begin = b_.param(Param::Role::begin, number);
   const Value count = b_.param(Param::Role::count, number);
   const auto step = [&](const View& view) { return (this->*step_of)(view); };
@@ -299,8 +300,7 @@ int Lowering::open_rows(Cursor& cursor, const Address& table, Value rows, const 
   const size_t i = cursor.windows.size();
   const NestDim& dim = nest_.dims[i];
   const DimPlan& plan = plans_[i];
-  const int64_t row_bytes = nest_.has_any_size() ? sized_run_row_bytes : run_row_bytes;
-  const Address row = plus(table, b_.begin_loop(rows).iv, row_bytes);
+  const Address row = plus(table, b_.begin_loop(rows).iv, run_row_bytes);
   const auto field = [&](int number) { return b_.iload(plus(row, number * 8)); };
 
   const Value minus_one = b_.iconst(-1);
@@ -324,7 +324,6 @@ int Lowering::open_rows(Cursor& cursor, const Address& table, Value rows, const 
   window.output = b_.imul(low, b_.iconst(plan.period.output));
   if (plan.period.output > 1) window.output = b_.iadd(window.output, field(run_phase));
   move_output(cursor, i, window.output);
-  if (nest_.has_any_size()) window.iterations = field(run_iterations), window.odd = field(run_odd);
   const Value full = nest_.sizes == Sizes::any_windows ? b_.iconst(0) : field(run_full);
   cursor.full = b_.imul(cursor.full, full);
   cursor.windows.push_back(window);

@@ -50,8 +50,6 @@ struct WindowAt {
   Value periods = no_value;          // periods of the run
   Value phases = no_value;           // outputs of each period
   Value output = no_value;           // position of the present output; only if compares_positions()
-  Value iterations = no_value;       // code for all sizes: iterations of RollingOutputs in the run,
-  Value odd = no_value;              // and the outputs after them
 };
 
 // Where the emitted code stands: one batch, one channel, one output position of each dimension opened so far.
@@ -199,8 +197,9 @@ class Lowering {
   bool chooses() const { return nest_.is_backward() && nest_.indices; }
   // The index by which outputs are chosen, for each lane; constant while taps are reduced.
   Value own_index(const Cursor& cursor, const Lanes& lanes);
-  // Indices as lanes that own_index can be compared with; those not in `wanted` are anything.
-  Value load_indices(const Address& address, int lanes, const std::vector<int64_t>& wanted);
+  // Indices, each so many elements behind the one before, as lanes that own_index can be compared with; those
+  // not in `wanted` are anything.
+  Value load_indices(const Address& address, int64_t stride, int lanes, const std::vector<int64_t>& wanted);
   // The tap, for the lanes whose index is their own.
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
@@ -293,9 +292,8 @@ class Lowering {
   Value carried_offset(const TapOffset& offset, int lanes);
   States combine(const States& a, const States& b);
   Value load_operand(const Address& address, const View& view, const Lanes& lanes);
-  Value load_apart(const Address& from, const View& view, int64_t stride, const Lanes& lanes);
-  void store_lanes(const Address& to, const View& view, Value value, int64_t stride,
-                   const std::vector<int64_t>& stored, Value mask);
+  void store_lanes(const Address& to, Value value, int64_t stride, const std::vector<int64_t>& stored,
+                   Value mask);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
@@ -314,8 +312,9 @@ class Lowering {
   std::vector<std::vector<Step>> steps_;  // by view, per dimension
   std::vector<Step> tap_steps_;           // of the input, per dimension: from tap to tap,
   std::vector<Step> period_steps_;        // and from period to period
-  int rows_task_ = -1;                    // of all sizes: of the first dimension's outputs
-  std::vector<int> divisor_tables_;       // per dimension, once asked for
+  int batch_task_ = -1, channels_task_ = -1;
+  int rows_task_ = -1;               // of all sizes: of the first dimension's outputs
+  std::vector<int> divisor_tables_;  // per dimension, once asked for
 
   static constexpr int64_t table_entry = 8;  // bytes
 };

@@ -98,11 +98,12 @@ Cursor RowCode::at_tile(const Cursor& cursor, const TileLoop& tiles, const Tile&
     address = plus(address, byte_stride(view, first * stride));
     if (iv != no_value) address = plus(address, iv, byte_stride(view, step * stride));
   };
-  move(at.input, nest_.input, 1, taps.origin, tiles.inputs);
+  move(at.input, nest_.input, loads_.column_stride(nest_.input), taps.origin, tiles.inputs);
   low_.for_each_output(at, [&](Address& address, const View& view) {
     move(address, view, view.strides.back(), tile.begin, tiles.outputs);
   });
-  if (const auto& beside = low_.beside()) move(at.beside, *beside, 1, taps.origin, tiles.inputs);
+  if (const auto& beside = low_.beside())
+    move(at.beside, *beside, loads_.column_stride(*beside), taps.origin, tiles.inputs);
   return at;
 }
 

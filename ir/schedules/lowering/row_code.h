@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/roll_any_size.h"
 #include "ir/schedules/lowering/row_rules.h"
 #include "ir/schedules/lowering/tile_loads.h"
 #include "ir/schedules/windows/held_vectors.h"
@@ -60,23 +61,18 @@ class RowCode {
   std::vector<int64_t> first_offsets(const Tile& tile, const TileTaps& taps) const;
 
   // Code for all sizes: the words that it reads, before any loop.
-  struct DimOfSize {
-    Value first, visible, padded, outputs, seen_begin, seen_end, roll_begin, roll_pairs;
-  };
   struct ColumnsOfSize {
     Value masked_begin, masked_end, whole_begin, whole_end;
   };
   enum class Border : uint8_t { none, masked, single };
   void read_size();
   Value tiles(int lanes, SizeLayout::TileField field);
-  Value reaches(Value iv, Value count);
   template <typename Code>
   void emit_if(Value is_wanted, const Code& code) {
     b_.begin_loop(is_wanted);
     code();
     b_.end_loop();
   }
-  Value skipping(Value iv, Value count, Value more);
   void emit_masked(const Cursor& cursor);
   void emit_inside(const Cursor& cursor);
   void emit_single(const Cursor& cursor, Value begin, Value end);
@@ -101,11 +97,7 @@ class RowCode {
                          const TilesBeside& beside);
   // The reduction of the row where the cursor stands.
   using LoadRow = std::function<Bundle(const Cursor& at)>;
-  void roll_down(Cursor cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);
-  Bundle load_looked_at(const Cursor& cursor, Value first, const Position& position, const LoadRow& load);
-  Value where_seen(Value row, Value visible, Value sum);
-  Value rows_counted(Value output, Value begin);
-  void store_empty_rows(const Cursor& cursor, const Lanes& lanes);
+  void roll_down(const Cursor& cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);
 
   size_t rows() const { return outer_ - 1; }  // the dimension that rows follow each other along
 

@@ -2,6 +2,7 @@
 // an end of the rows has to know of it is the same for all of them, and found before the loops over rows.
 #include <algorithm>
 
+#include "ir/schedules/lowering/plane_lines.h"
 #include "ir/schedules/lowering/row_code.h"
 
 namespace pooljit::ir {
@@ -9,6 +10,12 @@ void RowCode::emit_any_size() {
   Cursor cursor = low_.start();
   read_size();
   int loops = low_.open_batch(cursor);
+  if (PlaneLines::has_code(nest_, schedule_)) {
+    PlaneLines lines(nest_, schedule_, rules_, b_, reducer_, low_);
+    lines.emit(cursor);
+    b_.begin_loop(b_.isub(b_.iconst(1), lines.is_used()));
+    ++loops;
+  }
   loops += low_.open_channels(cursor);
   const bool masks = schedule_.tail == Tail::mask;
   if (masks)
@@ -22,18 +29,7 @@ void RowCode::emit_any_size() {
 }
 
 void RowCode::read_size() {
-  for (size_t i = 0; i < nest_.dims.size(); ++i) {
-    const auto read = [&](SizeLayout::DimField field) { return low_.word(low_.layout().of_dim(i, field)); };
-    DimOfSize& dim = sizes_.emplace_back();
-    dim.first = read(SizeLayout::first);
-    dim.visible = read(SizeLayout::visible);
-    dim.padded = read(SizeLayout::padded);
-    dim.outputs = read(SizeLayout::outputs);
-    dim.seen_begin = read(SizeLayout::seen_begin);
-    dim.seen_end = read(SizeLayout::seen_end);
-    dim.roll_begin = read(SizeLayout::roll_begin);
-    dim.roll_pairs = read(SizeLayout::roll_pairs);
-  }
+  for (size_t i = 0; i < nest_.dims.size(); ++i) sizes_.push_back(read_dim(low_, i));
   const auto read = [&](SizeLayout::ColumnField field) { return low_.word(low_.layout().column(field)); };
   columns_.masked_begin = read(SizeLayout::masked_begin);
   columns_.masked_end = read(SizeLayout::masked_end);
@@ -43,18 +39,6 @@ void RowCode::read_size() {
 
 Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
   return low_.word(low_.layout().tiles(lanes, field));
-}
-
-// 1 from `count` on, else 0.
-Value RowCode::reaches(Value iv, Value count) {
-  const Value one = b_.iconst(1);
-  const Value beyond = b_.iadd(b_.iadd(iv, one), b_.imul(count, b_.iconst(-1)));
-  return b_.imin(b_.imax(beyond, b_.iconst(0)), one);
-}
-
-// iv, and so many more from `count` on.
-Value RowCode::skipping(Value iv, Value count, Value more) {
-  return b_.iadd(iv, b_.imul(more, reaches(iv, count)));
 }
 
 // All outputs that tiles may cover.
@@ -68,7 +52,7 @@ void RowCode::emit_masked(const Cursor& cursor) {
   const Value tile = b_.begin_loop(b_.iadd(before, behind)).iv;
   const Value in_front = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
   const Value between = b_.isub(behind_begin, in_front);
-  const Value is_behind = reaches(tile, before);
+  const Value is_behind = reaches(b_, tile, before);
   const Value output = b_.iadd(columns_.masked_begin, b_.imul(tile, lanes));
   emit_tile(cursor, schedule_.lanes, b_.iadd(output, b_.imul(between, is_behind)), Border::masked, {});
   b_.end_loop();
@@ -121,7 +105,7 @@ void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
   const Value between = b_.isub(end, begin);
   const Value count = b_.isub(sizes_.back().outputs, between);
   const Value iv = b_.begin_loop(count).iv;
-  emit_tile(cursor, 1, skipping(iv, begin, between), Border::single, {});
+  emit_tile(cursor, 1, skipping(b_, iv, begin, between), Border::single, {});
   b_.end_loop();
 }
 
@@ -173,7 +157,7 @@ void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
   const Value one = b_.iconst(1), zero = b_.iconst(0), minus_one = b_.iconst(-1);
   if (nest_.reduction == Reduction::avg && !nest_.divisor_override) {
     const Value whole = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, minus_one));
-    const Value number = skipping(output, columns_.whole_begin, b_.imul(whole, minus_one));
+    const Value number = skipping(b_, output, columns_.whole_begin, b_.imul(whole, minus_one));
     const Value table = low_.word(low_.layout().column(SizeLayout::divisors));
     const Address first{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};
     const Value entry = b_.imul(number, b_.iconst(sizeof(int64_t)));

@@ -1,6 +1,7 @@
 #include "ir/schedules/lowering/row_family.h"
 
 #include "ir/schedule_text.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_code.h"
 
 namespace pooljit::ir {
@@ -63,9 +64,10 @@ Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const 
 }  // namespace
 
 Result<void> suits_rows(const Layer& layer) {
-  if (RowRules::reads_adjacent_columns(layer.nest())) return {};
+  if (has_vector_columns(layer.nest())) return {};
   return unsupported("schedule.strides",
-                     "channels_first needs columns of the input that lie next to each other",
+                     "channels_first needs columns of the input that lie next to each other, or channels "
+                     "that do not",
                      "use channels_last(lanes=1)");
 }
 

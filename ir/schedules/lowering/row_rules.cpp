@@ -6,6 +6,7 @@
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 #include "ir/schedules/windows/shared_rows.h"
@@ -45,13 +46,6 @@ RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, c
                                : cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_,
                                                 borders_from_table()})) {}
 
-bool RowRules::reads_adjacent_columns(const PoolNest& nest) {
-  const int64_t columns = nest.dims.back().input;
-  const auto adjacent = [&](const View& view) { return view.strides.back() == 1 || columns == 1; };
-  return nest.input.channel_block == 1 && adjacent(nest.input) &&
-         (!nest.indices || !nest.is_backward() || adjacent(*nest.indices));
-}
-
 bool RowRules::columns_adjacent(const PoolNest& nest) {
   // A stand-in's only column is not the layer's.
   const bool is_one = nest.dims.back().output == 1 && !nest.has_any_size();
@@ -90,6 +84,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
   const int64_t arrays = view_beside(nest_) ? 2 : 1;
   const int64_t row_major = copies_of_a_row(false), rows_first = copies_of_a_row(true);
   const int64_t taps = is_long() ? 1 : listed_taps();
+  const int64_t lane_loads = nest_.input.strides.back() == 1 ? 0 : schedule_.lanes / 2;
   const int64_t outputs = rows_in_code() * codes_for_windows(nest_, nest_.dims.size() - 1);
   int64_t steps = 0;
   for (const TileLoop& loop : row_)
@@ -97,7 +92,7 @@ int64_t RowRules::steps_in_code(bool asks) const {
       const bool reduced = asks && takes_vectors(tile);
       const int64_t pieces = std::min<int64_t>(apart, ceil_div(tile.lanes, dim_.pixel));
       if (moves) steps += pieces * taps * (reduced ? rows_first : row_major) * arrays * steps_per_piece;
-      steps += (reduced ? vectors_of(tile) : taps) * row_major * facts_.tap_length;
+      steps += (reduced ? vectors_of(tile) : taps) * row_major * (facts_.tap_length + lane_loads);
       steps += outputs * (facts_.output_length + steps_of_stores(tile.lanes));
     }
   return steps;
@@ -152,8 +147,15 @@ int64_t RowRules::taps_of_a_group() const {
 }
 
 bool RowRules::borders_from_table() const {
-  return dim_.kind == DimKind::pool &&
-         (dim_.kernel > unroll_columns || (!masks_ && !fills_ && dim_.kernel > static_border));
+  if (dim_.kind != DimKind::pool) return false;
+  const bool are_long = dim_.kernel > static_border || has_many_borders(dim_);
+  return dim_.kernel > unroll_columns || (!masks_ && !fills_ && are_long);
+}
+
+bool RowRules::has_many_borders(const NestDim& row) {
+  constexpr int64_t many = 32;
+  const Interior inside = interior(row);
+  return row.output - (inside.end - inside.begin) > many;
 }
 
 bool RowRules::suits_any_size() const {

@@ -25,8 +25,6 @@ class RowRules {
  public:
   RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, const ReductionFacts& facts);
 
-  // True if columns are adjacent in the views that are read. Outputs may be anywhere.
-  static bool reads_adjacent_columns(const PoolNest& nest);
   // True if columns are adjacent in the output too.
   static bool columns_adjacent(const PoolNest& nest);
 
@@ -34,6 +32,9 @@ class RowRules {
   bool masks() const { return masks_; }
   int tile_lanes() const;  // of whole tiles
   const std::vector<TileLoop>& row() const { return row_; }
+  // True if padding reaches so far beyond the windows that border outputs are more than straight-line code
+  // takes one by one.
+  static bool has_many_borders(const NestDim& row);
   // True if the straight-line code of a row is within its bounds.
   bool is_short() const;
   // True if borders are done in loops: kernels too long for straight-line code, and borders of any length if

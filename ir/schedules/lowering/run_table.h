@@ -22,14 +22,9 @@ enum RunField {
   run_first_tap = run_digit + 3,
   run_phase,
   run_phases,
-  run_fields,
-  // Code for all sizes: outputs that RollingOutputs takes in whole iterations, and the outputs that remain.
-  run_iterations = run_fields,
-  run_odd,
-  sized_run_fields
+  run_fields
 };
 inline constexpr int64_t run_row_bytes = run_fields * 8;
-inline constexpr int64_t sized_run_row_bytes = sized_run_fields * 8;
 
 // Taps as digits of base sum_block, most significant first.
 std::array<int64_t, 3> tap_digits(int64_t taps);

@@ -19,7 +19,7 @@ class SizeLayout {
   // reaches as far as the next position of the dimension (Lowering::plane_offset). first: position of the
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
   // position where its padding ends. Outputs whose windows have a tap inside are neighbours: [seen_begin,
-  // seen_end).
+  // seen_end). Half of the visible positions and of the outputs.
   enum DimField {
     runs,
     table,
@@ -33,6 +33,8 @@ class SizeLayout {
     seen_end,
     roll_begin,
     roll_pairs,
+    visible_pairs,
+    output_pairs,
     dim_fields
   };
   // The innermost dimension. [masked_begin, masked_end): outputs that tiles cover if lanes can be masked.
@@ -48,8 +50,20 @@ class SizeLayout {
   // For each number of lanes of a tile. Tiles cover the outputs of [masked_begin, masked_end). Some,
   // `before`, look where their columns are; then come those of whole windows, from inside_begin on; then
   // `behind` tiles from behind_begin on. last: 1 if one more tile of whole windows ends where these end, else
-  // 0. run: tiles of whole windows from the first one on.
-  enum TileField { before, inside_begin, inside, last, behind_begin, behind, run, tile_fields };
+  // 0. run: tiles of whole windows from the first one on. one_line, two_lines: 1 if planes go by lines of one
+  // vector, or of one and mostly a second (ir/schedules/lowering/plane_lines.h), else 0.
+  enum TileField {
+    before,
+    inside_begin,
+    inside,
+    last,
+    behind_begin,
+    behind,
+    run,
+    one_line,
+    two_lines,
+    tile_fields
+  };
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
   explicit SizeLayout(const PoolNest& nest)

@@ -6,6 +6,7 @@
 #include "ir/lane_list.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
@@ -13,8 +14,7 @@ namespace {
 
 // Elements from one lane to the next.
 int64_t lane_stride(const View& view, const Lanes& lanes) {
-  if (lanes.are_columns) return view.strides.back();
-  return view.channel_block > 1 ? 1 : view.channel_stride;
+  return lanes.are_columns ? view.strides.back() : channel_stride(view);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lane
   };
   const State whole = nest_.is_norm_gradient() ? reducer_.at_input(state, operand(0)) : state;
   const Value value = through_epilogue(b_, nest_, reducer_.finish(whole, divisor), operand);
-  store_lanes(cursor.output, nest_.output, value, lane_stride(nest_.output, lanes), lanes.stored,
+  store_lanes(cursor.output, value, lane_stride(nest_.output, lanes), lanes.stored,
               valid_mask(b_.type(value), lanes, 0));
   if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
 }
@@ -103,58 +103,22 @@ Value Lowering::mask_of(const Type& type, Value valid, int begin) {
   return b_.cmp(Predicate::gt, end, b_.vconst(number, {lanes.begin(), lanes.end()}));
 }
 
-// Where lanes lie apart, one by one, out of parts in which a lane is taken by one instruction.
-void Lowering::store_lanes(const Address& to, const View& view, Value value, int64_t stride,
-                           const std::vector<int64_t>& stored, Value mask) {
-  constexpr int part_bytes = 16;
+void Lowering::store_lanes(const Address& to, Value value, int64_t stride, const std::vector<int64_t>& stored,
+                           Value mask) {
   const Type type = b_.type(value);
-  if (stride == 1 || type.lanes == 1) {
-    if (!stored.empty()) mask = b_.vmask(type.mask_of(), stored);
-    return b_.store(to, value, mask);
-  }
-  const int part = std::min(type.lanes, part_bytes / bytes(type.dtype));
-  for (int begin = 0; begin < type.lanes; begin += part) {
-    Value some = no_value;
-    for (int lane = begin; lane < begin + part; ++lane) {
-      if (!stored.empty() && stored[static_cast<size_t>(lane)] == 0) continue;
-      if (some == no_value)
-        some = part == type.lanes ? value : following_lanes(b_, value, no_value, begin, part);
-      b_.store(plus(to, byte_stride(view, lane * stride)),
-               following_lanes(b_, some, no_value, lane - begin, 1));
-    }
-  }
+  if (stride != 1 && type.lanes > 1) return store_apart(b_, to, value, stride, stored);
+  if (!stored.empty()) mask = b_.vmask(type.mask_of(), stored);
+  b_.store(to, value, mask);
 }
 
-// The lanes of an operand that lie apart; those that are not stored are 0.
-Value Lowering::load_apart(const Address& from, const View& view, int64_t stride, const Lanes& lanes) {
-  std::vector<Value> parts;
-  for (int lane = 0; lane < lanes.count; ++lane) {
-    const Type one = Type::vec(view.dtype, 1);
-    const bool is_stored = lanes.stored.empty() || lanes.stored[static_cast<size_t>(lane)] != 0;
-    parts.push_back(is_stored ? b_.load(one, plus(from, byte_stride(view, lane * stride)))
-                              : b_.vconst_splat(one, 0));
-  }
-  for (int width = 1; width < lanes.count; width *= 2) {
-    const size_t pairs = parts.size() / 2;
-    for (size_t i = 0; i < pairs; ++i)
-      parts[i] = b_.shuffle(parts[2 * i], parts[2 * i + 1], lanes_from(0, 2 * width));
-    parts.resize(pairs);
-  }
-  return parts[0];
-}
-
-// What a view repeats along the lanes is loaded once.
+// What a view repeats along the lanes is loaded once; lanes that are not stored are 0.
 Value Lowering::load_operand(const Address& address, const View& view, const Lanes& lanes) {
   const Type type = Type::vec(view.dtype, lanes.count);
-  if (lanes.are_columns && lanes.count > 1 && view.strides.back() == 0)
-    return b_.shuffle(b_.load(Type::vec(view.dtype, 1), address), no_value,
-                      LaneList(static_cast<size_t>(lanes.count), 0));
-  if (const int64_t stride = lane_stride(view, lanes); stride != 1 && lanes.count > 1)
-    return load_apart(address, view, stride, lanes);
-  Value mask = valid_mask(type, lanes, 0);
-  if (!lanes.stored.empty()) mask = b_.vmask(type.mask_of(), lanes.stored);
-  if (mask == no_value) return b_.load(type, address);
-  return b_.load(type, address, mask, b_.vconst_splat(type, 0));
+  const int64_t stride = lane_stride(view, lanes);
+  const bool may_mask = lanes.stored.empty() && (stride == 1 || lanes.count == 1);
+  if (const Value mask = may_mask ? valid_mask(type, lanes, 0) : no_value; mask != no_value)
+    return b_.load(type, address, mask, b_.vconst_splat(type, 0));
+  return load_lanes(b_, type, address, stride, lanes.stored, 0);
 }
 
 // Index of the origin of lane 0's window.
@@ -224,8 +188,8 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
     index = b_.cvt(stored, index);
     const Type type_of_index = b_.type(index);
     const int64_t stride = lane_stride(*nest_.indices, lanes);
-    store_lanes(plus(cursor.indices, byte_stride(*nest_.indices, begin * stride)), *nest_.indices, index,
-                stride, lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin),
+    store_lanes(plus(cursor.indices, byte_stride(*nest_.indices, begin * stride)), index, stride,
+                lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin),
                 valid_mask(type_of_index, lanes, begin));
   }
 }

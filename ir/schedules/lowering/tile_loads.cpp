@@ -7,6 +7,7 @@
 #include "ir/passes/legal.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lane_gather.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_reduction.h"
 
 namespace pooljit::ir {
@@ -45,22 +46,21 @@ std::vector<int64_t> TileLoads::wanted(const Tile& tile, const TileTaps& taps,
 Value TileLoads::values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector) {
   const Type type = Type::vec(nest_.input.dtype, vector.width);
   if (seen_) return seen_->load(type, row, vector.start);
-  const Address address = plus(row, vector.start * bytes(type.dtype));
+  const int64_t stride = column_stride(nest_.input);
+  const Address address = plus(row, vector.start * stride * bytes(type.dtype));
   const std::vector<int64_t> lanes = wanted(tile, taps, vector);
   constexpr int64_t line_bytes = 64;
   const bool begins_line = vector.start * bytes(type.dtype) % line_bytes < type.vector_bytes();
   if (ahead_ > 0 && begins_line) b_.prefetch(plus(address, ahead_));
-  if (lanes.empty()) return b_.load(type, address);
-  const Value identity = b_.vconst_splat(type, facts_.identity);
-  if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return identity;
+  if (lanes.empty()) return load_lanes(b_, type, address, stride, {}, 0);
+  if (std::find(lanes.begin(), lanes.end(), 1) == lanes.end()) return b_.vconst_splat(type, facts_.identity);
   if (!has_masked_access(b_.isa(), type.dtype))
     return moved_inside(address, type, taps.origin + vector.start);
   // What is not wanted behind the end may be anything, and zeros are for nothing.
   bool is_outside = false;
   for (size_t lane = 0; lane < lanes.size(); ++lane)
     is_outside = is_outside || (lanes[lane] == 0 && vector.start + static_cast<int64_t>(lane) < vector.end);
-  const Value pass = is_outside ? identity : b_.vconst_splat(type, 0);
-  return b_.load(type, address, b_.vmask(type.mask_of(), lanes), pass);
+  return load_lanes(b_, type, address, stride, lanes, is_outside ? facts_.identity : 0);
 }
 
 // The row's elements from a column on that lies before its begin, or so near its end that they go beyond: as
@@ -69,15 +69,18 @@ Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t 
   const int64_t before = std::max<int64_t>(0, -column);
   const int64_t behind = std::max<int64_t>(0, column + type.lanes - dim_.visible_input());
   const Value identity = b_.vconst_splat(type, facts_.identity);
-  const Value inside = b_.load(type, plus(address, (before - behind) * bytes(type.dtype)));
+  const int64_t stride = column_stride(nest_.input);
+  const Address nearest = plus(address, (before - behind) * stride * bytes(type.dtype));
+  const Value inside = load_lanes(b_, type, nearest, stride, {}, 0);
   if (before > 0) return following_lanes(b_, identity, inside, type.lanes - before, type.lanes);
   return behind > 0 ? following_lanes(b_, inside, identity, behind, type.lanes) : inside;
 }
 
 Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row,
                          const RowVector& vector) {
-  const Address address = plus(row, vector.start * bytes(nest_.indices->dtype));
-  return low_.load_indices(address, vector.width, wanted(tile, taps, vector));
+  const int64_t stride = column_stride(*nest_.indices);
+  const Address address = plus(row, vector.start * stride * bytes(nest_.indices->dtype));
+  return low_.load_indices(address, stride, vector.width, wanted(tile, taps, vector));
 }
 
 std::vector<Value> TileLoads::all(const std::vector<int64_t>& starts, int width, int64_t offset, int64_t end,

@@ -23,6 +23,8 @@ class TileLoads {
   TileLoads(const PoolNest& nest, Builder& builder, const ReductionFacts& facts, Lowering& lowering);
 
   bool in_image(int64_t position) const { return position >= 0 && position < dim_.visible_input(); }
+  // Elements from column to column of a view that is read; of a single column any.
+  int64_t column_stride(const View& view) const { return dim_.input == 1 ? 1 : view.strides.back(); }
   // True if some valid lane has the tap inside the image.
   bool any_lane(const Tile& tile, int64_t tap) const;
 

@@ -1,0 +1,80 @@
+// PlaneLines: how code for all sizes takes planes whose rows fill few vectors, where what begins and ends
+// with a plane costs more than its outputs. First the windows along each row go into scratch memory, a vector
+// for each row: its line. Lines above and below the image hold nothing, so that each window down the plane is
+// whole, and no code looks where a row lies. What the columns of a line have to know is found once for all
+// planes.
+//
+// Taps are joined in the order of channels_first(scan=rolling), so the results have its bits.
+#pragma once
+
+#include <vector>
+
+#include "ir/nest.h"
+#include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/row_rules.h"
+#include "ir/schedules/lowering/seen_columns.h"
+
+namespace pooljit::ir {
+
+class PlaneLines {
+ public:
+  static constexpr int64_t most_lines = 128;  // of a plane
+  // True if code for all sizes has planes by lines, beside the usual tiles; which of them a size takes is in
+  // its words.
+  static bool has_code(const PoolNest& general, const RowSchedule& schedule);
+  // A layer at a size: whether its planes may go by lines, and how many lines of `lanes` lanes hold a row
+  // with the columns outside the image before it: 1 or 2; 0: more.
+  static bool suits(const PoolNest& sized);
+  static int64_t count(const NestDim& columns, int lanes);
+  // All in all, by code of this schedule.
+  static bool take(const PoolNest& sized, const RowSchedule& schedule, Isa isa);
+
+  PlaneLines(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
+             Reducer& reducer, Lowering& lowering);
+  // All planes of a call, with the cursor at a batch. Nothing happens at sizes that take the usual tiles.
+  void emit(const Cursor& cursor);
+  // 1 where it does something, else 0.
+  Value is_used() const { return used_; }
+
+ private:
+  // The outputs of a row that one line makes. is_wide: their windows see columns of a second vector.
+  struct Part {
+    Value begin = no_value;
+    bool is_wide = false;
+    Lanes stored = {};
+    SeenColumns seen;
+  };
+  Value word_of_rows(SizeLayout::DimField field);
+  Part part(Value begin, bool is_wide, bool is_full);
+  void begin_lines(Cursor cursor);
+  Cursor at_first_tap(Cursor cursor);
+  void fill(Value first, Value count);
+  Address line(Value number);
+  void plane(Cursor cursor, Part& part);
+  void make_lines(const Cursor& cursor, Part& part);
+  Value line_of(const Address& row, Part& part);
+  void join_lines(const Cursor& cursor, const Part& part);
+
+  const PoolNest& nest_;
+  const RowSchedule schedule_;
+  const RowRules& rules_;
+  Builder& b_;
+  Reducer& reducer_;
+  Lowering& low_;
+  const NestDim &down_, &along_;
+  const Tile whole_;  // the outputs of a line
+  const bool as_keys_;
+  Value used_ = no_value;
+  // Found before any loop over planes.
+  Address first_line_;            // that a window sees
+  Value nothing_ = no_value;      // a line outside the image,
+  Value beyond_ = no_value;       // and columns outside, as they are joined
+  Value first_row_ = no_value;    // the line of the first row
+  Value last_output_ = no_value;  // after the last pair of outputs, and its line
+  Address last_line_;
+  std::vector<Step> pair_steps_;  // from pair to pair, of each view that is laid out as the output
+  Value visible_odd_ = no_value, outputs_odd_ = no_value;
+  size_t masks_held_ = 0;  // in registers
+};
+
+}  // namespace pooljit::ir

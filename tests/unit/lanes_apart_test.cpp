@@ -1,0 +1,132 @@
+// Vectors of elements that lie apart: every schedule with them is right, they are taken where nothing lies
+// next to each other, and nowhere else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
+#include "ir/choose/shortlist.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/layer.h"
+#include "ir/schedules/space.h"
+#include "runtime/check.h"
+#include "tests/schedule_words.h"
+
+namespace pooljit::ir {
+namespace {
+
+PoolNest nest_of(const char* spec) { return frontend::make_nest(*frontend::parse_spec(spec)); }
+
+// One of each family, scan and tail, with the most lanes and with two.
+std::vector<Schedule> schedules_apart(const PoolNest& nest, Isa isa) {
+  std::vector<Schedule> found;
+  for (const Schedule& one : legal_schedules(nest, isa)) {
+    const auto is_alike = [&](const Schedule& other) {
+      return one.family() == other.family() && scan_of(one) == scan_of(other) && one.tail == other.tail &&
+             (one.lanes > 2) == (other.lanes > 2);
+    };
+    if (holds_lanes_apart(nest, one) && std::ranges::none_of(found, is_alike)) found.push_back(one);
+  }
+  return found;
+}
+
+TEST(LanesApart, EveryScheduleIsRight) {
+  const char* specs[] = {
+      // Columns: 2 to 8 apart, of each size of elements; borders; strides; blocks of channels that are one.
+      "max_pool2d(float32[1,2,7,37], kernel_size=3, stride=2, padding=1, strides=[2000,1000,80,2])",
+      "avg_pool2d(float32[1,2,7,37], kernel_size=3, stride=1, padding=1, strides=[3000,1500,120,3])",
+      "max_pool2d(uint8[1,2,5,70], kernel_size=3, stride=1, padding=1, strides=[2000,1000,150,2])",
+      "avg_pool2d(bfloat16[1,1,5,40]:nchw8c, kernel_size=[3,2], stride=[1,2], padding=1)",
+      "sum_pool1d(int64[2,1,19]:nchw16c, kernel_size=4, padding=2, output_dtype=float32)",
+      "lp_pool1d(float64[1,3,23], kernel_size=5, stride=1, strides=[600,200,8], output_strides=[300,100,3])",
+      "min_pool2d(int16[1,2,4,21], kernel_size=2, return_indices=True, index_scope=window, "
+      "strides=[500,250,50,2])",
+      "adaptive_avg_pool2d(float32[1,2,5,22], output_size=[2,9], strides=[500,250,48,2])",
+      "max_pool1d_backward(float32[1,2,30], kernel_size=3, stride=2, strides=[64,32,2])",
+      "avg_pool1d_backward(bfloat16[1,1,30]:nchw8c, kernel_size=3, stride=2, count_include_pad=False)",
+      // Channels: a pixel of which every second one is another's; planes of one output; all one element.
+      "max_pool2d(float32[1,19,5,6]:nhwc, kernel_size=3, stride=1, strides=[4000,2,300,40])",
+      "avg_pool2d(uint8[1,70,4,5]:nhwc, kernel_size=2, strides=[4000,2,900,150], epilogue=[add(float32)])",
+      "global_max_pool2d(int64[2,9,3,5], return_indices=True, index_scope=tensor, storage_order=1)",
+      "sum_pool2d(float16[1,13,4,6]:nhwc, kernel_size=[2,3], strides=[100,0,24,4], output_layout=nchw8c)",
+      "lp_pool2d_backward(float32[1,9,5,6]:nhwc, kernel_size=2, strides=[400,2,80,20])",
+  };
+  int checked = 0;
+  for (const char* spec : specs)
+    for (const IsaInfo& isa : isa_table)
+      for (const Schedule& one : schedules_apart(nest_of(spec), isa.isa)) {
+        ++checked;
+        const auto report =
+            runtime::check(spec, {.isa = isa.isa, .schedule = one, .backend = runtime::Engine::xbyak});
+        ASSERT_TRUE(report) << spec << " " << print(one) << "\n" << to_string(report.error());
+        EXPECT_TRUE(report->ok()) << runtime::print(*report);
+      }
+  EXPECT_GT(checked, 200);
+}
+
+TEST(LanesApart, AreTakenWhereNothingLiesNextToEachOther) {
+  const struct {
+    const char* spec;
+    Family family;
+  } table[] = {
+      {"max_pool2d(float32[1,16,56,56], kernel_size=3, stride=2, padding=1, strides=[100352,6272,112,2])",
+       Family::channels_first},
+      {"max_pool2d(float32[1,16,56,56], kernel_size=3, stride=1, padding=1, strides=[150528,9408,168,3])",
+       Family::channels_first},
+      {"avg_pool2d(bfloat16[1,1,28,56]:nchw8c, kernel_size=3, stride=1, padding=1)", Family::channels_first},
+      {"avg_pool2d(float32[1,64,14,14]:nhwc, kernel_size=3, stride=1, padding=1, "
+       "strides=[25088,2,1792,128])",
+       Family::channels_last},
+      {"global_max_pool2d(float32[1,64,7,7], return_indices=True, index_scope=tensor, storage_order=1)",
+       Family::channels_last},
+  };
+  for (const auto& row : table)
+    for (const IsaInfo& isa : isa_table) {
+      const PoolNest nest = nest_of(row.spec);
+      const Schedule schedule = enumerate_schedules(nest, isa.isa, 1).front();
+      EXPECT_EQ(schedule.family(), row.family) << row.spec;
+      EXPECT_TRUE(holds_lanes_apart(nest, schedule)) << row.spec << " " << print(schedule);
+      // What measures at the first use has the same choice.
+      EXPECT_TRUE(std::ranges::any_of(shortlist(nest, isa.isa, 6), [&](const Schedule& one) {
+        return holds_lanes_apart(nest, one);
+      })) << row.spec;
+    }
+}
+
+TEST(LanesApart, AreNoneOfLayersWhoseElementsLieTogether) {
+  const char* specs[] = {
+      "max_pool2d(float32[1,16,28,28], kernel_size=3, stride=2, padding=1)",
+      "avg_pool2d(uint8[1,16,28,28]:nhwc, kernel_size=3, stride=1, padding=1)",
+      "avg_pool2d(bfloat16[1,16,28,28]:nchw8c, kernel_size=3, stride=1, padding=1)",
+      "max_pool2d(float32[1,3,28,28]:nhwc, kernel_size=3, output_layout=nchw)",
+      "max_pool2d(float32[1,3,28,28], kernel_size=3, output_layout=nhwc)",
+  };
+  for (const char* spec : specs)
+    for (const IsaInfo& isa : isa_table)
+      for (const Schedule& one : legal_schedules(nest_of(spec), isa.isa))
+        EXPECT_FALSE(holds_lanes_apart(nest_of(spec), one)) << spec << " " << print(one);
+}
+
+// With padding far beyond the windows, border outputs are many and alike: loops, not code for each.
+TEST(LanesApart, RowsPaddedBeyondTheirWindowsHaveVectors) {
+  const char* specs[] = {
+      "sum_pool1d(int32[1,3,419], kernel_size=8, stride=1, padding=200)",
+      "min_pool1d(float16[1,3,419], kernel_size=8, stride=1, padding=200)",
+      "avg_pool1d(int32[1,3,419], kernel_size=5, stride=1, padding=[200,90], output_dtype=uint8)",
+      "max_pool1d(int64[1,2,140], kernel_size=8, stride=1, padding=[200,50], return_indices=True)",
+  };
+  for (const char* spec : specs)
+    for (const IsaInfo& isa : isa_table) {
+      EXPECT_GT(enumerate_schedules(nest_of(spec), isa.isa, 1).front().lanes, 1) << spec;
+      const auto report = runtime::check(spec, {.schedules = runtime::CheckOptions::Schedules::best,
+                                                .isa = isa.isa,
+                                                .backend = runtime::Engine::xbyak});
+      ASSERT_TRUE(report) << spec << "\n" << to_string(report.error());
+      EXPECT_TRUE(report->ok()) << runtime::print(*report);
+    }
+}
+
+}  // namespace
+}  // namespace pooljit::ir
