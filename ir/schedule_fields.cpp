@@ -160,6 +160,16 @@ void set_together(Schedule& schedule, int number) {
     if (field.is_number()) field.set(schedule, field.applies(schedule) ? number : 1);
 }
 
+std::optional<Schedule> as_rolling(Schedule schedule, int most_together) {
+  const int number = std::min(together(schedule), most_together);
+  for (const ScheduleField& field : fields(schedule.family()))
+    if (field.name == "scan" && set_value(field, "rolling", schedule)) {
+      set_together(schedule, number);
+      return schedule;
+    }
+  return std::nullopt;
+}
+
 std::optional<Schedule> in_loops(Schedule schedule) {
   if (auto* const separable = std::get_if<SeparableFields>(&schedule.own)) {
     if (separable->scan == SeparableFields::Scan::van_herk) return std::nullopt;

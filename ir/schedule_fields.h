@@ -38,6 +38,9 @@ std::span<const ScheduleField> last_fields();   // tail, stores, from
 int together(const Schedule& schedule);
 void set_together(Schedule& schedule, int number);
 
+// The same with scan=rolling, if the family has that, and at most so many together.
+std::optional<Schedule> as_rolling(Schedule schedule, int most_together);
+
 // The same in loops, if the family has straight-line code and loops for this.
 std::optional<Schedule> in_loops(Schedule schedule);
 

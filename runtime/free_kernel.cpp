@@ -30,6 +30,13 @@ bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, con
   return !nest.members.empty() || look(nest, schedule);
 }
 
+// The planes of this size, in that code for all sizes.
+bool go_by_lines(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
+  const auto isa = ir::find_isa(general.info.isa);
+  return isa && schedule.family() == ir::Family::channels_first &&
+         ir::PlaneLines::take(sized, schedule, *isa);
+}
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -75,10 +82,9 @@ size_t FreeKernel::exact_sizes() const {
 // docs/notes/performance.md, "Code for all sizes", has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (options_.exact_after != 0) return true;
-  const auto isa = ir::find_isa(general_.code->info.isa);
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     return own.family() != ir::Family::channels_first || pool.dims.back().output >= 2 * int64_t{own.lanes} ||
-           (isa && ir::PlaneLines::take(pool, own, *isa));
+           go_by_lines(pool, own, *general_.code);
   });
 }
 
@@ -90,18 +96,19 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   if (same_bits(sized) == ir::SameBits::never) return never_exact;
   constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
-  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25;
+  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25, saved_seconds_of_plane = 10e-9;
   if (options_.exact_after != 0) return options_.exact_after;
-  double saved_taps = 0;
+  double saved_seconds = 0;
   holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     double taps = double(pool.channels) * double(pool.full_taps()) / own.lanes;
     for (const ir::NestDim& dim : pool.dims) taps *= double(dim.output);
-    const double saved = own.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
-    saved_taps += saved * std::max(taps, 1.0);
+    const double share = own.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+    saved_seconds += go_by_lines(pool, own, *general_.code) ? double(pool.channels) * saved_seconds_of_plane
+                                                            : share * std::max(taps, 1.0) * seconds_per_tap;
     return true;
   });
   const double pools = double(std::max<size_t>(sized.members.size(), 1));
-  const double runs = pools * compile_seconds / (saved_taps * seconds_per_tap);
+  const double runs = pools * compile_seconds / saved_seconds;
   return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
 }
 

@@ -113,7 +113,6 @@ class Writer {
     }
     word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
     word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
-    word(layout_.of_dim(i, SizeLayout::visible_pairs)) = dim.visible_input() / 2;
     word(layout_.of_dim(i, SizeLayout::output_pairs)) = dim.output / 2;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();

@@ -56,6 +56,9 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
   if (layer.nest().has_any_size() && schedule.family() != Family::channels_last &&
       schedule.family() != Family::channels_first)
     return unsupported("schedule.sizes", "the family is for one size", "use channels_last or channels_first");
+  if (layer.nest().has_any_size() && schedule.stores == Stores::streamed)
+    return unsupported("schedule.stores", "code for all sizes does not store past the caches",
+                       "use stores=cached");
   return {};
 }
 

@@ -76,8 +76,8 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
                    fmt::format("{} schedules for {} pools", schedule.members.size(), nest.members.size()),
                    "each(channels=1, rows=1)[A; B; ...], one for each; with include_input the copy's first");
   // Their outputs may lie at any multiple of an element.
-  if (std::ranges::any_of(schedule.members,
-                          [](const Schedule& one) { return one.stores == Stores::streamed; }))
+  const auto streams = [](const Schedule& one) { return one.stores == Stores::streamed; };
+  if (streams(schedule) || std::ranges::any_of(schedule.members, streams))
     return unsupported("schedule.stores", "several pools are not stored past the caches",
                        "use stores=cached");
   if (nest.has_any_size() && (is_chained(schedule) || schedule.fused))

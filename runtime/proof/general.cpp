@@ -77,6 +77,11 @@ class SizeChooser {
 
   std::vector<Extents> sizes() const {
     std::set<Extents> all = {least_, rich_, last_};
+    for (const int64_t extent : tails_) {
+      Extents size = rich_;
+      size.back() = extent;
+      all.insert(std::move(size));
+    }
     for (size_t i = 0; i < kinds_.size(); ++i)
       for (const int64_t extent : kinds_[i])
         for (Extents size : {rich_, least_}) {
@@ -113,6 +118,7 @@ class SizeChooser {
   Extents extents_of_all_kinds(size_t dim) {
     Extents found;
     std::vector<std::set<Kind>> seen(pools_.size());
+    std::vector<std::set<int64_t>> tails(pools_.size());
     size_t most_windows = 0;
     const bool follows = std::ranges::any_of(pools_, &Pool::follows);
     const int64_t last = least_[dim] + extents_with_kinds(dim);
@@ -122,15 +128,18 @@ class SizeChooser {
       const auto sized = with_sizes(spec_, size);
       if (!sized) continue;
       const ir::PoolNest nest = make_nest(*sized);
-      bool is_new = false;
+      bool is_new = false, is_tail = false;
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest& pool = nest.members.empty() ? nest : nest.members[i];
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
         if (has_lines(i)) kind.insert({-2, 0, lines(pool, i)});
         is_new = seen[i].insert(kind).second || is_new;
+        const int64_t rest = pool.dims[dim].output % together(pools_[i], dim);
+        is_tail = tails[i].insert(rest).second || is_tail;
         windows += count_windows(kind);
       }
+      if (is_tail && dim + 1 == least_.size()) tails_.push_back(extent);
       if (!is_new) continue;
       found.push_back(extent);
       last_[dim] = extent;
@@ -172,6 +181,7 @@ class SizeChooser {
   std::vector<Pool> pools_;
   Extents least_, rich_, last_;
   std::vector<Extents> kinds_;
+  Extents tails_;  // of the innermost dimension: each number of outputs behind whole vectors
 };
 
 }  // namespace

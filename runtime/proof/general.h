@@ -11,7 +11,8 @@
 namespace pooljit::runtime {
 
 // The extents of all spatial dims, smallest sizes first. For each free dim the least extents of every kind,
-// combined with the largest and the least extents of the others. A function of spec and schedule.
+// combined with the largest and the least extents of the others; for the innermost one also each number of
+// outputs behind whole vectors, for their masks. A function of spec and schedule.
 std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_spec,
                                                  const ir::Schedule& schedule);
 

@@ -162,8 +162,8 @@ bool random_tests_pass(const runtime::Code& right, const runtime::Code& tested, 
 }
 
 // The runs are shared by all places.
-bool random_tests_pass(const Subject& subject, const Mutant& mutant, int64_t runs) {
-  const std::vector<Place> places = places_of(subject);
+bool random_tests_pass(const Subject& subject, const Mutant& mutant, const std::vector<Place>& places,
+                       int64_t runs) {
   const int64_t each = std::max<int64_t>(runs / std::ssize(places), 1);
   for (const Place& place : places) {
     if (mutant.place && mutant.place->spec != place.spec) continue;
@@ -269,13 +269,20 @@ MutantResult try_mutant(const MutantKind& kind, uint64_t seed) {
   if (result.proof == Verdict::passes) result.is_equivalent = is_equivalent(*subject, *mutant);
   result.why = proof ? proof->failure : ir::to_string(proof.error());
   const int64_t runs = proof_runs(*subject);
-  result.random = in_child([&] { return random_tests_pass(*subject, *mutant, runs); });
+  result.random = in_child([&] { return random_tests_pass(*subject, *mutant, places_of(*subject), runs); });
   if (result.proof == Verdict::passes) {
     // Too large for the above, but each output was read.
     result.is_equivalent =
         result.is_equivalent || (proof->bytes_outputs > 0 && result.random == Verdict::passes);
     for (const std::string& left : proof->left)
       if (left.starts_with("the bytes are executed by probes only")) result.why = left;
+  }
+  const std::vector<Place> others = other_places_of(*subject);
+  if (result.proof == Verdict::passes && !mutant->place && !others.empty()) {
+    constexpr int64_t runs_there = 60;
+    const auto passes = [&] { return random_tests_pass(*subject, *mutant, others, runs_there); };
+    if (in_child(passes) == Verdict::caught)
+      result.is_equivalent = false, result.why = "it shows at sizes that are not proved";
   }
   return result;
 }

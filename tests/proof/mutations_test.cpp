@@ -16,7 +16,8 @@ TEST(Mutations, KernelsAreProvedBeforeThat) {
   std::set<std::string_view> proved;
   for (uint64_t number = 0; number < subject_count(); ++number) {
     const bool is_new = proved.insert(layer_of_subject(number)).second;
-    if (is_new || !is_of_all_sizes(number)) EXPECT_EQ(fault_of_right_kernel(number), "");
+    if (!is_new && is_of_all_sizes(number)) continue;
+    EXPECT_EQ(fault_of_right_kernel(number), "");
   }
 }
 

@@ -93,6 +93,17 @@ std::shared_ptr<runtime::NativeCode> to_code(const Subject& subject, const jit::
   return std::make_shared<runtime::NativeCode>(std::move(info), subject.program, blob);
 }
 
+std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes) {
+  std::vector<Place> places;
+  for (const std::vector<int64_t>& size : sizes) {
+    frontend::PoolSpec spec = *with_sizes(subject.spec, size);
+    ir::PoolNest nest = make_nest(spec);
+    auto words = runtime::words_of_pools(subject.nest, nest);
+    if (words) places.push_back({std::move(spec), std::move(nest), std::move(*words)});
+  }
+  return places;
+}
+
 }  // namespace
 
 uint64_t subject_count() { return std::size(layers) * runnable_isas().size(); }
@@ -124,15 +135,17 @@ std::optional<Subject> make_subject(uint64_t number) {
 
 std::vector<Place> places_of(const Subject& subject) {
   if (!has_free_dims(subject.spec)) return {{subject.spec, subject.nest, {}}};
-  std::vector<Place> places;
   const ir::Schedule schedule = chosen_schedule(subject.nest, subject.choices);
-  for (const std::vector<int64_t>& size : runtime::sizes_to_prove(subject.spec, schedule)) {
-    frontend::PoolSpec spec = *with_sizes(subject.spec, size);
-    ir::PoolNest nest = make_nest(spec);
-    auto words = runtime::words_of_pools(subject.nest, nest);
-    if (words) places.push_back({std::move(spec), std::move(nest), std::move(*words)});
+  return places_at(subject, runtime::sizes_to_prove(subject.spec, schedule));
+}
+
+std::vector<Place> other_places_of(const Subject& subject) {
+  std::vector<std::vector<int64_t>> sizes;
+  for (const int64_t extent : {11, 29, 46, 83, 150, 201}) {
+    std::vector<int64_t>& size = sizes.emplace_back();
+    for (const frontend::SpecDim& dim : subject.spec.dims) size.push_back(dim.is_free ? extent : dim.input);
   }
-  return places;
+  return has_free_dims(subject.spec) ? places_at(subject, sizes) : std::vector<Place>{};
 }
 
 runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place) {

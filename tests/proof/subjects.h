@@ -35,6 +35,8 @@ struct Place {
   std::vector<std::vector<int64_t>> words;
 };
 std::vector<Place> places_of(const Subject& subject);
+// Of code for all sizes, some that are not proved.
+std::vector<Place> other_places_of(const Subject& subject);
 
 // Bytes as the subject's code, at a place.
 runtime::CodePtr code_at(const Subject& subject, const jit::CodeBlob& blob, const Place& place);

@@ -64,19 +64,19 @@ TEST(Verify, JsonIsALineForEachKernel) {
 // A row of 9 outputs can be done by more than one family; code for all sizes in several orders.
 TEST(Verify, AllSchedulesAreProvedOneByOne) {
   const TempFolder folder;
+  const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
   for (const char* layer : {good_layer, "max_pool1d(float32[1,3,L], kernel_size=2)",
                             "pools(float32[1,9,L]:nwc, max_pool1d(kernel_size=2, stride=1), "
                             "avg_pool1d(kernel_size=3))"}) {
     SCOPED_TRACE(layer);
     write_file(folder / "specs.txt", std::string(layer) + "\n");
-    const std::string one = "$P verify --file $T/specs.txt --backend xbyak --isa avx2 --json ";
     const auto kernels = [&](const std::string& options) {
       const Outcome outcome = shell(one + options, folder);
       EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
       std::set<std::string> schedules;
-      for (size_t at = outcome.out.find("\"schedule\":"); at != std::string::npos;
-           at = outcome.out.find("\"schedule\":", at + 1))
-        schedules.insert(outcome.out.substr(at, outcome.out.find(')', at) - at));
+      const std::string key = "\"schedule\":\"";
+      for (size_t at = outcome.out.find(key); at != std::string::npos; at = outcome.out.find(key, at + 1))
+        schedules.insert(outcome.out.substr(at, outcome.out.find('"', at + key.size()) - at));
       return schedules;
     };
     const auto best = kernels(""), all = kernels("--schedules all");

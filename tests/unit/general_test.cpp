@@ -356,6 +356,16 @@ TEST(General, RefusesWhatItDoesNotDo) {
     ASSERT_FALSE(general) << text;
     EXPECT_EQ(general.error().id, "general.unsupported") << text;
   }
+  // Stores past the caches ask for an alignment that a size decides; rooms between members, for a plane.
+  const PoolNest sized = make_nest(spec_at(
+      "pools(float32[1,16,SIZE]:nhwc, max_pool2d(kernel_size=3), max_pool2d(kernel_size=5))", {8, 8}));
+  const PoolNest pools = *general_pools(sized, std::vector(2, ir::Sizes::any));
+  const ir::Schedule offered = ir::enumerate_schedules(pools, ir::Isa::avx2, 1).front();
+  ir::Schedule streamed = offered.members[0], fused = offered, chained = offered;
+  streamed.stores = ir::Stores::streamed, fused.fused = true, chained.members[1].from = 0;
+  EXPECT_EQ(lower(pools.members[0], streamed, ir::Isa::avx2).error().id, "schedule.stores");
+  for (const ir::Schedule& one : {fused, chained})
+    EXPECT_EQ(lower(pools, one, ir::Isa::avx2).error().id, "schedule.sizes") << print(one);
   // Of rows, windows of up to 32 columns.
   for (const char* text :
        {"max_pool2d(float32[1,9,SIZE], kernel_size=[1,40])", "global_max_pool2d(float32[1,9,SIZE])"}) {

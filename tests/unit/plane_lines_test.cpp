@@ -95,7 +95,6 @@ TEST(PlaneLines, WrongWordsAreFound) {
                                layout.channel(Layout::input),
                                layout.channel(Layout::output),
                                layout.tiles(8, extents[1] < 8 ? Layout::one_line : Layout::two_lines),
-                               layout.of_dim(0, Layout::visible_pairs),
                                layout.of_dim(0, Layout::output_pairs)};
       for (const auto field : {Layout::first, Layout::visible, Layout::outputs})
         for (const size_t dim : {size_t{0}, size_t{1}}) read.push_back(layout.of_dim(dim, field));

@@ -95,12 +95,13 @@ Result<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
   });
 }
 
-// Those that are predicted to take less time than one lane does, the fastest first.
+// Those that are predicted to take less time than that, the fastest first.
 std::vector<Schedule> predicted_faster(const Layer& layer, std::vector<Schedule> vectors, const Cost& most) {
   using Priced = std::pair<Cost, Schedule>;
   std::vector<Priced> priced;
   for (Schedule& one : vectors)
-    if (const auto cost = cost_of(layer, one); cost && is_cheaper(*cost, most))
+    if (const auto cost = cost_of(layer, one);
+        cost && is_cheaper(*cost, most) && cost->cycles * least_gain(layer, one) <= most.cycles)
       priced.emplace_back(*cost, std::move(one));
   std::ranges::stable_sort(priced, is_cheaper, &Priced::first);
   std::vector<Schedule> found;
@@ -126,10 +127,14 @@ std::vector<Schedule> predicted_vectors(const Layer& layer, const Schedule& scal
     if (fills_one_lane(layer.nest(), one)) others.push_back(one);
   std::erase_if(vectors, [&](const Schedule& one) { return fills_one_lane(layer.nest(), one); });
   if (vectors.empty() && others.empty()) return {};
-  const auto most = cost_of(layer, scalar);
+  auto most = cost_of(layer, scalar);
   if (!most) return {};  // no code: the next offer is taken
   std::vector<Schedule> found = predicted_faster(layer, std::move(vectors), *most);
-  return found.empty() ? predicted_faster(layer, std::move(others), *most) : found;
+  if (!found.empty() || others.empty()) return found;
+  // One lane may roll, too.
+  if (const auto rolling = as_rolling(scalar, 2); rolling && check(layer, *rolling))
+    if (const auto cost = cost_of(layer, *rolling); cost && is_cheaper(*cost, *most)) most = cost;
+  return predicted_faster(layer, std::move(others), *most);
 }
 
 // Outputs of one batch, packed, that are better stored past the caches. Streaming makes kernels faster from 2

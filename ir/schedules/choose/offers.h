@@ -29,6 +29,8 @@ std::vector<Schedule> channels_first_schedules(const Layer& layer, size_t most);
 // Schedules whose vectors hold elements that lie apart, for layers that have no others: a few of each family
 // that can, in no order.
 std::vector<Schedule> offer_lanes_apart(const Layer& layer);
+// How many times fewer cycles than one lane such a schedule must be predicted to take; 1 for others.
+double least_gain(const Layer& layer, const Schedule& schedule);
 
 // --- what several offers ask. Three facts that today all follow from the instruction set, and mean different
 // things.

@@ -5,7 +5,8 @@
 // constant masks: lanes outside the image load the identity. Where the ISA cannot mask, a vector at a border
 // is loaded from inside the row and its lanes moved to their place (tail=overlap), or border outputs are done
 // one by one and the rest of the row in smaller and smaller vectors (tail=split). Lanes that lie apart
-// come from contiguous loads and shuffles.
+// come from contiguous loads and shuffles. Columns may lie apart if channels do too: a row vector is then
+// several loads (ir/schedules/lanes/lanes_apart.h).
 //
 // scan=rows_first reduces the taps of the outer dimensions first, on the contiguous vectors, and the row's
 // once per tile; with rows_together=R it does so for R rows of outputs, which share the input rows that they

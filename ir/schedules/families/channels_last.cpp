@@ -1,6 +1,7 @@
 // channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
 // one load, whatever the stride, padding or dilation. Channels must lie next to each other in the
-// input; with lanes=1 any strides will do, which makes this family the one that can always serve.
+// input, or, where no columns do, anywhere: a tap is then several loads (ir/schedules/lanes/lanes_apart.h).
+// With lanes=1 any strides will do, which makes this family the one that can always serve.
 //
 // scan=rolling reduces each position of the innermost dimension over the outer ones once, and
 // lets the windows of neighbouring outputs share that; scan=strips does so in strips
@@ -62,12 +63,6 @@ int64_t vectors_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedu
   return (nest.channels >= block ? block / schedule.lanes : 0) + rest / schedule.lanes + tail;
 }
 
-// What a vector of channels takes beyond one load where they lie apart, in taps.
-int64_t load_length(const PoolNest& nest, const ChannelsLastSchedule& schedule) {
-  constexpr int64_t lanes_per_tap = 4;
-  return channel_stride(nest.input) == 1 ? 0 : schedule.lanes / lanes_per_tap;
-}
-
 // Taps that the code takes for vectors. The bound is for taps with indices, which are as long as several
 // ordinary ones; what is done to outputs counts as so many fewer.
 int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& schedule,
@@ -77,8 +72,8 @@ int64_t vector_taps_in_code(const PoolNest& nest, const ChannelsLastSchedule& sc
   int64_t columns = 0;
   for (const RollingStrip& strip : strips)
     columns += schedule.rolls() ? RollingOutputs::loads_in_code(strip.dim) : 1;
-  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) *
-                       (facts.tap_length + load_length(nest, schedule));
+  const int64_t loads = channel_stride(nest.input) == 1 ? 0 : schedule.lanes / ordinary_taps;  // one by one
+  const int64_t taps = taps_in_code(nest, facts, outer, unroll_limit(schedule)) * (facts.tap_length + loads);
   const int64_t stores = length_of_stores(nest, Lanes::channels(schedule.lanes));
   const int64_t outputs = codes_for_windows(nest, outer) * (facts.output_length + stores) / ordinary_taps;
   return vectors_in_code(nest, schedule) * columns * (taps + outputs);

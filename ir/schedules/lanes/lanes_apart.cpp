@@ -121,6 +121,8 @@ bool fills_one_lane(const PoolNest& nest, const Schedule& schedule) {
     case Family::separable:
     case Family::whole_pixels:
       return nest.channels == 1;
+    case Family::row_passes:
+      return nest.dims.back().output == 1 && adjacent_channels_read(nest) == 1;
     case Family::channels_first:
       return nest.dims.back().output == 1;
     default:
@@ -129,11 +131,6 @@ bool fills_one_lane(const PoolNest& nest, const Schedule& schedule) {
 }
 
 int64_t channel_stride(const View& view) { return view.channel_block > 1 ? 1 : view.channel_stride; }
-
-int64_t loads_of_lanes(Isa isa, DType dtype, int lanes, int64_t stride) {
-  if (stride <= 1 || lanes == 1) return 1;
-  return 2 * (serve_vectors(isa, dtype, lanes, stride) ? vectors_of(lanes, stride) : lanes) - 1;
-}
 
 Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_t stride,
                  std::span<const int64_t> wanted, int64_t otherwise) {

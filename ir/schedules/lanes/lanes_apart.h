@@ -29,10 +29,6 @@ bool fills_one_lane(const PoolNest& nest, const Schedule& schedule);
 // Elements from a channel to the next of the same block.
 int64_t channel_stride(const View& view);
 
-// Vectors and shuffles of two vectors that make a vector of `lanes` elements of which each lies `stride`
-// behind the one before; 1: it is one load.
-int64_t loads_of_lanes(Isa isa, DType dtype, int lanes, int64_t stride);
-
 // A vector whose lane i is the element i * stride behind `from`. wanted: 0/1 for each lane, empty for all;
 // the others have the bits `otherwise` and touch no memory.
 Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_t stride,

@@ -73,7 +73,7 @@ class PlaneLines {
   Value last_output_ = no_value;  // after the last pair of outputs, and its line
   Address last_line_;
   std::vector<Step> pair_steps_;  // from pair to pair, of each view that is laid out as the output
-  Value visible_odd_ = no_value, outputs_odd_ = no_value;
+  Value outputs_odd_ = no_value;
   size_t masks_held_ = 0;  // in registers
 };
 

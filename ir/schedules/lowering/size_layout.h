@@ -19,7 +19,7 @@ class SizeLayout {
   // reaches as far as the next position of the dimension (Lowering::plane_offset). first: position of the
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
   // position where its padding ends. Outputs whose windows have a tap inside are neighbours: [seen_begin,
-  // seen_end). Half of the visible positions and of the outputs.
+  // seen_end). output_pairs: half of the outputs.
   enum DimField {
     runs,
     table,
@@ -33,7 +33,6 @@ class SizeLayout {
     seen_end,
     roll_begin,
     roll_pairs,
-    visible_pairs,
     output_pairs,
     dim_fields
   };
