@@ -79,7 +79,7 @@ size_t FreeKernel::exact_sizes() const {
 
 // Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes, but by
 // lines; longer ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims";
-// docs/notes/performance.md, "Code for all sizes", has the layers).
+// docs/notes/free_dims.md has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (options_.exact_after != 0) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {

@@ -24,7 +24,7 @@ struct RollingStrip {
 // are several strips and several such vectors. Where strips repeat, their windows are whole.
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels);
 
-// True if neighbouring windows can share their columns in registers, with `unroll` vectors side by side.
+// True if neighbouring windows can share their columns in registers, with so many vectors side by side.
 bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll);
 
 }  // namespace pooljit::ir
