@@ -78,13 +78,14 @@ size_t FreeKernel::exact_sizes() const {
 }
 
 // Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes, but by
-// lines; longer ones 0.6 to 0.97, mostly above 0.75 (docs/performance.md, "Free dims";
-// docs/notes/free_dims.md has the layers).
+// lines, where they fill half a vector at least (else 0.3). Longer ones are 0.6 to 0.97, mostly above 0.75
+// (docs/performance.md, "Free dims"; docs/notes/free_dims.md has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (options_.exact_after != 0) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
-    return own.family() != ir::Family::channels_first || pool.dims.back().output >= 2 * int64_t{own.lanes} ||
-           go_by_lines(pool, own, *general_.code);
+    const int64_t outputs = pool.dims.back().output;
+    return own.family() != ir::Family::channels_first || outputs >= 2 * int64_t{own.lanes} ||
+           (2 * outputs >= own.lanes && go_by_lines(pool, own, *general_.code));
   });
 }
 

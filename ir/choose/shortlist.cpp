@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string_view>
 
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
@@ -20,17 +21,14 @@ enum class Lying { planes, pixels };
 struct Kind {
   Lying lying;
   int share;
-  Schedule schedule;  // of one lane
+  std::string_view schedule;  // of one lane
 };
 
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all = {
-#define SHORTLIST(lying, share, schedule) {Lying::lying, share, *parse_schedule(schedule)},
+constexpr Kind kinds[] = {
+#define SHORTLIST(lying, share, schedule) {Lying::lying, share, schedule},
 #include "ir/choose/shortlist.def"
 #undef SHORTLIST
-  };
-  return all;
-}
+};
 
 Lying lying_of(const View& view) {
   return view.channel_block > 1 || view.channel_stride < view.strides.back() ? Lying::pixels : Lying::planes;
@@ -56,7 +54,7 @@ class Shortlist {
   }
 
   void add(const Kind& kind) {
-    Schedule schedule = kind.schedule;
+    Schedule schedule = *parse_schedule(kind.schedule);
     schedule.lanes = most_lanes(schedule.family()) / kind.share;
     if (schedule.lanes >= 1) add(std::move(schedule));
   }
@@ -99,7 +97,7 @@ std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) 
   const PoolNest& nest = layer.nest();
   Shortlist list(layer, most, apart);
   const Lying lying = lying_of(nest.input);
-  for (const Kind& kind : kinds())
+  for (const Kind& kind : kinds)
     if (kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.size() >= handful) return list.take();
   for (const Schedule& one : schedule_space(nest, layer.isa())) {
