@@ -87,7 +87,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
         "schedule.registers",
         fmt::format("the schedule needs {} {} registers at once, {} has {}", needed,
                     cls == RegClass::vec ? "vector" : "mask", ir::info(program_.isa).text, registers),
-        "use fewer lanes or a smaller unroll");
+        "use fewer lanes, or fewer vectors, rows or windows together");
   for (int reg = 0; reg < registers; ++reg)
     if (not_free >> reg & 1) busy.take({0, live_.points() - 1}, reg);
   constants.place(cls, registers);

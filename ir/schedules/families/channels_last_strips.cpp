@@ -47,7 +47,7 @@ std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels)
   return strips;
 }
 
-bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll) {
+bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int side_by_side) {
   const size_t last = nest.dims.size() - 1;
   if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !facts.any_order ||
       !RollingOutputs::can_serve(nest.dims[last]))
@@ -56,9 +56,9 @@ bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int un
   const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
   const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
   const size_t held = facts.held_vectors * vectors +
-                      (masks_are_vectors && facts.keeps_masks(static_cast<size_t>(unroll), taps));
+                      (masks_are_vectors && facts.keeps_masks(static_cast<size_t>(side_by_side), taps));
   // Results need some constants too.
-  return static_cast<size_t>(unroll) * held + 6 + static_cast<size_t>(extra_registers(nest, facts)) <=
+  return static_cast<size_t>(side_by_side) * held + 6 + static_cast<size_t>(extra_registers(nest, facts)) <=
          static_cast<size_t>(info(isa).vector_registers);
 }
 

@@ -25,6 +25,6 @@ struct RollingStrip {
 std::vector<RollingStrip> rolling_strips(const PoolNest& nest, int64_t channels);
 
 // True if neighbouring windows can share their columns in registers, with so many vectors side by side.
-bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int unroll);
+bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int side_by_side);
 
 }  // namespace pooljit::ir
