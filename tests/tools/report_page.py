@@ -102,7 +102,11 @@ seen.clashes = [...document.querySelectorAll("svg")].flatMap((svg) => {
   return beside.concat(texts.flatMap(([text, box], i) =>
     texts.slice(i + 1).filter(([, other]) => meet(box, other)).map(([other]) => `'${text}' lies on '${other}'`)));
 });
-seen.too_wide = document.body.scrollWidth > document.body.clientWidth;
+const edge = document.body.getBoundingClientRect().right;
+const beyond = [...document.querySelectorAll("body *")]
+  .filter((one) => visible(one) && one.getBoundingClientRect().right > edge + 1 && !one.parentElement.closest(".scroll, .chart"))
+  .map((one) => `${one.tagName} ${one.id} ${one.textContent.slice(0, 200)}`);
+seen.too_wide = document.body.scrollWidth <= document.body.clientWidth ? [] : ["the body", ...beyond];
 document.body.append(Object.assign(document.createElement("pre"), {id: "seen", textContent: JSON.stringify(seen)}));
 """
 
@@ -180,7 +184,7 @@ def expectations(data, seen, width):
     if width >= 1280:
         yield "tables that scroll sideways", seen["sideways"], 0
     yield "texts that clash", seen["clashes"], []
-    yield "wider than the window", seen["too_wide"], False
+    yield "wider than the window", seen["too_wide"], []
 
 
 def differences(data, seen, width):
