@@ -37,6 +37,12 @@ bool go_by_lines(const ir::PoolNest& sized, const ir::Schedule& schedule, const 
          ir::PlaneLines::take(sized, schedule, *isa);
 }
 
+// Rows of one channel that do not fill two vectors.
+bool is_narrow(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+  return schedule.family() == ir::Family::channels_first &&
+         sized.dims.back().output < 2 * int64_t{schedule.lanes};
+}
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -77,15 +83,15 @@ size_t FreeKernel::exact_sizes() const {
       std::ranges::count_if(kernels_, [](const auto& each) { return each.second.exact.kernel != nullptr; }));
 }
 
-// Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast in code for all sizes, but by
-// lines, where they fill half a vector at least (else 0.3). Longer ones are 0.6 to 0.97, mostly above 0.75
+// False: the size is compiled at its first run, since it would keep the code for all sizes for good, which is
+// slow there: rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast, but by lines,
+// where they fill half a vector at least. Longer ones are 0.6 to 0.97, mostly above 0.75
 // (docs/performance.md, "Free dims"; docs/notes/free_dims.md has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
-  if (options_.exact_after != 0) return true;
+  if (options_.exact_after != 0 || same_bits(sized) != ir::SameBits::never) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
-    const int64_t outputs = pool.dims.back().output;
-    return own.family() != ir::Family::channels_first || outputs >= 2 * int64_t{own.lanes} ||
-           (2 * outputs >= own.lanes && go_by_lines(pool, own, *general_.code));
+    return !is_narrow(pool, own) ||
+           (2 * pool.dims.back().output >= own.lanes && go_by_lines(pool, own, *general_.code));
   });
 }
 
@@ -97,13 +103,16 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
   if (same_bits(sized) == ir::SameBits::never) return never_exact;
   constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
-  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25, saved_seconds_of_plane = 10e-9;
+  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25, saved_of_narrow_rows = 0.5;
+  constexpr double saved_seconds_of_plane = 10e-9;
   if (options_.exact_after != 0) return options_.exact_after;
   double saved_seconds = 0;
   holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     double taps = double(pool.channels) * double(pool.full_taps()) / own.lanes;
     for (const ir::NestDim& dim : pool.dims) taps *= double(dim.output);
-    const double share = own.family() == ir::Family::channels_first ? saved_of_rows : saved_of_pixels;
+    const double share = is_narrow(pool, own)                         ? saved_of_narrow_rows
+                         : own.family() == ir::Family::channels_first ? saved_of_rows
+                                                                      : saved_of_pixels;
     saved_seconds += go_by_lines(pool, own, *general_.code) ? double(pool.channels) * saved_seconds_of_plane
                                                             : share * std::max(taps, 1.0) * seconds_per_tap;
     return true;
