@@ -15,7 +15,6 @@ constexpr std::string_view family_texts[] = {
 };
 static_assert(std::size(family_texts) == std::variant_size_v<FamilyFields>);
 
-constexpr std::string_view tap_code_name = "tap_code";
 constexpr std::string_view tail_words[] = {"mask", "split", "overlap"};
 constexpr std::string_view stores_words[] = {"cached", "streamed"};
 constexpr std::string_view tap_code_words[] = {"straight", "loops"};
@@ -58,13 +57,15 @@ constexpr ScheduleField number(std::string_view name, std::span<const int> value
 }
 
 template <typename Owner, auto member>
-constexpr ScheduleField word(std::string_view name, std::span<const std::string_view> words) {
+constexpr ScheduleField word(std::string_view name, std::span<const std::string_view> words,
+                             std::optional<int> loops = {}) {
   return {.name = name,
           .words = words,
           .values = std::span(every_word).first(words.size()),
           .get = get<Owner, member>,
           .set = set<Owner, member>,
-          .applies = always};
+          .applies = always,
+          .loops = loops};
 }
 
 template <typename Own>
@@ -82,12 +83,13 @@ constexpr ScheduleField fields_of_rows[] = {
     number<Own, &Own::rows_together>("rows_together", up_to_8, takes_rows<Own>),
     number<Own, &Own::vectors_side_by_side>("vectors_side_by_side", up_to_8, rolls<Own>),
     word<Own, &Own::scan>("scan", row_scans),
-    word<Own, &Own::tap_code>(tap_code_name, tap_code_words),
+    word<Own, &Own::tap_code>("tap_code", tap_code_words, int(TapCode::loops)),
 };
 
 constexpr ScheduleField separable_fields[] = {
     number<SeparableFields, &SeparableFields::vectors_side_by_side>("vectors_side_by_side", up_to_8),
-    word<SeparableFields, &SeparableFields::scan>("scan", separable_scans),
+    word<SeparableFields, &SeparableFields::scan>("scan", separable_scans,
+                                                  int(SeparableFields::Scan::van_herk)),
 };
 constexpr ScheduleField whole_pixels_fields[] = {
     number<WholePixelsFields, &WholePixelsFields::vectors_side_by_side>("vectors_side_by_side", up_to_8),
@@ -100,7 +102,7 @@ constexpr ScheduleField row_passes_fields[] = {
 constexpr ScheduleField channels_last_fields[] = {
     number<ChannelsLastFields, &ChannelsLastFields::vectors_side_by_side>("vectors_side_by_side", up_to_16),
     word<ChannelsLastFields, &ChannelsLastFields::scan>("scan", channels_last_scans),
-    word<ChannelsLastFields, &ChannelsLastFields::tap_code>(tap_code_name, tap_code_words),
+    word<ChannelsLastFields, &ChannelsLastFields::tap_code>("tap_code", tap_code_words, int(TapCode::loops)),
 };
 constexpr ScheduleField window_rows_fields[] = {
     number<WindowRowsFields, &WindowRowsFields::windows_together>("windows_together", all_to_16),
@@ -171,14 +173,9 @@ std::optional<Schedule> as_rolling(Schedule schedule, int most_together) {
 }
 
 std::optional<Schedule> in_loops(Schedule schedule) {
-  if (auto* const separable = std::get_if<SeparableFields>(&schedule.own)) {
-    if (separable->scan == SeparableFields::Scan::van_herk) return std::nullopt;
-    separable->scan = SeparableFields::Scan::van_herk;
-    return schedule;
-  }
   for (const ScheduleField& field : fields(schedule.family()))
-    if (field.name == tap_code_name && field.get(schedule) == int(TapCode::straight)) {
-      field.set(schedule, int(TapCode::loops));
+    if (field.loops && field.get(schedule) != *field.loops) {
+      field.set(schedule, *field.loops);
       return schedule;
     }
   return std::nullopt;

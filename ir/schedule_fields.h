@@ -20,6 +20,7 @@ struct ScheduleField {
   // Whether it can be other than 1 beside the values of the other fields.
   bool (*applies)(const Schedule& schedule);
   std::optional<int> usual = {};  // the value that texts leave out
+  std::optional<int> loops = {};  // the value that is loops in place of straight-line code
 
   bool is_number() const { return words.empty(); }
 };
