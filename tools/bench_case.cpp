@@ -211,13 +211,13 @@ int64_t BenchCase::bytes_read() const {
   return static_cast<int64_t>(bytes);
 }
 
-ir::Result<void> BenchCase::run_kernel() const {
+ir::Result<void> BenchCase::run_kernel(const runtime::Kernel& kernel) const {
   const Buffer& output = to_.packed() ? packed_output_ : strided_output_;
   std::array<const void*, ir::most_operands> operands = {};
   for (size_t i = 0; i < packed_operands_.size(); ++i)
     operands[i] = (strided_operands_[i].size() > 0 ? strided_operands_ : packed_operands_)[i].data();
-  return kernel_->run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(), indices(),
-                      nullptr, -1, std::span(operands).first(packed_operands_.size()));
+  return kernel.run((from_.packed() ? packed_input_ : strided_input_).data(), output.data(), indices(),
+                    nullptr, -1, std::span(operands).first(packed_operands_.size()));
 }
 
 void BenchCase::run_plain() const {
@@ -272,9 +272,9 @@ void BenchCase::run_copy(bool streaming) const {
   });
 }
 
-ir::Result<BenchCase::Outputs> BenchCase::run_once() const {
+ir::Result<BenchCase::Outputs> BenchCase::run_once(const runtime::Kernel& kernel) const {
   const frontend::PoolSpec& spec = kernel_->spec();
-  if (auto ok = run_kernel(); !ok) return tl::unexpected(ok.error());
+  if (auto ok = run_kernel(kernel); !ok) return tl::unexpected(ok.error());
   auto output = Buffer::allocate(packed_output_.size());
   auto indices = Buffer::allocate(spec.return_indices ? packed_indices_.size() : 0);
   for (const auto* buffer : {&output, &indices})
@@ -300,7 +300,7 @@ double BenchCase::relative_bound() const {
 }
 
 ir::Result<int64_t> BenchCase::differences() {
-  const auto ours = run_once();
+  const auto ours = run_once(*kernel_);
   if (!ours) return tl::unexpected(ours.error());
   run_plain();
   return count_different(ours->output, packed_output_, kernel_->spec().dtype, relative_bound(),
@@ -317,11 +317,17 @@ ir::Result<BenchCase::Theirs> BenchCase::theirs() const {
 }
 
 ir::Result<int64_t> BenchCase::differences_from(const Theirs& theirs) const {
-  const auto ours = run_once();
+  const auto ours = run_once(*kernel_);
   if (!ours) return tl::unexpected(ours.error());
   return count_different(ours->output, theirs.output, kernel_->spec().dtype, relative_bound(),
                          magnitude_of(kernel_->spec())) +
          count_different(ours->indices, theirs.indices, ir::DType::i64, 0);
+}
+
+ir::Result<int64_t> BenchCase::differences_from(const runtime::Kernel& other) const {
+  auto theirs = run_once(other);
+  if (!theirs) return tl::unexpected(theirs.error());
+  return differences_from(Theirs{nullptr, std::move(theirs->output), std::move(theirs->indices)});
 }
 
 }  // namespace pooljit::tools

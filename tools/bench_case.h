@@ -22,7 +22,9 @@ class BenchCase {
   BenchCase(const BenchCase&) = delete;
   BenchCase& operator=(const BenchCase&) = delete;
 
-  ir::Result<void> run_kernel() const;
+  ir::Result<void> run_kernel() const { return run_kernel(*kernel_); }
+  // Another kernel of the same spec on the same data.
+  ir::Result<void> run_kernel(const runtime::Kernel& kernel) const;
   // Backward and unpool.
   bool reads_indices() const { return kernel_->spec().direction != ir::Direction::forward; }
   void run_plain() const;
@@ -41,6 +43,7 @@ class BenchCase {
   };
   ir::Result<Theirs> theirs() const;
   ir::Result<int64_t> differences_from(const Theirs& theirs) const;
+  ir::Result<int64_t> differences_from(const runtime::Kernel& other) const;
 
   int64_t bytes_read() const;
   int64_t bytes_written() const {
@@ -59,7 +62,7 @@ class BenchCase {
   struct Outputs {
     Buffer output, indices;  // packed
   };
-  ir::Result<Outputs> run_once() const;
+  ir::Result<Outputs> run_once(const runtime::Kernel& kernel) const;
   double relative_bound() const;  // of what two right results may differ by
 
   runtime::KernelPtr kernel_;

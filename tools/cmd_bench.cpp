@@ -212,6 +212,8 @@ std::vector<CLI::Option*> add_comparison(CLI::App& command, SessionArguments& se
       group.add_option("--seconds", session.comparison.seconds, "Of measuring, per layer and engine")
           ->check(CLI::PositiveNumber)
           ->capture_default_str(),
+      group.add_flag("--any-size", session.comparison.any_size,
+                     "Measure the code for all sizes, beside that for the layer's size alone (exact)"),
       group
           .add_option("--longest", session.comparison.longest_seconds,
                       "Leave a peer out where one call takes more seconds")

@@ -55,6 +55,26 @@ TEST(BenchPeers, EveryLayerBesideEveryPeer) {
   EXPECT_GT(found["roofline"].size(), 3U);
 }
 
+TEST(BenchPeers, CodeForAllSizesBesideThatForOne) {
+  const TempFolder folder;
+  write_file(folder / "layers.txt",
+             "last\tmax_pool2d(float32[1,3,10,12]:nhwc, kernel_size=3, padding=1)\n"
+             "several\tpools(float32[2,3,9,9]:nhwc, max_pool2d(3, 1, 1), avg_pool2d(5, 1, 2))\n"
+             "strides\tmax_pool2d(float32[1,3,10,12], kernel_size=3, strides=[999,200,17,1])\n");
+  const Outcome outcome =
+      shell("$P bench --file $T/layers.txt" + std::string(quick) + "--any-size --peers plain --json", folder);
+  ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+  const json found = json::parse(outcome.out);
+  ASSERT_EQ(found["layers"].size(), 2U) << outcome.err;
+  for (const json& layer : found["layers"]) {
+    EXPECT_EQ(layer["engines"][1]["engine"], "exact") << layer;
+    EXPECT_EQ(layer["engines"][1]["differences"], 0) << layer;
+    EXPECT_GT(layer["engines"][0]["setup_seconds"], 0) << layer;
+  }
+  EXPECT_EQ(found["summaries"][0]["layers"], 2);
+  EXPECT_EQ(found["refused"][0]["name"], "strides");
+}
+
 TEST(BenchPeers, TheTableEndsWithMeans) {
   const TempFolder folder;
   const Outcome outcome = bench(std::string("--peers ") + toy, folder);

@@ -21,6 +21,14 @@ class Contest {
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
 
+  ir::Result<void> add_exact(const runtime::Kernel& exact) {
+    const auto differences = bench_.differences_from(exact);
+    if (!differences) return tl::unexpected(differences.error());
+    turns_.add(
+        exact_name, [this, &exact] { static_cast<void>(bench_.run_kernel(exact)); }, *differences);
+    return {};
+  }
+
   void add_plain_loop(int64_t differences, double seconds, LayerResult& result) {
     if (seconds > options_.longest_seconds)
       return result.left_out.push_back({std::string(plain_loop_name), too_long(seconds)});
@@ -110,27 +118,55 @@ LayerResult about_layer(const std::string& name, const runtime::Kernel& kernel) 
   return result;
 }
 
-ir::Result<LayerResult> with_compile_time(LayerResult result, const ComparisonOptions& options) {
+ir::Result<LayerResult> with_compile_time(LayerResult result, const OurKernels& kernels,
+                                          const ComparisonOptions& options) {
   const auto compile = time_compile(result.spec, options.engine, options.seconds);
   if (!compile) return tl::unexpected(compile.error());
   result.compile = *compile;
-  result.engines.front().setup_seconds = compile->median;
+  for (EngineResult& engine : result.engines) {
+    const bool is_any_size = kernels.exact && engine.engine == pooljit_name;
+    if (is_any_size)
+      engine.setup_seconds = kernels.setup_seconds;
+    else if (is_ours(engine))
+      engine.setup_seconds = compile->median;
+  }
   return result;
+}
+
+ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const ComparisonOptions& options) {
+  auto own = runtime::compile(print(spec), options.engine);
+  if (!own) return tl::unexpected(own.error());
+  if (!options.any_size) return OurKernels{.measured = std::move(*own), .exact = nullptr};
+  frontend::PoolSpec free = spec;
+  std::vector<int64_t> size;
+  for (frontend::SpecDim& dim : free.dims) dim.is_free = true, size.push_back(dim.input);
+  const auto any = runtime::compile_any(print(free), options.engine);
+  if (!any) return tl::unexpected(any.error());
+  const auto& all_sizes = std::get<runtime::FreeKernelPtr>(*any);
+  if (!all_sizes->general_code())
+    return ir::unsupported("bench.any_size", "no code for all sizes: " + all_sizes->schedule_origin(),
+                           "leave --any-size out");
+  ir::Result<runtime::KernelPtr> measured;
+  const double setup_seconds = seconds_of([&] { measured = all_sizes->code_for(size); });
+  if (!measured) return tl::unexpected(measured.error());
+  return OurKernels{std::move(*measured), std::move(*own), setup_seconds};
 }
 
 ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::PoolSpec& spec,
                                       std::span<const Peer> peers, const ComparisonOptions& options) {
   if (is_pools(spec)) return compare_pools(name, spec, peers, options);
-  const auto kernel = runtime::compile(print(spec), options.engine);
-  if (!kernel) return tl::unexpected(kernel.error());
-  const auto bench = BenchCase::make(*kernel, runtime::thread_count(options.engine));
+  const auto kernels = our_kernels(spec, options);
+  if (!kernels) return tl::unexpected(kernels.error());
+  const auto bench = BenchCase::make(kernels->measured, runtime::thread_count(options.engine));
   if (!bench) return tl::unexpected(bench.error());
-  LayerResult result = about_layer(name, **kernel);
+  LayerResult result = about_layer(name, *kernels->measured);
   result.threads = (*bench)->threads();
   result.bytes_read = (*bench)->bytes_read(), result.bytes_written = (*bench)->bytes_written();
 
   if (auto ok = (*bench)->run_kernel(); !ok) return tl::unexpected(ok.error());
   Contest contest(**bench, spec, options);
+  if (kernels->exact)
+    if (auto ok = contest.add_exact(*kernels->exact); !ok) return tl::unexpected(ok.error());
   if (options.with_plain_loop) {
     ir::Result<int64_t> differences = 0;
     const double seconds = seconds_of([&] { differences = (*bench)->differences(); });
@@ -139,7 +175,7 @@ ir::Result<LayerResult> compare_layer(const std::string& name, const frontend::P
   }
   if (auto ok = add_peers(peers, spec, contest, result); !ok) return tl::unexpected(ok.error());
   contest.measure(result);
-  return with_compile_time(std::move(result), options);
+  return with_compile_time(std::move(result), *kernels, options);
 }
 
 }  // namespace pooljit::tools

@@ -67,12 +67,14 @@ class Pools {
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
 
-  const runtime::Kernel& kernel() const { return *kernel_; }
+  const OurKernels& kernels() const { return kernels_; }
+  const runtime::Kernel& kernel() const { return *kernels_.measured; }
   int threads() const { return members_[0]->threads(); }
-  int64_t bytes_read() const { return kernel_->input_view().span_bytes(); }
-  int64_t bytes_written() const { return total(kernel_->output_views()) + total(kernel_->index_views()); }
+  int64_t bytes_read() const { return kernel().input_view().span_bytes(); }
+  int64_t bytes_written() const { return total(kernel().output_views()) + total(kernel().index_views()); }
 
-  ir::Result<void> run_kernel() const { return workload_->run(*kernel_); }
+  // Our kernels; errors: those of Kernel::run.
+  ir::Result<void> run(const runtime::Kernel& kernel) const { return workload_->run(kernel); }
 
   void run_copy(bool streaming) const {
     in_parallel(threads(), threads(), [&](int64_t part, int64_t) {
@@ -88,8 +90,8 @@ class Pools {
     std::vector<std::byte*> seen;
     for (const BenchCase::Theirs& each : *tensors) seen.push_back(each.output.data());
     int64_t count = 0;
-    if (kernel_->spec().concat) {
-      const bool has_input = kernel_->spec().include_input;
+    if (kernel().spec().concat) {
+      const bool has_input = kernel().spec().include_input;
       const auto input = Buffer::allocate(has_input ? size_t(bytes_read()) : 0);
       if (!input) return tl::unexpected(input.error());
       if (has_input) seen.insert(seen.begin(), input->data());
@@ -138,7 +140,7 @@ class Pools {
       setup += first;
       own.calls.push_back(std::move(*call));
     }
-    if (kernel_->spec().concat) own.concat = concat_of(own.tensors);
+    if (kernel().spec().concat) own.concat = concat_of(own.tensors);
     const auto work = [this, &own] {
       for (const PeerCall& call : own.calls) static_cast<void>(call());
       if (!own.concat.parts.empty()) own.concat.join(threads(), copied_.data());
@@ -174,7 +176,7 @@ class Pools {
   }
 
   Concat concat_of(const std::vector<BenchCase::Theirs>& tensors) const {
-    const frontend::PoolSpec& spec = kernel_->spec();
+    const frontend::PoolSpec& spec = kernel().spec();
     Concat concat;
     concat.rows = *spec.batch;
     if (spec.layout == frontend::Layout::nhwc) {
@@ -189,7 +191,7 @@ class Pools {
     return concat;
   }
 
-  runtime::KernelPtr kernel_;
+  OurKernels kernels_;
   std::vector<std::unique_ptr<BenchCase>> members_;  // each by pooljit's own kernel, to compare results with
   std::deque<PeerLayer> layers_;
   std::optional<runtime::Workload> workload_;
@@ -199,10 +201,10 @@ class Pools {
 
 ir::Result<std::unique_ptr<Pools>> Pools::make(const frontend::PoolSpec& spec,
                                                const ComparisonOptions& options) {
-  auto kernel = runtime::compile(print(spec), options.engine);
-  if (!kernel) return tl::unexpected(kernel.error());
+  auto kernels = our_kernels(spec, options);
+  if (!kernels) return tl::unexpected(kernels.error());
   std::unique_ptr<Pools> pools(new Pools);
-  pools->kernel_ = std::move(*kernel);
+  pools->kernels_ = std::move(*kernels);
   auto members = compile_members(spec, options.engine);
   if (!members) return tl::unexpected(members.error());
   for (runtime::KernelPtr& member : *members) {
@@ -211,14 +213,13 @@ ir::Result<std::unique_ptr<Pools>> Pools::make(const frontend::PoolSpec& spec,
     if (!bench) return tl::unexpected(bench.error());
     pools->members_.push_back(std::move(*bench));
   }
-  auto workload = runtime::Workload::make(*pools->kernel_);
+  auto workload = runtime::Workload::make(pools->kernel());
   if (!workload) return tl::unexpected(workload.error());
   pools->workload_ = std::move(*workload);
   auto copied = Buffer::allocate(static_cast<size_t>(pools->bytes_written()));
   if (!copied) return tl::unexpected(copied.error());
   std::memset(copied->data(), 0, copied->size());
   pools->copied_ = std::move(*copied);
-  if (auto ok = pools->run_kernel(); !ok) return tl::unexpected(ok.error());
   return pools;
 }
 
@@ -240,19 +241,25 @@ ir::Result<LayerResult> compare_pools(const std::string& name, const frontend::P
   LayerResult result = about_layer(name, kernel);
   result.threads = (*pools)->threads();
   result.bytes_read = (*pools)->bytes_read(), result.bytes_written = (*pools)->bytes_written();
-  const auto differences = (*pools)->differences();
-  if (!differences) return tl::unexpected(differences.error());
   Turns turns;
-  // Which has succeeded.
-  turns.add(
-      pooljit_name, [&] { static_cast<void>((*pools)->run_kernel()); }, *differences);
+  const auto add_ours = [&](std::string name, const runtime::Kernel& ours) -> ir::Result<void> {
+    if (auto ok = (*pools)->run(ours); !ok) return ok;
+    const auto differences = (*pools)->differences();
+    if (!differences) return tl::unexpected(differences.error());
+    turns.add(
+        std::move(name), [&pools = **pools, &ours] { static_cast<void>(pools.run(ours)); }, *differences);
+    return {};
+  };
+  if (auto ok = add_ours(pooljit_name, kernel); !ok) return tl::unexpected(ok.error());
+  if (const auto& exact = (*pools)->kernels().exact)
+    if (auto ok = add_ours(exact_name, *exact); !ok) return tl::unexpected(ok.error());
   if (options.with_plain_loop)
     result.left_out.push_back({std::string(plain_loop_name), "does one pool of a tensor"});
   for (const Peer& peer : peers)
     if (auto ok = (*pools)->add_peer(peer, options, turns, result); !ok) return tl::unexpected(ok.error());
   turns.measure(
       options.seconds, [&](bool streaming) { (*pools)->run_copy(streaming); }, result);
-  return with_compile_time(std::move(result), options);
+  return with_compile_time(std::move(result), (*pools)->kernels(), options);
 }
 
 }  // namespace pooljit::tools

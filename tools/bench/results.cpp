@@ -87,6 +87,10 @@ Json summary_json(const Summary& summary) {
 
 }  // namespace
 
+bool is_ours(const EngineResult& result) {
+  return result.engine == pooljit_name || result.engine == exact_name;
+}
+
 std::vector<Summary> summarize(const Results& results) {
   std::vector<Summary> summaries;
   for (const EngineInfo& info : results.engines) {

@@ -12,6 +12,8 @@
 namespace pooljit::tools {
 
 inline constexpr const char* pooljit_name = "pooljit";
+// Its code for one size alone, beside that for all sizes.
+inline constexpr const char* exact_name = "exact";
 
 struct EngineResult {
   std::string engine;
@@ -21,6 +23,9 @@ struct EngineResult {
   int64_t differences = 0;      // to pooljit's results
   Samples samples;
 };
+
+// pooljit itself, by one of its kernels.
+bool is_ours(const EngineResult& result);
 
 struct LayerResult {
   std::string name, spec, dtype, schedule, schedule_origin;

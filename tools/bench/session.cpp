@@ -162,8 +162,11 @@ class Session {
     const runtime::Options& engine = arguments_.comparison.engine;
     results_.engines.push_back(
         {pooljit_name,
-         fmt::format("pooljit {}, back end {}, {}, {}", POOLJIT_VERSION, engine.backend, info(isa_).text,
-                     engine.schedule.empty() ? "default schedules" : engine.schedule)});
+         fmt::format("pooljit {}, back end {}, {}, {}{}", POOLJIT_VERSION, engine.backend, info(isa_).text,
+                     engine.schedule.empty() ? "default schedules" : engine.schedule,
+                     arguments_.comparison.any_size ? ", code for all sizes" : "")});
+    if (arguments_.comparison.any_size)
+      results_.engines.push_back({exact_name, "pooljit's code for each layer's size alone"});
     if (peers_.has_plain_loop)
       results_.engines.push_back({std::string(plain_loop_name), "a plain C++ loop, -O3 -march=native"});
     for (const Peer& peer : peers_.found) results_.engines.push_back({peer.name(), peer.version()});
@@ -194,8 +197,7 @@ ir::Result<std::vector<FamilyPlan>> families_of(const SessionArguments& argument
 // it is said.
 bool is_right(const LayerResult& layer) {
   for (const EngineResult& engine : layer.engines)
-    if ((engine.engine == plain_loop_name || engine.engine == pooljit_name) && engine.differences != 0)
-      return false;
+    if ((engine.engine == plain_loop_name || is_ours(engine)) && engine.differences != 0) return false;
   return true;
 }
 
