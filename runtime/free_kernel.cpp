@@ -43,6 +43,35 @@ bool is_narrow(const ir::PoolNest& sized, const ir::Schedule& schedule) {
          sized.dims.back().output < 2 * int64_t{schedule.lanes};
 }
 
+// Taps of an output: separable takes three of each vector along either dimension, whatever the window.
+int64_t taps_of(const ir::PoolNest& pool, const ir::Schedule& schedule) {
+  constexpr int64_t taps_of_two_dims = 6;
+  const size_t rank = pool.dims.size();
+  if (schedule.family() != ir::Family::separable) return pool.full_taps();
+  return taps_of_two_dims * pool.full_taps() / (pool.dims[rank - 1].kernel * pool.dims[rank - 2].kernel);
+}
+
+// What code for one size saves of a run by the same schedule.
+double share_of_same(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+  constexpr double of_pixels = 0.1, of_rows = 0.25, of_narrow_rows = 0.5;
+  if (is_narrow(sized, schedule)) return of_narrow_rows;
+  return schedule.family() == ir::Family::channels_first ? of_rows : of_pixels;
+}
+
+// What other families, which are for one size, save of a run; 0: not much. Vectors of few channels are mostly
+// empty, where rows of pixels are full; long windows along rows share most of their taps.
+double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, ir::Isa isa) {
+  constexpr int64_t long_window = 12;
+  constexpr double of_few_channels = 0.6, of_long_windows = 0.75;
+  const ir::NestDim& columns = sized.dims.back();
+  if (schedule.family() == ir::Family::channels_first)
+    return columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
+  return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
+}
+
+// Of one pool: 100 to 400 us.
+constexpr double compile_seconds = 250e-6;
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -83,43 +112,56 @@ size_t FreeKernel::exact_sizes() const {
       std::ranges::count_if(kernels_, [](const auto& each) { return each.second.exact.kernel != nullptr; }));
 }
 
-// False: the size is compiled at its first run, since it would keep the code for all sizes for good, which is
-// slow there: rows of one channel that do not fill two vectors are 0.2 to 0.6 times as fast, but by lines,
-// where they fill half a vector at least. Longer ones are 0.6 to 0.97, mostly above 0.75
+// False: the size is compiled at its first run, since it would keep the code for all sizes for good, or for
+// too long, which is slow there. Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as
+// fast, but by lines, where they fill half a vector at least. Longer ones are 0.6 to 0.97, mostly above 0.75
 // (docs/performance.md, "Free dims"; docs/notes/free_dims.md has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
-  if (options_.exact_after != 0 || same_bits(sized) != ir::SameBits::never) return true;
+  if (options_.exact_after != 0) return true;
+  const ir::SameBits bits = same_bits(sized);
+  constexpr double least_seconds = 50e-6;  // code for the size pays from the fifth run on
+  if (bits == ir::SameBits::by_any_schedule)
+    return saved_seconds(sized, Saved::by_any_schedule) < compile_seconds;
+  if (saved_seconds(sized, Saved::by_others) > least_seconds) return false;
+  if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     return !is_narrow(pool, own) ||
            (2 * pool.dims.back().output >= own.lanes && go_by_lines(pool, own, *general_.code));
   });
 }
 
-// The run from which code for one size pays, for a size in code for all sizes. Unless the option says it: the
-// time of compiling, divided by the time that a run saves. Nothing is timed, so that the same runs do the
-// same. docs/performance.md, "Free dims", has the measurements: compiling takes 100 to 400 us; code for one
-// size saves 0.1 us of a run of 1 us in NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the
-// time of a vector's tap, is in no table.
+// The run from which code for one size pays, for a size in code for all sizes: the time of compiling, divided
+// by the time that a run saves. Unless the option says it.
 int FreeKernel::exact_after(const ir::PoolNest& sized) const {
-  if (same_bits(sized) == ir::SameBits::never) return never_exact;
-  constexpr double compile_seconds = 250e-6, seconds_per_tap = 0.4e-9;
-  constexpr double saved_of_pixels = 0.1, saved_of_rows = 0.25, saved_of_narrow_rows = 0.5;
-  constexpr double saved_seconds_of_plane = 10e-9;
+  const ir::SameBits bits = same_bits(sized);
+  if (bits == ir::SameBits::never) return never_exact;
   if (options_.exact_after != 0) return options_.exact_after;
-  double saved_seconds = 0;
+  const double pools = double(std::max<size_t>(sized.members.size(), 1));
+  const Saved saved =
+      bits == ir::SameBits::by_any_schedule ? Saved::by_any_schedule : Saved::by_the_same_schedule;
+  const double runs = pools * compile_seconds / saved_seconds(sized, saved);
+  return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
+}
+
+// The time of a run that code for one size saves. Nothing is timed, so that the same runs do the same.
+// docs/performance.md, "Free dims", has the measurements: code for one size saves 0.1 us of a run of 1 us in
+// NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the time of a vector's tap, is in no table.
+double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
+  constexpr double seconds_per_tap = 0.4e-9, saved_seconds_of_plane = 10e-9;
+  double seconds = 0;
   holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
-    double taps = double(pool.channels) * double(pool.full_taps()) / own.lanes;
+    double taps = double(pool.channels) * double(taps_of(pool, own)) / own.lanes;
     for (const ir::NestDim& dim : pool.dims) taps *= double(dim.output);
-    const double share = is_narrow(pool, own)                         ? saved_of_narrow_rows
-                         : own.family() == ir::Family::channels_first ? saved_of_rows
-                                                                      : saved_of_pixels;
-    saved_seconds += go_by_lines(pool, own, *general_.code) ? double(pool.channels) * saved_seconds_of_plane
-                                                            : share * std::max(taps, 1.0) * seconds_per_tap;
+    const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
+    const double run = std::max(taps, 1.0) * seconds_per_tap;
+    if (by != Saved::by_the_same_schedule && of_others > 0)
+      seconds += of_others * run;
+    else if (by != Saved::by_others)
+      seconds += go_by_lines(pool, own, *general_.code) ? double(pool.channels) * saved_seconds_of_plane
+                                                        : share_of_same(pool, own) * run;
     return true;
   });
-  const double pools = double(std::max<size_t>(sized.members.size(), 1));
-  const double runs = pools * compile_seconds / saved_seconds;
-  return static_cast<int>(std::clamp(runs, 2.0, double(last_exact_after)));
+  return seconds;
 }
 
 ir::SameBits FreeKernel::same_bits(const ir::PoolNest& sized) const {

@@ -80,6 +80,9 @@ class FreeKernel {
   KernelPtr add_exact(const Size& size, std::span<const int64_t> sizes) const;
   bool suits_general_code(const ir::PoolNest& sized) const;
   int exact_after(const ir::PoolNest& sized) const;
+  // By code of the same schedule, of other families only, or of the one or the other.
+  enum class Saved : uint8_t { by_the_same_schedule, by_others, by_any_schedule };
+  double saved_seconds(const ir::PoolNest& sized, Saved by) const;
   ir::SameBits same_bits(const ir::PoolNest& sized) const;
   static bool counts_runs(const Entry& entry);
   static void forget(const Entry& entry);

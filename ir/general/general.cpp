@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <span>
+#include <vector>
 
 #include "ir/schedules/windows/sum_block.h"
 
@@ -40,18 +42,31 @@ NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
   return any;
 }
 
-// The same innermost strides; the others packed over the stand-ins' inputs.
-View stand_in(const View& view, const PoolNest& any) {
+// The same innermost strides; the others packed over so many positions of each dimension.
+View packed_over(std::span<const int64_t> extents, int64_t channels, const View& view) {
   View packed = view;
   // Of one column and one row also those of channels-first lie side by side; of one channel no other.
   const bool is_planar = view.channel_stride > view.strides.back() || view.strides.back() == 1;
   // Never 0, which code takes for a constant: an element that is read everywhere.
   int64_t step = std::max<int64_t>(view.strides.back(), 1);
-  for (size_t i = packed.strides.size(); i-- > 0; step *= any.dims[i].input)
+  for (size_t i = packed.strides.size(); i-- > 0; step *= extents[i])
     if (i + 1 < packed.strides.size()) packed.strides[i] = step;
   if (is_planar) packed.channel_stride = step;
-  packed.batch_stride = is_planar ? step * any.channels : step;
+  packed.batch_stride = is_planar ? step * channels : step;
   return packed;
+}
+
+// input, output: the extents that the views are packed over.
+void pack(PoolNest& nest, std::span<const int64_t> input, std::span<const int64_t> output) {
+  nest.input = packed_over(input, nest.channels, nest.input);
+  nest.output = packed_over(output, nest.channels, nest.output);
+  if (nest.indices) nest.indices = packed_over(output, nest.channels, *nest.indices);
+}
+
+std::vector<int64_t> extents_of(const PoolNest& nest, int64_t NestDim::*extent) {
+  std::vector<int64_t> extents;
+  for (const NestDim& dim : nest.dims) extents.push_back(dim.*extent);
+  return extents;
 }
 
 }  // namespace
@@ -69,12 +84,30 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
   PoolNest any = sized;
   any.sizes = sizes;
   for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, any.dims.size());
-  for (View* view : {&any.input, &any.output}) *view = stand_in(*view, any);
-  if (any.indices) any.indices = stand_in(*any.indices, any);
+  const std::vector<int64_t> extents = extents_of(any, &NestDim::input);
+  pack(any, extents, extents);
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
   if (follow && any.indices && any.index_scope == IndexScope::window)
     return refused("offsets in windows that follow the extents");
   return any;
+}
+
+PoolNest usual_nest(const PoolNest& general) {
+  constexpr int64_t usual_extents[] = {784, 28, 10}, extents_of_whole[] = {49, 7, 4};  // by rank
+  PoolNest usual = general;
+  usual.sizes = Sizes::known;
+  for (NestDim& dim : usual.dims) {
+    if (general.sizes == Sizes::any_windows) {
+      dim.input = dim.kernel = dim.stride = extents_of_whole[usual.dims.size() - 1];
+      continue;
+    }
+    const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
+    dim.input = std::max(usual_extents[usual.dims.size() - 1], reach);
+    dim.pad_begin = dim.pad_end = (reach - 1) / 2;
+    dim.output = (dim.input + 2 * dim.pad_begin - reach) / dim.stride + 1;
+  }
+  pack(usual, extents_of(usual, &NestDim::input), extents_of(usual, &NestDim::output));
+  return usual;
 }
 
 Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_members) {

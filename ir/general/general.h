@@ -21,6 +21,9 @@ namespace pooljit::ir {
 // layers, whose windows may look like ordinary ones at that size; else any. "general.unsupported": only code
 // for one size does this.
 Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes);
+// The layer at a size as many networks have, for which a schedule is chosen; where windows follow the
+// extents, one window.
+PoolNest usual_nest(const PoolNest& general);
 // Of several pools of one tensor: each member's, of its own sizes.
 Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_members);
 

@@ -44,6 +44,8 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
                            Isa isa) {
   if (has_one_result(sized)) return SameBits::by_any_schedule;
   const bool follow = general.sizes == Sizes::any_windows;
+  // What is joined with what depends on where pieces begin.
+  if (schedule.family() == Family::separable) return SameBits::never;
   const bool is_pixelwise = schedule.family() == Family::channels_last;
   // Tiles at the ends of rows begin their sums with +0, or with a tap.
   if (!sized.is_extreme() && (follow || !is_pixelwise)) return SameBits::never;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
@@ -79,6 +80,9 @@ class Writer {
     for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     for (size_t i = 0; i < sized_.dims.size(); ++i)
       if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
+    if (general_.sizes == Sizes::any && layout_.has_pieces())
+      for (const int64_t length : piece_lengths)
+        for (size_t back : {size_t{2}, size_t{1}}) write_pieces(sized_.dims.size() - back, length);
     return std::move(words_);
   }
 
@@ -200,6 +204,18 @@ class Writer {
         digits[0] = digits[1] = 0, digits[2] = run.window.taps;
     }
     return {};
+  }
+
+  void write_pieces(size_t i, int64_t length) {
+    const NestDim& dim = sized_.dims[i];
+    const int64_t outputs = even_piece(dim.output, length), count = ceil_div(dim.output, outputs);
+    const auto field = [&](SizeLayout::PieceField of) -> int64_t& {
+      return word(layout_.pieces(i, length, of));
+    };
+    field(SizeLayout::piece_count) = count;
+    field(SizeLayout::piece_outputs) = outputs;
+    field(SizeLayout::piece_blocks) = ceil_div(outputs, dim.kernel);
+    field(SizeLayout::last_blocks) = ceil_div(dim.output - (count - 1) * outputs, dim.kernel);
   }
 
   const PoolNest& general_;

@@ -53,9 +53,11 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
                        fmt::format("{} cannot mask loads and stores of {}", info(layer.isa()).text,
                                    info(layer.nest().input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  if (layer.nest().has_any_size() && schedule.family() != Family::channels_last &&
-      schedule.family() != Family::channels_first)
-    return unsupported("schedule.sizes", "the family is for one size", "use channels_last or channels_first");
+  constexpr Family for_all_sizes[] = {Family::channels_last, Family::channels_first, Family::separable};
+  if (layer.nest().has_any_size() &&
+      std::ranges::find(for_all_sizes, schedule.family()) == std::end(for_all_sizes))
+    return unsupported("schedule.sizes", "the family is for one size",
+                       "use channels_last, channels_first or separable");
   if (layer.nest().has_any_size() && schedule.stores == Stores::streamed)
     return unsupported("schedule.stores", "code for all sizes does not store past the caches",
                        "use stores=cached");

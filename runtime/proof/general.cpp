@@ -8,9 +8,12 @@
 #include <set>
 #include <tuple>
 
+#include "ir/general/general.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/families/separable_layout.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/sized_code.h"
 
@@ -100,13 +103,32 @@ class SizeChooser {
     const ir::Schedule* schedule;
     bool follows;
     int64_t columns_together;
+    std::set<int64_t> pieces;  // outputs of two dimensions that are done together, at most, by ISA
   };
 
   void add_pool(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
     const ir::Schedule& own = schedule.members.empty() ? schedule : schedule.members[pools_.size()];
     const bool has_rows = info(own.family()).lanes != ir::LaneUse::fixed;
     pools_.push_back({&pool, &own, pool.global || is_adaptive(pool),
-                      has_rows ? int64_t{own.lanes} * ir::together(own) : together_of_channels});
+                      has_rows ? int64_t{own.lanes} * ir::together(own) : together_of_channels,
+                      pieces_of(pool, own)});
+  }
+
+  static std::set<int64_t> pieces_of(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
+    std::set<int64_t> lengths;
+    const auto general = ir::general_nest(make_nest(pool), ir::Sizes::any);
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      if (const int64_t length = general ? ir::piece_length(*general, schedule, isa.isa) : 0; length > 0)
+        lengths.insert(length);
+    return lengths;
+  }
+
+  // One piece or several, and whether the last one is of as many blocks as the others.
+  static int64_t kind_of_pieces(const ir::NestDim& dim, int64_t length) {
+    const int64_t outputs = ir::even_piece(dim.output, length), pieces = ir::ceil_div(dim.output, outputs);
+    const int64_t last = dim.output - (pieces - 1) * outputs;
+    const bool are_alike = ir::ceil_div(outputs, dim.kernel) == ir::ceil_div(last, dim.kernel);
+    return 2 * std::min<int64_t>(pieces, 2) + are_alike;
   }
 
   int64_t together(const Pool& pool, size_t dim) const {
@@ -119,6 +141,7 @@ class SizeChooser {
     Extents found;
     std::vector<std::set<Kind>> seen(pools_.size());
     std::vector<std::set<int64_t>> tails(pools_.size());
+    std::vector<std::set<std::pair<int64_t, int64_t>>> pieces(pools_.size());
     size_t most_windows = 0;
     const bool follows = std::ranges::any_of(pools_, &Pool::follows);
     const int64_t last = least_[dim] + extents_with_kinds(dim);
@@ -128,20 +151,24 @@ class SizeChooser {
       const auto sized = with_sizes(spec_, size);
       if (!sized) continue;
       const ir::PoolNest nest = make_nest(*sized);
-      bool is_new = false, is_tail = false;
+      bool is_new = false, is_tail = false, has_new_pieces = false;
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest& pool = nest.members.empty() ? nest : nest.members[i];
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
         if (has_lines(i)) kind.insert({-2, 0, lines(pool, i)});
+        if (dim + 2 >= least_.size())
+          for (const int64_t length : pools_[i].pieces)
+            has_new_pieces =
+                pieces[i].emplace(length, kind_of_pieces(pool.dims[dim], length)).second || has_new_pieces;
         is_new = seen[i].insert(kind).second || is_new;
         const int64_t rest = pool.dims[dim].output % together(pools_[i], dim);
         is_tail = tails[i].insert(rest).second || is_tail;
         windows += count_windows(kind);
       }
       if (is_tail && dim + 1 == least_.size()) tails_.push_back(extent);
+      if (is_new || has_new_pieces) found.push_back(extent);
       if (!is_new) continue;
-      found.push_back(extent);
       last_[dim] = extent;
       if (windows > most_windows || follows) most_windows = windows, rich_[dim] = extent;
     }
@@ -158,6 +185,7 @@ class SizeChooser {
       const int64_t of_windows =
           dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + 3 * dim.stride * together(pool, i);
       most = std::max(most, pool.follows ? following : of_windows);
+      if (!pool.pieces.empty()) most += 2 * *pool.pieces.rbegin();
     }
     for (size_t pool = 0; pool < pools_.size(); ++pool)
       if (i == 0 && has_lines(pool)) return std::min(most + ir::PlaneLines::most_lines, most_extents);

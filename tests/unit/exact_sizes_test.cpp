@@ -118,7 +118,7 @@ struct FloatLayer {
 } const float_layers[] = {
     {"max_pool2d(float32[1,70,H,W]:nhwc, kernel_size=3, stride=2, padding=1)", "9x40", true},
     {"max_pool2d(float32[1,70,H,W]:nhwc, kernel_size=3, stride=2, padding=1)", "1x1", false},
-    {"max_pool2d(float32[1,40,H,W]:nhwc, kernel_size=[5,7], stride=1, padding=[2,3])", "12x11", true},
+    {"max_pool2d(float32[1,40,H,W]:nhwc, kernel_size=[4,7], stride=1, padding=[2,3])", "12x11", true},
     {"max_pool2d(float32[1,40,H,W]:nhwc, kernel_size=[4,5], stride=1, padding=2)", "1x6", false},
     {"max_pool2d(float32[1,8,H,W], kernel_size=[2,4], stride=1, padding=[1,2])", "7x40", true},
     {"max_pool2d(float32[1,3,H,W], kernel_size=3, stride=2, padding=1)", "9x40", true},

@@ -17,6 +17,9 @@ struct Layer {
 // Smaller than the window, borders at both ends at once, no border, tails.
 inline const std::vector<Extents> sizes_2d = {{8, 8}, {1, 1},  {2, 5},  {5, 2},
                                               {3, 3}, {7, 12}, {16, 9}, {1, 33}};
+// Of less than a window, one piece and several (ir/schedules/lowering/pieces.h).
+inline const std::vector<Extents> sizes_of_pieces = {{8, 8},   {1, 1},  {2, 5},   {17, 25}, {49, 16},
+                                                     {24, 33}, {1, 97}, {100, 3}, {32, 48}};
 inline const std::vector<Extents> sizes_of_whole = {{8, 8}, {3, 3}, {4, 7}, {9, 3}, {12, 17}};
 
 inline const Layer channels_last_layers[] = {
@@ -54,6 +57,17 @@ inline const Layer channels_last_layers[] = {
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
     {"sum_pool2d(int16[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
     {"lp_pool2d(float32[2,24,SIZE]:nhwc, norm_type=2, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    // separable, in one piece and in several.
+    {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=7, stride=1, padding=3)", sizes_of_pieces},
+    {"max_pool2d(uint8[2,65,SIZE]:nhwc, kernel_size=[13,6], stride=1, padding=[6,3])", sizes_of_pieces},
+    {"min_pool2d(bfloat16[2,9,SIZE]:nhwc, kernel_size=9, stride=1, padding=4)", sizes_of_pieces},
+    {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=5, stride=1, padding=2, count_include_pad=False)",
+     sizes_of_pieces},
+    {"avg_pool2d(uint8[2,40,SIZE]:nhwc, kernel_size=[5,7], stride=1, padding=[2,3])", sizes_of_pieces},
+    {"sum_pool3d(float32[1,9,SIZE]:ndhwc, kernel_size=[2,5,5], stride=[2,1,1], padding=[1,2,2])",
+     {{8, 8, 8}, {1, 1, 1}, {2, 50, 3}, {5, 3, 60}}},
+    {"max_pool2d(float32[1,16,SIZE]:nhwc, kernel_size=7, padding=3, stride=1, epilogue=[scale_channel, add])",
+     sizes_of_pieces},
     {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=9, stride=2, padding=4)", sizes_2d},
     {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
      sizes_2d},

@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "runtime/limits.h"
 #include "runtime/options.h"
 #include "tools/bench/pools_comparison.h"
 #include "tools/bench/turns.h"
@@ -140,7 +141,9 @@ ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const Compari
   frontend::PoolSpec free = spec;
   std::vector<int64_t> size;
   for (frontend::SpecDim& dim : free.dims) dim.is_free = true, size.push_back(dim.input);
-  const auto any = runtime::compile_any(print(free), options.engine);
+  runtime::Options engine = options.engine;
+  engine.exact_after = runtime::never_exact;  // also at sizes that would be compiled at once
+  const auto any = runtime::compile_any(print(free), engine);
   if (!any) return tl::unexpected(any.error());
   const auto& all_sizes = std::get<runtime::FreeKernelPtr>(*any);
   if (!all_sizes->general_code())

@@ -190,7 +190,7 @@ class ChannelsLast {
     rolling.emit(
         nothing, [&](const Position& position) { return load(low_.at_input(cursor, last, position)); },
         [&](const Position& position, const Bundle& windows) {
-          store_windows(low_.at_output(cursor, last, position, divisors), windows);
+          store_windows(low_.at_output(cursor, last, position, divisors(position)), windows);
         });
   }
 

@@ -77,7 +77,7 @@ class RollingSums {
     take(band.cursor.input, at(5), {{Op::add, at(6)}});
     pass_over();
     const Divisors divisors(nest_, nest_.dims[0], {0, nest_.dims[0].output}, b_, band.first);
-    store(low_.at_output(band.cursor, 0, output, divisors));
+    store(low_.at_output(band.cursor, 0, output, divisors(output)));
     b_.end_loop();
     low_.close(loops + 1);
     b_.ret();

@@ -2,9 +2,10 @@
 // a block of channels each row of the input is reduced along its columns into scratch memory, then each
 // column of those rows along the other dimension. A vector holds the same position of neighbouring channels.
 //
-// scan=rolling: windows move on in registers (RollingOutputs); all rows of the image lie in
-// scratch memory. scan=van_herk: by van Herk's algorithm (RunningWindow), which needs few
-// registers and costs the same for every kernel; rows are done in bands that fit into scratch memory.
+// scan=rolling: windows move on in registers (RollingOutputs); all rows of the image lie in scratch memory.
+// scan=van_herk: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for
+// every kernel; rows are done in bands that fit into scratch memory. Code for all sizes does that, in pieces
+// of as many rows as columns.
 #include <algorithm>
 #include <optional>
 
@@ -14,6 +15,8 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lowering/channel_tasks.h"
+#include "ir/schedules/lowering/pieces.h"
+#include "ir/schedules/lowering/roll_any_size.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 #include "ir/schedules/windows/running_window.h"
 
@@ -22,14 +25,10 @@ namespace {
 
 constexpr LaneUse separable_lanes = LaneUse::fixed;
 
-bool overlaps(const NestDim& dim) {
-  return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1 && dim.kernel > 1;
-}
-
 // Whether windows can be reduced one dimension after the other at all.
 bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
   const size_t rank = nest.dims.size();
-  return rank >= 2 && overlaps(nest.dims[rank - 1]) && overlaps(nest.dims[rank - 2]) && !nest.indices &&
+  return rank >= 2 && has_pieces(nest.dims[rank - 1]) && has_pieces(nest.dims[rank - 2]) && !nest.indices &&
          !nest.is_backward() && facts.any_order;
 }
 
@@ -115,116 +114,152 @@ class Separable {
 
     const Position column = Position{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
     along_rows.divide_alike(nest_);
-    const Divisors divisors(nest_, rows(), along_rows.looped(), b_);
+    const Divisors row_divisors(nest_, rows(), along_rows.looped(), b_);
     const Cursor output = at_column(cursor, column);
     const ScratchLine reduced = plane.from(at(plane.first(), column, plane.position_bytes()));
     along_rows.emit(
         nothing, [&](const Position& position) { return reduced.load(position, row_bytes); },
         [&](const Position& position, const Bundle& window) {
-          store(low_.at_output(output, outer_, position, divisors), window, side);
+          store(low_.at_output(output, outer_, position, row_divisors(position)), window, side);
         });
     b_.end_loop();
   }
 
   // --- scan=van_herk
 
-  // Bands are a dimension of tasks. What is known of each is a row of a table, if there is more than one.
-  struct Band {
+  // Outputs that are done at once along a dimension; in how many blocks of the kernel; and the positions that
+  // their windows read before the image, in it, and behind it, with the first one inside.
+  struct Piece {
     Value outputs, blocks, before, inside, behind, first;
-    Value output = no_value;  // the first; none if there is one band
-    Cursor cursor;
+    Value output = no_value;  // the first; none of the only piece
   };
 
-  Band open_band(const Cursor& cursor, int& loops) {
-    const int64_t bands = ceil_div(rows().output, band_);
+  // Opens the pieces along a dimension. In code for one size there is one of all columns, and bands of rows
+  // are tasks.
+  Piece open_pieces(size_t dim, int& loops) {
+    if (nest_.has_any_size()) return ++loops, open_pieces_of_size(dim);
+    const NestDim& one = nest_.dims[dim];
+    const int64_t most = dim == outer_ ? band_ : one.output;
     std::vector<int64_t> table;
-    for (int64_t begin = 0; begin < rows().output; begin += band_) {
-      const int64_t outputs = std::min(band_, rows().output - begin);
-      const Stretch all = stretch_of(rows(), begin, outputs);
-      table.insert(table.end(), {outputs, ceil_div(outputs, rows().kernel), all.before * columns().output,
-                                 all.inside, all.behind * columns().output, all.first, begin});
+    for (int64_t begin = 0; begin < one.output; begin += most) {
+      const int64_t outputs = std::min(most, one.output - begin);
+      const Stretch all = stretch_of(one, begin, outputs);
+      table.insert(table.end(), {outputs, ceil_div(outputs, one.kernel), all.before, all.inside, all.behind,
+                                 all.first, begin});
     }
-    const auto columns_of_table = static_cast<int64_t>(table.size()) / bands;
-    Band band;
-    band.cursor = cursor;
-    const auto fields = {&band.outputs, &band.blocks, &band.before, &band.inside,
-                         &band.behind,  &band.first,  &band.output};
-    if (bands == 1) {
+    const int64_t pieces = ceil_div(one.output, most), row_bytes = std::ssize(table) / pieces * 8;
+    Piece piece;
+    const auto fields = {&piece.outputs, &piece.blocks, &piece.before, &piece.inside,
+                         &piece.behind,  &piece.first,  &piece.output};
+    if (pieces == 1) {
       auto number = table.begin();
       for (Value* field : fields) *field = b_.iconst(*number++);
-      band.output = no_value;
-    } else {
-      if (bands_ < 0) bands_ = b_.add_task("rows", bands);
-      const Value begin = b_.param(Param::Role::begin, bands_);
-      Address row{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
-      low_.move(row, begin, columns_of_table * 8);
-      low_.for_each_output(band.cursor, [&](Address& address, const View& view) {
-        low_.move(address, begin, byte_stride(view, view.strides[outer_] * band_));
-      });
-      const Value iv = b_.begin_loop(b_.param(Param::Role::count, bands_)).iv;
-      ++loops;
-      int64_t offset = 0;
-      for (Value* field : fields) {
-        *field = b_.iload(plus(plus(row, iv, columns_of_table * 8), offset));
-        offset += 8;
-      }
-      low_.for_each_output(band.cursor, [&](Address& address, const View& view) {
-        address = plus(address, iv, byte_stride(view, view.strides[outer_] * band_));
-      });
+      piece.output = no_value;
+      return piece;
     }
-    low_.move(band.cursor.input, band.first, byte_stride(nest_.input, nest_.input.strides[outer_]));
-    return band;
+    ++loops;
+    if (bands_ < 0) bands_ = b_.add_task("rows", pieces);
+    Address row{b_.param(Param::Role::table, b_.add_table(std::move(table))), {}, 0};
+    low_.move(row, b_.param(Param::Role::begin, bands_), row_bytes);
+    row = plus(row, b_.begin_loop(b_.param(Param::Role::count, bands_)).iv, row_bytes);
+    int64_t offset = 0;
+    for (Value* field : fields) {
+      *field = b_.iload(plus(row, offset));
+      offset += 8;
+    }
+    return piece;
+  }
+
+  Piece open_pieces_of_size(size_t dim) {
+    const DimOfSize size = read_dim(low_, dim);
+    const auto read = [&](SizeLayout::PieceField field) {
+      return low_.word(low_.layout().pieces(dim, band_, field));
+    };
+    const Value count = read(SizeLayout::piece_count), most = read(SizeLayout::piece_outputs);
+    const Value blocks = read(SizeLayout::piece_blocks), last_blocks = read(SizeLayout::last_blocks);
+    const Value zero = b_.iconst(0), number = b_.begin_loop(count).iv;
+    Piece piece;
+    piece.output = b_.imul(number, most);
+    piece.outputs = b_.imin(most, b_.isub(size.outputs, piece.output));
+    const Value is_last = reaches(b_, number, b_.iadd(count, b_.iconst(-1)));
+    piece.blocks = b_.iadd(blocks, b_.imul(is_last, b_.isub(last_blocks, blocks)));
+    // As stretch_of() has it.
+    const Value from = b_.iadd(size.first, piece.output);
+    const Value length = b_.iadd(piece.outputs, b_.iconst(nest_.dims[dim].kernel - 1));
+    piece.first = b_.imin(b_.imax(from, zero), size.visible);
+    const Value end = b_.imin(b_.imax(b_.iadd(from, length), piece.first), size.visible);
+    piece.inside = b_.isub(end, piece.first);
+    piece.before = b_.imin(b_.imax(b_.isub(zero, from), zero), length);
+    piece.behind = b_.isub(length, b_.iadd(piece.before, piece.inside));
+    return piece;
   }
 
   void emit_running(const Cursor& cursor, const std::vector<Slice>& side, const Bundle& nothing,
                     const ScratchLine& plane) {
     int loops = 0;
-    const Band band = open_band(cursor, loops);
-    const int64_t row_bytes = columns().output * plane.position_bytes();
-    fill(plane, band.before, nothing);
+    const Piece band = open_pieces(outer_, loops), strip = open_pieces(outer_ + 1, loops);
+    Cursor first = cursor;
+    move_to(band, outer_, first);
+    move_to(strip, outer_ + 1, first);
+    const int64_t row_bytes = layout_.columns() * plane.position_bytes();
+    fill(plane, b_.imul(band.before, b_.iconst(layout_.columns())), nothing);
     Address inside = plane.first();
-    low_.move(inside, band.before, plane.position_bytes());
-    reduce_rows(band, side, nothing, plane.from(inside));
+    low_.move(inside, band.before, row_bytes);
+    reduce_rows(first, band, strip, side, nothing, plane.from(inside));
     Address behind = inside;
     low_.move(behind, band.inside, row_bytes);
-    fill(plane.from(behind), band.behind, nothing);
+    fill(plane.from(behind), b_.imul(band.behind, b_.iconst(layout_.columns())), nothing);
 
-    const Position column = Position{}.further(b_.begin_loop(b_.iconst(columns().output)).iv, 1);
+    const Position column = Position{}.further(b_.begin_loop(strip.outputs).iv, 1);
     const ScratchLine reduced = plane.from(at(plane.first(), column, plane.position_bytes()));
-    const Cursor output = at_column(band.cursor, column);
-    const Divisors divisors(nest_, rows(), {0, rows().output}, b_, band.output);
+    const Cursor output = at_column(first, column, strip.output);
+    const DivisorAt row_divisors = divisors(outer_, band.output);
     RunningWindow(rows().kernel, b_, join_, plane.from(ends_))
         .emit(
             band.outputs, band.blocks, nothing,
             [&](const Position& position) { return reduced.load(position, row_bytes); },
             [&](const Position& position, const Bundle& window) {
-              store(low_.at_output(output, outer_, position, divisors), window, side);
+              store(low_.at_output(output, outer_, position, row_divisors(position)), window, side);
             });
     low_.close(1 + loops);
   }
 
-  // The rows of a band that lie in the image, along their columns.
-  void reduce_rows(const Band& band, const std::vector<Slice>& side, const Bundle& nothing,
-                   const ScratchLine& to) {
-    const Stretch all = stretch_of(columns(), 0, columns().output);
+  // The rows of a band that lie in the image, along their columns. from: the first position inside.
+  void reduce_rows(const Cursor& from, const Piece& band, const Piece& strip, const std::vector<Slice>& side,
+                   const Bundle& nothing, const ScratchLine& to) {
     const ScratchLine line = to.from(line_);
-    fill(line, b_.iconst(all.before), nothing);
-    fill(line.from(plus(line_, (all.before + all.inside) * line.position_bytes())), b_.iconst(all.behind),
-         nothing);
+    fill(line, strip.before, nothing);
+    const int64_t bytes = line.position_bytes();
+    const ScratchLine inside = further(line, strip.before, bytes);
+    fill(further(inside, strip.inside, bytes), strip.behind, nothing);
     const Position row = Position{}.further(b_.begin_loop(band.inside).iv, 1);
-    const Cursor from = low_.at_input(band.cursor, outer_, row);
-    const Position position = Position{}.further(b_.begin_loop(b_.iconst(all.inside)).iv, 1);
-    line.store(position.further(all.before),
-               load(low_.at_input(from, outer_ + 1, position.further(all.first)), side));
+    const Cursor begin = low_.at_input(from, outer_, row);
+    const Position position = Position{}.further(b_.begin_loop(strip.inside).iv, 1);
+    inside.store(position, load(low_.at_input(begin, outer_ + 1, position), side));
     b_.end_loop();
-    const ScratchLine row_to = to.from(at(to.first(), row, columns().output * to.position_bytes()));
-    const Value outputs = b_.iconst(columns().output);
-    const Value blocks = b_.iconst(ceil_div(columns().output, columns().kernel));
+    const ScratchLine row_to = to.from(at(to.first(), row, layout_.columns() * to.position_bytes()));
     RunningWindow(columns().kernel, b_, join_, to.from(ends_))
         .emit(
-            outputs, blocks, nothing, [&](const Position& position) { return line.load(position); },
+            strip.outputs, strip.blocks, nothing,
+            [&](const Position& position) { return line.load(position); },
             [&](const Position& position, const Bundle& window) { row_to.store(position, window); });
     b_.end_loop();
+  }
+
+  // To the first position inside, and to the first output.
+  void move_to(const Piece& piece, size_t dim, Cursor& cursor) {
+    low_.move(cursor.input, piece.first, low_.step(nest_.input, dim));
+    if (piece.output == no_value) return;
+    low_.for_each_output(cursor, [&](Address& address, const View& view) {
+      low_.move(address, piece.output, low_.step(view, dim));
+    });
+  }
+
+  // The same line from a later position on.
+  ScratchLine further(const ScratchLine& line, Value positions, int64_t bytes) {
+    Address address = line.first();
+    low_.move(address, positions, bytes);
+    return line.from(address);
   }
 
   void fill(const ScratchLine& line, Value count, const Bundle& nothing) {
@@ -235,8 +270,20 @@ class Separable {
 
   // --- both
 
-  Cursor at_column(const Cursor& cursor, const Position& column) {
-    return low_.at_output(cursor, outer_ + 1, column, Divisors(nest_, columns(), {0, columns().output}, b_));
+  // What the windows of a dimension contribute to the divisor of an average, by output. begin: the output
+  // that positions count from; no_value: 0.
+  using DivisorAt = std::function<Value(const Position&)>;
+  DivisorAt divisors(size_t dim, Value begin = no_value) {
+    const NestDim& one = nest_.dims[dim];
+    if (!nest_.has_any_size()) return Divisors(nest_, one, {0, one.output}, b_, begin);
+    return [this, &one, begin, size = read_dim(low_, dim)](const Position& output) {
+      const Value first = b_.iadd(size.first, begin);  // windows are a position apart
+      return divisor_taps_at(b_, nest_, one, size, b_.iadd(first, as_index(b_, output)));
+    };
+  }
+
+  Cursor at_column(const Cursor& cursor, const Position& column, Value begin = no_value) {
+    return low_.at_output(cursor, outer_ + 1, column, divisors(outer_ + 1, begin)(column));
   }
 
   // One position, over the taps of the dimensions outside.
@@ -286,6 +333,12 @@ Result<void> check_separable(const Layer& layer, const Schedule& given) {
   const SeparableSchedule schedule(given);
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(separable_lanes);
+  if (nest.has_any_size() && schedule.scan != SeparableSchedule::Scan::van_herk)
+    return unsupported("schedule.sizes", "all rows of an image of any size do not fit into scratch memory",
+                       "use scan=van_herk");
+  if (nest.has_any_size() && !SizeLayout(nest).has_pieces())
+    return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
+                       "use channels_first");
   if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return checked;
   if (!fits(nest, schedule, facts, layer.isa()))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "ir/reductions/facts.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lowering/pieces.h"
+
 namespace pooljit::ir {
 
 // Each is a row of a table.
@@ -12,7 +16,17 @@ SeparableLayout::SeparableLayout(const PoolNest& nest, const SeparableSchedule& 
       columns_dim_(nest.dims.back()),
       rolls_(schedule.scan == SeparableSchedule::Scan::rolling),
       position_bytes_(int64_t{schedule.lanes} * schedule.vectors_side_by_side * held_bytes),
-      band_(largest_band()) {}
+      columns_(columns_dim_.output) {
+  if (!nest.has_any_size()) {
+    band_ = largest_band(rows_dim_.output);
+    return;
+  }
+  for (const int64_t length : piece_lengths) {
+    columns_ = length;
+    if (largest_band(length) == length) band_ = length;
+  }
+  columns_ = band_;
+}
 
 int64_t SeparableLayout::ends() const { return std::max(rows_dim_.kernel, columns_dim_.kernel); }
 
@@ -20,15 +34,22 @@ int64_t SeparableLayout::rows_of(int64_t band) const {
   return rolls_ ? rows_dim_.visible_input() : band + rows_dim_.kernel - 1;
 }
 
-int64_t SeparableLayout::largest_band() const {
+int64_t SeparableLayout::largest_band(int64_t outputs) const {
   // Each of the three pieces begins a cache line.
   const int64_t room = (most_scratch_bytes - 3 * scratch_alignment) / position_bytes_;
   // What is larger by itself would overflow below.
-  if (std::max({columns_dim_.output, ends(), rolls_ ? rows_dim_.visible_input() : 0}) > room) return 0;
-  if (rolls_) return rows_of(0) * columns_dim_.output <= room ? rows_dim_.output : 0;
-  const int64_t rows = (room - line() - ends()) / columns_dim_.output - (rows_dim_.kernel - 1);
-  if (rows <= 0 || ceil_div(rows_dim_.output, rows) > most_bands) return 0;
-  return ceil_div(rows_dim_.output, ceil_div(rows_dim_.output, rows));  // bands of about one size
+  if (std::max({columns_, ends(), rolls_ ? rows_dim_.visible_input() : 0}) > room) return 0;
+  if (rolls_) return rows_of(0) * columns_ <= room ? outputs : 0;
+  const int64_t rows = (room - line() - ends()) / columns_ - (rows_dim_.kernel - 1);
+  if (rows <= 0 || ceil_div(outputs, rows) > most_bands) return 0;
+  return even_piece(outputs, rows);
+}
+
+int64_t piece_length(const PoolNest& general, const Schedule& schedule, Isa isa) {
+  if (schedule.family() != Family::separable) return 0;
+  const auto facts = reduction_facts(general, isa, info(Family::separable).lanes);
+  if (!facts) return 0;
+  return SeparableLayout(general, SeparableSchedule(schedule), facts->held_bytes).band();
 }
 
 }  // namespace pooljit::ir

@@ -19,22 +19,29 @@ class SeparableLayout {
   int64_t position_bytes() const { return position_bytes_; }
   // True if windows move on in registers, over all rows of the image.
   bool rolls() const { return rolls_; }
-  // Rows of outputs that are done together; 0: not even one fits.
+  // Columns of outputs that scratch memory has room for: all, or in code for all sizes as many as rows.
+  int64_t columns() const { return columns_; }
+  // Rows of outputs that are done together, at most, in code for all sizes; 0: not even one fits.
   int64_t band() const { return band_; }
   // The rows of the input that these need, reduced along their columns.
-  int64_t plane() const { return rows_of(band_) * columns_dim_.output; }
-  // For windows that do not roll: a row of the input with its padding, and the ends of one block.
-  int64_t line() const { return columns_dim_.output + columns_dim_.kernel - 1; }
+  int64_t plane() const { return rows_of(band_) * columns_; }
+  // For what is done in pieces: a row of the input with its padding, and the ends of one block.
+  int64_t line() const { return columns_ + columns_dim_.kernel - 1; }
   int64_t ends() const;
 
  private:
   int64_t rows_of(int64_t band) const;
-  int64_t largest_band() const;
+  int64_t largest_band(int64_t outputs) const;
 
   const NestDim& rows_dim_;
   const NestDim& columns_dim_;
   const bool rolls_;
-  const int64_t position_bytes_, band_;
+  const int64_t position_bytes_;
+  int64_t columns_, band_ = 0;
 };
+
+// The most outputs along a dimension that code for all sizes does at once by this schedule: one of
+// piece_lengths; 0: it is not of this family, or the ISA cannot do it.
+int64_t piece_length(const PoolNest& general, const Schedule& schedule, Isa isa);
 
 }  // namespace pooljit::ir

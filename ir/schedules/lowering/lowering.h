@@ -229,7 +229,7 @@ class Lowering {
   Cursor taps_from(const Cursor& cursor, size_t dim, int64_t first, int64_t count) const;
   // A cursor at position 0 of a dimension, moved along its input; or along its output, with the window there.
   Cursor at_input(const Cursor& cursor, size_t dim, const Position& position) const;
-  Cursor at_output(const Cursor& cursor, size_t dim, const Position& position, const Divisors& divisors);
+  Cursor at_output(const Cursor& cursor, size_t dim, const Position& position, Value divisor_taps);
   // A cursor moved along its output alone.
   Cursor further_outputs(const Cursor& cursor, size_t dim, const Position& position) const;
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
@@ -269,6 +269,7 @@ class Lowering {
   std::vector<Step> steps_of(const View& view);
   Step batch_step(const View& view);
   Step channel_step(const View& view);
+  Address along(Address address, const Position& position, const Step& step) const;
   Address further_by(const Address& address, Value iv, Step step, int64_t positions);
   Value valid_mask(const Type& type, const Lanes& lanes, int begin);
   // Moves a cursor along a dimension, by a number of positions (an index value), or by an iv times a

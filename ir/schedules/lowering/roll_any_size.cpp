@@ -59,6 +59,15 @@ Value skipping(Builder& b, Value iv, Value count, Value more) {
   return b.iadd(iv, b.imul(more, reaches(b, iv, count)));
 }
 
+Value divisor_taps_at(Builder& b, const PoolNest& nest, const NestDim& dim, const DimOfSize& size,
+                      Value first) {
+  if (nest.reduction != Reduction::avg || nest.divisor_override) return b.iconst(1);
+  const Value end = b.iadd(first, b.iconst(dim.kernel));
+  const Value to = b.imin(end, nest.count_include_pad ? size.padded : size.visible);
+  const Value from = nest.count_include_pad ? first : b.imax(first, b.iconst(0));
+  return b.imax(b.isub(to, from), b.iconst(1));
+}
+
 void RollAnySize::emit(Cursor cursor, const Steps& steps) {
   cursor.windows.push_back(low_.usual_window(dim_));
   store_empty(cursor, steps);
@@ -85,8 +94,9 @@ RollingOutputs::Stage RollAnySize::one_by_one(const Cursor& cursor, const Steps&
     Cursor at = base;
     low_.for_each_output(
         at, [&](Address& address, const View& view) { low_.move(address, output, low_.step(view, dim_)); });
-    if (nest_.reduction == Reduction::avg && !nest_.divisor_override)
-      at.windows.back().divisor_taps = counted(output, first);
+    const NestDim& dim = nest_.dims[dim_];
+    at.windows.back().divisor_taps =
+        divisor_taps_at(b_, nest_, dim, size_, b_.iadd(first, b_.imul(output, b_.iconst(dim.stride))));
     steps.store(at, windows);
   };
   return {b_.isub(end, begin), 1, load, store};
@@ -127,9 +137,7 @@ RollingOutputs::Stage RollAnySize::pairs(const Cursor& cursor, const Steps& step
 // a sum it adds nothing, not even to the sign of a zero.
 Bundle RollAnySize::load_looked_at(const Cursor& cursor, Value first, const Position& position,
                                    const Steps& steps) {
-  Value place = b_.iadd(first, b_.iconst(position.first));
-  for (const Position::Step& step : position.steps)
-    place = b_.iadd(place, b_.imul(step.iv, b_.iconst(step.positions)));
+  const Value place = b_.iadd(first, as_index(b_, position));
   const Value last = b_.iadd(size_.visible, b_.iconst(-1));
   Cursor at = cursor;
   low_.move(at.input, b_.imin(b_.imax(place, b_.iconst(0)), last), low_.step(nest_.input, dim_));
@@ -149,16 +157,6 @@ Value RollAnySize::where_seen(Value position, Value sum) {
   const Value mask = b_.cmp(Predicate::gt, b_.splat(number, is_seen), b_.vconst_splat(number, 0));
   const int64_t nothing = is_float(type.dtype) ? float_bits(type.dtype, -0.0) : 0;
   return b_.select(mask, sum, b_.vconst_splat(type, nothing));
-}
-
-// What the positions of a window make of the divisor.
-Value RollAnySize::counted(Value output, Value begin) {
-  const NestDim& dim = nest_.dims[dim_];
-  const Value first = b_.iadd(begin, b_.imul(output, b_.iconst(dim.stride)));
-  const Value end = b_.iadd(first, b_.iconst(dim.kernel));
-  const Value to = b_.imin(end, nest_.count_include_pad ? size_.padded : size_.visible);
-  const Value from = nest_.count_include_pad ? first : b_.imax(first, b_.iconst(0));
-  return b_.imax(b_.isub(to, from), b_.iconst(1));
 }
 
 // Outputs whose windows have no tap along the dimension.

@@ -16,6 +16,10 @@ struct DimOfSize {
 };
 DimOfSize read_dim(Lowering& low, size_t dim);
 
+// What the window whose first tap is at that position contributes to the divisor of an average.
+Value divisor_taps_at(Builder& builder, const PoolNest& nest, const NestDim& dim, const DimOfSize& size,
+                      Value first);
+
 // 1 from `count` on, else 0.
 Value reaches(Builder& builder, Value iv, Value count);
 // iv, and so many more from `count` on.
@@ -43,7 +47,6 @@ class RollAnySize {
   void store_empty(const Cursor& cursor, const Steps& steps);
   Bundle load_looked_at(const Cursor& cursor, Value first, const Position& position, const Steps& steps);
   Value where_seen(Value position, Value sum);
-  Value counted(Value output, Value begin);
 
   const PoolNest& nest_;
   const size_t dim_;

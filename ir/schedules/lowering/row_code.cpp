@@ -170,10 +170,10 @@ void RowCode::roll_rows(const Cursor& cursor, const std::vector<Lanes>& vectors,
   RollingOutputs rolling(nest_.dims[rows()], b_, reducer_.facts(), how.join);
   rolling.divide_alike(nest_);
   const Divisors divisors(nest_, nest_.dims[rows()], rolling.looped(), b_);
-  rolling.emit(Bundle(vectors.size(), how.nothing), load,
-               [&](const Position& position, const Bundle& windows) {
-                 store_rows(low_.at_output(cursor, rows(), position, divisors), vectors, how, windows);
-               });
+  rolling.emit(
+      Bundle(vectors.size(), how.nothing), load, [&](const Position& position, const Bundle& windows) {
+        store_rows(low_.at_output(cursor, rows(), position, divisors(position)), vectors, how, windows);
+      });
 }
 
 // Where registers do not hold what windows share. load is asked for the rows of all windows.
@@ -187,7 +187,7 @@ void RowCode::run_rows(const Cursor& cursor, const Lanes& vector, const Rolling&
   const Value blocks = b_.iconst(ceil_div(down.output, down.kernel));
   RunningWindow(down.kernel, b_, how.join, ScratchLine(b_, type, 1, *ends_))
       .emit(outputs, blocks, {how.nothing}, load, [&](const Position& position, const Bundle& window) {
-        store_rows(low_.at_output(cursor, rows(), position, divisors), {vector}, how, window);
+        store_rows(low_.at_output(cursor, rows(), position, divisors(position)), {vector}, how, window);
       });
 }
 

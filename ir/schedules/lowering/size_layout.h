@@ -3,11 +3,13 @@
 // outputs. The run tables come last.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
 
 #include "ir/nest.h"
+#include "ir/schedules/lowering/pieces.h"
 
 namespace pooljit::ir {
 
@@ -19,7 +21,8 @@ class SizeLayout {
   // reaches as far as the next position of the dimension (Lowering::plane_offset). first: position of the
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
   // position where its padding ends. Outputs whose windows have a tap inside are neighbours: [seen_begin,
-  // seen_end). output_pairs: half of the outputs.
+  // seen_end). output_pairs: half of the outputs. pieces: of so many outputs or a few less, and pieces_at:
+  // the byte where their table begins (ir/schedules/lowering/pieces.h).
   enum DimField {
     runs,
     table,
@@ -63,12 +66,18 @@ class SizeLayout {
     two_lines,
     tile_fields
   };
+  // Of pieces of at most each of piece_lengths, along each of the two innermost dimensions of windows that
+  // have them: how many there are, the outputs of each but the last, and in how many blocks of as many
+  // outputs as the window has taps each of these is, and the last one.
+  enum PieceField { piece_count, piece_outputs, piece_blocks, last_blocks, piece_fields };
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
   explicit SizeLayout(const PoolNest& nest)
       : rank_(static_cast<int>(nest.dims.size())),
         views_(first_operand + static_cast<int>(operand_views(nest).size())),
-        has_columns_(nest.input.strides.back() == 1) {}
+        has_columns_(nest.input.strides.back() == 1),
+        has_pieces_(!has_columns_ && rank_ > 1 && ir::has_pieces(nest.dims.back()) &&
+                    ir::has_pieces(*(nest.dims.end() - 2))) {}
 
   int views() const { return views_; }
   // True for rows of neighbouring columns, which vectors may cover.
@@ -87,11 +96,23 @@ class SizeLayout {
   int tiles(int lanes, TileField field) const {
     return column(column_fields) + std::countr_zero(static_cast<unsigned>(lanes)) * tile_fields + field;
   }
-  int words() const { return has_columns_ ? tiles(1 << lane_counts, before) : column(masked_begin); }
+  // True for channels that lie next to each other, and windows that may be done in pieces.
+  bool has_pieces() const { return has_pieces_; }
+  int pieces(size_t dim, int64_t length, PieceField field) const {
+    const auto number = std::ranges::find(piece_lengths, length) - piece_lengths.begin();
+    return pieces_begin() +
+           (static_cast<int>(number) * 2 + rank_ - 1 - static_cast<int>(dim)) * piece_fields + field;
+  }
+  int words() const {
+    if (has_columns_) return tiles(1 << lane_counts, before);
+    return pieces_begin() + (has_pieces_ ? static_cast<int>(piece_lengths.size()) * 2 * piece_fields : 0);
+  }
 
  private:
+  int pieces_begin() const { return column(masked_begin); }
+
   int rank_, views_;
-  bool has_columns_;
+  bool has_columns_, has_pieces_;
 };
 
 // For averages: true if masked tiles count each lane's divisor. Else masked tiles have the usual divisor, and

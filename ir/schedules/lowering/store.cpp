@@ -51,25 +51,30 @@ Cursor Lowering::taps_from(const Cursor& cursor, size_t dim, int64_t first, int6
   return at;
 }
 
+Address Lowering::along(Address address, const Position& position, const Step& step) const {
+  if (step.word == no_value) return at(std::move(address), position, step.constant);
+  const Value bytes = b_.imul(as_index(b_, position), step.word);
+  return Address{b_.ptradd(address, bytes), {}, 0};
+}
+
 Cursor Lowering::at_input(const Cursor& cursor, size_t dim, const Position& position) const {
   Cursor moved = cursor;
-  moved.input = at(moved.input, position, byte_stride(nest_.input, nest_.input.strides[dim]));
+  moved.input = along(moved.input, position, step(nest_.input, dim));
   return moved;
 }
 
 Cursor Lowering::further_outputs(const Cursor& cursor, size_t dim, const Position& position) const {
   Cursor moved = cursor;
   for_each_output(moved, [&](Address& address, const View& view) {
-    address = at(address, position, byte_stride(view, view.strides[dim]));
+    address = along(address, position, step(view, dim));
   });
   return moved;
 }
 
-Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Position& position,
-                           const Divisors& divisors) {
+Cursor Lowering::at_output(const Cursor& cursor, size_t dim, const Position& position, Value divisor_taps) {
   Cursor moved = further_outputs(cursor, dim, position);
   WindowAt window = usual_window(dim);
-  window.divisor_taps = divisors(position);
+  window.divisor_taps = divisor_taps;
   moved.windows.push_back(window);
   return moved;
 }

@@ -24,6 +24,13 @@ Position Position::further(Value iv, int64_t positions) const {
   return position;
 }
 
+Value as_index(Builder& b, const Position& position) {
+  Value number = b.iconst(position.first);
+  for (const Position::Step& step : position.steps)
+    number = b.iadd(number, b.imul(step.iv, b.iconst(step.positions)));
+  return number;
+}
+
 Address at(Address address, const Position& position, int64_t bytes) {
   address = plus(std::move(address), position.first * bytes);
   for (const Position::Step& step : position.steps) address = plus(address, step.iv, step.positions * bytes);

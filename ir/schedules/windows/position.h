@@ -22,6 +22,8 @@ struct Position {
 
 Address plus(Address address, int64_t bytes);
 Address plus(Address address, Value iv, int64_t bytes);
+// As an index value.
+Value as_index(Builder& builder, const Position& position);
 // The address of a position: `bytes` further on for each position.
 Address at(Address address, const Position& position, int64_t bytes);
 
