@@ -35,7 +35,7 @@ std::vector<Schedule> enumerate_schedules(const PoolNest& nest, Isa isa, size_t 
   const auto layer = Layer::of(nest, isa, machine);
   if (!layer) return {Schedule{}};  // lower() will say why
   std::vector<Schedule> all = decide(*layer, most).schedules;
-  if (nest.has_any_size() && !all.empty() && all[0].family() == Family::channels_last)
+  if (nest.has_any_size() && !nest.is_backward() && !all.empty() && all[0].family() == Family::channels_last)
     if (const auto best = best_at_usual_size(*layer)) {
       std::erase(all, *best);
       all.insert(all.begin(), *best);

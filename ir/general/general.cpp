@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/schedules/windows/stretch.h"
 #include "ir/schedules/windows/sum_block.h"
 
 namespace pooljit::ir {
@@ -21,6 +22,7 @@ tl::unexpected<Error> refused(std::string what) {
 constexpr int64_t most_following_taps[] = {int64_t{1} << 22, 2 * sum_block, sum_block};
 
 bool is_pool(const NestDim& dim) { return dim.kind == DimKind::pool; }
+bool is_gather(const NestDim& dim) { return dim.kind == DimKind::gather; }
 bool is_dense(const NestDim& dim) {
   return dim.kind == DimKind::adaptive || (is_pool(dim) && dim.dilation == 1);
 }
@@ -30,6 +32,12 @@ NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
   NestDim any;
   if (sizes == Sizes::any_windows) {
     any.kernel = any.stride = any.input = most_following_taps[rank - 1];
+    return any;
+  }
+  if (dim.kind == DimKind::gather) {  // of a forward whose windows all are whole: of each phase one is
+    any = stand_in(forward_of(dim), sizes, rank);
+    std::swap(any.input, any.output);
+    any.kind = DimKind::gather;
     return any;
   }
   const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
@@ -45,14 +53,17 @@ NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
 // The same innermost strides; the others packed over so many positions of each dimension.
 View packed_over(std::span<const int64_t> extents, int64_t channels, const View& view) {
   View packed = view;
-  // Of one column and one row also those of channels-first lie side by side; of one channel no other.
-  const bool is_planar = view.channel_stride > view.strides.back() || view.strides.back() == 1;
+  // Of one column and one row also those of channels-first lie side by side, and blocks; of one channel no
+  // other. Columns that repeat have strides of their own, which are the same at all sizes.
+  const int64_t column = view.strides.back();
+  const bool is_planar = view.channel_block > 1 ? column > 0 && view.channel_stride >= column
+                                                : view.channel_stride > column || column == 1;
   // Never 0, which code takes for a constant: an element that is read everywhere.
   int64_t step = std::max<int64_t>(view.strides.back(), 1);
-  for (size_t i = packed.strides.size(); i-- > 0; step *= extents[i])
+  for (size_t i = packed.strides.size(); i-- > 0; step *= std::max<int64_t>(extents[i], 2))
     if (i + 1 < packed.strides.size()) packed.strides[i] = step;
   if (is_planar) packed.channel_stride = step;
-  packed.batch_stride = is_planar ? step * channels : step;
+  packed.batch_stride = is_planar ? step * ceil_div(channels, view.channel_block) : step;
   return packed;
 }
 
@@ -73,10 +84,14 @@ std::vector<int64_t> extents_of(const PoolNest& nest, int64_t NestDim::*extent) 
 
 Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
   if (sized.dims.size() > std::size(most_following_taps)) return refused("so many dimensions");
-  if (sized.direction != Direction::forward) return refused("backward passes and unpools");
+  if (sized.direction == Direction::unpool) return refused("unpools");
   const bool follow = sizes == Sizes::any_windows;
-  if (!std::ranges::all_of(sized.dims, follow ? is_dense : is_pool)) return refused("such windows");
-  if (sized.input.channel_block > 1 || sized.output.channel_block > 1) return refused("blocks of channels");
+  if (sized.is_backward() && (follow || !std::ranges::all_of(sized.dims, is_gather)))
+    return refused("gradients of adaptive pools");
+  if (sized.is_backward() && sized.input.strides.back() == 1)
+    return refused("gradients of rows whose columns are adjacent");
+  if (!sized.is_backward() && !std::ranges::all_of(sized.dims, follow ? is_dense : is_pool))
+    return refused("such windows");
   if (sized.indices && (sized.column_major || sized.index_scope == IndexScope::tensor))
     return refused("indices that count in the whole tensor or by columns");
   if (sized.indices && sized.index_scope != IndexScope::window && bytes(sized.indices->dtype) < 4)

@@ -42,6 +42,8 @@ bool has_no_keys(const PoolNest& sized) { return sized.dims.back().kernel < leas
 
 SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const Schedule& schedule,
                            Isa isa) {
+  // Of which windows there is straight-line code depends on the size.
+  if (sized.is_backward()) return SameBits::never;
   if (has_one_result(sized)) return SameBits::by_any_schedule;
   const bool follow = general.sizes == Sizes::any_windows;
   // What is joined with what depends on where pieces begin.

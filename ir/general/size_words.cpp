@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
+#include "ir/reductions/facts.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
@@ -14,6 +16,9 @@
 
 namespace pooljit::ir {
 namespace {
+
+// Tasks along the first dimension.
+int64_t tasks_of(const NestDim& dim) { return dim.kind == DimKind::gather ? dim.periods() : dim.output; }
 
 // Outputs in code that takes them one by one: where windows follow the extents, none is like the one before.
 std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
@@ -35,6 +40,38 @@ Interior outputs_of(const std::vector<Run>& all, const IsWanted& is_wanted) {
     outputs.end = run.end;
   }
   return outputs;
+}
+
+// Forward windows with the kernel's divisor, which are neighbours.
+Interior alike_of_gather(const PoolNest& sized, const NestDim& gather) {
+  const NestDim forward = forward_of(gather);
+  return outputs_of(runs(forward),
+                    [&](const Run& run) { return divisor_taps(sized, run.window) == forward.kernel; });
+}
+
+// Whether all taps of the run's windows are among these.
+bool takes_among(const Run& run, const Interior& taps) {
+  if (run.window.taps == 0) return true;
+  const int64_t beyond = run.end - run.begin + (run.window.taps - 1) * run.window.step;
+  return run.window.first >= taps.begin && run.window.first + beyond <= taps.end;
+}
+
+// The runs, cut so that those of which takes_among() holds are as long as they can be.
+std::vector<Run> cut_at(const std::vector<Run>& all, const Interior& taps) {
+  std::vector<Run> cut;
+  for (const Run& run : all) {
+    const int64_t beyond = (std::max<int64_t>(run.window.taps, 1) - 1) * run.window.step;
+    const int64_t from = std::clamp(run.begin + taps.begin - run.window.first, run.begin, run.end);
+    const int64_t to = std::clamp(run.begin + taps.end - beyond - run.window.first, from, run.end);
+    const int64_t ends[] = {run.begin, from, to, run.end};
+    for (size_t i = 0; i + 1 < std::size(ends); ++i) {
+      if (ends[i] == ends[i + 1]) continue;
+      Run& piece = cut.emplace_back(run);
+      piece.begin = ends[i], piece.end = ends[i + 1];
+      if (run.window.taps > 0) piece.window.first += ends[i] - run.begin;
+    }
+  }
+  return cut;
 }
 
 // How tiles cover a row: some at its begin, those of whole windows, some behind.
@@ -61,7 +98,12 @@ class Writer {
  public:
   Writer(const PoolNest& general, const PoolNest& sized)
       : general_(general), sized_(sized), layout_(sized), words_(static_cast<size_t>(layout_.words())) {
-    for (const NestDim& dim : sized.dims) runs_.push_back(runs_of_size(general, dim));
+    for (const NestDim& dim : sized.dims) {
+      runs_.push_back(runs_of_size(general, dim));
+      if (!counts_gathered(sized)) continue;
+      alike_gathered_.push_back(alike_of_gather(sized, dim));
+      runs_.back() = cut_at(runs_.back(), alike_gathered_.back());
+    }
   }
 
   Result<std::vector<int64_t>> write() {
@@ -70,6 +112,8 @@ class Writer {
     if (sized_.indices) write_view(SizeLayout::indices, *sized_.indices);
     int operand = SizeLayout::first_operand;
     for (const View& view : operand_views(sized_)) write_view(operand++, view);
+    if (sized_.is_backward() && !gradient_facts(sized_))
+      return unsupported("general.window", "indices beyond 2^31", "compile the layer for this size");
     if (sized_.indices) {
       if (index_reach(sized_) > std::numeric_limits<int32_t>::max())
         return unsupported("general.window", "taps of one window that lie 2^31 or more elements apart",
@@ -83,6 +127,7 @@ class Writer {
     if (general_.sizes == Sizes::any && layout_.has_pieces())
       for (const int64_t length : piece_lengths)
         for (size_t back : {size_t{2}, size_t{1}}) write_pieces(sized_.dims.size() - back, length);
+    for (size_t i = 0; counts_gathered(sized_) && i < sized_.dims.size(); ++i) write_gathered(i);
     return std::move(words_);
   }
 
@@ -111,7 +156,7 @@ class Writer {
   void write_dim(size_t i) {
     const NestDim& dim = sized_.dims[i];
     Interior seen, rolled;
-    if (general_.sizes == Sizes::any) {
+    if (general_.sizes == Sizes::any && dim.is_forward()) {
       seen = outputs_of(runs_[i], [](const Run& run) { return run.window.taps > 0; });
       rolled = rolled_outputs(i, seen);
     }
@@ -121,7 +166,7 @@ class Writer {
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
     word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
-    word(layout_.of_dim(i, SizeLayout::outputs)) = dim.output;
+    word(layout_.of_dim(i, SizeLayout::outputs)) = tasks_of(dim);
     word(layout_.of_dim(i, SizeLayout::seen_begin)) = seen.begin;
     word(layout_.of_dim(i, SizeLayout::seen_end)) = seen.end;
   }
@@ -186,7 +231,9 @@ class Writer {
 
   Result<void> write_runs(size_t i) {
     const NestDim& dim = sized_.dims[i];
-    const int64_t most = general_.dims[i].kernel;
+    const NestDim& any = general_.dims[i];
+    const bool is_gather = any.kind == DimKind::gather;
+    const int64_t most = is_gather ? any.most_taps() : any.kernel, usual = usual_taps_of_any_size(any);
     const std::vector<Run>& all = runs_[i];
     word(layout_.of_dim(i, SizeLayout::runs)) = std::ssize(all);
     word(layout_.of_dim(i, SizeLayout::table)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
@@ -197,7 +244,10 @@ class Writer {
                            fmt::format("a window of {} taps along dimension {}, where the code is for {}",
                                        run.window.taps, i, most),
                            "compile the layer for this size");
-      const bool is_usual = run.window.taps == most && divisor_taps(sized_, run.window) == most;
+      const bool has_usual_divisor = is_gather
+                                         ? !counts_gathered(sized_) || takes_among(run, alike_gathered_[i])
+                                         : divisor_taps(sized_, run.window) == usual;
+      const bool is_usual = run.window.taps == usual && has_usual_divisor;
       append_run(words_, sized_, run, is_usual);
       // Sums of code for this size alone are made in blocks only where windows may be long.
       if (int64_t* const digits = &words_[words_.size() - run_fields + run_digit]; !is_long(dim))
@@ -218,10 +268,17 @@ class Writer {
     field(SizeLayout::last_blocks) = ceil_div(dim.output - (count - 1) * outputs, dim.kernel);
   }
 
+  void write_gathered(size_t i) {
+    word(layout_.of_dim(i, SizeLayout::gathered)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
+    for (const Run& run : runs(forward_of(sized_.dims[i])))
+      words_.insert(words_.end(), static_cast<size_t>(run.outputs()), divisor_taps(sized_, run.window));
+  }
+
   const PoolNest& general_;
   const PoolNest& sized_;
   const SizeLayout layout_;
-  std::vector<std::vector<Run>> runs_;  // by dimension
+  std::vector<std::vector<Run>> runs_;    // by dimension
+  std::vector<Interior> alike_gathered_;  // the same; counts_gathered()
   std::vector<int64_t> words_;
 };
 
@@ -233,7 +290,7 @@ Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest&
 
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {
   if (task.extent == TaskDim::batch_extent) return batch;
-  return task.extent == TaskDim::size_extent ? sized.dims[0].output : task.extent;
+  return task.extent == TaskDim::size_extent ? tasks_of(sized.dims[0]) : task.extent;
 }
 
 int rows_word(const PoolNest& general) { return SizeLayout(general).of_dim(0, SizeLayout::outputs); }

@@ -8,6 +8,7 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 
 namespace pooljit::ir {
 namespace {
@@ -58,6 +59,11 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
       std::ranges::find(for_all_sizes, schedule.family()) == std::end(for_all_sizes))
     return unsupported("schedule.sizes", "the family is for one size",
                        "use channels_last, channels_first or separable");
+  if (layer.nest().has_any_size() && schedule.family() != Family::channels_last &&
+      (layer.nest().is_backward() || largest_block(layer.nest()) > 1))
+    return unsupported("schedule.sizes",
+                       "the family's code for all sizes is for forward passes without blocks of channels",
+                       "use channels_last");
   if (layer.nest().has_any_size() && schedule.stores == Stores::streamed)
     return unsupported("schedule.stores", "code for all sizes does not store past the caches",
                        "use stores=cached");

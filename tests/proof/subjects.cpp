@@ -61,6 +61,10 @@ const struct {
     {"avg_pool1d(float32[1,9,L]:nwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)"},
     {"adaptive_max_pool1d(float32[1,9,L]:nwc, output_size=3)"},
     {"max_pool2d(float32[1,19,2,W]:nhwc, kernel_size=6, stride=1, padding=3)"},
+    {"max_pool1d(float32[1,40,L]:ncw8c, kernel_size=3, stride=2, padding=1)"},
+    {"max_pool1d_backward(float32[1,9,L]:nwc, kernel_size=3, stride=2, padding=1)"},
+    {"avg_pool2d_backward(float32[1,9,3,W]:nhwc, kernel_size=2, stride=1, padding=1, "
+     "count_include_pad=False)"},
     {"max_pool2d(float32[1,2,H,W], kernel_size=2)"},
     {"max_pool2d(float32[1,2,3,W], kernel_size=3, stride=1, padding=1)"},
     {"max_pool1d(float32[1,2,L], kernel_size=2, return_indices=True)"},

@@ -79,6 +79,61 @@ inline const Layer channels_last_layers[] = {
     {"global_avg_pool1d(float32[2,3,SIZE]:nwc)", {{8}, {200}, {300}, {70000}}},
 };
 
+// Blocks of channels: whole ones, several vectors each, and a part of one; beside pixels.
+inline const Layer blocked_layers[] = {
+    {"max_pool2d(float32[2,24,SIZE]:nchw8c, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"max_pool2d(float32[2,70,SIZE]:nchw16c, kernel_size=3, stride=1, padding=1)", sizes_2d},
+    {"max_pool2d(float32[2,160,SIZE]:nchw8c, kernel_size=2, stride=2, ceil_mode=True)", sizes_of_whole},
+    {"max_pool2d(uint8[2,40,SIZE]:nchw16c, kernel_size=[3,2], stride=[1,2], padding=1)", sizes_2d},
+    {"max_pool2d(bfloat16[2,32,SIZE]:nchw16c, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"max_pool2d(float32[2,40,SIZE]:nchw16c, kernel_size=3, stride=2, padding=1, return_indices=True)",
+     sizes_2d},
+    {"max_pool2d(float32[2,40,SIZE]:nchw8c, kernel_size=2, return_indices=True, index_scope=nhwc_batch)",
+     {{8, 8}, {2, 2}, {5, 9}}},
+    {"max_pool2d(float32[2,40,SIZE]:nhwc, kernel_size=3, padding=1, output_layout=nchw16c)", sizes_2d},
+    {"max_pool2d(float32[2,40,SIZE]:nchw8c, kernel_size=3, padding=1, output_layout=nchw16c)", sizes_2d},
+    {"avg_pool2d(float32[2,40,SIZE]:nchw16c, kernel_size=3, stride=1, padding=1)", sizes_2d},
+    {"avg_pool2d(uint8[2,40,SIZE]:nchw16c, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+     sizes_2d},
+    {"avg_pool3d(float32[2,9,SIZE]:ncdhw8c, kernel_size=3, stride=2, padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
+    {"max_pool1d(int16[2,33,SIZE]:ncw16c, kernel_size=3, stride=2, padding=1)", {{8}, {1}, {3}, {17}}},
+    {"max_pool2d(float32[2,24,SIZE]:nchw16c, kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
+     sizes_2d},
+    {"global_avg_pool2d(float32[2,40,SIZE]:nchw16c)", sizes_2d},
+    {"adaptive_max_pool2d(float32[2,40,SIZE]:nchw8c, output_size=[3,2], return_indices=True)", sizes_2d},
+};
+
+// Gradients: phases of strides, windows that share positions, positions without a window.
+inline const Layer gradient_layers[] = {
+    {"max_pool2d_backward(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"max_pool2d_backward(float32[2,9,SIZE]:nhwc, kernel_size=[3,2], stride=1, padding=[1,0], "
+     "index_scope=nhwc)",
+     sizes_of_whole},
+    {"max_pool2d_backward(float32[2,9,SIZE]:nhwc, kernel_size=2, stride=3)", sizes_of_whole},
+    {"max_pool2d_backward(bfloat16[2,33,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, "
+     "index_dtype=int32)",
+     sizes_2d},
+    {"max_pool2d_backward(float64[2,9,SIZE]:nhwc, kernel_size=3, stride=2, dilation=2, padding=1, "
+     "index_scope=window, index_dtype=uint8)",
+     {{8, 8}, {3, 3}, {4, 9}, {11, 6}}},
+    {"max_pool1d_backward(float32[2,9,SIZE]:nwc, kernel_size=3, stride=2, padding=1)", {{8}, {1}, {3}, {17}}},
+    {"max_pool2d_backward(float32[2,40,SIZE]:nchw16c, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"avg_pool2d_backward(float32[2,24,SIZE]:nhwc, kernel_size=2)", sizes_of_whole},
+    {"avg_pool2d_backward(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_2d},
+    {"avg_pool2d_backward(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, "
+     "count_include_pad=False, ceil_mode=True)",
+     sizes_2d},
+    {"avg_pool2d_backward(float16[2,24,SIZE]:nhwc, kernel_size=3, stride=2, divisor_override=5)",
+     sizes_of_whole},
+    {"avg_pool2d_backward(float32[2,24,SIZE]:nchw8c, kernel_size=[3,4], stride=[1,3], padding=1)",
+     sizes_of_whole},
+    {"avg_pool3d_backward(float32[2,9,SIZE]:ndhwc, kernel_size=3, stride=2, padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 6}}},
+    {"sum_pool2d_backward(float32[2,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_2d},
+    {"lp_pool2d_backward(float32[2,9,SIZE]:nhwc, norm_type=2, kernel_size=3, stride=2)", sizes_of_whole},
+};
+
 // Rows of one vector and of several, of either instruction set, with what is left over.
 inline const std::vector<Extents> sizes_of_rows = {{8, 8}, {1, 1}, {5, 2}, {7, 12}, {1, 33}, {3, 150}};
 // Planes by lines (ir/schedules/lowering/plane_lines.h): of one vector, of two, full or not, and of more

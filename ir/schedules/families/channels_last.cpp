@@ -93,7 +93,39 @@ class ChannelsLast {
 
   void emit() {
     Cursor cursor = low_.start();
-    int loops = low_.open_batch(cursor);
+    const int batches = low_.open_batch(cursor);
+    if (nest_.has_any_size() && largest_block(nest_) > 1)
+      emit_blocks(cursor);
+    else
+      emit_image(cursor, nest_.channels);
+    low_.close(batches);
+    b_.ret();
+  }
+
+ private:
+  bool rolls() const { return schedule_.rolls(); }
+
+  // One plane after the other: what lies between blocks is found once for each.
+  void emit_blocks(const Cursor& cursor) {
+    const int64_t block = block_of(nest_, schedule_);
+    const int64_t blocks = nest_.channels / block, rest = nest_.channels % block;
+    low_.hold_blocks(blocks > 0 ? block : rest);
+    if (blocks > 0) {
+      Cursor at = cursor;
+      const Value iv = b_.begin_loop(b_.iconst(blocks)).iv;
+      low_.move_blocks(at, iv, block);
+      emit_image(at, block);
+      low_.close(1);
+    }
+    if (rest == 0) return;
+    Cursor at = cursor;
+    low_.move_blocks(at, b_.iconst(blocks), block);
+    emit_image(at, rest);
+  }
+
+  // All outputs, for so many channels from the cursor's on.
+  void emit_image(Cursor cursor, int64_t channels) {
+    int loops = 0;
     const size_t last = nest_.dims.size() - 1;
     for (size_t i = 0; i < last; ++i) {
       loops += low_.open_runs(cursor, /*task=*/i == 0);
@@ -101,24 +133,19 @@ class ChannelsLast {
     }
     if (rolls()) {
       low_.split_full(cursor, [&](const Cursor& at) {
-        if (nest_.has_any_size()) return emit_channels(at, &nest_.dims[last]);
+        if (nest_.has_any_size()) return emit_channels(at, channels, &nest_.dims[last]);
         for (const RollingStrip& strip : strips_) emit_strips(at, strip);
       });
-      low_.close(loops);
-      return b_.ret();
+      return low_.close(loops);
     }
     loops += low_.open_runs(cursor, /*task=*/last == 0);
     low_.split_full(cursor, [&](Cursor at) {
       const int outputs = low_.open_outputs(at);
-      emit_channels(at, nullptr);
+      emit_channels(at, channels, nullptr);
       low_.close(outputs);
     });
     low_.close(loops);
-    b_.ret();
   }
-
- private:
-  bool rolls() const { return schedule_.rolls(); }
 
   void emit_strips(const Cursor& cursor, const RollingStrip& strip) {
     const size_t last = nest_.dims.size() - 1;
@@ -128,15 +155,15 @@ class ChannelsLast {
       at = low_.at_input(at, last, Position{}.further(iv, strip.dim.output * strip.dim.stride));
       at = low_.further_outputs(at, last, Position{}.further(iv, strip.dim.output));
     }
-    emit_channels(at, &strip.dim);
+    emit_channels(at, nest_.channels, &strip.dim);
     if (strip.count > 1) low_.close(1);
   }
 
   // rolled: the innermost dimension, as far as the cursor stands at its beginning; null where it stands at a
   // window.
-  void emit_channels(const Cursor& cursor, const NestDim* rolled) {
+  void emit_channels(const Cursor& cursor, int64_t channels, const NestDim* rolled) {
     const int64_t block = block_of(nest_, schedule_);
-    const int64_t blocks = nest_.channels / block;
+    const int64_t blocks = channels / block;
     if (blocks > 0) {
       Cursor at = cursor;
       if (blocks > 1) {
@@ -155,7 +182,7 @@ class ChannelsLast {
       if (blocks > 1) low_.close(1);
     }
     const int64_t done = blocks * block;
-    const std::vector<Slice> rest = slices(done, nest_.channels, schedule_.lanes, schedule_.tail);
+    const std::vector<Slice> rest = slices(done, channels, schedule_.lanes, schedule_.tail);
     for (auto side = rest.begin(); side != rest.end();) {
       const auto most = rest.end() - side > schedule_.vectors_side_by_side
                             ? side + schedule_.vectors_side_by_side
@@ -199,7 +226,7 @@ class ChannelsLast {
     const Values own = own_indices(cursor, side);
     const auto leaf = [&](Lowering::States states, const TapAt& at) {
       for (size_t i = 0; i < side.size(); ++i) {
-        const Address address = plus(at.input, channel_bytes(nest_.input, side[i].begin));
+        const Address address = low_.at_channel(at.input, nest_.input, side[i].begin);
         if (ahead_ > 0) b_.prefetch(plus(address, ahead_));
         const Value x = load_slice(nest_.input, address, side[i]);
         states[i] = reducer_.accumulate(states[i], x, tap_of(at, side[i], own.empty() ? no_value : own[i]));
@@ -218,7 +245,7 @@ class ChannelsLast {
     for (size_t i = 0; i < side.size(); ++i) {
       Cursor at = cursor;
       low_.for_each_output(at, [&](Address& address, const View& view) {
-        address = plus(address, channel_bytes(view, side[i].begin));
+        address = low_.at_channel(address, view, side[i].begin);
       });
       low_.add_channels(at, side[i].begin, no_value, 0);
       low_.store(at, states[i], channel_lanes(side[i]));
@@ -241,7 +268,7 @@ class ChannelsLast {
   TapOffset tap_of(const TapAt& at, const Slice& slice, Value own) {
     TapOffset tap = at.offset;
     if (const auto& beside = low_.beside()) {
-      const Address address = plus(at.beside, channel_bytes(*beside, slice.begin));
+      const Address address = low_.at_channel(at.beside, *beside, slice.begin);
       if (low_.chooses())
         tap = low_.choose(tap, low_.load_indices(address, channel_stride(*beside), slice.lanes, slice.stored),
                           own);
@@ -286,9 +313,11 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "channels_last with lanes > 1 needs channels of the input that lie next to each other, "
         "or as far apart as its columns and each other",
         "use lanes=1");
-  if (nest.has_any_size() && layer.adjacent_channels() < nest.channels)
-    return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
-                       "compile the layer for each size");
+  if (nest.has_any_size() && layer.adjacent_channels() < even_channels(nest))
+    return unsupported(
+        "schedule.sizes",
+        "code for all sizes needs channels that lie next to each other, in pixels or in blocks",
+        "compile the layer for each size");
   // Sums of floats keep the order that code for one size can have too.
   const bool can_roll_any = schedule.scan == ChannelsLastSchedule::Scan::rolling &&
                             nest.sizes == Sizes::any && !layer.facts(channels_last_lanes).is_split;

@@ -20,13 +20,20 @@ std::vector<View> operands_like_output(const PoolNest& nest) {
 
 // ------------------------------------------------------------------------------------------- divisors
 
-// Where each dimension's divisors are listed, at the first tap of the window that the cursor stands at.
+// Where each dimension's divisors are listed, at the first tap of the window that the cursor stands at. No
+// address: all are the common one. Of code for all sizes they are in usual windows, whose divisor is
+// constant.
 std::vector<Address> Lowering::divisor_tables(const Cursor& cursor, size_t dims) {
   std::vector<Address> tables(dims);
   for (size_t i = 0; divides() && i < dims; ++i) {
-    if (plans_[i].divisors.empty()) continue;
-    const int number = divisor_table(i);
-    const Address table{b_.param(Param::Role::table, number), {}, 0};
+    Address table;
+    if (!nest_.has_any_size() && !plans_[i].divisors.empty())
+      table.base = b_.param(Param::Role::table, divisor_table(i));
+    else if (counts_gathered(nest_) && nest_.has_any_size() && !b_.constant(cursor.windows[i].divisor_taps))
+      table.base =
+          b_.ptradd({b_.param(Param::Role::size), {}, 0}, word(layout_.of_dim(i, SizeLayout::gathered)));
+    else
+      continue;
     const Value bytes = b_.imul(cursor.windows[i].first, b_.iconst(table_entry));
     tables[i] = Address{b_.ptradd(table, bytes), {}, 0};
   }
@@ -41,8 +48,8 @@ int Lowering::divisor_table(size_t dim) {
 }
 
 Value Lowering::divisor_here(const TapAt& at, size_t dim) {
-  const DimPlan& plan = plans_[dim];
-  return b_.imul(at.divisor, plan.divisors.empty() ? b_.iconst(plan.common_divisor) : b_.iload(at.divisors));
+  const bool is_common = at.divisors.base == no_value;
+  return b_.imul(at.divisor, is_common ? b_.iconst(plans_[dim].common_divisor) : b_.iload(at.divisors));
 }
 
 // -------------------------------------------------------------------------------------------- indices
@@ -51,7 +58,7 @@ Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
   Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
   for (size_t i = 0; i < cursor.windows.size(); ++i) {
     const Value position = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].output;
-    index = b_.iadd(index, b_.imul(position, b_.iconst(rule_.dims[i])));
+    index = b_.iadd(index, b_.imul(position, index_weight(i)));
   }
   const Type type = Type::vec(reducer_.facts().offset_dtype, lanes.count);
   const Value all = b_.splat(type, index);

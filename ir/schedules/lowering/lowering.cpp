@@ -57,9 +57,12 @@ std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t st
 // Its runs are the size's, whose windows are the kernel's or follow the extents.
 DimPlan plan_of_any_size(const PoolNest& nest, const NestDim& dim) {
   DimPlan plan;
-  plan.period = {1, nest.sizes == Sizes::any ? dim.stride : 0};
-  plan.usual_taps = plan.usual_divisor = dim.kernel;
-  plan.one_phase = plan.may_be_empty = true;
+  plan.period = nest.sizes == Sizes::any ? dim.period() : Period{1, 0};
+  plan.usual_taps = usual_taps_of_any_size(dim);
+  plan.usual_divisor = dim.kernel;
+  if (counts_gathered(nest)) plan.common_divisor = dim.kernel;
+  plan.one_phase = plan.period.output == 1;
+  plan.may_be_empty = true;
   return plan;
 }
 
@@ -118,11 +121,14 @@ Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Gro
     for (const View* view : {&nest.input, &nest.output}) steps_.push_back(steps_of(*view));
     steps_.push_back(nest.indices ? steps_of(*nest.indices) : std::vector<Step>());
     for (const View& view : operands_) steps_.push_back(steps_of(view));
+    if (nest.is_norm_gradient()) steps_.push_back(steps_of(*beside_));
+    blocks_.resize(steps_.size());
   }
   for (size_t i = 0; i < nest.dims.size(); ++i) {
     const Step input = step(nest.input, i);
     tap_steps_.push_back(times(input, nest.dims[i].tap_step()));
     period_steps_.push_back(times(input, plans_[i].period.input));
+    if (beside_) beside_tap_steps_.push_back(times(step(*beside_, i), nest.dims[i].tap_step()));
   }
 }
 
@@ -149,7 +155,7 @@ void Lowering::move(Address& address, Value count, Step step) {
 
 void Lowering::move_input(Cursor& cursor, size_t dim, Value positions) {
   move(cursor.input, positions, step(nest_.input, dim));
-  if (beside_) move(cursor.beside, positions, byte_stride(*beside_, beside_->strides[dim]));
+  if (beside_) move(cursor.beside, positions, step(*beside_, dim));
 }
 
 void Lowering::move_output(Cursor& cursor, size_t dim, Value positions) {
@@ -161,8 +167,7 @@ void Lowering::iterate_input(Cursor& cursor, size_t dim, Value iv, int64_t posit
   const bool is_period = positions == plans_[dim].period.input;
   cursor.input = is_period ? further_by(cursor.input, iv, period_steps_[dim], 1)
                            : further_by(cursor.input, iv, step(nest_.input, dim), positions);
-  if (beside_)
-    cursor.beside = plus(cursor.beside, iv, byte_stride(*beside_, beside_->strides[dim] * positions));
+  if (beside_) cursor.beside = further_by(cursor.beside, iv, step(*beside_, dim), positions);
 }
 
 void Lowering::iterate_output(Cursor& cursor, size_t dim, Value iv, int64_t positions) {

@@ -173,6 +173,13 @@ class Lowering {
   WindowAt usual_window(size_t dim);
   // Adds channels to the index that the cursor carries: `begin` + iv * step (iv may be absent).
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
+  // The address of a channel, from that of one which begins a block of every view.
+  Address at_channel(const Address& address, const View& view, int64_t channel);
+  // Of code for all sizes, whose blocks are a plane of unknown extents apart. hold_blocks: emitted once,
+  // before at_channel() is asked for channels below this number. move_blocks: moves by an index value times
+  // so many channels, a multiple of each view's block.
+  void hold_blocks(int64_t channels);
+  void move_blocks(Cursor& cursor, Value count, int64_t channels);
 
   // --- taps
   using States = HeldStates::States;
@@ -298,6 +305,8 @@ class Lowering {
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);
+  // What an index adds for each position along a dimension.
+  Value index_weight(size_t dim);
   // True if the offsets of taps count in the plane of the stand-ins.
   bool counts_in_stand_ins() const { return nest_.has_any_size() && !rule_.of_window; }
   Value plane_offset(Value offset);
@@ -310,9 +319,11 @@ class Lowering {
   const std::vector<View> operands_;  // that lie as the output does
   const std::optional<View> beside_;
   std::vector<DimPlan> plans_;
-  std::vector<std::vector<Step>> steps_;  // by view, per dimension
-  std::vector<Step> tap_steps_;           // of the input, per dimension: from tap to tap,
-  std::vector<Step> period_steps_;        // and from period to period
+  std::vector<std::vector<Step>> steps_;    // by view, per dimension
+  std::vector<Step> tap_steps_;             // of the input, per dimension: from tap to tap,
+  std::vector<Step> period_steps_;          // and from period to period
+  std::vector<Step> beside_tap_steps_;      // of the view beside it: from tap to tap
+  std::vector<std::vector<Value>> blocks_;  // by view: hold_blocks(), what lies 1, 2 .. blocks further on
   int batch_task_ = -1, channels_task_ = -1;
   int rows_task_ = -1;               // of all sizes: of the first dimension's outputs
   std::vector<int> divisor_tables_;  // per dimension, once asked for

@@ -20,9 +20,9 @@ class SizeLayout {
   // weight: what an index adds for each position. carry: what is added for each time that a tap's offset
   // reaches as far as the next position of the dimension (Lowering::plane_offset). first: position of the
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
-  // position where its padding ends. Outputs whose windows have a tap inside are neighbours: [seen_begin,
-  // seen_end). output_pairs: half of the outputs. pieces: of so many outputs or a few less, and pieces_at:
-  // the byte where their table begins (ir/schedules/lowering/pieces.h).
+  // position where its padding ends. outputs: also of a gather, whose periods it counts. Outputs whose
+  // windows have a tap inside are neighbours: [seen_begin, seen_end). output_pairs: half of the outputs.
+  // gathered: the byte where the divisors of the forward's windows begin (counts_gathered()).
   enum DimField {
     runs,
     table,
@@ -37,6 +37,7 @@ class SizeLayout {
     roll_begin,
     roll_pairs,
     output_pairs,
+    gathered,
     dim_fields
   };
   // The innermost dimension. [masked_begin, masked_end): outputs that tiles cover if lanes can be masked.
@@ -119,6 +120,16 @@ class SizeLayout {
 // outputs with other divisors are done one by one.
 inline bool counts_lanes(const PoolNest& nest) {
   return nest.dims.back().dilation == 1 && bytes(nest.input.dtype) >= 4;
+}
+
+// True for gradients of averages whose windows may have unlike divisors.
+inline bool counts_gathered(const PoolNest& nest) {
+  return nest.is_backward() && nest.reduction == Reduction::avg && !nest.divisor_override;
+}
+
+// The taps of windows with straight-line code, by the stand-in of their dimension.
+inline int64_t usual_taps_of_any_size(const NestDim& stand_in) {
+  return stand_in.kind == DimKind::gather ? usual_taps(stand_in, runs(stand_in)) : stand_in.kernel;
 }
 
 // What a tap's offset adds for each position in code for all sizes: that of the plane of the stand-ins, whose

@@ -131,11 +131,13 @@ Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
   Value index = lanes.origin == no_value ? cursor.index : b_.iadd(cursor.index, lanes.origin);
   for (size_t i = 0; i < cursor.windows.size(); ++i) {
     const Value position = rule_.of_window ? cursor.windows[i].first_tap : cursor.windows[i].first;
-    const Value weight =
-        counts_in_stand_ins() ? word(layout_.of_dim(i, SizeLayout::weight)) : b_.iconst(rule_.dims[i]);
-    index = b_.iadd(index, b_.imul(position, weight));
+    index = b_.iadd(index, b_.imul(position, index_weight(i)));
   }
   return index;
+}
+
+Value Lowering::index_weight(size_t dim) {
+  return counts_in_stand_ins() ? word(layout_.of_dim(dim, SizeLayout::weight)) : b_.iconst(rule_.dims[dim]);
 }
 
 // 1 if every opened window has a tap, else 0; iconst 1 where none can be empty.

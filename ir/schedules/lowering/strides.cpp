@@ -1,5 +1,8 @@
 // Lowering: how far elements lie apart. Constants of code for one size, words of the size in code for all.
+#include <algorithm>
+
 #include "ir/check.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lowering/lowering.h"
 
 namespace pooljit::ir {
@@ -16,6 +19,9 @@ int Lowering::number_of(const View& view) const {
   if (&view == &nest_.input) return SizeLayout::input;
   if (&view == &nest_.output) return SizeLayout::output;
   if (nest_.indices && &view == &*nest_.indices) return SizeLayout::indices;
+  if (beside_ && &view == &*beside_)
+    return nest_.indices ? SizeLayout::indices
+                         : SizeLayout::first_operand + static_cast<int>(operands_.size());
   POOLJIT_CHECK(&view >= operands_.data() && &view < operands_.data() + operands_.size(),
                 "a view of another nest");
   return SizeLayout::first_operand + static_cast<int>(&view - operands_.data());
@@ -47,6 +53,40 @@ Step Lowering::batch_step(const View& view) {
 Step Lowering::channel_step(const View& view) {
   if (!nest_.has_any_size() || !follows_extents(view)) return byte_stride(view, view.channel_stride);
   return {0, word(layout_.channel(number_of(view)))};
+}
+
+Address Lowering::at_channel(const Address& address, const View& view, int64_t channel) {
+  const int64_t blocks = channel / view.channel_block;
+  if (!nest_.has_any_size() || !follows_extents(view) || blocks == 0)
+    return plus(address, channel_bytes(view, channel));
+  const Value further = blocks_[static_cast<size_t>(number_of(view))].at(static_cast<size_t>(blocks - 1));
+  return Address{b_.ptradd(address, further), {}, byte_stride(view, channel % view.channel_block)};
+}
+
+void Lowering::hold_blocks(int64_t channels) {
+  const auto hold = [&](const View& view) {
+    if (!follows_extents(view)) return;
+    const Step block = channel_step(view);
+    std::vector<Value>& held = blocks_[static_cast<size_t>(number_of(view))];
+    for (int64_t blocks = 1; blocks * view.channel_block < channels; ++blocks)
+      held.push_back(times(block, blocks).word);
+  };
+  hold(nest_.input);
+  hold(nest_.output);
+  if (nest_.indices) hold(*nest_.indices);
+  std::ranges::for_each(operands_, hold);
+  if (nest_.is_norm_gradient()) hold(*beside_);
+}
+
+void Lowering::move_blocks(Cursor& cursor, Value count, int64_t channels) {
+  const auto move_by = [&](Address& address, const View& view) {
+    const int64_t blocks = channels / view.channel_block;
+    move(address, count, times(channel_step(view), blocks));
+  };
+  move_by(cursor.input, nest_.input);
+  for_each_output(cursor, move_by);
+  if (beside_) move_by(cursor.beside, *beside_);
+  add_channels(cursor, 0, count, channels);
 }
 
 Step Lowering::times(const Step& step, int64_t positions) {

@@ -78,13 +78,15 @@ Lowering::States Lowering::reduce(const Cursor& cursor, size_t dims, const State
 
 // The next tap along a dimension.
 TapAt Lowering::next_tap(const TapAt& at, size_t dim) const {
-  const int64_t positions = nest_.dims[dim].tap_step();
   TapAt next = at;
-  const Step& step = tap_steps_[dim];
-  next.input = step.word == no_value ? plus(next.input, step.constant)
-                                     : Address{b_.ptradd(next.input, step.word), {}, 0};
-  if (beside_) next.beside = plus(next.beside, byte_stride(*beside_, beside_->strides[dim] * positions));
-  if (!plans_[dim].divisors.empty()) next.divisors = plus(next.divisors, positions * table_entry);
+  const auto go_on = [&](Address& address, const Step& step) {
+    address =
+        step.word == no_value ? plus(address, step.constant) : Address{b_.ptradd(address, step.word), {}, 0};
+  };
+  go_on(next.input, tap_steps_[dim]);
+  if (beside_) go_on(next.beside, beside_tap_steps_[dim]);
+  if (next.divisors.base != no_value)
+    next.divisors = plus(next.divisors, nest_.dims[dim].tap_step() * table_entry);
   return next;
 }
 
@@ -140,7 +142,7 @@ Lowering::Level Lowering::reduce_loop(const Walk& walk, Level level, Value trip,
   if (const std::optional<int64_t> constant = b_.constant(trip); constant && *constant == 0) return level;
   const bool joins = reducer_.facts().is_split && !level.states[0].empty();
   const States& begin = level.states[0].empty() || reducer_.facts().is_split ? walk.fresh : level.states;
-  const bool reads_divisors = !plans_[level.dim].divisors.empty();
+  const bool reads_divisors = level.at.divisors.base != no_value;
   const auto pointers = [&](TapAt& at) {
     boost::container::static_vector<Address*, 3> all = {&at.input};
     if (beside_) all.push_back(&at.beside);
