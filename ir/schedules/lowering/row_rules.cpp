@@ -184,15 +184,25 @@ int64_t RowRules::overlappable() const {
 Interior RowRules::uniform() const {
   Interior inside = interior(dim_);
   if (!nest_.is_backward() || nest_.reduction != Reduction::avg || nest_.divisor_override) return inside;
-  const Interior usual = usual_outputs(nest_, forward_of(dim_));
+  const NestDim forward = forward_of(dim_);
+  const Interior usual = usual_outputs(nest_, forward);
   const auto is_uniform = [&](int64_t output) {
     const Window window = dim_.window(output);
     const int64_t last = window.first + (window.taps - 1) * window.step;
     return window.taps == 0 || (window.first >= usual.begin && last < usual.end);
   };
-  while (inside.begin < inside.end && !is_uniform(inside.begin)) ++inside.begin;
-  while (inside.begin < inside.end && !is_uniform(inside.end - 1)) --inside.end;
-  return inside;
+  // Between the last position of the windows before the usual ones and the first of those behind them. Beyond,
+  // outputs without taps lie among others: it ends with the first that is not uniform.
+  const auto first_position = [&](int64_t window) { return window * dim_.stride - dim_.pad_begin; };
+  Interior within = inside;
+  if (usual.begin > 0)
+    within.begin = first_position(usual.begin - 1) + dim_.dilation * (dim_.kernel - 1) + 1;
+  if (usual.end < forward.output) within.end = first_position(usual.end);
+  within.begin = std::clamp(within.begin, inside.begin, inside.end);
+  within.end = std::clamp(within.end, within.begin, inside.end);
+  while (within.begin > inside.begin && is_uniform(within.begin - 1)) --within.begin;
+  while (within.end < inside.end && is_uniform(within.end)) ++within.end;
+  return within;
 }
 
 int RowRules::registers() const { return info(isa_).vector_registers - extra_registers(nest_, facts_); }
