@@ -61,7 +61,7 @@ Broken read_step(const Term& term, ir::EpilogueStep& step) {
 
 // The largest number of what the steps compute in.
 double largest(const PoolSpec& spec) {
-  const bool is_quantized_average = spec.quantized && spec.reduction == ir::Reduction::avg;
+  const bool is_quantized_average = spec.quantized && info(spec.reduction).divides;
   return ir::epilogue_dtype(spec.dtype, is_quantized_average) == ir::DType::f64
              ? std::numeric_limits<double>::max()
              : double{std::numeric_limits<float>::max()};

@@ -169,7 +169,7 @@ std::vector<SpecOperand> operands(const PoolSpec& spec) {
     for (const ir::EpilogueStep& step : pool.epilogue)
       for (const char form : info(step.kind).operands) like_output(pool, form == 'T');
   };
-  if (spec.direction == ir::Direction::backward && spec.reduction == ir::Reduction::lp) {
+  if (spec.direction == ir::Direction::backward && is_norm(spec.reduction)) {
     like_output(spec, true);
     all.push_back({true, &spec, spec.layout, input_shape(spec), input_strides(spec)});
   } else if (is_pools(spec))
@@ -278,7 +278,7 @@ ir::PoolNest make_nest(const PoolSpec& spec) {
   nest.rounding = spec.rounding;
   nest.norm_type = spec.norm_type;
   nest.epilogue = spec.epilogue;
-  if (spec.quantized && spec.reduction == ir::Reduction::avg)
+  if (spec.quantized && info(spec.reduction).divides)
     nest.quantization = {spec.scale, spec.output_scale.value_or(spec.scale), spec.zero_point,
                          spec.output_zero_point.value_or(spec.zero_point)};
   return nest;

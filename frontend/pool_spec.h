@@ -170,8 +170,7 @@ inline bool has_indices_like_output(const PoolSpec& spec) {
 // Whether the spec has indices: made, or read to go back.
 inline bool has_indices(const PoolSpec& spec) {
   if (is_pools(spec)) return std::any_of(spec.members.begin(), spec.members.end(), has_indices);
-  return (spec.reduction == ir::Reduction::max || spec.reduction == ir::Reduction::min) &&
-         (spec.return_indices || spec.direction != ir::Direction::forward);
+  return is_extreme(spec.reduction) && (spec.return_indices || spec.direction != ir::Direction::forward);
 }
 // Channels that lie together in a blocked layout; else 1.
 constexpr int64_t channel_block(Layout layout) {

@@ -46,8 +46,7 @@ int64_t different_windows(const PoolSpec& spec) {
 constexpr int64_t most_listed_divisors = 1 << 20;
 
 int64_t listed_divisors(const PoolSpec& spec, const ir::NestDim& dim) {
-  if (spec.direction != ir::Direction::backward || spec.reduction != ir::Reduction::avg ||
-      spec.divisor_override)
+  if (spec.direction != ir::Direction::backward || !info(spec.reduction).divides || spec.divisor_override)
     return 0;
   const ir::PoolNest nest = make_nest(spec);
   const ir::NestDim forward = forward_of(dim);
@@ -66,7 +65,7 @@ struct Unsupported {
 };
 constexpr Unsupported unsupported_table[] = {
     {Rule::unsupported_dtype, "integers for an Lp norm",
-     [](const PoolSpec& s) { return s.reduction == ir::Reduction::lp && !ir::is_float(s.dtype); }},
+     [](const PoolSpec& s) { return is_norm(s.reduction) && !ir::is_float(s.dtype); }},
     {Rule::unsupported_dtype, "gradients of integers",
      [](const PoolSpec& s) {
        return s.direction == ir::Direction::backward && !is_unpool(s) && !ir::is_float(s.dtype);

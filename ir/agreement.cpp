@@ -27,8 +27,8 @@ bool same_bits(T a, T b) {
 }  // namespace
 
 bool shares_zeros_of_any_sign(const PoolNest& nest) {
-  return nest.is_backward() && nest.reduction == Reduction::avg && nest.divisor_override &&
-         *nest.divisor_override < 0 && is_float(nest.output.dtype);
+  return nest.is_backward() && nest.divides() && nest.divisor_override && *nest.divisor_override < 0 &&
+         is_float(nest.output.dtype);
 }
 
 Judge::Judge(const PoolNest& nest, int64_t batch, const void* input, const void* indices, Operands operands)

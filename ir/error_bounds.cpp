@@ -105,9 +105,9 @@ void add_conversion(ErrorBound& bound) {
 template <typename T>
 void bound_span(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
                 ErrorBound* bounds) {
-  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, span.windows) : 1;
+  const int64_t count = divisor(nest, span.windows);
   if constexpr (is_float_type<T>) {
-    if (nest.reduction != Reduction::lp) return bound_sums(span, taps, count, x, bounds);
+    if (!nest.is_norm()) return bound_sums(span, taps, count, x, bounds);
     for (int64_t i = 0; i < span.count; ++i)
       bounds[i * span.output_step] = norm_bound(x + i * span.input_step, taps, nest.norm_type);
   } else {

@@ -172,6 +172,7 @@ int64_t index_reach(const PoolNest& nest) {
 }
 
 int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows) {
+  if (!nest.divides()) return 1;
   if (nest.divisor_override) return *nest.divisor_override;
   int64_t taps = 1, padded_taps = 1;
   for (const Window& window : windows) {
@@ -183,11 +184,6 @@ int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows) {
 }
 
 std::string PoolNest::print() const {
-  static constexpr std::string_view names[] = {
-#define REDUCTION(name, text, note) text,
-#include "ir/reductions.def"
-#undef REDUCTION
-  };
   std::string out;
   if (!members.empty()) {
     append(out, "{} pools of one input over {} channels\n", members.size(), channels);
@@ -199,7 +195,7 @@ std::string PoolNest::print() const {
     }
     return out;
   }
-  append(out, "{}{} over {} channels", names[static_cast<int>(reduction)],
+  append(out, "{}{} over {} channels", info(reduction).text,
          is_backward()                    ? " backward"
          : direction == Direction::unpool ? " unpool"
                                           : "",
@@ -207,11 +203,11 @@ std::string PoolNest::print() const {
   if (is_extreme())
     append(out, ", nan {}, zeros {}", nan == NanRule::propagate ? "propagate" : "ignore",
            zeros == ZeroRule::any ? "any" : "first");
-  else if (reduction == Reduction::lp)
+  else if (is_norm())
     append(out, ", p {}", norm_type);
-  else if (reduction == Reduction::avg && divisor_override)
+  else if (divides() && divisor_override)
     append(out, ", divisor {}", *divisor_override);
-  else if (reduction == Reduction::avg)
+  else if (divides())
     append(out, ", divisor: taps {}", count_include_pad ? "with padding" : "in the image");
   if (rounding == RoundingRule::half_away) out += ", ties away from zero";
   out += "\n";

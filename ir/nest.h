@@ -12,15 +12,10 @@
 
 #include "ir/dtype.h"
 #include "ir/epilogue.h"
+#include "ir/reduction.h"
 #include "ir/windows.h"
 
 namespace pooljit::ir {
-
-enum class Reduction : uint8_t {
-#define REDUCTION(name, text, note) name,
-#include "ir/reductions.def"
-#undef REDUCTION
-};
 
 enum class NanRule : uint8_t { propagate, ignore };
 enum class ZeroRule : uint8_t { any, first };
@@ -100,12 +95,18 @@ struct PoolNest {
   bool operator==(const PoolNest&) const = default;
 
   // The result is one of the taps, if there are any; else it is computed from all of them.
-  bool is_extreme() const { return reduction == Reduction::max || reduction == Reduction::min; }
+  bool is_extreme() const { return ir::is_extreme(reduction); }
+  bool is_maximum() const { return ir::is_maximum(reduction); }  // of extremes
+  bool is_sum() const { return info(reduction).kind == ReductionKind::sum; }
+  bool is_norm() const { return ir::is_norm(reduction); }
+  bool divides() const { return info(reduction).divides; }
+  // ... by a count of taps.
+  bool divides_by_taps() const { return divides() && !divisor_override; }
   bool has_any_size() const { return sizes != Sizes::known; }
   bool is_backward() const { return direction == Direction::backward; }
   // It also reads the forward's input, operand 0, which lies as `output`, and its output, operand 1, which
   // lies as `input`.
-  bool is_norm_gradient() const { return is_backward() && reduction == Reduction::lp; }
+  bool is_norm_gradient() const { return is_backward() && is_norm(); }
   // The type that the reduction's result is converted to: the one that the steps of an epilogue compute in,
   // else the output's dtype.
   DType result_dtype() const;
@@ -151,7 +152,7 @@ IndexRule index_rule(const PoolNest& nest);
 int64_t index_reach(const PoolNest& nest);
 
 // Divisor of an average at one output position: divisor_override, else the product of padded_taps or taps; 1
-// for an empty window (whose sum is 0). The windows are the forward's.
+// for an empty window (whose sum is 0), and for what is not divided. The windows are the forward's.
 int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows);
 
 }  // namespace pooljit::ir

@@ -131,13 +131,13 @@ void evaluate_sum(const PoolNest& nest, const OutputSpan& span, const std::vecto
                   const Target& target) {
   PerOutput<Sum<T>> sums;
   add_up(x, span, taps, sums);
-  const int64_t count = nest.reduction == Reduction::avg ? divisor(nest, span.windows) : 1;
+  const int64_t count = divisor(nest, span.windows);
   if constexpr (is_float_type<T>) {
     PerOutput<FloatSum<T>> results;
     for (int64_t i = 0; i < span.count; ++i)
       results[i] = static_cast<FloatSum<T>>(sums[i] / static_cast<FloatSum<T>>(count));
     put(nest, span, results, target);
-  } else if (!nest.epilogue.empty() && nest.reduction == Reduction::avg) {
+  } else if (!nest.epilogue.empty() && nest.divides()) {
     PerOutput<double> results;
     for (int64_t i = 0; i < span.count; ++i)
       results[i] = static_cast<double>(sums[i]) / static_cast<double>(count);
@@ -191,18 +191,15 @@ void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* outp
   with_element_type(nest.input.dtype, [&]<typename T>(T) {
     for_each_span(nest, batch, [&](const OutputSpan& span, const std::vector<Tap>& taps) {
       const T* const x = static_cast<const T*>(input) + span.input;
-      switch (nest.reduction) {
-        case Reduction::max:
-          return evaluate_extreme<true>(nest, span, taps, x, target);
-        case Reduction::min:
-          return evaluate_extreme<false>(nest, span, taps, x, target);
-        case Reduction::lp:
+      switch (info(nest.reduction).kind) {
+        case ReductionKind::extreme:
+          return nest.is_maximum() ? evaluate_extreme<true>(nest, span, taps, x, target)
+                                   : evaluate_extreme<false>(nest, span, taps, x, target);
+        case ReductionKind::sum:
+          return nest.quantization ? evaluate_quantized(nest, span, taps, x, target)
+                                   : evaluate_sum(nest, span, taps, x, target);
+        case ReductionKind::norm:
           return evaluate_norm(nest, span, taps, x, target);
-        case Reduction::avg:
-          if (nest.quantization) return evaluate_quantized(nest, span, taps, x, target);
-          [[fallthrough]];
-        case Reduction::sum:
-          return evaluate_sum(nest, span, taps, x, target);
       }
     });
   });

@@ -87,8 +87,7 @@ std::vector<Gradient> gradients(const PoolNest& nest, int64_t batch, const void*
   for_each_position(
       forward.dims, [&](const std::vector<int64_t>& position, const std::vector<Window>& windows) {
         taps.move_to(windows);
-        const auto count =
-            static_cast<long double>(nest.reduction == Reduction::avg ? divisor(forward, windows) : 1);
+        const auto count = static_cast<long double>(divisor(forward, windows));
         for (int64_t n = 0; n < batch; ++n)
           for (int64_t c = 0; c < nest.channels; ++c) {
             const auto offset = [&](const View& view) {

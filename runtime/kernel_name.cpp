@@ -61,12 +61,6 @@ std::string layouts(const ir::PoolNest& nest) {
   return input == output ? input : input + "_to_" + output;
 }
 
-constexpr std::string_view reductions[] = {
-#define REDUCTION(name, text, note) text,
-#include "ir/reductions.def"
-#undef REDUCTION
-};
-
 }  // namespace
 
 std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view label) {
@@ -78,8 +72,8 @@ std::string kernel_name(const ir::PoolNest& nest, ir::Isa isa, std::string_view 
   if (!nest.members.empty())
     return fmt::format("{}:{}_pools{}d_{}_{}", prefix, nest.members.size(), nest.dims.size(), tensor,
                        ir::info(isa).text);
-  return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, reductions[static_cast<size_t>(nest.reduction)],
-                     nest.dims.size(), nest.is_backward() ? "_backward" : "", tensor, window(nest),
+  return fmt::format("{}:{}_pool{}d{}_{}_{}{}_{}", prefix, info(nest.reduction).text, nest.dims.size(),
+                     nest.is_backward() ? "_backward" : "", tensor, window(nest),
                      nest.indices && !nest.is_backward() ? "_indices" : "", ir::info(isa).text);
 }
 

@@ -20,7 +20,7 @@ using Broken = std::optional<ir::Error>;
 
 // In the order of ir::Reduction.
 inline constexpr const char* operation_names[] = {
-#define REDUCTION(name, text, note) text,
+#define REDUCTION(name, text, ...) text,
 #include "ir/reductions.def"
 #undef REDUCTION
 };

@@ -26,7 +26,7 @@ constexpr Row dtype_rows[] = {
 #undef DTYPE
 };
 constexpr Row reduction_rows[] = {
-#define REDUCTION(name, text, note) {text, note},
+#define REDUCTION(name, text, kind, start, divides, note) {text, note},
 #include "ir/reductions.def"
 #undef REDUCTION
 };

@@ -23,8 +23,7 @@ void add_gradients(const PlainPool& pool, const Place& place, int64_t n, const T
     }
     return;
   }
-  const Sum divisor =
-      pool.reduction == PlainReduction::avg ? static_cast<Sum>(divisor_of(pool, place.taps)) : Sum{1};
+  const Sum divisor = way_of(pool).divides ? static_cast<Sum>(divisor_of(pool, place.taps)) : Sum{1};
   if (n == 1) {
     const Sum share = Sum(gradient[from]) / divisor;
     return for_taps(pool, place, [&](int64_t at) { sums[at * written.place] += share; });

@@ -42,7 +42,7 @@ template <typename T, typename Run>
 void with_addition(const PlainPool& pool, const Run& run) {
   using Sum = typename Element<T>::Sum;
   if constexpr (is_float<T>) {
-    if (pool.reduction == PlainReduction::lp) {
+    if (way_of(pool).kind == Kind::norm) {
       if (pool.norm_type == 1) return run([](Sum& sum, Sum x) { sum += size(x); });
       if (pool.norm_type == 2) return run([](Sum& sum, Sum x) { sum += x * x; });
       if (__builtin_isinf(pool.norm_type))
@@ -55,9 +55,8 @@ void with_addition(const PlainPool& pool, const Run& run) {
 
 template <typename T>
 T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
-  if (pool.reduction == PlainReduction::avg) return quotient<T>(pool, sum, divisor);
-  if (pool.reduction == PlainReduction::lp)
-    return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
+  if (way_of(pool).divides) return quotient<T>(pool, sum, divisor);
+  if (way_of(pool).kind == Kind::norm) return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
   if constexpr (is_float<T>) return static_cast<T>(sum);
   using Limits = Element<T>;
   const auto low = sum < Limits::lowest ? Limits::lowest : sum;
@@ -96,17 +95,18 @@ void sum_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T
 template <typename T, bool nan_wins>
 void channels_first(const PlainPool& pool, const T* input, T* output, int64_t* indices) {
   const int64_t step = written_steps(pool).place;
+  const Way& way = way_of(pool);
   for (int64_t d = 0; d < pool.dims[0].output; ++d)
     for (int64_t h = 0; h < pool.dims[1].output; ++h) {
       Place place = row_place(pool, d, h);
       for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
         const int64_t to = place.output * step;
-        if (pool.reduction == PlainReduction::max)
-          extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
-        else if (pool.reduction == PlainReduction::min)
-          extreme_of_plane<Smallest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
-        else
+        if (way.kind != Kind::extreme)
           sum_of_plane(pool, place, to, input, output);
+        else if (way.start == Start::lowest)
+          extreme_of_plane<Largest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
+        else
+          extreme_of_plane<Smallest<Compared<T>, nan_wins>>(pool, place, to, input, output, indices);
       }
     }
 }
@@ -175,18 +175,19 @@ void channels_last_row(const PlainPool& pool, int64_t d, int64_t h, const T* inp
                        int64_t* indices) {
   Place place = row_place(pool, d, h);
   const Steps steps = written_steps(pool);
+  const Way& way = way_of(pool);
   for (int64_t w = 0; w < pool.dims[2].output; next_place(pool, place, ++w)) {
     for (int64_t c = 0; c < pool.channels; c += block) {
       const int64_t to = place.output * steps.place + c * steps.channel;
       const int64_t n = pool.channels - c < block ? pool.channels - c : block;
-      if (pool.reduction == PlainReduction::max)
+      if (way.kind != Kind::extreme)
+        sum_of_block(pool, place, input + c, output + to, n);
+      else if (way.start == Start::lowest)
         extreme_of_block<Largest<Compared<T>, nan_wins>>(pool, place, input + c, output + to,
                                                          indices == nullptr ? nullptr : indices + to, n);
-      else if (pool.reduction == PlainReduction::min)
+      else
         extreme_of_block<Smallest<Compared<T>, nan_wins>>(pool, place, input + c, output + to,
                                                           indices == nullptr ? nullptr : indices + to, n);
-      else
-        sum_of_block(pool, place, input + c, output + to, n);
     }
   }
 }

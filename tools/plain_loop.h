@@ -23,7 +23,7 @@ enum class PlainType : uint8_t {
 #undef DTYPE
 };
 enum class PlainReduction : uint8_t {
-#define REDUCTION(name, text, note) name,
+#define REDUCTION(name, ...) name,
 #include "ir/reductions.def"
 #undef REDUCTION
 };

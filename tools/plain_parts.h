@@ -137,6 +137,21 @@ constexpr bool is_float = Element<T>::highest / 2 == Element<T>::highest;  // it
 template <typename T>
 using Compared = std::conditional_t<is_float<T>, typename Element<T>::Sum, T>;
 
+// The columns of ir/reductions.def.
+enum class Kind : uint8_t { extreme, sum, norm };
+enum class Start : uint8_t { lowest, highest, zero };
+struct Way {
+  Kind kind;
+  Start start;
+  bool divides;
+};
+constexpr Way ways[] = {
+#define REDUCTION(name, text, kind, start, divides, note) {Kind::kind, Start::start, (divides) != 0},
+#include "ir/reductions.def"
+#undef REDUCTION
+};
+inline const Way& way_of(const PlainPool& pool) { return ways[static_cast<int>(pool.reduction)]; }
+
 struct Place {  // one output position
   Taps taps[3];
   int64_t output;  // its number in the plane

@@ -66,7 +66,7 @@ const Layer* find_layer(const Word& name, PoolSpec& spec) {
     spec.dims.resize(rank);
     spec.reduction = layer.reduction;
     spec.global = layer.is_global;
-    spec.count_include_pad = layer.reduction != ir::Reduction::avg || layer.is_global;
+    spec.count_include_pad = !info(layer.reduction).divides || layer.is_global;
     return &layer;
   }
   return nullptr;

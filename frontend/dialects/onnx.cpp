@@ -150,7 +150,7 @@ Broken interpret(const OnnxOperator& op, Node& node) {
   spec.reduction = op.reduction;
   spec.direction = op.direction;
   spec.global = op.is_global;
-  spec.count_include_pad = op.reduction != ir::Reduction::avg || op.is_global || node.count_include_pad != 0;
+  spec.count_include_pad = !info(op.reduction).divides || op.is_global || node.count_include_pad != 0;
   spec.return_indices = node.return_indices != 0;
   if (spec.return_indices || op.direction == ir::Direction::unpool) spec.index_scope = ir::IndexScope::tensor;
   if (!spec.return_indices) spec.storage_order = 0;  // says nothing without indices

@@ -59,7 +59,7 @@ PoolSpec input_of(const PoolSpec& spec) {
 std::string_view no_part_of_chain(const PoolSpec& member, const PoolSpec& first) {
   PoolSpec plain = member;
   if (plain.reduction != first.reduction || plain.global || plain.direction != ir::Direction::forward ||
-      is_adaptive(plain) || (plain.reduction != ir::Reduction::max && plain.reduction != ir::Reduction::min))
+      is_adaptive(plain) || !is_extreme(plain.reduction))
     return "a chain of other operators";
   for (const SpecDim& dim : plain.dims) {
     if (dim.stride != 1 || dim.dilation != 1) return "a stride or dilation";

@@ -11,7 +11,7 @@ namespace {
 
 // No sum is rounded, and no zero or NaN is one of several.
 bool has_one_result(const PoolNest& sized) {
-  if (!is_float(sized.input.dtype)) return sized.reduction != Reduction::lp;
+  if (!is_float(sized.input.dtype)) return !sized.is_norm();
   return sized.is_extreme() && sized.indices;  // the value is the element that the index names
 }
 

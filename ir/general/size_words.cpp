@@ -187,7 +187,7 @@ class Writer {
     return rolled.begin < rolled.end ? rolled : Interior{seen.begin, seen.begin};
   }
 
-  bool counts_divisors() const { return sized_.reduction == Reduction::avg && !sized_.divisor_override; }
+  bool counts_divisors() const { return sized_.divides_by_taps(); }
 
   void write_columns() {
     const NestDim& dim = sized_.dims.back();

@@ -20,7 +20,7 @@ Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse la
   if (nest.is_backward()) return gradient_facts(nest);
   using Facts = Result<ReductionFacts> (*)(const PoolNest&, Isa);
   static constexpr Facts rows[] = {
-#define REDUCTION(name, text, note) name##_facts,
+#define REDUCTION(name, ...) name##_facts,
 #include "ir/reductions.def"
 #undef REDUCTION
   };

@@ -52,7 +52,7 @@ struct ReductionFacts {
 // Refuses what the reduction cannot do exactly (id "schedule.<rule>").
 Result<ReductionFacts> reduction_facts(const PoolNest& nest, Isa isa, LaneUse lanes);
 
-#define REDUCTION(name, text, note) Result<ReductionFacts> name##_facts(const PoolNest& nest, Isa isa);
+#define REDUCTION(name, ...) Result<ReductionFacts> name##_facts(const PoolNest& nest, Isa isa);
 #include "ir/reductions.def"
 #undef REDUCTION
 // The sum of the gradients of the windows that a position belongs to; of those that chose it.

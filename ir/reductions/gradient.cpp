@@ -96,7 +96,7 @@ Result<ReductionFacts> gradient_facts(const PoolNest& nest) {
   facts.extra_registers = nest.indices ? 4 : 8;
   facts.offset_dtype = bytes(sum_dtype(nest)) == 8 ? DType::i64 : DType::i32;
   // A tap is asked whether it was chosen, or divided by its own count.
-  const bool is_plain = !nest.indices && nest.reduction != Reduction::avg;
+  const bool is_plain = !nest.indices && !nest.divides();
   facts.tap_length = is_plain ? 1 : nest.indices && is_half(nest.input.dtype) ? 3 : 2;
   // Whether a window chose an output is known per output and tap, so its taps cannot be summed before they
   // are handed out.

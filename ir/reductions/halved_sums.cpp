@@ -179,9 +179,8 @@ bool divides_by_one_product(const std::vector<int64_t>& taps) {
 }  // namespace
 
 bool can_halve_sums(const PoolNest& nest) {
-  const bool is_sum = nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
   const DType input = nest.input.dtype;
-  if (!is_sum || nest.direction != Direction::forward || nest.indices || nest.quantization ||
+  if (!nest.is_sum() || nest.direction != Direction::forward || nest.indices || nest.quantization ||
       !nest.epilogue.empty() || nest.output.dtype != input)
     return false;
   const int64_t taps = nest.full_taps();

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& bui
   if (nest.is_backward()) return make_gradient_reducer(nest, builder, *facts);
   using Make = std::unique_ptr<Reducer> (*)(const PoolNest&, Builder&, const ReductionFacts&);
   static constexpr Make makers[] = {
-#define REDUCTION(name, text, note) make_##name##_reducer,
+#define REDUCTION(name, ...) make_##name##_reducer,
 #include "ir/reductions.def"
 #undef REDUCTION
   };

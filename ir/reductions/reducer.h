@@ -92,7 +92,7 @@ class Reducer {
 // The Reducer of the nest's reduction_facts(), with the same errors. nest and builder must outlive it.
 Result<std::unique_ptr<Reducer>> make_reducer(const PoolNest& nest, Builder& builder, LaneUse lanes);
 
-#define REDUCTION(name, text, note)                                                      \
+#define REDUCTION(name, ...)                                                             \
   std::unique_ptr<Reducer> make_##name##_reducer(const PoolNest& nest, Builder& builder, \
                                                  const ReductionFacts& facts);
 #include "ir/reductions.def"

@@ -149,12 +149,12 @@ Value by_power_of_two(Builder& b, Value sum, int bits, RoundingRule ties) {
 }  // namespace
 
 bool divides_in_short_lanes(const PoolNest& nest, const std::vector<int64_t>& taps) {
-  if (nest.reduction != Reduction::avg || nest.divisor_override) return false;
+  if (!nest.divides_by_taps()) return false;
   return reciprocals(taps, is_signed_int(nest.input.dtype)).has_value();
 }
 
 Value short_average(const PoolNest& nest, Builder& b, Value sum, const Divisor& divisor) {
-  if (nest.reduction != Reduction::avg || nest.divisor_override) return no_value;
+  if (!nest.divides_by_taps()) return no_value;
   const std::vector<int64_t> counts = known_counts(nest, b, divisor);
   if (counts.empty()) return no_value;
   const bool are_alike = std::ranges::count(counts, counts[0]) == std::ssize(counts);

@@ -68,7 +68,7 @@ class Prover {
       if (result == no_term) {
         if (!window(place).empty()) throw wrong("a constant is stored");
       } else {
-        is_extremum(nest_) ? check_joined(result, place) : check_form(result, place);
+        nest_.is_extreme() ? check_joined(result, place) : check_form(result, place);
       }
     } catch (const Unreadable& error) {
       throw where("output", error);
@@ -114,10 +114,9 @@ class Prover {
   // The result of an empty window.
   double nothing() const {
     if (nest_.quantization) return static_cast<double>(nest_.quantization->output_zero_point);
-    if (!is_extremum(nest_))
+    if (!nest_.is_extreme())
       return !nest_.is_backward() && nest_.divisor_override.value_or(1) < 0 ? -0.0 : 0.0;
-    const auto bits =
-        static_cast<uint64_t>(identity_bits(nest_.input.dtype, nest_.reduction == Reduction::max));
+    const auto bits = static_cast<uint64_t>(identity_bits(nest_.input.dtype, nest_.is_maximum()));
     return with_element_type(nest_.input.dtype, [&]<typename T>(T element) {
       std::memcpy(&element, &bits, sizeof element);
       return static_cast<double>(element);
@@ -205,7 +204,7 @@ class Prover {
     for_each_tap(place.windows, [&](const std::vector<int64_t>& at) {
       for (size_t d = 0; nest_.is_backward() && d < at.size(); ++d)
         windows[d] = forward_.dims[d].window(at[d]);
-      const int64_t count = nest_.reduction == Reduction::sum ? 1 : divisor(forward_, windows);
+      const int64_t count = divisor(forward_, windows);
       const int64_t element = plane_offset(nest_.input, place.n, place.c) + position_offset(nest_.input, at);
       Rational& weight = result[element * bytes(nest_.input.dtype)];
       weight = weight + ratio() / Rational{count, 1};
@@ -233,7 +232,7 @@ class Prover {
 
   // Averages of integers that are rounded by what is read here; odd divisors make no ties.
   bool may_tie(const Place& place) const {
-    const bool is_rounded = nest_.reduction == Reduction::avg && !is_float(nest_.input.dtype) &&
+    const bool is_rounded = nest_.divides() && !is_float(nest_.input.dtype) &&
                             !is_float(nest_.output.dtype) && nest_.epilogue.empty();
     return is_rounded && (nest_.quantization || divisor(nest_, place.windows) % 2 == 0);
   }
@@ -260,7 +259,7 @@ class Prover {
   }
 
   Provenance& provenance() {
-    if (!provenance_) provenance_.emplace(graph_, nest_.reduction == Reduction::max, nest_.input.dtype);
+    if (!provenance_) provenance_.emplace(graph_, nest_.is_maximum(), nest_.input.dtype);
     return *provenance_;
   }
 
@@ -279,17 +278,9 @@ class Prover {
 
 }  // namespace
 
-bool is_extremum(const PoolNest& nest) {
-  return nest.reduction == Reduction::max || nest.reduction == Reduction::min;
-}
-
-bool is_linear(const PoolNest& nest) {
-  return nest.reduction == Reduction::avg || nest.reduction == Reduction::sum;
-}
-
 Result<void> has_reading(const PoolNest& nest) {
-  const bool is_shared = nest.is_backward() && is_linear(nest);
-  if (!is_shared && (nest.direction != Direction::forward || !(is_extremum(nest) || is_linear(nest))))
+  const bool is_shared = nest.is_backward() && nest.is_sum();
+  if (!is_shared && (nest.direction != Direction::forward || !(nest.is_extreme() || nest.is_sum())))
     return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.indices && nest.input.strides[d] == 0)

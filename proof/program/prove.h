@@ -21,11 +21,8 @@
 
 namespace pooljit::ir {
 
-// Outputs are one of the window's elements, or a weighted sum of them. Neither: there is no proof yet.
-bool is_extremum(const PoolNest& nest);
-bool is_linear(const PoolNest& nest);
-
-// Whether there is a reading of what the nest stores. Errors: "prove.unsupported".
+// Whether there is a reading of what the nest stores: one of the window's elements, or a weighted sum of
+// them. Errors: "prove.unsupported".
 Result<void> has_reading(const PoolNest& nest);
 
 struct ProgramProof {

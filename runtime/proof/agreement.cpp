@@ -11,7 +11,7 @@ constexpr int64_t most_rounds = 16384;
 }  // namespace
 
 std::set<int64_t> divisors(const ir::PoolNest& forward) {
-  if (forward.reduction != ir::Reduction::avg) return {1};
+  if (!forward.divides()) return {1};
   if (forward.divisor_override) return {std::abs(*forward.divisor_override)};
   std::set<int64_t> products = {1};
   for (const ir::NestDim& dim : forward.dims) {

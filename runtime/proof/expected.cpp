@@ -99,7 +99,7 @@ std::map<int64_t, std::vector<size_t>> outputs_by_divisor(const ir::PoolNest& ne
   std::map<int64_t, std::vector<size_t>> outputs;
   size_t output = 0;
   ir::for_each_position(nest.dims, [&](const auto&, const std::vector<ir::Window>& windows) {
-    outputs[nest.reduction == ir::Reduction::avg ? ir::divisor(nest, windows) : 1].push_back(output++);
+    outputs[ir::divisor(nest, windows)].push_back(output++);
   });
   return outputs;
 }

@@ -225,7 +225,7 @@ class Prober {
 
   void fill(const Lattice& lattice, ir::DType dtype, std::byte* first) const {
     const uint64_t bits = ir::is_float(dtype) ? ir::quiet_nan_bits(dtype)
-                                              : ir::bits_of_integer(dtype, ir::is_extremum(nest_) ? -1 : 77);
+                                              : ir::bits_of_integer(dtype, nest_.is_extreme() ? -1 : 77);
     for (int64_t i = 0; i < lattice.span(); ++i)
       std::memcpy(first + i * lattice.width(), &bits, size_t(lattice.width()));
   }

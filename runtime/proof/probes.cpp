@@ -97,7 +97,7 @@ struct Values {
 
   explicit Values(const ir::PoolNest& nest) {
     const ir::DType dtype = nest.input.dtype;
-    const bool is_max = nest.reduction == ir::Reduction::max;
+    const bool is_max = nest.is_maximum();
     least = ir::bits_of_integer(dtype, 0) | bits(ir::identity_bits(dtype, is_max), dtype);
     most = bits(ir::identity_bits(dtype, !is_max), dtype);
     middle = ir::bits_of_integer(dtype, 1);
@@ -280,8 +280,15 @@ class Maker {
 std::optional<Argument> argument_of(const ir::PoolNest& nest) {
   if (nest.direction == ir::Direction::unpool || nest.is_norm_gradient()) return std::nullopt;
   if (nest.is_backward()) return nest.indices ? Argument::chosen : Argument::shared;
-  if (nest.is_extreme()) return Argument::extremum;
-  return nest.reduction == ir::Reduction::lp ? Argument::norm : Argument::sum;
+  switch (info(nest.reduction).kind) {
+    case ir::ReductionKind::extreme:
+      return Argument::extremum;
+    case ir::ReductionKind::sum:
+      return Argument::sum;
+    case ir::ReductionKind::norm:
+      return Argument::norm;
+  }
+  return std::nullopt;
 }
 
 Plane make_plane(const ir::PoolNest& nest, const std::function<uint64_t(const Positions&)>& bits) {

@@ -35,7 +35,7 @@ class Search {
   explicit Search(const ir::PoolNest& nest)
       : nest_(nest),
         through_(nest),
-        is_norm_(nest.reduction == ir::Reduction::lp),
+        is_norm_(nest.is_norm()),
         power_(is_norm_ && nest.norm_type == 2 ? 2 : 1),
         divisors_(divisors(nest)) {}
 
@@ -118,7 +118,7 @@ class Search {
   }
 
   Sums sums_by(int64_t divisor, int64_t low, int64_t high) const {
-    const bool counts = nest_.reduction == ir::Reduction::avg && !nest_.divisor_override;
+    const bool counts = nest_.divides_by_taps();
     const int64_t taps = counts ? std::min(divisor, nest_.full_taps()) : nest_.full_taps();
     if (is_norm_) return {divisor, 1, taps * (power_ == 2 ? high * high : high)};
     return {divisor, low > 0 ? low : taps * low, high < 0 ? high : taps * high};
@@ -130,8 +130,7 @@ class Search {
       const ir::Quantization& q = *nest_.quantization;
       return sum * (q.scale / q.output_scale) / double(divisor) + double(q.output_zero_point);
     }
-    const bool turns =
-        nest_.divisor_override && *nest_.divisor_override < 0 && nest_.reduction == ir::Reduction::avg;
+    const bool turns = nest_.divisor_override && *nest_.divisor_override < 0 && nest_.divides();
     return unit * sum / double(turns ? -divisor : divisor);
   }
 

@@ -118,7 +118,7 @@ Ordered told_apart(const ir::PoolNest& nest, const Ordered& wanted) {
   const uint64_t of_least = output(wanted.least), of_middle = output(wanted.middle),
                  of_most = output(wanted.most);
   if (of_least != of_middle && of_middle != of_most && of_least != of_most) return wanted;
-  const double sign = nest.reduction == ir::Reduction::max ? 1 : -1;
+  const double sign = nest.is_maximum() ? 1 : -1;
   std::vector<uint64_t> elements = step_elements(nest);
   elements.insert(elements.end(), {wanted.least, wanted.middle, wanted.most});
   // An infinity that a factor of 0 makes NaN is out of order.

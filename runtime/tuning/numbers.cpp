@@ -34,7 +34,7 @@ void fill_by_blocks(uint64_t seed, std::span<std::byte> bytes, Make make) {
 int exact_bits(const ir::PoolNest& nest) {
   constexpr int bits = 23, most = 6;
   const int of_taps = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(nest.full_taps(), 1)));
-  const int left = nest.reduction == ir::Reduction::lp ? (bits - of_taps - 1) / 2 : bits - of_taps;
+  const int left = nest.is_norm() ? (bits - of_taps - 1) / 2 : bits - of_taps;
   return std::clamp(left, 0, most);
 }
 

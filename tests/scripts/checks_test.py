@@ -96,7 +96,7 @@ class Names(Tree):
     NEEDED = ["ir/schedule.h"]
 
     def test_one_definition_each(self):
-        self.assertEqual(run("check-names", ROOT), (0, "names: one definition each, no instruction set out of its room\n"))
+        self.assertEqual(run("check-names", ROOT), (0, "names: one definition each, no instruction set or reduction out of its room\n"))
 
     def test_two_of_one_name(self):
         self.append("ir/window_taps.h", "namespace pooljit::ir {\nstruct Schedule {\n};\n}  // namespace pooljit::ir\n")
@@ -109,6 +109,10 @@ class Names(Tree):
     def test_shared_code_names_no_instruction_set(self):
         self.append("jit/backends.cpp", "static_assert(pooljit::ir::Isa::avx2 != pooljit::ir::Isa::avx512);\n")
         self.expect_failure("check-names", "jit/backends.cpp", "ask ir/isa.def")
+
+    def test_shared_code_names_no_reduction(self):
+        self.append("jit/backends.cpp", "static_assert(pooljit::ir::Reduction::max != pooljit::ir::Reduction::min);\n")
+        self.expect_failure("check-names", "jit/backends.cpp", "ask ir/reductions.def")
 
 
 class Lengths(Tree):

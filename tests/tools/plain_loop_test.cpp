@@ -25,7 +25,7 @@ ir::NestDim nest_dim(int64_t input, int64_t kernel, int64_t stride, int64_t dila
 }
 
 constexpr PlainReduction reductions[] = {
-#define REDUCTION(name, text, note) PlainReduction::name,
+#define REDUCTION(name, ...) PlainReduction::name,
 #include "ir/reductions.def"
 #undef REDUCTION
 };

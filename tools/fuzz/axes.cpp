@@ -67,11 +67,11 @@ Axis ranks() {
 }
 
 Axis reductions() {
-  return tabled("reduction", {
-#define REDUCTION(name, text, note) {text, [](PoolSpec& s) { s.reduction = ir::Reduction::name; }},
-#include "ir/reductions.def"
-#undef REDUCTION
-                             });
+  Axis axis = {"reduction", {}};
+  for (size_t i = 0; i < std::size(ir::reduction_table); ++i)
+    axis.settings.push_back({std::string(ir::reduction_table[i].text),
+                             [=](PoolSpec& s) { s.reduction = static_cast<ir::Reduction>(i); }});
+  return axis;
 }
 
 Axis dtypes() {
@@ -92,7 +92,7 @@ Axis quantizations() {
   };
   const auto requantized = [=](PoolSpec& s) {
     quantized(0.1, 7)(s);
-    if (s.quantized && s.reduction == ir::Reduction::avg) s.output_scale = 0.03, s.output_zero_point = 100;
+    if (s.quantized && info(s.reduction).divides) s.output_scale = 0.03, s.output_zero_point = 100;
   };
   return tabled("quantized",
                 {{"no", [](PoolSpec&) {}}, {"kept", quantized(1.5, 3)}, {"requantized", requantized}});
@@ -110,7 +110,7 @@ Axis norms() {
   Axis axis = {"norm_type", {}};
   for (double p : {2.0, 1.0, 3.0, 0.5, 2.7, std::numeric_limits<double>::infinity()})
     axis.settings.push_back({fmt::format("{}", p), [=](PoolSpec& s) {
-                               if (s.reduction == ir::Reduction::lp) s.norm_type = p;
+                               if (is_norm(s.reduction)) s.norm_type = p;
                              }});
   return axis;
 }
@@ -167,14 +167,13 @@ Axis divisors() {
 
 // Of averages of integers, after the dtypes.
 Axis roundings() {
-  return tabled("rounding", {{"half_even", [](PoolSpec&) {}},
-                             {"half_away", [](PoolSpec& s) {
-                                const bool makes_integers =
-                                    !ir::is_float(s.dtype) && !ir::is_float(output_dtype(s));
-                                if (s.reduction == ir::Reduction::avg && makes_integers &&
-                                    s.direction == ir::Direction::forward)
-                                  s.rounding = ir::RoundingRule::half_away;
-                              }}});
+  return tabled("rounding",
+                {{"half_even", [](PoolSpec&) {}},
+                 {"half_away", [](PoolSpec& s) {
+                    const bool makes_integers = !ir::is_float(s.dtype) && !ir::is_float(output_dtype(s));
+                    if (info(s.reduction).divides && makes_integers && s.direction == ir::Direction::forward)
+                      s.rounding = ir::RoundingRule::half_away;
+                  }}});
 }
 
 // Adaptive and global windows take the place of all that was chosen of the windows.

@@ -15,12 +15,6 @@ namespace {
 using frontend::PoolSpec;
 using frontend::SpecDim;
 
-constexpr std::string_view reductions[] = {
-#define REDUCTION(name, text, note) text,
-#include "ir/reductions.def"
-#undef REDUCTION
-};
-
 // What of a layer may be why it fails: what the smallest one still has.
 std::vector<std::string> features_of(const PoolSpec& spec) {
   std::vector<std::string> found;
@@ -67,7 +61,7 @@ std::string cause_of(const FuzzCase& smallest, const Outcome& outcome) {
   }
   const auto spec = frontend::parse_spec(smallest.spec);
   if (!spec) return cause;
-  cause += fmt::format(": {}{} {}", reductions[static_cast<size_t>(spec->reduction)],
+  cause += fmt::format(": {}{} {}", info(spec->reduction).text,
                        spec->direction == ir::Direction::forward ? "" : " backward",
                        ir::info(spec->dtype).spec_name);
   for (const std::string& feature : features_of(*spec)) cause += ", " + feature;

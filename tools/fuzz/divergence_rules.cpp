@@ -75,7 +75,7 @@ constexpr Rule nan_index = {
     }};
 constexpr Rule full_divisor = {
     [](ir::PoolNest& nest) {
-      if (nest.reduction != ir::Reduction::avg || !nest.count_include_pad) return;
+      if (!nest.divides() || !nest.count_include_pad) return;
       int64_t taps = 1;
       for (const ir::NestDim& dim : nest.dims) taps *= dim.kernel;
       if (!nest.divisor_override) nest.divisor_override = taps;

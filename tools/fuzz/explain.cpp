@@ -118,12 +118,10 @@ class Meaning {
             .is_dilated_in_padding = is_dilated_in_padding(nest_, window),
             .is_average = !nest_.is_extreme(),
             .is_extreme = nest_.is_extreme(),
-            .is_max = nest_.reduction == ir::Reduction::max,
+            .is_max = nest_.is_maximum(),
             .is_indexed = is_indexed,
-            .is_mean = nest_.reduction == ir::Reduction::avg && !nest_.quantization &&
-                       nest_.output.dtype == nest_.input.dtype,
-            .is_sum = !nest_.is_extreme() && nest_.reduction != ir::Reduction::lp && !nest_.quantization &&
-                      nest_.output.dtype == nest_.input.dtype,
+            .is_mean = nest_.divides() && !nest_.quantization && nest_.output.dtype == nest_.input.dtype,
+            .is_sum = nest_.is_sum() && !nest_.quantization && nest_.output.dtype == nest_.input.dtype,
             .counts_padding = nest_.count_include_pad && !nest_.divisor_override};
   }
 

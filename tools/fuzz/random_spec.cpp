@@ -97,7 +97,7 @@ void make_plain(Combination& combination, Draw& draw) {
 
 // Gradients of norms are not drawn: unit.norm_gradient tries its layers on every engine and schedule.
 std::optional<PoolSpec> checked_draw(PoolSpec spec) {
-  if (spec.reduction == ir::Reduction::lp && spec.direction == ir::Direction::backward) return std::nullopt;
+  if (is_norm(spec.reduction) && spec.direction == ir::Direction::backward) return std::nullopt;
   auto checked = check_spec(std::move(spec));
   if (!checked) return std::nullopt;
   return std::move(*checked);
@@ -108,7 +108,7 @@ constexpr SpecLimits long_row_limits = {.elements = 40000, .work = 8000000};
 // Each tap takes a logarithm and an exponential.
 constexpr SpecLimits power_limits = {.elements = long_row_limits.elements, .work = long_row_limits.work / 16};
 bool takes_powers(const PoolSpec& spec) {
-  return spec.reduction == ir::Reduction::lp && spec.norm_type != std::floor(spec.norm_type);
+  return is_norm(spec.reduction) && spec.norm_type != std::floor(spec.norm_type);
 }
 
 // Room for one more window than the kernel needs, at least; padding that no framework would take, too.

@@ -113,7 +113,7 @@ ir::Result<std::string> run_data(const fs::path& folder, const runtime::Kernel& 
                                                    : nullptr;
   const auto ran = kernel.run(input->bytes.data(), output->data(), places_given);
   if (!ran) return tl::unexpected(ran.error());
-  std::string wrong = compare(*output, *expected, spec.reduction == ir::Reduction::max);
+  std::string wrong = compare(*output, *expected, is_extreme(spec.reduction));
   if (!wrong.empty() || !spec.return_indices) return wrong;
   const auto places = tensor("output_1.pb");
   if (!places) return tl::unexpected(places.error());

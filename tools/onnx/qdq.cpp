@@ -24,9 +24,9 @@ std::optional<frontend::PoolSpec> of_integers(const PoolNode& node, ir::DType dt
   auto spec = frontend::parse_meaning(*node.spec);
   if (!spec || spec->direction != ir::Direction::forward) return std::nullopt;
   spec->dtype = dtype;
-  if (spec->reduction == ir::Reduction::max) {
+  if (is_extreme(spec->reduction)) {
     if (scale != output_scale || zero_point != output_zero_point) return std::nullopt;
-  } else if (spec->reduction == ir::Reduction::avg) {
+  } else if (info(spec->reduction).divides) {
     spec->quantized = true;
     spec->scale = scale, spec->zero_point = zero_point;
     spec->output_scale = output_scale, spec->output_zero_point = output_zero_point;

@@ -28,9 +28,9 @@ bool takes_from_memory(const PoolNest& nest) {
     return all.size() == 1 && all[0].window.taps == dim.most_taps() &&
            all[0].window.padded_taps == dim.most_taps();
   });
-  return are_alike && !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp &&
-         is_float(nest.input.dtype) && bytes(nest.input.dtype) >= 4 && nest.epilogue.empty() &&
-         nest.output.dtype == nest.input.dtype && nest.full_taps() <= Lowering::unroll_taps;
+  return are_alike && !nest.indices && !nest.is_backward() && !nest.is_norm() && is_float(nest.input.dtype) &&
+         bytes(nest.input.dtype) >= 4 && nest.epilogue.empty() && nest.output.dtype == nest.input.dtype &&
+         nest.full_taps() <= Lowering::unroll_taps;
 }
 
 // Windows of 5 columns whose stride is 2 or 3 roll three vectors at a time, where registers do not suffice
@@ -203,7 +203,7 @@ bool are_sums_of_rows(const Layer& layer) {
   const bool are_borders_cheap = fills_second_cache(layer) && nest.channels >= least_with_borders &&
                                  nest.channels <= most_with_borders &&
                                  std::ranges::all_of(nest.dims, is_dense);
-  return nest.input.dtype == DType::f32 && nest.reduction == Reduction::avg && !nest.is_backward() &&
+  return nest.input.dtype == DType::f32 && nest.divides() && !nest.is_backward() &&
          nest.channels >= least_channels && nest.full_taps() >= least_taps && has_few_registers(layer) &&
          (are_borders_cheap || std::ranges::all_of(nest.dims, is_whole)) && are_rows_of_few_columns(layer);
 }

@@ -125,7 +125,7 @@ std::optional<Schedule> chained(const PoolNest& nest, Isa isa, const Machine& ma
 bool are_alike(const PoolNest& a, const PoolNest& b) {
   const auto is_plain = [](const PoolNest& one) {
     return one.direction == Direction::forward && !one.indices && one.epilogue.empty() &&
-           one.output.dtype == one.input.dtype && (one.is_extreme() || one.reduction == Reduction::avg);
+           one.output.dtype == one.input.dtype && (one.is_extreme() || one.divides());
   };
   const DType dtype = a.input.dtype;
   return is_plain(a) && is_plain(b) && a.is_extreme() != b.is_extreme() && a.dims == b.dims &&

@@ -31,9 +31,7 @@ bool is_in_second_cache(const Layer& layer) {
   return layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
 }
 
-bool waits_for_loads(const PoolNest& nest) {
-  return !nest.indices && !nest.is_backward() && nest.reduction != Reduction::lp;
-}
+bool waits_for_loads(const PoolNest& nest) { return !nest.indices && !nest.is_backward() && !nest.is_norm(); }
 
 bool overlaps(const PoolNest& nest) {
   return std::any_of(nest.dims.begin(), nest.dims.end(), [](const NestDim& dim) {

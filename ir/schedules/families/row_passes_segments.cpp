@@ -17,8 +17,7 @@ Interior alike(const PoolNest& nest) {
   const std::vector<Run> all = runs(row);
   const bool any_empty =
       std::any_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps == 0; });
-  const bool divides = nest.reduction == Reduction::avg && !nest.divisor_override;
-  return any_empty || divides ? interior(row) : Interior{0, row.output};
+  return any_empty || nest.divides_by_taps() ? interior(row) : Interior{0, row.output};
 }
 
 RowSegment cut_segment(PoolNest rows, const RowPassesSchedule& schedule, const ReductionFacts& facts,

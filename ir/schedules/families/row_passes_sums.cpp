@@ -254,8 +254,7 @@ class RollingSums {
 
 bool can_roll_sums(const PoolNest& rows, const RowPassesSchedule& schedule, const ReductionFacts& facts) {
   const bool is_byte = rows.input.dtype == DType::u8 || rows.input.dtype == DType::i8;
-  const bool is_sum = rows.reduction == Reduction::avg || rows.reduction == Reduction::sum;
-  if (!is_byte || !is_sum || rows.quantization || !facts.any_order || schedule.rows_together != 1 ||
+  if (!is_byte || !rows.is_sum() || rows.quantization || !facts.any_order || schedule.rows_together != 1 ||
       rows.dims.size() != 2)
     return false;
   const NestDim& down = rows.dims[0];

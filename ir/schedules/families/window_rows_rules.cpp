@@ -51,7 +51,7 @@ void drop_borders(PoolNest& nest) {
   };
   const bool counts_in_window = nest.indices && nest.index_scope == IndexScope::window;
   if (nest.is_backward() || counts_in_window || std::ranges::none_of(nest.dims, hangs_over)) return;
-  if (nest.reduction == Reduction::avg && nest.count_include_pad && !nest.divisor_override) {
+  if (nest.divides_by_taps() && nest.count_include_pad) {
     if (!is_one_window(nest)) return;
     std::vector<Window> windows;
     for (const NestDim& dim : nest.dims) windows.push_back(dim.window(0));

@@ -88,7 +88,7 @@ DimPlan plan_of(const PoolNest& nest, const NestDim& dim, int64_t group) {
   plan.one_divisor =
       all([&](const Run& run) { return divisor_taps(nest, run.window) == plan.usual_divisor; });
   plan.one_phase = all([](const Run& run) { return run.phases == 1; });
-  if (nest.is_backward() && nest.reduction == Reduction::avg) list_divisors(nest, dim, plan);
+  if (nest.is_backward() && nest.divides()) list_divisors(nest, dim, plan);
   plan.may_be_empty = !all([](const Run& run) { return run.window.taps > 0; });
   return plan;
 }

@@ -200,7 +200,7 @@ class Lowering {
   // The view that is read with each tap. Cursor::beside is its address.
   const std::optional<View>& beside() const { return beside_; }
   // The taps of an average are divided; those of a maximum are chosen by their indices.
-  bool divides() const { return nest_.is_backward() && nest_.reduction == Reduction::avg; }
+  bool divides() const { return nest_.is_backward() && nest_.divides(); }
   bool chooses() const { return nest_.is_backward() && nest_.indices; }
   // The index by which outputs are chosen, for each lane; constant while taps are reduced.
   Value own_index(const Cursor& cursor, const Lanes& lanes);

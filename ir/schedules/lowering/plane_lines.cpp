@@ -28,7 +28,7 @@ bool PlaneLines::has_code(const PoolNest& general, const RowSchedule& schedule) 
 
 bool PlaneLines::suits(const PoolNest& sized) {
   if (sized.dims.size() != 2) return false;
-  const bool counts = sized.reduction == Reduction::avg && !sized.divisor_override;
+  const bool counts = sized.divides_by_taps();
   for (const NestDim& dim : sized.dims) {
     if (dim.kind != DimKind::pool || dim.pad_begin < 0 || dim.visible_input() < 1) return false;
     const std::vector<Run> all = runs(dim);

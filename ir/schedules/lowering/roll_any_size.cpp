@@ -61,7 +61,7 @@ Value skipping(Builder& b, Value iv, Value count, Value more) {
 
 Value divisor_taps_at(Builder& b, const PoolNest& nest, const NestDim& dim, const DimOfSize& size,
                       Value first) {
-  if (nest.reduction != Reduction::avg || nest.divisor_override) return b.iconst(1);
+  if (!nest.divides_by_taps()) return b.iconst(1);
   const Value end = b.iadd(first, b.iconst(dim.kernel));
   const Value to = b.imin(end, nest.count_include_pad ? size.padded : size.visible);
   const Value from = nest.count_include_pad ? first : b.imax(first, b.iconst(0));

@@ -155,7 +155,7 @@ void RowCode::place_in_row(Lanes& lanes, Value column) {
 // Of one output: its divisor, and with indices whether and where its taps begin inside the image.
 void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
   const Value one = b_.iconst(1), zero = b_.iconst(0), minus_one = b_.iconst(-1);
-  if (nest_.reduction == Reduction::avg && !nest_.divisor_override) {
+  if (nest_.divides_by_taps()) {
     const Value whole = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, minus_one));
     const Value number = skipping(b_, output, columns_.whole_begin, b_.imul(whole, minus_one));
     const Value table = low_.word(low_.layout().column(SizeLayout::divisors));
@@ -178,7 +178,7 @@ void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
 
 // Of each output of a tile what its columns make of the divisor; no_value: they all have the usual one.
 Value RowCode::lane_counts(int lanes, Value column) {
-  if (nest_.reduction != Reduction::avg || nest_.divisor_override || !counts_lanes(nest_)) return no_value;
+  if (!nest_.divides_by_taps() || !counts_lanes(nest_)) return no_value;
   const DimOfSize& size = sizes_.back();
   const Type type = Type::vec(DType::i32, lanes);
   std::vector<int64_t> begins, ends;

@@ -183,7 +183,7 @@ int64_t RowRules::overlappable() const {
 // The outputs of a row with whole windows whose taps, backward of an average, all have the usual divisor.
 Interior RowRules::uniform() const {
   Interior inside = interior(dim_);
-  if (!nest_.is_backward() || nest_.reduction != Reduction::avg || nest_.divisor_override) return inside;
+  if (!nest_.is_backward() || !nest_.divides_by_taps()) return inside;
   const NestDim forward = forward_of(dim_);
   const Interior usual = usual_outputs(nest_, forward);
   const auto is_uniform = [&](int64_t output) {
