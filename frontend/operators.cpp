@@ -20,7 +20,7 @@ constexpr KeySet rounded = requantized | set_of(Key::rounding);
 constexpr KeySet average = rounded | set_of(Key::count_include_pad, Key::divisor_override);
 
 constexpr auto max = ir::Reduction::max, min = ir::Reduction::min, avg = ir::Reduction::avg,
-               sum = ir::Reduction::sum, lp = ir::Reduction::lp;
+               sum = ir::Reduction::sum, lp = ir::Reduction::lp, prod = ir::Reduction::prod;
 constexpr auto forward = ir::Direction::forward, backward = ir::Direction::backward,
                unpool = ir::Direction::unpool;
 using enum Key;
@@ -43,6 +43,8 @@ constexpr Operator operator_table[] = {
                   window | minimum | tensors),
     make_operator("sum_pool", "", sum, forward, Form::window,
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | tensors),
+    make_operator("prod_pool", "", prod, forward, Form::window,
+                  {kernel_size, stride, padding, dilation, ceil_mode}, window | tensors),
     make_operator("lp_pool", "", lp, forward, Form::window, {norm_type, kernel_size, stride, ceil_mode},
                   window | tensors | set_of(norm_type)),
     make_operator("adaptive_max_pool", "", max, forward, Form::adaptive, {output_size, return_indices},
@@ -53,6 +55,7 @@ constexpr Operator operator_table[] = {
     make_operator("global_avg_pool", "", avg, forward, Form::global, {}, average | tensors),
     make_operator("global_min_pool", "", min, forward, Form::global, {}, minimum | tensors),
     make_operator("global_sum_pool", "", sum, forward, Form::global, {}, tensors),
+    make_operator("global_prod_pool", "", prod, forward, Form::global, {}, tensors),
     make_operator("global_lp_pool", "", lp, forward, Form::global, {norm_type}, tensors | set_of(norm_type)),
     make_operator("max_pool", "_backward", max, backward, Form::window,
                   {kernel_size, stride, padding, dilation, ceil_mode}, window | index | views),

@@ -45,7 +45,7 @@ typedef struct pooljit_step {
 
 typedef struct pooljit_layer {
   size_t size;           /* sizeof(pooljit_layer) of whoever filled it in */
-  const char* operation; /* "max" min avg sum lp */
+  const char* operation; /* "max" min avg sum lp prod */
   int32_t spatial_rank;  /* 1 to 3 */
   int32_t adaptive;      /* 1: output a takes input floor(a*n/o) .. ceil((a+1)*n/o) - 1; no window then */
   int32_t global;        /* 1: the window is the input, whatever its dims; none of the next five is read */

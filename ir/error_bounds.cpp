@@ -42,6 +42,46 @@ ErrorBound sum_bound(const Sums<T>& sums, size_t taps, int64_t divisor) {
           static_cast<double>(static_cast<Wide<T>>(taps - 1) * eps * sums.magnitudes / count + rounding)};
 }
 
+// Whatever is multiplied first, a product of some taps lies between that of the taps below 1 and that of
+// those above. Each multiplication is off by half of an eps, or by half of the least number; the latter the
+// other taps make as much larger as the second product is.
+template <typename T>
+ErrorBound product_bound(const T* x, const std::vector<Tap>& taps) {
+  using Limits = std::numeric_limits<T>;
+  using ProductLimits = std::numeric_limits<FloatSum<T>>;
+  long double product = 1, small = 1, large = 1;
+  bool has_infinity = false;
+  for (const Tap& tap : taps) {
+    const auto element = static_cast<long double>(x[tap.offset]);
+    const long double size = std::abs(element);
+    product *= element;
+    if (std::isinf(size)) has_infinity = true;
+    if (!std::isfinite(size) || size == 0) continue;
+    (size < 1 ? small : large) *= size;
+  }
+  const auto value = static_cast<double>(product);
+  if (taps.size() <= 1 || std::isnan(product)) return {value, 0};
+  constexpr long double eps = ProductLimits::epsilon(), least = ProductLimits::denorm_min();
+  const auto count = static_cast<long double>(taps.size() - 1);
+  const bool may_vanish = small < least;
+  if (large * (1 + count * eps) > ProductLimits::max() || (has_infinity && may_vanish))
+    return {value, infinity};
+  if (std::isinf(product)) return {value, 0};
+  const long double last = is_half_type<T> ? std::abs(product) * Limits::epsilon() + Limits::denorm_min() : 0;
+  const long double error = count * (eps * std::abs(product) + least * large) + last;
+  const bool may_overflow = std::abs(product) + error >= static_cast<long double>(Limits::max());
+  return {value, may_overflow ? infinity : static_cast<double>(error)};
+}
+
+// Of integers, modulo 2^64; what makes a float of it rounds at most three times.
+template <typename T>
+ErrorBound integer_product_bound(const T* x, const std::vector<Tap>& taps, double eps) {
+  uint64_t product = 1;
+  for (const Tap& tap : taps) product *= static_cast<uint64_t>(x[tap.offset]);
+  const auto value = static_cast<double>(static_cast<int64_t>(product));
+  return {value, 3 * eps * std::abs(value)};
+}
+
 template <typename T>
 void bound_sums(const OutputSpan& span, const std::vector<Tap>& taps, int64_t divisor, const T* input,
                 ErrorBound* bounds) {
@@ -106,14 +146,17 @@ template <typename T>
 void bound_span(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
                 ErrorBound* bounds) {
   const int64_t count = divisor(nest, span.windows);
-  if constexpr (is_float_type<T>) {
-    if (!nest.is_norm()) return bound_sums(span, taps, count, x, bounds);
-    for (int64_t i = 0; i < span.count; ++i)
-      bounds[i * span.output_step] = norm_bound(x + i * span.input_step, taps, nest.norm_type);
-  } else {
-    const double eps = nest.output.dtype == DType::f64 ? 0x1p-52 : 0x1p-23;
-    for (int64_t i = 0; i < span.count; ++i)
-      bounds[i * span.output_step] = integer_bound(x + i * span.input_step, taps, count, eps);
+  const bool is_product = info(nest.reduction).kind == ReductionKind::product;
+  if (is_float_type<T> && nest.is_sum()) return bound_sums(span, taps, count, x, bounds);
+  for (int64_t i = 0; i < span.count; ++i) {
+    const T* const first = x + i * span.input_step;
+    ErrorBound& bound = bounds[i * span.output_step];
+    if constexpr (is_float_type<T>) {
+      bound = is_product ? product_bound(first, taps) : norm_bound(first, taps, nest.norm_type);
+    } else {
+      const double eps = nest.output.dtype == DType::f64 ? 0x1p-52 : 0x1p-23;
+      bound = is_product ? integer_product_bound(first, taps, eps) : integer_bound(first, taps, count, eps);
+    }
   }
 }
 

@@ -155,4 +155,10 @@ int64_t index_reach(const PoolNest& nest);
 // for an empty window (whose sum is 0), and for what is not divided. The windows are the forward's.
 int64_t divisor(const PoolNest& nest, const std::vector<Window>& windows);
 
+// Products of integers: how many of their low bits count.
+inline int product_bits(const PoolNest& nest) {
+  const DType result = nest.result_dtype();
+  return is_float(result) ? 64 : info(result).bits;
+}
+
 }  // namespace pooljit::ir

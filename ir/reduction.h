@@ -20,10 +20,11 @@ enum class ReductionKind : uint8_t {
   extreme,  // one of them
   sum,      // a sum of them, each times a weight
   norm,     // a root of a sum of their powers; floats only
+  product,  // all of them, multiplied
 };
 
 // What a reduction starts from. A tap of this value changes nothing, and a window without a tap gives it.
-enum class Start : uint8_t { lowest, highest, zero };
+enum class Start : uint8_t { lowest, highest, zero, one };
 
 struct ReductionInfo {
   std::string_view text;  // in specs, before "_pool2d"

@@ -156,6 +156,28 @@ void evaluate_sum(const PoolNest& nest, const OutputSpan& span, const std::vecto
   }
 }
 
+// Of floats in the type that sums have, of integers modulo 2^64, of which the result keeps its bits.
+template <typename T>
+using Product = std::conditional_t<is_float_type<T>, Sum<T>, uint64_t>;
+
+template <typename T>
+void evaluate_product(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps, const T* x,
+                      const Target& target) {
+  PerOutput<Product<T>> products;
+  std::fill_n(products.begin(), span.count, Product<T>{1});
+  for (const Tap& tap : taps)
+    for_each_element(x, span, tap,
+                     [&](int64_t i, T element) { products[i] *= static_cast<Product<T>>(element); });
+  PerOutput<std::conditional_t<is_float_type<T>, FloatSum<T>, int64_t>> results;
+  const DType kept = is_float(nest.result_dtype()) ? DType::i64 : nest.result_dtype();
+  for (int64_t i = 0; i < span.count; ++i)
+    if constexpr (is_float_type<T>)
+      results[i] = static_cast<FloatSum<T>>(products[i]);
+    else
+      results[i] = lane_bits(kept, static_cast<int64_t>(products[i]));
+  put(nest, span, results, target);
+}
+
 // As ir/nest.h defines it, each operation in float64.
 template <typename T>
 void evaluate_quantized(const PoolNest& nest, const OutputSpan& span, const std::vector<Tap>& taps,
@@ -200,6 +222,8 @@ void evaluate(const PoolNest& nest, int64_t batch, const void* input, void* outp
                                    : evaluate_sum(nest, span, taps, x, target);
         case ReductionKind::norm:
           return evaluate_norm(nest, span, taps, x, target);
+        case ReductionKind::product:
+          return evaluate_product(nest, span, taps, x, target);
       }
     });
   });

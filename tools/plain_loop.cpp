@@ -50,14 +50,18 @@ void with_addition(const PlainPool& pool, const Run& run) {
       return run([p = pool.norm_type](Sum& sum, Sum x) { sum += static_cast<Sum>(pow(double{size(x)}, p)); });
     }
   }
-  run([](Sum& sum, Sum x) { sum += x; });
+  if (way_of(pool).kind != Kind::product) return run([](Sum& sum, Sum x) { sum += x; });
+  if constexpr (is_float<T>)
+    run([](Sum& product, Sum x) { product *= x; });
+  else
+    run([](Sum& product, Sum x) { __builtin_mul_overflow(product, x, &product); });
 }
 
 template <typename T>
 T finished(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
   if (way_of(pool).divides) return quotient<T>(pool, sum, divisor);
   if (way_of(pool).kind == Kind::norm) return static_cast<T>(root(static_cast<double>(sum), pool.norm_type));
-  if constexpr (is_float<T>) return static_cast<T>(sum);
+  if (is_float<T> || way_of(pool).kind == Kind::product) return static_cast<T>(sum);
   using Limits = Element<T>;
   const auto low = sum < Limits::lowest ? Limits::lowest : sum;
   return static_cast<T>(low > Limits::highest ? Limits::highest : low);
@@ -86,7 +90,7 @@ void extreme_of_plane(const PlainPool& pool, const Place& place, int64_t to, con
 template <typename T>
 void sum_of_plane(const PlainPool& pool, const Place& place, int64_t to, const T* input, T* output) {
   with_addition<T>(pool, [&](const auto& add) {
-    typename Element<T>::Sum sum = 0;
+    typename Element<T>::Sum sum = way_of(pool).start == Start::one;
     for_taps(pool, place, [&](int64_t at) { add(sum, input[at]); });
     output[to] = finished<T>(pool, sum, divisor_of(pool, place.taps));
   });
@@ -159,7 +163,7 @@ template <typename T>
 void sum_of_block(const PlainPool& pool, const Place& place, const T* input, T* output, int64_t n) {
   with_addition<T>(pool, [&](const auto& add) {
     typename Element<T>::Sum sum[block];
-    for (int64_t c = 0; c < n; ++c) sum[c] = 0;
+    for (int64_t c = 0; c < n; ++c) sum[c] = way_of(pool).start == Start::one;
     for_taps(pool, place, [&](int64_t at) {
       const T* row = input + at * pool.channels;
       for (int64_t c = 0; c < n; ++c) add(sum[c], row[c]);

@@ -138,8 +138,8 @@ template <typename T>
 using Compared = std::conditional_t<is_float<T>, typename Element<T>::Sum, T>;
 
 // The columns of ir/reductions.def.
-enum class Kind : uint8_t { extreme, sum, norm };
-enum class Start : uint8_t { lowest, highest, zero };
+enum class Kind : uint8_t { extreme, sum, norm, product };
+enum class Start : uint8_t { lowest, highest, zero, one };
 struct Way {
   Kind kind;
   Start start;

@@ -11,6 +11,7 @@
 #include "ir/element_type.h"
 #include "ir/window_taps.h"
 #include "proof/program/linear.h"
+#include "proof/program/products.h"
 #include "proof/program/provenance.h"
 #include "proof/program/stored_value.h"
 #include "proof/program/symbolic_run.h"
@@ -68,7 +69,7 @@ class Prover {
       if (result == no_term) {
         if (!window(place).empty()) throw wrong("a constant is stored");
       } else {
-        nest_.is_extreme() ? check_joined(result, place) : check_form(result, place);
+        check_result(result, place);
       }
     } catch (const Unreadable& error) {
       throw where("output", error);
@@ -78,6 +79,19 @@ class Prover {
       check_winner(stored(stored_.indices, *nest_.indices, place), place);
     } catch (const Unreadable& error) {
       throw where("index", error);
+    }
+  }
+
+  void check_result(TermId id, const Place& place) {
+    switch (info(nest_.reduction).kind) {
+      case ReductionKind::extreme:
+        return check_joined(id, place);
+      case ReductionKind::sum:
+        return check_form(id, place);
+      case ReductionKind::product:
+        return check_product(id, place);
+      case ReductionKind::norm:
+        throw Unreadable{"a norm has no reading", true};
     }
   }
 
@@ -114,6 +128,7 @@ class Prover {
   // The result of an empty window.
   double nothing() const {
     if (nest_.quantization) return static_cast<double>(nest_.quantization->output_zero_point);
+    if (info(nest_.reduction).start == Start::one) return 1;
     if (!nest_.is_extreme())
       return !nest_.is_backward() && nest_.divisor_override.value_or(1) < 0 ? -0.0 : 0.0;
     const auto bits = static_cast<uint64_t>(identity_bits(nest_.input.dtype, nest_.is_maximum()));
@@ -258,6 +273,25 @@ class Prover {
       throw wrong("ties are not rounded as the nest says");
   }
 
+  void check_product(TermId id, const Place& place) {
+    const DType result = nest_.result_dtype(), input = nest_.input.dtype;
+    const DType own = !is_float(input)      ? (is_float(result) ? DType::i64 : result)
+                      : input == DType::f64 ? DType::f64
+                                            : DType::f32;
+    const bool keeps_bits = !is_float(own) && !is_float(result);
+    const TermId product = keeps_bits ? id : stored_value_.converted_from(id, own, result);
+    if (product == no_term) throw Unreadable{"a conversion on store that has no reading", true};
+    if (!products_) products_.emplace(graph_, written_, may_be_open());
+    const Factors& factors = products_->read(product);
+    std::vector<int64_t> wanted = window(place);
+    std::ranges::sort(wanted);
+    if (factors.elements != wanted)
+      throw wrong(fmt::format("it is the product of the elements at bytes [{}], its window has [{}]",
+                              fmt::join(factors.elements, ","), fmt::join(wanted, ",")));
+    if (!is_float(own) && factors.bits < product_bits(nest_))
+      throw wrong(fmt::format("of the product it has {} bits", factors.bits));
+  }
+
   Provenance& provenance() {
     if (!provenance_) provenance_.emplace(graph_, nest_.is_maximum(), nest_.input.dtype);
     return *provenance_;
@@ -273,6 +307,7 @@ class Prover {
   const StoredValue stored_value_{graph_, written_, nest_};
   std::optional<Provenance> provenance_;
   std::optional<Linear> linear_;
+  std::optional<Products> products_;
   int64_t outputs_ = 0;
 };
 
@@ -280,7 +315,7 @@ class Prover {
 
 Result<void> has_reading(const PoolNest& nest) {
   const bool is_shared = nest.is_backward() && nest.is_sum();
-  if (!is_shared && (nest.direction != Direction::forward || !(nest.is_extreme() || nest.is_sum())))
+  if (!is_shared && (nest.direction != Direction::forward || nest.is_norm()))
     return unsupported("prove.unsupported", "this reduction has no reading");
   for (size_t d = 0; d < nest.dims.size(); ++d)
     if (nest.indices && nest.input.strides[d] == 0)

@@ -21,8 +21,8 @@
 
 namespace pooljit::ir {
 
-// Whether there is a reading of what the nest stores: one of the window's elements, or a weighted sum of
-// them. Errors: "prove.unsupported".
+// Whether there is a reading of what the nest stores: one of the window's elements, or a weighted sum or
+// the product of them. Errors: "prove.unsupported".
 Result<void> has_reading(const PoolNest& nest);
 
 struct ProgramProof {

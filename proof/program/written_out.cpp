@@ -175,6 +175,27 @@ TermId WrittenOut::with_high_digit(TermId id) {
   return write_out(Kind::high_digit, {lowest.term}, body) == id ? lowest.term : no_term;
 }
 
+// --- products
+
+// (low digits' product + middle products << 16) + (high products << 32), of digits of 16 bits.
+std::optional<WrittenOut::Pair> WrittenOut::product(TermId id) {
+  const LaneTerm* const sum = is_legal_ ? graph_.op(id, Op::add, DType::i64) : nullptr;
+  const LaneTerm* const lower = sum ? graph_.op(sum->args[0], Op::add, DType::i64) : nullptr;
+  if (!lower) return std::nullopt;
+  const LaneTerm* const low = graph_.op(graph_.bytes_of(lower->args[0])[0].term, Op::mul, DType::u32);
+  if (!low) return std::nullopt;
+  const auto factors = [&](int number) {
+    std::vector<TermGraph::Byte> digit = graph_.bytes_of(low->args[number]);
+    digit.resize(2);
+    return candidates(digit);
+  };
+  const auto body = [](Builder& b, const std::vector<Value>& x) { return b.binary(Op::mul, x[0], x[1]); };
+  for (const TermId a : factors(0))
+    for (const TermId b : factors(1))
+      if (write_out(Kind::product, {a, b}, body) == id) return Pair{a, b};
+  return std::nullopt;
+}
+
 // --- quotients
 
 // first quotient + second quotient, and a last step of at most one.

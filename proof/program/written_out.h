@@ -41,6 +41,9 @@ class WrittenOut {
   TermId with_low_digit(TermId id) const;
   TermId with_high_digit(TermId id);
 
+  // The factors of a product of 64 bits that is written as products of its parts.
+  std::optional<Pair> product(TermId id);
+
   // The nearest integer to dividend / divisor.
   struct Quotient {
     TermId dividend = no_term;
@@ -66,6 +69,7 @@ class WrittenOut {
     away_f64_to_i32,
     away_f64_to_i64,
     high_digit,
+    product,
     quotient,
     quotient_away,
     wide_sum,

@@ -145,7 +145,7 @@ class Maker {
            (!has_nans || (ignores ? ignored_nans() : winning_nans()));
   }
 
-  // By NaNs among numbers whose sum is exact.
+  // By NaNs among numbers whose sum or product is exact.
   bool sum(int64_t whole) {
     const uint64_t number = this->number(whole);
     if (!ir::is_float(nest_.input.dtype)) return true;
@@ -287,6 +287,8 @@ std::optional<Argument> argument_of(const ir::PoolNest& nest) {
       return Argument::sum;
     case ir::ReductionKind::norm:
       return Argument::norm;
+    case ir::ReductionKind::product:
+      return Argument::product;
   }
   return std::nullopt;
 }
@@ -336,6 +338,7 @@ std::vector<std::string_view> hidden_by_steps(const ir::PoolNest& nest) {
       hidden.emplace_back("what becomes of NaNs, which the steps do not let be seen");
     return hidden;
   }
+  if (argument_of(nest) == Argument::product) return hidden;
   const bool is_norm = argument_of(nest) == Argument::norm,
              is_largest = is_norm && std::isinf(nest.norm_type);
   const double unit = probe_unit(nest);
@@ -359,6 +362,7 @@ void for_each_probe(const ir::PoolNest& nest, int64_t batch, const Visit& visit)
     case Argument::extremum:
       return void(maker.extremum());
     case Argument::sum:
+    case Argument::product:
       return void(maker.sum(1));
     case Argument::norm:
       return void(maker.norm());

@@ -37,6 +37,7 @@ enum class Argument : uint8_t {
   extremum,  // one of the elements
   sum,       // weights times elements: sums, averages
   norm,      // a sum of powers of magnitudes, or the largest of them
+  product,   // elements, multiplied
   shared,    // average, backward: gradients over divisors
   chosen,    // maximum, backward: the gradients whose index is the output's
 };

@@ -20,7 +20,7 @@ std::string wrong_fact(const ir::PoolNest& nest, const jit::CodeFacts& facts, bo
   const Argument argument = *argument_of(nest);
   const bool is_norm = argument == Argument::norm, is_power = is_norm && has_tested_values(nest);
   if (!facts.may_be_called) return "code: it does not begin with endbr64";
-  if (facts.products && !is_power)
+  if (facts.products && !is_power && argument != Argument::product)
     return fmt::format("code: at {}: data is multiplied with data", facts.product);
   if (facts.squares && !(is_norm && nest.norm_type == 2) && !is_power)
     return "code: data is multiplied with itself";

@@ -144,6 +144,31 @@ Rounds norms(const ir::PoolNest& nest) {
   return with_agreement(rounds, double(is_square ? 2 : size + 1) / double(rounds.range));
 }
 
+// --- products
+
+// Powers of two of either sign, whose exponents add up. Integers that stay integers are odd numbers: each has
+// an inverse modulo 2^n, so that no two of them give one product.
+Rounds products(const ir::PoolNest& nest) {
+  const ir::DType input = nest.input.dtype, output = nest.result_dtype();
+  const Claim claim = has_tested_values(nest) ? Claim::tested : Claim::factors;
+  if (!ir::is_float(input) && !ir::is_float(output)) return with_agreement({.claim = claim}, 0.5);
+  // Exponents up to this one have numbers on either side, whatever some taps come to.
+  const auto most_exponent = [](ir::DType dtype) -> int64_t {
+    if (!ir::is_float(dtype)) return ir::info(dtype).bits - 2;
+    const int digits = ir::info(dtype).bits - ir::mantissa_bits(dtype) - 2;
+    return (int64_t{1} << digits) - 2;
+  };
+  const int64_t most = std::min({most_exponent(output), most_exponent(nest.output.dtype),
+                                 ir::is_float(input) ? most_exponent(input) : int64_t{62}});
+  const bool both_signs = ir::is_float(input) && ir::is_float(nest.output.dtype);
+  const int64_t taps = nest.full_taps();
+  if (is_sparse(taps, most)) return sparse(taps, most, both_signs, claim);
+  const int64_t size = std::min(most / taps, most_exponent(input));
+  const Rounds rounds = {
+      .least = both_signs ? -size : 0, .range = (both_signs ? 2 : 1) * size + 1, .claim = claim};
+  return with_agreement(rounds, 1.0 / double(rounds.range));
+}
+
 // --- gradients
 
 bool is_exact(ir::DType dtype, int64_t number) {
@@ -194,8 +219,18 @@ Rounds chosen(const ir::PoolNest& nest) {
 
 // --- planes
 
+uint64_t factor(const ir::PoolNest& nest, int64_t exponent, uint64_t random) {
+  const ir::DType dtype = nest.input.dtype;
+  if (!ir::is_float(dtype) && !ir::is_float(nest.result_dtype()))
+    return ir::bits_of_integer(dtype, static_cast<int64_t>(random | 1));
+  const bool is_negative = random % 2 != 0 && (ir::is_float(dtype) || ir::is_signed_int(dtype));
+  const double power = std::ldexp(1.0, static_cast<int>(exponent));
+  return bits_of(dtype, is_negative ? -power : power);
+}
+
 Plane random_numbers(const ir::PoolNest& nest, const Rounds& rounds, std::mt19937_64& random) {
-  const bool is_shared = argument_of(nest) == Argument::shared;
+  const bool is_shared = argument_of(nest) == Argument::shared,
+             is_product = argument_of(nest) == Argument::product;
   const ir::PoolNest forward = is_shared ? forward_of(nest) : ir::PoolNest{};
   std::vector<ir::Window> windows(nest.dims.size());
   return make_plane(nest, [&](const Positions& at) {
@@ -204,6 +239,7 @@ Plane random_numbers(const ir::PoolNest& nest, const Rounds& rounds, std::mt1993
     for (size_t d = 0; is_shared && d < at.size(); ++d) windows[d] = forward.dims[d].window(at[d]);
     if (is_shared) number *= divisor(forward, windows);
     if (is_zero) number = 0;
+    if (is_product) return factor(nest, number, random());
     return rounds.unit == 1 ? ir::bits_of_integer(nest.input.dtype, number)
                             : bits_of(nest.input.dtype, double(number) * rounds.unit);
   });
@@ -227,6 +263,7 @@ Plane random_indices(const ir::PoolNest& nest, std::mt19937_64& random) {
 }  // namespace
 
 bool has_tested_values(const ir::PoolNest& nest) {
+  if (argument_of(nest) == Argument::product) return !nest.epilogue.empty();
   if (argument_of(nest) != Argument::norm || std::isinf(nest.norm_type)) return false;
   return (nest.norm_type != 1 && nest.norm_type != 2) || !ir::is_float(nest.output.dtype);
 }
@@ -243,6 +280,8 @@ std::optional<Rounds> rounds_needed(const ir::PoolNest& nest) {
       return sums(nest);
     case Argument::norm:
       return std::isinf(nest.norm_type) ? std::nullopt : std::optional(norms(nest));
+    case Argument::product:
+      return products(nest);
     case Argument::shared:
       return shared(nest);
     case Argument::chosen:
@@ -252,7 +291,9 @@ std::optional<Rounds> rounds_needed(const ir::PoolNest& nest) {
 }
 
 double probe_unit(const ir::PoolNest& nest) {
-  if (nest.epilogue.empty() || argument_of(nest) == Argument::extremum) return 1;
+  if (nest.epilogue.empty() || argument_of(nest) == Argument::extremum ||
+      argument_of(nest) == Argument::product)
+    return 1;
   if (argument_of(nest) == Argument::norm && (std::isinf(nest.norm_type) || has_tested_values(nest)))
     return norm_unit(nest);
   return step_rounds(nest).unit;

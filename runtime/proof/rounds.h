@@ -31,7 +31,8 @@ struct Rounds {
   Claim claim = Claim::any;
 };
 
-// Norms whose values are tested, not proved: of other powers than 1, 2 and infinity, or rounded to integers.
+// Results whose values are tested, not proved: norms of other powers than 1, 2 and infinity, or rounded to
+// integers; products that go through steps.
 bool has_tested_values(const ir::PoolNest& nest);
 
 // None for extrema, which need no randomness.

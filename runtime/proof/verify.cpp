@@ -64,18 +64,20 @@ void say_what_is_left(const ir::PoolNest& nest, bool by_keys, Proof& proof) {
     proof.left.emplace_back(
         "elements are compared as integer keys: that these keep the order of floats is tested");
   const Rounds& rounds = proof.probes.rounds;
-  if (has_tested_values(nest))
+  if (has_tested_values(nest) && argument_of(nest) != Argument::product)
     proof.left.emplace_back(
         "the value of the power function, which is tested; which elements reach it is proved");
   else if (rounds.claim == Claim::tested)
     proof.left.push_back(fmt::format(
-        "weights, which are tested with {} inputs: the steps leave too little of a sum to decide them",
+        "weights, which are tested with {} inputs: the steps leave too little of a result to decide them",
         rounds.rounds));
   else if (rounds.rounds > 0)
     proof.left.push_back(fmt::format("weights: a wrong kernel passes with probability 2^{:.0f}{}",
                                      rounds.log2_error, sentence(rounds.claim)));
   if (rounds.rounds > 0 && ir::is_float(nest.output.dtype))
-    proof.left.emplace_back("how sums of other than small whole numbers are rounded");
+    proof.left.emplace_back(argument_of(nest) == Argument::product
+                                ? "how products of other than powers of two are rounded"
+                                : "how sums of other than small whole numbers are rounded");
   say_what_steps_leave(nest, proof);
 }
 

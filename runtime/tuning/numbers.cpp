@@ -59,15 +59,32 @@ T telling_of_sums(uint64_t random) {
   return static_cast<T>(sign * small * (1 + std::ldexp(static_cast<double>(random >> 12), -52)));
 }
 
+// Nearly all 1, so that the product of a large window is a number.
+template <typename T>
+T power_of_two(uint64_t random) {
+  constexpr uint64_t share = 64;
+  const double size = random % share != 0 ? 1 : (random >> 8) % 2 != 0 ? 2 : 0.5;
+  return static_cast<T>((random >> 16) % 2 != 0 ? size : -size);
+}
+
+// Around 1, of all digits.
+template <typename T>
+T telling_of_products(uint64_t random) {
+  return static_cast<T>(0.5 + std::ldexp(static_cast<double>(random >> 12), -52));
+}
+
 }  // namespace
 
 void fill_with_exact_sums(const ir::PoolNest& nest, uint64_t seed, ir::DType dtype,
                           std::span<std::byte> bytes) {
   const int bits = exact_bits(nest);
+  const bool is_product = info(nest.reduction).kind == ir::ReductionKind::product;
   ir::with_element_type(dtype, [&]<typename T>(T) {
     fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
       if constexpr (std::is_integral_v<T>)
         return static_cast<T>(random);
+      else if (is_product)
+        return power_of_two<T>(random);
       else
         return static_cast<T>(
             1 + std::ldexp(static_cast<double>(random >> (64 - 8) & ((1U << bits) - 1)), -bits));
@@ -79,11 +96,20 @@ void fill_telling_orders(const ir::PoolNest& nest, uint64_t seed, ir::DType dtyp
                          std::span<std::byte> bytes) {
   ir::with_element_type(dtype, [&]<typename T>(T) {
     fill_by_blocks<T>(seed, bytes, [&](uint64_t random) {
-      if constexpr (std::is_integral_v<T>)
+      if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(random);
-      else
-        return nest.is_extreme() && !nest.is_backward() ? telling_of_extremes<T>(random)
-                                                        : telling_of_sums<T>(random);
+      } else {
+        switch (nest.is_backward() ? ir::ReductionKind::sum : info(nest.reduction).kind) {
+          case ir::ReductionKind::extreme:
+            return telling_of_extremes<T>(random);
+          case ir::ReductionKind::product:
+            return telling_of_products<T>(random);
+          case ir::ReductionKind::sum:
+          case ir::ReductionKind::norm:
+            return telling_of_sums<T>(random);
+        }
+        return T{};
+      }
     });
   });
 }

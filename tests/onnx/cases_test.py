@@ -196,6 +196,8 @@ MODEL_TABLE = {
                          {"r": ["global_avg_pool2d(float32[1,3,9,9])", "ReduceMean"]}, ""),
     "channels last": (model([node("ReduceMax", "x", "y", "r", axes=[1, 2], keepdims=0)], [value("x", [1, 9, 8, 3])]), [], OK,
                       {"r": ["global_max_pool2d(float32[1,3,9,8]:nhwc)", "ReduceMax"]}, ""),
+    "a product": (model([node("ReduceProd", "x", "y", "r", axes=[1, 2])], [value("x", [1, 9, 8, 3], INT64)]), [], OK,
+                  {"r": ["global_prod_pool2d(int64[1,3,9,8]:nhwc)", "ReduceProd"]}, ""),
     "a mean that is no pool": (model([node("ReduceMean", "x", "y", "r", axes=[-1]), node("MaxPool", "y", "z", "p", kernel_shape=[2, 1])], [IMAGE]), [], OK,
                                {"p": "max_pool2d(float32[1,3,9,1], kernel_size=[2,1], stride=1)"}, ""),
     "an output_shape that a run tells": (OPEN_SHAPE, [], UNSUPPORTED,

@@ -155,10 +155,15 @@ def test_reductions_are_global_pools(rng):
         ("ReduceMax", [2, 3], 1, x.max((2, 3), keepdims=True)),
         ("ReduceMean", [-1, -2], 0, x.mean((2, 3))),
         ("ReduceMax", [1, 2], 1, x.max((1, 2), keepdims=True)),
+        ("ReduceProd", [2, 3], 1, x.prod((2, 3), keepdims=True)),
     ]:
         node = helper.make_node(op, ["x"], ["y"], axes=axes, keepdims=keepdims)
         (y,) = backend.prepare(model_of([node], [value("x", x.shape)], [value("y", [None] * wanted.ndim)])).run([x])
         assert y.shape == wanted.shape and np.allclose(y, wanted, atol=1e-6), (op, axes)
+    wrapping = rng.integers(-1000, 1000, (2, 3, 5, 6))
+    node = helper.make_node("ReduceProd", ["x"], ["y"], axes=[2, 3], keepdims=0)
+    model = model_of([node], [value("x", wrapping.shape, TensorProto.INT64)], [value("y", [None] * 2, TensorProto.INT64)])
+    assert np.array_equal(backend.prepare(model).run([wrapping])[0], wrapping.prod((2, 3)))
     node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[3])
     with pytest.raises(pooljit.UnsupportedError, match="over the axes"):
         backend.prepare(model_of([node], [value("x", x.shape)], [value("y", [None] * 4)])).run([x])

@@ -116,7 +116,7 @@ class Meaning {
             .kernel_dims =
                 std::ranges::count_if(nest_.dims, [](const ir::NestDim& dim) { return dim.kernel > 1; }),
             .is_dilated_in_padding = is_dilated_in_padding(nest_, window),
-            .is_average = !nest_.is_extreme(),
+            .is_average = nest_.is_sum() || nest_.is_norm(),
             .is_extreme = nest_.is_extreme(),
             .is_max = nest_.is_maximum(),
             .is_indexed = is_indexed,

@@ -175,7 +175,7 @@ ir::Result<PoolDraft> draft_of(const PoolOperator& op, const onnx::NodeProto& no
   if (domain.empty() && scope.opset(domain) == 0)
     return ir::invalid("onnx.graph", "the model, or the function, imports no opset of ONNX");
   if (node.input_size() == 0) return ir::invalid("onnx.graph", "the node has no input");
-  PoolDraft draft{.op = std::string(op.dialect), .is_nhwc = op.is_nhwc, .ceil = options.ceil};
+  PoolDraft draft{.op = fmt::format("onnx.{}", op.dialect), .is_nhwc = op.is_nhwc, .ceil = options.ceil};
   if (domain.empty()) draft.opset = scope.opset(domain);
   const bool has_shape = op.name == "MaxUnpool" && node.input_size() > 2 && !node.input(2).empty();
   auto attributes = attributes_text(node, has_shape);  // by ONNX's text, output_shape is instead of pads
@@ -193,7 +193,7 @@ ir::Result<PoolDraft> draft_of(const PoolOperator& op, const onnx::NodeProto& no
 }
 
 ir::Result<frontend::PoolSpec> spec_of(const PoolDraft& draft) {
-  std::string text = fmt::format("onnx.{}({}[{}]", draft.op, draft.dtype, fmt::join(draft.dims, ","));
+  std::string text = fmt::format("{}({}[{}]", draft.op, draft.dtype, fmt::join(draft.dims, ","));
   const char* const layouts[] = {":nwc", ":nhwc", ":ndhwc"};
   const size_t rank = draft.dims.size() < 3 ? 0 : draft.dims.size() - 3;
   if (draft.is_nhwc && rank < std::size(layouts)) text += layouts[rank];

@@ -14,7 +14,7 @@
 namespace pooljit::tools {
 
 struct PoolDraft {
-  std::string op = {};                 // of the dialect: "MaxPool"
+  std::string op = {};                 // "onnx.MaxPool", of the dialect, or one of pooljit's own
   std::string dtype = {};              // "float32"
   std::vector<std::string> dims = {};  // "N" or a number, channels, extents or their letters
   std::string attributes = {};         // ", kernel_shape=[2,2]"

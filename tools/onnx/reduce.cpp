@@ -1,5 +1,7 @@
 #include "tools/onnx/reduce.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,15 +12,18 @@
 namespace pooljit::tools {
 namespace {
 
+// of_integers: what ONNX says of integers is what the pool does. (It does not say how a mean is rounded.)
 struct GlobalName {
-  std::string_view reduction, pool;
+  std::string_view reduction, pool;  // the operator without the rank and "d"
   std::string_view attributes;
+  bool of_integers;
 };
 constexpr GlobalName global_names[] = {
-    {"ReduceMax", "GlobalMaxPool", ""},
-    {"ReduceMean", "GlobalAveragePool", ""},
-    {"ReduceL1", "GlobalLpPool", ", p=1"},
-    {"ReduceL2", "GlobalLpPool", ", p=2"},
+    {"ReduceMax", "global_max_pool", "", true},
+    {"ReduceMean", "global_avg_pool", "", false},
+    {"ReduceL1", "global_lp_pool", ", norm_type=1", false},
+    {"ReduceL2", "global_lp_pool", ", norm_type=2", false},
+    {"ReduceProd", "global_prod_pool", "", true},
 };
 
 int64_t integer_attribute(const onnx::NodeProto& node, std::string_view name, int64_t usual) {
@@ -56,8 +61,8 @@ std::optional<std::set<int64_t>> axes_of(const onnx::NodeProto& node, const Scop
 }  // namespace
 
 bool is_reduction(const onnx::NodeProto& node) {
-  constexpr std::string_view others[] = {"ReduceMin",    "ReduceSum",       "ReduceProd",
-                                         "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
+  constexpr std::string_view others[] = {"ReduceMin", "ReduceSum", "ReduceLogSum", "ReduceLogSumExp",
+                                         "ReduceSumSquare"};
   if (!domain_of(node.domain()).empty()) return false;
   return std::ranges::any_of(global_names,
                              [&](const GlobalName& row) { return row.reduction == node.op_type(); }) ||
@@ -89,18 +94,19 @@ std::optional<PoolDraft> global_pool(const onnx::NodeProto& node, const Scope& s
   constexpr int least_rank = 4;  // means along one dim are those of LayerNormalization
   if (row == std::end(global_names) || !domain_of(node.domain()).empty() || rank < least_rank)
     return std::nullopt;
-  const bool is_max = row->pool == "GlobalMaxPool";  // ONNX does not say how a mean of integers is rounded
   const int32_t element = element_of(input->type);
   const bool is_float = element == onnx::TensorProto::FLOAT || element == onnx::TensorProto::DOUBLE ||
                         element == onnx::TensorProto::FLOAT16 || element == onnx::TensorProto::BFLOAT16;
   const auto axes = axes_of(node, scope, rank);
-  if (!axes || static_cast<int>(axes->size()) != rank - 2 || axes->contains(0) || (!is_max && !is_float))
+  if (!axes || static_cast<int>(axes->size()) != rank - 2 || axes->contains(0) ||
+      (!row->of_integers && !is_float))
     return std::nullopt;
   // What is left but the batch is the channels: the first dim or the last.
   const bool is_nhwc = !axes->contains(rank - 1);
   if (!is_nhwc && axes->contains(1)) return std::nullopt;
-  return PoolDraft{
-      .op = std::string(row->pool), .attributes = std::string(row->attributes), .is_nhwc = is_nhwc};
+  return PoolDraft{.op = fmt::format("{}{}d", row->pool, rank - 2),
+                   .attributes = std::string(row->attributes),
+                   .is_nhwc = is_nhwc};
 }
 
 }  // namespace pooljit::tools

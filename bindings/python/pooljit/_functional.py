@@ -195,6 +195,18 @@ def sum_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=F
     return _core.pool(_op, input, None, out, operands, options, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@_operator("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+def prod_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None, operands=(),
+              **options):
+    """NAME(input, kernel_size, ...): the product of each window; integers wrap, unless output_dtype= is wider.
+
+    >>> import numpy, pooljit
+    >>> pooljit.prod_pool2d(numpy.array([[[16, 17]]], numpy.uint8), (1, 2), output_dtype="int32")
+    array([[[272]]], dtype=int32)
+    """
+    return _core.pool(_op, input, None, out, operands, options, kernel_size, stride, padding, dilation, ceil_mode)
+
+
 @_operator("norm_type", "kernel_size", "stride", "ceil_mode")
 def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, out=None, operands=(), **options):
     """NAME(input, norm_type, kernel_size, ...): (sum of |x|^p)^(1/p) of each window, of floats.
@@ -269,6 +281,17 @@ def global_sum_pool(input, *, out=None, operands=(), **options):
     >>> import numpy, pooljit
     >>> pooljit.global_sum_pool2d(numpy.arange(9, dtype=numpy.int32).reshape(1, 3, 3))
     array([[[36]]], dtype=int32)
+    """
+    return _core.pool(_op, input, None, out, operands, options)
+
+
+@_operator()
+def global_prod_pool(input, *, out=None, operands=(), **options):
+    """NAME(input, ...): the product of each plane, with spatial dimensions of extent 1.
+
+    >>> import numpy, pooljit
+    >>> pooljit.global_prod_pool2d(numpy.full((1, 2, 2), 3, numpy.int32))
+    array([[[81]]], dtype=int32)
     """
     return _core.pool(_op, input, None, out, operands, options)
 

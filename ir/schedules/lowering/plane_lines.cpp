@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/reductions/stored.h"
+#include "ir/reductions/neutral.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/windows/divisors.h"
 #include "ir/schedules/windows/rolling_outputs.h"
@@ -144,10 +144,9 @@ void PlaneLines::begin_lines(Cursor cursor) {
   beyond_ = b_.vconst_splat(Type::vec(nest_.input.dtype, whole_.lanes), reducer_.facts().identity);
   nothing_ = as_keys_ ? reducer_.key(none) : reducer_.value(none);
   if (as_keys_) beyond_ = reducer_.key(reducer_.accumulate({}, beyond_, {}));
-  // To a sum a line outside the image adds nothing, not even to the sign of a zero.
+  // To a sum or a product a line outside the image adds nothing, not even to the sign of a zero.
   const Type type = b_.type(nothing_);
-  if (!reducer_.facts().is_idempotent)
-    nothing_ = b_.vconst_splat(type, is_float(type.dtype) ? float_bits(type.dtype, -0.0) : 0);
+  if (!reducer_.facts().is_idempotent) nothing_ = b_.vconst_splat(type, neutral_bits(nest_, type.dtype));
   first_line_ = b_.add_scratch(most_lines * type.vector_bytes());
   const Value zero = b_.iconst(0);
   const Value before = b_.imul(word_of_rows(SizeLayout::first), b_.iconst(-1));

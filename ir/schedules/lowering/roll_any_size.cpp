@@ -1,6 +1,6 @@
 #include "ir/schedules/lowering/roll_any_size.h"
 
-#include "ir/reductions/stored.h"
+#include "ir/reductions/neutral.h"
 
 namespace pooljit::ir {
 namespace {
@@ -134,7 +134,7 @@ RollingOutputs::Stage RollAnySize::pairs(const Cursor& cursor, const Steps& step
 }
 
 // A position outside the image is, for a maximum, as good as the nearest inside, which the window has too; to
-// a sum it adds nothing, not even to the sign of a zero.
+// a sum or a product it adds nothing, not even to the sign of a zero.
 Bundle RollAnySize::load_looked_at(const Cursor& cursor, Value first, const Position& position,
                                    const Steps& steps) {
   const Value place = b_.iadd(first, as_index(b_, position));
@@ -147,7 +147,7 @@ Bundle RollAnySize::load_looked_at(const Cursor& cursor, Value first, const Posi
   return found;
 }
 
-// Of a position outside the image, -0.
+// Of a position outside the image, what changes nothing.
 Value RollAnySize::where_seen(Value position, Value sum) {
   const Type type = b_.type(sum), number = Type::vec(signed_of(type.dtype), type.lanes);
   const Value one = b_.iconst(1);
@@ -155,8 +155,7 @@ Value RollAnySize::where_seen(Value position, Value sum) {
   const Value inside_by = b_.imin(b_.iadd(position, one), left);
   const Value is_seen = b_.imax(b_.imin(inside_by, one), b_.iconst(0));
   const Value mask = b_.cmp(Predicate::gt, b_.splat(number, is_seen), b_.vconst_splat(number, 0));
-  const int64_t nothing = is_float(type.dtype) ? float_bits(type.dtype, -0.0) : 0;
-  return b_.select(mask, sum, b_.vconst_splat(type, nothing));
+  return b_.select(mask, sum, b_.vconst_splat(type, neutral_bits(nest_, type.dtype)));
 }
 
 // Outputs whose windows have no tap along the dimension.
