@@ -6,8 +6,8 @@
 
 The interface is onnx.backend.base.Backend's: prepare, run_model, run_node, supports_device, is_compatible. Dims that
 the model leaves open are taken from the input of each run, as is MaxUnpool's output_shape. Operators: MaxPool,
-AveragePool, LpPool, GlobalMaxPool, GlobalAveragePool, GlobalLpPool, MaxUnpool, ReduceMax and ReduceMean over all
-spatial dims, Constant, Identity, and ONNX Runtime's QLinearAveragePool and QLinearGlobalAveragePool.
+AveragePool, LpPool, GlobalMaxPool, GlobalAveragePool, GlobalLpPool, MaxUnpool, ReduceMax, ReduceMean and ReduceProd over
+all spatial dims, Constant, Identity, and ONNX Runtime's QLinearAveragePool and QLinearGlobalAveragePool.
 
 ceil="letter", an argument of prepare, run_model and run_node, keeps a last window that begins in the padding below
 opset 22, as ONNX's text says. The default, "runtime", drops it in every opset, as ONNX Runtime does.
@@ -27,7 +27,7 @@ __all__ = ["Pool", "PooljitBackend", "PooljitRep", "is_compatible", "pools", "pr
 
 _FORWARD = {"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"}
 _QLINEAR = {"QLinearAveragePool", "QLinearGlobalAveragePool"}
-_REDUCTIONS = {"ReduceMax": "GlobalMaxPool", "ReduceMean": "GlobalAveragePool"}
+_REDUCTIONS = {"ReduceMax": "onnx.GlobalMaxPool", "ReduceMean": "onnx.GlobalAveragePool", "ReduceProd": "global_prod_pool{rank}d"}
 _KNOWN = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool", "Constant", "Identity"}
 _CEIL = ("runtime", "letter")
 _POOLS = _FORWARD | _QLINEAR | set(_REDUCTIONS) | {"MaxUnpool"}
@@ -49,9 +49,9 @@ def _attributes(node):
 
 
 def _call(op, shape, dtype, arguments):
-    """An operator in pooljit's ONNX dialect, for an input of this shape."""
+    """An operator for an input of this shape."""
     listed = "".join(f", {name}={_text(value)}" for name, value in arguments.items())
-    return f"onnx.{op}({dtype}[{','.join(map(str, shape))}]{listed})"
+    return f"{op}({dtype}[{','.join(map(str, shape))}]{listed})"
 
 
 def _spec(node, opset, ceil, shape, dtype, more):
@@ -60,7 +60,7 @@ def _spec(node, opset, ceil, shape, dtype, more):
     arguments["opset"] = opset if node.domain in ("", "ai.onnx") else 1  # ONNX Runtime's own set has one version
     if arguments.get("ceil_mode"):
         arguments["ceil"] = ceil
-    return _call(node.op_type, shape, dtype, arguments)
+    return _call("onnx." + node.op_type, shape, dtype, arguments)
 
 
 class _Pool:
@@ -116,7 +116,8 @@ class _Reduction(_Pool):
         if rank < 3 or channels is None or len(reduced) != len(axes):
             raise UnsupportedError("python.onnx", f"{self.node.op_type} over the axes {axes} of {rank} dims", "all spatial dims")
         x = np.ascontiguousarray(np.moveaxis(x, channels, 1))
-        y = pooljit.compile(_call(_REDUCTIONS[self.node.op_type], x.shape, x.dtype, {}))(x)
+        op = _REDUCTIONS[self.node.op_type].format(rank=rank - 2)
+        y = pooljit.compile(_call(op, x.shape, x.dtype, {}))(x)
         return (np.moveaxis(y, 1, channels) if attributes.get("keepdims", 1) else y.reshape(y.shape[:2]),)
 
 
