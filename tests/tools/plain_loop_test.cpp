@@ -60,7 +60,8 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
   const T lowest = ir::is_float_type<T> ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
   const T highest = ir::is_float_type<T> ? Limits::infinity() : Limits::max();
   T best = is_min ? highest : lowest;
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, product = 1;
+  uint64_t wrapped = 1;
   int64_t index = -1;
   for (int64_t i = 0; i < rows.taps; ++i)
     for (int64_t j = 0; j < columns.taps; ++j) {
@@ -69,6 +70,8 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
       const T value = input[static_cast<size_t>(at(test.pool, n, c, position, plane))];
       sum += static_cast<double>(value);
       squares += static_cast<double>(value) * static_cast<double>(value);
+      product *= static_cast<double>(value);
+      if constexpr (!ir::is_float_type<T>) wrapped *= static_cast<uint64_t>(value);
       const bool is_better = is_min ? value < best : value > best;
       if (index >= 0 && !is_better && value == value) continue;
       best = value;
@@ -76,6 +79,8 @@ Answer<T> expected(const Case& test, const std::vector<T>& input, int64_t n, int
     }
   const double size = test.pool.norm_type == 2 ? std::sqrt(squares) : sum;
   if (is_extreme(test.pool)) return {best, index};
+  if (test.pool.reduction == PlainReduction::prod)
+    return {ir::is_float_type<T> ? static_cast<T>(product) : static_cast<T>(wrapped), -1};
   if (test.pool.reduction == PlainReduction::lp) return {static_cast<T>(size), -1};
   if (test.pool.reduction == PlainReduction::sum) {
     const auto least = static_cast<double>(std::numeric_limits<T>::lowest()),
@@ -115,8 +120,9 @@ void compare(const Case& test, std::mt19937& random) {
           const Answer<T> answer = expected(test, input, n, c, test.rows.window(y), test.columns.window(x));
           const bool both_nan = answer.value != answer.value && output[place] != output[place];
           const double digits = ir::is_half_type<T> ? 1e-2 : 1e-6;
-          const double room =
-              pool.reduction == PlainReduction::lp ? digits * static_cast<double>(answer.value) : 0;
+          const bool is_rounded =
+              pool.reduction == PlainReduction::lp || pool.reduction == PlainReduction::prod;
+          const double room = is_rounded ? digits * static_cast<double>(answer.value) : 0;
           const double error =
               std::abs(static_cast<double>(output[place]) - static_cast<double>(answer.value));
           ASSERT_TRUE(both_nan || output[place] == answer.value || error <= room)
