@@ -191,12 +191,11 @@ Interior RowRules::uniform() const {
     const int64_t last = window.first + (window.taps - 1) * window.step;
     return window.taps == 0 || (window.first >= usual.begin && last < usual.end);
   };
-  // Between the last position of the windows before the usual ones and the first of those behind them. Beyond,
-  // outputs without taps lie among others: it ends with the first that is not uniform.
+  // Between the last position of the windows before the usual ones and the first of those behind them.
+  // Beyond, outputs without taps lie among others: it ends with the first that is not uniform.
   const auto first_position = [&](int64_t window) { return window * dim_.stride - dim_.pad_begin; };
   Interior within = inside;
-  if (usual.begin > 0)
-    within.begin = first_position(usual.begin - 1) + dim_.dilation * (dim_.kernel - 1) + 1;
+  if (usual.begin > 0) within.begin = first_position(usual.begin - 1) + dim_.dilation * (dim_.kernel - 1) + 1;
   if (usual.end < forward.output) within.end = first_position(usual.end);
   within.begin = std::clamp(within.begin, inside.begin, inside.end);
   within.end = std::clamp(within.end, within.begin, inside.end);

@@ -124,7 +124,7 @@ inline bool counts_lanes(const PoolNest& nest) {
 
 // True for gradients of averages whose windows may have unlike divisors.
 inline bool counts_gathered(const PoolNest& nest) {
-  return nest.is_backward() && nest.reduction == Reduction::avg && !nest.divisor_override;
+  return nest.is_backward() && nest.divides_by_taps();
 }
 
 // The taps of windows with straight-line code, by the stand-in of their dimension.
