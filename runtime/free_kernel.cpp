@@ -72,6 +72,14 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
 // Of one pool: 100 to 400 us.
 constexpr double compile_seconds = 250e-6;
 
+// Windows of an adaptive layer, along rows of one channel, that fill few lanes.
+bool has_short_windows(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+  constexpr int64_t short_window = 8;
+  const ir::NestDim& row = sized.dims.back();
+  return schedule.family() == ir::Family::window_rows && row.output > 1 &&
+         row.input < short_window * row.output;
+}
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -125,7 +133,7 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (saved_seconds(sized, Saved::by_others) > least_seconds) return false;
   if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
-    return !is_narrow(pool, own) ||
+    return (!is_narrow(pool, own) && !has_short_windows(pool, own)) ||
            (2 * pool.dims.back().output >= own.lanes && go_by_lines(pool, own, *general_.code));
   });
 }
@@ -147,11 +155,16 @@ int FreeKernel::exact_after(const ir::PoolNest& sized) const {
 // docs/performance.md, "Free dims", has the measurements: code for one size saves 0.1 us of a run of 1 us in
 // NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the time of a vector's tap, is in no table.
 double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
-  constexpr double seconds_per_tap = 0.4e-9, saved_seconds_of_plane = 10e-9;
+  constexpr double seconds_per_tap = 0.4e-9, saved_seconds_of_plane = 10e-9, saved_seconds_of_window = 10e-9;
   double seconds = 0;
   holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
-    double taps = double(pool.channels) * double(taps_of(pool, own)) / own.lanes;
-    for (const ir::NestDim& dim : pool.dims) taps *= double(dim.output);
+    double windows = double(pool.channels);
+    for (const ir::NestDim& dim : pool.dims) windows *= double(dim.output);
+    if (has_short_windows(pool, own)) {
+      if (by != Saved::by_others) seconds += windows * saved_seconds_of_window;
+      return true;
+    }
+    const double taps = windows * double(taps_of(pool, own)) / own.lanes;
     const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
     const double run = std::max(taps, 1.0) * seconds_per_tap;
     if (by != Saved::by_the_same_schedule && of_others > 0)

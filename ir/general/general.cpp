@@ -32,6 +32,7 @@ NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
   NestDim any;
   if (sizes == Sizes::any_windows) {
     any.kernel = any.stride = any.input = most_following_taps[rank - 1];
+    any.output = dim.output;
     return any;
   }
   if (dim.kind == DimKind::gather) {  // of a forward whose windows all are whole: of each phase one is
@@ -67,11 +68,9 @@ View packed_over(std::span<const int64_t> extents, int64_t channels, const View&
   return packed;
 }
 
-// input, output: the extents that the views are packed over.
-void pack(PoolNest& nest, std::span<const int64_t> input, std::span<const int64_t> output) {
-  nest.input = packed_over(input, nest.channels, nest.input);
-  nest.output = packed_over(output, nest.channels, nest.output);
-  if (nest.indices) nest.indices = packed_over(output, nest.channels, *nest.indices);
+void pack_outputs(PoolNest& nest, std::span<const int64_t> extents) {
+  nest.output = packed_over(extents, nest.channels, nest.output);
+  if (nest.indices) nest.indices = packed_over(extents, nest.channels, *nest.indices);
 }
 
 std::vector<int64_t> extents_of(const PoolNest& nest, int64_t NestDim::*extent) {
@@ -100,7 +99,9 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
   any.sizes = sizes;
   for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, any.dims.size());
   const std::vector<int64_t> extents = extents_of(any, &NestDim::input);
-  pack(any, extents, extents);
+  any.input = packed_over(extents, any.channels, any.input);
+  // Windows that follow the extents are as many at all sizes.
+  if (!follow) pack_outputs(any, extents);
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
   if (follow && any.indices && any.index_scope == IndexScope::window)
     return refused("offsets in windows that follow the extents");
@@ -114,6 +115,7 @@ PoolNest usual_nest(const PoolNest& general) {
   for (NestDim& dim : usual.dims) {
     if (general.sizes == Sizes::any_windows) {
       dim.input = dim.kernel = dim.stride = extents_of_whole[usual.dims.size() - 1];
+      dim.output = 1;
       continue;
     }
     const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
@@ -121,7 +123,8 @@ PoolNest usual_nest(const PoolNest& general) {
     dim.pad_begin = dim.pad_end = (reach - 1) / 2;
     dim.output = (dim.input + 2 * dim.pad_begin - reach) / dim.stride + 1;
   }
-  pack(usual, extents_of(usual, &NestDim::input), extents_of(usual, &NestDim::output));
+  usual.input = packed_over(extents_of(usual, &NestDim::input), usual.channels, usual.input);
+  pack_outputs(usual, extents_of(usual, &NestDim::output));
   return usual;
 }
 

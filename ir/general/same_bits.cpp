@@ -49,6 +49,8 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
   // What is joined with what depends on where pieces begin.
   if (schedule.family() == Family::separable) return SameBits::never;
   const bool is_pixelwise = schedule.family() == Family::channels_last;
+  // Lanes are joined in an order of their own.
+  if (follow && !is_pixelwise) return SameBits::never;
   // Tiles at the ends of rows begin their sums with +0, or with a tap.
   if (!sized.is_extreme() && (follow || !is_pixelwise)) return SameBits::never;
   if (!follow && !has_whole_windows(sized)) return SameBits::never;

@@ -30,6 +30,30 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   return all;
 }
 
+// Taps of a row whose sum is one part: rounding errors grow with the part.
+constexpr int64_t most_taps_of_sum = 512;
+
+bool sums_floats(const PoolNest& nest) { return !nest.is_extreme() && is_float(nest.input.dtype); }
+
+bool covers_all(const NestDim& dim) {
+  const Window window = dim.window(0);
+  return dim.output == 1 && window.taps == dim.input && window.padded_taps == window.taps;
+}
+
+// One window is all of a plane, whose rows follow each other without gaps.
+bool is_one_packed_plane(const PoolNest& nest) {
+  int64_t apart = 1;
+  for (size_t i = nest.dims.size(); i-- > 0; apart *= nest.dims[i].input)
+    if (!covers_all(nest.dims[i]) || (nest.dims[i].input > 1 && nest.input.strides[i] != apart)) return false;
+  return true;
+}
+
+NestDim one_window(int64_t taps) {
+  NestDim dim{.input = taps};
+  dim.kernel = dim.stride = taps;
+  return dim;
+}
+
 // From the first to the last of the runs that are wanted, which lie side by side.
 template <typename IsWanted>
 Interior outputs_of(const std::vector<Run>& all, const IsWanted& is_wanted) {
@@ -96,8 +120,12 @@ TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
 
 class Writer {
  public:
-  Writer(const PoolNest& general, const PoolNest& sized)
-      : general_(general), sized_(sized), layout_(sized), words_(static_cast<size_t>(layout_.words())) {
+  Writer(const PoolNest& general, const PoolNest& sized, bool has_joined_rows)
+      : general_(general),
+        sized_(sized),
+        has_joined_rows_(has_joined_rows),
+        layout_(sized),
+        words_(static_cast<size_t>(layout_.words())) {
     for (const NestDim& dim : sized.dims) {
       runs_.push_back(runs_of_size(general, dim));
       if (!counts_gathered(sized)) continue;
@@ -114,6 +142,9 @@ class Writer {
     for (const View& view : operand_views(sized_)) write_view(operand++, view);
     if (sized_.is_backward() && !gradient_facts(sized_))
       return unsupported("general.window", "indices beyond 2^31", "compile the layer for this size");
+    if (const int64_t columns = sized_.dims.back().input; is_line_too_long(columns))
+      return unsupported("general.window", fmt::format("a row of {} columns", columns),
+                         "compile the layer for this size");
     if (sized_.indices) {
       if (index_reach(sized_) > std::numeric_limits<int32_t>::max())
         return unsupported("general.window", "taps of one window that lie 2^31 or more elements apart",
@@ -121,6 +152,7 @@ class Writer {
       write_indices();
     }
     if (layout_.has_columns() && general_.sizes == Sizes::any) write_columns();
+    if (layout_.has_columns() && general_.sizes == Sizes::any_windows) write_window_rows();
     for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     for (size_t i = 0; i < sized_.dims.size(); ++i)
       if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
@@ -149,7 +181,9 @@ class Writer {
       const bool is_last = i + 1 == rule.dims.size();
       const int64_t passed = is_last ? 0 : stand_ins[i] / stand_ins[i + 1] * rule.dims[i + 1];
       word(layout_.of_dim(i, SizeLayout::weight)) = rule.dims[i];
-      word(layout_.of_dim(i, SizeLayout::carry)) = rule.dims[i] - passed;
+      // The offset in one row is the tap's place.
+      const bool has_one_row = has_joined_rows_ && !is_last;
+      word(layout_.of_dim(i, SizeLayout::carry)) = has_one_row ? 0 : rule.dims[i] - passed;
     }
   }
 
@@ -229,11 +263,41 @@ class Writer {
     word(layout_.tiles(lanes, SizeLayout::two_lines)) = lines == 2;
   }
 
+  // Of adaptive windows in channels-first planes.
+  bool is_line_too_long(int64_t columns) const {
+    return general_.sizes == Sizes::any_windows && layout_.has_columns() && sized_.dims.size() > 1 &&
+           !has_joined_rows_ && columns > SizeLayout::most_line_columns;
+  }
+
+  // How vectors of each number of lanes cover the rows of the windows.
+  void write_window_rows() {
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) {
+      const int64_t lanes = int64_t{1} << i;
+      word(layout_.tiles(1 << i, SizeLayout::window_rows)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
+      for (const Run& run : runs_.back()) write_row(run.window.taps, lanes);
+      write_row(sized_.dims.back().visible_input(), lanes);
+    }
+  }
+
+  void write_row(int64_t columns, int64_t lanes) {
+    constexpr int64_t together = SizeLayout::vectors_of_group;
+    const int64_t vectors = columns / lanes;
+    words_.insert(words_.end(), {vectors / together, vectors % together, columns % lanes});
+  }
+
+  int64_t most_taps(size_t i) const {
+    if (has_joined_rows_) return general_.full_taps();
+    if (general_.sizes == Sizes::any || sized_.dims.size() > 1 || !layout_.has_columns() ||
+        !sums_floats(sized_))
+      return general_.dims[i].kernel;
+    return 32 * most_taps_of_sum;
+  }
+
   Result<void> write_runs(size_t i) {
     const NestDim& dim = sized_.dims[i];
     const NestDim& any = general_.dims[i];
     const bool is_gather = any.kind == DimKind::gather;
-    const int64_t most = is_gather ? any.most_taps() : any.kernel, usual = usual_taps_of_any_size(any);
+    const int64_t most = is_gather ? any.most_taps() : most_taps(i), usual = usual_taps_of_any_size(any);
     const std::vector<Run>& all = runs_[i];
     word(layout_.of_dim(i, SizeLayout::runs)) = std::ssize(all);
     word(layout_.of_dim(i, SizeLayout::table)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
@@ -276,6 +340,7 @@ class Writer {
 
   const PoolNest& general_;
   const PoolNest& sized_;
+  const bool has_joined_rows_;
   const SizeLayout layout_;
   std::vector<std::vector<Run>> runs_;    // by dimension
   std::vector<Interior> alike_gathered_;  // the same; counts_gathered()
@@ -284,8 +349,31 @@ class Writer {
 
 }  // namespace
 
+std::optional<PoolNest> with_joined_planes(const PoolNest& general, const PoolNest& sized) {
+  if (general.sizes != Sizes::any_windows || sized.dims.size() < 2 || !is_one_packed_plane(sized))
+    return std::nullopt;
+  for (size_t i = 0; i < sized.dims.size(); ++i)
+    if (sized.dims[i].input > general.dims[i].kernel) return std::nullopt;
+  const int64_t most = sums_floats(sized) ? most_taps_of_sum : general.full_taps();
+  PoolNest joined = sized;
+  int64_t taps = 1;
+  for (size_t i = joined.dims.size(); i-- > 0;) {
+    const int64_t positions = joined.dims[i].input;
+    int64_t part = std::min(positions, most / taps);
+    while (positions % part != 0) --part;
+    taps *= part;
+    joined.dims[i] = one_window(positions / part);
+    joined.input.strides[i] = taps;
+    if (part < positions) break;
+  }
+  joined.dims.back() = one_window(taps);
+  joined.input.strides.back() = 1;
+  return joined;
+}
+
 Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized) {
-  return Writer(general, sized).write();
+  const std::optional<PoolNest> joined = with_joined_planes(general, sized);
+  return Writer(general, joined ? *joined : sized, joined.has_value()).write();
 }
 
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {

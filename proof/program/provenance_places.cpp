@@ -96,7 +96,8 @@ std::vector<Winner::Row> Provenance::merged(const Wins& found) {
 }
 
 Joined Provenance::joined_by_place(const Wins& found) {
-  Joined joined = joined_by(found, value(found.x), value(found.y));
+  const Joined &x = value(found.x), &y = value(found.y);
+  Joined joined = x.elements.empty() ? y : joined_by(found, x, y);  // a constant is no NaN
   joined.elements.clear();
   for (const Winner::Row& row : merged(found))
     if (row.element != -1) joined.elements.push_back(row.element);

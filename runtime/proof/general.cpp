@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "ir/general/general.h"
+#include "ir/general/size_words.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/families/separable_layout.h"
@@ -24,6 +26,8 @@ using Extents = std::vector<int64_t>;
 
 // Outputs that code of neighbouring channels takes together: windows that roll along a row.
 constexpr int64_t together_of_channels = 2;
+// Vectors of a row of a window that its code takes together.
+constexpr int64_t vectors_together = ir::SizeLayout::vectors_of_group;
 // The most extents of a dimension that are looked at.
 constexpr int64_t most_extents = 4096;
 
@@ -94,6 +98,13 @@ class SizeChooser {
           size[i] = extent;
           all.insert(std::move(size));
         }
+    for (const int64_t extent : rows_) {
+      Extents size = least_;
+      size[last_free()] = extent;
+      all.insert(std::move(size));
+    }
+    for (size_t pool = 0; pool < pools_.size(); ++pool)
+      if (auto size = of_several_rows(pool)) all.insert(std::move(*size));
     std::vector<Extents> possible;
     for (const Extents& size : all)
       if (with_sizes(spec_, size)) possible.push_back(size);
@@ -145,16 +156,18 @@ class SizeChooser {
     std::vector<std::set<Kind>> seen(pools_.size());
     std::vector<std::set<int64_t>> tails(pools_.size());
     std::vector<std::set<std::pair<int64_t, int64_t>>> pieces(pools_.size());
+    std::vector<std::set<Kind>> rows(pools_.size());
     size_t most_windows = 0;
     const bool follows = std::ranges::any_of(pools_, &Pool::follows);
-    const int64_t last = least_[dim] + extents_with_kinds(dim);
+    const int64_t last_of_windows = least_[dim] + extents_with_kinds(dim);
+    const int64_t last = std::max(last_of_windows, dim == last_free() ? extents_of_rows() : 0);
     for (int64_t extent = least_[dim]; extent <= last; ++extent) {
       Extents size = least_;
       size[dim] = extent;
       const auto sized = with_sizes(spec_, size);
       if (!sized) continue;
       const ir::PoolNest nest = make_nest(*sized);
-      bool is_new = false, is_tail = false, has_new_pieces = false;
+      bool is_new = false, is_tail = false, is_row = false, has_new_pieces = false;
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest& pool = nest.members.empty() ? nest : nest.members[i];
@@ -165,13 +178,16 @@ class SizeChooser {
             has_new_pieces =
                 pieces[i].emplace(length, kind_of_pieces(pool.dims[dim], length)).second || has_new_pieces;
         is_new = seen[i].insert(kind).second || is_new;
+        if (has_window_rows(i) && rows[i].insert(kind_of_rows(pool, i)).second) is_row = true;
         const int64_t rest = pool.dims[dim].output % together(pools_[i], dim);
         is_tail = tails[i].insert(rest).second || is_tail;
         windows += count_windows(kind);
       }
       if (is_tail && dim + 1 == least_.size()) tails_.push_back(extent);
-      if (is_new || has_new_pieces) found.push_back(extent);
-      if (!is_new) continue;
+      if (is_row && dim == last_free()) rows_.push_back(extent);
+      const bool has_new_windows = is_new && extent <= last_of_windows;
+      if (has_new_windows || has_new_pieces) found.push_back(extent);
+      if (!has_new_windows) continue;
       last_[dim] = extent;
       if (windows > most_windows || follows) most_windows = windows, rich_[dim] = extent;
     }
@@ -195,6 +211,48 @@ class SizeChooser {
     return std::min(most, most_extents);
   }
 
+  // Rows of windows, and of the image, in vectors of taps.
+  bool has_window_rows(size_t pool) const {
+    return pools_[pool].schedule->family() == ir::Family::window_rows;
+  }
+  Kind kind_of_rows(const ir::PoolNest& sized, size_t pool) const {
+    const int64_t lanes = pools_[pool].schedule->lanes;
+    const int64_t taps = pools_[pool].spec->global ? sized.full_taps() : sized.dims.back().input;
+    const int64_t vectors = taps / lanes;
+    return {{std::min<int64_t>(vectors / vectors_together, 2), kind_of_count(taps % lanes, lanes), 0},
+            {-1, vectors % vectors_together, 0}};
+  }
+  int64_t extents_of_rows() const {
+    int64_t most = 0;
+    for (size_t pool = 0; pool < pools_.size(); ++pool)
+      if (has_window_rows(pool)) most = std::max(most, (vectors_together + 2) * pools_[pool].schedule->lanes);
+    return std::min(most, most_extents);
+  }
+  size_t last_free() const {
+    size_t last = 0;
+    for (size_t i = 0; i < least_.size(); ++i)
+      if (spec_.dims[i].is_free) last = i;
+    return last;
+  }
+  // The first plane whose sum has several parts, each some of its rows.
+  std::optional<Extents> of_several_rows(size_t pool) const {
+    constexpr int64_t columns = 33, most_rows = 64;
+    if (!has_window_rows(pool) || !pools_[pool].spec->global || least_.size() < 2) return std::nullopt;
+    Extents size = least_;
+    if (spec_.dims.back().is_free) size.back() = columns;
+    const size_t rows = size.size() - 2;
+    for (; spec_.dims[rows].is_free && size[rows] < most_rows; ++size[rows]) {
+      const auto sized = with_sizes(spec_, size);
+      if (!sized) continue;
+      const ir::PoolNest nest = make_nest(*sized);
+      const ir::PoolNest& own = nest.members.empty() ? nest : nest.members[pool];
+      const auto general = general_nest(own, ir::Sizes::any_windows);
+      const auto joined = general ? with_joined_planes(*general, own) : std::nullopt;
+      if (joined && joined->dims[rows].input > 1) return size;
+    }
+    return std::nullopt;
+  }
+
   // Planes that go by lines are another part of the code.
   bool has_lines(size_t pool) const {
     const ir::PoolNest nest = make_nest(*with_sizes(spec_, least_));
@@ -212,6 +270,7 @@ class SizeChooser {
   std::vector<Pool> pools_;
   Extents least_, rich_, last_;
   std::vector<Extents> kinds_;
+  Extents rows_;   // of the last free one: rows of windows or of the image that vectors take in another way
   Extents tails_;  // of the innermost dimension: each number of outputs behind whole vectors
 };
 

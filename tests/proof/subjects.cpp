@@ -69,6 +69,10 @@ const struct {
     {"max_pool2d(float32[1,2,3,W], kernel_size=3, stride=1, padding=1)"},
     {"max_pool1d(float32[1,2,L], kernel_size=2, return_indices=True)"},
     {"avg_pool1d(float32[1,2,L], kernel_size=2, padding=1, count_include_pad=False)"},
+    {"global_avg_pool2d(float32[1,3,2,W])"},
+    {"global_max_pool1d(uint8[1,5,L])"},
+    {"adaptive_avg_pool2d(float32[1,2,3,W], output_size=[2,3])"},
+    {"adaptive_max_pool1d(float32[1,2,L], output_size=2, return_indices=True)"},
 };
 
 const std::vector<ir::Isa>& runnable_isas() {

@@ -87,7 +87,9 @@ struct Pools {
     {"pools(float32[2,12,H,W], max_pool2d(kernel_size=3, return_indices=True), avg_pool2d(kernel_size=3, "
      "epilogue=[scale_channel, relu]))",
      true},
-    {"pools(float32[1,8,H,W], max_pool2d(kernel_size=2), global_max_pool2d())", false},
+    {"pools(float32[1,8,H,W], max_pool2d(kernel_size=2), global_max_pool2d(), "
+     "adaptive_avg_pool2d(output_size=2))",
+     true},
 };
 
 TEST(ExactSizes, SeveralPoolsShareCode) {
@@ -131,6 +133,9 @@ struct FloatLayer {
     {"avg_pool2d(float16[1,40,H,W]:nhwc, kernel_size=[1,2], stride=[1,2], padding=[0,1])", "5x2", false},
     {"global_avg_pool2d(float32[1,40,H,W]:nhwc)", "5x7", false},
     {"global_max_pool2d(float32[1,40,H,W]:nhwc)", "5x7", true},
+    {"global_max_pool2d(float32[1,40,H,W])", "5x7", false},
+    {"global_max_pool2d(float32[1,40,H,W], return_indices=True)", "5x7", true},
+    {"adaptive_max_pool2d(float32[1,5,H,W], output_size=2)", "9x33", false},
     {"pools(float32[1,40,H,W]:nhwc, max_pool2d(kernel_size=3), global_max_pool2d())", "5x7", true},
     {"pools(float32[1,40,H,W]:nhwc, max_pool2d(kernel_size=3), global_avg_pool2d())", "5x7", false},
 };

@@ -169,10 +169,6 @@ inline const Layer channels_first_layers[] = {
      "index_scope=window)",
      {{8, 8}, {2, 2}, {5, 9}, {3, 33}}},
     {"max_pool1d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", {{8}, {1}, {3}, {17}, {200}}},
-    {"max_pool3d(float32[2,3,SIZE], kernel_size=[2,3,2], stride=[2,1,2], padding=1)",
-     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
-    {"max_pool3d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, return_indices=True)",
-     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
     {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_by_lines},
     {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, count_include_pad=False)",
      {{8, 8}, {2, 5}, {6, 13}, {3, 20}}},
@@ -198,6 +194,43 @@ inline const Layer channels_first_layers[] = {
      sizes_of_rows},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, epilogue=[scale_channel, add, relu])",
      {{8, 8}, {5, 13}, {4, 20}}},
+};
+
+// Planes that are less than a vector, some vectors, groups of them; one whose sum is of several parts.
+inline const std::vector<Extents> sizes_of_planes = {{8, 8},  {1, 1},   {2, 3},   {7, 7},
+                                                     {9, 31}, {1, 250}, {70, 67}, {64, 64}};
+// Rows of less than a vector, of some, of groups; windows of less than a vector, and of more.
+inline const std::vector<Extents> sizes_of_lines = {{8, 8},  {1, 1},   {2, 5},   {7, 31},
+                                                    {3, 64}, {4, 150}, {2, 250}, {16, 20}};
+
+// Windows that follow the size (ir/schedules/families/window_rows_any_size.h, window_lines.h).
+inline const Layer following_layers[] = {
+    {"global_max_pool2d(float32[2,11,SIZE])", sizes_of_planes},
+    {"global_avg_pool2d(float32[2,11,SIZE])", sizes_of_planes},
+    {"global_max_pool2d(uint8[2,11,SIZE])", sizes_of_planes},
+    {"global_avg_pool2d(int8[2,3,SIZE])", sizes_of_planes},
+    {"global_avg_pool2d(bfloat16[2,5,SIZE])", sizes_of_planes},
+    {"global_min_pool2d(float16[2,4,SIZE], epilogue=[scale_channel, add, relu])", sizes_of_planes},
+    {"global_sum_pool2d(float64[2,2,SIZE])", sizes_of_planes},
+    {"global_lp_pool2d(float32[2,2,SIZE], norm_type=3)", {{8, 8}, {1, 1}, {3, 13}}},
+    {"global_max_pool2d(float32[2,3,SIZE], return_indices=True)", sizes_of_planes},
+    {"global_max_pool2d(uint8[2,3,SIZE], return_indices=True, index_dtype=int32)", sizes_of_planes},
+    {"global_avg_pool1d(float32[2,9,SIZE])", {{8}, {1}, {3}, {17}, {200}}},
+    {"global_max_pool3d(int32[2,9,SIZE])", {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"adaptive_max_pool2d(float32[2,3,SIZE], output_size=7)", sizes_of_lines},
+    {"adaptive_avg_pool2d(float32[2,3,SIZE], output_size=[2,7])", sizes_of_lines},
+    {"adaptive_max_pool2d(uint8[2,3,SIZE], output_size=[3,9])", sizes_of_lines},
+    {"adaptive_avg_pool2d(int16[2,3,SIZE], output_size=3)", sizes_of_lines},
+    {"adaptive_avg_pool2d(bfloat16[2,3,SIZE], output_size=[2,5])", sizes_of_lines},
+    {"adaptive_avg_pool2d(float64[2,2,SIZE], output_size=6, epilogue=[add, relu])", sizes_of_lines},
+    {"adaptive_max_pool2d(float16[2,3,SIZE], output_size=[4,1])", sizes_of_lines},
+    {"adaptive_max_pool2d(float32[2,3,SIZE], output_size=3, return_indices=True)", sizes_of_lines},
+    {"adaptive_max_pool1d(int8[2,3,SIZE], output_size=3)", {{8}, {1}, {3}, {17}, {200}}},
+    {"adaptive_avg_pool3d(float32[2,2,SIZE], output_size=2)", {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"max_pool3d(float32[2,3,SIZE], kernel_size=[2,3,2], stride=[2,1,2], padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"max_pool3d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1, return_indices=True)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
 };
 
 }  // namespace pooljit

@@ -109,7 +109,8 @@ TEST(PlaneLines, WrongWordsAreFound) {
 }
 
 // In NCHW a size has code of its own from the first run on where that could not follow later, as it gives
-// other bits (sums), and code for all sizes is slow: rows that fill few vectors, unless planes go by lines.
+// other bits (sums), and code for all sizes is slow: rows that fill few vectors, unless planes go by lines,
+// and short adaptive windows.
 TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   struct Row {
     const char *layer, *isa;
@@ -120,6 +121,7 @@ TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   const char* const sum =
       "avg_pool2d(float32[1,3,H,W], kernel_size=3, padding=1, stride=1, count_include_pad=";
   const std::string counted = std::string(sum) + "False)", all = std::string(sum) + "True)";
+  const char* const windows = "adaptive_avg_pool2d(float32[1,3,H,W], output_size=7)";
   const char* const apart = "max_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
   for (const Row& row : {Row{same, "avx2", {9, 7}, true},
                          {same, "avx2", {9, 14}, true},
@@ -130,7 +132,10 @@ TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
                          {all.c_str(), "avx512", {9, 7}, false},
                          {counted.c_str(), "avx512", {9, 28}, false},
                          {apart, "avx2", {8, 14}, true},
-                         {apart, "avx2", {8, 40}, true}}) {
+                         {apart, "avx2", {8, 40}, true},
+                         {windows, "avx2", {9, 55}, false},
+                         {windows, "avx2", {3, 56}, true},
+                         {"global_avg_pool2d(float32[1,3,H,W])", "avx2", {7, 7}, true}}) {
     if (!runtime::can_run(*ir::find_isa(row.isa))) continue;
     const auto any = runtime::compile_any(row.layer, {.backend = "xbyak", .isa = row.isa});
     ASSERT_TRUE(any) << to_string(any.error());

@@ -1,4 +1,5 @@
 #include "ir/schedules/families/window_rows.h"
+#include "ir/schedules/families/window_lines.h"
 
 #include <algorithm>
 #include <bit>
@@ -59,9 +60,27 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
   return found;
 }
 
+// Code for all sizes.
+Offer offer_any_size(const Layer& layer) {
+  const bool by_lines = WindowLines::suits(layer.nest());
+  Schedule schedule = schedule_of(Family::window_rows);
+  schedule.lanes = layer.most_lanes(by_lines ? LaneUse::moved : LaneUse::joined);
+  schedule.tail = layer.can_mask() ? Tail::mask : Tail::overlap;
+  int64_t together = by_lines ? WindowLines::most_together(layer)
+                              : std::min(layer.nest().channels, most_windows_together(layer));
+  if (!by_lines) together = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(together)));
+  Offer offer;
+  for (; together > 0; together /= 2) {
+    std::get<WindowRowsFields>(schedule.own).windows_together = static_cast<int>(together);
+    if (check(layer, schedule)) offer.schedules.push_back(schedule);
+  }
+  return offer;
+}
+
 }  // namespace
 
 Offer offer_window_rows(const Layer& layer, size_t) {
+  if (layer.nest().has_any_size()) return offer_any_size(layer);
   const int64_t taps = joined_row_taps(layer);
   Schedule schedule = schedule_of(Family::window_rows);
   schedule.lanes = lanes_of_taps(layer, taps);

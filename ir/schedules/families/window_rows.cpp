@@ -3,20 +3,21 @@
 // adaptive pooling of channels-first planes. The taps of a row must lie next to each other. Where windows of
 // a row differ in more than their place, each has code of its own. Planes without gaps that a window covers
 // whole are one row. With indices each lane keeps the place of its best tap, and places decide between equal
-// lanes: the order of the taps is not that of the window then.
+// lanes: the order of the taps is not that of the window then. Code for all sizes of
+// global and adaptive pooling is in ir/schedules/families/window_rows_any_size.h and window_lines.h.
 //
 // windows_together=R: R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
 // each channel is one window, R neighbouring channels.
 #include <algorithm>
-#include <map>
 
 #include "ir/schedule_text.h"
+#include "ir/schedules/families/window_lines.h"
 #include "ir/schedules/families/window_rows.h"
+#include "ir/schedules/families/window_rows_any_size.h"
+#include "ir/schedules/families/window_rows_lanes.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
-#include "ir/schedules/lanes/lane_fold.h"
-#include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/windows/divisors.h"
 
@@ -39,7 +40,8 @@ class WindowRows {
         ahead_(row_bytes_ahead(nest, builder.isa())),
         b_(builder),
         reducer_(reducer),
-        low_(nest, builder, reducer) {}
+        low_(nest, builder, reducer),
+        lanes_of_windows_(nest, builder, reducer) {}
 
   void emit() {
     outputs_ > 1 && is_one_window(nest_) ? emit_channels() : emit_rows();
@@ -71,7 +73,7 @@ class WindowRows {
   State channels_of(const Cursor& cursor, const Slice& slice) {
     reducer_.plan(1, nest_.full_taps() / lanes_ + 1);
     const Lowering::States fresh = fresh_states();
-    LaneFold fold = lane_fold();
+    LaneFold fold = lanes_of_windows_.fold();
     const int64_t count =
         slice.stored.empty() ? slice.lanes : std::count(slice.stored.begin(), slice.stored.end(), 1);
     for (int64_t i = 0; i < count; ++i) {
@@ -131,10 +133,6 @@ class WindowRows {
     return fresh;
   }
 
-  LaneFold lane_fold() {
-    return {b_, [this](Value a, Value b) { return reducer_.join_values(a, b); }};
-  }
-
   // Each output has states of its own.
   void emit_windows(const Cursor& cursor) {
     const size_t states_each = row_.state_lanes.size();
@@ -159,38 +157,16 @@ class WindowRows {
       all_fresh.insert(all_fresh.end(), fresh.begin(), fresh.end());
     const Lowering::States states =
         low_.reduce(cursor, nest_.dims.size() - 1, all_fresh, leaf, straight_rows(outputs_));
-    if (outputs_ == 1) return low_.store(cursor, join_lanes(states), Lanes::channels(1));
-    LaneFold fold = lane_fold();
-    for (size_t output = 0; output < outputs_; ++output) fold.add(joined(of_output(states, output)));
-    store_row(cursor, fold.finish());
+    if (outputs_ == 1) return low_.store(cursor, lanes_of_windows_.join(states), Lanes::channels(1));
+    LaneFold fold = lanes_of_windows_.fold();
+    for (size_t output = 0; output < outputs_; ++output)
+      fold.add(lanes_of_windows_.joined(of_output(states, output)));
+    lanes_of_windows_.store_row(low_, cursor, fold.finish(), static_cast<int64_t>(outputs_), no_value);
   }
 
   // Rows of a window in straight-line code, of so many windows at once.
   int64_t straight_rows(size_t windows) const {
     return std::max<int64_t>(1, std::min(unroll_rows, low_.straight_taps()) / static_cast<int64_t>(windows));
-  }
-
-  // States of the same lanes as one vector.
-  Value joined(const Lowering::States& states) {
-    Value all = no_value;
-    for (const State& state : states)
-      if (!state.empty())
-        all = all == no_value ? reducer_.value(state) : reducer_.join_values(all, reducer_.value(state));
-    return all;
-  }
-
-  // The outputs of a row, one in each lane.
-  void store_row(const Cursor& cursor, Value row) {
-    const bool lie_together = nest_.output.strides.back() == 1;
-    const auto count = static_cast<int64_t>(outputs_);
-    const int lanes = lie_together ? b_.type(row).lanes : 1;
-    const Tail tail = can_mask(nest_, b_.isa()) ? Tail::mask : Tail::split;
-    for (const Slice& slice : slices(0, count, lanes, tail)) {
-      Lanes stored = Lanes::channels(slice.lanes, slice.stored);
-      stored.are_columns = true;
-      low_.store(low_.further(cursor, nest_.dims.size() - 1, slice.begin),
-                 {lanes_of(row, slice.begin, slice.lanes)}, stored);
-    }
   }
 
   // From the first output's window to another's.
@@ -288,36 +264,6 @@ class WindowRows {
     return b_.select(mask, loaded, nothing);
   }
 
-  // All lanes of all states in one, by halves.
-  State join_lanes(const Lowering::States& states) {
-    std::map<int, std::vector<State>, std::greater<>> by_lanes;
-    for (const State& state : states)
-      if (!state.empty()) {
-        const State whole = whole_state(state);
-        by_lanes[b_.type(whole[0]).lanes].push_back(whole);
-      }
-    for (int lanes = by_lanes.begin()->first;; lanes /= 2) {
-      State all;
-      for (const State& state : by_lanes[lanes]) all = all.empty() ? state : reducer_.combine(all, state);
-      if (lanes == 1) return all;
-      if (all.empty()) continue;
-      const State whole = whole_state(all);
-      for (const int64_t begin : {0, lanes / 2}) {
-        State half;
-        for (const Value value : whole) half.push_back(lanes_of(value, begin, lanes / 2));
-        by_lanes[lanes / 2].push_back(half);
-      }
-    }
-  }
-
-  // What its lanes may be taken from.
-  State whole_state(const State& state) { return nest_.indices ? state : State{reducer_.value(state)}; }
-
-  Value lanes_of(Value value, int64_t begin, int lanes) {
-    if (lanes == b_.type(value).lanes) return value;
-    return following_lanes(b_, value, no_value, begin, lanes);
-  }
-
   const PoolNest& nest_;
   const WindowRowsSchedule schedule_;
   WindowRow row_;  // of the window at hand
@@ -327,6 +273,7 @@ class WindowRows {
   Builder& b_;
   Reducer& reducer_;
   Lowering low_;
+  WindowLanes lanes_of_windows_;
 };
 
 Result<void> no_rows_of_windows() {
@@ -348,6 +295,8 @@ Result<void> check_window_rows(const Layer& layer, const Schedule& given) {
   const WindowRowsSchedule schedule(given);
   const PoolNest nest = with_joined_rows(layer);
   const ReductionFacts& facts = layer.facts(window_rows_lanes);
+  if (WindowLines::suits(nest)) return WindowLines::check(layer, schedule);
+  if (nest.has_any_size()) return WindowRowsAnySize::check(layer, schedule);
   if (!can_take_rows_of_windows(nest, facts, schedule.lanes)) return no_rows_of_windows();
   if (schedule.windows_together > 1 && !can_do_windows_together(nest, facts, layer.isa(), schedule))
     return unsupported(
@@ -370,8 +319,14 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
     return tl::unexpected(checked.error());
   const PoolNest nest = with_joined_rows(layer);
   Builder builder(print(schedule), layer.isa());
-  const auto reducer = make_reducer(nest, builder, window_rows_lanes);
-  WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
+  const bool by_lines = WindowLines::suits(nest);
+  const auto reducer = make_reducer(nest, builder, by_lines ? LaneUse::moved : window_rows_lanes);
+  if (by_lines)
+    WindowLines(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
+  else if (nest.has_any_size())
+    WindowRowsAnySize(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
+  else
+    WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
   return builder.finish();
 }
 

@@ -149,6 +149,7 @@ bool are_windows_unlike(const PoolNest& nest) {
 }
 
 PoolNest with_joined_rows(const Layer& layer) {
+  if (layer.nest().has_any_size()) return layer.nest();  // by words of the size
   const int64_t longest = longest_row(layer.facts(LaneUse::joined), layer.most_lanes(LaneUse::joined));
   PoolNest nest = layer.nest();
   drop_borders(nest);

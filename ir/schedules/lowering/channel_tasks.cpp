@@ -37,9 +37,15 @@ ChannelTasks::ChannelTasks(const PoolNest& nest, const ChannelCut& cut, Builder&
   count_ = b_.isub(count_, rest_);
 }
 
+// From block to block.
+Step ChannelTasks::input_step() {
+  if (!nest_.has_any_size()) return channel_bytes(nest_.input, block_);
+  return low_.times(low_.channel_step(nest_.input), block_);
+}
+
 ChannelTasks::Origin ChannelTasks::origin(const Cursor& cursor) {
   Origin origin{cursor, cursor};
-  low_.move(origin.whole.input, begin_, channel_bytes(nest_.input, block_));
+  low_.move(origin.whole.input, begin_, input_step());
   low_.for_each_output(origin.whole, [&](Address& address, const View& view) {
     low_.move(address, begin_, channel_bytes(view, block_));
   });
@@ -50,7 +56,7 @@ void ChannelTasks::for_each(const Origin& origin, const Body& body) {
   if (whole_ > 0) {
     const Value iv = b_.begin_loop(count_).iv;
     Block block{origin.whole, slices(0, block_, cut_.lanes, cut_.tail), Position{}.further(iv, block_)};
-    block.cursor.input = plus(block.cursor.input, iv, channel_bytes(nest_.input, block_));
+    block.cursor.input = low_.further_by(block.cursor.input, iv, input_step(), 1);
     low_.for_each_output(block.cursor, [&](Address& address, const View& view) {
       address = plus(address, iv, channel_bytes(view, block_));
     });

@@ -50,6 +50,8 @@ class ChannelTasks {
   void store(const Cursor& cursor, const Lowering::States& states, const std::vector<Slice>& side);
 
  private:
+  Step input_step();
+
   const PoolNest& nest_;
   const ChannelCut cut_;
   Builder& b_;

@@ -220,6 +220,9 @@ class Lowering {
   // The distance in memory between positions of a dimension, in bytes.
   Step step(const View& view, size_t dim) const;
   Step times(const Step& step, int64_t positions);
+  // The same between channels.
+  Step channel_step(const View& view);
+  Address further_by(const Address& address, Value iv, Step step, int64_t positions);
 
   // --- results
   // Calls move(address, view) for every view that is laid out as the output: the output, operands, and
@@ -275,9 +278,7 @@ class Lowering {
   int number_of(const View& view) const;
   std::vector<Step> steps_of(const View& view);
   Step batch_step(const View& view);
-  Step channel_step(const View& view);
   Address along(Address address, const Position& position, const Step& step) const;
-  Address further_by(const Address& address, Value iv, Step step, int64_t positions);
   Value valid_mask(const Type& type, const Lanes& lanes, int begin);
   // Moves a cursor along a dimension, by a number of positions (an index value), or by an iv times a
   // constant.

@@ -54,7 +54,9 @@ class SizeLayout {
   // `before`, look where their columns are; then come those of whole windows, from inside_begin on; then
   // `behind` tiles from behind_begin on. last: 1 if one more tile of whole windows ends where these end, else
   // 0. run: tiles of whole windows from the first one on. one_line, two_lines: 1 if planes go by lines of one
-  // vector, or of one and mostly a second (ir/schedules/lowering/plane_lines.h), else 0.
+  // vector, or of one and mostly a second (ir/schedules/lowering/plane_lines.h), else 0. window_rows: of
+  // windows that follow the extents, the byte where a row of RowVectorField begins for each output along the
+  // innermost dimension, and one for a whole row of the image.
   enum TileField {
     before,
     inside_begin,
@@ -65,12 +67,19 @@ class SizeLayout {
     run,
     one_line,
     two_lines,
+    window_rows,
     tile_fields
   };
   // Of pieces of at most each of piece_lengths, along each of the two innermost dimensions of windows that
   // have them: how many there are, the outputs of each but the last, and in how many blocks of as many
   // outputs as the window has taps each of these is, and the last one.
   enum PieceField { piece_count, piece_outputs, piece_blocks, last_blocks, piece_fields };
+  // How vectors of so many lanes cover a row of a window: groups of whole vectors, other whole vectors, and
+  // the taps that are left.
+  enum RowVectorField { groups, singles, rest, row_vector_fields };
+  static constexpr int vectors_of_group = 4;
+  // Of a row of the image, where rows of windows that follow the extents go through scratch memory.
+  static constexpr int64_t most_line_columns = 2048;
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
   explicit SizeLayout(const PoolNest& nest)
@@ -123,9 +132,7 @@ inline bool counts_lanes(const PoolNest& nest) {
 }
 
 // True for gradients of averages whose windows may have unlike divisors.
-inline bool counts_gathered(const PoolNest& nest) {
-  return nest.is_backward() && nest.divides_by_taps();
-}
+inline bool counts_gathered(const PoolNest& nest) { return nest.is_backward() && nest.divides_by_taps(); }
 
 // The taps of windows with straight-line code, by the stand-in of their dimension.
 inline int64_t usual_taps_of_any_size(const NestDim& stand_in) {

@@ -1,0 +1,33 @@
+// WindowLanes: the end of window_rows' windows, when all their rows are taken in: the lanes of a window are
+// joined, alone or with those of other windows.
+#pragma once
+
+#include "ir/schedules/lanes/lane_fold.h"
+#include "ir/schedules/lowering/lowering.h"
+
+namespace pooljit::ir {
+
+class WindowLanes {
+ public:
+  WindowLanes(const PoolNest& nest, Builder& builder, Reducer& reducer)
+      : nest_(nest), b_(builder), reducer_(reducer) {}
+
+  // States of the same lanes as one vector.
+  Value joined(const Lowering::States& states);
+  // All lanes of all states in one, by halves.
+  State join(const Lowering::States& states);
+  LaneFold fold();
+  // Stores outputs of a row, one in each lane, with the cursor at the first. counts: of code for all sizes,
+  // Lanes::counts.
+  void store_row(Lowering& low, const Cursor& cursor, Value row, int64_t outputs, Value counts);
+
+ private:
+  State whole_state(const State& state);
+  Value some_lanes(Value value, int64_t begin, int lanes);
+
+  const PoolNest& nest_;
+  Builder& b_;
+  Reducer& reducer_;
+};
+
+}  // namespace pooljit::ir
