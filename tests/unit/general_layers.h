@@ -203,7 +203,7 @@ inline const std::vector<Extents> sizes_of_planes = {{8, 8},  {1, 1},   {2, 3}, 
 inline const std::vector<Extents> sizes_of_lines = {{8, 8},  {1, 1},   {2, 5},   {7, 31},
                                                     {3, 64}, {4, 150}, {2, 250}, {16, 20}};
 
-// Windows that follow the size (ir/schedules/families/window_rows_any_size.h, window_lines.h).
+// Windows that follow the size (ir/schedules/families/window_rows_any_size.h, window_rows_lines.h).
 inline const Layer following_layers[] = {
     {"global_max_pool2d(float32[2,11,SIZE])", sizes_of_planes},
     {"global_avg_pool2d(float32[2,11,SIZE])", sizes_of_planes},

@@ -109,8 +109,8 @@ TEST(PlaneLines, WrongWordsAreFound) {
 }
 
 // In NCHW a size has code of its own from the first run on where that could not follow later, as it gives
-// other bits (sums), and code for all sizes is slow: rows that fill few vectors, unless planes go by lines,
-// and short adaptive windows.
+// other bits (sums), and code for all sizes is slow: short adaptive windows, and rows that fill few vectors,
+// unless planes go by lines.
 TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   struct Row {
     const char *layer, *isa;

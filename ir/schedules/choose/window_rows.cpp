@@ -1,5 +1,5 @@
 #include "ir/schedules/families/window_rows.h"
-#include "ir/schedules/families/window_lines.h"
+#include "ir/schedules/families/window_rows_lines.h"
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 // a row differ in more than their place, each has code of its own. Planes without gaps that a window covers
 // whole are one row. With indices each lane keeps the place of its best tap, and places decide between equal
 // lanes: the order of the taps is not that of the window then. Code for all sizes of
-// global and adaptive pooling is in ir/schedules/families/window_rows_any_size.h and window_lines.h.
+// global and adaptive pooling is in ir/schedules/families/window_rows_any_size.h and window_rows_lines.h.
 //
 // windows_together=R: R windows, whose lanes are joined in the end with those of each other
 // (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
@@ -12,10 +12,10 @@
 #include <algorithm>
 
 #include "ir/schedule_text.h"
-#include "ir/schedules/families/window_lines.h"
 #include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/families/window_rows_any_size.h"
 #include "ir/schedules/families/window_rows_lanes.h"
+#include "ir/schedules/families/window_rows_lines.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lowering/channel_tasks.h"

@@ -1,4 +1,4 @@
-#include "ir/schedules/families/window_lines.h"
+#include "ir/schedules/families/window_rows_lines.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,9 +16,7 @@ constexpr int64_t most_windows = 8;
 constexpr int columns_at_once = SizeLayout::vectors_of_group;
 
 // Lanes of results have the divisors of their windows.
-bool counts_windows(const PoolNest& nest) {
-  return nest.reduction == Reduction::avg && !nest.divisor_override;
-}
+bool counts_windows(const PoolNest& nest) { return nest.divides_by_taps(); }
 
 }  // namespace
 
