@@ -144,7 +144,7 @@ bool are_few_long_pixels(const Layer& layer) {
 // AVX-512: sums of 5x5 0.5 to 0.7 of the time, of 7x7 to 13x13 0.06 to 0.4 (one window 0.7 to 1.9); maxima of
 // 5x5 0.9 to 1.3, of 9x9 0.5 to 0.6; with AVX2, where one vector rolls, of 5x5 0.45. channels_last does not
 // roll over longer rows at all.
-Offer offer_any_size(const Layer& layer) {
+Offer offer_pieces(const Layer& layer) {
   constexpr int64_t least_of_sums = 5, least_of_maxima = 6, least_with_few_registers = 5;
   const int64_t least = !separable_facts(layer).is_idempotent ? least_of_sums
                         : has_few_registers(layer)            ? least_with_few_registers
@@ -166,7 +166,7 @@ Offer offer_any_size(const Layer& layer) {
 
 Offer offer_separable(const Layer& layer, size_t most) {
   if (!has_windows_for_it(layer.nest()) || !separable_facts(layer).any_order) return {};
-  if (layer.nest().has_any_size()) return offer_any_size(layer);
+  if (layer.nest().has_any_size()) return offer_pieces(layer);
   const bool few_long = are_few_long_pixels(layer);
   const bool pixels_meet = do_pixels_meet(layer, meeting_bytes(layer, few_long));
   const bool beats = beats_rolling(layer);

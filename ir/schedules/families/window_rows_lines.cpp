@@ -15,9 +15,6 @@ constexpr int64_t most_windows = 8;
 // Vectors of columns that go down the rows at once.
 constexpr int columns_at_once = SizeLayout::vectors_of_group;
 
-// Lanes of results have the divisors of their windows.
-bool counts_windows(const PoolNest& nest) { return nest.divides_by_taps(); }
-
 }  // namespace
 
 bool WindowLines::suits(const PoolNest& general) {
@@ -27,7 +24,7 @@ bool WindowLines::suits(const PoolNest& general) {
 
 int64_t WindowLines::most_together(const Layer& layer) {
   const PoolNest& nest = layer.nest();
-  if (nest.output.strides.back() != 1 || (counts_windows(nest) && !counts_lanes(nest))) return 1;
+  if (nest.output.strides.back() != 1 || (nest.divides_by_taps() && !counts_lanes(nest))) return 1;
   return std::min<int64_t>({most_windows, nest.dims.back().output, layer.most_lanes(LaneUse::moved)});
 }
 
@@ -72,7 +69,7 @@ void WindowLines::emit() {
   columns_ = row_vectors(b_, low_, schedule_.lanes, b_.iconst(dim_.output));
   if (schedule_.tail == Tail::mask) mask_columns();
   const bool is_one_block = schedule_.windows_together == dim_.output && dim_.output > 1;
-  if (counts_windows(nest_) && is_one_block) counts_ = counts_of(b_.iconst(0), dim_.output);
+  if (nest_.divides_by_taps() && is_one_block) counts_ = counts_of(b_.iconst(0), dim_.output);
   int loops = low_.open_batch(cursor);
   loops += low_.open_channels(cursor);
   for (size_t i = 0; i + 1 < nest_.dims.size(); ++i) {
@@ -225,10 +222,10 @@ void WindowLines::join_some(const Cursor& cursor, Value first, int64_t windows) 
   Value counts = no_value;
   if (schedule_.windows_together == 1) {
     Lanes one = Lanes::channels(1);
-    if (counts_windows(nest_)) one.divisor = b_.iload(plus(run_at(first), run_divisor * word_bytes));
+    if (nest_.divides_by_taps()) one.divisor = b_.iload(plus(run_at(first), run_divisor * word_bytes));
     return low_.store(cursor, {results}, one);
   }
-  if (counts_windows(nest_)) counts = counts_ == no_value ? counts_of(first, windows) : counts_;
+  if (nest_.divides_by_taps()) counts = counts_ == no_value ? counts_of(first, windows) : counts_;
   lanes_.store_row(low_, cursor, results, windows, counts);
 }
 
