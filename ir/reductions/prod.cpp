@@ -49,14 +49,15 @@ class ProdReducer final : public Reducer {
 }  // namespace
 
 Result<ReductionFacts> prod_facts(const PoolNest& nest, Isa) {
-  // Where 64 bits are multiplied by parts.
-  constexpr int registers_of_parts = 8;
+  // Where 64 bits are multiplied by parts; and what a tap is widened in.
+  constexpr int registers_of_parts = 8, registers_of_wide = 2;
   constexpr int64_t length_of_parts = 3;
   const DType product = product_dtype(nest);
   ReductionFacts facts{.is_split = is_float(product), .any_order = true};
   facts.working_bytes = std::max(bytes(nest.input.dtype), bytes_to_store(nest.result_dtype(), product));
   facts.held_bytes = bytes(product);
   facts.identity = lane_bits(nest.input.dtype, neutral_bits(nest, nest.input.dtype));
+  if (bytes(product) > bytes(nest.input.dtype)) facts.extra_registers = registers_of_wide;
   if (product == DType::i64) facts.extra_registers = registers_of_parts, facts.tap_length = length_of_parts;
   return facts;
 }

@@ -60,6 +60,7 @@ inline const Layer channels_last_layers[] = {
     // separable, in one piece and in several.
     {"max_pool2d(float32[2,70,SIZE]:nhwc, kernel_size=7, stride=1, padding=3)", sizes_of_pieces},
     {"max_pool2d(uint8[2,65,SIZE]:nhwc, kernel_size=[13,6], stride=1, padding=[6,3])", sizes_of_pieces},
+    {"max_pool2d(float32[2,1,SIZE]:nhwc, kernel_size=7, stride=1, padding=3)", {{8, 8}, {3, 50}}},
     {"min_pool2d(bfloat16[2,9,SIZE]:nhwc, kernel_size=9, stride=1, padding=4)", sizes_of_pieces},
     {"avg_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=5, stride=1, padding=2, count_include_pad=False)",
      sizes_of_pieces},

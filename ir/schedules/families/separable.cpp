@@ -336,7 +336,7 @@ Result<void> check_separable(const Layer& layer, const Schedule& given) {
   if (nest.has_any_size() && schedule.scan != SeparableSchedule::Scan::van_herk)
     return unsupported("schedule.sizes", "all rows of an image of any size do not fit into scratch memory",
                        "use scan=van_herk");
-  if (nest.has_any_size() && !SizeLayout(nest).has_pieces())
+  if (nest.has_any_size() && (layer.adjacent_channels() < nest.channels || !SizeLayout(nest).has_pieces()))
     return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
                        "use channels_first");
   if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return checked;
