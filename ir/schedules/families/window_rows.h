@@ -61,5 +61,7 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
 // neighbouring channels.
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule);
+// Code for all sizes. Errors: "schedule.tail".
+Result<void> check_tail_of_any_size(const Layer& layer, const WindowRowsSchedule& schedule);
 
 }  // namespace pooljit::ir

@@ -51,11 +51,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
         "code for all sizes takes rows of windows of global and adaptive pooling, whose columns "
         "lie next to each other",
         "use channels_last");
-  if (schedule.tail != (layer.can_mask() ? Tail::mask : Tail::overlap))
-    return unsupported(
-        "schedule.tail",
-        "code for all sizes masks the rest of a row, or, where it cannot, takes the last vector",
-        layer.can_mask() ? "use tail=mask" : "use tail=overlap");
+  if (const auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
   const int64_t together = schedule.windows_together;
   const bool are_channels = is_one_window(nest) && nest.output.channel_stride == 1 &&
                             together <= most_windows_together(layer) &&

@@ -37,11 +37,7 @@ Result<void> WindowLines::check(const Layer& layer, const WindowRowsSchedule& sc
         "code for all sizes takes rows of windows whose columns lie next to each other, in lanes "
         "that hold their sums",
         "use channels_last or fewer lanes");
-  if (schedule.tail != (layer.can_mask() ? Tail::mask : Tail::overlap))
-    return unsupported(
-        "schedule.tail",
-        "code for all sizes masks the end of a row, or, where it cannot, takes the last vector",
-        layer.can_mask() ? "use tail=mask" : "use tail=overlap");
+  if (const auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
   if (schedule.windows_together <= most_together(layer)) return {};
   return unsupported(
       "schedule.together",

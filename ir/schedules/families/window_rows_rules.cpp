@@ -186,6 +186,13 @@ WindowRow cut_window_row(const PoolNest& nest, const WindowRowsSchedule& schedul
   return row;
 }
 
+Result<void> check_tail_of_any_size(const Layer& layer, const WindowRowsSchedule& schedule) {
+  if (schedule.tail == (layer.can_mask() ? Tail::mask : Tail::overlap)) return {};
+  return unsupported("schedule.tail",
+                     "code for all sizes masks the rest of a row, or, where it cannot, takes the last vector",
+                     layer.can_mask() ? "use tail=mask" : "use tail=overlap");
+}
+
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
   // The order of the taps does not matter where their places decide, which then count row by row.
   const bool any_order = nest.indices ? !nest.column_major : facts.any_order;
