@@ -146,12 +146,15 @@ ir::Result<OurKernels> our_kernels(const frontend::PoolSpec& spec, const Compari
   const auto any = runtime::compile_any(print(free), engine);
   if (!any) return tl::unexpected(any.error());
   const auto& all_sizes = std::get<runtime::FreeKernelPtr>(*any);
-  if (!all_sizes->general_code())
-    return ir::unsupported("bench.any_size", "no code for all sizes: " + all_sizes->schedule_origin(),
-                           "leave --any-size out");
+  const auto refuse = [](const std::string& why) {
+    return ir::unsupported("bench.any_size", "no code for all sizes: " + why, "leave --any-size out");
+  };
+  if (!all_sizes->general_code()) return refuse(all_sizes->schedule_origin());
   ir::Result<runtime::KernelPtr> measured;
   const double setup_seconds = seconds_of([&] { measured = all_sizes->code_for(size); });
   if (!measured) return tl::unexpected(measured.error());
+  if (!(*measured)->code().lowered().has_any_size())
+    return refuse("this size has its own: " + (*measured)->schedule_origin());
   return OurKernels{std::move(*measured), std::move(*own), setup_seconds};
 }
 
