@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
+#include <optional>
 
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
@@ -31,33 +33,102 @@ bool can_roll_beside(const Layer& layer, int vectors) {
   return can_roll(layer.nest(), separable_facts(layer), layer.isa(), vectors);
 }
 
-// Pixels of several vectors: what rolls along the row reads each of them for as many rows as windows have, a
-// vector at a time. On a Zen 5 0.35 to 0.95 of the time for 96 to 1280 channels of float32, images of 0.06 to
-// 8 MB and windows of 5 to 7 (of 4 only where images outgrow the first cache by far); halves and maxima of
-// bytes 0.4 to 0.8.
-bool beats_rolling(const Layer& layer) {
-  constexpr int64_t least_of_floats = 96, least_of_few_columns = 256, least_of_halves = 192;
-  constexpr int64_t wide_window = 6, least_bytes = 384, least_bytes_of_five = 640;
-  constexpr int64_t most_columns = 64;  // of longer rows too many lines are kept: up to four times the time
-  if (has_few_registers(layer) || columns_of(layer).output > most_columns) return false;
-  const int64_t channels = layer.nest().channels, kernel = kernel_of(layer);
-  switch (layer.nest().input.dtype) {
+// Bytes of a row of pixels that lie in the sets of a cache that few others share: pixels whose distance is a
+// multiple of a large power of two begin in few sets. The longer the row, the more of its lines, which what
+// rolls along it needs again for the next row, push each other out.
+int64_t crowded_bytes(const Layer& layer) {
+  const View& input = layer.nest().input;
+  const int64_t apart = input.strides.back() * bytes(input.dtype);
+  return (apart & -apart) * columns_of(layer).input;
+}
+
+// Layers whose rows and columns are best reduced one after the other, whatever others offer for them:
+// measured beside what they offer on a Zen 5, images of 7 to 80 rows and columns and 48 to 2048 channels.
+struct Winning {
+  enum Registers { few, many };
+  enum Values { floats, halves, bytes };  // float32; bfloat16 and float16; integers of 8 bits
+  enum What { sums, extremes, both };
+
+  Registers registers;
+  Values values;
+  What what;
+  int64_t least_kernel, most_kernel;
+  int64_t least_pixel;              // bytes
+  int64_t least_crowded;            // KiB of crowded_bytes()
+  int64_t least_image, most_image;  // sixteenths of Machine::near_bytes
+};
+
+constexpr int64_t any = std::numeric_limits<int64_t>::max();
+
+// What rolls along a row reads each pixel for as many rows as windows have, a vector at a time; few registers
+// cannot roll over windows of 4 and 6 sums at all. Behind each row, the share of the time.
+constexpr Winning winning[] = {
+    {Winning::many, Winning::floats, Winning::both, 5, any, 384, 0, 0, any},        // 0.35 to 0.95
+    {Winning::many, Winning::floats, Winning::sums, 5, any, 256, 0, 0, 7},          // 0.45 to 0.95
+    {Winning::many, Winning::floats, Winning::both, 4, 4, 1024, 9, 0, any},         // 0.45 to 0.9
+    {Winning::many, Winning::halves, Winning::sums, 5, any, 384, 0, 0, any},        // 0.4 to 0.8
+    {Winning::many, Winning::halves, Winning::extremes, 6, any, 384, 0, 0, any},    // 0.4 to 0.8
+    {Winning::many, Winning::halves, Winning::extremes, 4, 5, 1024, 18, 0, any},    // 0.55 to 1
+    {Winning::many, Winning::bytes, Winning::sums, 4, any, 512, 18, 0, any},        // 0.4 to 1.1
+    {Winning::many, Winning::bytes, Winning::extremes, 6, any, 384, 0, 0, 16},      // 0.4 to 0.8
+    {Winning::many, Winning::bytes, Winning::extremes, 6, any, 128, 0, 0, 1},       // 0.5 to 0.8
+    {Winning::many, Winning::bytes, Winning::extremes, 5, 5, 640, 0, 0, 16},        // 0.4 to 0.8
+    {Winning::many, Winning::bytes, Winning::extremes, 5, any, 256, 18, 0, any},    // 0.45 to 0.9
+    {Winning::few, Winning::floats, Winning::both, 4, 4, 256, 14, 0, any},          // 0.3 to 0.9
+    {Winning::few, Winning::floats, Winning::sums, 5, any, 1024, 0, 0, any},        // 0.25 to 1
+    {Winning::few, Winning::floats, Winning::sums, 6, 6, 256, 0, 0, any},           // 0.1 to 1
+    {Winning::few, Winning::floats, Winning::extremes, 5, 6, 256, 0, 0, 4},         // 0.65 to 0.85, and 1.2
+    {Winning::few, Winning::floats, Winning::extremes, 5, any, 2048, 16, 16, any},  // 0.2 to 0.55
+    {Winning::few, Winning::halves, Winning::sums, 4, 4, 128, 0, 0, any},           // 0.5 to 0.8
+    {Winning::few, Winning::halves, Winning::extremes, 4, 4, 512, 9, 0, any},       // 0.4 to 1
+    {Winning::few, Winning::halves, Winning::extremes, 5, any, 2048, 16, 0, any},   // 0.15 to 0.8
+    {Winning::few, Winning::halves, Winning::extremes, 7, any, 1024, 16, 0, any},   // 0.15 to 0.65
+    {Winning::few, Winning::bytes, Winning::sums, 4, 4, 128, 0, 0, any},            // 0.6 to 0.8
+    {Winning::few, Winning::bytes, Winning::extremes, 4, 4, 512, 12, 0, any},       // 0.35 to 0.7
+    {Winning::few, Winning::bytes, Winning::extremes, 5, 5, 1024, 0, 0, 3},         // 0.7 to 0.85
+    {Winning::few, Winning::bytes, Winning::extremes, 6, any, 512, 16, 0, any},     // 0.35 to 0.8
+};
+
+std::optional<Winning::Values> values_of(DType dtype) {
+  switch (dtype) {
     case DType::f32:
-      if (kernel >= least_kernel) return channels >= least_of_floats;
-      return kernel == 4 && channels >= least_of_few_columns &&
-             layer.image_bytes() > layer.machine().near_bytes / 2;
+      return Winning::floats;
     case DType::bf16:
     case DType::f16:
-      return kernel >= (separable_facts(layer).is_idempotent ? wide_window : least_kernel) &&
-             channels >= least_of_halves;
+      return Winning::halves;
     case DType::u8:
     case DType::i8:
-      return separable_facts(layer).is_idempotent && kernel >= least_kernel &&
-             channels >= (kernel >= wide_window ? least_bytes : least_bytes_of_five) &&
-             layer.image_bytes() <= layer.machine().near_bytes;
+      return Winning::bytes;
     default:
-      return false;
+      return std::nullopt;
   }
+}
+
+bool wins(const Layer& layer) {
+  constexpr int64_t most_columns = 64;  // of longer rows too many lines are kept: up to four times the time
+  const PoolNest& nest = layer.nest();
+  const auto values = values_of(nest.input.dtype);
+  if (!values || columns_of(layer).output > most_columns) return false;
+  const int64_t sixteenth = layer.machine().near_bytes / 16;
+  const Winning::Registers registers = has_few_registers(layer) ? Winning::few : Winning::many;
+  const Winning::What what = separable_facts(layer).is_idempotent ? Winning::extremes : Winning::sums;
+  return std::ranges::any_of(winning, [&](const Winning& row) {
+    return row.registers == registers && row.values == *values &&
+           (row.what == what || row.what == Winning::both) && kernel_of(layer) >= row.least_kernel &&
+           kernel_of(layer) <= row.most_kernel &&
+           nest.channels * bytes(nest.input.dtype) >= row.least_pixel &&
+           crowded_bytes(layer) >= row.least_crowded << 10 &&
+           layer.image_bytes() >= sixteenth * row.least_image &&
+           (row.most_image == any || layer.image_bytes() <= sixteenth * row.most_image);
+  });
+}
+
+// van Herk's algorithm reads several vectors of each pixel at a time, once. Where rows crowd, 0.3 to 0.9 of
+// the time of rolling windows; elsewhere 1.1 to 1.4, with few registers 0.9 to 1.2.
+bool are_rows_crowded(const Layer& layer) {
+  const bool widens = !separable_facts(layer).is_idempotent && bytes(layer.nest().input.dtype) == 2;
+  const int64_t least = has_few_registers(layer) ? 8 : widens ? 32 : 18;
+  return crowded_bytes(layer) >= least << 10;
 }
 
 // Where registers are few: row_passes, and channels_last for bytes. Found by measuring images of 7 to 224
@@ -169,7 +240,7 @@ Offer offer_separable(const Layer& layer, size_t most) {
   if (layer.nest().has_any_size()) return offer_pieces(layer);
   const bool few_long = are_few_long_pixels(layer);
   const bool pixels_meet = do_pixels_meet(layer, meeting_bytes(layer, few_long));
-  const bool beats = beats_rolling(layer);
+  const bool beats = wins(layer);
   if (!pixels_meet && !few_long && !beats)
     if (const std::string_view better = served_better(layer); !better.empty()) return {{}, better};
   const int lane_bytes = layer.lane_bytes(separable_family.lanes);
@@ -189,23 +260,33 @@ Offer offer_separable(const Layer& layer, size_t most) {
   schedule.lanes = layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels());
   schedule.tail = exact_tail(layer);
   const int64_t vectors = channel_vectors(layer.nest(), schedule.lanes);
+  // What of the rows of a window has to stay near the core meanwhile.
+  const int64_t lines_bytes = (columns_of(layer).output + kernel_of(layer) - 1) * kernel_of(layer) *
+                              schedule.lanes * separable_facts(layer).held_bytes;
+  const int64_t most_lines_bytes =
+      layer.machine().near_bytes / (layer.nest().input.dtype == DType::f32 ? 7 : 9);
   const auto add = [&](Scan scan, std::initializer_list<int> numbers) {
     for (const int beside : numbers) {
       schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = scan};
       if (offer.schedules.size() >= most || (beside > 1 && beside >= 2 * vectors)) continue;
+      if (scan == Scan::van_herk && beside > 1 && lines_bytes * beside > most_lines_bytes) continue;
       if (check(layer, schedule)) offer.schedules.push_back(schedule);
     }
   };
   // Several vectors at once hide what one waits for its own results.
-  if (has_few_registers(layer) && layer.nest().input.dtype == DType::f32) {
+  const bool floats_of_few = has_few_registers(layer) && layer.nest().input.dtype == DType::f32;
+  const bool herks = pixels_meet || (!floats_of_few && are_rows_crowded(layer));
+  if (floats_of_few) {
     add(Scan::rolling, {4, 2});
     add(Scan::van_herk, {4, 2});
     add(Scan::rolling, {1});
     add(Scan::van_herk, {1});
   } else {
     if (pixels_meet && few_long) add(Scan::van_herk, {8});
-    add(pixels_meet ? Scan::van_herk : Scan::rolling, {4, 2, 1});
-    add(pixels_meet ? Scan::rolling : Scan::van_herk, {4, 2, 1});
+    // Windows of 4 and 6 roll in fewer registers: two vectors of them side by side are as fast.
+    if (herks && !pixels_meet && kernel_of(layer) % 2 == 0) add(Scan::rolling, {4, 2});
+    add(herks ? Scan::van_herk : Scan::rolling, {4, 2, 1});
+    add(herks ? Scan::rolling : Scan::van_herk, {4, 2, 1});
   }
   return offer;
 }
