@@ -14,10 +14,10 @@ namespace pooljit::frontend {
 
 namespace {
 
-using ir::StepKind;
+using ir::PartKind;
 
 constexpr std::string_view names[] = {
-#define STEP(name, text, arguments, numbers, dtype, operands, equation) text,
+#define STEP(name, text, ...) text,
 #include "ir/epilogue.def"
 #undef STEP
 };
@@ -28,9 +28,8 @@ Broken broke_step(Rule rule, fmt::format_string<Args...> found, Args&&... args) 
 }
 
 Broken read_step(const Term& term, ir::EpilogueStep& step) {
-  const auto row = std::find_if(std::begin(ir::step_table), std::end(ir::step_table),
-                                [&](const ir::StepInfo& info) { return info.text == term.name.text; });
-  if (row == std::end(ir::step_table)) {
+  const auto row = std::ranges::find(ir::step_table, term.name.text, &ir::StepInfo::text);
+  if (row == ir::step_table.end()) {
     const std::string_view near = nearest(term.name.text, std::begin(names), std::end(names));
     return broken(Rule::epilogue_step, fmt::format("got {}", quote(term.name.text, term.name.at)),
                   near.empty() ? fmt::format("one of {}", fmt::join(names, ", "))
@@ -83,14 +82,15 @@ Broken check_requantize(const PoolSpec& spec, double scale, double zero_point) {
 
 Broken check_step(const PoolSpec& spec, const ir::EpilogueStep& step) {
   const auto [first, second] = step.numbers;
+  const ir::StepInfo& row = info(step.kind);
+  const bool is_clamp = row.parts.have(PartKind::at_least) && row.parts.have(PartKind::at_most);
   for (double number : step.numbers) {
-    const bool is_bound = step.kind == StepKind::clamp && std::isinf(number);
+    const bool is_bound = is_clamp && std::isinf(number);
     if (!is_bound && !(std::abs(number) <= largest(spec)))
       return broke_step(Rule::epilogue_number, "got {}", number);
   }
-  if (step.kind == StepKind::clamp && !(first <= second))
-    return broke_step(Rule::clamp, "got clamp({},{})", first, second);
-  if (step.kind == StepKind::requantize) return check_requantize(spec, first, second);
+  if (is_clamp && !(first <= second)) return broke_step(Rule::clamp, "got clamp({},{})", first, second);
+  if (row.makes_integers()) return check_requantize(spec, first, second);
   return std::nullopt;
 }
 

@@ -322,9 +322,9 @@ typedef struct pooljit_args {
  * operands: the arrays and tensors of the spec's epilogue, in the order of its steps, of several pools the
  * first member's before the next one's: two arrays for scale_channel (a, then b), one for mul_channel and
  * add_channel, each with one number per channel, float32 or, where the epilogue computes in it, float64
- * (docs/semantics.md); a tensor for add, of its dtype and laid out like the output, with concat=True like the
- * member's part of it. They are read only, and may overlap the input and each other but nothing that is
- * written.
+ * (docs/semantics.md); a tensor for add and mul, of its dtype and laid out like the output, with concat=True
+ * like the member's part of it. They are read only, and may overlap the input and each other but nothing that
+ * is written.
  *
  * parts: for callers that are inside their own threads already. Each passes the same arguments and another
  * part. Any number of parts will do; together they do what one run does, to the last bit, and some may have

@@ -38,9 +38,9 @@ typedef struct pooljit_tensor {
 
 /* A step of an epilogue: docs/specs.md lists them. */
 typedef struct pooljit_step {
-  const char* name; /* "relu" clamp scale scale_channel mul_channel add_channel add requantize */
+  const char* name; /* "relu" clamp scale scale_channel mul_channel add_channel add mul requantize */
   double numbers[2];
-  const char* dtype; /* of the tensor that add takes; null: the output's */
+  const char* dtype; /* of the tensor that add and mul take; null: the output's */
 } pooljit_step;
 
 typedef struct pooljit_layer {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,9 +15,54 @@
 namespace pooljit::ir {
 
 enum class StepKind : uint8_t {
-#define STEP(name, text, arguments, numbers, dtype, operands, equation) name,
+#define STEP(name, ...) name,
 #include "ir/epilogue.def"
 #undef STEP
+};
+
+enum class PartKind : uint8_t {
+#define PART(name, ...) name,
+#include "ir/epilogue.def"
+#undef PART
+};
+
+// One operation of a step, with one argument at most: of its numbers, or where it has none of its operands.
+struct StepPart {
+  PartKind kind;
+  size_t argument;
+};
+
+struct PartInfo {
+  PartKind kind;
+  bool takes_argument;
+};
+
+inline constexpr PartInfo part_table[] = {
+#define PART(name, argument, equation) {PartKind::name, (argument) != 0},
+#include "ir/epilogue.def"
+#undef PART
+};
+
+constexpr const PartInfo& info(PartKind kind) { return part_table[static_cast<size_t>(kind)]; }
+
+// The parts of a step, in their order.
+class StepParts {
+ public:
+  constexpr StepParts(std::initializer_list<StepPart> parts) {
+    for (const StepPart& part : parts) parts_[size_++] = part;
+  }
+
+  constexpr const StepPart* begin() const { return parts_.data(); }
+  constexpr const StepPart* end() const { return parts_.data() + size_; }
+  constexpr bool have(PartKind kind) const {
+    for (const StepPart& part : *this)
+      if (part.kind == kind) return true;
+    return false;
+  }
+
+ private:
+  std::array<StepPart, 3> parts_ = {};
+  size_t size_ = 0;
 };
 
 struct EpilogueStep {
@@ -33,14 +79,28 @@ struct StepInfo {
   bool takes_dtype;
   std::string_view operands;  // 'C': one number per channel; 'T': a tensor laid out like the output
   std::string_view equation;
+  StepParts parts;
+  // What follows computes with integers, and needs the output's dtype to be one.
+  constexpr bool makes_integers() const { return parts.have(PartKind::store); }
 };
 
-inline constexpr StepInfo step_table[] = {
-#define STEP(name, text, arguments, numbers, dtype, operands, equation) \
-  {StepKind::name, text, arguments, numbers, (dtype) != 0, operands, equation},
+namespace parts {
+#define PART(name, ...) \
+  constexpr StepPart name(size_t argument = 0) { return {PartKind::name, argument}; }
+#include "ir/epilogue.def"
+#undef PART
+}  // namespace parts
+
+namespace parts {
+inline constexpr StepInfo steps[] = {
+#define STEP(name, text, arguments, numbers, dtype, operands, equation, ...) \
+  {StepKind::name, text, arguments, numbers, (dtype) != 0, operands, equation, {__VA_ARGS__}},
 #include "ir/epilogue.def"
 #undef STEP
 };
+}  // namespace parts
+
+inline constexpr std::span<const StepInfo> step_table = parts::steps;
 
 constexpr const StepInfo& info(StepKind kind) { return step_table[static_cast<size_t>(kind)]; }
 

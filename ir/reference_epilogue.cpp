@@ -4,43 +4,42 @@ namespace pooljit::ir {
 
 namespace {
 
+// Argument of a part of the step whose operands begin at y.
 template <typename T>
-T requantized(const PoolNest& nest, T x, T scale, T zero_point) {
-  const T shifted = x / scale + zero_point;
-  return with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
-    return static_cast<T>(converted<Out>(shifted, nest.rounding));
-  });
+T argument_of(const EpilogueStep& step, const StepPart& part, const T* y) {
+  if (!info(part.kind).takes_argument) return 0;
+  return info(step.kind).numbers > 0 ? static_cast<T>(step.numbers[part.argument]) : y[part.argument];
+}
+
+template <typename T>
+T through_part(const PoolNest& nest, PartKind kind, T x, T a) {
+  switch (kind) {
+    case PartKind::rectify:
+      return x <= 0 ? 0 : x;
+    case PartKind::at_least:
+      return x < a ? a : x;
+    case PartKind::at_most:
+      return x > a ? a : x;
+    case PartKind::multiply:
+      return x * a;
+    case PartKind::add:
+      return x + a;
+    case PartKind::divide:
+      return x / a;
+    case PartKind::store:
+      return with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
+        return static_cast<T>(converted<Out>(x, nest.rounding));
+      });
+  }
+  return x;
 }
 
 template <typename T>
 T all_steps(const PoolNest& nest, T x, const OperandValues<T>& operands) {
   const T* y = operands.data();
   for (const EpilogueStep& step : nest.epilogue) {
-    const T a = static_cast<T>(step.numbers[0]), b = static_cast<T>(step.numbers[1]);
-    switch (step.kind) {
-      case StepKind::relu:
-        x = x <= 0 ? 0 : x;
-        break;
-      case StepKind::clamp:
-        x = x < a ? a : x > b ? b : x;
-        break;
-      case StepKind::scale:
-        x = x * a + b;
-        break;
-      case StepKind::scale_channel:
-        x = x * y[0] + y[1];
-        break;
-      case StepKind::mul_channel:
-        x = x * y[0];
-        break;
-      case StepKind::add_channel:
-      case StepKind::add:
-        x = x + y[0];
-        break;
-      case StepKind::requantize:
-        x = requantized(nest, x, a, b);
-        break;
-    }
+    for (const StepPart& part : info(step.kind).parts)
+      x = through_part(nest, part.kind, x, argument_of(step, part, y));
     y += info(step.kind).operands.size();
   }
   return x;
@@ -67,37 +66,35 @@ ErrorBound as_integer(const ErrorBound& x) {
   return {static_cast<double>(converted<Out>(x.value)), x.error + 1};
 }
 
-ErrorBound one_step(const PoolNest& nest, const EpilogueStep& step, const ErrorBound& x, const double* y,
-                    const Rounding& type) {
-  const auto [a, b] = step.numbers;
-  switch (step.kind) {
-    case StepKind::relu:
+// The argument is rounded to the type too.
+ErrorBound divided(const ErrorBound& x, double a, const Rounding& type) {
+  ErrorBound quotient = times(x, 1 / a, type);
+  quotient.error += type.eps * std::abs(quotient.value);
+  return quotient;
+}
+
+ErrorBound through_part(const PoolNest& nest, PartKind kind, const ErrorBound& x, double a,
+                        const Rounding& type) {
+  switch (kind) {
+    case PartKind::rectify:
       return {std::max(x.value, 0.0), x.error};
-    case StepKind::clamp:
-      return {std::clamp(x.value, a, b), x.error};
-    case StepKind::scale:
-      return plus(times(x, a, type), b, type);
-    case StepKind::scale_channel:
-      return plus(times(x, y[0], type), y[1], type);
-    case StepKind::mul_channel:
-      return times(x, y[0], type);
-    case StepKind::add_channel:
-    case StepKind::add:
-      return plus(x, y[0], type);
-    case StepKind::requantize: {
-      // The scale is rounded to the type too.
-      ErrorBound quotient = times(x, 1 / a, type);
-      quotient.error += type.eps * std::abs(quotient.value);
-      const ErrorBound shifted = plus(quotient, b, type);
-      // At the end the store rounds, and so does who judges by the bound.
-      if (&step == &nest.epilogue.back()) return shifted;
+    case PartKind::at_least:
+      return {std::max(x.value, a), x.error};
+    case PartKind::at_most:
+      return {std::min(x.value, a), x.error};
+    case PartKind::multiply:
+      return times(x, a, type);
+    case PartKind::add:
+      return plus(x, a, type);
+    case PartKind::divide:
+      return divided(x, a, type);
+    case PartKind::store:
       return with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
         if constexpr (is_float_type<Out>)
-          return shifted;
+          return x;
         else
-          return as_integer<Out>(shifted);
+          return as_integer<Out>(x);
       });
-    }
   }
   return x;
 }
@@ -124,7 +121,11 @@ ErrorBound through_steps(const PoolNest& nest, const ErrorBound& bound,
   ErrorBound x = bound;
   const double* y = operands.data();
   for (const EpilogueStep& step : nest.epilogue) {
-    x = one_step(nest, step, x, y, type);
+    for (const StepPart& part : info(step.kind).parts) {
+      // At the end the store rounds, and so does who judges by the bound.
+      if (part.kind == PartKind::store && &step == &nest.epilogue.back()) continue;
+      x = through_part(nest, part.kind, x, argument_of(step, part, y), type);
+    }
     y += info(step.kind).operands.size();
     // What may overflow, or has met an infinity, may come out as anything.
     if (!(std::abs(x.value) + x.error < type.most)) return {x.value, infinity};

@@ -68,8 +68,9 @@ PlainEpilogue plain_epilogue(const frontend::PoolSpec& spec) {
   epilogue.row = epilogue.channels_last ? spec.channels : elements / planes;
   epilogue.rows = elements / epilogue.row;
   for (const ir::EpilogueStep& step : spec.epilogue)
-    epilogue.step[epilogue.steps++] = {static_cast<PlainStepKind>(step.kind), step.numbers[0],
-                                       step.numbers[1], nullptr, nullptr};
+    for (const ir::StepPart& part : info(step.kind).parts)
+      epilogue.part[epilogue.parts++] = {.kind = static_cast<PlainPartKind>(part.kind),
+                                         .number = step.numbers[part.argument]};
   return epilogue;
 }
 
@@ -185,9 +186,7 @@ void* BenchCase::indices() const {
 
 ir::Result<void> BenchCase::make_operands() {
   const frontend::PoolSpec& spec = kernel_->spec();
-  int number = 0;
-  for (const ir::EpilogueStep& step : spec.epilogue) {
-    PlainStep& plain = plain_epilogue_.step[number++];
+  for (const ir::EpilogueStep& step : spec.epilogue)
     for (char form : info(step.kind).operands) {
       const bool is_tensor = form == 'T';
       auto packed = Buffer::allocate(is_tensor ? file_bytes(to_, spec.dtype)
@@ -197,12 +196,28 @@ ir::Result<void> BenchCase::make_operands() {
         if (!*buffer) return tl::unexpected(buffer->error());
       runtime::fill_ordinary(spec.dtype, {packed->data(), packed->size()});
       if (strided->size() > 0) scatter(to_, spec.dtype, packed->data(), strided->data());
-      (plain.first ? plain.second : plain.first) = packed->data();
       packed_operands_.push_back(std::move(*packed));
       strided_operands_.push_back(std::move(*strided));
     }
-  }
+  give_operands();
   return {};
+}
+
+// To the parts of the plain epilogue that take them.
+void BenchCase::give_operands() {
+  PlainPart* plain = plain_epilogue_.part;
+  size_t first = 0;
+  for (const ir::EpilogueStep& step : kernel_->spec().epilogue) {
+    const ir::StepInfo& row = info(step.kind);
+    for (const ir::StepPart& part : row.parts) {
+      if (!row.operands.empty()) {
+        plain->operand = packed_operands_[first + part.argument].data();
+        plain->is_tensor = row.operands[part.argument] == 'T';
+      }
+      ++plain;
+    }
+    first += row.operands.size();
+  }
 }
 
 int64_t BenchCase::bytes_read() const {
@@ -236,7 +251,7 @@ void BenchCase::run_plain() const {
   in_parallel(threads_, plain_tasks(plain_), [&](int64_t begin, int64_t end) {
     tools::run_plain(plain_, input, output, indices, begin, end);
   });
-  if (plain_epilogue_.steps == 0) return;
+  if (plain_epilogue_.parts == 0) return;
   in_parallel(threads_, plain_epilogue_.rows,
               [&](int64_t begin, int64_t end) { run_plain_epilogue(plain_epilogue_, output, begin, end); });
 }

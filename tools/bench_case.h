@@ -55,6 +55,7 @@ class BenchCase {
   BenchCase(runtime::KernelPtr kernel, int threads);
   ir::Result<void> allocate();
   ir::Result<void> make_operands();
+  void give_operands();
   void fill_input();
   void fill_indices();
   void* indices() const;  // of the kernel; null: it has none

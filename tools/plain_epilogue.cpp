@@ -3,53 +3,45 @@
 namespace pooljit::tools {
 namespace {
 
-// Calls use(x, y, z) for each element of a row and its operands: an array's number, or a tensor's element.
+// Calls use(x, a) for each element of a row and the part's argument for it.
 template <typename T, typename Use>
-void for_row(const PlainEpilogue& epilogue, const PlainStep& step, bool is_tensor, int64_t number, T* x,
-             const Use& use) {
-  const T* first = static_cast<const T*>(step.first);
-  const T* second = static_cast<const T*>(step.second ? step.second : step.first);
-  if (is_tensor) first = second = first + number * epilogue.row;
-  if (is_tensor || epilogue.channels_last) {
-    for (int64_t i = 0; i < epilogue.row; ++i) x[i] = use(x[i], first[i], second[i]);
+void for_row(const PlainEpilogue& epilogue, const PlainPart& part, int64_t row, T* x, const Use& use) {
+  const T* operand = static_cast<const T*>(part.operand);
+  if (part.is_tensor) operand += row * epilogue.row;
+  if (operand && (part.is_tensor || epilogue.channels_last)) {
+    for (int64_t i = 0; i < epilogue.row; ++i) x[i] = use(x[i], operand[i]);
     return;
   }
-  const T a = first[number % epilogue.channels], b = second[number % epilogue.channels];
-  for (int64_t i = 0; i < epilogue.row; ++i) x[i] = use(x[i], a, b);
+  const T a = operand ? operand[row % epilogue.channels] : static_cast<T>(part.number);
+  for (int64_t i = 0; i < epilogue.row; ++i) x[i] = use(x[i], a);
 }
 
 template <typename T>
-void run_step(const PlainEpilogue& epilogue, const PlainStep& step, int64_t number, T* x) {
-  const T a = static_cast<T>(step.a), b = static_cast<T>(step.b);
-  const int64_t count = epilogue.row;
-  switch (step.kind) {
-    case PlainStepKind::relu:
-      for (int64_t i = 0; i < count; ++i) x[i] = x[i] <= 0 ? 0 : x[i];
-      return;
-    case PlainStepKind::clamp:
-      for (int64_t i = 0; i < count; ++i) x[i] = x[i] < a ? a : x[i] > b ? b : x[i];
-      return;
-    case PlainStepKind::scale:
-      for (int64_t i = 0; i < count; ++i) x[i] = x[i] * a + b;
-      return;
-    case PlainStepKind::scale_channel:
-      return for_row(epilogue, step, false, number, x, [](T v, T y, T z) { return v * y + z; });
-    case PlainStepKind::mul_channel:
-      return for_row(epilogue, step, false, number, x, [](T v, T y, T) { return v * y; });
-    case PlainStepKind::add_channel:
-      return for_row(epilogue, step, false, number, x, [](T v, T y, T) { return v + y; });
-    case PlainStepKind::add:
-      return for_row(epilogue, step, true, number, x, [](T v, T y, T) { return v + y; });
-    case PlainStepKind::requantize:  // makes integers
+void run_part(const PlainEpilogue& epilogue, const PlainPart& part, int64_t row, T* x) {
+  const auto each = [&](const auto& use) { for_row(epilogue, part, row, x, use); };
+  switch (part.kind) {
+    case PlainPartKind::rectify:
+      return each([](T v, T) { return v <= 0 ? 0 : v; });
+    case PlainPartKind::at_least:
+      return each([](T v, T a) { return v < a ? a : v; });
+    case PlainPartKind::at_most:
+      return each([](T v, T a) { return v > a ? a : v; });
+    case PlainPartKind::multiply:
+      return each([](T v, T a) { return v * a; });
+    case PlainPartKind::add:
+      return each([](T v, T a) { return v + a; });
+    case PlainPartKind::divide:
+      return each([](T v, T a) { return v / a; });
+    case PlainPartKind::store:  // makes integers
       return;
   }
 }
 
 template <typename T>
 void run(const PlainEpilogue& epilogue, T* output, int64_t begin, int64_t end) {
-  for (int64_t number = begin; number < end; ++number)
-    for (int step = 0; step < epilogue.steps; ++step)
-      run_step(epilogue, epilogue.step[step], number, output + number * epilogue.row);
+  for (int64_t row = begin; row < end; ++row)
+    for (int part = 0; part < epilogue.parts; ++part)
+      run_part(epilogue, epilogue.part[part], row, output + row * epilogue.row);
 }
 
 }  // namespace

@@ -1,22 +1,24 @@
 // An epilogue as it is done without fusion: a pass over what the plain loop (tools/plain_loop.h) left, row by
-// row, each step a loop. Compiled like the plain loop, for the building machine, so it uses plain types; see
-// there. Floats only, which is what the plain loop leaves without conversions.
+// row, each part of a step a loop. Compiled like the plain loop, for the building machine, so it uses plain
+// types; see there. Floats only, which is what the plain loop leaves without conversions.
 #pragma once
 
 #include <cstdint>
 
 namespace pooljit::tools {
 
-enum class PlainStepKind : uint8_t {
-#define STEP(name, text, arguments, numbers, dtype, operands, equation) name,
+enum class PlainPartKind : uint8_t {
+#define PART(name, ...) name,
 #include "ir/epilogue.def"
-#undef STEP
+#undef PART
 };
 
-struct PlainStep {
-  PlainStepKind kind;
-  double a, b;                 // numbers of the spec
-  const void *first, *second;  // operands
+// A part of a step, with a number of the spec or an operand.
+struct PlainPart {
+  PlainPartKind kind;
+  double number = 0;
+  const void* operand = nullptr;
+  bool is_tensor = false;  // the operand: laid out like the output, not a number per channel
 };
 
 struct PlainEpilogue {
@@ -24,8 +26,8 @@ struct PlainEpilogue {
   bool channels_last = false;
   int64_t channels = 1, rows = 1;  // rows: planes (channels first) or positions (channels last)
   int64_t row = 1;                 // elements of one
-  int steps = 0;
-  PlainStep step[4];
+  int parts = 0;
+  PlainPart part[12];  // of four steps
 };
 
 // Rows begin .. end-1 of the packed tensor, in place.

@@ -102,10 +102,9 @@ std::vector<Choice> layouts() {
 std::vector<Choice> epilogues() {
   std::vector<Choice> columns;
   for (const ir::StepInfo& row : ir::step_table) {
-    const bool makes_integers = row.kind == ir::StepKind::requantize;
     columns.push_back({std::string(row.text), "float32", "",
                        fmt::format(", epilogue=[{}{}]{}", row.text, row.numbers > 0 ? "(0.5,3)" : "",
-                                   makes_integers ? ", output_dtype=uint8" : "")});
+                                   row.makes_integers() ? ", output_dtype=uint8" : "")});
   }
   return columns;
 }

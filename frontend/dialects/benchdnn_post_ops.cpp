@@ -38,15 +38,15 @@ constexpr PostOp table[] = {
     {"linear", false, {}, StepKind::scale},
     {"add", true, Policy::tensor, StepKind::add},
     {"add", true, Policy::channel, StepKind::add_channel},
+    {"mul", true, Policy::tensor, StepKind::mul},
     {"mul", true, Policy::channel, StepKind::mul_channel},
 };
 
 using Fields = FixedList<Word, 5>;  // between colons
 
 Broken refuse(Rule rule, const Word& word) {
-  return broken(
-             rule, fmt::format("got the post-op {}", quote(word.text, word.at)),
-             "relu, clip:LO:HI, linear:A:B, add:DT:per_tensor, add:f32:per_oc and mul:f32:per_oc are steps")
+  return broken(rule, fmt::format("got the post-op {}", quote(word.text, word.at)),
+                "relu, clip:LO:HI, linear:A:B, add and mul of DT:per_tensor and of f32:per_oc are steps")
       .value();
 }
 

@@ -13,50 +13,51 @@ class Steps {
       : b_(builder), nest_(nest), type_(type), load_(load) {}
 
   Value apply(const EpilogueStep& step, Value x) {
-    switch (step.kind) {
-      case StepKind::relu: {
-        const Value zero = number(0);
-        return b_.select(b_.cmp(Predicate::le, x, zero), zero, x);
-      }
-      case StepKind::clamp: {
-        // The second operand stands where they are equal or one is NaN.
-        const Value low = b_.binary(Op::max, number(step.numbers[0]), x);
-        return b_.binary(Op::min, number(step.numbers[1]), low);
-      }
-      case StepKind::scale: {
-        const Value scaled = b_.binary(Op::mul, x, number(step.numbers[0]));
-        return b_.binary(Op::add, scaled, number(step.numbers[1]));
-      }
-      case StepKind::scale_channel: {
-        const Value scaled = b_.binary(Op::mul, x, operand());
-        return b_.binary(Op::add, scaled, operand());
-      }
-      case StepKind::mul_channel:
-        return b_.binary(Op::mul, x, operand());
-      case StepKind::add_channel:
-      case StepKind::add:
-        return b_.binary(Op::add, x, operand());
-      case StepKind::requantize: {
-        const Value quotient = b_.binary(Op::div, x, number(step.numbers[0]));
-        const Value shifted = b_.binary(Op::add, quotient, number(step.numbers[1]));
-        // What follows computes with the integer; at the end the store makes it.
-        return &step == &nest_.epilogue.back()
-                   ? shifted
-                   : stored(b_, type_.dtype, stored(b_, nest_.output.dtype, shifted, nest_.rounding));
-      }
+    for (const StepPart& part : info(step.kind).parts) {
+      // At the end the store makes the integer.
+      if (part.kind == PartKind::store && &step == &nest_.epilogue.back()) continue;
+      x = apply(part.kind, x, info(part.kind).takes_argument ? argument(step, part) : Value{});
     }
+    first_operand_ += info(step.kind).operands.size();
     return x;
   }
 
  private:
+  Value apply(PartKind kind, Value x, Value a) {
+    switch (kind) {
+      case PartKind::rectify: {
+        const Value zero = number(0);
+        return b_.select(b_.cmp(Predicate::le, x, zero), zero, x);
+      }
+      // The second operand stands where they are equal or one is NaN.
+      case PartKind::at_least:
+        return b_.binary(Op::max, a, x);
+      case PartKind::at_most:
+        return b_.binary(Op::min, a, x);
+      case PartKind::multiply:
+        return b_.binary(Op::mul, x, a);
+      case PartKind::add:
+        return b_.binary(Op::add, x, a);
+      case PartKind::divide:
+        return b_.binary(Op::div, x, a);
+      case PartKind::store:
+        return stored(b_, type_.dtype, stored(b_, nest_.output.dtype, x, nest_.rounding));
+    }
+    return x;
+  }
+
+  Value argument(const EpilogueStep& step, const StepPart& part) {
+    if (info(step.kind).numbers > 0) return number(step.numbers[part.argument]);
+    return stored(b_, type_.dtype, load_(first_operand_ + part.argument));
+  }
+
   Value number(double value) { return b_.vconst_splat(type_, float_bits(type_.dtype, value)); }
-  Value operand() { return stored(b_, type_.dtype, load_(next_operand_++)); }
 
   Builder& b_;
   const PoolNest& nest_;
   const Type type_;
   const LoadOperand& load_;
-  size_t next_operand_ = 0;
+  size_t first_operand_ = 0;  // of the step
 };
 
 }  // namespace

@@ -167,47 +167,59 @@ TermId StoredValue::beside_number(TermId id, Op op, double number) const {
   return term && is_number(term->args[1], dtype, number) ? term->args[0] : no_term;
 }
 
-TermId StoredValue::before_step(TermId id, size_t number, const Place& place) const {
-  const EpilogueStep& step = nest_.epilogue[number];
-  const auto [a, b] = step.numbers;
+// x of what relu makes of it.
+TermId StoredValue::rectified(TermId id) const {
   const DType dtype = nest_.result_dtype();
-  const size_t operand = operand_count({nest_.epilogue.data(), number});
-  switch (step.kind) {
-    case StepKind::relu: {
-      const LaneTerm* const choice = graph_.op(id, Op::select, dtype);
-      if (!choice || !is_number(choice->args[1], dtype, 0)) return no_term;
-      const LaneTerm* const test = graph_.op(choice->args[0], Op::cmp, dtype);
-      const TermId x = choice->args[2];
-      if (!test) return no_term;
-      const bool is_le =
-          test->pred == Predicate::le && test->args[0] == x && is_number(test->args[1], dtype, 0);
-      const bool is_ge =
-          test->pred == Predicate::ge && test->args[1] == x && is_number(test->args[0], dtype, 0);
-      return is_le || is_ge ? x : no_term;
-    }
-    case StepKind::clamp: {  // the second operand stands where they are equal or one is a NaN
-      const LaneTerm* const high = graph_.op(id, Op::min, dtype);
-      if (!high || !is_number(high->args[0], dtype, b)) return no_term;
-      const LaneTerm* const low = graph_.op(high->args[1], Op::max, dtype);
-      return low && is_number(low->args[0], dtype, a) ? low->args[1] : no_term;
-    }
-    case StepKind::scale:
-      return beside_number(beside_number(id, Op::add, b), Op::mul, a);
-    case StepKind::scale_channel:
-      return beside_operand(beside_operand(id, Op::add, operand + 1, place), Op::mul, operand, place);
-    case StepKind::mul_channel:
-      return beside_operand(id, Op::mul, operand, place);
-    case StepKind::add_channel:
-    case StepKind::add:
-      return beside_operand(id, Op::add, operand, place);
-    case StepKind::requantize: {
-      TermId shifted = id;
-      if (number + 1 < nest_.epilogue.size())
-        shifted = converted_from(converted_from(id, nest_.output.dtype, dtype), dtype, nest_.output.dtype);
-      return beside_number(beside_number(shifted, Op::add, b), Op::div, a);
-    }
+  const LaneTerm* const choice = graph_.op(id, Op::select, dtype);
+  if (!choice || !is_number(choice->args[1], dtype, 0)) return no_term;
+  const LaneTerm* const test = graph_.op(choice->args[0], Op::cmp, dtype);
+  const TermId x = choice->args[2];
+  if (!test) return no_term;
+  const bool is_le = test->pred == Predicate::le && test->args[0] == x && is_number(test->args[1], dtype, 0);
+  const bool is_ge = test->pred == Predicate::ge && test->args[1] == x && is_number(test->args[0], dtype, 0);
+  return is_le || is_ge ? x : no_term;
+}
+
+TermId StoredValue::before_part(TermId id, size_t number, const StepPart& part, const Place& place) const {
+  const EpilogueStep& step = nest_.epilogue[number];
+  const auto beside = [&](Op op) {
+    return info(step.kind).numbers > 0
+               ? beside_number(id, op, step.numbers[part.argument])
+               : beside_operand(id, op, operand_count({nest_.epilogue.data(), number}) + part.argument,
+                                place);
+  };
+  // The second operand stands where they are equal or one is a NaN.
+  const auto behind = [&](Op op) {
+    const LaneTerm* const term = graph_.op(id, op, nest_.result_dtype());
+    return term && is_number(term->args[0], nest_.result_dtype(), step.numbers[part.argument]) ? term->args[1]
+                                                                                               : no_term;
+  };
+  switch (part.kind) {
+    case PartKind::rectify:
+      return rectified(id);
+    case PartKind::at_least:
+      return behind(Op::max);
+    case PartKind::at_most:
+      return behind(Op::min);
+    case PartKind::multiply:
+      return beside(Op::mul);
+    case PartKind::add:
+      return beside(Op::add);
+    case PartKind::divide:
+      return beside(Op::div);
+    case PartKind::store:
+      if (number + 1 == nest_.epilogue.size()) return id;
+      return converted_from(converted_from(id, nest_.output.dtype, nest_.result_dtype()),
+                            nest_.result_dtype(), nest_.output.dtype);
   }
   return no_term;
+}
+
+TermId StoredValue::before_step(TermId id, size_t number, const Place& place) const {
+  const StepParts& parts = info(nest_.epilogue[number].kind).parts;
+  for (const StepPart* part = parts.end(); part != parts.begin();)
+    id = before_part(id, number, *--part, place);
+  return id;
 }
 
 // --- constants

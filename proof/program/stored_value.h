@@ -43,6 +43,8 @@ class StoredValue {
   TermId integer_before(TermId id, DType from, DType to) const;
   TermId narrowed(TermId id, DType from, DType to) const;
   TermId rounded(TermId id, DType from, DType to) const;
+  TermId rectified(TermId id) const;
+  TermId before_part(TermId id, size_t step, const StepPart& part, const Place& place) const;
   TermId before_step(TermId id, size_t step, const Place& place) const;
   bool is_operand(TermId id, size_t number, const Place& place) const;
   TermId beside_operand(TermId id, Op op, size_t number, const Place& place) const;

@@ -95,12 +95,13 @@ uint64_t bits_of(ir::DType dtype, double value) {
 
 std::vector<double> neutral_operands(const ir::PoolNest& nest) {
   std::vector<double> neutral;
-  for (const ir::EpilogueStep& step : nest.epilogue)
-    for (size_t i = 0; i < info(step.kind).operands.size(); ++i) {
-      const bool multiplies =
-          step.kind == ir::StepKind::mul_channel || step.kind == ir::StepKind::scale_channel;
-      neutral.push_back(multiplies && i == 0 ? 1 : 0);
-    }
+  for (const ir::EpilogueStep& step : nest.epilogue) {
+    const ir::StepInfo& row = info(step.kind);
+    const size_t first = neutral.size();
+    neutral.resize(first + row.operands.size());
+    for (const ir::StepPart& part : row.parts)
+      if (row.numbers == 0 && part.kind == ir::PartKind::multiply) neutral[first + part.argument] = 1;
+  }
   return neutral;
 }
 

@@ -87,6 +87,8 @@ TEST(Steps, AreTheirEquations) {
   of("add_channel", {-1, 1, 1, 1.5f, 4, 8, inf, -inf, nan, largest}, {bytes_of(Floats{1})});
   of("add", {-1, 0, 0, nan, 7, 7, nan, -inf, nan, inf},
      {bytes_of(Floats{1, 0, -0.0f, nan, 4, 0, -inf, 1, 1, largest})});
+  of("mul", {-2, -0.0f, -0.0f, nan, 12, 0, -inf, -inf, nan, inf},
+     {bytes_of(Floats{1, 0, -0.0f, nan, 4, 0, -inf, 1, 1, 2})});
 }
 
 TEST(Steps, OfScaleRoundTwice) {

@@ -245,7 +245,7 @@ Axis epilogues() {
     return [=](PoolSpec& s) {
       s.epilogue = all;
       const auto makes_integers = [](const ir::EpilogueStep& step) {
-        return step.kind == StepKind::requantize;
+        return info(step.kind).makes_integers();
       };
       if (std::any_of(all.begin(), all.end(), makes_integers) && ir::is_float(output_dtype(s)))
         s.output_dtype = ir::DType::u8;
