@@ -152,6 +152,10 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
     why.decided_by = fmt::format(
         "no family offers vectors: of {} of the shortlist this one is predicted to take the least time",
         decision.predicted);
+  else if (decision.counted)
+    why.decided_by =
+        "windows of many taps: of the first of the shortlist this one has the fewest instructions, much "
+        "fewer than what the families offer";
   else
     add_decision(why);
   return why;

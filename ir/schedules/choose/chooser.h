@@ -25,6 +25,7 @@ struct Decision {
   // Number of schedules at the front that the cost model put there: no family offers vectors, and these have
   // some.
   size_t predicted = 0;
+  bool counted = false;  // the first one is no family's first: it has much fewer instructions
   bool streams = false;  // outputs leave the caches: stores=streamed comes first where it suits
 };
 

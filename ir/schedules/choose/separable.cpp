@@ -68,12 +68,12 @@ constexpr Winning winning[] = {
     {Winning::many, Winning::floats, Winning::both, 4, 4, 1024, 9, 0, any},         // 0.45 to 0.9
     {Winning::many, Winning::halves, Winning::sums, 5, any, 384, 0, 0, any},        // 0.4 to 0.8
     {Winning::many, Winning::halves, Winning::extremes, 6, any, 384, 0, 0, any},    // 0.4 to 0.8
-    {Winning::many, Winning::halves, Winning::extremes, 4, 5, 1024, 18, 0, any},    // 0.55 to 1
-    {Winning::many, Winning::bytes, Winning::sums, 4, any, 512, 18, 0, any},        // 0.4 to 1.1
+    {Winning::many, Winning::halves, Winning::extremes, 4, 5, 1024, 20, 0, any},    // 0.55 to 1
+    {Winning::many, Winning::bytes, Winning::sums, 4, any, 512, 20, 0, any},        // 0.4 to 1.1
     {Winning::many, Winning::bytes, Winning::extremes, 6, any, 384, 0, 0, 16},      // 0.4 to 0.8
     {Winning::many, Winning::bytes, Winning::extremes, 6, any, 128, 0, 0, 1},       // 0.5 to 0.8
     {Winning::many, Winning::bytes, Winning::extremes, 5, 5, 640, 0, 0, 16},        // 0.4 to 0.8
-    {Winning::many, Winning::bytes, Winning::extremes, 5, any, 256, 18, 0, any},    // 0.45 to 0.9
+    {Winning::many, Winning::bytes, Winning::extremes, 5, any, 256, 20, 0, any},    // 0.45 to 0.9
     {Winning::few, Winning::floats, Winning::both, 4, 4, 256, 14, 0, any},          // 0.3 to 0.9
     {Winning::few, Winning::floats, Winning::sums, 5, any, 1024, 0, 0, any},        // 0.25 to 1
     {Winning::few, Winning::floats, Winning::sums, 6, 6, 256, 0, 0, any},           // 0.1 to 1
@@ -127,7 +127,7 @@ bool wins(const Layer& layer) {
 // the time of rolling windows; elsewhere 1.1 to 1.4, with few registers 0.9 to 1.2.
 bool are_rows_crowded(const Layer& layer) {
   const bool widens = !separable_facts(layer).is_idempotent && bytes(layer.nest().input.dtype) == 2;
-  const int64_t least = has_few_registers(layer) ? 8 : widens ? 32 : 18;
+  const int64_t least = has_few_registers(layer) ? 8 : widens ? 32 : 20;
   return crowded_bytes(layer) >= least << 10;
 }
 
