@@ -6,6 +6,7 @@
 #include <shared_mutex>
 
 #include "ir/schedule_text.h"
+#include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
@@ -30,17 +31,23 @@ bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, con
   return !nest.members.empty() || look(nest, schedule);
 }
 
+// Elements of a row of outputs, in code whose vectors go along rows, of planes or of pixels.
+int64_t outputs_of_row(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+  const bool are_pixels = schedule.family() == ir::Family::interleaved;
+  return sized.dims.back().output * (are_pixels ? sized.channels : 1);
+}
+
 // The planes of this size, in that code for all sizes.
 bool go_by_lines(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
   const auto isa = ir::find_isa(general.info.isa);
-  return isa && schedule.family() == ir::Family::channels_first &&
-         ir::PlaneLines::take(sized, schedule, *isa);
+  if (!isa || !row_fields(schedule)) return false;
+  const bool are_pixels = schedule.family() == ir::Family::interleaved;
+  return ir::PlaneLines::take(are_pixels ? as_one_channel(sized) : sized, schedule, *isa);
 }
 
-// Rows of one channel that do not fill two vectors.
+// Rows that do not fill two vectors.
 bool is_narrow(const ir::PoolNest& sized, const ir::Schedule& schedule) {
-  return schedule.family() == ir::Family::channels_first &&
-         sized.dims.back().output < 2 * int64_t{schedule.lanes};
+  return row_fields(schedule) && outputs_of_row(sized, schedule) < 2 * int64_t{schedule.lanes};
 }
 
 // Taps of an output: separable takes three of each vector along either dimension, whatever the window.
@@ -55,7 +62,7 @@ int64_t taps_of(const ir::PoolNest& pool, const ir::Schedule& schedule) {
 double share_of_same(const ir::PoolNest& sized, const ir::Schedule& schedule) {
   constexpr double of_pixels = 0.1, of_rows = 0.25, of_narrow_rows = 0.5;
   if (is_narrow(sized, schedule)) return of_narrow_rows;
-  return schedule.family() == ir::Family::channels_first ? of_rows : of_pixels;
+  return row_fields(schedule) ? of_rows : of_pixels;
 }
 
 // What other families, which are for one size, save of a run; 0: not much. Vectors of few channels are mostly
@@ -64,8 +71,7 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
   constexpr int64_t long_window = 12;
   constexpr double of_few_channels = 0.6, of_long_windows = 0.75;
   const ir::NestDim& columns = sized.dims.back();
-  if (schedule.family() == ir::Family::channels_first)
-    return columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
+  if (row_fields(schedule)) return columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
   return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
 }
 
@@ -134,7 +140,7 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     return (!is_narrow(pool, own) && !has_short_windows(pool, own)) ||
-           (2 * pool.dims.back().output >= own.lanes && go_by_lines(pool, own, *general_.code));
+           (2 * outputs_of_row(pool, own) >= own.lanes && go_by_lines(pool, own, *general_.code));
   });
 }
 
@@ -167,10 +173,11 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
     const double taps = windows * double(taps_of(pool, own)) / own.lanes;
     const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
     const double run = std::max(taps, 1.0) * seconds_per_tap;
+    const double planes = own.family() == ir::Family::interleaved ? 1 : double(pool.channels);
     if (by != Saved::by_the_same_schedule && of_others > 0)
       seconds += of_others * run;
     else if (by != Saved::by_others)
-      seconds += go_by_lines(pool, own, *general_.code) ? double(pool.channels) * saved_seconds_of_plane
+      seconds += go_by_lines(pool, own, *general_.code) ? planes * saved_seconds_of_plane
                                                         : share_of_same(pool, own) * run;
     return true;
   });

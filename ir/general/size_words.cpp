@@ -6,7 +6,10 @@
 #include <iterator>
 #include <limits>
 
+#include "ir/general/joined_planes.h"
 #include "ir/reductions/facts.h"
+#include "ir/schedules/lanes/pixel_rows.h"
+#include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
@@ -28,30 +31,6 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   for (int64_t output = 0; output < dim.output; ++output)
     all.push_back({output, output + 1, dim.window(output)});
   return all;
-}
-
-// Taps of a row whose sum is one part: rounding errors grow with the part.
-constexpr int64_t most_taps_of_sum = 512;
-
-bool sums_floats(const PoolNest& nest) { return !nest.is_extreme() && is_float(nest.input.dtype); }
-
-bool covers_all(const NestDim& dim) {
-  const Window window = dim.window(0);
-  return dim.output == 1 && window.taps == dim.input && window.padded_taps == window.taps;
-}
-
-// One window is all of a plane, whose rows follow each other without gaps.
-bool is_one_packed_plane(const PoolNest& nest) {
-  int64_t apart = 1;
-  for (size_t i = nest.dims.size(); i-- > 0; apart *= nest.dims[i].input)
-    if (!covers_all(nest.dims[i]) || (nest.dims[i].input > 1 && nest.input.strides[i] != apart)) return false;
-  return true;
-}
-
-NestDim one_window(int64_t taps) {
-  NestDim dim{.input = taps};
-  dim.kernel = dim.stride = taps;
-  return dim;
 }
 
 // From the first to the last of the runs that are wanted, which lie side by side.
@@ -103,7 +82,7 @@ struct TileCut {
   int64_t before = 0, inside_begin = 0, inside = 0, last = 0, behind = 0;
 };
 
-TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
+TileCut cut_tiles(int64_t lanes, Interior masked, Interior whole) {
   TileCut cut;
   cut.before = ceil_div(whole.begin - masked.begin, lanes);
   cut.inside_begin = masked.begin + cut.before * lanes;
@@ -118,14 +97,19 @@ TileCut cut_tiles(int lanes, Interior masked, Interior whole) {
   return cut;
 }
 
+// How the rows of the nests relate to the layer's.
+enum class Rows : uint8_t { as_they_are, joined, of_pixels };
+
 class Writer {
  public:
-  Writer(const PoolNest& general, const PoolNest& sized, bool has_joined_rows)
+  // words: as many as the layouts of all Writers have. Tables are added to them.
+  Writer(const PoolNest& general, const PoolNest& sized, Rows rows, std::vector<int64_t>& words)
       : general_(general),
         sized_(sized),
-        has_joined_rows_(has_joined_rows),
-        layout_(sized),
-        words_(static_cast<size_t>(layout_.words())) {
+        has_joined_rows_(rows == Rows::joined),
+        has_pixel_rows_(rows == Rows::of_pixels),
+        layout_(general),
+        words_(words) {
     for (const NestDim& dim : sized.dims) {
       runs_.push_back(runs_of_size(general, dim));
       if (!counts_gathered(sized)) continue;
@@ -134,7 +118,7 @@ class Writer {
     }
   }
 
-  Result<std::vector<int64_t>> write() {
+  Result<void> write() {
     write_view(SizeLayout::input, sized_.input);
     write_view(SizeLayout::output, sized_.output);
     if (sized_.indices) write_view(SizeLayout::indices, *sized_.indices);
@@ -154,13 +138,14 @@ class Writer {
     if (layout_.has_columns() && general_.sizes == Sizes::any) write_columns();
     if (layout_.has_columns() && general_.sizes == Sizes::any_windows) write_window_rows();
     for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
-    for (size_t i = 0; i < sized_.dims.size(); ++i)
-      if (auto done = write_runs(i); !done) return tl::unexpected(done.error());
+    // No code goes along rows of pixels by their runs, of which there are as many as channels.
+    for (size_t i = 0; i + has_pixel_rows_ < sized_.dims.size(); ++i)
+      if (auto done = write_runs(i); !done) return done;
     if (general_.sizes == Sizes::any && layout_.has_pieces())
       for (const int64_t length : piece_lengths)
         for (size_t back : {size_t{2}, size_t{1}}) write_pieces(sized_.dims.size() - back, length);
     for (size_t i = 0; counts_gathered(sized_) && i < sized_.dims.size(); ++i) write_gathered(i);
-    return std::move(words_);
+    return {};
   }
 
  private:
@@ -245,19 +230,22 @@ class Writer {
   Interior alike_outputs(size_t i) const {
     const NestDim& dim = sized_.dims[i];
     if (!counts_divisors()) return {0, dim.output};
-    return outputs_of(runs_[i],
-                      [&](const Run& run) { return divisor_taps(sized_, run.window) == dim.kernel; });
+    const Interior periods =
+        outputs_of(runs_[i], [&](const Run& run) { return divisor_taps(sized_, run.window) == dim.kernel; });
+    return {periods.begin * dim.pixel, periods.end * dim.pixel};
   }
 
   void write_tiles(int lanes, Interior masked, Interior whole, bool by_lines) {
-    const TileCut cut = cut_tiles(lanes, masked, whole);
+    const int64_t outputs = outputs_of_tile(sized_.dims.back(), lanes);
+    if (outputs == 0) return;
+    const TileCut cut = cut_tiles(outputs, masked, whole);
     word(layout_.tiles(lanes, SizeLayout::before)) = cut.before;
     word(layout_.tiles(lanes, SizeLayout::inside_begin)) = cut.inside_begin;
     word(layout_.tiles(lanes, SizeLayout::inside)) = cut.inside;
     word(layout_.tiles(lanes, SizeLayout::last)) = cut.last;
-    word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * lanes;
+    word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * outputs;
     word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
-    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / lanes;
+    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / outputs;
     const int64_t lines = by_lines ? PlaneLines::count(sized_.dims.back(), lanes) : 0;
     word(layout_.tiles(lanes, SizeLayout::one_line)) = lines == 1;
     word(layout_.tiles(lanes, SizeLayout::two_lines)) = lines == 2;
@@ -340,40 +328,27 @@ class Writer {
 
   const PoolNest& general_;
   const PoolNest& sized_;
-  const bool has_joined_rows_;
+  const bool has_joined_rows_, has_pixel_rows_;
   const SizeLayout layout_;
   std::vector<std::vector<Run>> runs_;    // by dimension
   std::vector<Interior> alike_gathered_;  // the same; counts_gathered()
-  std::vector<int64_t> words_;
+  std::vector<int64_t>& words_;
 };
 
 }  // namespace
 
-std::optional<PoolNest> with_joined_planes(const PoolNest& general, const PoolNest& sized) {
-  if (general.sizes != Sizes::any_windows || sized.dims.size() < 2 || !is_one_packed_plane(sized))
-    return std::nullopt;
-  for (size_t i = 0; i < sized.dims.size(); ++i)
-    if (sized.dims[i].input > general.dims[i].kernel) return std::nullopt;
-  const int64_t most = sums_floats(sized) ? most_taps_of_sum : general.full_taps();
-  PoolNest joined = sized;
-  int64_t taps = 1;
-  for (size_t i = joined.dims.size(); i-- > 0;) {
-    const int64_t positions = joined.dims[i].input;
-    int64_t part = std::min(positions, most / taps);
-    while (positions % part != 0) --part;
-    taps *= part;
-    joined.dims[i] = one_window(positions / part);
-    joined.input.strides[i] = taps;
-    if (part < positions) break;
-  }
-  joined.dims.back() = one_window(taps);
-  joined.input.strides.back() = 1;
-  return joined;
-}
-
 Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized) {
+  std::vector<int64_t> words(static_cast<size_t>(SizeLayout(general).words()));
+  if (has_pixel_rows_of_any_size(general)) {
+    const PoolNest any_row = as_one_channel(general), row = as_one_channel(sized);
+    if (auto done = Writer(any_row, row, Rows::of_pixels, words).write(); !done)
+      return tl::unexpected(done.error());
+  }
   const std::optional<PoolNest> joined = with_joined_planes(general, sized);
-  return Writer(general, joined ? *joined : sized, joined.has_value()).write();
+  const Rows rows = joined ? Rows::joined : Rows::as_they_are;
+  if (auto done = Writer(general, joined ? *joined : sized, rows, words).write(); !done)
+    return tl::unexpected(done.error());
+  return words;
 }
 
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {

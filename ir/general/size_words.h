@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "ir/error.h"
@@ -15,10 +14,6 @@ namespace pooljit::ir {
 // For Param::Role::size of code for `general`; sized: the layer at the size, with any strides that keep the
 // innermost ones. "general.window": its windows have more taps than the code is for.
 Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest& sized);
-
-// What these words describe in place of a global layer in channels-first planes without gaps: each plane is
-// one row of the window, or, of long sums of floats, a few equal ones. None: they describe `sized`.
-std::optional<PoolNest> with_joined_planes(const PoolNest& general, const PoolNest& sized);
 
 // How many tasks a dimension of a Program has for a layer of this size and batch.
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch);

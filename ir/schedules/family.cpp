@@ -54,12 +54,12 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
                        fmt::format("{} cannot mask loads and stores of {}", info(layer.isa()).text,
                                    info(layer.nest().input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  constexpr Family for_all_sizes[] = {Family::channels_last, Family::channels_first, Family::separable,
-                                      Family::window_rows};
+  constexpr Family for_all_sizes[] = {Family::channels_last, Family::channels_first, Family::interleaved,
+                                      Family::separable, Family::window_rows};
   if (layer.nest().has_any_size() &&
       std::ranges::find(for_all_sizes, schedule.family()) == std::end(for_all_sizes))
     return unsupported("schedule.sizes", "the family is for one size",
-                       "use channels_last, channels_first, separable or window_rows");
+                       "use channels_last, channels_first, interleaved, separable or window_rows");
   if (layer.nest().has_any_size() && schedule.family() != Family::channels_last &&
       (layer.nest().is_backward() || largest_block(layer.nest()) > 1))
     return unsupported("schedule.sizes",

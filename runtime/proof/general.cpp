@@ -10,11 +10,13 @@
 #include <tuple>
 
 #include "ir/general/general.h"
-#include "ir/general/size_words.h"
+#include "ir/general/joined_planes.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/families/separable_layout.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lanes/pixel_rows.h"
+#include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/sized_code.h"
@@ -38,6 +40,18 @@ int64_t kind_of_count(int64_t count, int64_t together) {
   const int64_t times = std::min(count / together, most_times), rest = count % together;
   const bool is_edge = rest <= 2 || rest == together / 2 || rest == together - 1;
   return times * (together + 1) + (is_edge ? rest : together);
+}
+
+// The nest that code by this schedule is made of: rows of pixels are rows of one channel.
+ir::PoolNest in_code(const ir::PoolNest& pool, const ir::Schedule& schedule) {
+  return schedule.family() == ir::Family::interleaved ? as_one_channel(pool) : pool;
+}
+
+// Outputs along a row that the code takes together.
+int64_t columns_together(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
+  if (info(schedule.family()).lanes == ir::LaneUse::fixed) return together_of_channels;
+  const ir::NestDim row = in_code(make_nest(pool), schedule).dims.back();
+  return ir::outputs_of_tile(row, schedule.lanes) * ir::together(schedule);
 }
 
 // So many taps of windows that follow the extent are told apart by their number.
@@ -122,10 +136,8 @@ class SizeChooser {
 
   void add_pool(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
     const ir::Schedule& own = schedule.members.empty() ? schedule : schedule.members[pools_.size()];
-    const bool has_rows = info(own.family()).lanes != ir::LaneUse::fixed;
-    pools_.push_back({&pool, &own, pool.global || is_adaptive(pool),
-                      has_rows ? int64_t{own.lanes} * ir::together(own) : together_of_channels,
-                      pieces_of(pool, own)});
+    pools_.push_back(
+        {&pool, &own, pool.global || is_adaptive(pool), columns_together(pool, own), pieces_of(pool, own)});
   }
 
   static std::set<int64_t> pieces_of(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
@@ -170,7 +182,7 @@ class SizeChooser {
       bool is_new = false, is_tail = false, is_row = false, has_new_pieces = false;
       size_t windows = 0;
       for (size_t i = 0; i < pools_.size(); ++i) {
-        const ir::PoolNest& pool = nest.members.empty() ? nest : nest.members[i];
+        const ir::PoolNest pool = in_code(nest.members.empty() ? nest : nest.members[i], *pools_[i].schedule);
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
         if (has_lines(i)) kind.insert({-2, 0, lines(pool, i)});
         if (dim + 2 >= least_.size())
@@ -201,8 +213,13 @@ class SizeChooser {
       const frontend::SpecDim& dim = pool.spec->dims[i];
       const int64_t following = pool.spec->global ? most_taps_apart : 3 * dim.adaptive_output;
       const int64_t reach = dim.dilation * (dim.kernel - 1) + 1;
+      // Of pixels as many as there are tails, and as fill some tiles.
+      const int64_t outputs = together(pool, i);
+      const int64_t positions = pool.schedule->family() == ir::Family::interleaved && i + 1 == least_.size()
+                                    ? std::max(outputs, 3 * outputs / pool.spec->channels)
+                                    : 3 * outputs;
       const int64_t of_windows =
-          dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + 3 * dim.stride * together(pool, i);
+          dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + dim.stride * positions;
       most = std::max(most, pool.follows ? following : of_windows);
       if (!pool.pieces.empty()) most += 2 * *pool.pieces.rbegin();
     }
@@ -257,8 +274,8 @@ class SizeChooser {
   bool has_lines(size_t pool) const {
     const ir::PoolNest nest = make_nest(*with_sizes(spec_, least_));
     const ir::Schedule& own = *pools_[pool].schedule;
-    return own.family() == ir::Family::channels_first &&
-           ir::PlaneLines::has_code(nest.members.empty() ? nest : nest.members[pool], own);
+    return row_fields(own) &&
+           ir::PlaneLines::has_code(in_code(nest.members.empty() ? nest : nest.members[pool], own), own);
   }
   int64_t lines(const ir::PoolNest& sized, size_t pool) const {
     return ir::PlaneLines::suits(sized)

@@ -12,7 +12,9 @@
 #include "ir/general/size_words.h"
 #include "ir/passes/pipeline.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lower.h"
+#include "ir/schedules/lowering/size_layout.h"
 #include "jit/backend.h"
 #include "proof/bytes/inspect.h"
 #include "proof/bytes/prove_bytes.h"
@@ -23,8 +25,11 @@ namespace pooljit {
 namespace {
 
 const char* const layers[] = {
-    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
-    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,17,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,17,{}]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,3,{}]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "avg_pool2d(float32[1,3,{}]:nhwc, kernel_size=3, stride=1, padding=1, count_include_pad=False)",
+    "max_pool2d(float32[1,3,{}]:nhwc, kernel_size=2, stride=2, padding=1)",
     "avg_pool2d(uint8[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1)",
     "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
     "max_pool2d(float32[1,40,{}]:nchw8c, kernel_size=3, stride=2, padding=1)",
@@ -56,7 +61,10 @@ void prove(const std::string& layer, ir::Isa isa) {
     kernel.sizes = words;
     const auto proof = jit::x86::prove_bytes(kernel, at(size), 1, isa);
     EXPECT_TRUE(proof) << (proof ? "" : to_string(proof.error()));
-    words[0][2] += 4;  // the input's row stride
+    // The input's row stride, also of rows of pixels.
+    words[0][2] += 4;
+    if (has_pixel_rows_of_any_size(any))
+      words[0][static_cast<size_t>(ir::SizeLayout(any).position(ir::SizeLayout::input, 0))] += 4;
     if (at(size).dims[0].input > 1) {
       EXPECT_FALSE(jit::x86::prove_bytes(kernel, at(size), 1, isa)) << "with another stride";
     }

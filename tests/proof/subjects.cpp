@@ -58,6 +58,9 @@ const struct {
     // Code for all sizes.
     {"max_pool2d(float32[1,19,5,W]:nhwc, kernel_size=3, stride=2, padding=1)"},
     {"avg_pool2d(uint8[1,35,3,W]:nhwc, kernel_size=3, stride=1, padding=1)"},
+    {"max_pool2d(float32[1,3,2,W]:nhwc, kernel_size=2, stride=1, padding=1)"},
+    {"avg_pool1d(float32[1,3,L]:nwc, kernel_size=2, stride=1, padding=1, count_include_pad=False)"},
+    {"max_pool1d(float32[1,3,L]:nwc, kernel_size=2, stride=2)"},
     {"avg_pool1d(float32[1,9,L]:nwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)"},
     {"adaptive_max_pool1d(float32[1,9,L]:nwc, output_size=3)"},
     {"max_pool2d(float32[1,19,2,W]:nhwc, kernel_size=6, stride=1, padding=3)"},

@@ -73,7 +73,7 @@ inline const Layer channels_last_layers[] = {
     {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, padding=1, epilogue=[scale_channel, add, relu])",
      sizes_2d},
     {"global_avg_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
-    {"global_avg_pool2d(uint8[2,24,SIZE]:nhwc)", {{8, 8}, {1, 1}, {3, 200}, {256, 2}}},
+    {"global_avg_pool2d(uint8[2,24,SIZE]:nhwc)", {{8, 8}, {1, 1}, {3, 180}, {181, 2}}},
     {"global_max_pool2d(float32[2,24,SIZE]:nhwc)", sizes_2d},
     {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True)", sizes_2d},
     {"adaptive_avg_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,7])", sizes_2d},
@@ -197,6 +197,46 @@ inline const Layer channels_first_layers[] = {
      {{8, 8}, {5, 13}, {4, 20}}},
 };
 
+// Rows of pixels of few channels (ir/schedules/lanes/pixel_rows.h): less than a vector, of one and of
+// several, of either instruction set, with what is left over.
+inline const std::vector<Extents> sizes_of_pixels = {{8, 8},  {1, 1},  {5, 2}, {7, 12},
+                                                     {1, 33}, {3, 75}, {4, 17}};
+inline const std::vector<Extents> sizes_of_whole_pixels = {{8, 8}, {3, 3}, {4, 7}, {12, 17}, {5, 50}};
+
+inline const Layer pixel_row_layers[] = {
+    {"max_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_of_pixels},
+    {"max_pool2d(float32[2,2,SIZE]:nhwc, kernel_size=7, stride=1, padding=3)", sizes_of_pixels},
+    {"max_pool2d(uint8[2,3,SIZE]:nhwc, kernel_size=[3,5], stride=1, padding=[1,2])", sizes_of_pixels},
+    {"min_pool2d(bfloat16[2,5,SIZE]:nhwc, kernel_size=[2,3], stride=1, dilation=[1,2], padding=[0,1])",
+     {{8, 8}, {2, 3}, {5, 13}, {4, 30}}},
+    {"max_pool1d(float32[2,3,SIZE]:nwc, kernel_size=3, stride=1, padding=1)", {{8}, {1}, {3}, {17}, {200}}},
+    {"max_pool3d(float32[2,3,SIZE]:ndhwc, kernel_size=[2,3,2], stride=[2,1,1], padding=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+    {"max_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1, epilogue=[add, relu])",
+     sizes_of_pixels},
+    {"avg_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_of_pixels},
+    {"avg_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=[3,4], stride=1, padding=[1,2], "
+     "count_include_pad=False)",
+     sizes_of_pixels},
+    {"avg_pool2d(uint8[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1, count_include_pad=False)",
+     sizes_of_pixels},
+    {"sum_pool2d(int16[2,7,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)", sizes_of_pixels},
+    {"lp_pool2d(float32[2,4,SIZE]:nhwc, norm_type=2, kernel_size=3, stride=1, padding=1)", sizes_of_pixels},
+    // Windows that move by several pixels.
+    {"max_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)", sizes_of_pixels},
+    {"max_pool2d(float32[2,4,SIZE]:nhwc, kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
+    {"max_pool2d(uint8[2,3,SIZE]:nhwc, kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
+    {"max_pool2d(bfloat16[2,5,SIZE]:nhwc, kernel_size=3, stride=[1,2], dilation=[1,2], padding=1)",
+     {{8, 8}, {3, 5}, {4, 90}}},
+    {"max_pool2d(float64[2,2,SIZE]:nhwc, kernel_size=3, stride=3, ceil_mode=True)", sizes_of_whole_pixels},
+    {"avg_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False, "
+     "ceil_mode=True)",
+     sizes_of_pixels},
+    {"avg_pool2d(int8[2,5,SIZE]:nhwc, kernel_size=2, stride=2, divisor_override=3)",
+     {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
+    {"avg_pool1d(float32[2,2,SIZE]:nwc, kernel_size=4, stride=3, padding=2)", {{8}, {1}, {3}, {17}, {200}}},
+};
+
 // Planes that are less than a vector, some vectors, groups of them; one whose sum is of several parts.
 inline const std::vector<Extents> sizes_of_planes = {{8, 8},  {1, 1},   {2, 3},   {7, 7},
                                                      {9, 31}, {1, 250}, {70, 67}, {64, 64}};
@@ -209,7 +249,7 @@ inline const Layer following_layers[] = {
     {"global_max_pool2d(float32[2,11,SIZE])", sizes_of_planes},
     {"global_avg_pool2d(float32[2,11,SIZE])", sizes_of_planes},
     {"global_max_pool2d(uint8[2,11,SIZE])", sizes_of_planes},
-    {"global_avg_pool2d(int8[2,3,SIZE])", sizes_of_planes},
+    {"global_avg_pool2d(int8[2,3,SIZE])", {{8, 8}, {1, 1}, {2, 3}, {9, 31}, {1, 181}, {70, 67}}},
     {"global_avg_pool2d(bfloat16[2,5,SIZE])", sizes_of_planes},
     {"global_min_pool2d(float16[2,4,SIZE], epilogue=[scale_channel, add, relu])", sizes_of_planes},
     {"global_sum_pool2d(float64[2,2,SIZE])", sizes_of_planes},

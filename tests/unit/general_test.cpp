@@ -14,6 +14,7 @@
 #include "ir/choose/enumerate.h"
 #include "ir/general/size_words.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lower.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
@@ -91,6 +92,10 @@ TEST(General, ChannelsFirst) {
   for (const Layer& layer : channels_first_layers) check(layer);
 }
 
+TEST(General, RowsOfPixels) {
+  for (const Layer& layer : pixel_row_layers) check(layer);
+}
+
 TEST(General, WindowsThatFollowTheSize) {
   for (const Layer& layer : following_layers) check(layer, /*has_exact_code=*/false);
 }
@@ -103,7 +108,8 @@ TEST(General, SumsAreRoundedAlike) {
                            "avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)",
                            "avg_pool3d(float32[2,3,2,SIZE], kernel_size=2, stride=1, padding=1)",
                            "lp_pool2d(float32[2,3,SIZE], norm_type=2, kernel_size=3, stride=1, padding=1)",
-                           "avg_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)"})
+                           "avg_pool2d(float32[2,9,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)",
+                           "avg_pool2d(float32[2,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)"})
     for (const ir::IsaInfo& isa : ir::isa_table)
       for (const Extents& extents : {Extents{7, 12}, {16, 9}, {6, 47}, {4, 80}}) {
         SCOPED_TRACE(fmt::format("{} {} {}", text, isa.text, name(extents)));
@@ -149,16 +155,20 @@ struct Subject {
   PoolNest nest;
   ir::Program program;
   std::vector<int64_t> words;
-  bool is_rolling = false, masks = false;
+  PoolNest general;
+  bool is_rolling = false, masks = false, takes_pixels = false;
 
-  Subject(const char* text, const Extents& extents) : nest(make_nest(spec_at(text, extents))) {
-    const PoolNest general = *general_nest(nest, ir::Sizes::any);
+  Subject(const char* text, const Extents& extents)
+      : nest(make_nest(spec_at(text, extents))), general(*general_nest(nest, ir::Sizes::any)) {
     const ir::Schedule schedule = ir::enumerate_schedules(general, ir::Isa::avx2, 1).front();
     is_rolling = ir::scan_of(schedule) == "rolling";
     masks = schedule.tail == ir::Tail::mask;
+    takes_pixels = schedule.family() == ir::Family::interleaved;
     program = *lower(general, schedule, ir::Isa::avx2);
     words = *size_words(general, nest);
   }
+  // Where the words are that the Program reads.
+  ir::SizeLayout layout() const { return ir::SizeLayout(takes_pixels ? as_one_channel(general) : general); }
   ir::Result<ir::ProgramProof> prove() const { return prove(words); }
   ir::Result<ir::ProgramProof> prove(const std::vector<int64_t>& others) const {
     return ir::prove(program, nest, 1, {&others, 1});
@@ -166,10 +176,10 @@ struct Subject {
 };
 
 const char* const proved[] = {
-    "max_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)",
-    "max_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "max_pool2d(float32[1,17,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)",
+    "max_pool2d(float32[1,17,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)",
     "max_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
-    "avg_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+    "avg_pool2d(float32[1,17,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
 };
 
 // Of gradients of maxima the Program has no proof by symbols.
@@ -185,6 +195,9 @@ const char* const proved_rows[] = {
     "max_pool2d(uint8[1,2,SIZE], kernel_size=3, stride=1, padding=1)",
     "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True)",
     "avg_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+    "max_pool2d(float32[1,3,SIZE]:nhwc, kernel_size=3, stride=1, padding=1)",
+    "avg_pool2d(float32[1,3,SIZE]:nhwc, kernel_size=[2,3], stride=1, padding=1, count_include_pad=False)",
+    "max_pool2d(float32[1,3,SIZE]:nhwc, kernel_size=3, stride=2, padding=1)",
 };
 
 TEST(General, IsProvedSizeBySize) {
@@ -207,7 +220,7 @@ TEST(General, IsProvedSizeBySize) {
 TEST(General, WrongWordsAreFound) {
   for (const char* text : proved) {
     const Subject subject(text, {7, 13});
-    const ir::SizeLayout layout(subject.nest);
+    const ir::SizeLayout layout = subject.layout();
     std::vector<int> read = {layout.position(ir::SizeLayout::input, 0),
                              layout.position(ir::SizeLayout::output, 0)};
     if (subject.nest.indices)
@@ -248,15 +261,18 @@ TEST(General, WrongWordsOfRowsAreFound) {
   using Layout = ir::SizeLayout;
   for (const char* text : proved_rows) {
     const Subject subject(text, {7, 47});
-    const Layout layout(subject.nest);
+    const Layout layout = subject.layout();
     const int lanes = subject.nest.input.dtype == ir::DType::u8 ? 32 : 8;
-    std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0),
-                             layout.channel(Layout::input), layout.channel(Layout::output)};
+    std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0)};
+    if (!subject.takes_pixels)
+      read.insert(read.end(), {layout.channel(Layout::input), layout.channel(Layout::output)});
     // Columns of tiles too many are the last one again.
     if (!(subject.is_rolling && subject.masks))
       read.push_back(layout.tiles(lanes, subject.masks ? Layout::inside : Layout::run));
     for (const auto field : {Layout::first, Layout::visible, Layout::outputs}) {
-      read.push_back(layout.of_dim(1, field));
+      // Tiles of whole pixels cover all outputs of a row.
+      const bool has_whole_pixels = subject.takes_pixels && subject.nest.dims[1].stride > 1;
+      if (!(has_whole_pixels && field == Layout::outputs)) read.push_back(layout.of_dim(1, field));
       if (subject.is_rolling) read.push_back(layout.of_dim(0, field));
     }
     if (subject.is_rolling) read.push_back(layout.of_dim(0, Layout::roll_begin));
@@ -311,6 +327,7 @@ TEST(General, RefusesWhatItDoesNotDo) {
   for (const auto& [text, size] : {std::pair("global_max_pool2d(float32[1,9,SIZE]:nhwc)", Extents{2, 300}),
                                    {"global_avg_pool2d(float32[1,9,SIZE])", {257, 2}},
                                    {"global_avg_pool1d(float32[1,9,SIZE])", {16385}},
+                                   {"global_avg_pool2d(uint8[1,9,SIZE])", {182, 2}},
                                    {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}}}) {
     const PoolNest large = make_nest(spec_at(text, size));
     const auto words = size_words(*general_nest(large, ir::Sizes::any_windows), large);

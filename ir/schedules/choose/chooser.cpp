@@ -13,6 +13,8 @@
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
 #include "ir/schedules/lanes/lanes_apart.h"
+#include "ir/schedules/lanes/pixel_rows.h"
+#include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/lower.h"
 
 namespace pooljit::ir {
@@ -76,6 +78,8 @@ int filled_lanes(const Layer& layer, const Schedule& schedule) {
       schedule.family() == Family::row_passes || schedule.family() == Family::whole_planes;
   if (!layer.can_mask() && takes_borders && schedule.lanes >= few_lanes)
     return layer.most_lanes(LaneUse::moved);
+  if (schedule.family() == Family::interleaved && layer.nest().has_any_size())
+    return static_cast<int>(outputs_of_tile(as_one_channel(layer.nest()).dims.back(), schedule.lanes));
   const int filled =
       info(schedule.family()).lanes == LaneUse::fixed ? filled_channels(layer, schedule) : schedule.lanes;
   constexpr int lanes_to_store_one = 4;

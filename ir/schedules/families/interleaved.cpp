@@ -8,6 +8,10 @@ namespace pooljit::ir {
 namespace {
 
 Result<void> suits_interleaved(const Layer& layer) {
+  const bool is_for_any = layer.nest().has_any_size();
+  if (has_pixel_rows(layer.nest()) && is_for_any && !has_pixel_rows_of_any_size(layer.nest()))
+    return unsupported("schedule.sizes", "code for all sizes has rows of pixels of less than 64 bytes",
+                       "use channels_last");
   if (has_pixel_rows(layer.nest())) return {};
   return unsupported(
       "schedule.strides",

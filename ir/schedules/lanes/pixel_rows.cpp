@@ -25,6 +25,12 @@ bool has_pixel_rows(const PoolNest& nest) {
   return is_interleaved(nest.input, nest.channels) && is_interleaved(nest.output, nest.channels);
 }
 
+bool has_pixel_rows_of_any_size(const PoolNest& nest) {
+  constexpr int64_t most_vector_bytes = 64;
+  return nest.sizes == Sizes::any && nest.channels * bytes(nest.input.dtype) < most_vector_bytes &&
+         has_pixel_rows(nest);
+}
+
 PoolNest as_one_channel(PoolNest nest) {
   NestDim& row = nest.dims.back();
   if (row.stride > 1) {

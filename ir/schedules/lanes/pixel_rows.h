@@ -12,6 +12,10 @@ namespace pooljit::ir {
 // takes.
 bool has_pixel_rows(const PoolNest& nest);
 
+// True if code for all sizes may take the rows so: also of channels that are less than a vector of any ISA.
+// Others fill vectors of channels, or nearly.
+bool has_pixel_rows_of_any_size(const PoolNest& nest);
+
 // The same windows over one channel. The nest must have pixel rows.
 PoolNest as_one_channel(PoolNest nest);
 

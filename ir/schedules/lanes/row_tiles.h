@@ -29,6 +29,11 @@ struct TileLoop {
   int64_t outputs = 0, inputs = 0;
 };
 
+// Of tiles that may begin anywhere in a row, as code for all sizes has them: whole pixels, where windows move
+// by several. Their outputs, and how far the windows move for each.
+inline int64_t outputs_of_tile(const NestDim& row, int lanes) { return lanes / row.pixel * row.pixel; }
+inline int64_t positions_per_output(const NestDim& row) { return row.stride / row.pixel; }
+
 struct RowCut {
   int lanes = 1;
   Interior inside;  // outputs that may be loops: whole windows, of one divisor

@@ -22,8 +22,10 @@ void RowCode::emit_any_size() {
     emit_masked(cursor);
   else
     emit_inside(cursor);
-  emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
-              masks ? columns_.masked_end : columns_.whole_end);
+  // Tiles of whole pixels cover all of a row.
+  if (dim_.kind == DimKind::pool)
+    emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
+                masks ? columns_.masked_end : columns_.whole_end);
   low_.close(loops);
   b_.ret();
 }
@@ -43,7 +45,7 @@ Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
 
 // All outputs that tiles may cover.
 void RowCode::emit_masked(const Cursor& cursor) {
-  const Value lanes = b_.iconst(schedule_.lanes);
+  const Value lanes = b_.iconst(outputs_of_tile(dim_, schedule_.lanes));
   const auto cut = [&](SizeLayout::TileField field) { return tiles(schedule_.lanes, field); };
   const Value before = cut(SizeLayout::before), behind = cut(SizeLayout::behind);
   const Value inside_begin = cut(SizeLayout::inside_begin), inside = cut(SizeLayout::inside);
@@ -87,10 +89,11 @@ void RowCode::emit_inside(const Cursor& cursor) {
 // output. Rolling they are walked down one by one, else row by row.
 void RowCode::emit_whole(const Cursor& cursor, Value first, Value count, Value last) {
   const Value all = b_.iadd(count, last);
-  const Value at_end = b_.iadd(columns_.whole_end, b_.iconst(-schedule_.lanes));
+  const int64_t outputs = outputs_of_tile(dim_, schedule_.lanes);
+  const Value at_end = b_.iadd(columns_.whole_end, b_.iconst(-outputs));
   if (schedule_.scan == RowSchedule::Scan::rolling) {
     const Value iv = b_.begin_loop(all).iv;
-    const Value output = b_.iadd(first, b_.imul(iv, b_.iconst(schedule_.lanes)));
+    const Value output = b_.iadd(first, b_.imul(iv, b_.iconst(outputs)));
     emit_tile(cursor, schedule_.lanes, b_.imin(output, at_end), Border::none, {});
   } else {
     b_.begin_loop(b_.imin(all, b_.iconst(1)));
@@ -114,10 +117,10 @@ void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
 // Its first output is at this place in the rows.
 void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border border,
                         const TilesBeside& beside) {
-  const Tile tile{0, lanes, lanes, false};
+  const Tile tile{0, lanes, outputs_of_tile(dim_, lanes), false};
   const TileTaps& taps = rules_.taps(tile);
   tap_plans_.reset();
-  const Value column = b_.iadd(sizes_.back().first, b_.imul(output, b_.iconst(dim_.stride)));
+  const Value column = b_.iadd(sizes_.back().first, b_.imul(output, b_.iconst(positions_per_output(dim_))));
   Cursor at = cursor;
   low_.move(at.input, column, byte_stride(nest_.input, 1));
   low_.for_each_output(at, [&](Address& address, const View& view) {
@@ -127,13 +130,17 @@ void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border bo
   stored.are_columns = true;
   if (border != Border::single) stored.divisor_taps.assign(static_cast<size_t>(lanes), dim_.kernel);
   if (nest_.indices) place_in_row(stored, column);
+  if (border == Border::none && tile.valid < lanes) {
+    stored.stored.assign(static_cast<size_t>(lanes), 0);
+    std::fill_n(stored.stored.begin(), tile.valid, 1);
+  }
   if (border == Border::none) return walk_rows(at, tile, taps, stored, beside);
   if (border == Border::single) count_taps(stored, output, column);
   SeenColumns seen(b_, column, sizes_.back().visible, reducer_.facts().identity);
   hold(seen, tile, taps);
   if (border == Border::masked) {
     const Value left = b_.isub(columns_.masked_end, output);
-    stored.valid = b_.imin(left, b_.iconst(lanes));
+    stored.valid = b_.imin(left, b_.iconst(tile.valid));
     stored.counts = lane_counts(lanes, column);
     if (masks_are_free())
       stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid);
@@ -181,23 +188,36 @@ Value RowCode::lane_counts(int lanes, Value column) {
   if (!nest_.divides_by_taps() || !counts_lanes(nest_)) return no_value;
   const DimOfSize& size = sizes_.back();
   const Type type = Type::vec(DType::i32, lanes);
-  std::vector<int64_t> begins, ends;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    begins.push_back(lane * dim_.stride);
-    ends.push_back(lane * dim_.stride + dim_.kernel);
-  }
-  const Value zero = b_.iconst(0), most = b_.iconst(ends.back());
+  std::vector<int64_t> begins;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    begins.push_back(lane / dim_.pixel * dim_.stride + lane % dim_.pixel);
+  const int64_t reach = dim_.dilation * (dim_.kernel - 1) + 1;
+  const Value zero = b_.iconst(0), most = b_.iconst(begins.back() + reach);
   const Value before = b_.imul(column, b_.iconst(-1));
   const auto relative = [&](Value place) { return b_.imin(b_.imax(b_.iadd(place, before), zero), most); };
-  Value begin = b_.vconst(type, begins);
-  if (!nest_.count_include_pad) {
-    const Value first = relative(zero);
-    begin = b_.binary(Op::max, begin, b_.splat(type, first));
+  const Value ones = b_.vconst_splat(type, 1);
+  const Value limit = b_.splat(type, relative(nest_.count_include_pad ? size.padded : size.visible));
+  if (dim_.dilation == 1) {
+    std::vector<int64_t> ends = begins;
+    for (int64_t& end : ends) end += reach;
+    Value begin = b_.vconst(type, begins);
+    if (!nest_.count_include_pad) begin = b_.binary(Op::max, begin, b_.splat(type, relative(zero)));
+    const Value end = b_.binary(Op::min, b_.vconst(type, ends), limit);
+    return b_.binary(Op::max, b_.binary(Op::sub, end, begin), ones);
   }
-  const Value last = relative(nest_.count_include_pad ? size.padded : size.visible);
-  const Value limit = b_.splat(type, last);
-  const Value end = b_.binary(Op::min, b_.vconst(type, ends), limit);
-  return b_.binary(Op::max, b_.binary(Op::sub, end, begin), b_.vconst_splat(type, 1));
+  // Windows with gaps: tap by tap.
+  const Value nothing = b_.vconst_splat(type, 0);
+  const Value before_first = b_.splat(type, b_.iadd(relative(zero), b_.iconst(-1)));
+  Value count = nothing;
+  for (int64_t tap = 0; tap < dim_.kernel; ++tap) {
+    const Value places = b_.vconst(type, begins);
+    Value counts = b_.cmp(Predicate::gt, limit, places);
+    if (!nest_.count_include_pad)
+      counts = b_.binary(Op::and_, counts, b_.cmp(Predicate::gt, places, before_first));
+    count = b_.binary(Op::add, count, b_.select(counts, ones, nothing));
+    for (int64_t& begin : begins) begin += dim_.dilation;
+  }
+  return b_.binary(Op::max, count, ones);
 }
 
 // Masks that are registers of their own cost none of those that hold vectors.

@@ -63,15 +63,16 @@ void RowCode::emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileT
   };
   const Value iv = b_.begin_loop(beside.count).iv;
   Cursor at = row;
-  at.input = plus(at.input, iv, byte_stride(nest_.input, tile.lanes * dim_.stride));
+  const int64_t positions = positions_per_output(dim_);
+  at.input = plus(at.input, iv, byte_stride(nest_.input, tile.valid * positions));
   low_.for_each_output(at, [&](Address& address, const View& view) {
-    address = plus(address, iv, byte_stride(view, tile.lanes * view.strides.back()));
+    address = plus(address, iv, byte_stride(view, tile.valid * view.strides.back()));
   });
-  emit(at, moved(lanes, b_.imul(iv, b_.iconst(tile.lanes))));
+  emit(at, moved(lanes, b_.imul(iv, b_.iconst(tile.valid))));
   b_.end_loop();
   b_.begin_loop(beside.last);
   Cursor end = row;
-  low_.move(end.input, beside.further, byte_stride(nest_.input, dim_.stride));
+  low_.move(end.input, beside.further, byte_stride(nest_.input, positions));
   low_.for_each_output(end, [&](Address& address, const View& view) {
     low_.move(address, beside.further, byte_stride(view, view.strides.back()));
   });

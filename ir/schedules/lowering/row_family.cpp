@@ -42,7 +42,8 @@ Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const 
     return unsupported(
         "schedule.sizes",
         "code for all sizes has rows of neighbouring outputs one by one, of up to 32 columns a "
-        "window, no tail=split, and with indices no tail=mask",
+        "window, no tail=split, with indices no tail=mask, and of pixels that windows move by several of "
+        "only tail=mask, with no divisors of narrow elements that differ",
         "use scan=rows_first or tap_by_tap, rows_together=1, tail=overlap");
   if (!rules.is_short())
     return unsupported("schedule.code_size", "the windows of a row differ too much for straight-line code",

@@ -8,6 +8,7 @@
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 #include "ir/schedules/windows/shared_rows.h"
 #include "ir/schedules/windows/stretch.h"
@@ -17,9 +18,12 @@ namespace {
 
 // Of all sizes: tiles that have code of their own. Windows over the ends of a row are masked, or done one by
 // one; the latter also where their divisor is not the usual one.
-std::vector<TileLoop> tiles_of_any_size(const RowSchedule& schedule, bool masks) {
+std::vector<TileLoop> tiles_of_any_size(const NestDim& row, const RowSchedule& schedule, bool masks) {
   std::vector<TileLoop> tiles;
-  const auto add = [&](int lanes) { tiles.push_back({{{0, lanes, lanes, false}}, 1, 0, 0}); };
+  const auto add = [&](int lanes) {
+    const int64_t outputs = outputs_of_tile(row, lanes);
+    if (outputs > 0) tiles.push_back({{{0, lanes, outputs, false}}, 1, 0, 0});
+  };
   add(schedule.lanes);
   if (masks)
     add(schedule.lanes);
@@ -42,7 +46,7 @@ RowRules::RowRules(const PoolNest& nest, const RowSchedule& schedule, Isa isa, c
       facts_(facts),
       masks_(schedule.tail != Tail::split && can_mask(nest, isa)),
       fills_(schedule.tail == Tail::overlap && can_fill_borders(nest, isa, schedule.lanes)),
-      row_(nest.has_any_size() ? tiles_of_any_size(schedule, schedule.tail == Tail::mask)
+      row_(nest.has_any_size() ? tiles_of_any_size(dim_, schedule, schedule.tail == Tail::mask)
                                : cut_row(dim_, {tile_lanes(), uniform(), schedule.tail, masks_ || fills_,
                                                 borders_from_table()})) {}
 
@@ -161,8 +165,12 @@ bool RowRules::has_many_borders(const NestDim& row) {
 bool RowRules::suits_any_size() const {
   const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
   const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices;
+  // What is left of a row of whole pixels is no single output.
+  const bool leaves_pixels = dim_.kind == DimKind::pixels &&
+                             (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
+                              (nest_.divides_by_taps() && !counts_lanes(nest_)));
   return nest_.sizes == Sizes::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
-         !is_long() && !is_shared && !masks_indices;
+         !is_long() && !is_shared && !masks_indices && !leaves_pixels;
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {

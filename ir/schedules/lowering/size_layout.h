@@ -1,6 +1,7 @@
 // SizeLayout: where the words of a size are. Lowering reads them, ir/general/size_words.h makes them: strides
 // for each view, runs for each dimension, and for the innermost dimension how vectors cover a row of its
-// outputs. The run tables come last.
+// outputs. The run tables come last. Layers of few channels have words for their rows of pixels before these:
+// those of the same windows over one channel (ir/schedules/lanes/pixel_rows.h).
 #pragma once
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "ir/nest.h"
+#include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/pieces.h"
 
 namespace pooljit::ir {
@@ -82,18 +84,20 @@ class SizeLayout {
   static constexpr int64_t most_line_columns = 2048;
   static constexpr int lane_counts = 7;  // 1, 2, 4 .. 64
 
+  // nest: of any size.
   explicit SizeLayout(const PoolNest& nest)
       : rank_(static_cast<int>(nest.dims.size())),
         views_(first_operand + static_cast<int>(operand_views(nest).size())),
         has_columns_(nest.input.strides.back() == 1),
         has_pieces_(!has_columns_ && rank_ > 1 && ir::has_pieces(nest.dims.back()) &&
-                    ir::has_pieces(*(nest.dims.end() - 2))) {}
+                    ir::has_pieces(*(nest.dims.end() - 2))),
+        begin_(has_pixel_rows_of_any_size(nest) ? SizeLayout(as_one_channel(nest)).words() : 0) {}
 
   int views() const { return views_; }
   // True for rows of neighbouring columns, which vectors may cover.
   bool has_columns() const { return has_columns_; }
   // Strides, in bytes.
-  int batch(int view) const { return view * (rank_ + 2); }
+  int batch(int view) const { return begin_ + view * (rank_ + 2); }
   int channel(int view) const { return batch(view) + 1; }
   int position(int view, size_t dim) const { return batch(view) + 2 + static_cast<int>(dim); }
   // table: the byte where the first run's row begins.
@@ -113,6 +117,7 @@ class SizeLayout {
     return pieces_begin() +
            (static_cast<int>(number) * 2 + rank_ - 1 - static_cast<int>(dim)) * piece_fields + field;
   }
+  // All, but for the tables.
   int words() const {
     if (has_columns_) return tiles(1 << lane_counts, before);
     return pieces_begin() + (has_pieces_ ? static_cast<int>(piece_lengths.size()) * 2 * piece_fields : 0);
@@ -123,13 +128,12 @@ class SizeLayout {
 
   int rank_, views_;
   bool has_columns_, has_pieces_;
+  int begin_;  // its first word
 };
 
 // For averages: true if masked tiles count each lane's divisor. Else masked tiles have the usual divisor, and
 // outputs with other divisors are done one by one.
-inline bool counts_lanes(const PoolNest& nest) {
-  return nest.dims.back().dilation == 1 && bytes(nest.input.dtype) >= 4;
-}
+inline bool counts_lanes(const PoolNest& nest) { return bytes(nest.input.dtype) >= 4; }
 
 // True for gradients of averages whose windows may have unlike divisors.
 inline bool counts_gathered(const PoolNest& nest) { return nest.is_backward() && nest.divides_by_taps(); }
