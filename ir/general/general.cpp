@@ -20,6 +20,15 @@ tl::unexpected<Error> refused(std::string what) {
 // The most taps along a dimension of windows that follow the extents, by rank. Sums of bytes fit into 32
 // bits; rows and planes are not summed in blocks (is_long), which takes registers.
 constexpr int64_t most_following_taps[] = {int64_t{1} << 22, 2 * sum_block, sum_block};
+// Of averages of bytes: float32 divides so large sums, in vectors of twice the lanes of float64
+// (ir/reductions/avg.cpp).
+constexpr int64_t most_averaged_bytes[] = {(1 << 15) - 1, 181, 31};
+
+int64_t most_following(const PoolNest& sized) {
+  const size_t number = sized.dims.size() - 1;
+  const bool averages_bytes = sized.divides() && !sized.quantization && bytes(sized.input.dtype) == 1;
+  return averages_bytes ? most_averaged_bytes[number] : most_following_taps[number];
+}
 
 bool is_pool(const NestDim& dim) { return dim.kind == DimKind::pool; }
 bool is_gather(const NestDim& dim) { return dim.kind == DimKind::gather; }
@@ -28,15 +37,15 @@ bool is_dense(const NestDim& dim) {
 }
 
 // Every window of the kernel, clipped anywhere, is a window of the stand-in, and one of them is whole.
-NestDim stand_in(const NestDim& dim, Sizes sizes, size_t rank) {
+NestDim stand_in(const NestDim& dim, Sizes sizes, int64_t most_taps) {
   NestDim any;
   if (sizes == Sizes::any_windows) {
-    any.kernel = any.stride = any.input = most_following_taps[rank - 1];
+    any.kernel = any.stride = any.input = most_taps;
     any.output = dim.output;
     return any;
   }
   if (dim.kind == DimKind::gather) {  // of a forward whose windows all are whole: of each phase one is
-    any = stand_in(forward_of(dim), sizes, rank);
+    any = stand_in(forward_of(dim), sizes, most_taps);
     std::swap(any.input, any.output);
     any.kind = DimKind::gather;
     return any;
@@ -97,7 +106,7 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
     return refused("such narrow indices");
   PoolNest any = sized;
   any.sizes = sizes;
-  for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, any.dims.size());
+  for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, most_following(sized));
   const std::vector<int64_t> extents = extents_of(any, &NestDim::input);
   any.input = packed_over(extents, any.channels, any.input);
   // Windows that follow the extents are as many at all sizes.

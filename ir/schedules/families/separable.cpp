@@ -5,7 +5,7 @@
 // scan=rolling: windows move on in registers (RollingOutputs); all rows of the image lie in scratch memory.
 // scan=van_herk: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for
 // every kernel; rows are done in bands that fit into scratch memory. Code for all sizes does that, in pieces
-// of as many rows as columns.
+// of as many rows as columns; of images of a few windows, it takes the taps of each.
 #include <algorithm>
 #include <optional>
 
@@ -75,8 +75,16 @@ class Separable {
     }
     channels_.emplace(nest_, channel_cut(schedule_), b_, low_);
     low_.split_full(cursor, [&](const Cursor& at) {
-      channels_->for_each(channels_->origin(at),
-                          [&](const ChannelTasks::Block& block) { emit_block(block.cursor, block.side); });
+      const Value few = nest_.has_any_size() ? has_few_windows() : no_value;
+      channels_->for_each(channels_->origin(at), [&](const ChannelTasks::Block& block) {
+        if (few == no_value) return emit_block(block.cursor, block.side);
+        b_.begin_loop(few);
+        emit_windows(block.cursor, block.side);
+        b_.end_loop();
+        b_.begin_loop(b_.isub(b_.iconst(1), few));
+        emit_block(block.cursor, block.side);
+        b_.end_loop();
+      });
     });
     low_.close(loops);
     b_.ret();
@@ -85,6 +93,25 @@ class Separable {
  private:
   const NestDim& rows() const { return nest_.dims[outer_]; }
   const NestDim& columns() const { return nest_.dims[outer_ + 1]; }
+
+  // 1 for so few windows that they share less than scratch memory costs, else 0.
+  Value has_few_windows() {
+    constexpr int64_t few = 3;
+    const Value windows = b_.imul(read_dim(low_, outer_).outputs, read_dim(low_, outer_ + 1).outputs);
+    return b_.imin(b_.imax(b_.isub(b_.iconst(few + 1), windows), b_.iconst(0)), b_.iconst(1));
+  }
+
+  // One by one.
+  void emit_windows(Cursor cursor, const std::vector<Slice>& side) {
+    reducer_.plan(side.size(), nest_.full_taps());
+    int loops = 0;
+    for (size_t dim = outer_; dim < nest_.dims.size(); ++dim) {
+      loops += low_.open_runs(cursor, /*task=*/false);
+      loops += low_.open_outputs(cursor);
+    }
+    store(cursor, load(cursor, side, nest_.dims.size()), side);
+    low_.close(loops);
+  }
 
   void emit_block(const Cursor& cursor, const std::vector<Slice>& side) {
     reducer_.plan(side.size(), nest_.full_taps());
@@ -287,7 +314,10 @@ class Separable {
   }
 
   // One position, over the taps of the dimensions outside.
-  Bundle load(const Cursor& cursor, const std::vector<Slice>& side) {
+  Bundle load(const Cursor& cursor, const std::vector<Slice>& side) { return load(cursor, side, outer_); }
+
+  // Over the taps of dims [0, dims).
+  Bundle load(const Cursor& cursor, const std::vector<Slice>& side, size_t dims) {
     const Type type = Type::vec(nest_.input.dtype, side[0].lanes);
     const auto leaf = [&](Lowering::States states, const TapAt& tap) {
       for (size_t i = 0; i < side.size(); ++i) {
@@ -298,7 +328,7 @@ class Separable {
       return states;
     };
     return held_.bundle(
-        low_.reduce(cursor, outer_, low_.no_taps(side.size(), side[0].lanes), leaf, low_.straight_taps()));
+        low_.reduce(cursor, dims, low_.no_taps(side.size(), side[0].lanes), leaf, low_.straight_taps()));
   }
 
   void store(const Cursor& cursor, const Bundle& windows, const std::vector<Slice>& side) {
