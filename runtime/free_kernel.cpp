@@ -71,7 +71,12 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
   constexpr int64_t long_window = 12;
   constexpr double of_few_channels = 0.6, of_long_windows = 0.75;
   const ir::NestDim& columns = sized.dims.back();
-  if (row_fields(schedule)) return columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
+  if (const ir::RowFields* const rows = row_fields(schedule)) {
+    // Rolling rows of pixels share them too.
+    const bool shares_taps =
+        schedule.family() == ir::Family::interleaved && rows->scan == ir::RowFields::Scan::rolling;
+    return !shares_taps && columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
+  }
   return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
 }
 

@@ -108,9 +108,9 @@ TEST(PlaneLines, WrongWordsAreFound) {
     }
 }
 
-// In NCHW a size has code of its own from the first run on where that could not follow later, as it gives
-// other bits (sums), and code for all sizes is slow: short adaptive windows, and rows that fill few vectors,
-// unless planes go by lines.
+// In NCHW, and in NHWC of few channels, a size has code of its own from the first run on where that could not
+// follow later, as it gives other bits (sums), and code for all sizes is slow: short adaptive windows, and
+// rows that fill few vectors, unless planes go by lines; and windows of so many taps that they do not roll.
 TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   struct Row {
     const char *layer, *isa;
@@ -123,7 +123,13 @@ TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   const std::string counted = std::string(sum) + "False)", all = std::string(sum) + "True)";
   const char* const windows = "adaptive_avg_pool2d(float32[1,3,H,W], output_size=7)";
   const char* const apart = "max_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
+  const char* const pixels = "max_pool2d(float32[1,3,H,W]:nhwc, kernel_size=7, stride=1, padding=3)";
+  const char* const many = "avg_pool2d(float32[1,3,H,W]:nhwc, kernel_size=31, stride=1, padding=15)";
   for (const Row& row : {Row{same, "avx2", {9, 7}, true},
+                         {pixels, "avx2", {224, 224}, true},
+                         {pixels, "avx2", {9, 5}, false},
+                         {many, "avx512", {200, 300}, false},
+                         {many, "avx512", {9, 9}, true},
                          {same, "avx2", {9, 14}, true},
                          {same, "avx2", {200, 14}, true},
                          {same, "avx2", {200, 16}, true},
