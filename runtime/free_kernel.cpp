@@ -7,7 +7,7 @@
 
 #include "ir/schedule_text.h"
 #include "ir/schedules/lanes/pixel_rows.h"
-#include "ir/schedules/lowering/plane_lines.h"
+#include "ir/schedules/lowering/narrow_rows.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
 #include "runtime/options.h"
@@ -37,12 +37,12 @@ int64_t outputs_of_row(const ir::PoolNest& sized, const ir::Schedule& schedule) 
   return sized.dims.back().output * (are_pixels ? sized.channels : 1);
 }
 
-// The planes of this size, in that code for all sizes.
-bool go_by_lines(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
+// Narrow rows that have code of their own in that code for all sizes.
+bool have_own_code(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
   const auto isa = ir::find_isa(general.info.isa);
   if (!isa || !row_fields(schedule)) return false;
   const bool are_pixels = schedule.family() == ir::Family::interleaved;
-  return ir::PlaneLines::take(are_pixels ? as_one_channel(sized) : sized, schedule, *isa);
+  return ir::NarrowRows::take(are_pixels ? as_one_channel(sized) : sized, schedule, *isa);
 }
 
 // Rows that do not fill two vectors.
@@ -78,6 +78,11 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
     return !shares_taps && columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
   }
   return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
+}
+
+// What code for one size saves of a plane of such rows. Of strided ones the same schedule saves little.
+double saved_of_plane(const ir::PoolNest& sized, bool by_the_same_schedule) {
+  return by_the_same_schedule && sized.dims.back().stride > 1 ? 3e-9 : 10e-9;
 }
 
 // Of one pool: 100 to 400 us.
@@ -133,8 +138,8 @@ size_t FreeKernel::exact_sizes() const {
 
 // False: the size is compiled at its first run, since it would keep the code for all sizes for good, or for
 // too long, which is slow there. Rows of one channel that do not fill two vectors are 0.2 to 0.6 times as
-// fast, but by lines, where they fill half a vector at least. Longer ones are 0.6 to 0.97, mostly above 0.75
-// (docs/performance.md, "Free dims"; docs/notes/free_dims.md has the layers).
+// fast, but those with code of their own, where they fill half a vector at least. Longer ones are 0.6 to
+// 0.97, mostly above 0.75 (docs/performance.md, "Free dims"; docs/notes/free_dims.md has the layers).
 bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (options_.exact_after != 0) return true;
   const ir::SameBits bits = same_bits(sized);
@@ -145,7 +150,10 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     return (!is_narrow(pool, own) && !has_short_windows(pool, own)) ||
-           (2 * outputs_of_row(pool, own) >= own.lanes && go_by_lines(pool, own, *general_.code));
+           (2 * (own.family() == ir::Family::interleaved ? outputs_of_row(pool, own)
+                                                         : pool.dims.back().input) >=
+                own.lanes &&
+            have_own_code(pool, own, *general_.code));
   });
 }
 
@@ -166,7 +174,7 @@ int FreeKernel::exact_after(const ir::PoolNest& sized) const {
 // docs/performance.md, "Free dims", has the measurements: code for one size saves 0.1 us of a run of 1 us in
 // NHWC, and mostly less than a quarter in NCHW. seconds_per_tap, the time of a vector's tap, is in no table.
 double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
-  constexpr double seconds_per_tap = 0.4e-9, saved_seconds_of_plane = 10e-9, saved_seconds_of_window = 10e-9;
+  constexpr double seconds_per_tap = 0.4e-9, saved_seconds_of_window = 10e-9;
   double seconds = 0;
   holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     double windows = double(pool.channels);
@@ -182,8 +190,9 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
     if (by != Saved::by_the_same_schedule && of_others > 0)
       seconds += of_others * run;
     else if (by != Saved::by_others)
-      seconds += go_by_lines(pool, own, *general_.code) ? planes * saved_seconds_of_plane
-                                                        : share_of_same(pool, own) * run;
+      seconds += have_own_code(pool, own, *general_.code)
+                     ? planes * saved_of_plane(pool, by == Saved::by_the_same_schedule)
+                     : share_of_same(pool, own) * run;
     return true;
   });
   return seconds;

@@ -11,8 +11,8 @@
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lanes/row_tiles.h"
 #include "ir/schedules/lowering/lowering.h"
+#include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/pieces.h"
-#include "ir/schedules/lowering/plane_lines.h"
 #include "ir/schedules/lowering/run_table.h"
 #include "ir/schedules/lowering/size_layout.h"
 #include "ir/schedules/windows/stretch.h"
@@ -174,14 +174,17 @@ class Writer {
 
   void write_dim(size_t i) {
     const NestDim& dim = sized_.dims[i];
-    Interior seen, rolled;
+    Interior seen, rolled, usual;
     if (general_.sizes == Sizes::any && dim.is_forward()) {
       seen = outputs_of(runs_[i], [](const Run& run) { return run.window.taps > 0; });
       rolled = rolled_outputs(i, seen);
+      usual = usual_outputs(i);
     }
     word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
     word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
     word(layout_.of_dim(i, SizeLayout::output_pairs)) = dim.output / 2;
+    word(layout_.of_dim(i, SizeLayout::usual_begin)) = usual.begin;
+    word(layout_.of_dim(i, SizeLayout::usual_end)) = usual.end;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
     word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
@@ -210,16 +213,15 @@ class Writer {
 
   void write_columns() {
     const NestDim& dim = sized_.dims.back();
-    const Interior alike = alike_outputs(sized_.dims.size() - 1);
-    const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike;
-    Interior whole = interior(dim);
-    whole = {std::max(whole.begin, alike.begin), std::min(whole.end, alike.end)};
-    if (whole.begin >= whole.end) whole = {masked.end, masked.end};
+    const size_t columns = sized_.dims.size() - 1;
+    const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike_outputs(columns);
+    Interior whole = usual_outputs(columns);
+    if (whole.begin == whole.end) whole = {masked.end, masked.end};
     const int64_t fields[SizeLayout::column_fields] = {masked.begin, masked.end, whole.begin, whole.end,
                                                        std::ssize(words_) * int64_t{sizeof(int64_t)}};
     std::ranges::copy(fields, &word(layout_.column(SizeLayout::masked_begin)));
-    const bool by_lines = PlaneLines::suits(sized_);
-    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole, by_lines);
+    const bool may_be_narrow = NarrowRows::suits(sized_);
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole, may_be_narrow);
     for (int64_t output = 0; output < dim.output; ++output) {
       if (output == whole.begin) output = whole.end;
       if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
@@ -235,7 +237,14 @@ class Writer {
     return {periods.begin * dim.pixel, periods.end * dim.pixel};
   }
 
-  void write_tiles(int lanes, Interior masked, Interior whole, bool by_lines) {
+  // ... and which are whole windows.
+  Interior usual_outputs(size_t i) const {
+    const Interior whole = interior(sized_.dims[i]), alike = alike_outputs(i);
+    const Interior usual = {std::max(whole.begin, alike.begin), std::min(whole.end, alike.end)};
+    return usual.begin < usual.end ? usual : Interior{};
+  }
+
+  void write_tiles(int lanes, Interior masked, Interior whole, bool may_be_narrow) {
     const int64_t outputs = outputs_of_tile(sized_.dims.back(), lanes);
     if (outputs == 0) return;
     const TileCut cut = cut_tiles(outputs, masked, whole);
@@ -246,9 +255,9 @@ class Writer {
     word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * outputs;
     word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
     word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / outputs;
-    const int64_t lines = by_lines ? PlaneLines::count(sized_.dims.back(), lanes) : 0;
-    word(layout_.tiles(lanes, SizeLayout::one_line)) = lines == 1;
-    word(layout_.tiles(lanes, SizeLayout::two_lines)) = lines == 2;
+    const int vectors = may_be_narrow ? NarrowRows::count(sized_.dims.back(), lanes) : 0;
+    word(layout_.tiles(lanes, SizeLayout::one_vector)) = vectors == 1;
+    word(layout_.tiles(lanes, SizeLayout::two_vectors)) = vectors == 2;
   }
 
   // Of adaptive windows in channels-first planes.

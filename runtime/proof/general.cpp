@@ -17,6 +17,7 @@
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lanes/row_tiles.h"
+#include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "runtime/sized_code.h"
@@ -184,7 +185,8 @@ class SizeChooser {
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest pool = in_code(nest.members.empty() ? nest : nest.members[i], *pools_[i].schedule);
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
-        if (has_lines(i)) kind.insert({-2, 0, lines(pool, i)});
+        if (has_narrow_rows(i))
+          kind.insert({-2, 0, ir::NarrowRows::vectors(pool, pools_[i].schedule->lanes)});
         if (dim + 2 >= least_.size())
           for (const int64_t length : pools_[i].pieces)
             has_new_pieces =
@@ -270,18 +272,15 @@ class SizeChooser {
     return std::nullopt;
   }
 
-  // Planes that go by lines are another part of the code.
-  bool has_lines(size_t pool) const {
+  // Planes of narrow rows are another part of the code; those by lines are of so many rows at most.
+  template <typename HasCode>
+  bool has_rows(size_t pool, const HasCode& has_code) const {
     const ir::PoolNest nest = make_nest(*with_sizes(spec_, least_));
     const ir::Schedule& own = *pools_[pool].schedule;
-    return row_fields(own) &&
-           ir::PlaneLines::has_code(in_code(nest.members.empty() ? nest : nest.members[pool], own), own);
+    return row_fields(own) && has_code(in_code(nest.members.empty() ? nest : nest.members[pool], own), own);
   }
-  int64_t lines(const ir::PoolNest& sized, size_t pool) const {
-    return ir::PlaneLines::suits(sized)
-               ? ir::PlaneLines::count(sized.dims.back(), pools_[pool].schedule->lanes)
-               : 0;
-  }
+  bool has_lines(size_t pool) const { return has_rows(pool, ir::PlaneLines::has_code); }
+  bool has_narrow_rows(size_t pool) const { return has_rows(pool, ir::NarrowRows::has_code); }
 
   const frontend::PoolSpec& spec_;
   std::vector<Pool> pools_;

@@ -144,8 +144,17 @@ inline const std::vector<Extents> sizes_by_lines = {{8, 8},  {1, 1},  {2, 3},  {
 inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 7},  {9, 3},
                                                          {12, 17}, {5, 50}, {3, 151}};
 
+// Strided rows (ir/schedules/lowering/narrow_rows.h): of one vector, of two, and of more, of either
+// instruction set; planes without a row of whole windows.
+inline const std::vector<Extents> sizes_of_strided_rows = {{8, 8},  {1, 1},  {2, 3},  {7, 14},  {6, 15},
+                                                           {5, 16}, {4, 29}, {3, 30}, {140, 9}, {3, 150}};
+
 inline const Layer channels_first_layers[] = {
-    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_strided_rows},
+    {"avg_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_strided_rows},
+    {"max_pool2d(float32[2,2,SIZE], kernel_size=[3,2], stride=[1,3], dilation=[1,4], padding=1, "
+     "epilogue=[scale_channel, add, relu])",
+     {{8, 8}, {3, 3}, {5, 14}, {4, 27}, {4, 31}}},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_by_lines},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
     {"max_pool2d(float32[2,1,SIZE], kernel_size=5, stride=1, padding=2)", sizes_by_lines},

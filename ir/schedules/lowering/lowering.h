@@ -147,6 +147,12 @@ class Lowering {
   Cursor start();
   int open_batch(Cursor& cursor);
   int open_channels(Cursor& cursor);  // one by one
+  // The outputs that a call does along a dimension; no_value: all.
+  struct Outputs {
+    Value begin = no_value, count = no_value;
+  };
+  // Those of the first dimension, in code for all sizes.
+  Outputs rows_of_call();
   // Opens the next dimension: first its runs, then the outputs of the run. task: callers of the kernel may
   // split it.
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
@@ -290,10 +296,6 @@ class Lowering {
   void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
   int open_runs_of_size(Cursor& cursor, bool task);
-  // The outputs that a call does along a dimension; no_value: all.
-  struct Outputs {
-    Value begin = no_value, count = no_value;
-  };
   int open_rows(Cursor& cursor, const Address& table, Value rows, const Outputs& outputs);
   States reduce_level(const Walk& walk, const Level& level);
   States reduce_straight(const Walk& walk, Level level);

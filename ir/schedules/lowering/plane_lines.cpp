@@ -70,8 +70,8 @@ void PlaneLines::emit(const Cursor& cursor) {
   const auto read = [&](SizeLayout::TileField field) {
     return low_.word(low_.layout().tiles(schedule_.lanes, field));
   };
-  const Value one = read(SizeLayout::one_line);
-  Value two = read(SizeLayout::two_lines);
+  const Value one = read(SizeLayout::one_vector);
+  Value two = read(SizeLayout::two_vectors);
   // Of two parts the second is masked, or, where that takes long, both are full.
   const bool masks = masks_are_free(b_.isa());
   const Value lanes = b_.iconst(schedule_.lanes), zero = b_.iconst(0), unit = b_.iconst(1);

@@ -64,7 +64,8 @@ class RowCode {
   struct ColumnsOfSize {
     Value masked_begin, masked_end, whole_begin, whole_end;
   };
-  enum class Border : uint8_t { none, masked, single };
+  // What a tile does not see inside the image. narrow: masked, and its outputs are all of a row.
+  enum class Border : uint8_t { none, masked, single, narrow };
   void read_size();
   Value tiles(int lanes, SizeLayout::TileField field);
   template <typename Code>
@@ -84,17 +85,30 @@ class RowCode {
   };
   void emit_whole(const Cursor& cursor, Value first, Value count, Value last);
   void emit_tile(const Cursor& cursor, int lanes, Value output, Border border, const TilesBeside& beside);
+  using Walk = std::function<void(const Cursor& at, const TileTaps& taps, const Lanes& lanes)>;
+  void emit_column(const Cursor& cursor, const Tile& tile, Value output, Border border, const Walk& walk);
   void place_in_row(Lanes& lanes, Value column);
   void count_taps(Lanes& lanes, Value output, Value column);
   Value lane_counts(int lanes, Value column);
   bool masks_are_free() const;
-  void hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
+  bool hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                  const TilesBeside& beside);
   template <typename Body>
   void for_rows_of_run(Cursor at, const Body& body);
   void emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                          const TilesBeside& beside);
+  // Narrow rows. whole: how many rows of outputs of a call have usual windows, `before` of its others come
+  // first; whole_input, whole_outputs: from a plane to the first of these, in each view, in bytes.
+  struct RowsOfCall {
+    Value begin, before, whole, others, whole_input;
+    std::vector<Value> whole_outputs;
+  };
+  void emit_narrow(const Cursor& cursor);
+  RowsOfCall read_rows(Cursor cursor);
+  void emit_whole_rows(Cursor plane, const RowsOfCall& of, const std::function<void(const Cursor&)>& emit);
+  void emit_other_rows(const Cursor& plane, const RowsOfCall& of,
+                       const std::function<void(const Cursor&)>& emit);
   // The reduction of the row where the cursor stands.
   using LoadRow = std::function<Bundle(const Cursor& at)>;
   void roll_down(const Cursor& cursor, const Lanes& lanes, const Rolling& how, const LoadRow& load);

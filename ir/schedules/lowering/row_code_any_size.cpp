@@ -2,6 +2,7 @@
 // an end of the rows has to know of it is the same for all of them, and found before the loops over rows.
 #include <algorithm>
 
+#include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/plane_lines.h"
 #include "ir/schedules/lowering/row_code.h"
 
@@ -9,14 +10,21 @@ namespace pooljit::ir {
 void RowCode::emit_any_size() {
   Cursor cursor = low_.start();
   read_size();
-  int loops = low_.open_batch(cursor);
+  const int batches = low_.open_batch(cursor);
+  const Cursor batch = cursor;
+  Value is_narrow = no_value;
   if (PlaneLines::has_code(nest_, schedule_)) {
     PlaneLines lines(nest_, schedule_, rules_, b_, reducer_, low_);
     lines.emit(cursor);
-    b_.begin_loop(b_.isub(b_.iconst(1), lines.is_used()));
-    ++loops;
+    is_narrow = lines.is_used();
   }
-  loops += low_.open_channels(cursor);
+  const bool has_strided = NarrowRows::has_strided_code(nest_, schedule_);
+  if (has_strided) {
+    const Value in_one = tiles(schedule_.lanes, SizeLayout::one_vector);
+    is_narrow = b_.iadd(in_one, tiles(schedule_.lanes, SizeLayout::two_vectors));
+  }
+  if (is_narrow != no_value) b_.begin_loop(b_.isub(b_.iconst(1), is_narrow));
+  const int loops = low_.open_channels(cursor) + (is_narrow != no_value);
   const bool masks = schedule_.tail == Tail::mask;
   if (masks)
     emit_masked(cursor);
@@ -27,6 +35,8 @@ void RowCode::emit_any_size() {
     emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
                 masks ? columns_.masked_end : columns_.whole_end);
   low_.close(loops);
+  if (has_strided) emit_narrow(batch);
+  low_.close(batches);
   b_.ret();
 }
 
@@ -118,6 +128,14 @@ void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
 void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border border,
                         const TilesBeside& beside) {
   const Tile tile{0, lanes, outputs_of_tile(dim_, lanes), false};
+  emit_column(cursor, tile, output, border, [&](const Cursor& at, const TileTaps& taps, const Lanes& stored) {
+    walk_rows(at, tile, taps, stored, beside);
+  });
+}
+
+void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value output, Border border,
+                          const Walk& walk) {
+  const int lanes = tile.lanes;
   const TileTaps& taps = rules_.taps(tile);
   tap_plans_.reset();
   const Value column = b_.iadd(sizes_.back().first, b_.imul(output, b_.iconst(positions_per_output(dim_))));
@@ -134,19 +152,19 @@ void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border bo
     stored.stored.assign(static_cast<size_t>(lanes), 0);
     std::fill_n(stored.stored.begin(), tile.valid, 1);
   }
-  if (border == Border::none) return walk_rows(at, tile, taps, stored, beside);
+  if (border == Border::none) return walk(at, taps, stored);
   if (border == Border::single) count_taps(stored, output, column);
   SeenColumns seen(b_, column, sizes_.back().visible, reducer_.facts().identity);
-  hold(seen, tile, taps);
-  if (border == Border::masked) {
+  const bool may_hold_more = hold(seen, tile, taps);
+  if (border != Border::single) {
     const Value left = b_.isub(columns_.masked_end, output);
     stored.valid = b_.imin(left, b_.iconst(tile.valid));
-    stored.counts = lane_counts(lanes, column);
-    if (masks_are_free())
+    if (border == Border::masked) stored.counts = lane_counts(lanes, column);
+    if (masks_are_free() || (border == Border::narrow && may_hold_more))
       stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid);
   }
   loads_.see(&seen);
-  walk_rows(at, tile, taps, stored, {});
+  walk(at, taps, stored);
   loads_.see(nullptr);
   first_seen_ = no_value;
 }
@@ -223,8 +241,8 @@ Value RowCode::lane_counts(int lanes, Value column) {
 // Masks that are registers of their own cost none of those that hold vectors.
 bool RowCode::masks_are_free() const { return info(b_.isa()).mask == MaskEncoding::k_bits; }
 
-// The vectors that the tile's code loads.
-void RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
+// The vectors that the tile's code loads. True if a register is left for the mask of what it stores.
+bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   const bool rolls = schedule_.scan == RowSchedule::Scan::rolling;
   const bool takes_vectors = rolls ? rules_.rolls_by_keys(tile)
                                    : schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile);
@@ -252,6 +270,7 @@ void RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   const size_t registers = masks_are_free() ? free_masks : rules_.spare_vectors(starts.size());
   if (starts.size() > registers && !masks_) masks_ = b_.add_scratch(most_masks * info(b_.isa()).vector_bytes);
   seen.hold(type, starts, registers, masks_.value_or(Address{}));
+  return starts.size() < registers;
 }
 
 }  // namespace pooljit::ir

@@ -229,12 +229,21 @@ bool RowRules::has_short_rows() const {
   return listed_taps() <= unroll_columns && dim_.period().input <= unroll_columns * dim_.pixel;
 }
 
+// Lanes that are not stored take no vectors of their own.
+void RowRules::drop_beyond(TileTaps& taps, const Tile& tile) {
+  const int64_t end = ceil_div(taps.end, tile.lanes) * tile.lanes;
+  for (PlacedLanes::List& list : taps.lists)
+    for (size_t lane = static_cast<size_t>(tile.valid); lane < list.size(); ++lane)
+      if (list[lane] >= end) list[lane] = PlacedLanes::anything;
+}
+
 RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
   const auto known = std::ranges::find(plans_, tile, &TilePlan::tile);
   if (known != plans_.end()) return *known;
   NestDim row = dim_;
   if (nest_.has_any_size()) row.output = tile.lanes;  // a stand-in's row may be shorter
   plans_.push_back({tile, tile_taps(row, tile, is_long() ? 1 : INT64_MAX), std::nullopt});
+  if (nest_.has_any_size()) drop_beyond(plans_.back().taps, tile);
   return plans_.back();
 }
 

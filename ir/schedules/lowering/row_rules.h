@@ -112,6 +112,7 @@ class RowRules {
     TileTaps taps;
     std::optional<RowReduction> reduction;  // once asked for
   };
+  static void drop_beyond(TileTaps& taps, const Tile& tile);
   TilePlan& plan(const Tile& tile) const;
 
   const PoolNest& nest_;

@@ -24,7 +24,8 @@ class SizeLayout {
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
   // position where its padding ends. outputs: also of a gather, whose periods it counts. Outputs whose
   // windows have a tap inside are neighbours: [seen_begin, seen_end). output_pairs: half of the outputs.
-  // gathered: the byte where the divisors of the forward's windows begin (counts_gathered()).
+  // usual_begin, usual_end: outputs of whole windows with the usual divisor. gathered: the byte where the
+  // divisors of the forward's windows begin (counts_gathered()).
   enum DimField {
     runs,
     table,
@@ -39,6 +40,8 @@ class SizeLayout {
     roll_begin,
     roll_pairs,
     output_pairs,
+    usual_begin,
+    usual_end,
     gathered,
     dim_fields
   };
@@ -55,10 +58,10 @@ class SizeLayout {
   // For each number of lanes of a tile. Tiles cover the outputs of [masked_begin, masked_end). Some,
   // `before`, look where their columns are; then come those of whole windows, from inside_begin on; then
   // `behind` tiles from behind_begin on. last: 1 if one more tile of whole windows ends where these end, else
-  // 0. run: tiles of whole windows from the first one on. one_line, two_lines: 1 if planes go by lines of one
-  // vector, or of one and mostly a second (ir/schedules/lowering/plane_lines.h), else 0. window_rows: of
-  // windows that follow the extents, the byte where a row of RowVectorField begins for each output along the
-  // innermost dimension, and one for a whole row of the image.
+  // 0. run: tiles of whole windows from the first one on. one_vector, two_vectors: 1 if all columns of a row
+  // are in one vector, or in two (ir/schedules/lowering/narrow_rows.h), else 0. window_rows: of windows that
+  // follow the extents, the byte where a row of RowVectorField begins for each output along the innermost
+  // dimension, and one for a whole row of the image.
   enum TileField {
     before,
     inside_begin,
@@ -67,8 +70,8 @@ class SizeLayout {
     behind_begin,
     behind,
     run,
-    one_line,
-    two_lines,
+    one_vector,
+    two_vectors,
     window_rows,
     tile_fields
   };

@@ -1,6 +1,6 @@
-// Planes by lines (ir/schedules/lowering/plane_lines.h): which sizes take them, and that proofs see their
-// words. That they are right is tested with all code for all sizes (general_layers.h).
-#include "ir/schedules/lowering/plane_lines.h"
+// Narrow rows (ir/schedules/lowering/narrow_rows.h): which sizes have them, and that proofs see their words.
+// That they are right is tested with all code for all sizes (general_layers.h).
+#include "ir/schedules/lowering/narrow_rows.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,12 +31,13 @@ ir::PoolNest layer_at(std::string text, const std::vector<int64_t>& extents) {
   return make_nest(*spec);
 }
 
-// Lines of 8 lanes that hold a row; 0: other code takes the planes.
-TEST(PlaneLines, AreOneOrTwoForARow) {
+// Vectors of 8 lanes that hold a row; 0: other code takes the planes. Strided rows may have more rows, but no
+// divisors that differ along a row.
+TEST(NarrowRows, AreOneVectorOrTwo) {
   struct Row {
     const char* layer;
     std::vector<int64_t> size;
-    int64_t lines;
+    int vectors;
   };
   const char* const max3 = "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=1, padding=1)";
   const char* const max5 = "max_pool2d(float32[1,2,SIZE], kernel_size=5, stride=1, padding=2)";
@@ -44,22 +45,22 @@ TEST(PlaneLines, AreOneOrTwoForARow) {
   const char* const counted =
       "avg_pool2d(float32[1,2,SIZE], kernel_size=3, stride=1, padding=1, count_include_pad=False)";
   const char* const points = "max_pool2d(float32[1,2,SIZE], kernel_size=1, stride=1)";
-  for (const Row& row : {Row{max3, {5, 7}, 1},
-                         {max3, {5, 8}, 2},
-                         {max3, {5, 15}, 2},
-                         {max3, {5, 16}, 0},
-                         {max5, {5, 6}, 1},
-                         {max5, {5, 7}, 2},
-                         {max5, {5, 14}, 2},
-                         {max5, {5, 15}, 0},
-                         {max3, {126, 7}, 1},
-                         {max3, {127, 7}, 0},
-                         {average, {5, 7}, 1},
-                         {counted, {5, 7}, 0},
-                         {points, {5, 8}, 1}}) {
+  const char* const strided = "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)";
+  const char* const reaching = "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, ceil_mode=True)";
+  const char* const apart = "avg_pool2d(float32[1,2,SIZE], kernel_size=2)";
+  const char* const cut = "avg_pool2d(float32[1,2,SIZE], kernel_size=2, ceil_mode=True)";
+  const char* const between = "max_pool2d(float32[1,2,SIZE], kernel_size=2, stride=5)";
+  for (const Row& row :
+       {Row{max3, {5, 7}, 1},   {max3, {5, 8}, 2},     {max3, {5, 15}, 2},    {max3, {5, 16}, 0},
+        {max5, {5, 6}, 1},      {max5, {5, 7}, 2},     {max5, {5, 14}, 2},    {max5, {5, 15}, 0},
+        {max3, {126, 7}, 1},    {max3, {127, 7}, 0},   {average, {5, 7}, 1},  {counted, {5, 7}, 0},
+        {points, {5, 8}, 1},    {strided, {5, 7}, 2},  {strided, {5, 6}, 1},  {strided, {300, 14}, 2},
+        {strided, {5, 15}, 0},  {reaching, {5, 7}, 1}, {reaching, {5, 8}, 2}, {reaching, {5, 15}, 2},
+        {reaching, {5, 16}, 0}, {apart, {5, 9}, 1},    {apart, {5, 17}, 2},   {apart, {5, 18}, 0},
+        {cut, {5, 8}, 1},       {cut, {5, 7}, 0},      {between, {5, 11}, 1}, {between, {5, 12}, 2},
+        {between, {5, 17}, 0}}) {
     const ir::PoolNest nest = layer_at(row.layer, row.size);
-    const int64_t lines = ir::PlaneLines::suits(nest) ? ir::PlaneLines::count(nest.dims.back(), 8) : 0;
-    EXPECT_EQ(lines, row.lines) << row.layer << " " << joined(row.size);
+    EXPECT_EQ(ir::NarrowRows::vectors(nest, 8), row.vectors) << row.layer << " " << joined(row.size);
   }
 }
 
@@ -81,7 +82,7 @@ struct SizedProgram {
 };
 
 // Of planes by lines of one vector, and of two, a word that is wrong is found.
-TEST(PlaneLines, WrongWordsAreFound) {
+TEST(NarrowRows, WrongWordsOfLinesAreFound) {
   using Layout = ir::SizeLayout;
   for (const char* text : {"max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=1, padding=1)",
                            "max_pool2d(float32[1,2,SIZE], kernel_size=5, stride=1, padding=2)",
@@ -94,7 +95,7 @@ TEST(PlaneLines, WrongWordsAreFound) {
                                layout.position(Layout::output, 0),
                                layout.channel(Layout::input),
                                layout.channel(Layout::output),
-                               layout.tiles(8, extents[1] < 8 ? Layout::one_line : Layout::two_lines),
+                               layout.tiles(8, extents[1] < 8 ? Layout::one_vector : Layout::two_vectors),
                                layout.of_dim(0, Layout::output_pairs)};
       for (const auto field : {Layout::first, Layout::visible, Layout::outputs})
         for (const size_t dim : {size_t{0}, size_t{1}}) read.push_back(layout.of_dim(dim, field));
@@ -108,10 +109,39 @@ TEST(PlaneLines, WrongWordsAreFound) {
     }
 }
 
+// The same of strided rows. Fewer rows of whole windows than there are would be right, too.
+TEST(NarrowRows, WrongWordsOfStridedRowsAreFound) {
+  using Layout = ir::SizeLayout;
+  for (const char* text : {"max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)",
+                           "max_pool2d(float32[1,2,SIZE], kernel_size=[4,3], stride=[1,2], padding=1)",
+                           "avg_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)"})
+    for (const std::vector<int64_t>& extents : {std::vector<int64_t>{5, 5}, {7, 13}}) {
+      const SizedProgram subject(text, extents);
+      const Layout layout(subject.nest);
+      ASSERT_TRUE(subject.prove()) << text << " " << joined(extents);
+      const auto objects = [&](int word, int64_t more) {
+        std::vector<int64_t> wrong = subject.words;
+        wrong[static_cast<size_t>(word)] += more;
+        EXPECT_FALSE(subject.prove(wrong))
+            << text << " " << joined(extents) << ": word " << word << " + " << more;
+      };
+      for (const int word : {layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                             layout.channel(Layout::input), layout.channel(Layout::output),
+                             layout.tiles(8, extents[1] < 8 ? Layout::one_vector : Layout::two_vectors),
+                             layout.of_dim(0, Layout::first), layout.of_dim(0, Layout::visible),
+                             layout.of_dim(1, Layout::first), layout.of_dim(1, Layout::visible),
+                             layout.column(Layout::masked_end)})
+        for (const int64_t more : {-8, 8}) objects(word, more);
+      objects(layout.of_dim(0, Layout::usual_begin), -8);
+      objects(layout.of_dim(0, Layout::usual_end), 8);
+    }
+}
+
 // In NCHW, and in NHWC of few channels, a size has code of its own from the first run on where that could not
 // follow later, as it gives other bits (sums), and code for all sizes is slow: short adaptive windows, and
-// rows that fill few vectors, unless planes go by lines; and windows of so many taps that they do not roll.
-TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
+// rows that fill few vectors, unless narrow rows have code of their own; and windows of so many taps that
+// they do not roll.
+TEST(NarrowRows, DecideWhatIsCompiled) {
   struct Row {
     const char *layer, *isa;
     std::vector<int64_t> size;
@@ -125,6 +155,7 @@ TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
   const char* const apart = "max_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
   const char* const pixels = "max_pool2d(float32[1,3,H,W]:nhwc, kernel_size=7, stride=1, padding=3)";
   const char* const many = "avg_pool2d(float32[1,3,H,W]:nhwc, kernel_size=31, stride=1, padding=15)";
+  const char* const means = "avg_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
   for (const Row& row : {Row{same, "avx2", {9, 7}, true},
                          {pixels, "avx2", {224, 224}, true},
                          {pixels, "avx2", {9, 5}, false},
@@ -139,6 +170,13 @@ TEST(PlaneLines, DecideWhichNarrowRowsAreCompiled) {
                          {counted.c_str(), "avx512", {9, 28}, false},
                          {apart, "avx2", {8, 14}, true},
                          {apart, "avx2", {8, 40}, true},
+                         {means, "avx512", {8, 6}, false},
+                         {means, "avx512", {8, 14}, true},
+                         {means, "avx512", {8, 32}, true},
+                         {means, "avx512", {8, 36}, false},
+                         {means, "avx2", {8, 16}, true},
+                         {means, "avx2", {8, 20}, false},
+                         {means, "avx2", {8, 32}, true},
                          {windows, "avx2", {9, 55}, false},
                          {windows, "avx2", {3, 56}, true},
                          {"global_avg_pool2d(float32[1,3,H,W])", "avx2", {7, 7}, true}}) {
