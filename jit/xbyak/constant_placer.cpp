@@ -17,12 +17,11 @@ size_t unsigned_of(int i) { return static_cast<size_t>(i); }
 ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
   const ir::Program& program = map.program_;
   map.constant_of_.assign(program.types.size(), -1);
-  map.first_use_.reserve(program.insts.size() + 1);
   map.constant_uses_.reserve(program.insts.size() / 2);
   constants_.reserve(32);
   for (int i = 0; i < static_cast<int>(program.insts.size()); ++i) {
+    if (!live_.concerns_constants(i)) continue;
     const Inst& inst = program.insts[unsigned_of(i)];
-    map.first_use_.push_back(map.constant_uses_.size());
     if (inst.op == Op::vconst || inst.op == Op::vmask)
       map.constant_of_[unsigned_of(inst.results[0])] = map.pool_.add(constant_of(program, inst));
     const bool is_alias =
@@ -39,7 +38,6 @@ ConstantPlacer::ConstantPlacer(RegisterMap& map) : map_(map), live_(map.live_) {
       if (map.constant_of_[unsigned_of(root)] >= 0) add_use(i, arg, map.constant_of_[unsigned_of(root)]);
     }
   }
-  map.first_use_.push_back(map.constant_uses_.size());
 }
 
 void ConstantPlacer::add_use(int inst, int arg, int constant) {

@@ -18,13 +18,18 @@ uint64_t Constant::bits() const {
   return value;
 }
 
-bool Constant::is_zero() const {
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
+namespace {
+
+bool is_all(std::span<const uint8_t> bytes, uint64_t word) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof word)
+    if (std::memcmp(bytes.data() + at, &word, sizeof word) != 0) return false;
+  return true;
 }
 
-bool Constant::is_ones() const {
-  return std::all_of(bytes.begin(), bytes.begin() + size, [](uint8_t byte) { return byte == 0xff; });
-}
+}  // namespace
+
+bool Constant::is_zero() const { return is_all(bytes, 0); }
+bool Constant::is_ones() const { return is_all({bytes.data(), size}, ~uint64_t{0}); }
 
 namespace {
 

@@ -39,11 +39,16 @@ Emitter::Emitter(const ir::Program& program, const RegisterMap& map, Assembler& 
 void Emitter::emit_kernel() {
   lines_.push_back({0, -1});
   prologue();
+  std::span<const RegisterMap::ConstantUse> uses = map_.constant_uses();
   for (at_ = 0; at_ < static_cast<int>(program_.insts.size()); ++at_) {
     const Inst& inst = program_.insts[index(at_)];
     const size_t before = a_.getSize();
     load_constants_before(at_);
-    for (const RegisterMap::ConstantUse& use : map_.constant_uses(at_))
+    const auto behind =
+        std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.inst != at_; });
+    constants_ = {uses.begin(), behind};
+    uses = {behind, uses.end()};
+    for (const RegisterMap::ConstantUse& use : constants_)
       if (use.temporary) load_constant(use.constant, use.reg);
     emit(inst);
     if (a_.getSize() != before) lines_.push_back({static_cast<uint32_t>(before - code_begin_), at_});
@@ -244,6 +249,16 @@ void Emitter::jump_back(uint8_t condition, size_t target) {
 }
 
 // ------------------------------------------------------------------------------------------------- operands
+Place Emitter::place_of(int arg) const {
+  for (const RegisterMap::ConstantUse& use : constants_) {
+    if (use.arg != arg) continue;
+    if (use.reg >= 0) return {Place::Kind::reg, use.reg};
+    return {Place::Kind::constant, use.constant};
+  }
+  if (arg == RegisterMap::implied) return {};
+  return map_.place(program_.insts[index(at_)].args[index(arg)]);
+}
+
 Xmm Emitter::result(const Inst& inst) const {
   return vector_register(map_.place(inst.results[0]).number, type(inst.results[0]).vector_bytes());
 }

@@ -6,6 +6,7 @@
 #include <xbyak/xbyak.h>
 
 #include <cstdint>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -70,7 +71,7 @@ class Emitter {
   virtual void swap_masks(int a, int b) = 0;
 
   // --- operands of the current instruction
-  Place place_of(int arg) const { return map_.operand(at_, arg); }
+  Place place_of(int arg) const;
   Xbyak::Xmm result(const ir::Inst& inst) const;
   Source source(const ir::Inst& inst, int arg);
   Xbyak::Xmm source_register(const ir::Inst& inst, int arg);
@@ -146,6 +147,7 @@ class Emitter {
 
   const uint8_t* const pool_;
   int at_ = 0;  // the current instruction
+  std::span<const RegisterMap::ConstantUse> constants_;  // that it uses
   size_t next_load_ = 0;
   size_t code_begin_ = 0;
   std::vector<OpenLoop> loops_;

@@ -1,7 +1,8 @@
 #include "jit/xbyak/liveness.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "jit/xbyak/constants.h"
 
 namespace pooljit::jit {
 
@@ -19,57 +20,91 @@ constexpr int none = -1;
 }  // namespace
 
 Liveness::Liveness(const Program& program) : program_(program), rules_(program) {
-  find_structure();
-  find_merges();
-  fold_loads();
-  find_ranges();
+  read_program();
+  find_uses();
+  extend_over_loops();
   join_all();
   make_webs();
 }
 
 // ---------------------------------------------------------------------------------------------- structure
-void Liveness::find_structure() {
+void Liveness::read_program() {
   const int count = static_cast<int>(program_.insts.size());
   insts_.resize(program_.insts.size());
-  int values = static_cast<int>(program_.types.size());
+  values_.reserve(program_.types.size() + loops_.capacity());
+  values_.resize(program_.types.size());
   int open = none, depth = 0;
   float weight = 1;
   for (int i = 0; i < count; ++i) {
-    const Inst& inst = code(i);
-    if (inst.op == Op::propagate) propagations_.push_back(i);
-    if (inst.op == Op::end) {
+    const Op op = code(i).op;
+    OfInst& here = at(i);
+    if (op == Op::end) {
       ends_.push_back(i);
-      at(i).partner = open;
+      here.partner = open;
       at(open).partner = i;
       open = at(open).outer;
       --depth;
       weight /= iterations;
     }
     // A loop's first and last instruction lie outside it, but for the reads and writes of an iteration.
-    at(i).depth = depth;
-    at(i).weight = weight;
-    at(i).outer = open;
-    if (inst.op == Op::loop) {
+    here.depth = depth;
+    here.weight = weight;
+    here.outer = open;
+    read(i);
+    if (op == Op::loop) {
       loops_.push_back(i);
-      at(i).countdown = values++;
+      here.countdown = static_cast<int>(values_.size());
+      OfValue& countdown = values_.emplace_back();
+      countdown.root = countdown.leader = countdown.next_in_web = here.countdown;
       if (open != none) at(open).has_inner = true;
       open = i;
       ++depth;
       weight *= iterations;
     }
   }
-  values_.resize(static_cast<size_t>(values));
-  for (int value = 0; value < values; ++value)
-    of(value).root = of(value).leader = of(value).next_in_web = value;
-  for (int i = 0; i < count; ++i) {
-    const Inst& inst = code(i);
-    for (Value result : inst.results) of(result).defined = i;
-    if (inst.op == Op::iconst || inst.op == Op::vconst || inst.op == Op::vmask)
+}
+
+// What an instruction says of its operands and results by itself: all that is defined before it is known.
+void Liveness::read(int i) {
+  const Inst& inst = code(i);
+  for (const Value arg : inst.args) ++of(arg).uses;
+  if (inst.addr.base != ir::no_value) ++of(inst.addr.base).uses;
+  if (inst.op == Op::shuffle) rules_.find_form(inst);
+  const OfInst& here = at(i);
+  const int begin = 2 * i + (rules_.result_stands_apart(inst) ? 0 : 1);
+  for (const Value result : inst.results) {
+    OfValue& value = of(result);
+    value.range = {begin, 2 * i + 1};
+    value.weight = here.weight;
+    value.defined = i;
+    value.depth = here.depth + (inst.op == Op::loop ? 1 : 0);  // a counter and what is carried live inside
+    value.root = value.leader = value.next_in_web = result;
+  }
+  switch (inst.op) {
+    case Op::iconst:
+      has_long_index_ |= !fits_immediate(inst.imm);
+      [[fallthrough]];
+    case Op::vconst:
+    case Op::vmask:
       of(inst.results[0]).is_constant = true;
-    for (Value arg : inst.args) ++of(arg).uses;
-    if (inst.addr.base != ir::no_value) ++of(inst.addr.base).uses;
-    if (inst.results.size() == 1 && inst.args.size() == 1 && rules_.is_alias(inst))
+      break;
+    case Op::param:
+      last_param_ = i;
+      break;
+    case Op::load:
+      of(inst.results[0]).may_fold = inst.args.empty() && program_.type(inst.results[0]).vector_bytes() >= 16;
+      break;
+    case Op::propagate:
+      propagations_.push_back(i);
+      break;
+    case Op::bitcast:
+    case Op::shuffle:
+      if (!rules_.is_alias(inst)) break;
       of(inst.results[0]).root = of(inst.args[0]).root;
+      aliases_.push_back(inst.results[0]);
+      break;
+    default:
+      break;
   }
 }
 
@@ -87,6 +122,7 @@ RegClass Liveness::class_of(Value value) const {
   return ir::info(program_.isa).mask == ir::MaskEncoding::k_bits ? RegClass::mask : RegClass::vec;
 }
 
+// ---------------------------------------------------------------------------------------- masked and folded
 // No later use, and none in another iteration: what the masked instruction overwrites is read by it, by the
 // select and by what computes their mask just before, at most.
 bool Liveness::dies_in_merge(Value value, int select, int line) const {
@@ -99,44 +135,31 @@ bool Liveness::dies_in_merge(Value value, int select, int line) const {
   return uses == of(value).uses;
 }
 
-void Liveness::find_merges() {
-  if (ir::info(program_.isa).mask != ir::MaskEncoding::k_bits) return;
-  int line = 0;  // where the straight line begins
-  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    const Inst& select = code(i);
-    if (select.op == Op::loop || select.op == Op::end) line = i;
-    if (select.op != Op::select) continue;
-    const Value computed = select.args[1], kept = select.args[2];
-    const bool joins = definition(computed) == i - 1 && of(computed).uses == 1 &&
-                       has_masked_form(defining(computed).op) && !is_constant(select.args[0]);
-    if (!joins || !dies_in_merge(kept, i, line)) continue;
-    at(i - 1).is_merged = at(i).is_merged = true;
-    of(computed).root = of(select.results[0]).root = root(kept);
-  }
+void Liveness::merge(int i, int line) {
+  const Inst& select = code(i);
+  const Value computed = select.args[1], kept = select.args[2];
+  const bool joins = definition(computed) == i - 1 && of(computed).uses == 1 &&
+                     has_masked_form(defining(computed).op) && !is_constant(select.args[0]);
+  if (!joins || !dies_in_merge(kept, i, line)) return;
+  at(i - 1).is_merged = at(i).is_merged = true;
+  of(computed).root = of(select.results[0]).root = root(kept);
+  aliases_.push_back(computed);
+  aliases_.push_back(select.results[0]);
 }
 
 // A load is folded into its only reader if that one follows in the same straight line, with no store between
 // them.
-void Liveness::fold_loads() {
-  int line = 0;  // where the straight line begins
-  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    const Inst& inst = code(i);
-    if (inst.op == Op::loop || inst.op == Op::end || inst.op == Op::store) line = i;
-    const auto foldable = [&](size_t arg) {
-      const Value value = inst.args[arg];
-      const Inst& load = defining(value);
-      return load.op == Op::load && load.args.empty() && definition(value) > line && of(value).uses == 1 &&
-             program_.type(value).vector_bytes() >= 16;
-    };
-    for (size_t arg = inst.args.size(); arg-- > 0;) {
-      // The first operand of two may change places with the second.
-      const bool takes =
-          rules_.takes_memory(inst, arg) || (arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) &&
-                                             rules_.takes_memory(inst, 1) && !is_constant(inst.args[1]));
-      if (!takes || !foldable(arg)) continue;
-      of(inst.args[arg]).is_folded = true;
-      break;
-    }
+void Liveness::fold_load(const Inst& inst, int loads) {
+  for (size_t arg = inst.args.size(); arg-- > 0;) {
+    OfValue& load = of(inst.args[arg]);
+    if (!load.may_fold || load.uses != 1 || load.defined <= loads) continue;
+    // The first operand of two may change places with the second.
+    if (!rules_.takes_memory(inst, arg) &&
+        !(arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) && rules_.takes_memory(inst, 1) &&
+          !is_constant(inst.args[1])))
+      continue;
+    load.is_folded = true;
+    return;
   }
 }
 
@@ -147,34 +170,57 @@ void Liveness::extend(Value value, int point) {
 }
 
 // A value from outside a loop lives until the loop's end, for the next iteration.
-void Liveness::use(Value value, int inst) {
-  if (is_folded(value)) return use(defining(value).addr.base, inst);
-  if (is_constant(value)) return;
-  of(value).weight += weight(inst);
-  const Inst& source = defining(value);
-  const int inner = source.op == Op::loop ? 1 : 0;  // its counter and carried values live inside it
-  const int depth = at(definition(value)).depth + inner;
-  if (at(inst).depth > depth)
-    extend(value, 2 * partner(loop_at(inst, depth)));
-  else
-    extend(value, 2 * inst);
+void Liveness::extend_to(Value value, int inst) {
+  const int depth = of(value).depth;
+  extend(value, 2 * (at(inst).depth > depth ? partner(loop_at(inst, depth)) : inst));
 }
 
-void Liveness::find_ranges() {
+void Liveness::use(Value value, int inst) {
+  of(value).weight += weight(inst);
+  extend_to(value, inst);
+}
+
+void Liveness::find_uses() {
+  const bool merges = masks_are_bits(program_);
+  int line = 0, loads = 0;  // where the straight line begins, and the loads that no store lies behind
   for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
     const Inst& inst = code(i);
-    const bool apart = rules_.result_stands_apart(inst);
-    for (Value result : inst.results) {
-      of(result).range = {2 * i + (apart ? 0 : 1), 2 * i + 1};
-      of(result).weight += weight(i);
+    bool concerns_constants = false;
+    switch (inst.op) {
+      case Op::loop:
+      case Op::end:
+        line = i;
+        [[fallthrough]];
+      case Op::store:
+        loads = i;
+        break;
+      case Op::select:
+        if (merges) merge(i, line);
+        break;
+      case Op::vconst:
+      case Op::vmask:
+      case Op::shuffle:
+      case Op::propagate:
+        concerns_constants = true;
+        break;
+      default:
+        break;
     }
-  }
-  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    const Inst& inst = code(i);
-    if (inst.op == Op::load && is_folded(inst.results[0])) continue;
-    for (Value arg : inst.args) use(arg, i);
+    fold_load(inst, loads);
+    for (const Value arg : inst.args) {
+      if (is_constant(arg))
+        concerns_constants = true;
+      else if (of(arg).is_folded)
+        extend_to(defining(arg).addr.base, i);  // the load used it already, as often
+      else
+        use(arg, i);
+    }
     if (inst.addr.base != ir::no_value) use(inst.addr.base, i);
+    at(i).concerns_constants = concerns_constants;
   }
+}
+
+void Liveness::extend_over_loops() {
   for (int begin : loops_) {
     const Inst& loop = code(begin);
     const int end = partner(begin);
@@ -240,9 +286,8 @@ void Liveness::join_overwritten(int inst) {
 }
 
 void Liveness::join_all() {
-  for (Value value = 0; !is_countdown(value); ++value)
-    if (of(value).root != value && !is_constant(of(value).root))
-      join(of(value).root, value, /*same_bits=*/true);
+  for (const Value value : aliases_)
+    if (!is_constant(value)) join(root(value), value, /*same_bits=*/true);
   for (const int inst : propagations_) join_overwritten(inst);
   for (const int end : ends_) join_carried(end);
   for (size_t i = loops_.size(); i-- > 0;) {
@@ -256,23 +301,23 @@ void Liveness::join_all() {
 
 void Liveness::make_webs() {
   webs_.reserve(values_.size());
-  for (int value = 0; value < static_cast<int>(values_.size()); ++value) {
-    const Range& range = of(value).range;
-    if (range.end < range.begin) continue;
-    if (!is_countdown(value)) {
-      const Inst& inst = defining(value);
-      const bool unused_counter = inst.op == Op::loop && value == inst.results[0] && !is_used(value);
-      if (is_constant(value) || is_folded(value) || unused_counter) continue;
+  for (int name = 0; name < static_cast<int>(values_.size()); ++name) {
+    OfValue& value = of(name);
+    const Range& range = value.range;
+    if (range.end < range.begin || value.is_folded || of(value.root).is_constant) continue;
+    const bool is_counter = !is_countdown(name) && value.uses == 0 && defining(name).op == Op::loop &&
+                            name == defining(name).results[0];
+    if (is_counter) continue;
+    OfValue& leader = value.leader == name ? value : of(find_web(name));
+    if (leader.web == none) {
+      leader.web = value.web = static_cast<int>(webs_.size());
+      webs_.push_back({class_of(name), range, value.weight});
+      continue;
     }
-    int& web = of(find_web(value)).web;
-    if (web == none) {
-      web = static_cast<int>(webs_.size());
-      webs_.push_back({class_of(value), range, 0});
-    }
-    Web& joined = webs_[static_cast<size_t>(web)];
+    value.web = leader.web;
+    Web& joined = webs_[static_cast<size_t>(leader.web)];
     joined.range = {std::min(joined.range.begin, range.begin), std::max(joined.range.end, range.end)};
-    joined.weight += of(value).weight;
-    of(value).web = web;
+    joined.weight += value.weight;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "ir/program.h"
@@ -15,6 +16,11 @@
 namespace pooljit::jit {
 
 enum class RegClass : uint8_t { none, gpr, vec, mask };
+
+// True if an instruction of 64 bits can have the number in itself.
+inline bool fits_immediate(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+}
 
 struct Range {
   int begin = 0, end = -1;
@@ -60,6 +66,12 @@ class Liveness {
   bool is_merged(int inst) const { return at(inst).is_merged; }
   bool is_used(ir::Value value) const { return of(value).uses > 0; }
   bool is_constant(ir::Value value) const { return of(root(value)).is_constant; }
+  // True for what may need a constant in a register or in memory, one of its own or an operand.
+  bool concerns_constants(int inst) const { return at(inst).concerns_constants; }
+
+  int last_param() const { return last_param_; }  // the last instruction that is one; -1: there is none
+  // True if an index constant does not fit into an instruction of 64 bits.
+  bool has_long_index() const { return has_long_index_; }
 
  private:
   struct OfInst;
@@ -71,13 +83,16 @@ class Liveness {
   const ir::Inst& code(int inst) const { return program_.insts[static_cast<size_t>(inst)]; }
   bool is_countdown(ir::Value value) const { return static_cast<size_t>(value) >= program_.types.size(); }
 
-  void find_structure();
-  void find_merges();
+  void read_program();
+  void read(int inst);
+  void find_uses();
+  void fold_load(const ir::Inst& inst, int loads);
+  void merge(int select, int line);
   bool dies_in_merge(ir::Value value, int select, int line) const;
-  void fold_loads();
-  void find_ranges();
   void use(ir::Value value, int inst);
   void extend(ir::Value value, int point);
+  void extend_to(ir::Value value, int inst);
+  void extend_over_loops();
   void join_all();
   void join_carried(int end);
   void join_overwritten(int inst);
@@ -93,19 +108,23 @@ class Liveness {
     int outer = -1;      // the loop around it
     int countdown = -1;  // its pseudo-value, of a loop
     float weight = 0;    // how often it runs
-    bool has_inner = false, is_merged = false;
+    bool has_inner = false, is_merged = false, concerns_constants = false;
   };
   struct OfValue {
     Range range;
     float weight = 0;
     int defined = -1, uses = 0, web = -1;
-    ir::Value root;
-    int leader, next_in_web;  // union-find, and the members as a ring
-    bool is_folded = false, is_constant = false;
+    int depth = 0;  // loops that it lives in, of those around its definition
+    ir::Value root = ir::no_value;
+    int leader = -1, next_in_web = -1;  // union-find, and the members as a ring
+    bool may_fold = false, is_folded = false, is_constant = false;
   };
   std::vector<OfInst> insts_;
   std::vector<OfValue> values_;  // after the Program's, one countdown per loop
   boost::container::small_vector<int, 16> loops_, ends_, propagations_;  // instructions, in order
+  boost::container::small_vector<ir::Value, 16> aliases_;                // whose root is another value
+  int last_param_ = -1;
+  bool has_long_index_ = false;
   std::vector<Web> webs_;
 };
 

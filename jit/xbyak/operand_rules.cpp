@@ -16,13 +16,13 @@ using ir::ShuffleForm;
 using ir::Type;
 
 OperandRules::OperandRules(const Program& program)
-    : program_(program), masks_are_bits_(jit::masks_are_bits(program)), forms_(program.types.size()) {
-  for (const Inst& inst : program.insts) {
-    if (inst.op != Op::shuffle) continue;
-    const auto form = ir::shuffle_form(program.isa, arg_type(inst, 0), inst.args.size() == 2, inst.data);
-    POOLJIT_CHECK(form, "a shuffle that is not legal");
-    forms_[static_cast<size_t>(inst.results[0])] = *form;
-  }
+    : program_(program), masks_are_bits_(jit::masks_are_bits(program)), forms_(program.types.size()) {}
+
+void OperandRules::find_form(const Inst& shuffle) {
+  const auto form =
+      ir::shuffle_form(program_.isa, arg_type(shuffle, 0), shuffle.args.size() == 2, shuffle.data);
+  POOLJIT_CHECK(form, "a shuffle that is not legal");
+  forms_[static_cast<size_t>(shuffle.results[0])] = *form;
 }
 
 int OperandRules::register_bytes(const Inst& shuffle) const {

@@ -24,9 +24,10 @@ bool has_masked_form(ir::Op op);
 // The rules for the instructions of one Program, which are asked for by reference.
 class OperandRules {
  public:
-  // Finds the instruction of each shuffle, once for all queries.
   explicit OperandRules(const ir::Program& program);
 
+  // Finds the instruction of a shuffle, once for all queries about it.
+  void find_form(const ir::Inst& shuffle);
   const ir::ShuffleForm& form(const ir::Inst& shuffle) const {
     return forms_[static_cast<size_t>(shuffle.results[0])];
   }

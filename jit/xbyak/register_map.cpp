@@ -31,7 +31,7 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 ir::Result<RegisterMap> RegisterMap::make(const Program& program, FramePointer frame) {
   RegisterMap map(program, frame);
-  map.places_.resize(map.live_.webs().size());
+  map.web_places_.resize(map.live_.webs().size());
   ConstantPlacer constants(map);
   const ir::IsaInfo& isa = ir::info(program.isa);
   if (auto done = map.place_vectors(RegClass::vec, isa.vector_registers, 0, constants); !done)
@@ -42,45 +42,59 @@ ir::Result<RegisterMap> RegisterMap::make(const Program& program, FramePointer f
   constants.finish();
   const bool all_fit = !map.needs_stack() && map.place_gprs(/*with_stack=*/false);
   if (!all_fit) map.place_gprs(/*with_stack=*/true);
+  map.place_values();
   return map;
+}
+
+// Webs are made in the order of their first values, so they are nearly sorted.
+std::vector<size_t> RegisterMap::webs_by_begin(RegClass cls) const {
+  const std::vector<Web>& webs = live_.webs();
+  std::vector<size_t> order;
+  order.reserve(webs.size());
+  for (size_t web = 0; web < webs.size(); ++web) {
+    if (webs[web].cls != cls) continue;
+    order.push_back(web);
+    for (size_t i = order.size() - 1; i > 0 && webs[order[i]].range.begin < webs[order[i - 1]].range.begin; --i)
+      std::swap(order[i], order[i - 1]);
+  }
+  return order;
 }
 
 // First fit in the order of the beginnings: webs and the temporary registers of constants are intervals, so
 // this needs no more registers than there are intervals over one point.
 ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_t not_free,
                                             ConstantPlacer& constants) {
-  struct Interval {
-    Range range;
-    Place* web;  // or
-    ConstantUse* constant;
-  };
-  std::vector<Interval> intervals;
-  intervals.reserve(live_.webs().size() + constant_uses_.size());
-  for (size_t web = 0; web < live_.webs().size(); ++web)
-    if (live_.webs()[web].cls == cls) intervals.push_back({live_.webs()[web].range, &places_[web], nullptr});
-  for (size_t use : constants.temporaries(cls)) {
-    const int inst = constant_uses_[use].inst;
-    intervals.push_back({{2 * inst, 2 * inst + 1}, nullptr, &constant_uses_[use]});
-  }
-  std::stable_sort(intervals.begin(), intervals.end(),
-                   [](const Interval& a, const Interval& b) { return a.range.begin < b.range.begin; });
+  const std::vector<size_t> webs = webs_by_begin(cls), temporaries = constants.temporaries(cls);
   BusyRegisters& busy = this->busy(cls);
   busy.reset(live_.points(), registers);
   std::vector<int> free_after;  // by register, as many as it takes
   free_after.reserve(32);
   for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
     free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
-  for (const Interval& here : intervals) {
+  const auto take = [&](const Range& range) {
     const auto found = std::find_if(free_after.begin(), free_after.end(),
-                                    [&](int after) { return after < here.range.begin; });
+                                    [&](int after) { return after < range.begin; });
     const int reg = static_cast<int>(found - free_after.begin());
-    if (found == free_after.end()) free_after.push_back(here.range.end);
-    free_after[at(reg)] = here.range.end;
-    if (reg >= registers) continue;  // counted, for the message
-    if (here.web) *here.web = {Place::Kind::reg, reg};
-    if (here.constant) here.constant->reg = reg;
-    busy.take(here.range, reg);
+    if (found == free_after.end())
+      free_after.push_back(range.end);
+    else
+      *found = range.end;
+    if (reg < registers) busy.take(range, reg);  // others are counted, for the message
+    return reg;
+  };
+  auto next = temporaries.begin();
+  const auto take_temporaries = [&](int before) {
+    for (; next != temporaries.end() && 2 * constant_uses_[*next].inst < before; ++next) {
+      const int inst = constant_uses_[*next].inst;
+      constant_uses_[*next].reg = take({2 * inst, 2 * inst + 1});
+    }
+  };
+  for (const size_t web : webs) {
+    const Range& range = live_.webs()[web].range;
+    take_temporaries(range.begin);
+    web_places_[web] = {Place::Kind::reg, take(range)};
   }
+  take_temporaries(live_.points());
   const int needed = static_cast<int>(free_after.size());
   if (needed > registers)
     return ir::unsupported(
@@ -97,6 +111,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
 // Where more values live at once than there are registers, no order of placing them helps; and a constant
 // too long for an operand takes the second scratch register, which the stack brings.
 bool RegisterMap::needs_stack() const {
+  if (live_.has_long_index()) return true;
   std::vector<int> change(at(live_.points()) + 1, 0);  // of how many live, by point
   const auto lives = [&](const Range& range) {
     ++change[at(range.begin)];
@@ -104,13 +119,7 @@ bool RegisterMap::needs_stack() const {
   };
   for (const Web& web : live_.webs())
     if (web.cls == RegClass::gpr) lives(web.range);
-  int last_param = -1;
-  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    const Inst& inst = program_.insts[at(i)];
-    if (inst.op == Op::param) last_param = i;
-    if (inst.op == Op::iconst && !fits_immediate(inst.imm)) return true;
-  }
-  if (last_param >= 0) lives({0, 2 * last_param});  // the argument register
+  if (live_.last_param() >= 0) lives({0, 2 * live_.last_param()});  // the argument register
   int alive = 0, most = 0;
   for (const int one : change) most = std::max(most, alive += one);
   return most > std::ssize(gpr_order) - (keeps_frame_pointer() ? 1 : 0);
@@ -125,11 +134,10 @@ bool RegisterMap::place_gprs(bool with_stack) {
   for (int web = 0; web < static_cast<int>(live_.webs().size()); ++web)
     if (live_.webs()[at(web)].cls == RegClass::gpr) order.push_back(web);
   const auto weight = [&](int web) { return live_.webs()[at(web)].weight; };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return weight(a) > weight(b); });
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return weight(a) > weight(b) || (weight(a) == weight(b) && a < b); });
 
-  for (int i = 0; i < static_cast<int>(program_.insts.size()); ++i) {
-    if (program_.insts[at(i)].op == Op::param) busy.take({0, 2 * i}, argument_register);
-  }
+  if (live_.last_param() >= 0) busy.take({0, 2 * live_.last_param()}, argument_register);
   if (keeps_frame_pointer()) busy.take({0, live_.points() - 1}, frame_register);
   stack_slots_ = 0;
   used_gprs_ = 0;
@@ -139,11 +147,11 @@ bool RegisterMap::place_gprs(bool with_stack) {
       return busy.is_free(range, reg) && !(with_stack && reg == second_scratch_register);
     });
     if (found != std::end(gpr_order)) {
-      places_[at(web)] = {Place::Kind::reg, *found};
+      web_places_[at(web)] = {Place::Kind::reg, *found};
       busy.take(range, *found);
       used_gprs_ |= 1u << *found;
     } else if (with_stack) {
-      places_[at(web)] = {Place::Kind::stack, stack_slots_++};
+      web_places_[at(web)] = {Place::Kind::stack, stack_slots_++};
     } else {
       return false;
     }
@@ -151,35 +159,25 @@ bool RegisterMap::place_gprs(bool with_stack) {
   return true;
 }
 
-// ------------------------------------------------------------------------------------------------- queries
-Place RegisterMap::place(Value value) const {
-  if (live_.is_folded(value)) return {Place::Kind::folded, live_.definition(value)};
-  if (const int web = live_.web(value); web >= 0) return places_[at(web)];
-  const Value root = live_.root(value);
-  const Inst& inst = live_.defining(root);
-  if (inst.op == Op::iconst) return {Place::Kind::immediate, live_.definition(root)};
-  if (live_.is_constant(root)) return {Place::Kind::constant, constant_of_[at(root)]};
-  return {};
-}
-
-std::span<const RegisterMap::ConstantUse> RegisterMap::constant_uses(int inst) const {
-  const size_t first = first_use_[at(inst)], behind = first_use_[at(inst + 1)];
-  return {constant_uses_.data() + first, behind - first};
-}
-
-Place RegisterMap::operand(int inst, int arg) const {
-  for (const ConstantUse& use : constant_uses(inst)) {
-    if (use.arg != arg) continue;
-    if (use.reg >= 0) return {Place::Kind::reg, use.reg};
-    return {Place::Kind::constant, use.constant};
+void RegisterMap::place_values() {
+  places_.resize(program_.types.size());
+  for (Value value = 0; value < static_cast<Value>(places_.size()); ++value) {
+    Place& place = places_[at(value)];
+    const Value root = live_.root(value);
+    if (live_.is_folded(value))
+      place = {Place::Kind::folded, live_.definition(value)};
+    else if (const int web = live_.web(value); web >= 0)
+      place = web_places_[at(web)];
+    else if (constant_of_[at(root)] >= 0)
+      place = {Place::Kind::constant, constant_of_[at(root)]};
+    else if (live_.is_constant(value))
+      place = {Place::Kind::immediate, live_.definition(root)};
   }
-  if (arg == implied) return {};
-  return place(program_.insts[at(inst)].args[at(arg)]);
 }
 
 Place RegisterMap::countdown(int begin) const {
   const int web = live_.countdown_web(begin);
-  return web < 0 ? Place{} : places_[at(web)];
+  return web < 0 ? Place{} : web_places_[at(web)];
 }
 
 }  // namespace pooljit::jit

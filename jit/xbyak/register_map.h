@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,11 +17,6 @@
 #include "jit/xbyak/liveness.h"
 
 namespace pooljit::jit {
-
-// True if an instruction of 64 bits can have the number in itself.
-inline bool fits_immediate(int64_t value) {
-  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-}
 
 class ConstantPlacer;
 
@@ -49,12 +43,10 @@ class RegisterMap {
  public:
   static ir::Result<RegisterMap> make(const ir::Program& program, FramePointer frame = FramePointer::free);
 
-  Place place(ir::Value value) const;
-  // Where operand `arg` of instruction `inst` is to be read: place(), but for constants that have a register
-  // for this instruction alone. arg = implied: the constant that a shuffle needs besides its operands.
+  Place place(ir::Value value) const { return places_[static_cast<size_t>(value)]; }
+  // Where an instruction uses a constant: as operand `arg`, or as the one that a shuffle needs besides its
+  // operands. Its register may be for this instruction alone.
   static constexpr int implied = -1;
-  Place operand(int inst, int arg) const;
-  // Where instruction `inst` uses constants, in the order of its operands.
   struct ConstantUse {
     int inst;
     int arg;
@@ -63,7 +55,8 @@ class RegisterMap {
     bool temporary;  // its register is for this instruction only, and to be loaded
     bool memory;     // without a register, it is a memory operand
   };
-  std::span<const ConstantUse> constant_uses(int inst) const;
+  // In the order of the instructions, and of the operands of each.
+  std::span<const ConstantUse> constant_uses() const { return constant_uses_; }
   // The register or stack slot that counts down in the loop that begins at instruction `begin`.
   Place countdown(int begin) const;
 
@@ -88,8 +81,10 @@ class RegisterMap {
       : program_(program), frame_(frame), live_(program) {}
 
   ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
+  std::vector<size_t> webs_by_begin(RegClass cls) const;
   bool needs_stack() const;
   bool place_gprs(bool with_stack);
+  void place_values();
   BusyRegisters& busy(RegClass cls) { return busy_[static_cast<size_t>(cls)]; }
 
   const ir::Program& program_;
@@ -97,10 +92,10 @@ class RegisterMap {
   Liveness live_;
   ConstantPool pool_;
   std::vector<int> constant_of_;            // number in the pool, by value; -1: not a constant
-  std::vector<Place> places_;               // by web
+  std::vector<Place> web_places_;           // by web
+  std::vector<Place> places_;               // by value
   std::array<BusyRegisters, 4> busy_ = {};  // by class
   std::vector<ConstantUse> constant_uses_;  // in the order of the instructions
-  std::vector<size_t> first_use_;           // by instruction, and behind the last one
   std::vector<Load> loads_;
   int stack_slots_ = 0;
   uint32_t used_gprs_ = 0;
