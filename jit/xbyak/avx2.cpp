@@ -1,5 +1,7 @@
 // avx2: masks are vectors, all ones where a lane is set; there is no masked access of 1- or 2-byte elements
 // and none but `eq` and signed `gt` among the integer comparisons (ir/passes/legal.cpp).
+#include <bit>
+
 #include "ir/check.h"
 #include "ir/passes/shuffle_units.h"
 #include "jit/xbyak/isa_emitters.h"
@@ -12,8 +14,11 @@ using ir::Inst;
 using ir::Op;
 using ir::Predicate;
 using ir::ShuffleForm;
-using Xbyak::Xmm;
-using Xbyak::Ymm;
+using namespace x86;
+
+// By bytes of the elements: 1, 2, 4, 8.
+constexpr VectorInstruction equals[] = {vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq};
+constexpr VectorInstruction exceeds[] = {vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq};
 
 class Avx2Emitter final : public Emitter {
  public:
@@ -22,69 +27,51 @@ class Avx2Emitter final : public Emitter {
  private:
   // ------------------------------------------------------------------------------------------------ memory
   // The pass-through is zeros.
-  void masked_load(const Inst& inst, const Xbyak::Address& from) override {
-    const Xmm to = result(inst);
-    const Xmm mask = constant_or_register(0, to);
-    if (is_dword(inst.results[0]))
-      a_.vmaskmovps(to, mask, from);
-    else
-      a_.vmaskmovpd(to, mask, from);
+  void masked_load(const Inst& inst, const Memory& from) override {
+    const Vec to = result(inst);
+    a_.write(is_dword(inst.results[0]) ? vmaskmovps : vmaskmovpd, to, constant_or_register(0, to), from);
   }
 
-  void masked_store(const Inst& inst, const Xbyak::Address& to) override {
-    const Xmm from = source_register(inst, 0), mask = source_register(inst, 1);
-    if (is_dword(inst.args[0]))
-      a_.vmaskmovps(to, mask, from);
-    else
-      a_.vmaskmovpd(to, mask, from);
+  void masked_store(const Inst& inst, const Memory& to) override {
+    const Vec from = source_register(inst, 0), mask = source_register(inst, 1);
+    a_.write(is_dword(inst.args[0]) ? vmaskmovps_m : vmaskmovpd_m, from, mask, to);
   }
 
   bool is_dword(ir::Value value) const { return ir::bytes(type(value).dtype) == 4; }
 
   // Operand `arg`; a constant without a register is loaded into `to`.
-  Xmm constant_or_register(int arg, const Xmm& to) {
+  Vec constant_or_register(int arg, Vec to) {
     const Place place = place_of(arg);
-    if (place.kind == Place::Kind::reg) return {to.getKind(), place.number};
-    load_constant(place.number, to.getIdx());
+    if (place.kind == Place::Kind::reg) return Vec::of(place.number, to.bytes);
+    load_constant(place.number, to.number);
     return to;
   }
 
   // ------------------------------------------------------------------------------------------------- masks
   void compare(const Inst& inst) override {
-    const Xmm to = result(inst), x = source_register(inst, 0);
+    const Vec to = result(inst), x = source_register(inst, 0);
     const Source y = source(inst, 1);
-    const ir::Type& compared = type(inst.args[0]);
-    if (compared.dtype == DType::f32) return a_.vcmpps(to, x, y, float_predicate(inst.pred));
-    if (compared.dtype == DType::f64) return a_.vcmppd(to, x, y, float_predicate(inst.pred));
-    const bool equal = inst.pred == Predicate::eq;
-    switch (ir::bytes(compared.dtype)) {
-      case 1:
-        return equal ? a_.vpcmpeqb(to, x, y) : a_.vpcmpgtb(to, x, y);
-      case 2:
-        return equal ? a_.vpcmpeqw(to, x, y) : a_.vpcmpgtw(to, x, y);
-      case 4:
-        return equal ? a_.vpcmpeqd(to, x, y) : a_.vpcmpgtd(to, x, y);
-      default:
-        return equal ? a_.vpcmpeqq(to, x, y) : a_.vpcmpgtq(to, x, y);
-    }
+    const DType compared = type(inst.args[0]).dtype;
+    if (ir::is_float(compared))
+      return a_.write(compared == DType::f32 ? vcmpps : vcmppd, to, x, y, float_predicate(inst.pred));
+    const auto& by_width = inst.pred == Predicate::eq ? equals : exceeds;
+    a_.write(by_width[std::countr_zero(static_cast<unsigned>(ir::bytes(compared)))], to, x, y);
   }
 
   void select(const Inst& inst) override {
-    const Xmm to = result(inst), otherwise = source_register(inst, 2);
+    const Vec to = result(inst), otherwise = source_register(inst, 2);
     const Source chosen = source(inst, 1);
     const int width = ir::bytes(type(inst.args[0]).dtype);
     const Place mask_place = place_of(0);
     if (mask_place.kind == Place::Kind::constant && width >= 4) {
-      const auto imm = static_cast<uint8_t>(set_lanes(map_.pool().at(mask_place.number), width));
-      return width == 4 ? a_.vblendps(to, otherwise, chosen, imm) : a_.vblendpd(to, otherwise, chosen, imm);
+      const auto imm = static_cast<int>(set_lanes(map_.pool().at(mask_place.number), width));
+      return a_.write(width == 4 ? vblendps : vblendpd, to, otherwise, chosen, imm);
     }
-    const Xmm mask = constant_or_register(0, to);
-    if (width == 4)
-      a_.vblendvps(to, otherwise, chosen, mask);
-    else if (width == 8)
-      a_.vblendvpd(to, otherwise, chosen, mask);
-    else
-      a_.vpblendvb(to, otherwise, chosen, mask);
+    const Vec mask = constant_or_register(0, to);
+    a_.write(width == 4   ? vblendvps
+             : width == 8 ? vblendvpd
+                          : vpblendvb,
+             to, otherwise, chosen, mask.number << 4);
   }
 
   static unsigned set_lanes(const Constant& mask, int width) {
@@ -101,63 +88,63 @@ class Avx2Emitter final : public Emitter {
     integer_logic(inst.op, result(inst), x.reg(), y);
   }
 
-  void integer_logic(Op op, const Xmm& to, const Xmm& x, const Source& y) override {
-    op == Op::and_ ? a_.vpand(to, x, y) : a_.vpor(to, x, y);
+  void integer_logic(Op op, Vec to, Vec x, const Source& y) override {
+    a_.write(op == Op::and_ ? vpand : vpor, to, x, y);
   }
 
   void move_mask(int, int) override { POOLJIT_CHECK(false, "masks are vectors here"); }
   void swap_masks(int, int) override { POOLJIT_CHECK(false, "masks are vectors here"); }
 
   // ------------------------------------------------------------------------------------------------- lanes
-  void splat(const ir::Type& of, const Xmm& to, const Xbyak::Reg64& value) override {
-    const Xmm low(to.getIdx());
-    a_.vmovq(low, value);
+  void splat(const ir::Type& of, Vec to, const Xbyak::Reg64& value) override {
+    const Vec low = to.sized(16);
+    a_.vmovq(Assembler::xmm(low), value);
     splat_unit(ir::bytes(of.dtype), to, low);
   }
 
   void blend(const Inst& inst, const ShuffleForm& form) override {
-    const Xmm to = result(inst),
-              x = vector_register(source_register(inst, 0).getIdx(), type(inst.results[0]).vector_bytes());
+    const Vec to = result(inst), x = source_register(inst, 0).sized(to.bytes);
     const Source y = source(inst, 1);
     if (form.width >= 4) {
       unsigned dwords = 0;
       for (int i = 0; i < 8; ++i) dwords |= static_cast<unsigned>(form.imm >> i * 4 / form.width & 1) << i;
-      return a_.vpblendd(to, x, y, static_cast<uint8_t>(dwords));
+      return a_.write(vpblendd, to, x, y, static_cast<int>(dwords));
     }
-    a_.vpblendvb(to, x, y, constant_or_register(RegisterMap::implied, to));
+    const Vec mask = constant_or_register(RegisterMap::implied, to);
+    a_.write(vpblendvb, to, x, y, mask.number << 4);
   }
 
-  void extract(const Xmm& to, const Xmm& from, const ShuffleForm&) override {
-    a_.vextracti128(Xmm(to.getIdx()), static_cast<const Ymm&>(from), 1);
+  void extract(Vec to, Vec from, const ShuffleForm&) override {
+    a_.write(vextracti128, from.sized(32), to.sized(16), 1);
   }
 
-  void insert(const Xmm& to, const Xmm& x, const Source& y, const ShuffleForm& form) override {
-    const auto number = static_cast<uint8_t>(form.imm);
-    const Source part = y.is_memory() ? y : Source(Xmm(y.reg().getIdx()));
-    a_.vinserti128(static_cast<const Ymm&>(to), static_cast<const Ymm&>(x), part, number);
+  void insert(Vec to, Vec x, const Source& y, const ShuffleForm& form) override {
+    const Source part = y.is_memory() ? y : Source(y.reg().sized(16));
+    a_.write(vinserti128, to, x, part, static_cast<int>(form.imm));
   }
 
   // --------------------------------------------------------------------------------------------- constants
   void load_constant_idiom(const Constant& constant, int reg) override {
+    const Vec all = Vec::of(reg, 32), low = Vec::of(reg, 16);
     if (constant.is_zero())
-      a_.vpxor(Xmm(reg), Xmm(reg), Xmm(reg));
+      a_.write(vpxor, low, low, low);
     else
-      a_.vpcmpeqd(Ymm(reg), Ymm(reg), Ymm(reg));
+      a_.write(vpcmpeqd, all, all, all);
   }
 
   void swap_vectors(int x, int y) override {
-    const Ymm p(x), q(y);
-    a_.vpxor(p, p, q);
-    a_.vpxor(q, p, q);
-    a_.vpxor(p, p, q);
+    const Vec p = Vec::of(x, 32), q = Vec::of(y, 32);
+    a_.write(vpxor, p, p, q);
+    a_.write(vpxor, q, p, q);
+    a_.write(vpxor, p, p, q);
   }
 };
 
 }  // namespace
 
 std::unique_ptr<Emitter> make_avx2_emitter(const ir::Program& program, const RegisterMap& map,
-                                           Assembler& assembler, const uint8_t* pool) {
-  return std::make_unique<Avx2Emitter>(program, map, assembler, pool);
+                                           Assembler& assembler) {
+  return std::make_unique<Avx2Emitter>(program, map, assembler);
 }
 
 }  // namespace pooljit::jit

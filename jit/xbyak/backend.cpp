@@ -23,15 +23,14 @@ struct Written {
 };
 
 std::unique_ptr<Emitter> make_emitter(const ir::Program& program, const RegisterMap& map,
-                                      Assembler& assembler, const uint8_t* pool) {
-  using Make =
-      std::unique_ptr<Emitter> (*)(const ir::Program&, const RegisterMap&, Assembler&, const uint8_t*);
+                                      Assembler& assembler) {
+  using Make = std::unique_ptr<Emitter> (*)(const ir::Program&, const RegisterMap&, Assembler&);
   static constexpr Make makers[] = {
 #define ISA(name, ...) make_##name##_emitter,
 #include "ir/isa.def"
 #undef ISA
   };
-  return makers[static_cast<int>(program.isa)](program, map, assembler, pool);
+  return makers[static_cast<int>(program.isa)](program, map, assembler);
 }
 
 // Throws Xbyak::Error with ERR_CODE_IS_TOO_BIG if the buffer is too small.
@@ -42,7 +41,7 @@ Written write_kernel(const ir::Program& program, const RegisterMap& map, size_t 
               uint8_t{0});  // between constants too: the same Program gives the same bytes
   map.pool().write(buffer);
   assembler.setSize(pool_bytes);
-  const std::unique_ptr<Emitter> emitter = make_emitter(program, map, assembler, buffer);
+  const std::unique_ptr<Emitter> emitter = make_emitter(program, map, assembler);
   emitter->emit_kernel();
   return {std::move(emitter->lines()), emitter->take_frame(), assembler.getSize()};
 }

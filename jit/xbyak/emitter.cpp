@@ -10,7 +10,6 @@ namespace pooljit::jit {
 using ir::Inst;
 using ir::Op;
 using Xbyak::Reg64;
-using Xbyak::Xmm;
 
 namespace {
 
@@ -23,16 +22,8 @@ size_t index(int i) { return static_cast<size_t>(i); }
 
 }  // namespace
 
-Xmm vector_register(int number, int bytes) {
-  const auto kind = bytes <= 16   ? Xbyak::Operand::XMM
-                    : bytes == 32 ? Xbyak::Operand::YMM
-                                  : Xbyak::Operand::ZMM;
-  return {kind, number};
-}
-
-Emitter::Emitter(const ir::Program& program, const RegisterMap& map, Assembler& assembler,
-                 const uint8_t* pool)
-    : program_(program), map_(map), a_(assembler), pool_(pool), code_begin_(assembler.getSize()) {
+Emitter::Emitter(const ir::Program& program, const RegisterMap& map, Assembler& assembler)
+    : program_(program), map_(map), a_(assembler), code_begin_(assembler.getSize()) {
   lines_.reserve(program.insts.size() + 2);
 }
 
@@ -106,7 +97,7 @@ void Emitter::load_constant(int constant, int reg) {
   if (value.is_mask_bits || value.is_zero() || value.is_ones())
     load_constant_idiom(value, reg);
   else
-    a_.vmovaps(vector_register(reg, value.size), constant_in_memory(constant, value.size));
+    a_.write(x86::vmovaps, Vec::of(reg, value.size), constant_in_memory(constant, value.size));
 }
 
 void Emitter::emit(const Inst& inst) {
@@ -138,7 +129,7 @@ void Emitter::emit(const Inst& inst) {
     case Op::store:
       return store(inst);
     case Op::prefetch:
-      return a_.prefetcht0(address_of(inst.addr, 0));
+      return a_.prefetcht0(a_.address(address_of(inst.addr, 0)));
     case Op::splat:
       return splat(type(inst.results[0]), result(inst), read(place_of(0), Reg64(scratch_register)));
     case Op::shuffle:
@@ -176,7 +167,7 @@ void Emitter::begin_loop(const Inst& inst) {
   if (!known) {
     const Place count = countdown.kind == Place::Kind::none ? trip : countdown;
     if (count.kind == Place::Kind::stack)
-      a_.cmp(slot(count), 0);
+      a_.cmp(a_.address(slot(count)), 0);
     else
       a_.test(Reg64(count.number), Reg64(count.number));
     loop.skip = jump_forward(if_not_greater);
@@ -200,7 +191,7 @@ void Emitter::end_loop(const Inst& inst) {
   move_all(moves_);
   const Place countdown = map_.countdown(loop.begin);
   if (countdown.kind == Place::Kind::stack) {
-    a_.dec(slot(countdown));
+    a_.dec(a_.address(slot(countdown)));
     jump_back(if_not_zero, loop.body);
   } else if (countdown.kind == Place::Kind::reg) {
     a_.dec(Reg64(countdown.number));
@@ -259,8 +250,8 @@ Place Emitter::place_of(int arg) const {
   return map_.place(program_.insts[index(at_)].args[index(arg)]);
 }
 
-Xmm Emitter::result(const Inst& inst) const {
-  return vector_register(map_.place(inst.results[0]).number, type(inst.results[0]).vector_bytes());
+Vec Emitter::result(const Inst& inst) const {
+  return Vec::of(map_.place(inst.results[0]).number, type(inst.results[0]).vector_bytes());
 }
 
 Source Emitter::source(const Inst& inst, int arg) {
@@ -268,7 +259,7 @@ Source Emitter::source(const Inst& inst, int arg) {
   const Place place = place_of(arg);
   switch (place.kind) {
     case Place::Kind::reg:
-      return vector_register(place.number, bytes);
+      return Vec::of(place.number, bytes);
     case Place::Kind::folded:
       return address_of(program_.insts[index(place.number)].addr, bytes);
     default:
@@ -276,49 +267,27 @@ Source Emitter::source(const Inst& inst, int arg) {
   }
 }
 
-Xmm Emitter::source_register(const Inst& inst, int arg) {
+Vec Emitter::source_register(const Inst& inst, int arg) {
   const Place place = place_of(arg);
   POOLJIT_CHECK(place.kind == Place::Kind::reg, "an operand without a register");
-  return vector_register(place.number, type(inst.args[index(arg)]).vector_bytes());
+  return Vec::of(place.number, type(inst.args[index(arg)]).vector_bytes());
 }
 
 Source Emitter::implied_source(int bytes) {
   const Place place = place_of(RegisterMap::implied);
-  if (place.kind == Place::Kind::reg) return vector_register(place.number, bytes);
+  if (place.kind == Place::Kind::reg) return Vec::of(place.number, bytes);
   return constant_in_memory(place.number, bytes);
 }
 
-namespace {
-
-const Xbyak::AddressFrame& frame(const Assembler& a, int bytes) {
-  switch (bytes) {
-    case 1:
-      return a.byte;
-    case 2:
-      return a.word;
-    case 4:
-      return a.dword;
-    case 8:
-      return a.qword;
-    case 32:
-      return a.yword;
-    case 64:
-      return a.zword;
-    default:
-      return a.xword;
-  }
+Memory Emitter::constant_in_memory(int constant, int bytes) {
+  return {Memory::buffer, static_cast<uint8_t>(std::max(bytes, 16)),
+          static_cast<int32_t>(map_.pool().offset(constant))};
 }
 
-}  // namespace
-
-Source Emitter::constant_in_memory(int constant, int bytes) {
-  const void* const where = pool_ + map_.pool().offset(constant);
-  return frame(a_, std::max(bytes, 16))[a_.rip + where];
-}
-
-Xbyak::Address Emitter::address_of(const ir::Address& address, int bytes) {
+Memory Emitter::address_of(const ir::Address& address, int bytes) {
   const Reg64 base = read(map_.place(address.base), Reg64(scratch_register));
-  return frame(a_, bytes)[base + static_cast<int>(address.offset)];
+  return {static_cast<int8_t>(base.getIdx()), static_cast<uint8_t>(bytes),
+          static_cast<int32_t>(address.offset)};
 }
 
 }  // namespace pooljit::jit

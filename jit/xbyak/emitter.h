@@ -3,48 +3,25 @@
 // that differ, mostly for masks, are virtual: jit/xbyak/avx2.cpp, jit/xbyak/avx512.cpp.
 #pragma once
 
-#include <xbyak/xbyak.h>
-
 #include <cstdint>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "ir/passes/shuffle_forms.h"
 #include "ir/program.h"
 #include "jit/backend.h"
 #include "jit/object/call_frames.h"
+#include "jit/xbyak/assembler.h"
 #include "jit/xbyak/register_map.h"
 
 namespace pooljit::jit {
 
-using Assembler = Xbyak::CodeGenerator;
-
 inline constexpr Place zero_place{Place::Kind::immediate, -1};
-
-// A register of 16, 32 or 64 bytes; smaller vectors lie in 16.
-Xbyak::Xmm vector_register(int number, int bytes);
-
-// A vector operand: a register or memory.
-class Source {
- public:
-  Source(const Xbyak::Xmm& reg) : operand_(reg) {}
-  Source(const Xbyak::Address& memory) : operand_(memory) {}
-  operator const Xbyak::Operand&() const {
-    if (const auto* memory = std::get_if<Xbyak::Address>(&operand_)) return *memory;
-    return reg();
-  }
-  bool is_memory() const { return std::holds_alternative<Xbyak::Address>(operand_); }
-  const Xbyak::Xmm& reg() const { return *std::get_if<Xbyak::Xmm>(&operand_); }
-
- private:
-  std::variant<Xbyak::Xmm, Xbyak::Address> operand_;
-};
 
 class Emitter {
  public:
-  // The pool's constants lie at `pool`, from where the code reaches them.
-  Emitter(const ir::Program& program, const RegisterMap& map, Assembler& assembler, const uint8_t* pool);
+  // The pool's constants lie at the beginning of the assembler's buffer.
+  Emitter(const ir::Program& program, const RegisterMap& map, Assembler& assembler);
   virtual ~Emitter() = default;
 
   // Throws Xbyak::Error if the buffer is full.
@@ -54,17 +31,16 @@ class Emitter {
 
  protected:
   // --- per ISA
-  virtual void masked_load(const ir::Inst& load, const Xbyak::Address& from) = 0;
-  virtual void masked_store(const ir::Inst& store, const Xbyak::Address& to) = 0;
-  virtual void splat(const ir::Type& type, const Xbyak::Xmm& result, const Xbyak::Reg64& value) = 0;
+  virtual void masked_load(const ir::Inst& load, const Memory& from) = 0;
+  virtual void masked_store(const ir::Inst& store, const Memory& to) = 0;
+  virtual void splat(const ir::Type& type, Vec result, const Xbyak::Reg64& value) = 0;
   virtual void compare(const ir::Inst& inst) = 0;
   virtual void select(const ir::Inst& inst) = 0;
   virtual void mask_logic(const ir::Inst& inst) = 0;
-  virtual void integer_logic(ir::Op op, const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Source& b) = 0;
+  virtual void integer_logic(ir::Op op, Vec to, Vec a, const Source& b) = 0;
   virtual void blend(const ir::Inst& inst, const ir::ShuffleForm& form) = 0;
-  virtual void extract(const Xbyak::Xmm& to, const Xbyak::Xmm& from, const ir::ShuffleForm& form) = 0;
-  virtual void insert(const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Source& b,
-                      const ir::ShuffleForm& form) = 0;
+  virtual void extract(Vec to, Vec from, const ir::ShuffleForm& form) = 0;
+  virtual void insert(Vec to, Vec a, const Source& b, const ir::ShuffleForm& form) = 0;
   virtual void load_constant_idiom(const Constant& constant, int reg) = 0;  // mask bits, zeros, ones
   virtual void swap_vectors(int a, int b) = 0;
   virtual void move_mask(int to, int from) = 0;
@@ -72,15 +48,15 @@ class Emitter {
 
   // --- operands of the current instruction
   Place place_of(int arg) const;
-  Xbyak::Xmm result(const ir::Inst& inst) const;
+  Vec result(const ir::Inst& inst) const;
   Source source(const ir::Inst& inst, int arg);
-  Xbyak::Xmm source_register(const ir::Inst& inst, int arg);
+  Vec source_register(const ir::Inst& inst, int arg);
   Source implied_source(int bytes);
-  Source constant_in_memory(int constant, int bytes);
-  Xbyak::Address address_of(const ir::Address& address, int bytes);
+  Memory constant_in_memory(int constant, int bytes);
+  Memory address_of(const ir::Address& address, int bytes);
   const ir::Type& type(ir::Value value) const { return program_.type(value); }
   void load_constant(int constant, int reg);
-  void splat_unit(int width, const Xbyak::Xmm& to, const Xbyak::Xmm& from);
+  void splat_unit(int width, Vec to, Vec from);
 
   const ir::Program& program_;
   const RegisterMap& map_;
@@ -127,7 +103,7 @@ class Emitter {
   Xbyak::Reg64 read(Place place, const Xbyak::Reg64& scratch);
   Xbyak::Reg64 target(Place place) const;
   void commit(Place place, const Xbyak::Reg64& value);
-  Xbyak::Address slot(Place place) const;
+  static Memory slot(Place place);
   int64_t immediate(Place place) const;
 
   // --- vectors (vector_ops.cpp, shuffles.cpp)
@@ -142,10 +118,9 @@ class Emitter {
   void shuffle(const ir::Inst& inst);
   void shuffle_one(const ir::Inst& inst, const ir::ShuffleForm& form, int bytes);
   void shuffle_two(const ir::Inst& inst, const ir::ShuffleForm& form, int bytes);
-  Xbyak::Xmm index_register(const Xbyak::Xmm& to);
-  void index_register_in(const Xbyak::Xmm& to);
+  Vec index_register(Vec to);
+  void index_register_in(Vec to);
 
-  const uint8_t* const pool_;
   int at_ = 0;  // the current instruction
   std::span<const RegisterMap::ConstantUse> constants_;  // that it uses
   size_t next_load_ = 0;

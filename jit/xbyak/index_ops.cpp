@@ -13,10 +13,15 @@ using Xbyak::Reg64;
 namespace {
 
 const Reg64 scratch(scratch_register), second_scratch(second_scratch_register);
+constexpr int8_t stack_register = 4;
+
+Memory behind(const Reg64& base, int64_t offset) {
+  return {static_cast<int8_t>(base.getIdx()), 8, static_cast<int32_t>(offset)};
+}
 
 }  // namespace
 
-Xbyak::Address Emitter::slot(Place place) const { return a_.qword[a_.rsp + 8 * place.number]; }
+Memory Emitter::slot(Place place) { return {stack_register, 8, 8 * place.number}; }
 
 int64_t Emitter::immediate(Place place) const {
   return place.number < 0 ? 0 : program_.insts[static_cast<size_t>(place.number)].imm;
@@ -28,7 +33,7 @@ Reg64 Emitter::read(Place place, const Reg64& scratch_reg) {
     case Place::Kind::reg:
       return Reg64(place.number);
     case Place::Kind::stack:
-      a_.mov(scratch_reg, slot(place));
+      a_.load_word(scratch_reg.getIdx(), slot(place));
       return scratch_reg;
     default:
       a_.mov(scratch_reg, immediate(place));
@@ -43,15 +48,15 @@ Reg64 Emitter::target(Place place) const {
 
 void Emitter::commit(Place place, const Reg64& value) {
   if (place.kind == Place::Kind::stack)
-    a_.mov(slot(place), value);
+    a_.store_word(slot(place), value.getIdx());
   else if (place.number != value.getIdx())
-    a_.mov(Reg64(place.number), value);
+    a_.copy_word(place.number, value.getIdx());
 }
 
 void Emitter::param(const Inst& inst) {
   const Place place = map_.place(inst.results[0]);
   const Reg64 to = target(place);
-  a_.mov(to, a_.qword[Reg64(argument_register) + 8 * static_cast<int>(inst.imm)]);
+  a_.load_word(to.getIdx(), {argument_register, 8, 8 * static_cast<int32_t>(inst.imm)});
   commit(place, to);
 }
 
@@ -65,7 +70,7 @@ void Emitter::index_op(const Inst& inst) {
   const Reg64 a = read(first, first.kind == Place::Kind::immediate ? to : scratch);
   const bool short_immediate = second.kind == Place::Kind::immediate && fits_immediate(immediate(second));
   if (short_immediate && inst.op == Op::iadd) {
-    a_.lea(to, a_.ptr[a + static_cast<int>(immediate(second))]);
+    a_.load_address(to.getIdx(), behind(a, immediate(second)));
   } else if (short_immediate && inst.op == Op::imul) {
     a_.imul(to, a, static_cast<int>(immediate(second)));
   } else {
@@ -77,7 +82,7 @@ void Emitter::index_op(const Inst& inst) {
       if (to.getIdx() == b.getIdx())
         two_operand(inst.op, to, a);
       else {
-        if (to.getIdx() != a.getIdx()) a_.mov(to, a);
+        if (to.getIdx() != a.getIdx()) a_.copy_word(to.getIdx(), a.getIdx());
         two_operand(inst.op, to, b);
       }
     }
@@ -101,7 +106,7 @@ void Emitter::iload(const Inst& inst) {
   const Place place = map_.place(inst.results[0]);
   const Reg64 to = target(place);
   const Reg64 base = read(map_.place(inst.addr.base), scratch);
-  a_.mov(to, a_.qword[base + static_cast<int>(inst.addr.offset)]);
+  a_.load_word(to.getIdx(), behind(base, inst.addr.offset));
   commit(place, to);
 }
 
@@ -119,7 +124,7 @@ void Emitter::ptradd(const Inst& inst) {
   const bool moves_itself =
       index.kind == Place::Kind::none && place.kind == base_place.kind && place.number == base_place.number;
   if (moves_itself && place.kind == Place::Kind::stack) {
-    a_.add(slot(place), bytes);
+    a_.add(a_.address(slot(place)), bytes);
     return;
   }
   const Reg64 to = target(place);
@@ -129,7 +134,7 @@ void Emitter::ptradd(const Inst& inst) {
   }
   const Reg64 base = read(base_place, scratch);
   if (index.kind == Place::Kind::none)
-    a_.lea(to, a_.ptr[base + bytes]);
+    a_.load_address(to.getIdx(), behind(base, bytes));
   else
     a_.lea(to,
            a_.ptr[base + read(index, base.getIdx() == scratch_register ? second_scratch : scratch) + bytes]);

@@ -14,8 +14,8 @@ constexpr uint8_t float_predicate(ir::Predicate pred) {
 }
 
 std::unique_ptr<Emitter> make_avx2_emitter(const ir::Program& program, const RegisterMap& map,
-                                           Assembler& assembler, const uint8_t* pool);
+                                           Assembler& assembler);
 std::unique_ptr<Emitter> make_avx512_emitter(const ir::Program& program, const RegisterMap& map,
-                                             Assembler& assembler, const uint8_t* pool);
+                                             Assembler& assembler);
 
 }  // namespace pooljit::jit

@@ -55,7 +55,7 @@ void Emitter::move_one(const Transfer& move) {
   if (move.from.kind == Place::Kind::constant) return load_constant(move.from.number, move.to.number);
   if (move.cls == RegClass::mask) return move_mask(move.to.number, move.from.number);
   const int bytes = ir::info(program_.isa).vector_bytes;
-  a_.vmovaps(vector_register(move.to.number, bytes), vector_register(move.from.number, bytes));
+  a_.write(x86::vmovaps, Vec::of(move.to.number, bytes), Vec::of(move.from.number, bytes));
 }
 
 void Emitter::swap_one(const Transfer& move) {
@@ -68,7 +68,7 @@ void Emitter::move_gpr(Place to, Place from) {
   if (from.kind == Place::Kind::immediate) {
     const int64_t value = immediate(from);
     if (to.kind == Place::Kind::stack && fits_immediate(value)) {
-      a_.mov(slot(to), static_cast<uint32_t>(value));
+      a_.mov(a_.address(slot(to)), static_cast<uint32_t>(value));
     } else {
       const Reg64 reg = target(to);
       a_.mov(reg, value);
@@ -76,9 +76,9 @@ void Emitter::move_gpr(Place to, Place from) {
     }
   } else if (to.kind == Place::Kind::reg) {
     if (from.kind == Place::Kind::stack)
-      a_.mov(Reg64(to.number), slot(from));
+      a_.load_word(to.number, slot(from));
     else
-      a_.mov(Reg64(to.number), Reg64(from.number));
+      a_.copy_word(to.number, from.number);
   } else {
     commit(to, read(from, Reg64(scratch_register)));
   }

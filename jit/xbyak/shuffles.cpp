@@ -1,5 +1,7 @@
 // One instruction for each form of ir/passes/shuffle_forms.h; those by index have it in a register of its
 // own or in the result's.
+#include <bit>
+
 #include "ir/check.h"
 #include "jit/xbyak/emitter.h"
 
@@ -8,45 +10,30 @@ namespace pooljit::jit {
 using ir::Inst;
 using ir::Move;
 using ir::ShuffleForm;
-using Xbyak::Operand;
-using Xbyak::Xmm;
-using Xbyak::Ymm;
+using namespace x86;
 
 namespace {
 
-using Three = void (*)(Assembler&, const Xmm&, const Xmm&, const Operand&);
-
-#define THREE(name) [](Assembler& a, const Xmm& to, const Xmm& x, const Operand& y) { a.name(to, x, y); }
-#define PERMUTE(name)                                                   \
-  [](Assembler& a, const Xmm& to, const Xmm& x, const Operand& y) {     \
-    a.name(static_cast<const Ymm&>(to), static_cast<const Ymm&>(x), y); \
-  }
-
 // By move and by bytes of the unit: 1, 2, 4, 8.
-struct Row {
+struct MoveRow {
   Move move;
-  Three by_width[4];
+  VectorInstruction by_width[4];
 };
-constexpr Row rows[] = {
-    {Move::unpack_low, {THREE(vpunpcklbw), THREE(vpunpcklwd), THREE(vpunpckldq), THREE(vpunpcklqdq)}},
-    {Move::unpack_high, {THREE(vpunpckhbw), THREE(vpunpckhwd), THREE(vpunpckhdq), THREE(vpunpckhqdq)}},
-    {Move::permute, {nullptr, THREE(vpermw), PERMUTE(vpermd), PERMUTE(vpermq)}},
-    {Move::permute_two, {nullptr, THREE(vpermi2w), THREE(vpermi2d), THREE(vpermi2q)}},
+constexpr MoveRow move_rows[] = {
+    {Move::unpack_low, {vpunpcklbw, vpunpcklwd, vpunpckldq, vpunpcklqdq}},
+    {Move::unpack_high, {vpunpckhbw, vpunpckhwd, vpunpckhdq, vpunpckhqdq}},
+    {Move::permute, {{}, vpermw, vpermd, vpermq}},
+    {Move::permute_two, {{}, vpermi2w, vpermi2d, vpermi2q}},
 };
+constexpr VectorInstruction splats[] = {vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq};
 
-#undef THREE
-#undef PERMUTE
+size_t column_of(int width) { return static_cast<size_t>(std::countr_zero(static_cast<unsigned>(width))); }
 
-Three find(const ShuffleForm& form) {
-  const int column = form.width == 1 ? 0 : form.width == 2 ? 1 : form.width == 4 ? 2 : 3;
-  for (const Row& row : rows)
-    if (row.move == form.move) return row.by_width[column];
+const VectorInstruction& find(const ShuffleForm& form) {
+  for (const MoveRow& row : move_rows)
+    if (row.move == form.move) return row.by_width[column_of(form.width)];
   POOLJIT_CHECK(false, "a shuffle without an instruction");
 }
-
-const Ymm& as_ymm(const Xmm& reg) { return static_cast<const Ymm&>(reg); }
-
-Xmm resized(const Xmm& reg, int bytes) { return vector_register(reg.getIdx(), bytes); }
 
 }  // namespace
 
@@ -59,78 +46,65 @@ void Emitter::shuffle(const Inst& inst) {
 
 void Emitter::shuffle_one(const Inst& inst, const ShuffleForm& form, int bytes) {
   if (form.move == Move::low) return;  // the same register
-  const Xmm to = resized(result(inst), bytes), from = resized(source_register(inst, 0), bytes);
-  const auto imm = static_cast<uint8_t>(form.imm);
+  const Vec to = result(inst).sized(bytes), from = source_register(inst, 0).sized(bytes);
+  const auto imm = static_cast<int>(form.imm);
   switch (form.move) {
     case Move::part:
       return extract(result(inst), from, form);
     case Move::splat:
-      return splat_unit(form.width, result(inst), resized(from, 16));
+      return splat_unit(form.width, result(inst), from.sized(16));
     case Move::shift_down:
-      return a_.vpsrldq(to, from, imm);
+      return a_.write_shift(vpsrldq, to, from, imm);
     case Move::dwords_in_lane:
-      return a_.vpshufd(to, from, imm);
+      return a_.write(vpshufd, to, from, imm);
     case Move::qwords:
-      return a_.vpermq(as_ymm(to), from, imm);
+      return a_.write(vpermq_i, to, from, imm);
     case Move::bytes_in_lane:
-      return a_.vpshufb(to, from, implied_source(bytes));
+      return a_.write(vpshufb, to, from, implied_source(bytes));
     default:
-      return find(form)(a_, to, index_register(to), from);
+      return a_.write(find(form), to, index_register(to), from);
   }
 }
 
-void Emitter::splat_unit(int width, const Xmm& to, const Xmm& from) {
-  switch (width) {
-    case 1:
-      return a_.vpbroadcastb(to, from);
-    case 2:
-      return a_.vpbroadcastw(to, from);
-    case 4:
-      return a_.vpbroadcastd(to, from);
-    default:
-      return a_.vpbroadcastq(to, from);
-  }
-}
+void Emitter::splat_unit(int width, Vec to, Vec from) { a_.write(splats[column_of(width)], to, from); }
 
 void Emitter::shuffle_two(const Inst& inst, const ShuffleForm& form, int bytes) {
-  const Xmm to = resized(result(inst), bytes);
+  const Vec to = result(inst).sized(bytes), a = source_register(inst, 0).sized(bytes);
   const Source second = source(inst, 1);
-  if (form.move == Move::insert) return insert(to, resized(source_register(inst, 0), bytes), second, form);
-  const Xmm a = resized(source_register(inst, 0), bytes);
-  const Source b = second.is_memory() ? second : Source(resized(second.reg(), bytes));
-  const auto imm = static_cast<uint8_t>(form.imm);
+  if (form.move == Move::insert) return insert(to, a, second, form);
+  const Source b = second.is_memory() ? second : Source(second.reg().sized(bytes));
+  const auto imm = static_cast<int>(form.imm);
   switch (form.move) {
     case Move::blend:
       return blend(inst, form);
     case Move::shuffle_two:
-      return form.width == 4 ? a_.vshufps(to, a, b, imm) : a_.vshufpd(to, a, b, imm);
+      return a_.write(form.width == 4 ? vshufps : vshufpd, to, a, b, imm);
     case Move::lanes:
-      return a_.vperm2i128(as_ymm(to), as_ymm(a), b, imm);
+      return a_.write(vperm2i128, to, a, b, imm);
     case Move::align:  // the upper operand comes first
-      if (form.width == 1) return a_.vpalignr(to, b.reg(), a, imm);
-      return form.width == 4 ? a_.valignd(to, b.reg(), a, imm) : a_.valignq(to, b.reg(), a, imm);
+      return a_.write(form.width == 1 ? vpalignr : form.width == 4 ? valignd : valignq, to, b.reg(), a, imm);
     case Move::align_in_lane:
-      return a_.vpalignr(to, b.reg(), a, imm);
+      return a_.write(vpalignr, to, b.reg(), a, imm);
     case Move::permute_two:
       index_register_in(to);
-      return find(form)(a_, to, a, b);
+      return a_.write(find(form), to, a, b);
     default:
-      return find(form)(a_, to, a, b);
+      return a_.write(find(form), to, a, b);
   }
 }
 
 // The register that holds the index list of a one-source permute.
-Xmm Emitter::index_register(const Xmm& to) {
+Vec Emitter::index_register(Vec to) {
   const Place place = place_of(RegisterMap::implied);
-  if (place.kind == Place::Kind::reg) return {to.getKind(), place.number};
-  load_constant(place.number, to.getIdx());
+  if (place.kind == Place::Kind::reg) return Vec::of(place.number, to.bytes);
+  load_constant(place.number, to.number);
   return to;
 }
 
 // ... or of one that overwrites it.
-void Emitter::index_register_in(const Xmm& to) {
-  const Xmm index = index_register(to);
-  if (index.getIdx() != to.getIdx()) a_.vmovaps(to, index);
+void Emitter::index_register_in(Vec to) {
+  const Vec index = index_register(to);
+  if (index.number != to.number) a_.write(vmovaps, to, index);
 }
 
 }  // namespace pooljit::jit

@@ -15,64 +15,56 @@ using ir::Type;
 using Xbyak::Operand;
 using Xbyak::Reg32;
 using Xbyak::Xmm;
+using namespace x86;
 
 namespace {
 
-using Three = void (*)(Assembler&, const Xmm&, const Xmm&, const Operand&);
 using Two = void (*)(Assembler&, const Xmm&, const Operand&);
-using Shift = void (*)(Assembler&, const Xmm&, const Xmm&, uint8_t);
 
-#define THREE(name) [](Assembler& a, const Xmm& to, const Xmm& x, const Operand& y) { a.name(to, x, y); }
 #define TWO(name) [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, from); }
 #define NARROW(name) \
   [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, static_cast<const Xmm&>(from)); }
 // To nearest, ties to even, whatever MXCSR says.
 #define TO_F16(name) \
   [](Assembler& a, const Xmm& to, const Operand& from) { a.name(to, static_cast<const Xmm&>(from), 0); }
-#define SHIFT(name) [](Assembler& a, const Xmm& to, const Xmm& x, uint8_t bits) { a.name(to, x, bits); }
 
-struct ThreeRow {
+struct OpRow {
   Op op;
   DType dtype;
-  Three emit;
+  VectorInstruction instruction;
 };
-constexpr ThreeRow three_rows[] = {
-    {Op::add, DType::f32, THREE(vaddps)},   {Op::add, DType::f64, THREE(vaddpd)},
-    {Op::add, DType::u8, THREE(vpaddb)},    {Op::add, DType::u16, THREE(vpaddw)},
-    {Op::add, DType::u32, THREE(vpaddd)},   {Op::add, DType::u64, THREE(vpaddq)},
-    {Op::sub, DType::f32, THREE(vsubps)},   {Op::sub, DType::f64, THREE(vsubpd)},
-    {Op::sub, DType::u8, THREE(vpsubb)},    {Op::sub, DType::u16, THREE(vpsubw)},
-    {Op::sub, DType::u32, THREE(vpsubd)},   {Op::sub, DType::u64, THREE(vpsubq)},
-    {Op::mul, DType::f32, THREE(vmulps)},   {Op::mul, DType::f64, THREE(vmulpd)},
-    {Op::mul, DType::u16, THREE(vpmullw)},  {Op::mul, DType::u32, THREE(vpmulld)},
-    {Op::mul, DType::u64, THREE(vpmullq)},  {Op::mulh, DType::u16, THREE(vpmulhuw)},
-    {Op::mulh, DType::i16, THREE(vpmulhw)}, {Op::div, DType::f32, THREE(vdivps)},
-    {Op::div, DType::f64, THREE(vdivpd)},   {Op::min, DType::f32, THREE(vminps)},
-    {Op::min, DType::f64, THREE(vminpd)},   {Op::min, DType::u8, THREE(vpminub)},
-    {Op::min, DType::i8, THREE(vpminsb)},   {Op::min, DType::u16, THREE(vpminuw)},
-    {Op::min, DType::i16, THREE(vpminsw)},  {Op::min, DType::u32, THREE(vpminud)},
-    {Op::min, DType::i32, THREE(vpminsd)},  {Op::min, DType::u64, THREE(vpminuq)},
-    {Op::min, DType::i64, THREE(vpminsq)},  {Op::max, DType::f32, THREE(vmaxps)},
-    {Op::max, DType::f64, THREE(vmaxpd)},   {Op::max, DType::u8, THREE(vpmaxub)},
-    {Op::max, DType::i8, THREE(vpmaxsb)},   {Op::max, DType::u16, THREE(vpmaxuw)},
-    {Op::max, DType::i16, THREE(vpmaxsw)},  {Op::max, DType::u32, THREE(vpmaxud)},
-    {Op::max, DType::i32, THREE(vpmaxsd)},  {Op::max, DType::u64, THREE(vpmaxuq)},
-    {Op::max, DType::i64, THREE(vpmaxsq)},  {Op::and_, DType::f32, THREE(vandps)},
-    {Op::and_, DType::f64, THREE(vandpd)},  {Op::or_, DType::f32, THREE(vorps)},
-    {Op::or_, DType::f64, THREE(vorpd)},
+constexpr OpRow three_rows[] = {
+    {Op::add, DType::f32, vaddps},   {Op::add, DType::f64, vaddpd},
+    {Op::add, DType::u8, vpaddb},    {Op::add, DType::u16, vpaddw},
+    {Op::add, DType::u32, vpaddd},   {Op::add, DType::u64, vpaddq},
+    {Op::sub, DType::f32, vsubps},   {Op::sub, DType::f64, vsubpd},
+    {Op::sub, DType::u8, vpsubb},    {Op::sub, DType::u16, vpsubw},
+    {Op::sub, DType::u32, vpsubd},   {Op::sub, DType::u64, vpsubq},
+    {Op::mul, DType::f32, vmulps},   {Op::mul, DType::f64, vmulpd},
+    {Op::mul, DType::u16, vpmullw},  {Op::mul, DType::u32, vpmulld},
+    {Op::mul, DType::u64, vpmullq},  {Op::mulh, DType::u16, vpmulhuw},
+    {Op::mulh, DType::i16, vpmulhw}, {Op::div, DType::f32, vdivps},
+    {Op::div, DType::f64, vdivpd},   {Op::min, DType::f32, vminps},
+    {Op::min, DType::f64, vminpd},   {Op::min, DType::u8, vpminub},
+    {Op::min, DType::i8, vpminsb},   {Op::min, DType::u16, vpminuw},
+    {Op::min, DType::i16, vpminsw},  {Op::min, DType::u32, vpminud},
+    {Op::min, DType::i32, vpminsd},  {Op::min, DType::u64, vpminuq},
+    {Op::min, DType::i64, vpminsq},  {Op::max, DType::f32, vmaxps},
+    {Op::max, DType::f64, vmaxpd},   {Op::max, DType::u8, vpmaxub},
+    {Op::max, DType::i8, vpmaxsb},   {Op::max, DType::u16, vpmaxuw},
+    {Op::max, DType::i16, vpmaxsw},  {Op::max, DType::u32, vpmaxud},
+    {Op::max, DType::i32, vpmaxsd},  {Op::max, DType::u64, vpmaxuq},
+    {Op::max, DType::i64, vpmaxsq},  {Op::and_, DType::f32, vandps},
+    {Op::and_, DType::f64, vandpd},  {Op::or_, DType::f32, vorps},
+    {Op::or_, DType::f64, vorpd},
 };
 
-struct ShiftRow {
-  Op op;
-  DType dtype;
-  Shift emit;
-};
-constexpr ShiftRow shift_rows[] = {
-    {Op::shl, DType::u16, SHIFT(vpsllw)}, {Op::shl, DType::u32, SHIFT(vpslld)},
-    {Op::shl, DType::u64, SHIFT(vpsllq)}, {Op::shr, DType::u16, SHIFT(vpsrlw)},
-    {Op::shr, DType::u32, SHIFT(vpsrld)}, {Op::shr, DType::u64, SHIFT(vpsrlq)},
-    {Op::shr, DType::i16, SHIFT(vpsraw)}, {Op::shr, DType::i32, SHIFT(vpsrad)},
-    {Op::shr, DType::i64, SHIFT(vpsraq)},
+constexpr OpRow shift_rows[] = {
+    {Op::shl, DType::u16, vpsllw}, {Op::shl, DType::u32, vpslld},
+    {Op::shl, DType::u64, vpsllq}, {Op::shr, DType::u16, vpsrlw},
+    {Op::shr, DType::u32, vpsrld}, {Op::shr, DType::u64, vpsrlq},
+    {Op::shr, DType::i16, vpsraw}, {Op::shr, DType::i32, vpsrad},
+    {Op::shr, DType::i64, vpsraq},
 };
 
 // Integers widen by the source's sign; the target's does not matter. Narrowing: `saturate` rows by the sign.
@@ -105,27 +97,24 @@ constexpr ConvertRow convert_rows[] = {
     {DType::f32, DType::f64, false, TWO(vcvtps2pd)},   {DType::f64, DType::f32, false, TWO(vcvtpd2ps)},
 };
 
-#undef THREE
 #undef TWO
 #undef NARROW
 #undef TO_F16
-#undef SHIFT
 
 // The rows by op and dtype. Those that hold for both signs are listed as unsigned.
-template <typename Emit>
 class ByOpAndType {
  public:
   template <typename Rows>
   constexpr explicit ByOpAndType(const Rows& rows) {
-    for (const auto& row : rows) at(row.op, row.dtype) = row.emit;
+    for (const OpRow& row : rows) at(row.op, row.dtype) = row.instruction;
     for (const ir::DTypeInfo& type : ir::dtype_table)
       for (size_t op = 0; op < ops; ++op)
-        if (Emit& emit = at(static_cast<Op>(op), type.dtype); !emit && !ir::is_float(type.dtype))
-          emit = at(static_cast<Op>(op), ir::unsigned_of(type.dtype));
+        if (auto& found = at(static_cast<Op>(op), type.dtype); found.opcode == 0 && !ir::is_float(type.dtype))
+          found = at(static_cast<Op>(op), ir::unsigned_of(type.dtype));
   }
-  Emit operator()(Op op, DType dtype) const {
-    const Emit found = emits_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
-    POOLJIT_CHECK(found, ir::info(op).text);
+  const VectorInstruction& operator()(Op op, DType dtype) const {
+    const VectorInstruction& found = by_op_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
+    POOLJIT_CHECK(found.opcode != 0, ir::info(op).text);
     return found;
   }
 
@@ -135,14 +124,14 @@ class ByOpAndType {
 #include "ir/ops.def"
       ;
 #undef OP
-  constexpr Emit& at(Op op, DType dtype) {
-    return emits_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
+  constexpr VectorInstruction& at(Op op, DType dtype) {
+    return by_op_[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
   }
 
-  Emit emits_[ops][std::size(ir::dtype_table)] = {};
+  VectorInstruction by_op_[ops][std::size(ir::dtype_table)] = {};
 };
-constexpr ByOpAndType<Three> three_operand_of(three_rows);
-constexpr ByOpAndType<Shift> shift_of(shift_rows);
+constexpr ByOpAndType three_operand_of(three_rows);
+constexpr ByOpAndType shift_of(shift_rows);
 
 Two find_convert(DType from, DType to, bool saturate) {
   const auto match = [&](DType wanted_from, DType wanted_to) -> Two {
@@ -168,55 +157,55 @@ void Emitter::three_operand(const Inst& inst) {
   const DType dtype = type(inst.results[0]).dtype;
   if ((inst.op == Op::and_ || inst.op == Op::or_) && !ir::is_float(dtype))
     return integer_logic(inst.op, result(inst), first.reg(), second);
-  Xmm to = result(inst);
+  Vec to = result(inst);
   if (map_.liveness().is_merged(at_)) {  // the mask is that of the select behind
     const ir::Value mask = program_.insts[static_cast<size_t>(at_) + 1].args[0];
-    to = to | Xbyak::Opmask(map_.place(mask).number);
+    to = to.masked(map_.place(mask).number);
   }
-  three_operand_of(inst.op, dtype)(a_, to, first.reg(), second);
+  a_.write(three_operand_of(inst.op, dtype), to, first.reg(), second);
 }
 
 // The result has the register of what stands where there is no NaN, or one that is neither operand's.
 void Emitter::propagate(const Inst& inst) {
-  const Xmm to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1);
+  const Vec to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1);
   const Source responses = implied_source(type(inst.results[0]).vector_bytes());
-  if (to.getIdx() != y.getIdx()) a_.vmovaps(to, y);
-  if (type(inst.results[0]).dtype == DType::f64)
-    a_.vfixupimmpd(to, x, responses, 0);
-  else
-    a_.vfixupimmps(to, x, responses, 0);
+  if (to.number != y.number) a_.write(vmovaps, to, y);
+  a_.write(type(inst.results[0]).dtype == DType::f64 ? vfixupimmpd : vfixupimmps, to, x, responses, 0);
 }
 
 // to = a * b + c, with `to` as the operand whose register it has.
 void Emitter::fma(const Inst& inst) {
-  const Xmm to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1),
+  const Vec to = result(inst), x = source_register(inst, 0), y = source_register(inst, 1),
             z = source_register(inst, 2);
   const bool is_double = type(inst.results[0]).dtype == DType::f64;
-  const auto product_plus = [&](const Xmm& factor, const Xmm& other) {  // factor's register is the result's
-    is_double ? a_.vfmadd213pd(factor, other, z) : a_.vfmadd213ps(factor, other, z);
+  const auto product_plus = [&](Vec factor, Vec other) {  // factor's register is the result's
+    a_.write(is_double ? vfmadd213pd : vfmadd213ps, factor, other, z);
   };
-  if (to.getIdx() != z.getIdx() && to.getIdx() == x.getIdx()) return product_plus(x, y);
-  if (to.getIdx() != z.getIdx() && to.getIdx() == y.getIdx()) return product_plus(y, x);
-  if (to.getIdx() != z.getIdx()) a_.vmovaps(to, z);
-  is_double ? a_.vfmadd231pd(to, x, y) : a_.vfmadd231ps(to, x, y);
+  if (to.number != z.number && to.number == x.number) return product_plus(x, y);
+  if (to.number != z.number && to.number == y.number) return product_plus(y, x);
+  if (to.number != z.number) a_.write(vmovaps, to, z);
+  a_.write(is_double ? vfmadd231pd : vfmadd231ps, to, x, y);
 }
 
 void Emitter::sqrt(const Inst& inst) {
-  if (type(inst.results[0]).dtype == DType::f64)
-    a_.vsqrtpd(result(inst), source(inst, 0));
-  else
-    a_.vsqrtps(result(inst), source(inst, 0));
+  a_.write(type(inst.results[0]).dtype == DType::f64 ? vsqrtpd : vsqrtps, result(inst), source(inst, 0));
 }
 
 void Emitter::shift(const Inst& inst) {
-  const auto bits = static_cast<uint8_t>(inst.imm);
-  shift_of(inst.op, type(inst.results[0]).dtype)(a_, result(inst), source_register(inst, 0), bits);
+  a_.write_shift(shift_of(inst.op, type(inst.results[0]).dtype), result(inst), source_register(inst, 0),
+                 static_cast<int>(inst.imm));
 }
 
 void Emitter::convert(const Inst& inst) {
   const Type& from = type(inst.args[0]);
   const Type& to = type(inst.results[0]);
-  find_convert(from.dtype, to.dtype, inst.saturate)(a_, result(inst), source(inst, 0));
+  const Two emit = find_convert(from.dtype, to.dtype, inst.saturate);
+  const Xmm converted = Assembler::xmm(result(inst));
+  const Source operand = source(inst, 0);
+  if (operand.is_memory())
+    emit(a_, converted, a_.address(operand.memory()));
+  else
+    emit(a_, converted, Assembler::xmm(operand.reg()));
 }
 
 // ---------------------------------------------------------------------------------------------------- memory
@@ -224,40 +213,38 @@ void Emitter::convert(const Inst& inst) {
 void Emitter::load(const Inst& inst) {
   if (map_.place(inst.results[0]).kind == Place::Kind::folded) return;
   const int bytes = type(inst.results[0]).vector_bytes();
-  const Xbyak::Address from = address_of(inst.addr, bytes);
+  const Memory from = address_of(inst.addr, bytes);
   if (!inst.args.empty()) return masked_load(inst, from);
-  const Xmm to = result(inst);
+  const Vec to = result(inst);
+  if (bytes >= 16) return a_.write(vmovups, to, from);
   const Reg32 scratch(scratch_register);
   switch (bytes) {
-    case 1:
-    case 2:
-      a_.movzx(scratch, from);
-      return a_.vmovd(to, scratch);
     case 4:
-      return a_.vmovd(to, from);
+      return a_.vmovd(Assembler::xmm(to), a_.address(from));
     case 8:
-      return a_.vmovq(to, from);
+      return a_.vmovq(Assembler::xmm(to), a_.address(from));
     default:
-      return a_.vmovups(to, from);
+      a_.movzx(scratch, a_.address(from));
+      return a_.vmovd(Assembler::xmm(to), scratch);
   }
 }
 
 void Emitter::store(const Inst& inst) {
   const int bytes = type(inst.args[0]).vector_bytes();
-  const Xbyak::Address to = address_of(inst.addr, bytes);
+  const Memory to = address_of(inst.addr, bytes);
   if (inst.args.size() > 1) return masked_store(inst, to);
-  const Xmm from = source_register(inst, 0);
+  const Vec from = source_register(inst, 0);
+  if (bytes >= 16) return a_.write(inst.non_temporal ? vmovntps_m : vmovups_m, from, to);
+  const Xmm low = Assembler::xmm(from);
   switch (bytes) {
     case 1:
-      return a_.vpextrb(to, from, 0);
+      return a_.vpextrb(a_.address(to), low, 0);
     case 2:
-      return a_.vpextrw(to, from, 0);
+      return a_.vpextrw(a_.address(to), low, 0);
     case 4:
-      return a_.vmovd(to, from);
-    case 8:
-      return a_.vmovq(to, from);
+      return a_.vmovd(a_.address(to), low);
     default:
-      return inst.non_temporal ? a_.vmovntps(to, from) : a_.vmovups(to, from);
+      return a_.vmovq(a_.address(to), low);
   }
 }
 
