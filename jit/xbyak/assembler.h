@@ -65,7 +65,7 @@ struct VectorInstruction {
 
 namespace x86 {
 inline constexpr uint8_t whole = 0;
-#define VECTOR(name, xbyak, operands, prefix, map, opcode, w, encodings, memory) \
+#define VECTOR(name, mnemonic, operands, prefix, map, opcode, w, encodings, memory) \
   inline constexpr VectorInstruction name{opcode,                                \
                                           VectorInstruction::prefix,             \
                                           VectorInstruction::map,                \
