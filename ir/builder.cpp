@@ -94,7 +94,8 @@ Inst& Builder::append(Op op) { return program_.insts.append(op); }
 
 Value Builder::compute(Op op, Type type, std::initializer_list<Value> args) {
   Inst& inst = append(op);
-  for (const Value arg : args) inst.args.push_back(arg);
+  inst.args.resize(args.size());
+  std::copy(args.begin(), args.end(), inst.args.begin());
   return give(inst, type);
 }
 
@@ -339,21 +340,24 @@ Value Builder::bitcast(Type to, Value a) {
 
 void renumber(Program& program) {
   std::vector<Value> name(program.types.size(), no_value);
-  std::vector<Type> types;
-  types.reserve(program.types.size());
+  std::vector<Type> types(program.types.size());
+  Value next = 0;
   const auto rename = [&](Value& value) {
     if (value != no_value) value = name[static_cast<size_t>(value)];
   };
   for (Inst& inst : program.insts) {
     for (Value& arg : inst.args) rename(arg);
-    rename(inst.addr.base);
-    for (Term& term : inst.addr.terms) rename(term.iv);
+    if (inst.addr.base != no_value) {
+      rename(inst.addr.base);
+      for (Term& term : inst.addr.terms) rename(term.iv);
+    }
     for (Value& result : inst.results) {
-      name[static_cast<size_t>(result)] = static_cast<Value>(types.size());
-      types.push_back(program.type(result));
-      rename(result);
+      types[static_cast<size_t>(next)] = program.type(result);
+      name[static_cast<size_t>(result)] = next;
+      result = next++;
     }
   }
+  types.resize(static_cast<size_t>(next));
   program.types = std::move(types);
 }
 

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "ir/check.h"
 #include "ir/passes/pipeline.h"
 
 namespace pooljit::ir {
@@ -19,7 +18,7 @@ StrengthReduction::StrengthReduction(const InstList& insts, Builder& builder, Na
   defined_.assign(b_.values(), 0);
   for (size_t i = 0; i < insts.size(); ++i) {
     for (Value result : insts[i].results) defined_[static_cast<size_t>(result)] = i;
-    if (carries_pointer(insts[i].addr)) node_of(insts[i].addr, /*make=*/true);
+    if (carries_pointer(insts[i].addr)) node_of_.push_back(make_node(insts[i].addr));
   }
 }
 
@@ -28,18 +27,21 @@ bool StrengthReduction::carries_pointer(const Address& address) const {
   return !address.terms.empty() && defined_at(address.base) < defined_at(address.terms[0].iv);
 }
 
-size_t StrengthReduction::node_of(const Address& address, bool make) {
+// Neighbours in a Program mostly have the same prefix.
+size_t StrengthReduction::make_node(const Address& address) {
   size_t node = none;
   for (const Term& term : address.terms) {
-    size_t i = 0;
-    while (i < nodes_.size() &&
-           !(nodes_[i].base == address.base && nodes_[i].parent == node && nodes_[i].last == term))
-      ++i;
-    if (i == nodes_.size()) {
-      POOLJIT_CHECK(make, "an address that the pass has not seen");
-      nodes_.push_back({address.base, node, term});
+    size_t behind = nodes_.size();
+    while (behind > 0) {
+      const Node& known = nodes_[behind - 1];
+      if (known.last == term && known.parent == node && known.base == address.base) break;
+      --behind;
     }
-    node = i;
+    if (behind == 0) {
+      nodes_.push_back({address.base, node, term});
+      behind = nodes_.size();
+    }
+    node = behind - 1;
   }
   return node;
 }
@@ -82,7 +84,7 @@ void StrengthReduction::end_loop(Inst& inst) {
 Address StrengthReduction::plain(const Address& address) {
   Value base = names_.of(address.base);
   if (carries_pointer(address)) {
-    base = nodes_[node_of(address, /*make=*/false)].now;
+    base = nodes_[node_of_[next_address_++]].now;
   } else {
     for (const Term& term : address.terms) {
       const Value bytes = b_.imul(term.iv, b_.iconst(term.bytes));

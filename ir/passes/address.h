@@ -36,7 +36,7 @@ class StrengthReduction {
 
   bool carries_pointer(const Address& address) const;
   size_t defined_at(Value value) const { return defined_[static_cast<size_t>(value)]; }
-  size_t node_of(const Address& address, bool make);
+  size_t make_node(const Address& address);
   Value pointer(const Node& node) const;
   void begin_loop(Inst& inst);
   void end_loop(Inst& inst);
@@ -47,6 +47,8 @@ class StrengthReduction {
   Names& names_;
   std::vector<size_t> defined_;  // index of the defining instruction, by source value
   std::vector<Node> nodes_;
+  std::vector<size_t> node_of_;  // of each address that carries a pointer, in the order of the instructions
+  size_t next_address_ = 0;
   std::vector<Value> open_;  // counters of the open loops
 };
 

@@ -9,10 +9,13 @@
 namespace pooljit::ir {
 namespace {
 
-bool has_effect(const Inst& inst) {
-  const Effect effect = info(inst.op).effect;
-  return effect == Effect::write || effect == Effect::control || inst.op == Op::prefetch;
-}
+constexpr bool effects[] = {
+#define OP(name, group, operands, result, effect, equation) \
+  Effect::effect == Effect::write || Effect::effect == Effect::control || Op::name == Op::prefetch,
+#include "ir/ops.def"
+#undef OP
+};
+bool has_effect(const Inst& inst) { return effects[static_cast<size_t>(inst.op)]; }
 
 class Cleanup {
  public:
@@ -20,9 +23,7 @@ class Cleanup {
 
   void run() {
     find_definitions();
-    if (std::any_of(program_.insts.begin(), program_.insts.end(),
-                    [&](const Inst& inst) { return inst.op == Op::loop && never_runs(inst); }))
-      drop_empty_loops();
+    if (has_empty_loop_) drop_empty_loops();
     mark();
     sweep();
     renumber(program_);
@@ -31,8 +32,7 @@ class Cleanup {
  private:
   struct Definition {
     const Inst* inst = nullptr;  // also when its list has handed it over
-    size_t at = 0;
-    size_t result = 0;
+    uint32_t at = 0, result = 0;
   };
 
   bool never_runs(const Inst& loop) const {
@@ -46,10 +46,15 @@ class Cleanup {
     partner_.assign(insts.size(), 0);
     std::vector<size_t> open;
     for (size_t i = 0; i < insts.size(); ++i) {
-      for (size_t k = 0; k < insts[i].results.size(); ++k)
-        defined_[static_cast<size_t>(insts[i].results[k])] = {&insts[i], i, k};
-      if (insts[i].op == Op::loop) open.push_back(i);
-      if (insts[i].op != Op::end) continue;
+      const Inst& inst = insts[i];
+      uint32_t number = 0;
+      for (const Value result : inst.results)
+        defined_[static_cast<size_t>(result)] = {&inst, static_cast<uint32_t>(i), number++};
+      if (inst.op == Op::loop) {
+        open.push_back(i);
+        has_empty_loop_ |= never_runs(inst);
+      }
+      if (inst.op != Op::end) continue;
       partner_[i] = open.back();
       partner_[open.back()] = i;
       open.pop_back();
@@ -78,6 +83,7 @@ class Cleanup {
   // ---------------------------------------------------------------------------------------------- mark
   void mark() {
     live_.assign(program_.types.size(), 0);
+    work_.reserve(program_.types.size());
     for (const Inst& inst : program_.insts) {
       if (!has_effect(inst)) continue;
       if (inst.op == Op::loop)
@@ -147,6 +153,7 @@ class Cleanup {
   }
 
   Program& program_;
+  bool has_empty_loop_ = false;
   std::vector<Definition> defined_;  // by value
   std::vector<size_t> partner_;      // loop <-> end
   std::vector<uint8_t> live_;

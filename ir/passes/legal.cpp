@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <initializer_list>
+#include <iterator>
 
 #include "ir/passes/shuffle_forms.h"
 
@@ -58,6 +60,23 @@ constexpr OpRow op_rows[] = {
     {Op::shr, of({DType::i64}), avx512},
 };
 
+constexpr size_t isas = std::size(isa_table);
+constexpr size_t op_count = 0
+#define OP(name, group, operands, result, effect, equation) +1
+#include "ir/ops.def"
+#undef OP
+    ;
+
+// The rows by op and ISA.
+constexpr auto dtypes_of = [] {
+  std::array<std::array<Set, isas>, op_count> sets{};
+  for (const OpRow& row : op_rows)
+    for (const IsaInfo& isa : isa_table)
+      if (contains(row.isas, isa.isa))
+        sets[static_cast<size_t>(row.op)][static_cast<size_t>(isa.isa)] |= row.dtypes;
+  return sets;
+}();
+
 struct CompareRow {
   std::initializer_list<Predicate> preds;
   Set dtypes;
@@ -90,9 +109,7 @@ constexpr ConvertRow float_convert_rows[] = {
 }  // namespace
 
 bool has_op(Isa isa, Op op, DType dtype) {
-  for (const OpRow& row : op_rows)
-    if (row.op == op && contains(row.dtypes, dtype) && contains(row.isas, isa)) return true;
-  return false;
+  return contains(dtypes_of[static_cast<size_t>(op)][static_cast<size_t>(isa)], dtype);
 }
 
 bool has_compare(Isa isa, Predicate pred, DType dtype) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "ir/passes/shuffle_units.h"
 
@@ -259,7 +260,7 @@ struct Known {
   bool two = false;
   Type source;
   size_t count = 0;  // 0: nothing is known yet
-  std::array<uint8_t, most_units> lanes{};
+  std::array<uint8_t, most_units> lanes{};  // zeros behind them
   Form form;
 };
 constinit thread_local std::array<Known, 64> known{};
@@ -272,16 +273,17 @@ static_assert(known.size() == size_t{1} << (64 - 58));
 
 Form shuffle_form(Isa isa, const Type& source, bool two, std::span<const int64_t> lane_list) {
   if (lane_list.size() > most_units) return {};
-  std::array<uint8_t, most_units> lanes;
+  std::array<uint8_t, most_units> lanes{};
+  for (size_t i = 0; i < lane_list.size(); ++i) lanes[i] = static_cast<uint8_t>(lane_list[i]);
   size_t hash = lane_list.size();
-  for (size_t i = 0; i < lane_list.size(); ++i) {
-    lanes[i] = static_cast<uint8_t>(lane_list[i]);
-    hash = hash * 31 + lanes[i];
+  for (size_t i = 0; i < lane_list.size(); i += sizeof hash) {
+    size_t word;
+    std::memcpy(&word, lanes.data() + i, sizeof word);
+    hash = hash * 31 + word + (word >> 29);
   }
   Known& one = known[place_of(hash + static_cast<size_t>(two) + 2 * static_cast<size_t>(source.dtype))];
   const bool is_known = one.count == lane_list.size() && one.isa == isa && one.two == two &&
-                        one.source == source &&
-                        std::equal(lanes.begin(), lanes.begin() + lane_list.size(), one.lanes.begin());
+                        one.source == source && one.lanes == lanes;
   if (!is_known)
     one = {isa, two, source, lane_list.size(), lanes, match({isa, two, widest_units(source, lane_list)})};
   return one.form;

@@ -35,12 +35,11 @@ void Emitter::emit_kernel() {
     const Inst& inst = program_.insts[index(at_)];
     const size_t before = a_.getSize();
     load_constants_before(at_);
-    const auto behind =
-        std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.inst != at_; });
-    constants_ = {uses.begin(), behind};
-    uses = {behind, uses.end()};
-    for (const RegisterMap::ConstantUse& use : constants_)
-      if (use.temporary) load_constant(use.constant, use.reg);
+    size_t used = 0;
+    for (; used < uses.size() && uses[used].inst == at_; ++used)
+      if (uses[used].temporary) load_constant(uses[used].constant, uses[used].reg);
+    constants_ = uses.first(used);
+    uses = uses.subspan(used);
     emit(inst);
     if (a_.getSize() != before) lines_.push_back({static_cast<uint32_t>(before - code_begin_), at_});
   }
@@ -72,7 +71,7 @@ void Emitter::epilogue() {
     a_.pop(a_.rbp);
     frame_.adjust(a_.getSize() - code_begin_, -8);
   }
-  if (output_alignment(program_) > 1) a_.sfence();
+  if (streams_) a_.sfence();
   a_.vzeroupper();
   a_.ret();
 }

@@ -124,6 +124,7 @@ class Emitter {
   int at_ = 0;  // the current instruction
   std::span<const RegisterMap::ConstantUse> constants_;  // that it uses
   size_t next_load_ = 0;
+  bool streams_ = false;  // a store went past the caches
   size_t code_begin_ = 0;
   std::vector<OpenLoop> loops_;
   std::vector<Transfer> moves_;

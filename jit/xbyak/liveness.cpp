@@ -28,17 +28,17 @@ Liveness::Liveness(const Program& program) : program_(program), rules_(program) 
 }
 
 // ---------------------------------------------------------------------------------------------- structure
+// What instructions say of their operands and results by themselves.
 void Liveness::read_program() {
-  const int count = static_cast<int>(program_.insts.size());
   insts_.resize(program_.insts.size());
   values_.reserve(program_.types.size() + loops_.capacity());
   values_.resize(program_.types.size());
   int open = none, depth = 0;
   float weight = 1;
-  for (int i = 0; i < count; ++i) {
-    const Op op = code(i).op;
+  for (int i = 0; i < static_cast<int>(insts_.size()); ++i) {
+    const Inst& inst = code(i);
     OfInst& here = at(i);
-    if (op == Op::end) {
+    if (inst.op == Op::end) {
       ends_.push_back(i);
       here.partner = open;
       at(open).partner = i;
@@ -50,62 +50,64 @@ void Liveness::read_program() {
     here.depth = depth;
     here.weight = weight;
     here.outer = open;
-    read(i);
-    if (op == Op::loop) {
+    for (const Value arg : inst.args) ++of(arg).uses;
+    if (inst.addr.base != ir::no_value) ++of(inst.addr.base).uses;
+    if (inst.op == Op::loop) {
       loops_.push_back(i);
       here.countdown = static_cast<int>(values_.size());
       OfValue& countdown = values_.emplace_back();
       countdown.root = countdown.leader = countdown.next_in_web = here.countdown;
       if (open != none) at(open).has_inner = true;
       open = i;
-      ++depth;
-      weight *= iterations;
+      ++depth;  // a counter and what is carried live inside
     }
+    for (const Value result : inst.results) {
+      OfValue& value = of(result);
+      value.range = {2 * i + 1, 2 * i + 1};
+      value.weight = weight;
+      value.defined = i;
+      value.depth = depth;
+      value.root = value.leader = value.next_in_web = result;
+    }
+    if (inst.op == Op::loop) weight *= iterations;
+    if (inst.results.size() == 1) read_result(inst, i);
   }
 }
 
-// What an instruction says of its operands and results by itself: all that is defined before it is known.
-void Liveness::read(int i) {
-  const Inst& inst = code(i);
-  for (const Value arg : inst.args) ++of(arg).uses;
-  if (inst.addr.base != ir::no_value) ++of(inst.addr.base).uses;
-  if (inst.op == Op::shuffle) rules_.find_form(inst);
-  const OfInst& here = at(i);
-  const int begin = 2 * i + (rules_.result_stands_apart(inst) ? 0 : 1);
-  for (const Value result : inst.results) {
-    OfValue& value = of(result);
-    value.range = {begin, 2 * i + 1};
-    value.weight = here.weight;
-    value.defined = i;
-    value.depth = here.depth + (inst.op == Op::loop ? 1 : 0);  // a counter and what is carried live inside
-    value.root = value.leader = value.next_in_web = result;
-  }
+void Liveness::read_result(const Inst& inst, int i) {
+  OfValue& result = of(inst.results[0]);
   switch (inst.op) {
     case Op::iconst:
       has_long_index_ |= !fits_immediate(inst.imm);
       [[fallthrough]];
     case Op::vconst:
     case Op::vmask:
-      of(inst.results[0]).is_constant = true;
-      break;
+      result.is_constant = true;
+      return;
     case Op::param:
       last_param_ = i;
-      break;
+      return;
     case Op::load:
-      of(inst.results[0]).may_fold = inst.args.empty() && program_.type(inst.results[0]).vector_bytes() >= 16;
-      break;
+      result.may_fold = inst.args.empty() && program_.type(inst.results[0]).vector_bytes() >= 16;
+      return;
     case Op::propagate:
       propagations_.push_back(i);
+      return;
+    case Op::shuffle:
+      rules_.find_form(inst);
       break;
     case Op::bitcast:
-    case Op::shuffle:
-      if (!rules_.is_alias(inst)) break;
-      of(inst.results[0]).root = of(inst.args[0]).root;
-      aliases_.push_back(inst.results[0]);
+    case Op::select:
       break;
     default:
-      break;
+      return;
   }
+  if (rules_.result_stands_apart(inst)) result.range.begin = 2 * i;
+  if (!rules_.is_alias(inst)) return;
+  const OfValue& same = of(inst.args[0]);
+  result.root = same.root;
+  result.is_constant = same.is_constant;
+  aliases_.push_back(inst.results[0]);
 }
 
 int Liveness::loop_at(int inst, int depth) const {
@@ -150,6 +152,7 @@ void Liveness::merge(int i, int line) {
 // A load is folded into its only reader if that one follows in the same straight line, with no store between
 // them.
 void Liveness::fold_load(const Inst& inst, int loads) {
+  if (std::any_of(inst.args.begin(), inst.args.end(), [&](Value arg) { return of(arg).is_folded; })) return;
   for (size_t arg = inst.args.size(); arg-- > 0;) {
     OfValue& load = of(inst.args[arg]);
     if (!load.may_fold || load.uses != 1 || load.defined <= loads) continue;
@@ -206,11 +209,12 @@ void Liveness::find_uses() {
       default:
         break;
     }
-    fold_load(inst, loads);
     for (const Value arg : inst.args) {
-      if (is_constant(arg))
+      const OfValue& value = of(arg);
+      if (value.may_fold) fold_load(inst, loads);
+      if (value.is_constant)
         concerns_constants = true;
-      else if (of(arg).is_folded)
+      else if (value.is_folded)
         extend_to(defining(arg).addr.base, i);  // the load used it already, as often
       else
         use(arg, i);
@@ -304,7 +308,7 @@ void Liveness::make_webs() {
   for (int name = 0; name < static_cast<int>(values_.size()); ++name) {
     OfValue& value = of(name);
     const Range& range = value.range;
-    if (range.end < range.begin || value.is_folded || of(value.root).is_constant) continue;
+    if (range.end < range.begin || value.is_folded || value.is_constant) continue;
     const bool is_counter = !is_countdown(name) && value.uses == 0 && defining(name).op == Op::loop &&
                             name == defining(name).results[0];
     if (is_counter) continue;

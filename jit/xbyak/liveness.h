@@ -65,7 +65,7 @@ class Liveness {
   // register of what the select keeps elsewhere: code at the operation's place, none at the select's.
   bool is_merged(int inst) const { return at(inst).is_merged; }
   bool is_used(ir::Value value) const { return of(value).uses > 0; }
-  bool is_constant(ir::Value value) const { return of(root(value)).is_constant; }
+  bool is_constant(ir::Value value) const { return of(value).is_constant; }
   // True for what may need a constant in a register or in memory, one of its own or an operand.
   bool concerns_constants(int inst) const { return at(inst).concerns_constants; }
 
@@ -84,7 +84,7 @@ class Liveness {
   bool is_countdown(ir::Value value) const { return static_cast<size_t>(value) >= program_.types.size(); }
 
   void read_program();
-  void read(int inst);
+  void read_result(const ir::Inst& inst, int i);
   void find_uses();
   void fold_load(const ir::Inst& inst, int loads);
   void merge(int select, int line);

@@ -234,6 +234,7 @@ void Emitter::store(const Inst& inst) {
   const Memory to = address_of(inst.addr, bytes);
   if (inst.args.size() > 1) return masked_store(inst, to);
   const Vec from = source_register(inst, 0);
+  streams_ |= inst.non_temporal;
   if (bytes >= 16) return a_.write(inst.non_temporal ? vmovntps_m : vmovups_m, from, to);
   const Xmm low = Assembler::xmm(from);
   switch (bytes) {
