@@ -259,7 +259,7 @@ struct Known {
   Isa isa = least_isa;
   bool two = false;
   Type source;
-  size_t count = 0;  // 0: nothing is known yet
+  size_t count = 0;                         // 0: nothing is known yet
   std::array<uint8_t, most_units> lanes{};  // zeros behind them
   Form form;
 };

@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t longest_instruction = 16;
 
+constexpr bool is_byte(int number) {
+  return number >= std::numeric_limits<int8_t>::min() && number <= std::numeric_limits<int8_t>::max();
+}
 constexpr bool third_bit(int number) { return (number & 8) != 0; }
 constexpr bool fourth_bit(int number) { return (number & 16) != 0; }
 constexpr uint8_t modrm(int mod, int reg, int rm) {
@@ -44,8 +47,8 @@ uint8_t* put_evex(uint8_t* at, const VectorInstruction& row, const Vec& r, const
   *at++ = static_cast<uint8_t>((third_bit(r.number) ? 0 : 0x80) | (fourth_bit(rm) ? 0 : 0x40) |
                                (third_bit(rm) ? 0 : 0x20) | (fourth_bit(r.number) ? 0 : 0x10) | row.map);
   *at++ = static_cast<uint8_t>((row.evex_w ? 0x80 : 0) | (~v.number & 15) << 3 | 4 | row.prefix);
-  *at++ = static_cast<uint8_t>((r.zeroes ? 0x80 : 0) | bytes / 32 << 5 | (fourth_bit(v.number) ? 0 : 8) |
-                               r.mask);
+  *at++ =
+      static_cast<uint8_t>((r.zeroes ? 0x80 : 0) | bytes / 32 << 5 | (fourth_bit(v.number) ? 0 : 8) | r.mask);
   *at++ = row.opcode;
   return at;
 }
@@ -58,9 +61,7 @@ uint8_t* Assembler::room() {
 }
 
 void Assembler::write(const VectorInstruction& row, Vec r, Vec v, const Source& m, int immediate) {
-  const int rm = !m.is_memory()                        ? m.reg().number
-                 : m.memory().base == Memory::buffer ? 0
-                                                     : m.memory().base;
+  const int rm = !m.is_memory() ? m.reg().number : m.memory().base == Memory::buffer ? 0 : m.memory().base;
   const int bytes = std::max({r.bytes, v.bytes, m.is_memory() ? uint8_t{0} : m.reg().bytes});
   const bool is_evex = row.encodings == VectorInstruction::evex || bytes == 64 || r.mask != 0 ||
                        ((r.number | v.number | rm) & 16) != 0;
@@ -84,9 +85,7 @@ uint8_t* Assembler::put_memory(uint8_t* at, int reg, const Memory& memory, int s
                                int immediate_bytes) const {
   constexpr int stack_pointer = 4, frame_pointer = 5;  // the low bits of registers that mean something else
   const int low = memory.base & 7;
-  const bool is_short = memory.offset % scale == 0 &&
-                        memory.offset / scale >= std::numeric_limits<int8_t>::min() &&
-                        memory.offset / scale <= std::numeric_limits<int8_t>::max();
+  const bool is_short = memory.offset % scale == 0 && is_byte(memory.offset / scale);
   if (memory.base == Memory::buffer) {  // from behind the instruction
     *at++ = modrm(0, reg, frame_pointer);
     const auto here = static_cast<int32_t>(at - top_);
@@ -114,6 +113,16 @@ void Assembler::copy_word(int to, int from) {
   *at++ = 0x89;
   *at++ = modrm(3, from, to);
   used(at);
+}
+
+void Assembler::add_to_word(int to, int32_t number) {
+  const bool is_short = is_byte(number);
+  uint8_t* at = room();
+  *at++ = static_cast<uint8_t>(0x48 | (third_bit(to) ? 1 : 0));
+  *at++ = is_short ? 0x83 : 0x81;
+  *at++ = modrm(3, 0, to);
+  at = put_number(at, number);
+  used(is_short ? at - 3 : at);
 }
 
 Xbyak::Xmm Assembler::xmm(const Vec& reg) {

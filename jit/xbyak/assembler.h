@@ -1,5 +1,5 @@
-// Assembler: Xbyak's, with an encoder of its own for what kernels are mostly made of: vector instructions, and
-// moves and additions of pointers. Xbyak looks at the kinds of all operands in each call.
+// Assembler: Xbyak's, with an encoder of its own for what kernels are mostly made of: vector instructions,
+// and moves and additions of pointers. Xbyak looks at the kinds of all operands in each call.
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -20,9 +20,7 @@ struct Vec {
   }
   static Vec k(int number) { return {static_cast<uint8_t>(number), 0}; }
   Vec sized(int as_bytes) const { return of(number, as_bytes); }
-  Vec masked(int by, bool zeroed = false) const {
-    return {number, bytes, static_cast<uint8_t>(by), zeroed};
-  }
+  Vec masked(int by, bool zeroed = false) const { return {number, bytes, static_cast<uint8_t>(by), zeroed}; }
 };
 
 // Bytes behind a pointer, or behind the beginning of the assembler's buffer.
@@ -66,13 +64,13 @@ struct VectorInstruction {
 namespace x86 {
 inline constexpr uint8_t whole = 0;
 #define VECTOR(name, mnemonic, operands, prefix, map, opcode, w, encodings, memory) \
-  inline constexpr VectorInstruction name{opcode,                                \
-                                          VectorInstruction::prefix,             \
-                                          VectorInstruction::map,                \
-                                          #w[0] == '1',                          \
-                                          #w[0] != '0',                          \
-                                          VectorInstruction::encodings,          \
-                                          memory,                                \
+  inline constexpr VectorInstruction name{opcode,                                   \
+                                          VectorInstruction::prefix,                \
+                                          VectorInstruction::map,                   \
+                                          #w[0] == '1',                             \
+                                          #w[0] != '0',                             \
+                                          VectorInstruction::encodings,             \
+                                          memory,                                   \
                                           #operands[0] == 's' ? #operands[1] - '0' : 0};
 #include "jit/xbyak/vector_instructions.def"
 #undef VECTOR
@@ -82,8 +80,8 @@ class Assembler : public Xbyak::CodeGenerator {
  public:
   using CodeGenerator::CodeGenerator;
 
-  // As in the row's column `operands`: the registers r and v, and m. Like all of Xbyak, they throw Xbyak::Error
-  // if the buffer is full.
+  // As in the row's column `operands`: the registers r and v, and m. Like all of Xbyak, they throw
+  // Xbyak::Error if the buffer is full.
   static constexpr int no_immediate = -1;
   void write(const VectorInstruction& row, Vec r, Vec v, const Source& m, int immediate = no_immediate);
   void write(const VectorInstruction& row, Vec r, const Source& m, int immediate = no_immediate) {
@@ -98,6 +96,7 @@ class Assembler : public Xbyak::CodeGenerator {
   void store_word(const Memory& to, int from) { write_word(0x89, from, to); }
   void load_address(int to, const Memory& of) { write_word(0x8d, to, of); }
   void copy_word(int to, int from);
+  void add_to_word(int to, int32_t number);  // not rax
 
   // For what has no row.
   static Xbyak::Xmm xmm(const Vec& reg);

@@ -28,7 +28,7 @@ struct Compare {
   VectorInstruction instruction;
 };
 constexpr Compare compares[] = {
-    {DType::f32, vcmpps_k}, {DType::f64, vcmppd_k}, {DType::u8, vpcmpub}, {DType::i8, vpcmpb},
+    {DType::f32, vcmpps_k}, {DType::f64, vcmppd_k}, {DType::u8, vpcmpub},  {DType::i8, vpcmpb},
     {DType::u16, vpcmpuw},  {DType::i16, vpcmpw},   {DType::u32, vpcmpud}, {DType::i32, vpcmpd},
     {DType::u64, vpcmpuq},  {DType::i64, vpcmpq},
 };

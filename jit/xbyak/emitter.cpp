@@ -31,10 +31,13 @@ void Emitter::emit_kernel() {
   lines_.push_back({0, -1});
   prologue();
   std::span<const RegisterMap::ConstantUse> uses = map_.constant_uses();
+  const std::vector<RegisterMap::Load>& loads = map_.loads();
+  size_t next_load = 0;
   for (at_ = 0; at_ < static_cast<int>(program_.insts.size()); ++at_) {
     const Inst& inst = program_.insts[index(at_)];
     const size_t before = a_.getSize();
-    load_constants_before(at_);
+    for (; next_load < loads.size() && loads[next_load].before == at_; ++next_load)
+      load_constant(loads[next_load].constant, loads[next_load].reg);
     size_t used = 0;
     for (; used < uses.size() && uses[used].inst == at_; ++used)
       if (uses[used].temporary) load_constant(uses[used].constant, uses[used].reg);
@@ -83,12 +86,6 @@ void Emitter::move_stack(int64_t bytes) {
   else
     a_.add(a_.rsp, static_cast<uint32_t>(-bytes));
   frame_.adjust(a_.getSize() - code_begin_, bytes);
-}
-
-void Emitter::load_constants_before(int inst) {
-  const std::vector<RegisterMap::Load>& loads = map_.loads();
-  for (; next_load_ < loads.size() && loads[next_load_].before == inst; ++next_load_)
-    load_constant(loads[next_load_].constant, loads[next_load_].reg);
 }
 
 void Emitter::load_constant(int constant, int reg) {

@@ -78,7 +78,6 @@ class Emitter {
   void epilogue();
   void move_stack(int64_t bytes);
   void emit(const ir::Inst& inst);
-  void load_constants_before(int inst);
   void begin_loop(const ir::Inst& inst);
   void end_loop(const ir::Inst& inst);
   void count_up(Place counter, Place trip);
@@ -121,10 +120,9 @@ class Emitter {
   Vec index_register(Vec to);
   void index_register_in(Vec to);
 
-  int at_ = 0;  // the current instruction
+  int at_ = 0;                                           // the current instruction
   std::span<const RegisterMap::ConstantUse> constants_;  // that it uses
-  size_t next_load_ = 0;
-  bool streams_ = false;  // a store went past the caches
+  bool streams_ = false;                                 // a store went past the caches
   size_t code_begin_ = 0;
   std::vector<OpenLoop> loops_;
   std::vector<Transfer> moves_;

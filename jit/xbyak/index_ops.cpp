@@ -129,7 +129,7 @@ void Emitter::ptradd(const Inst& inst) {
   }
   const Reg64 to = target(place);
   if (moves_itself) {
-    a_.add(to, bytes);
+    a_.add_to_word(to.getIdx(), bytes);
     return;
   }
   const Reg64 base = read(base_place, scratch);

@@ -124,7 +124,7 @@ RegClass Liveness::class_of(Value value) const {
   return ir::info(program_.isa).mask == ir::MaskEncoding::k_bits ? RegClass::mask : RegClass::vec;
 }
 
-// ---------------------------------------------------------------------------------------- masked and folded
+// --------------------------------------------------------------------------------------- masked and folded
 // No later use, and none in another iteration: what the masked instruction overwrites is read by it, by the
 // select and by what computes their mask just before, at most.
 bool Liveness::dies_in_merge(Value value, int select, int line) const {
@@ -157,9 +157,8 @@ void Liveness::fold_load(const Inst& inst, int loads) {
     OfValue& load = of(inst.args[arg]);
     if (!load.may_fold || load.uses != 1 || load.defined <= loads) continue;
     // The first operand of two may change places with the second.
-    if (!rules_.takes_memory(inst, arg) &&
-        !(arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) && rules_.takes_memory(inst, 1) &&
-          !is_constant(inst.args[1])))
+    if (!rules_.takes_memory(inst, arg) && !(arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) &&
+                                             rules_.takes_memory(inst, 1) && !is_constant(inst.args[1])))
       continue;
     load.is_folded = true;
     return;
@@ -173,14 +172,11 @@ void Liveness::extend(Value value, int point) {
 }
 
 // A value from outside a loop lives until the loop's end, for the next iteration.
-void Liveness::extend_to(Value value, int inst) {
-  const int depth = of(value).depth;
-  extend(value, 2 * (at(inst).depth > depth ? partner(loop_at(inst, depth)) : inst));
-}
-
-void Liveness::use(Value value, int inst) {
-  of(value).weight += weight(inst);
-  extend_to(value, inst);
+void Liveness::use(Value name, int inst, float weight) {
+  OfValue& value = of(name);
+  value.weight += weight;
+  const int last = at(inst).depth > value.depth ? partner(loop_at(inst, value.depth)) : inst;
+  value.range.end = std::max(value.range.end, 2 * last);
 }
 
 void Liveness::find_uses() {
@@ -215,11 +211,11 @@ void Liveness::find_uses() {
       if (value.is_constant)
         concerns_constants = true;
       else if (value.is_folded)
-        extend_to(defining(arg).addr.base, i);  // the load used it already, as often
+        use(defining(arg).addr.base, i, 0);  // the load was a use already, as often
       else
-        use(arg, i);
+        use(arg, i, weight(i));
     }
-    if (inst.addr.base != ir::no_value) use(inst.addr.base, i);
+    if (inst.addr.base != ir::no_value) use(inst.addr.base, i, weight(i));
     at(i).concerns_constants = concerns_constants;
   }
 }

@@ -89,9 +89,8 @@ class Liveness {
   void fold_load(const ir::Inst& inst, int loads);
   void merge(int select, int line);
   bool dies_in_merge(ir::Value value, int select, int line) const;
-  void use(ir::Value value, int inst);
+  void use(ir::Value value, int inst, float weight);
   void extend(ir::Value value, int point);
-  void extend_to(ir::Value value, int inst);
   void extend_over_loops();
   void join_all();
   void join_carried(int end);

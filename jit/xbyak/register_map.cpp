@@ -54,7 +54,8 @@ std::vector<size_t> RegisterMap::webs_by_begin(RegClass cls) const {
   for (size_t web = 0; web < webs.size(); ++web) {
     if (webs[web].cls != cls) continue;
     order.push_back(web);
-    for (size_t i = order.size() - 1; i > 0 && webs[order[i]].range.begin < webs[order[i - 1]].range.begin; --i)
+    for (size_t i = order.size() - 1; i > 0 && webs[order[i]].range.begin < webs[order[i - 1]].range.begin;
+         --i)
       std::swap(order[i], order[i - 1]);
   }
   return order;
@@ -72,8 +73,8 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
   for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
     free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
   const auto take = [&](const Range& range) {
-    const auto found = std::find_if(free_after.begin(), free_after.end(),
-                                    [&](int after) { return after < range.begin; });
+    const auto found =
+        std::find_if(free_after.begin(), free_after.end(), [&](int after) { return after < range.begin; });
     const int reg = static_cast<int>(found - free_after.begin());
     if (found == free_after.end())
       free_after.push_back(range.end);

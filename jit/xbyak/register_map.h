@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "jit/backend.h"
 #include "jit/xbyak/busy_registers.h"
 #include "jit/xbyak/constants.h"
 #include "jit/xbyak/liveness.h"

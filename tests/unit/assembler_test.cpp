@@ -115,7 +115,8 @@ TEST(Assembler, WritesWhatADisassemblerReads) {
   for (const Row& row : rows) {
     const bool takes_memory = !row.operands.starts_with('s');
     const bool takes_registers = row.operands.find("mr") == std::string_view::npos || row.operands == "mri";
-    const bool only_memory = !takes_registers || row.operands == "mvr" || row.mnemonic.starts_with("vmaskmov");
+    const bool only_memory =
+        !takes_registers || row.operands == "mvr" || row.mnemonic.starts_with("vmaskmov");
     const int registers = row.instruction.encodings == VectorInstruction::vex ? 16 : 32;
     for (const int bytes : {16, 32, 64}) {
       if (!is_legal(row, bytes)) continue;
@@ -164,6 +165,12 @@ TEST(Assembler, WritesMovesOfWords) {
   assembler.copy_word(9, 2);
   expect("mov rcx, r14");
   assembler.copy_word(1, 14);
+  expect("add rcx, 0x40");
+  assembler.add_to_word(1, 64);
+  expect("add r12, 0x1000");
+  assembler.add_to_word(12, 4096);
+  expect("add r8, -0x80");
+  assembler.add_to_word(8, -128);
   room.resize(assembler.getSize());
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(without_size(jit::text_of(room, begins[i])), expected[i]);
@@ -176,7 +183,8 @@ TEST(Assembler, RefusesWhatIsTooLong) {
   assembler.write(jit::x86::vaddps, Vec::of(1, 32), Vec::of(2, 32), Vec::of(3, 32));
   EXPECT_EQ(assembler.getSize(), 8U);
   assembler.write(jit::x86::vaddps, Vec::of(1, 32), Vec::of(2, 32), Vec::of(3, 32));
-  EXPECT_THROW(assembler.write(jit::x86::vaddps, Vec::of(1, 32), Vec::of(2, 32), Vec::of(3, 32)), Xbyak::Error);
+  EXPECT_THROW(assembler.write(jit::x86::vaddps, Vec::of(1, 32), Vec::of(2, 32), Vec::of(3, 32)),
+               Xbyak::Error);
 }
 
 }  // namespace
