@@ -169,7 +169,7 @@ TEST(Assembler, WritesMovesOfWords) {
   assembler.add_to_word(1, 64);
   expect("add r12, 0x1000");
   assembler.add_to_word(12, 4096);
-  expect("add r8, -0x80");
+  expect("add r8, 0xFFFFFFFFFFFFFF80");
   assembler.add_to_word(8, -128);
   room.resize(assembler.getSize());
   for (size_t i = 0; i < expected.size(); ++i)
