@@ -11,8 +11,6 @@
 
 namespace pooljit::jit {
 
-using ir::Inst;
-using ir::Op;
 using ir::Program;
 using ir::Value;
 
@@ -165,6 +163,7 @@ void RegisterMap::place_values() {
   for (Value value = 0; value < static_cast<Value>(places_.size()); ++value) {
     Place& place = places_[at(value)];
     const Value root = live_.root(value);
+    if (root == ir::no_value) continue;  // a gap in the names
     if (live_.is_folded(value))
       place = {Place::Kind::folded, live_.definition(value)};
     else if (const int web = live_.web(value); web >= 0)
