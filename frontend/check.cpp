@@ -369,10 +369,10 @@ ir::Result<PoolSpec> check_meaning(PoolSpec spec) {
   return spec;
 }
 
-ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes) {
+ir::Result<PoolSpec> check_spec(PoolSpec spec, FreeDims free_dims) {
   auto checked = check_meaning(std::move(spec));
   if (!checked) return checked;
-  if (sizes == Sizes::known)
+  if (free_dims == FreeDims::refused)
     if (const auto known = check_known(*checked); !known) return tl::unexpected(known.error());
   if (auto error = check_supported(*checked)) return tl::unexpected<ir::Error>(std::move(*error));
   return checked;

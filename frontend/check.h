@@ -7,7 +7,7 @@ namespace pooljit::frontend {
 
 // The spec in its normal form (explicit strides that say what the layout says are left out), or the first
 // broken rule of frontend/rules.def. Safe on any values.
-ir::Result<PoolSpec> check_spec(PoolSpec spec, Sizes sizes = Sizes::known);
+ir::Result<PoolSpec> check_spec(PoolSpec spec, FreeDims free_dims = FreeDims::refused);
 
 // "spec.free", of a spec with free dims.
 ir::Result<void> check_known(const PoolSpec& spec);

@@ -86,11 +86,11 @@ struct PoolSpec {
 
 // Whether the extents of all spatial dims are numbers, or some may be free. The functions below that say
 // nothing of it give a free dim its least extent.
-enum class Sizes : uint8_t { known, may_be_free };
+enum class FreeDims : uint8_t { refused, allowed };
 
 // Parses any spelling, checks every rule, normalises. Errors: "spec.<rule>", listed in frontend/rules.def.
 // Of a free spec all rules are checked that hold for every size or for none.
-ir::Result<PoolSpec> parse_spec(std::string_view text, Sizes sizes = Sizes::known);
+ir::Result<PoolSpec> parse_spec(std::string_view text, FreeDims free_dims = FreeDims::refused);
 
 // The spec for one size, which has the extents of all spatial dims. Errors: "spec.sizes", and the rules that
 // the layer of that size breaks. Free only: of what has no free dims it is the spec, if the sizes are its

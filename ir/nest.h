@@ -30,7 +30,7 @@ enum class Direction : uint8_t { forward, backward, unpool };
 enum class IndexScope : uint8_t { plane, tensor, nhwc, nhwc_batch, window };
 
 // Whether a nest is one layer of known extents, or stands for a layer of any extents (ir/general/general.h).
-enum class Sizes : uint8_t {
+enum class Extents : uint8_t {
   known,
   any,          // of windows of the kernel's taps
   any_windows,  // of windows that follow the extents: global and adaptive
@@ -86,7 +86,7 @@ struct PoolNest {
   std::vector<EpilogueStep> epilogue;               // at most most_steps
   // Else the extents, all strides but the innermost ones, padding and scopes of indices are stand-ins, of
   // which code may depend on nothing: what they are at a size, it reads from that size's words.
-  Sizes sizes = Sizes::known;
+  Extents extents = Extents::known;
   // Several pools of one input, each as if it were alone; of the fields above only channels, the dims' inputs
   // and the input count then. With offsets their outputs are parts of one, `output`, and begin so many
   // elements behind its first; else each is a tensor of its own.
@@ -102,7 +102,7 @@ struct PoolNest {
   bool divides() const { return info(reduction).divides; }
   // ... by a count of taps.
   bool divides_by_taps() const { return divides() && !divisor_override; }
-  bool has_any_size() const { return sizes != Sizes::known; }
+  bool has_any_size() const { return extents != Extents::known; }
   bool is_backward() const { return direction == Direction::backward; }
   // It also reads the forward's input, operand 0, which lies as `output`, and its output, operand 1, which
   // lies as `input`.

@@ -98,7 +98,7 @@ ir::Result<CheckReport> check_free(const frontend::PoolSpec& spec, const CheckOp
 }  // namespace
 
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options) {
-  auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
+  auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   if (is_unpool(*spec))
     return ir::unsupported("check.unpool", "an unpool is one routine: there are no engines to compare",

@@ -206,7 +206,7 @@ ir::Result<AnyKernel> compile_cached(const Cache::TextView& text, bool needs_dat
   const jit::HoldForks hold;
   const FloatControl control;  // constants come out the same, too
   const auto start = Clock::now();
-  auto spec = frontend::parse_spec(text.spec(), frontend::Sizes::may_be_free);
+  auto spec = frontend::parse_spec(text.spec(), frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   if (auto checked = check_sizes_option(*spec, text.options()); !checked)
     return tl::unexpected(checked.error());
@@ -280,7 +280,7 @@ CheckedSpec::CheckedSpec(frontend::PoolSpec spec, Options options, bool needs_da
 ir::Result<std::shared_ptr<const CheckedSpec>> check_spec(std::string_view spec_text,
                                                           const Options& options) {
   const FloatControl control;
-  auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
+  auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   return check_spec(std::move(*spec), options);
 }

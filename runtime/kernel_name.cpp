@@ -22,7 +22,7 @@ std::vector<int64_t> each(const ir::PoolNest& nest, int64_t ir::NestDim::*member
 }
 
 std::string window(const ir::PoolNest& nest) {
-  if (nest.sizes == ir::Sizes::any_windows) return "any";
+  if (nest.extents == ir::Extents::any_windows) return "any";
   if (nest.dims[0].kind == ir::DimKind::adaptive)
     return fmt::format("to{}", fmt::join(each(nest, &ir::NestDim::output), "x"));
   std::string text = fmt::format("k{}s{}", numbers(each(nest, &ir::NestDim::kernel)),

@@ -279,7 +279,7 @@ ir::Result<PoolSpec> spec_of(const pooljit_layer& given) {
   if (!error) error = read_indices(layer, spec);
   if (!error) error = read_epilogue(layer, spec);
   if (error) return tl::unexpected<ir::Error>(std::move(*error));
-  auto checked = frontend::check_spec(std::move(spec), frontend::Sizes::may_be_free);
+  auto checked = frontend::check_spec(std::move(spec), frontend::FreeDims::allowed);
   if (!checked) return checked;
   if (auto wrong = compare_tensors(layer, *checked)) return tl::unexpected<ir::Error>(std::move(*wrong));
   return checked;

@@ -78,7 +78,7 @@ ir::Result<PoolSpec> spec_of(const pooljit_pools& given) {
   spec.include_input = pools.include_input == 1;
   if (auto error = read_output_place(pools.output, pools.output_order, spec))
     return tl::unexpected<ir::Error>(std::move(*error));
-  auto checked = frontend::check_spec(std::move(spec), frontend::Sizes::may_be_free);
+  auto checked = frontend::check_spec(std::move(spec), frontend::FreeDims::allowed);
   if (!checked || !checked->concat) return checked;
   auto strides = output_strides(*checked);
   if (has_free_dims(*checked) && checked->output_strides.empty()) std::ranges::fill(strides, 0);

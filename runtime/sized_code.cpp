@@ -12,15 +12,15 @@
 namespace pooljit::runtime {
 namespace {
 
-ir::Sizes sizes_of(const frontend::PoolSpec& pool) {
-  return pool.global || is_adaptive(pool) ? ir::Sizes::any_windows : ir::Sizes::any;
+ir::Extents extents_of(const frontend::PoolSpec& pool) {
+  return pool.global || is_adaptive(pool) ? ir::Extents::any_windows : ir::Extents::any;
 }
 
 ir::Result<ir::PoolNest> any_nest(const frontend::PoolSpec& sized) {
-  if (!is_pools(sized)) return general_nest(make_nest(sized), sizes_of(sized));
-  std::vector<ir::Sizes> of_members;
-  if (sized.include_input) of_members.push_back(ir::Sizes::any);
-  std::ranges::transform(sized.members, std::back_inserter(of_members), sizes_of);
+  if (!is_pools(sized)) return general_nest(make_nest(sized), extents_of(sized));
+  std::vector<ir::Extents> of_members;
+  if (sized.include_input) of_members.push_back(ir::Extents::any);
+  std::ranges::transform(sized.members, std::back_inserter(of_members), extents_of);
   return general_pools(make_nest(sized), of_members);
 }
 
@@ -59,7 +59,7 @@ ir::Result<frontend::PoolSpec> freed(frontend::PoolSpec spec) {
   };
   free_dims(spec);
   std::ranges::for_each(spec.members, free_dims);
-  return frontend::parse_spec(print(spec), frontend::Sizes::may_be_free);
+  return frontend::parse_spec(print(spec), frontend::FreeDims::allowed);
 }
 
 ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, const Choices& choices) {

@@ -146,7 +146,7 @@ ir::Result<Exit> show(ShowArguments arguments) {
   if (options.backend != "auto" && !runtime::find_engine(options.backend))
     return tl::unexpected(runtime::resolve(options).error());
   if (arguments.stage == spec_stage) return show_spec(arguments);
-  const auto spec = frontend::parse_spec(arguments.spec, frontend::Sizes::may_be_free);
+  const auto spec = frontend::parse_spec(arguments.spec, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   options.backend = "interpreter";
   const auto choices = runtime::resolve(options);

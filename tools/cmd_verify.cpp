@@ -84,7 +84,7 @@ ir::Result<std::vector<runtime::Choices>> choices(const runtime::Options& option
 std::vector<runtime::Choices> with_schedules(const VerifyArguments& arguments, std::string_view spec_text,
                                              const std::vector<runtime::Choices>& all) {
   if (!arguments.all_schedules) return all;
-  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
+  const auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return all;
   std::vector<runtime::Choices> varied;
   for (runtime::Choices choice : all) {

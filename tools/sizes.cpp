@@ -33,7 +33,7 @@ ir::Result<std::vector<int64_t>> parse_size(std::string_view text) {
 
 ir::Result<std::string> at_size(const std::string& text, const std::string& size) {
   if (size.empty()) return text;
-  const auto spec = frontend::parse_spec(text, frontend::Sizes::may_be_free);
+  const auto spec = frontend::parse_spec(text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   return sized_text(*spec, size);
 }
@@ -56,7 +56,7 @@ ir::Result<std::vector<Problem>> read_problems(const std::string& path,
   if (!problems || sizes.empty()) return problems;
   std::vector<Problem> all;
   for (Problem& problem : *problems) {
-    const auto spec = frontend::parse_spec(problem.spec, frontend::Sizes::may_be_free);
+    const auto spec = frontend::parse_spec(problem.spec, frontend::FreeDims::allowed);
     if (!spec || !has_free_dims(*spec)) {
       all.push_back(std::move(problem));
       continue;

@@ -37,15 +37,15 @@ bool is_dense(const NestDim& dim) {
 }
 
 // Every window of the kernel, clipped anywhere, is a window of the stand-in, and one of them is whole.
-NestDim stand_in(const NestDim& dim, Sizes sizes, int64_t most_taps) {
+NestDim stand_in(const NestDim& dim, Extents extents, int64_t most_taps) {
   NestDim any;
-  if (sizes == Sizes::any_windows) {
+  if (extents == Extents::any_windows) {
     any.kernel = any.stride = any.input = most_taps;
     any.output = dim.output;
     return any;
   }
   if (dim.kind == DimKind::gather) {  // of a forward whose windows all are whole: of each phase one is
-    any = stand_in(forward_of(dim), sizes, most_taps);
+    any = stand_in(forward_of(dim), extents, most_taps);
     std::swap(any.input, any.output);
     any.kind = DimKind::gather;
     return any;
@@ -90,10 +90,10 @@ std::vector<int64_t> extents_of(const PoolNest& nest, int64_t NestDim::*extent) 
 
 }  // namespace
 
-Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
+Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
   if (sized.dims.size() > std::size(most_following_taps)) return refused("so many dimensions");
   if (sized.direction == Direction::unpool) return refused("unpools");
-  const bool follow = sizes == Sizes::any_windows;
+  const bool follow = extents == Extents::any_windows;
   if (sized.is_backward() && (follow || !std::ranges::all_of(sized.dims, is_gather)))
     return refused("gradients of adaptive pools");
   if (sized.is_backward() && sized.input.strides.back() == 1)
@@ -105,12 +105,12 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
   if (sized.indices && sized.index_scope != IndexScope::window && bytes(sized.indices->dtype) < 4)
     return refused("such narrow indices");
   PoolNest any = sized;
-  any.sizes = sizes;
-  for (NestDim& dim : any.dims) dim = stand_in(dim, sizes, most_following(sized));
-  const std::vector<int64_t> extents = extents_of(any, &NestDim::input);
-  any.input = packed_over(extents, any.channels, any.input);
+  any.extents = extents;
+  for (NestDim& dim : any.dims) dim = stand_in(dim, extents, most_following(sized));
+  const std::vector<int64_t> inputs = extents_of(any, &NestDim::input);
+  any.input = packed_over(inputs, any.channels, any.input);
   // Windows that follow the extents are as many at all sizes.
-  if (!follow) pack_outputs(any, extents);
+  if (!follow) pack_outputs(any, inputs);
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
   if (follow && any.indices && any.index_scope == IndexScope::window)
     return refused("offsets in windows that follow the extents");
@@ -120,9 +120,9 @@ Result<PoolNest> general_nest(const PoolNest& sized, Sizes sizes) {
 PoolNest usual_nest(const PoolNest& general) {
   constexpr int64_t usual_extents[] = {784, 28, 10}, extents_of_whole[] = {49, 7, 4};  // by rank
   PoolNest usual = general;
-  usual.sizes = Sizes::known;
+  usual.extents = Extents::known;
   for (NestDim& dim : usual.dims) {
-    if (general.sizes == Sizes::any_windows) {
+    if (general.extents == Extents::any_windows) {
       dim.input = dim.kernel = dim.stride = extents_of_whole[usual.dims.size() - 1];
       dim.output = 1;
       continue;
@@ -137,7 +137,7 @@ PoolNest usual_nest(const PoolNest& general) {
   return usual;
 }
 
-Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_members) {
+Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Extents> of_members) {
   PoolNest any = sized;
   for (size_t i = 0; i < any.members.size(); ++i) {
     auto member = general_nest(sized.members[i], of_members[i]);
@@ -145,7 +145,7 @@ Result<PoolNest> general_pools(const PoolNest& sized, std::span<const Sizes> of_
     any.members[i] = std::move(*member);
   }
   // What nobody lowers: of the first member, so that all sizes have the same.
-  any.sizes = any.members[0].sizes;
+  any.extents = any.members[0].extents;
   any.dims = any.members[0].dims;
   any.input = any.members[0].input;
   any.output = any.members[0].output;

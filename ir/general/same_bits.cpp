@@ -45,7 +45,7 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
   // Of which windows there is straight-line code depends on the size.
   if (sized.is_backward()) return SameBits::never;
   if (has_one_result(sized)) return SameBits::by_any_schedule;
-  const bool follow = general.sizes == Sizes::any_windows;
+  const bool follow = general.extents == Extents::any_windows;
   // What is joined with what depends on where pieces begin.
   if (schedule.family() == Family::separable) return SameBits::never;
   const bool is_pixelwise = schedule.family() == Family::channels_last;

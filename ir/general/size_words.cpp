@@ -25,7 +25,7 @@ int64_t tasks_of(const NestDim& dim) { return dim.kind == DimKind::gather ? dim.
 
 // Outputs in code that takes them one by one: where windows follow the extents, none is like the one before.
 std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
-  if (general.sizes == Sizes::any) return runs(dim);
+  if (general.extents == Extents::any) return runs(dim);
   std::vector<Run> all;
   all.reserve(static_cast<size_t>(dim.output));
   for (int64_t output = 0; output < dim.output; ++output)
@@ -135,13 +135,13 @@ class Writer {
                            "compile the layer for this size");
       write_indices();
     }
-    if (layout_.has_columns() && general_.sizes == Sizes::any) write_columns();
-    if (layout_.has_columns() && general_.sizes == Sizes::any_windows) write_window_rows();
+    if (layout_.has_columns() && general_.extents == Extents::any) write_columns();
+    if (layout_.has_columns() && general_.extents == Extents::any_windows) write_window_rows();
     for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     // No code goes along rows of pixels by their runs, of which there are as many as channels.
     for (size_t i = 0; i + has_pixel_rows_ < sized_.dims.size(); ++i)
       if (auto done = write_runs(i); !done) return done;
-    if (general_.sizes == Sizes::any && layout_.has_pieces())
+    if (general_.extents == Extents::any && layout_.has_pieces())
       for (const int64_t length : piece_lengths)
         for (size_t back : {size_t{2}, size_t{1}}) write_pieces(sized_.dims.size() - back, length);
     for (size_t i = 0; counts_gathered(sized_) && i < sized_.dims.size(); ++i) write_gathered(i);
@@ -175,7 +175,7 @@ class Writer {
   void write_dim(size_t i) {
     const NestDim& dim = sized_.dims[i];
     Interior seen, rolled, usual;
-    if (general_.sizes == Sizes::any && dim.is_forward()) {
+    if (general_.extents == Extents::any && dim.is_forward()) {
       seen = outputs_of(runs_[i], [](const Run& run) { return run.window.taps > 0; });
       rolled = rolled_outputs(i, seen);
       usual = usual_outputs(i);
@@ -262,7 +262,7 @@ class Writer {
 
   // Of adaptive windows in channels-first planes.
   bool is_line_too_long(int64_t columns) const {
-    return general_.sizes == Sizes::any_windows && layout_.has_columns() && sized_.dims.size() > 1 &&
+    return general_.extents == Extents::any_windows && layout_.has_columns() && sized_.dims.size() > 1 &&
            !has_joined_rows_ && columns > SizeLayout::most_line_columns;
   }
 
@@ -284,7 +284,7 @@ class Writer {
 
   int64_t most_taps(size_t i) const {
     if (has_joined_rows_) return general_.full_taps();
-    if (general_.sizes == Sizes::any || sized_.dims.size() > 1 || !layout_.has_columns() ||
+    if (general_.extents == Extents::any || sized_.dims.size() > 1 || !layout_.has_columns() ||
         !sums_floats(sized_))
       return general_.dims[i].kernel;
     return 32 * most_taps_of_sum;

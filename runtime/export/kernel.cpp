@@ -101,7 +101,7 @@ ir::Result<ExportedKernel> make_exported(const std::string& name, std::string_vi
                                          const ExportOptions& options) {
   if (auto checked = check_name(name); !checked) return tl::unexpected(checked.error());
   if (auto found = jit::require_decoder(); !found) return tl::unexpected(found.error());
-  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
+  const auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   if (has_free_dims(*spec))
     return ir::unsupported("export.sizes",

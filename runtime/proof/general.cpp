@@ -143,7 +143,7 @@ class SizeChooser {
 
   static std::set<int64_t> pieces_of(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
     std::set<int64_t> lengths;
-    const auto general = ir::general_nest(make_nest(pool), ir::Sizes::any);
+    const auto general = ir::general_nest(make_nest(pool), ir::Extents::any);
     for (const ir::IsaInfo& isa : ir::isa_table)
       if (const int64_t length = general ? ir::piece_length(*general, schedule, isa.isa) : 0; length > 0)
         lengths.insert(length);
@@ -265,7 +265,7 @@ class SizeChooser {
       if (!sized) continue;
       const ir::PoolNest nest = make_nest(*sized);
       const ir::PoolNest& own = nest.members.empty() ? nest : nest.members[pool];
-      const auto general = general_nest(own, ir::Sizes::any_windows);
+      const auto general = general_nest(own, ir::Extents::any_windows);
       const auto joined = general ? with_joined_planes(*general, own) : std::nullopt;
       if (joined && joined->dims[rows].input > 1) return size;
     }

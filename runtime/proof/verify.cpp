@@ -356,7 +356,7 @@ ir::Result<Proof> prove_code(const Code& code, const frontend::PoolSpec& spec, c
 }
 
 ir::Result<Proof> verify(std::string_view spec_text, const Choices& choices, const ProofLimits& limits) {
-  const auto spec = frontend::parse_spec(spec_text, frontend::Sizes::may_be_free);
+  const auto spec = frontend::parse_spec(spec_text, frontend::FreeDims::allowed);
   if (!spec) return tl::unexpected(spec.error());
   if (has_free_dims(*spec)) return verify_general(*spec, choices, limits);
   const auto code = make_code(*spec, choices);

@@ -49,7 +49,7 @@ void prove(const std::string& layer, ir::Isa isa) {
   const auto at = [&](const char* size) {
     return make_nest(*frontend::parse_spec(fmt::format(fmt::runtime(layer), size)));
   };
-  const ir::PoolNest any = *general_nest(at(sizes[0]), ir::Sizes::any);
+  const ir::PoolNest any = *general_nest(at(sizes[0]), ir::Extents::any);
   const ir::Program program = *ir::legalize(*lower(any, ir::enumerate_schedules(any, isa, 1).front(), isa));
   const jit::CodeBlob blob = *jit::emit(jit::BackendId::xbyak, program);
   const auto facts = jit::inspect(blob, program.params);
@@ -91,7 +91,7 @@ const char* const pools[] = {
 TEST(AnySize, SeveralPoolsAreProvedOneByOne) {
   for (const char* text : pools) {
     SCOPED_TRACE(text);
-    const auto spec = frontend::parse_spec(text, frontend::Sizes::may_be_free);
+    const auto spec = frontend::parse_spec(text, frontend::FreeDims::allowed);
     const runtime::Choices choices = {runtime::Engine::xbyak, ir::least_isa, std::nullopt};
     const auto general = make_general_code(*spec, choices);
     ASSERT_TRUE(general) << to_string(general.error());

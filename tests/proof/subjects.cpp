@@ -122,13 +122,13 @@ std::vector<Place> places_at(const Subject& subject, const std::vector<std::vect
 uint64_t subject_count() { return std::size(layers) * runnable_isas().size(); }
 std::string_view layer_of_subject(uint64_t number) { return layers[number % std::size(layers)].spec; }
 bool is_of_all_sizes(uint64_t number) {
-  return has_free_dims(*frontend::parse_spec(layer_of_subject(number), frontend::Sizes::may_be_free));
+  return has_free_dims(*frontend::parse_spec(layer_of_subject(number), frontend::FreeDims::allowed));
 }
 
 std::optional<Subject> make_subject(uint64_t number) {
   Subject subject;
   const auto& layer = layers[number % std::size(layers)];
-  subject.spec = *frontend::parse_spec(layer.spec, frontend::Sizes::may_be_free);
+  subject.spec = *frontend::parse_spec(layer.spec, frontend::FreeDims::allowed);
   const ir::Isa isa = runnable_isas()[number / std::size(layers) % runnable_isas().size()];
   subject.choices = {runtime::Engine::xbyak, isa, std::nullopt};
   subject.nest = has_free_dims(subject.spec) ? *runtime::general_nest_of(subject.spec, subject.choices)

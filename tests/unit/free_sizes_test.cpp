@@ -22,8 +22,8 @@
 namespace pooljit::runtime {
 namespace {
 
+using frontend::FreeDims;
 using frontend::PoolSpec;
-using frontend::Sizes;
 
 std::string shown(const std::vector<int64_t>& list) { return fmt::format("[{}]", fmt::join(list, ",")); }
 
@@ -32,13 +32,13 @@ TEST(FreeSizes, TextsPrintBackAndHaveSizes) {
     if (row.fields.count("free") == 0) continue;
     const std::string text = row.fields.at("free");
     SCOPED_TRACE(fmt::format("free.txt:{}: {}", row.line, text));
-    const auto spec = frontend::parse_spec(text, Sizes::may_be_free);
+    const auto spec = frontend::parse_spec(text, FreeDims::allowed);
     ASSERT_TRUE(spec) << to_string(spec.error());
     const std::string canonical = row.fields.at("canonical") == "=" ? text : row.fields.at("canonical");
     EXPECT_EQ(print(*spec), canonical);
     EXPECT_EQ(signature(*spec), row.fields.at("signature"));
     for (const std::string& printed : {print(*spec), signature(*spec)}) {
-      const auto again = frontend::parse_spec(printed, Sizes::may_be_free);
+      const auto again = frontend::parse_spec(printed, FreeDims::allowed);
       ASSERT_TRUE(again) << to_string(again.error());
       EXPECT_EQ(signature(*again), signature(*spec));
       EXPECT_TRUE(printed != canonical || *again == *spec);
@@ -57,7 +57,7 @@ TEST(FreeSizes, RefusalsNameTheRule) {
     const bool has_size = row.fields.count("at") > 0;
     const std::string text = row.fields.at(has_size ? "at" : "refuse");
     SCOPED_TRACE(fmt::format("free.txt:{}: {}", row.line, text));
-    auto spec = frontend::parse_spec(text, Sizes::may_be_free);
+    auto spec = frontend::parse_spec(text, FreeDims::allowed);
     if (has_size) {
       ASSERT_TRUE(spec) << to_string(spec.error());
       spec = with_sizes(*spec, size_of(row.fields.at("size")));
@@ -81,7 +81,7 @@ TEST(FreeSizes, TheLeastSizeIsTheLeast) {
                 fmt::format("max_pool1d(float32[1,1,L], kernel_size={}, stride={}, dilation={}, padding={}, "
                             "ceil_mode={})",
                             kernel, stride, dilation, padding, ceil),
-                Sizes::may_be_free);
+                FreeDims::allowed);
             ASSERT_TRUE(spec) << to_string(spec.error());
             const int64_t least = spec->dims[0].input;
             for (int64_t size = 1; size <= 20; ++size)

@@ -31,9 +31,9 @@ inline frontend::PoolSpec spec_at(const std::string& text, const Extents& extent
   return *spec;
 }
 
-inline ir::Sizes sizes_of(std::string_view text) {
+inline ir::Extents extents_of(std::string_view text) {
   const bool follow = text.starts_with("global") || text.starts_with("adaptive");
-  return follow ? ir::Sizes::any_windows : ir::Sizes::any;
+  return follow ? ir::Extents::any_windows : ir::Extents::any;
 }
 
 inline std::string name(const Extents& extents) { return fmt::format("{}", fmt::join(extents, "x")); }

@@ -33,13 +33,13 @@ using ir::PoolNest;
 void check(const Layer& layer, bool has_exact_code = true) {
   SCOPED_TRACE(layer.text);
   const frontend::PoolSpec example = spec_at(layer.text, layer.sizes.front());
-  const auto general = general_nest(make_nest(example), sizes_of(layer.text));
+  const auto general = general_nest(make_nest(example), extents_of(layer.text));
   ASSERT_TRUE(general) << to_string(general.error());
   std::vector<Case> cases;
   for (const Extents& extents : layer.sizes) {
     SCOPED_TRACE(name(extents));
     const PoolNest nest = make_nest(spec_at(layer.text, extents));
-    EXPECT_TRUE(general_nest(nest, sizes_of(layer.text)).value() == *general)
+    EXPECT_TRUE(general_nest(nest, extents_of(layer.text)).value() == *general)
         << "another nest at another size";
     cases.emplace_back(nest, *general);
   }
@@ -114,7 +114,7 @@ TEST(General, SumsAreRoundedAlike) {
       for (const Extents& extents : {Extents{7, 12}, {16, 9}, {6, 47}, {4, 80}}) {
         SCOPED_TRACE(fmt::format("{} {} {}", text, isa.text, name(extents)));
         const PoolNest nest = make_nest(spec_at(text, extents));
-        const PoolNest general = *general_nest(nest, ir::Sizes::any);
+        const PoolNest general = *general_nest(nest, ir::Extents::any);
         const ir::Schedule schedule = ir::enumerate_schedules(general, isa.isa, 1).front();
         const auto code = runtime::info(engine).make(general, {engine, isa.isa, schedule});
         const auto exact = runtime::info(engine).make(nest, {engine, isa.isa, schedule});
@@ -137,8 +137,8 @@ TEST(General, ViewsMayHaveGaps) {
         view->channel_stride = view->strides[0] * apart.dims[0].input + 3;
         view->batch_stride = view->channel_stride * apart.channels + 1;
       }
-      const PoolNest general = *general_nest(packed, ir::Sizes::any);
-      EXPECT_TRUE(*general_nest(apart, ir::Sizes::any) == general) << text;
+      const PoolNest general = *general_nest(packed, ir::Extents::any);
+      EXPECT_TRUE(*general_nest(apart, ir::Extents::any) == general) << text;
       const ir::Schedule schedule = ir::enumerate_schedules(general, isa.isa, 1).front();
       const auto code = runtime::info(engine).make(general, {engine, isa.isa, schedule});
       ASSERT_TRUE(code) << to_string(code.error());
@@ -159,7 +159,7 @@ struct Subject {
   bool is_rolling = false, masks = false, takes_pixels = false;
 
   Subject(const char* text, const Extents& extents)
-      : nest(make_nest(spec_at(text, extents))), general(*general_nest(nest, ir::Sizes::any)) {
+      : nest(make_nest(spec_at(text, extents))), general(*general_nest(nest, ir::Extents::any)) {
     const ir::Schedule schedule = ir::enumerate_schedules(general, ir::Isa::avx2, 1).front();
     is_rolling = ir::scan_of(schedule) == "rolling";
     masks = schedule.tail == ir::Tail::mask;
@@ -298,14 +298,14 @@ TEST(General, RefusesWhatItDoesNotDo) {
        {"max_pool2d_backward(float32[1,9,SIZE], kernel_size=3)",
         "adaptive_avg_pool2d_backward(float32[1,9,SIZE]:nhwc, output_size=3)",
         "max_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, return_indices=True, index_scope=tensor)"}) {
-    const auto general = general_nest(make_nest(spec_at(text, {8, 8})), ir::Sizes::any);
+    const auto general = general_nest(make_nest(spec_at(text, {8, 8})), ir::Extents::any);
     ASSERT_FALSE(general) << text;
     EXPECT_EQ(general.error().id, "general.unsupported") << text;
   }
   // Stores past the caches ask for an alignment that a size decides; rooms between members, for a plane.
   const PoolNest sized = make_nest(spec_at(
       "pools(float32[1,16,SIZE]:nhwc, max_pool2d(kernel_size=3), max_pool2d(kernel_size=5))", {8, 8}));
-  const PoolNest pools = *general_pools(sized, std::vector(2, ir::Sizes::any));
+  const PoolNest pools = *general_pools(sized, std::vector(2, ir::Extents::any));
   const ir::Schedule offered = ir::enumerate_schedules(pools, ir::Isa::avx2, 1).front();
   ir::Schedule streamed = offered.members[0], fused = offered, chained = offered;
   streamed.stores = ir::Stores::streamed, fused.fused = true, chained.members[1].from = 0;
@@ -316,7 +316,7 @@ TEST(General, RefusesWhatItDoesNotDo) {
   for (const char* text : {"max_pool2d(float32[1,9,SIZE], kernel_size=[1,40])",
                            "global_max_pool2d(float32[1,9,SIZE], zeros=first)",
                            "max_pool2d(float32[1,16,SIZE], kernel_size=3, output_layout=nchw16c)"}) {
-    const auto rows = general_nest(make_nest(spec_at(text, {8, 40})), sizes_of(text));
+    const auto rows = general_nest(make_nest(spec_at(text, {8, 40})), extents_of(text));
     ASSERT_TRUE(rows) << to_string(rows.error());
     const auto program =
         lower(*rows, ir::enumerate_schedules(*rows, ir::Isa::avx2, 1).front(), ir::Isa::avx2);
@@ -330,7 +330,7 @@ TEST(General, RefusesWhatItDoesNotDo) {
                                    {"global_avg_pool2d(uint8[1,9,SIZE])", {182, 2}},
                                    {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=9)", {9, 2049}}}) {
     const PoolNest large = make_nest(spec_at(text, size));
-    const auto words = size_words(*general_nest(large, ir::Sizes::any_windows), large);
+    const auto words = size_words(*general_nest(large, ir::Extents::any_windows), large);
     ASSERT_FALSE(words) << text;
     EXPECT_EQ(words.error().id, "general.window") << text;
   }
@@ -340,7 +340,7 @@ TEST(General, RefusesWhatItDoesNotDo) {
 TEST(General, WordsAreFew) {
   const auto words = [](const char* text, const Extents& extents) {
     const PoolNest nest = make_nest(spec_at(text, extents));
-    return size_words(*general_nest(nest, sizes_of(text)), nest)->size();
+    return size_words(*general_nest(nest, extents_of(text)), nest)->size();
   };
   for (const char* text : proved) EXPECT_EQ(words(text, {50, 50}), words(text, {5000, 5000})) << text;
   EXPECT_LT(words("adaptive_max_pool2d(float32[1,9,SIZE]:nhwc, output_size=[3,2])", {500, 300}), 115U);

@@ -71,7 +71,7 @@ struct SizedProgram {
   std::vector<int64_t> words;
 
   SizedProgram(const char* text, const std::vector<int64_t>& extents) : nest(layer_at(text, extents)) {
-    const ir::PoolNest general = *general_nest(nest, ir::Sizes::any);
+    const ir::PoolNest general = *general_nest(nest, ir::Extents::any);
     program = *lower(general, ir::enumerate_schedules(general, ir::Isa::avx2, 1).front(), ir::Isa::avx2);
     words = *size_words(general, nest);
   }

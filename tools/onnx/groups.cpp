@@ -20,7 +20,7 @@ struct Pooled {
 
 std::optional<frontend::PoolSpec> spec_of(const PoolNode& node) {
   if (!node.spec || node.inputs.empty() || node.outputs.empty()) return std::nullopt;
-  auto spec = frontend::parse_spec(*node.spec, frontend::Sizes::may_be_free);
+  auto spec = frontend::parse_spec(*node.spec, frontend::FreeDims::allowed);
   return spec && spec->direction == ir::Direction::forward ? std::optional(std::move(*spec)) : std::nullopt;
 }
 
@@ -58,7 +58,7 @@ std::optional<std::string> text_of(const std::vector<Pooled>& members, bool conc
   for (const Pooled& member : members) specs.push_back(member.spec);
   frontend::PoolSpec spec = frontend::pools_of(std::move(specs));
   spec.concat = concat, spec.include_input = include_input;
-  const auto checked = frontend::parse_spec(print(spec), frontend::Sizes::may_be_free);
+  const auto checked = frontend::parse_spec(print(spec), frontend::FreeDims::allowed);
   return checked ? std::optional(print(*checked)) : std::nullopt;
 }
 

@@ -17,7 +17,7 @@ std::string name_of(ir::DType dtype) { return std::string(ir::info(dtype).spec_n
 
 // What pooljit.Spec shows, by name.
 py::dict facts(const std::string& text) {
-  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::Sizes::may_be_free));
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::FreeDims::allowed));
   py::dict facts;
   facts["text"] = frontend::print(spec);
   facts["signature"] = frontend::signature(spec);
@@ -51,7 +51,7 @@ std::string text_as(const std::string& text, const std::string& wanted) {
 }
 
 std::string sized_text(const std::string& text, const std::vector<int64_t>& size) {
-  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::Sizes::may_be_free));
+  const frontend::PoolSpec spec = value_or_raise(frontend::parse_spec(text, frontend::FreeDims::allowed));
   return frontend::print(value_or_raise(frontend::with_sizes(spec, size)));
 }
 

@@ -253,12 +253,12 @@ Decision decide(const Layer& layer, size_t most) {
     decision.schedules.insert(decision.schedules.end(), considered->offer.schedules.begin(),
                               considered->offer.schedules.end());
   if (!decision.schedules.empty() && decision.schedules.front().lanes == 1 &&
-      layer.nest().sizes == Sizes::known) {
+      layer.nest().extents == Extents::known) {
     const std::vector<Schedule> vectors = predicted_vectors(layer, decision.schedules.front());
     decision.predicted = vectors.size();
     for (const Schedule& one : vectors) std::erase(decision.schedules, one);
     decision.schedules.insert(decision.schedules.begin(), vectors.begin(), vectors.end());
-  } else if (!decision.schedules.empty() && layer.nest().sizes == Sizes::known) {
+  } else if (!decision.schedules.empty() && layer.nest().extents == Extents::known) {
     if (auto fewer = counted_fewer(layer, decision.schedules.front())) {
       decision.counted = true;
       std::erase(decision.schedules, *fewer);

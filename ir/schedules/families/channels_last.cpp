@@ -320,7 +320,7 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "compile the layer for each size");
   // Sums of floats keep the order that code for one size can have too.
   const bool can_roll_any = schedule.scan == ChannelsLastSchedule::Scan::rolling &&
-                            nest.sizes == Sizes::any && !layer.facts(channels_last_lanes).is_split;
+                            nest.extents == Extents::any && !layer.facts(channels_last_lanes).is_split;
   if (nest.has_any_size() && schedule.rolls() && !can_roll_any)
     return unsupported("schedule.sizes",
                        "code for all sizes rolls only along rows, over windows of the kernel's taps, and not "

@@ -45,7 +45,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(LaneUse::joined);
   const bool is_output_in_place = nest.output.channel_block == 1 && nest.input.channel_block == 1;
-  if (nest.sizes != Sizes::any_windows || !has_rows_of_windows(nest, facts) || !is_output_in_place)
+  if (nest.extents != Extents::any_windows || !has_rows_of_windows(nest, facts) || !is_output_in_place)
     return unsupported(
         "schedule.sizes",
         "code for all sizes takes rows of windows of global and adaptive pooling, whose columns "

@@ -27,7 +27,7 @@ bool has_pixel_rows(const PoolNest& nest) {
 
 bool has_pixel_rows_of_any_size(const PoolNest& nest) {
   constexpr int64_t most_vector_bytes = 64;
-  return nest.sizes == Sizes::any && nest.channels * bytes(nest.input.dtype) < most_vector_bytes &&
+  return nest.extents == Extents::any && nest.channels * bytes(nest.input.dtype) < most_vector_bytes &&
          has_pixel_rows(nest);
 }
 

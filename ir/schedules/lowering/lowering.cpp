@@ -57,7 +57,7 @@ std::vector<Run> cut_runs(const std::vector<Run>& all, int64_t group, int64_t st
 // Its runs are the size's, whose windows are the kernel's or follow the extents.
 DimPlan plan_of_any_size(const PoolNest& nest, const NestDim& dim) {
   DimPlan plan;
-  plan.period = nest.sizes == Sizes::any ? dim.period() : Period{1, 0};
+  plan.period = nest.extents == Extents::any ? dim.period() : Period{1, 0};
   plan.usual_taps = usual_taps_of_any_size(dim);
   plan.usual_divisor = dim.kernel;
   if (counts_gathered(nest)) plan.common_divisor = dim.kernel;
@@ -330,7 +330,7 @@ int Lowering::open_rows(Cursor& cursor, const Address& table, Value rows, const 
   window.output = b_.imul(low, b_.iconst(plan.period.output));
   if (plan.period.output > 1) window.output = b_.iadd(window.output, field(run_phase));
   move_output(cursor, i, window.output);
-  const Value full = nest_.sizes == Sizes::any_windows ? b_.iconst(0) : field(run_full);
+  const Value full = nest_.extents == Extents::any_windows ? b_.iconst(0) : field(run_full);
   cursor.full = b_.imul(cursor.full, full);
   cursor.windows.push_back(window);
   return 1;

@@ -169,7 +169,7 @@ bool RowRules::suits_any_size() const {
   const bool leaves_pixels = dim_.kind == DimKind::pixels &&
                              (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
                               (nest_.divides_by_taps() && !counts_lanes(nest_)));
-  return nest_.sizes == Sizes::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
+  return nest_.extents == Extents::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
          !is_long() && !is_shared && !masks_indices && !leaves_pixels;
 }
 

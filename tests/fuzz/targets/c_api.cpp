@@ -84,8 +84,7 @@ class Session {
     expect(code, text.c_str());
     fuzz::demand((code == POOLJIT_OK) == (held.kernel != nullptr), "kernel and code do not go together",
                  text);
-    if (code == POOLJIT_OK && is_spoilt)
-      held.spec = *frontend::parse_spec(text, frontend::Sizes::may_be_free);
+    if (code == POOLJIT_OK && is_spoilt) held.spec = *frontend::parse_spec(text, frontend::FreeDims::allowed);
   }
 
   static int by_spec_object(const char* text, const char* options, Held& held) {

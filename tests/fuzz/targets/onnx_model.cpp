@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       fuzz::demand(spec && print(*spec) == *node.spec, "a node's spec does not read back", *node.spec);
     }
     for (const tools::PoolGroup& group : tools::find_groups(*model)) {
-      const auto spec = frontend::parse_spec(group.spec, frontend::Sizes::may_be_free);
+      const auto spec = frontend::parse_spec(group.spec, frontend::FreeDims::allowed);
       fuzz::demand(spec && print(*spec) == group.spec, "a group's spec does not read back", group.spec);
     }
   }
