@@ -90,7 +90,8 @@ TEST_P(KernelBytes, EachOutputTakesItsWindow) { read_kernels(GetParam(), *named(
 TEST_P(KernelBytes, EachOutputTakesItsWindowByLlvm) {
   const jit::BackendInfo* const llvm = named(by_llvm);
   if (!llvm) GTEST_SKIP() << "this build has no LLVM";
-  read_kernels(GetParam(), *llvm, 0.3);
+  // All together 0.38; which layers a block draws makes it 0.28 to 0.53.
+  read_kernels(GetParam(), *llvm, 0.25);
 }
 
 // --- bytes that are wrong are not read as right
