@@ -156,9 +156,10 @@ void Liveness::fold_load(const Inst& inst, int loads) {
   for (size_t arg = inst.args.size(); arg-- > 0;) {
     OfValue& load = of(inst.args[arg]);
     if (!load.may_fold || load.uses != 1 || load.defined <= loads) continue;
-    // The first operand of two may change places with the second.
-    if (!rules_.takes_memory(inst, arg) && !(arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) &&
-                                             rules_.takes_memory(inst, 1) && !is_constant(inst.args[1])))
+    // The first operand of two may change places with the second; of floats, the NaN of the first one stays.
+    if (!rules_.takes_memory(inst, arg) &&
+        !(arg == 0 && inst.args.size() == 2 && rules_.commutes(inst) && rules_.takes_memory(inst, 1) &&
+          !is_constant(inst.args[1]) && !ir::is_float(program_.type(inst.results[0]).dtype)))
       continue;
     load.is_folded = true;
     return;

@@ -109,7 +109,8 @@ TEST(NarrowRows, WrongWordsOfLinesAreFound) {
     }
 }
 
-// The same of strided rows. Fewer rows of whole windows than there are would be right, too.
+// The same of strided rows. Fewer rows of whole windows than there are would be right, too, and so are more
+// columns than the vectors hold.
 TEST(NarrowRows, WrongWordsOfStridedRowsAreFound) {
   using Layout = ir::SizeLayout;
   for (const char* text : {"max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)",
@@ -129,9 +130,9 @@ TEST(NarrowRows, WrongWordsOfStridedRowsAreFound) {
                              layout.channel(Layout::input), layout.channel(Layout::output),
                              layout.tiles(8, extents[1] < 8 ? Layout::one_vector : Layout::two_vectors),
                              layout.of_dim(0, Layout::first), layout.of_dim(0, Layout::visible),
-                             layout.of_dim(1, Layout::first), layout.of_dim(1, Layout::visible),
-                             layout.column(Layout::masked_end)})
+                             layout.of_dim(1, Layout::first), layout.of_dim(1, Layout::visible)})
         for (const int64_t more : {-8, 8}) objects(word, more);
+      objects(layout.column(Layout::masked_end), -8);
       objects(layout.of_dim(0, Layout::usual_begin), -8);
       objects(layout.of_dim(0, Layout::usual_end), 8);
     }
