@@ -14,8 +14,8 @@ struct Row {
 
 constexpr int64_t kib = 1024;
 constexpr Row rows[] = {
-#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, near, narrow, note) \
-  {vendor, family, first, last, {text, {{l1 * kib, l2 * kib, l3 * kib}}, near * kib, narrow}},
+#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, near, crowded, narrow, note) \
+  {vendor, family, first, last, {text, {{l1 * kib, l2 * kib, l3 * kib}}, near * kib, crowded * kib, narrow}},
 #include "ir/machine.def"
 #undef MACHINE
 };

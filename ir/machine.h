@@ -22,6 +22,9 @@ struct Machine {
   Caches caches;
   // Images of more bytes outgrow a core's own caches.
   int64_t near_bytes = int64_t{1} << 20;
+  // From so many bytes of a row on that lie in few sets of the caches, what rolls along it loses (see
+  // ir/schedules/choose/separable.cpp); 0: not seen.
+  int64_t crowded_row = 0;
   // The cost of a vector of 32 bytes, in halves of the cost of one of 64: 1 if the processor takes both
   // halves one after the other, 2 if it takes them at once.
   double narrow_tile = 1.1;
