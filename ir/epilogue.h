@@ -89,9 +89,7 @@ namespace parts {
   constexpr StepPart name(size_t argument = 0) { return {PartKind::name, argument}; }
 #include "ir/epilogue.def"
 #undef PART
-}  // namespace parts
 
-namespace parts {
 inline constexpr StepInfo steps[] = {
 #define STEP(name, text, arguments, numbers, dtype, operands, equation, ...) \
   {StepKind::name, text, arguments, numbers, (dtype) != 0, operands, equation, {__VA_ARGS__}},

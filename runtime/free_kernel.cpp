@@ -31,18 +31,19 @@ bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, con
   return !nest.members.empty() || look(nest, schedule);
 }
 
-// Elements of a row of outputs, in code whose vectors go along rows, of planes or of pixels.
+// Code whose vectors go along rows has rows of pixels, or of planes.
+bool has_rows_of_pixels(const ir::Schedule& schedule) { return schedule.family() == ir::Family::interleaved; }
+
+// Elements of such a row of outputs.
 int64_t outputs_of_row(const ir::PoolNest& sized, const ir::Schedule& schedule) {
-  const bool are_pixels = schedule.family() == ir::Family::interleaved;
-  return sized.dims.back().output * (are_pixels ? sized.channels : 1);
+  return sized.dims.back().output * (has_rows_of_pixels(schedule) ? sized.channels : 1);
 }
 
 // Narrow rows that have code of their own in that code for all sizes.
 bool have_own_code(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
   const auto isa = ir::find_isa(general.info.isa);
   if (!isa || !row_fields(schedule)) return false;
-  const bool are_pixels = schedule.family() == ir::Family::interleaved;
-  return ir::NarrowRows::take(are_pixels ? as_one_channel(sized) : sized, schedule, *isa);
+  return ir::NarrowRows::take(has_rows_of_pixels(schedule) ? as_one_channel(sized) : sized, schedule, *isa);
 }
 
 // Rows that do not fill two vectors.
@@ -73,8 +74,7 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
   const ir::NestDim& columns = sized.dims.back();
   if (const ir::RowFields* const rows = row_fields(schedule)) {
     // Rolling rows of pixels share them too.
-    const bool shares_taps =
-        schedule.family() == ir::Family::interleaved && rows->scan == ir::RowFields::Scan::rolling;
+    const bool shares_taps = has_rows_of_pixels(schedule) && rows->scan == ir::RowFields::Scan::rolling;
     return !shares_taps && columns.stride == 1 && columns.kernel >= long_window ? of_long_windows : 0;
   }
   return 4 * schedule.lanes * ir::bytes(sized.input.dtype) <= info(isa).vector_bytes ? of_few_channels : 0;
@@ -150,9 +150,7 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
     return (!is_narrow(pool, own) && !has_short_windows(pool, own)) ||
-           (2 * (own.family() == ir::Family::interleaved ? outputs_of_row(pool, own)
-                                                         : pool.dims.back().input) >=
-                own.lanes &&
+           (2 * (has_rows_of_pixels(own) ? outputs_of_row(pool, own) : pool.dims.back().input) >= own.lanes &&
             have_own_code(pool, own, *general_.code));
   });
 }
@@ -186,7 +184,7 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
     const double taps = windows * double(taps_of(pool, own)) / own.lanes;
     const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
     const double run = std::max(taps, 1.0) * seconds_per_tap;
-    const double planes = own.family() == ir::Family::interleaved ? 1 : double(pool.channels);
+    const double planes = has_rows_of_pixels(own) ? 1 : double(pool.channels);
     if (by != Saved::by_the_same_schedule && of_others > 0)
       seconds += of_others * run;
     else if (by != Saved::by_others)
