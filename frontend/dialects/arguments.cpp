@@ -43,7 +43,7 @@ bool is_elsewhere(std::string_view name, std::span<const std::string_view> names
   const size_t rank = std::min(known.find_first_of(digits), known.size());
   const size_t letter = std::min(known.find_first_not_of(digits, rank), known.size());
   const bool is_large = letter - rank > 1 || (letter > rank && known[rank] > '3');
-  if (is_large) known.replace(rank, letter - rank, "3");
+  if (is_large) known = known.substr(0, rank) + '3' + known.substr(letter);
   return (is_gradient || is_large) && std::ranges::find(names, known) != names.end();
 }
 

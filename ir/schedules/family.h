@@ -35,6 +35,7 @@ const FamilyInfo& info(Family family);
 // Checks the rules that all families share and those of the schedule's family: refuses what lower() would
 // refuse.
 Result<void> check(const Layer& layer, const Schedule& schedule);
+Result<void> check_common(const Layer& layer, const Schedule& schedule);  // the first only
 
 #define FAMILY(name, text, note) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"

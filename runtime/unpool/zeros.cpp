@@ -24,16 +24,21 @@ void fill_apart(std::byte* to, int64_t count, int64_t stride, int64_t width) {
 
 }  // namespace
 
+void Zeros::put(Side side, Sides& sides) {
+  sides.insert(std::ranges::find_if(sides, [&](const Side& other) { return other.stride < side.stride; }),
+               side);
+}
+
 Zeros::Zeros(const Digits& plane, std::byte* first, int64_t channels, int64_t channel_stride, int64_t width)
     : plane_(plane), first_(first), width_(width) {
   int64_t elements = channels;
   bool reaches_over = false;  // what one value counts is scattered over the plane
   for (size_t i = 1; i < plane.size(); ++i) {
-    inner_.push_back({static_cast<int64_t>(plane[i].extent), plane[i].stride});
-    elements *= inner_.back().extent;
+    put({static_cast<int64_t>(plane[i].extent), plane[i].stride}, inner_);
+    elements *= static_cast<int64_t>(plane[i].extent);
     reaches_over = reaches_over || plane[i].stride > plane[0].stride;
   }
-  if (channels > 1) inner_.push_back({channels, channel_stride});
+  if (channels > 1) put({channels, channel_stride}, inner_);
   is_dense_ = elements == plane[0].stride && (channels == 1 || (plane.size() == 1 && channel_stride == 1));
   digit_bytes_ = elements * width;
   step_ =
@@ -56,9 +61,8 @@ bool Zeros::fill(uint64_t digit) {
 }
 
 void Zeros::fill(uint64_t begin, uint64_t end) const {
-  boost::container::static_vector<Side, most_dims + 1> sides(inner_.begin(), inner_.end());
-  sides.push_back({static_cast<int64_t>(end - begin), plane_[0].stride});
-  std::ranges::sort(sides, [](const Side& a, const Side& b) { return a.stride > b.stride; });
+  Sides sides = inner_;
+  put({static_cast<int64_t>(end - begin), plane_[0].stride}, sides);
   Side row = sides.back();
   sides.pop_back();
   while (!sides.empty() && sides.back().stride == row.stride * row.extent) {

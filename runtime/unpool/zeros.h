@@ -28,15 +28,17 @@ class Zeros {
   int64_t bytes() const { return static_cast<int64_t>(plane_[0].extent) * digit_bytes_; }
 
  private:
-  void fill(uint64_t begin, uint64_t end) const;
-
   struct Side {
     int64_t extent, stride;
   };
+  using Sides = boost::container::static_vector<Side, most_dims + 1>;  // the longest stride first
+  static void put(Side side, Sides& sides);
+  void fill(uint64_t begin, uint64_t end) const;
+
   const Digits& plane_;
   std::byte* const first_;
   const int64_t width_;
-  boost::container::static_vector<Side, most_dims> inner_;  // all but the largest digit, and the channels
+  Sides inner_;            // all but the largest digit, and the channels
   bool is_dense_ = false;  // what one value of the largest digit counts lies in one piece
   int64_t digit_bytes_;    // that one value of it counts
   uint64_t step_ = 1;      // that are filled at least

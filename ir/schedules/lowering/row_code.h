@@ -94,8 +94,7 @@ class RowCode {
   bool hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                  const TilesBeside& beside);
-  template <typename Body>
-  void for_rows_of_run(Cursor at, const Body& body);
+  void for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body);
   void emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                          const TilesBeside& beside);
   // Narrow rows. whole: how many rows of outputs of a call have usual windows, `before` of its others come

@@ -23,8 +23,7 @@ void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, c
 }
 
 // Pointers that move on with the loop take fewer instructions than the rows' numbers.
-template <typename Body>
-void RowCode::for_rows_of_run(Cursor at, const Body& body) {
+void RowCode::for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body) {
   WindowAt& run = at.windows[rows()];
   const Step input = low_.times(low_.step(nest_.input, rows()), nest_.dims[rows()].stride);
   Values places = {b_.ptradd(at.input)};
