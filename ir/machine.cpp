@@ -14,8 +14,8 @@ struct Row {
 
 constexpr int64_t kib = 1024;
 constexpr Row rows[] = {
-#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, near, crowded, narrow, note) \
-  {vendor, family, first, last, {text, {{l1 * kib, l2 * kib, l3 * kib}}, near * kib, crowded * kib, narrow}},
+#define MACHINE(name, text, vendor, family, first, last, l1, l2, l3, crowded, narrow, note) \
+  {vendor, family, first, last, {text, {{l1 * kib, l2 * kib, l3 * kib}}, crowded * kib, narrow}},
 #include "ir/machine.def"
 #undef MACHINE
 };
@@ -51,12 +51,8 @@ std::string_view machine_names() {
 }
 
 Machine with_caches(Machine row, const Caches& found) {
-  // Between what small cores and what large ones have; where the second level is larger, it is shared.
-  constexpr int64_t least_near = 256 * kib, most_near = 4096 * kib;
   for (size_t level = 0; level < found.bytes.size(); ++level)
     if (found.bytes[level] > 0) row.caches.bytes[level] = found.bytes[level];
-  if (row.name == generic_machine.name && found.bytes[1] > 0)
-    row.near_bytes = std::clamp(found.bytes[1], least_near, most_near);
   return row;
 }
 

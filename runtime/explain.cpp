@@ -107,7 +107,6 @@ ir::Result<Explanation> explain_pools(const frontend::PoolSpec& spec, ir::Isa is
   why.decided_by = reason(all, nest);
   why.isa = info(isa).text;
   why.machine = machine.name;
-  why.near_bytes = machine.near_bytes;
   for (const frontend::PoolSpec& member : spec.members) {
     auto own = explain(member, isa, machine);
     if (!own) return own;
@@ -144,8 +143,8 @@ ir::Result<Explanation> explain(const frontend::PoolSpec& spec, ir::Isa isa, con
   why.schedule = ir::print(decision.schedules.front());
   why.isa = info(isa).text;
   why.machine = machine.name;
-  why.near_bytes = machine.near_bytes;
   why.output_leaves_the_caches = decision.streams;
+  why.evidence = evidence_of(nest, isa, decision.schedules.front().family());
   for (const ir::Considered& considered : decision.families)
     why.families.push_back(verdict_on(*layer, considered, spec.batch.value_or(1)));
   if (decision.predicted > 0)
@@ -174,7 +173,15 @@ std::string Explanation::text() const {
   if (second_over_first > 0)
     text += fmt::format("  the next family's first is predicted to take {:.2f} times as long\n",
                         second_over_first);
-  text += fmt::format("  {}, machine {} (near: {} KiB)\n", isa, machine, near_bytes >> 10);
+  text += fmt::format("  {}, machine {}\n", isa, machine);
+  for (const ir::Evidence& one : evidence)
+    text += fmt::format(
+        "  samples of {}: {} layers of this dtype and layout had a default of this family, {} % of them "
+        "within "
+        "5 % of the fastest; {:.2f} times its time in the mean, {:.1f} at worst\n",
+        one.machine, one.layers, one.within_percent, one.loss, one.worst);
+  if (members.empty() && evidence.empty())
+    text += "  samples: none of this dtype and layout with a default of this family\n";
   for (const Explanation& member : members)
     text += fmt::format("\nalone: {}\n{}", member.spec, member.text());
   if (!families.empty()) text += '\n';

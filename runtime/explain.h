@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontend/pool_spec.h"
+#include "ir/choose/evidence.h"
 #include "ir/cost.h"
 #include "ir/error.h"
 #include "ir/machine.h"
@@ -33,9 +34,10 @@ struct Explanation {
   double second_over_first = 0;  // predicted seconds of the best other family's first schedule over the
                                  // default's; 0: no other family offers one
   std::string isa, machine;      // "avx2"; the row of ir/machine.def that thresholds come from
-  int64_t near_bytes = 0;        // the caches that one core has to itself
   bool output_leaves_the_caches = false;  // stores pass the caches by, where that suits
   std::vector<FamilyVerdict> families;
+  // What defaults of this family were worth, in layers of this dtype that lie like this one.
+  std::vector<ir::Evidence> evidence;
   // Of several pools, which have no families of their own: why each has the schedule that it has alone, and
   // its spec.
   std::string spec;

@@ -38,13 +38,20 @@ Json why_json(const runtime::Explanation& why) {
   Json families = Json::array();
   for (const runtime::Explanation::FamilyVerdict& verdict : why.families)
     families.push_back(verdict_json(verdict));
+  Json evidence = Json::array();
+  for (const ir::Evidence& one : why.evidence)
+    evidence.push_back({{"machine", one.machine},
+                        {"layers", one.layers},
+                        {"within_5_percent", one.within_percent / 100.0},
+                        {"mean_loss", one.loss},
+                        {"worst_loss", one.worst}});
   return {{"isa", why.isa},
           {"machine", why.machine},
-          {"near_bytes", why.near_bytes},
           {"default", why.schedule},
           {"decided_by", why.decided_by},
           {"second_over_first", why.second_over_first},
           {"output_leaves_the_caches", why.output_leaves_the_caches},
+          {"samples", evidence},
           {"families", families}};
 }
 

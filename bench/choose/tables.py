@@ -11,6 +11,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 TITLE = "# pooljit samples 1"
 COLUMNS = "isa spec schedule seconds spread flags".split()
@@ -20,6 +21,7 @@ SHARED = ["cpu", "machine", "caches", "threads", "backend", "pooljit"]
 # seconds: of a call; spread: half the distance of the quartiles, in percent of the median, None where nobody noted it;
 # flags: d: it was the default, x: the machine was disturbed.
 Row = collections.namedtuple("Row", "schedule seconds spread flags")
+STREAMED = ", stores=streamed"  # measured by its neighbours, not by itself (docs/tuning.md): its loops are the same
 SPEC = re.compile(r"(adaptive_|global_)?(\w+?)_pool(\d)d\((\w+)\[([^\]]*)\](?::(\w+))?")
 
 
@@ -151,6 +153,24 @@ def read_rows(path):
     return table
 
 
+def name_of(path):
+    return pathlib.Path(path).name.partition(".")[0]
+
+
+def choices(table, most, every=1):
+    """Of every so manieth layer of each instruction set: today's default and what measure=most looks at beside it, by (isa, spec)."""
+    found = {}
+    for isa in sorted({isa for isa, _ in table.layers}):
+        specs = [spec for number, (own, spec) in enumerate(table.layers) if own == isa and number % every == 0]
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(specs) + "\n")
+            file.flush()
+            listed = pooljit("schedules", "--file", file.name, "--isa", isa, "--shortlist", str(most), "--json",
+                             POOLJIT_MACHINE=table.facts["machine"])
+        found.update({(isa, row["spec"]): row["schedules"] for row in map(json.loads, listed.splitlines()) if row["schedules"]})
+    return found
+
+
 def facts_of(spec):
     """Of a layer: dtype, layout, reduction, rank, and what else it has."""
     found = SPEC.match(spec)
@@ -162,3 +182,8 @@ def facts_of(spec):
     elif reduction == "avg" and re.search(r"padding=(?!0\b)", spec):
         reduction += " without padding" if "count_include_pad=False" in spec else " with padding"
     return {"dtype": dtype, "layout": layout or "nchw", "reduction": (kind or "") + reduction, "rank": f"{rank}-D"}
+
+
+def lying(spec):
+    """Whether the layer's neighbours in memory are channels of one pixel or columns of one row (ir/choose/lying.h)."""
+    return "pixels" if facts_of(spec)["layout"] == "nhwc" else "planes"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "ir/choose/lying.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
 #include "ir/schedules/family.h"
@@ -15,24 +16,18 @@
 namespace pooljit::ir {
 namespace {
 
-// Whether neighbours in memory are channels of one pixel or columns of one row.
-enum class Lying { planes, pixels };
-
 struct Kind {
+  Isa isa;
   Lying lying;
   int share;
   std::string_view schedule;  // of one lane
 };
 
 constexpr Kind kinds[] = {
-#define SHORTLIST(lying, share, schedule) {Lying::lying, share, schedule},
+#define SHORTLIST(isa, lying, share, schedule) {Isa::isa, Lying::lying, share, schedule},
 #include "ir/choose/shortlist.def"
 #undef SHORTLIST
 };
-
-Lying lying_of(const View& view) {
-  return view.channel_block > 1 || view.channel_stride < view.strides.back() ? Lying::pixels : Lying::planes;
-}
 
 constexpr size_t handful = 6;
 // Vectors of fewer lanes are left to layers that have no others.
@@ -98,7 +93,7 @@ std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) 
   Shortlist list(layer, most, apart);
   const Lying lying = lying_of(nest.input);
   for (const Kind& kind : kinds)
-    if (kind.lying == lying && !list.is_full()) list.add(kind);
+    if (kind.isa == layer.isa() && kind.lying == lying && !list.is_full()) list.add(kind);
   if (list.size() >= handful) return list.take();
   for (const Schedule& one : schedule_space(nest, layer.isa())) {
     if (list.is_full()) break;

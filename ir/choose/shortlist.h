@@ -1,7 +1,8 @@
 // The shortlist of a layer: a few legal schedules, the most promising kinds first, to be counted or measured.
 // Found without lowering, by the families' checks. It knows of the layer only which schedules are legal and
-// whether its channels are adjacent. The order of the kinds is a table made from measurements
-// (ir/choose/shortlist.def). Where straight-line code is not legal it has the same in loops.
+// whether its channels are adjacent. The order of the kinds is a table made from measurements, one order for
+// each instruction set and way to lie (ir/choose/shortlist.def). Where straight-line code is not legal it has
+// the same in loops.
 #pragma once
 
 #include <cstddef>

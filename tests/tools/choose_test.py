@@ -54,6 +54,16 @@ def stored(command):
         yield from judged_rows(judge(command, "--every", "25", table))
 
 
+def evident(command):
+    """What `--why` says of defaults is what they are worth today."""
+    known = (CHOOSE.parents[1] / "ir/choose/evidence.def").read_text()
+    done = subprocess.run([CHOOSE / "judge", "--evidence", *sorted((CHOOSE / "samples").glob("*.tsv.xz"))],
+                          env={**os.environ, "POOLJIT": command}, capture_output=True, text=True, check=True)
+    rows = [line for line in known.splitlines(keepends=True) if line.startswith("EVIDENCE(")]
+    if "".join(rows) != done.stdout:
+        yield "ir/choose/evidence.def is not what `bench/choose/judge --evidence bench/choose/samples/*.tsv.xz` prints: put its rows there"
+
+
 def published(command, folder):
     """A few layers of each stored table as an archive: its sums, and searches on its spaces."""
     for table in sorted((CHOOSE / "samples").glob("*.tsv.xz")):
@@ -102,7 +112,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = [*stored(arguments.command), *published(arguments.command, pathlib.Path(folder))]
+        found = [*stored(arguments.command), *evident(arguments.command), *published(arguments.command, pathlib.Path(folder))]
         if arguments.build:
             found += collected(arguments.command, arguments.build, pathlib.Path(folder))
     print("\n".join(found) or "samples are collected and judged")

@@ -44,14 +44,11 @@ TEST(Machine, RowsAreFoundByVendorFamilyAndModel) {
   EXPECT_EQ(ir::find_machine("generic"), ir::generic_machine);
 }
 
-TEST(Machine, WhatIsNearFollowsTheCachesOfAnUnknownProcessorOnly) {
+TEST(Machine, CachesThatAreNotKnownAreTheRows) {
   const ir::Machine generic = ir::with_caches(ir::generic_machine, {.bytes = {0, 2 << 20, 0}});
-  EXPECT_EQ(generic.near_bytes, 2 << 20);
+  EXPECT_EQ(generic.caches.bytes[1], 2 << 20);
   EXPECT_EQ(generic.caches.bytes[0], ir::generic_machine.caches.bytes[0]) << "not known: the row's";
   EXPECT_EQ(ir::with_caches(ir::generic_machine, {.bytes = {0, 0, 0}}), ir::generic_machine);
-  EXPECT_EQ(ir::with_caches(ir::generic_machine, {.bytes = {0, 64 << 20, 0}}).near_bytes, 4 << 20);
-  const ir::Machine zen3 = *ir::find_machine("zen3");
-  EXPECT_EQ(ir::with_caches(zen3, {.bytes = {0, 2 << 20, 0}}).near_bytes, zen3.near_bytes);
 }
 
 // A processor that has these leaves only; by leaf and subleaf.

@@ -130,15 +130,22 @@ class FamilyVerdict(NamedTuple):
     predicted_seconds: float
     price: Dict[str, float]
 
+class Samples(NamedTuple):
+    machine: str
+    layers: int
+    within_5_percent: float
+    mean_loss: float
+    worst_loss: float
+
 class Explanation(NamedTuple):
     schedule: str
     decided_by: str
     second_over_first: float
     isa: str
     machine: str
-    near_bytes: int
     output_leaves_the_caches: bool
     families: List[FamilyVerdict]
+    samples: List[Samples]
     spec: str
     members: List["Explanation"]
     text: str

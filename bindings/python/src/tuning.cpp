@@ -35,17 +35,18 @@ py::list schedules(const std::string& text, bool costs, const py::dict& words) {
 
 // The fields of Explanation in order, its families as tuples of their fields, its members, and its text.
 py::tuple as_tuple(const runtime::Explanation& why) {
-  py::list families, members;
+  py::list families, samples, members;
   for (const runtime::Explanation::FamilyVerdict& one : why.families) {
     py::dict price;
     for (const auto& [part, cycles] : one.price) price[py::str(part)] = cycles;
     families.append(py::make_tuple(one.family, one.verdict, one.reason, one.schedule, one.schedules,
                                    one.filled_lanes, one.predicted_seconds, price));
   }
+  for (const ir::Evidence& one : why.evidence)
+    samples.append(py::make_tuple(one.machine, one.layers, one.within_percent / 100.0, one.loss, one.worst));
   for (const runtime::Explanation& member : why.members) members.append(as_tuple(member));
   return py::make_tuple(why.schedule, why.decided_by, why.second_over_first, why.isa, why.machine,
-                        why.near_bytes, why.output_leaves_the_caches, families, why.spec, members,
-                        why.text());
+                        why.output_leaves_the_caches, families, samples, why.spec, members, why.text());
 }
 
 py::tuple explain(const std::string& text, const py::dict& words) {

@@ -172,7 +172,7 @@ std::optional<Schedule> common_schedule(const PoolNest& nest, std::span<const Sc
 
 }  // namespace
 
-MemberTasks member_tasks(const PoolNest& nest, const Machine& machine) {
+MemberTasks member_tasks(const PoolNest& nest) {
   const bool are_planes = nest.input.channel_stride != 1;
   const int64_t pixel_pieces = nest.channels * bytes(nest.input.dtype) / least_pixel_bytes;
   if (nest.has_any_size()) {
@@ -185,7 +185,7 @@ MemberTasks member_tasks(const PoolNest& nest, const Machine& machine) {
     all += bytes_of(member, member.output, &NestDim::output);
     common_rows = std::gcd(common_rows, member.dims[0].output);
   }
-  const double wanted = all * pieces_of_near_bytes / static_cast<double>(machine.near_bytes);
+  const double wanted = all * pieces_of_near_bytes / static_cast<double>(near_bytes);
   const auto at_most = [&](int64_t most) {
     return static_cast<int>(
         std::clamp(wanted, 1.0, static_cast<double>(std::clamp<int64_t>(most, 1, most_tasks))));
@@ -204,7 +204,7 @@ std::vector<Schedule> offer_members(const PoolNest& nest, Isa isa, size_t most, 
   for (auto& own : of_members)
     for (Schedule& schedule : own) schedule.stores = Stores::cached;
   std::vector<Schedule> offers = side_by_side(of_members, most);
-  const MemberTasks tasks = member_tasks(nest, machine);
+  const MemberTasks tasks = member_tasks(nest);
   for (Schedule& offer : offers) offer.tasks = tasks;
   if (const auto common = common_schedule(nest, offers[0].members, isa)) {
     offers.insert(offers.begin(), offers[0]);

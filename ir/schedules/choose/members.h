@@ -15,7 +15,7 @@ namespace pooljit::ir {
 // and no more, because each task begins the loops of every member anew. Pieces are channels. Where channels
 // are innermost, pieces are rows if the members' numbers of rows have a common divisor, else parts of each
 // pixel that are wide enough to read memory well.
-MemberTasks member_tasks(const PoolNest& nest, const Machine& machine);
+MemberTasks member_tasks(const PoolNest& nest);
 
 // The schedules that enumerate_schedules gives for such a nest: the members' offers side by side, and the
 // first of them in fewer and in more tasks.

@@ -21,14 +21,13 @@ bool moves_more_than(const Layer& layer, int64_t quarters) {
   const PoolNest& nest = layer.nest();
   int64_t outputs = nest.channels * bytes(nest.output.dtype);
   for (const NestDim& dim : nest.dims) outputs *= dim.output;
-  return reads_whole_pixels(nest) &&
-         layer.image_bytes() + outputs > quarters * layer.machine().near_bytes / 4;
+  return reads_whole_pixels(nest) && layer.image_bytes() + outputs > quarters * near_bytes / 4;
 }
 
 }  // namespace
 
 bool is_in_second_cache(const Layer& layer) {
-  return layer.image_bytes() > first_cache_image && layer.image_bytes() <= layer.machine().near_bytes;
+  return layer.image_bytes() > first_cache_image && layer.image_bytes() <= near_bytes;
 }
 
 bool waits_for_loads(const PoolNest& nest) { return !nest.indices && !nest.is_backward() && !nest.is_norm(); }
@@ -66,7 +65,7 @@ bool rolls_over_bytes(const Layer& layer) {
   // An image is walked once for each vector of channels.
   const int64_t walks = ceil_div(nest.channels, int64_t{info(layer.isa()).vector_bytes});
   return bytes(nest.input.dtype) == 1 && facts.is_idempotent && nest.dims.back().kernel <= most_columns &&
-         nest.channels % 16 == 0 && layer.image_bytes() <= layer.machine().near_bytes / walks &&
+         nest.channels % 16 == 0 && layer.image_bytes() <= near_bytes / walks &&
          can_roll(nest, facts, layer.isa(), 1);
 }
 

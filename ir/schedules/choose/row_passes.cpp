@@ -154,8 +154,8 @@ class Choice {
     if (are_far_pixels()) return far_pixels_pay();
     if (are_pixels_ && rolls_over_bytes(layer_)) return false;
     if (is_plane() && !are_pixels_ && shares_filled_rows(layer_)) return false;
-    const bool spares_borders =
-        is_plane() && !layer_.can_mask() && nest_.input.dtype != DType::i16 && has_borders(row_);
+    const bool spares_borders = is_plane() && facts_.is_idempotent && !layer_.can_mask() &&
+                                nest_.input.dtype != DType::i16 && has_borders(row_);
     const bool is_long =
         row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
     return is_long && best_side_by_side(row_layer_, lanes_).vectors == 1;
@@ -169,7 +169,7 @@ class Choice {
       const int64_t least = (facts_.is_idempotent ? 8 : 16) * int64_t{lanes_};
       if (!are_pixels_ && row_.kernel > 2 && row_.output >= least && row_.output % lanes_ != 0) return true;
       // Images that outgrow all but the last cache: half of channels_last's time for 19 MB.
-      const bool is_far = layer_.image_bytes() > 12 * layer_.machine().near_bytes;
+      const bool is_far = layer_.image_bytes() > 12 * near_bytes;
       if (are_pixels_ && facts_.is_idempotent && row_.kernel == 3 && is_far) return true;
     }
     if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
@@ -194,7 +194,7 @@ class Choice {
       case DType::i8:
         return sums_in_short_lanes(row_layer_) ? 20 : 6;
       case DType::bf16:
-        return !maxima ? 3 : is_walked_by_row(row_layer_) ? 4 : 5;
+        return !maxima ? 6 : is_walked_by_row(row_layer_) ? 4 : 5;
       case DType::f16:
         return maxima ? 5 : 0;
       case DType::f32:

@@ -49,8 +49,7 @@ bool is_walked_by_row(const Layer& layer) {
   int64_t plane_bytes = bytes(nest.input.dtype);
   for (const NestDim& dim : nest.dims) plane_bytes *= dim.input;
   const bool has_few_rows = nest.dims.size() < 2 || nest.dims[nest.dims.size() - 2].kernel <= few_rows;
-  return plane_bytes > most_plane_bytes ||
-         (has_few_rows && layer.image_bytes() > 2 * layer.machine().near_bytes);
+  return plane_bytes > most_plane_bytes || (has_few_rows && layer.image_bytes() > 2 * near_bytes);
 }
 
 namespace {
@@ -161,9 +160,10 @@ bool are_tall_maxima(const Layer& layer) {
          rows.output >= least_rows;
 }
 
+// Of 7 to 15 columns 0.15 to 0.75 of the time of channels_first, on a Zen 5 and a Granite Rapids.
 bool are_windows_far_apart(const Layer& layer) {
   const NestDim& dim = layer.nest().dims.back();
-  const int64_t least = has_few_registers(layer) ? 8 : 16;
+  const int64_t least = !has_few_registers(layer) ? 9 : layer.nest().indices ? 8 : 7;
   return dim.output >= 2 && dim.most_taps() >= least && dim.period().output == 1 &&
          dim.period().input >= least && can_take_window_rows(layer, 1);
 }

@@ -57,7 +57,7 @@ struct Winning {
   int64_t least_kernel, most_kernel;
   int64_t least_pixel;              // bytes
   int64_t least_crowded;            // KiB of crowded_bytes()
-  int64_t least_image, most_image;  // sixteenths of Machine::near_bytes
+  int64_t least_image, most_image;  // sixteenths of near_bytes
 };
 
 constexpr int64_t any = std::numeric_limits<int64_t>::max();
@@ -112,7 +112,7 @@ bool wins(const Layer& layer) {
   const PoolNest& nest = layer.nest();
   const auto values = values_of(nest.input.dtype);
   if (!values || columns_of(layer).output > most_columns) return false;
-  const int64_t sixteenth = layer.machine().near_bytes / 16;
+  const int64_t sixteenth = near_bytes / 16;
   const Winning::Registers registers = has_few_registers(layer) ? Winning::few : Winning::many;
   const Winning::What what = separable_facts(layer).is_idempotent ? Winning::extremes : Winning::sums;
   return std::ranges::any_of(winning, [&](const Winning& row) {
@@ -213,7 +213,7 @@ bool are_few_long_pixels(const Layer& layer) {
   return !has_few_registers(layer) && nest.input.dtype == DType::f32 && are_three && pixel >= least_bytes &&
          nest.channels % layer.fitting_lanes(separable_family.lanes, layer.adjacent_channels()) == 0 &&
          columns <= (pixel >= long_bytes ? most_of_long : most_columns) &&
-         layer.image_bytes() >= first_cache_image && layer.image_bytes() <= layer.machine().near_bytes &&
+         layer.image_bytes() >= first_cache_image && layer.image_bytes() <= near_bytes &&
          (!do_pixels_meet(layer, one_page) || (pixel >= long_bytes && columns >= few_columns));
 }
 
@@ -269,8 +269,7 @@ Offer offer_separable(const Layer& layer, size_t most) {
   // What of the rows of a window has to stay near the core meanwhile.
   const int64_t lines_bytes = (columns_of(layer).output + kernel_of(layer) - 1) * kernel_of(layer) *
                               schedule.lanes * separable_facts(layer).held_bytes;
-  const int64_t most_lines_bytes =
-      layer.machine().near_bytes / (layer.nest().input.dtype == DType::f32 ? 7 : 9);
+  const int64_t most_lines_bytes = near_bytes / (layer.nest().input.dtype == DType::f32 ? 7 : 9);
   const auto add = [&](Scan scan, std::initializer_list<int> numbers) {
     for (const int beside : numbers) {
       schedule.own = SeparableFields{.vectors_side_by_side = beside, .scan = scan};

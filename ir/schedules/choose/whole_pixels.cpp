@@ -36,7 +36,7 @@ bool is_worth_it_in_pieces(const Layer& layer) {
   constexpr int64_t least_taps = 65, least_taps_of_far = 32, least_bytes = 576, least_of_halves = 1024,
                     least_of_far_halves = 512, least_far_sums = 256;
   const PoolNest& nest = layer.nest();
-  const bool is_far = layer.image_bytes() >= layer.machine().near_bytes, is_near = is_one_near_window(layer);
+  const bool is_far = layer.image_bytes() >= near_bytes, is_near = is_one_near_window(layer);
   if (nest.full_taps() < (is_far ? least_taps_of_far : least_taps) || !(is_far || is_near)) return false;
   const int64_t pixel = nest.channels * bytes(nest.input.dtype);
   switch (bytes(nest.input.dtype)) {
@@ -57,7 +57,7 @@ bool is_worth_it_in_pieces(const Layer& layer) {
 bool is_worth_it(const Layer& layer) {
   if (!was_measured_on_zen3(layer)) return is_worth_it_in_pieces(layer);
   const PoolNest& nest = layer.nest();
-  const int64_t image = layer.image_bytes(), near_bytes = layer.machine().near_bytes, taps = nest.full_taps();
+  const int64_t image = layer.image_bytes(), taps = nest.full_taps();
   constexpr int64_t least_pixel_bytes = 256;
   const int64_t pixel = nest.channels * bytes(nest.input.dtype);
   const bool is_far = image >= near_bytes && taps >= 32;
@@ -78,8 +78,7 @@ bool is_worth_it(const Layer& layer) {
 // Halves, and bytes in lanes of 16 bits, of images that wait for memory.
 bool are_far_short_lanes(const Layer& layer) {
   const int size = bytes(layer.nest().input.dtype);
-  return layer.image_bytes() >= layer.machine().near_bytes &&
-         (size == 2 || (size == 1 && sums_in_short_lanes(layer)));
+  return layer.image_bytes() >= near_bytes && (size == 2 || (size == 1 && sums_in_short_lanes(layer)));
 }
 
 // The better one first, measured as above.

@@ -11,10 +11,11 @@
 namespace pooljit::ir {
 namespace {
 
-// The most joins and shuffles that a plane's code may have. Longer code takes longer to make and gains
-// little. More are allowed where other families do the borders of each row output by output, still more in
-// the widest vectors.
-constexpr int64_t most_work = 400, most_work_for_borders = 800, most_wide_work_for_borders = 1500;
+// The most joins and shuffles that a plane's code may have, by bytes of an element. Longer code takes longer
+// to make and gains little; of halves, where other families widen both parts of each vector, most. More are
+// allowed where others do the borders of each row output by output, still more in the widest vectors.
+constexpr int64_t most_work_of_bytes = 400, most_work_of_halves = 800, most_work = 500;
+constexpr int64_t most_work_for_borders = 800, most_wide_work_for_borders = 1500;
 // In pairs each shuffle of bytes is one instruction.
 constexpr int64_t most_work_in_pairs = 800;
 // Beyond that neighbours have so many columns in common that other families, which share them, do less.
@@ -136,8 +137,7 @@ bool are_planes_far_apart(const Layer& layer) {
   const int64_t plane_bytes = nest.dims[0].input * nest.dims[1].input * element;
   return element == 4 && lane_bytes(layer) == 4 && !has_few_registers(layer) && nest.dims[1].stride > 1 &&
          plane_bytes > near_step_bytes && layer.image_bytes() > first_cache_image &&
-         layer.image_bytes() <= 2 * layer.machine().near_bytes &&
-         std::ranges::all_of(nest.dims, is_whole_and_small);
+         layer.image_bytes() <= 2 * near_bytes && std::ranges::all_of(nest.dims, is_whole_and_small);
 }
 
 // Maxima of 2 columns of elements of 1 and 2 bytes, without borders, in rows longer than a vector: 0.72 to
@@ -192,9 +192,14 @@ bool pays(const Layer& layer, const Schedule& schedule) {
   const PlaneTiles tiles(layer, schedule);
   const bool is_wide = schedule.lanes == fitting(layer, outputs_of(nest)) && nest.input.dtype != DType::i16;
   const int64_t most_for_borders = is_wide ? most_wide_work_for_borders : most_work_for_borders;
-  const int64_t most = tiles.pairs() ? most_work_in_pairs : most_work;
+  const int element = bytes(nest.input.dtype);
+  const bool are_short_sums = sums_in_short_lanes(layer) && layer.can_mask();
+  const int64_t most = tiles.pairs()                     ? most_work_in_pairs
+                       : element == 1 && !are_short_sums ? most_work_of_bytes
+                       : element == 2                    ? most_work_of_halves
+                                                         : most_work;
   if (tiles.work() > (spares_borders(layer) ? most_for_borders : most)) return false;
-  return bytes(nest.input.dtype) < 4 || tiles.most_line_vectors() < many_strips;
+  return element < 4 || !has_few_registers(layer) || tiles.most_line_vectors() < many_strips;
 }
 
 }  // namespace
@@ -206,20 +211,15 @@ Offer offer_whole_planes(const Layer& layer, size_t most) {
   const auto is_pool = [](const NestDim& dim) { return dim.kind == DimKind::pool; };
   if (nest.dims.size() != 2 || nest.is_backward() || nest.indices || !std::ranges::all_of(nest.dims, is_pool))
     return {};
-  if (are_windows_far_apart(layer)) return {{}, "windows are long and far apart: window_rows"};
+  const int64_t least_apart = has_few_registers(layer) ? 8 : 16;
+  if (are_windows_far_apart(layer) && nest.dims[1].period().input >= least_apart)
+    return {{}, "windows are long and far apart: window_rows"};
   schedule.lanes = best_lanes(layer);
   if (const std::string_view better = served_better(layer, schedule.lanes); !better.empty())
     return {{}, better};
   // Whole vectors are stored faster than masked ones, but then tiles do not end where rows do, which costs
   // shuffles of more vectors.
   std::vector tails = {Tail::mask, Tail::overlap};
-  const bool are_short_sums = sums_in_short_lanes(layer);
-  if ((lane_bytes(layer) >= 4 && nest.dims[0].stride == 1) || are_short_sums) std::swap(tails[0], tails[1]);
-  // Masked, channels_first is as fast, in less code, but for rows that leave most lanes idle.
-  constexpr int64_t few_columns = 8;
-  if (are_short_sums && layer.can_mask() && nest.dims[1].stride > 1 && outputs_of(nest) > schedule.lanes &&
-      nest.dims[1].output > few_columns)
-    tails = {Tail::overlap};
   std::vector<int> widths = {schedule.lanes};
   if (const auto in_pairs = lanes_of_pairs(layer)) widths.insert(widths.begin(), *in_pairs);
   const int widest = fitting(layer, outputs_of(nest));
