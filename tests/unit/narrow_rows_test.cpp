@@ -133,16 +133,30 @@ TEST(NarrowRows, WrongWordsOfLinesAreFound) {
     }
 }
 
-// ... and of maxima that run down the plane.
-TEST(NarrowRows, WrongBlocksAreFound) {
+// ... and of rows in parts, whose planes are copied: maxima that run down the plane, and bytes.
+TEST(NarrowRows, WrongWordsOfPartsAreFound) {
   using Layout = ir::SizeLayout;
-  const SizedProgram subject("max_pool2d(float32[1,1,SIZE], kernel_size=13, stride=1, padding=6)", {15, 17});
-  const Layout layout(subject.nest);
-  ASSERT_TRUE(subject.prove());
-  for (const int word : {layout.of_dim(0, Layout::output_blocks), layout.tiles(8, Layout::row_parts)}) {
-    std::vector<int64_t> wrong = subject.words;
-    --wrong[static_cast<size_t>(word)];
-    EXPECT_FALSE(subject.prove(wrong)) << "word " << word;
+  struct Row {
+    const char* layer;
+    int lanes;
+    bool runs;
+  };
+  for (const Row& row : {Row{"max_pool2d(float32[1,1,SIZE], kernel_size=13, stride=1, padding=6)", 8, true},
+                         {"max_pool2d(uint8[1,2,SIZE], kernel_size=5, stride=1, padding=2)", 16, false},
+                         {"avg_pool2d(uint8[1,2,SIZE], kernel_size=3, stride=1, padding=1)", 16, false}}) {
+    const SizedProgram subject(row.layer, {15, 21});
+    const Layout layout(subject.nest);
+    ASSERT_TRUE(subject.prove()) << row.layer;
+    std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                             layout.tiles(row.lanes, Layout::row_parts)};
+    if (row.runs) read.push_back(layout.of_dim(0, Layout::output_blocks));
+    for (const auto field : {Layout::first, Layout::visible, Layout::outputs})
+      for (const size_t dim : {size_t{0}, size_t{1}}) read.push_back(layout.of_dim(dim, field));
+    for (const int word : read) {
+      std::vector<int64_t> wrong = subject.words;
+      --wrong[static_cast<size_t>(word)];
+      EXPECT_FALSE(subject.prove(wrong)) << row.layer << ": word " << word;
+    }
   }
 }
 

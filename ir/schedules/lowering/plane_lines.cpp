@@ -8,7 +8,6 @@
 #include "ir/schedules/lowering/roll_any_size.h"
 #include "ir/schedules/windows/divisors.h"
 #include "ir/schedules/windows/rolling_outputs.h"
-#include "ir/schedules/windows/running_window.h"
 
 namespace pooljit::ir {
 namespace {
@@ -35,32 +34,55 @@ bool are_long_maxima(const PoolNest& nest, int lanes) {
          along.kernel >= least_keyed_kernel && vectors_seen(along, lanes) <= most_vectors;
 }
 
+// Where lanes are not masked, all rows go in parts.
+bool are_all_parts(const RowSchedule& schedule) { return schedule.tail == Tail::overlap; }
+
+// Rows of bytes would seldom fill more lanes, where they have to.
+int lanes_of(const PoolNest& nest, const RowSchedule& schedule) {
+  constexpr int most_bytes = 16;
+  return are_all_parts(schedule) && bytes(nest.input.dtype) == 1 ? std::min(schedule.lanes, most_bytes)
+                                                                 : schedule.lanes;
+}
+
+// A copied row has room for so many vectors behind its outputs.
+bool fits_copy(const PoolNest& nest, const RowSchedule& schedule) {
+  constexpr int64_t most_vectors = 8;
+  return vectors_seen(nest.dims.back(), lanes_of(nest, schedule)) <= most_vectors;
+}
+
 bool rolls(const PoolNest& nest, const RowSchedule& schedule) {
-  return schedule.scan == RowSchedule::Scan::rolling && reach_of(nest.dims.back()) < schedule.lanes;
+  if (schedule.scan != RowSchedule::Scan::rolling) return false;
+  return are_all_parts(schedule) ? fits_copy(nest, schedule) : reach_of(nest.dims.back()) < schedule.lanes;
 }
 
 // Tiles take them row by row, where registers do not hold what rolls and the vectors of a row besides.
 bool may_roll(const PoolNest& nest, const RowSchedule& schedule) {
   const NestDim& down = nest.dims.front();
-  return schedule.scan == RowSchedule::Scan::rows_first && down.stride == 1 && down.dilation == 1 &&
-         down.kernel > 1 && are_long_maxima(nest, schedule.lanes);
+  if (schedule.scan == RowSchedule::Scan::rolling || down.stride > 1 || down.dilation > 1 || down.kernel == 1)
+    return false;
+  if (!are_all_parts(schedule))
+    return schedule.scan == RowSchedule::Scan::rows_first && are_long_maxima(nest, schedule.lanes);
+  return nest.is_extreme() && !nest.indices && nest.zeros == ZeroRule::any && fits_copy(nest, schedule) &&
+         nest.dims.back().kernel >= least_keyed_kernel;
 }
 
 // Where masks cost no vectors, two lines are as many as their outputs need.
 bool has_code_of_two(const RowSchedule& schedule, Isa isa) {
-  return masks_are_free(isa) && schedule.scan == RowSchedule::Scan::rolling;
+  return masks_are_free(isa) && !are_all_parts(schedule) && schedule.scan == RowSchedule::Scan::rolling;
 }
 
-// Where tiles roll, they take longer rows as fast.
+// Where tiles roll, and lanes are masked, they take longer rows as fast.
 int64_t most_parts_of(const RowSchedule& schedule) {
   constexpr int64_t most_where_tiles_roll = 5;
-  return schedule.scan == RowSchedule::Scan::rolling ? most_where_tiles_roll : PlaneLines::most_parts;
+  const bool tiles_roll = schedule.scan == RowSchedule::Scan::rolling && !are_all_parts(schedule);
+  return tiles_roll ? most_where_tiles_roll : PlaneLines::most_parts;
 }
 
 }  // namespace
 
 bool PlaneLines::has_code(const PoolNest& general, const RowSchedule& schedule) {
-  return general.dims.size() == 2 && schedule.tail == Tail::mask && general.dims.back().stride == 1 &&
+  return general.dims.size() == 2 && schedule.tail != Tail::split && general.dims.back().stride == 1 &&
+         general.dims.front().kernel <= most_lines &&
          (rolls(general, schedule) || may_roll(general, schedule));
 }
 
@@ -86,16 +108,18 @@ int64_t PlaneLines::count(const NestDim& columns, int lanes) {
 
 int64_t PlaneLines::parts(const NestDim& columns, int lanes) {
   const int64_t parts = ceil_div(columns.output, lanes);
-  return count(columns, lanes) != 1 && columns.output >= lanes && parts <= most_parts ? parts : 0;
+  const bool fill_vectors = std::min(columns.output, columns.visible_input()) >= lanes;
+  return count(columns, lanes) != 1 && fill_vectors && parts <= most_parts ? parts : 0;
 }
 
 bool PlaneLines::take(const PoolNest& sized, const RowSchedule& schedule, Isa isa) {
   if (!has_code(sized, schedule) || !suits(sized)) return false;
   const NestDim& columns = sized.dims.back();
-  const int64_t lines = count(columns, schedule.lanes);
-  if (lines == 1) return true;
+  const int lanes = lanes_of(sized, schedule);
+  const int64_t lines = count(columns, lanes);
+  if (lines == 1) return !are_all_parts(schedule);
   if (has_code_of_two(schedule, isa)) return lines == 2;
-  const int64_t all = parts(columns, schedule.lanes);
+  const int64_t all = parts(columns, lanes);
   return all > 0 && all <= most_parts_of(schedule);
 }
 
@@ -109,25 +133,29 @@ PlaneLines::PlaneLines(const PoolNest& nest, const RowSchedule& schedule, const 
       low_(lowering),
       down_(nest.dims.front()),
       along_(nest.dims.back()),
-      whole_{0, schedule.lanes, schedule.lanes, false},
-      all_vectors_(vectors_seen(along_, schedule.lanes)),
+      are_all_parts_(are_all_parts(schedule)),
+      lanes_(lanes_of(nest, schedule)),
+      most_parts_(most_parts_of(schedule)),
+      whole_{0, lanes_, lanes_, false},
+      all_vectors_(vectors_seen(along_, lanes_)),
       has_two_(has_code_of_two(schedule, builder.isa())),
-      as_keys_(are_long_maxima(nest, schedule.lanes) || rules.rolls_by_keys(whole_)),
-      runs_(schedule.scan == RowSchedule::Scan::rows_first && !rules.rolls_in_registers()) {}
+      as_keys_(!are_all_parts_ && (are_long_maxima(nest, lanes_) || rules.rolls_by_keys(whole_))),
+      runs_(schedule.scan != RowSchedule::Scan::rolling && !rules.rolls_in_registers()) {}
 
 void PlaneLines::emit(const Cursor& cursor) {
   const auto read = [&](SizeLayout::TileField field) {
-    return low_.word(low_.layout().tiles(schedule_.lanes, field));
+    return low_.word(low_.layout().tiles(lanes_, field));
   };
   const Value one = read(SizeLayout::one_vector);
   Value more = read(has_two_ ? SizeLayout::two_vectors : SizeLayout::row_parts);
   if (!has_two_) {
-    const Value too_many = reaches(b_, more, b_.iconst(most_parts_of(schedule_) + 1));
+    const Value too_many = reaches(b_, more, b_.iconst(most_parts_ + 1));
     more = b_.imul(more, b_.isub(b_.iconst(1), too_many));
   }
-  used_ = b_.iadd(one, b_.imin(more, b_.iconst(1)));
+  used_ = b_.imin(more, b_.iconst(1));
+  if (!are_all_parts_) used_ = b_.iadd(one, used_);
   begin_lines(cursor);
-  emit_one(cursor, one);
+  if (!are_all_parts_) emit_one(cursor, one);
   has_two_ ? emit_two(cursor, more) : emit_parts(cursor, more);
 }
 
@@ -147,7 +175,7 @@ void PlaneLines::emit_one(const Cursor& cursor, Value is_used) {
 
 void PlaneLines::emit_two(const Cursor& cursor, Value is_used) {
   b_.begin_loop(is_used);
-  const Value lanes = b_.iconst(schedule_.lanes), zero = b_.iconst(0);
+  const Value lanes = b_.iconst(lanes_), zero = b_.iconst(0);
   const Value outputs = low_.word(low_.layout().of_dim(1, SizeLayout::outputs));
   const Value has_second = b_.imin(b_.imax(b_.isub(outputs, lanes), zero), b_.iconst(1));
   masks_held_ = 0;
@@ -162,46 +190,17 @@ void PlaneLines::emit_two(const Cursor& cursor, Value is_used) {
   b_.end_loop();
 }
 
-// All of a part's outputs are stored, and some of them twice where the last part begins before the end of the
-// one before it. What a part's columns have to know goes through scratch memory.
-void PlaneLines::emit_parts(const Cursor& cursor, Value parts) {
-  b_.begin_loop(b_.imin(parts, b_.iconst(1)));
-  const Value outputs = low_.word(low_.layout().of_dim(1, SizeLayout::outputs));
-  const Value last = b_.iadd(outputs, b_.iconst(-schedule_.lanes));
-  const Type type = Type::vec(nest_.input.dtype, whole_.lanes);
-  const int64_t masks_bytes = all_vectors_ * type.vector_bytes();
-  const Address masks = b_.add_scratch(most_parts * masks_bytes);
-  const auto for_parts = [&](const std::function<void(Value begin, const Address& masks)>& emit) {
-    const Value number = b_.begin_loop(parts).iv;
-    const Value begin = b_.imin(b_.imul(number, b_.iconst(schedule_.lanes)), last);
-    emit(begin, plus(masks, number, masks_bytes));
-    b_.end_loop();
-  };
-  for_parts([&](Value begin, const Address& of_part) {
-    seen_from(begin).hold(type, starts(all_vectors_), 0, of_part);
-  });
-  for_planes(cursor, [&](const Cursor& at) {
-    for_parts([&](Value begin, const Address& of_part) {
-      Part here{begin, all_vectors_, Lanes::channels(schedule_.lanes), seen_from(begin)};
-      here.stored.are_columns = true;
-      here.stored.divisor_taps.assign(static_cast<size_t>(schedule_.lanes), along_.kernel);
-      here.seen.recall(type, starts(all_vectors_), of_part);
-      plane(at, here);
-    });
-  });
-  b_.end_loop();
-}
-
 Value PlaneLines::word_of_rows(SizeLayout::DimField field) {
   return low_.word(low_.layout().of_dim(0, field));
 }
 
 // ---------------------------------------------------------------------------- before the loops over planes
 
-SeenColumns PlaneLines::seen_from(Value begin) {
-  const Value first = low_.word(low_.layout().of_dim(1, SizeLayout::first));
-  const Value visible = low_.word(low_.layout().of_dim(1, SizeLayout::visible));
-  return {b_, b_.iadd(first, begin), visible, reducer_.facts().identity};
+Lanes PlaneLines::stored_lanes() const {
+  Lanes stored = Lanes::channels(lanes_);
+  stored.are_columns = true;
+  stored.divisor_taps.assign(static_cast<size_t>(lanes_), along_.kernel);
+  return stored;
 }
 
 // The first column of each vector, from a part's first one on.
@@ -212,8 +211,10 @@ std::vector<int64_t> PlaneLines::starts(int64_t vectors) const {
 }
 
 PlaneLines::Part PlaneLines::part(Value begin, int64_t vectors) {
-  const int lanes = schedule_.lanes;
-  Part made{begin, vectors, Lanes::channels(lanes), seen_from(begin)};
+  const Value first = low_.word(low_.layout().of_dim(1, SizeLayout::first));
+  const Value visible = low_.word(low_.layout().of_dim(1, SizeLayout::visible));
+  Part made{begin, vectors, stored_lanes(),
+            SeenColumns(b_, b_.iadd(first, begin), visible, reducer_.facts().identity)};
   const std::vector<int64_t> columns = starts(vectors);
   const bool are_free = masks_are_free(b_.isa());
   constexpr size_t free_masks = 4;
@@ -221,14 +222,12 @@ PlaneLines::Part PlaneLines::part(Value begin, int64_t vectors) {
   const size_t registers = spare > masks_held_ ? spare - masks_held_ : 0;
   Address masks;
   if (columns.size() > registers) masks = b_.add_scratch(vectors * info(b_.isa()).vector_bytes);
-  made.seen.hold(Type::vec(nest_.input.dtype, lanes), columns, registers, masks);
+  made.seen->hold(Type::vec(nest_.input.dtype, lanes_), columns, registers, masks);
   if (columns.size() <= registers) masks_held_ += columns.size();
-  made.stored.are_columns = true;
-  made.stored.divisor_taps.assign(static_cast<size_t>(lanes), along_.kernel);
   const Value outputs = low_.word(low_.layout().of_dim(1, SizeLayout::outputs));
-  made.stored.valid = b_.imin(b_.isub(outputs, begin), b_.iconst(lanes));
+  made.stored.valid = b_.imin(b_.isub(outputs, begin), b_.iconst(lanes_));
   if (are_free || spare > masks_held_)
-    made.stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), made.stored.valid);
+    made.stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes_), made.stored.valid);
   return made;
 }
 
@@ -237,7 +236,7 @@ void PlaneLines::begin_lines(Cursor cursor) {
   const State none = reducer_.start(std::vector<int64_t>(static_cast<size_t>(whole_.lanes), 0));
   beyond_ = b_.vconst_splat(Type::vec(nest_.input.dtype, whole_.lanes), reducer_.facts().identity);
   nothing_ = as_keys_ ? reducer_.key(none) : reducer_.value(none);
-  if (as_keys_) beyond_ = reducer_.key(reducer_.accumulate({}, beyond_, {}));
+  beyond_ = as_joined(beyond_);
   // To a sum or a product a line outside the image adds nothing, not even to the sign of a zero.
   const Type type = b_.type(nothing_);
   if (!reducer_.facts().is_idempotent) nothing_ = b_.vconst_splat(type, neutral_bits(nest_, type.dtype));
@@ -285,7 +284,8 @@ Address PlaneLines::line(Value number) {
 // ----------------------------------------------------------------------------------------------- one plane
 
 void PlaneLines::plane(Cursor cursor, Part& part) {
-  low_.move(cursor.input, part.begin, byte_stride(nest_.input, 1));
+  low_.move(cursor.input, part.begin,
+            part.seen ? byte_stride(nest_.input, 1) : bytes(b_.type(beyond_).dtype));
   low_.for_each_output(cursor, [&](Address& address, const View& view) {
     low_.move(address, part.begin, byte_stride(view, view.strides.back()));
   });
@@ -300,30 +300,35 @@ void PlaneLines::make_lines(const Cursor& cursor, Part& part) {
   const Builder::Loop loop = b_.begin_loop(word_of_rows(SizeLayout::visible), {first_row, first_row_});
   const Address row = {loop.carried[0], {}, 0}, to = {loop.carried[1], {}, 0};
   b_.store(to, line_of(row, part));
-  const Value next_row = b_.ptradd(row, low_.step(nest_.input, 0).word);
+  const Value step = part.seen ? low_.step(nest_.input, 0).word : b_.iconst(copied_row_bytes());
+  const Value next_row = b_.ptradd(row, step);
   const Value next_line = b_.ptradd(plus(to, b_.type(nothing_).vector_bytes()));
   b_.end_loop({next_row, next_line});
 }
 
+// As a column is joined with others.
+Value PlaneLines::as_joined(Value x) { return as_keys_ ? reducer_.key(reducer_.accumulate({}, x, {})) : x; }
+
 // The windows along a row.
 Value PlaneLines::line_of(const Address& row, Part& part) {
+  if (!part.seen) return line_of_copy(row);
   const Type type = Type::vec(nest_.input.dtype, whole_.lanes);
-  const auto load = [&](int64_t start) {
-    const Value x = part.seen.load(type, row, start);
-    return as_keys_ ? reducer_.key(reducer_.accumulate({}, x, {})) : x;
-  };
   reducer_.plan(1, as_keys_ ? 1 : along_.kernel);
   std::vector<Value> columns;
-  for (const int64_t start : starts(part.vectors)) columns.push_back(load(start));
+  for (const int64_t start : starts(part.vectors))
+    columns.push_back(as_joined(part.seen->load(type, row, start)));
   columns.resize(static_cast<size_t>(all_vectors_), beyond_);
   if (as_keys_) return rules_.reduction(whole_).windows(b_, reducer_, columns)[0];
+  return joined_columns([&](int64_t column) {
+    return column == 0 ? columns[0] : following_lanes(b_, columns[0], columns[1], column, whole_.lanes);
+  });
+}
+
+Value PlaneLines::joined_columns(const std::function<Value(int64_t column)>& column) {
+  reducer_.plan(1, along_.kernel);
   State state;
-  for (int64_t tap = 0; tap < along_.kernel; ++tap) {
-    const int64_t column = tap * along_.dilation;
-    const Value x =
-        column == 0 ? columns[0] : following_lanes(b_, columns[0], columns[1], column, whole_.lanes);
-    state = reducer_.accumulate(state, x, {});
-  }
+  for (int64_t tap = 0; tap < along_.kernel; ++tap)
+    state = reducer_.accumulate(state, column(tap * along_.dilation), {});
   return reducer_.value(state);
 }
 
@@ -373,22 +378,6 @@ void PlaneLines::roll(const Cursor& cursor, const Part& part) {
        store_pair},
       {outputs_odd_, 1, lines_from(last_line_), store_last}};
   RollingOutputs(dim, b_, reducer_.facts(), join).emit_stages({nothing_}, stages[0].load, stages);
-}
-
-void PlaneLines::run(const Cursor& cursor, const Part& part) {
-  const ScratchLine lines(b_, b_.type(nothing_), 1, first_line_);
-  const auto store_at = [&](const Position& position, const Bundle& windows) {
-    const Value output = as_index(b_, position);
-    Cursor there = cursor;
-    low_.for_each_output(
-        there, [&](Address& address, const View& view) { low_.move(address, output, low_.step(view, 0)); });
-    store(there, windows[0], part);
-  };
-  const auto join = [&](Value earlier, Value later) { return reducer_.join_held(earlier, later, as_keys_); };
-  RunningWindow(down_.kernel, b_, join, ScratchLine(b_, b_.type(nothing_), 1, ends_))
-      .emit(
-          word_of_rows(SizeLayout::outputs), word_of_rows(SizeLayout::output_blocks), {nothing_},
-          [&](const Position& row) { return lines.load(row); }, store_at);
 }
 
 }  // namespace pooljit::ir

@@ -1,13 +1,18 @@
 // PlaneLines: how code for all sizes takes planes whose rows fill few vectors, where what begins and ends
 // with a plane costs more than its outputs. First the windows along each row go into scratch memory, a vector
-// for each row: its line. Longer rows are taken in parts of a line each, one after the other. Lines above and below the image hold nothing, so that each window down the plane is
+// for each row: its line. Lines above and below the image hold nothing, so that each window down the plane is
 // whole, and no code looks where a row lies. What the columns of a line have to know is found once for all
 // planes.
+//
+// Longer rows are taken in parts of a line each, one after the other. The plane is copied to scratch memory
+// first, to rows with nothing where a window sees columns outside the image. So parts need no masks: where
+// elements cannot be masked, all rows of a vector and more go so.
 //
 // Taps are joined in the order of channels_first(scan=rolling), so the results have its bits.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/nest.h"
@@ -48,7 +53,7 @@ class PlaneLines {
     Value begin = no_value;
     int64_t vectors = 1;
     Lanes stored = {};
-    SeenColumns seen;
+    std::optional<SeenColumns> seen = {};  // nullopt: of a copy
   };
   using PlaneCode = std::function<void(const Cursor& plane)>;
   void for_planes(const Cursor& cursor, const PlaneCode& emit_plane);
@@ -56,7 +61,7 @@ class PlaneLines {
   void emit_two(const Cursor& cursor, Value is_used);
   void emit_parts(const Cursor& cursor, Value parts);
   Value word_of_rows(SizeLayout::DimField field);
-  SeenColumns seen_from(Value begin);
+  Lanes stored_lanes() const;
   std::vector<int64_t> starts(int64_t vectors) const;
   Part part(Value begin, int64_t vectors);
   void begin_lines(Cursor cursor);
@@ -66,6 +71,12 @@ class PlaneLines {
   void plane(Cursor cursor, Part& part);
   void make_lines(const Cursor& cursor, Part& part);
   Value line_of(const Address& row, Part& part);
+  Value line_of_copy(const Address& row);
+  Value joined_columns(const std::function<Value(int64_t column)>& column);
+  Value as_joined(Value x);
+  int64_t copied_row_bytes() const;
+  void begin_copies();
+  Address copy(const Cursor& plane, Value parts);
   void join_lines(const Cursor& cursor, const Part& part);
   void roll(const Cursor& cursor, const Part& part);
   void run(const Cursor& cursor, const Part& part);
@@ -78,6 +89,9 @@ class PlaneLines {
   Reducer& reducer_;
   Lowering& low_;
   const NestDim &down_, &along_;
+  const bool are_all_parts_;  // all rows that go by lines, and there are no masks
+  const int lanes_;           // of a line
+  const int64_t most_parts_;
   const Tile whole_;           // the outputs of a line
   const int64_t all_vectors_;  // of the columns that their windows see
   const bool has_two_;         // rows of two lines have code of their own, and no others
@@ -94,6 +108,7 @@ class PlaneLines {
   std::vector<Step> pair_steps_;  // from pair to pair, of each view that is laid out as the output
   Value outputs_odd_ = no_value;
   size_t masks_held_ = 0;  // in registers
+  Address copied_;         // rows of a plane, where planes are copied
   Address ends_;           // of a block of windows (RunningWindow)
 };
 

@@ -37,14 +37,6 @@ void SeenColumns::hold(const Type& type, const std::vector<int64_t>& starts, siz
   }
 }
 
-void SeenColumns::recall(const Type& type, const std::vector<int64_t>& starts, const Address& scratch) {
-  for (const int64_t start : starts) {
-    Column& here = held_.emplace_back(Column{.start = start});
-    here.stored = plus(scratch, (std::ssize(held_) - 1) * type.vector_bytes());
-    here.mask = mask(type, here);
-  }
-}
-
 Value SeenColumns::load(const Type& type, const Address& row, int64_t start) {
   const auto here = std::ranges::find(held_, start, &Column::start);
   POOLJIT_CHECK(here != held_.end(), "a vector of columns that are not held");

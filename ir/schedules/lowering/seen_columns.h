@@ -20,8 +20,6 @@ class SeenColumns {
   // Computes what the loads of such vectors share, before the loops that load them: masks. They stay in
   // registers if there are at most `registers` of them, else in scratch memory, from `scratch` on.
   void hold(const Type& type, const std::vector<int64_t>& starts, size_t registers, const Address& scratch);
-  // The same where hold() stored them, with no registers for them.
-  void recall(const Type& type, const std::vector<int64_t>& starts, const Address& scratch);
   // The vector that begins `start` columns after the tile's origin, where `row` stands.
   Value load(const Type& type, const Address& row, int64_t start);
 
