@@ -8,6 +8,7 @@
 #include "ir/schedule_text.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/narrow_rows.h"
+#include "ir/schedules/windows/stretch.h"
 #include "runtime/compile.h"
 #include "runtime/limits.h"
 #include "runtime/options.h"
@@ -81,8 +82,9 @@ double share_of_others(const ir::PoolNest& sized, const ir::Schedule& schedule, 
 }
 
 // What code for one size saves of a plane of such rows. Of strided ones the same schedule saves little.
-double saved_of_plane(const ir::PoolNest& sized, bool by_the_same_schedule) {
-  return by_the_same_schedule && sized.dims.back().stride > 1 ? 3e-9 : 10e-9;
+double saved_of_plane(const ir::PoolNest& sized, const ir::Schedule& schedule, bool by_the_same_schedule) {
+  const int64_t vectors = ir::ceil_div(outputs_of_row(sized, schedule), schedule.lanes);
+  return double(vectors) * (by_the_same_schedule && sized.dims.back().stride > 1 ? 3e-9 : 10e-9);
 }
 
 // Of one pool: 100 to 400 us.
@@ -185,12 +187,13 @@ double FreeKernel::saved_seconds(const ir::PoolNest& sized, Saved by) const {
     const double of_others = share_of_others(pool, own, *ir::find_isa(general_.code->info.isa));
     const double run = std::max(taps, 1.0) * seconds_per_tap;
     const double planes = has_rows_of_pixels(own) ? 1 : double(pool.channels);
-    if (by != Saved::by_the_same_schedule && of_others > 0)
+    if (have_own_code(pool, own, *general_.code))
+      seconds +=
+          by == Saved::by_others ? 0 : planes * saved_of_plane(pool, own, by == Saved::by_the_same_schedule);
+    else if (by != Saved::by_the_same_schedule && of_others > 0)
       seconds += of_others * run;
     else if (by != Saved::by_others)
-      seconds += have_own_code(pool, own, *general_.code)
-                     ? planes * saved_of_plane(pool, by == Saved::by_the_same_schedule)
-                     : share_of_same(pool, own) * run;
+      seconds += share_of_same(pool, own) * run;
     return true;
   });
   return seconds;

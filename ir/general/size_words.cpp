@@ -183,6 +183,7 @@ class Writer {
     word(layout_.of_dim(i, SizeLayout::roll_begin)) = rolled.begin;
     word(layout_.of_dim(i, SizeLayout::roll_pairs)) = (rolled.end - rolled.begin) / 2;
     word(layout_.of_dim(i, SizeLayout::output_pairs)) = dim.output / 2;
+    word(layout_.of_dim(i, SizeLayout::output_blocks)) = ceil_div(dim.output, dim.kernel);
     word(layout_.of_dim(i, SizeLayout::usual_begin)) = usual.begin;
     word(layout_.of_dim(i, SizeLayout::usual_end)) = usual.end;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
@@ -258,6 +259,8 @@ class Writer {
     const int vectors = may_be_narrow ? NarrowRows::count(sized_.dims.back(), lanes) : 0;
     word(layout_.tiles(lanes, SizeLayout::one_vector)) = vectors == 1;
     word(layout_.tiles(lanes, SizeLayout::two_vectors)) = vectors == 2;
+    word(layout_.tiles(lanes, SizeLayout::row_parts)) =
+        may_be_narrow ? NarrowRows::parts(sized_.dims.back(), lanes) : 0;
   }
 
   // Of adaptive windows in channels-first planes.

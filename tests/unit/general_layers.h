@@ -141,6 +141,10 @@ inline const std::vector<Extents> sizes_of_rows = {{8, 8}, {1, 1}, {5, 2}, {7, 1
 // lines than there are.
 inline const std::vector<Extents> sizes_by_lines = {{8, 8},  {1, 1},  {2, 3},  {7, 7},   {6, 13}, {5, 16},
                                                     {4, 15}, {3, 20}, {3, 31}, {140, 9}, {3, 50}};
+// In parts: of one line, of a full part and more, of the most parts and of more, windows down the plane of
+// several blocks.
+inline const std::vector<Extents> sizes_in_parts = {{16, 16}, {1, 1},   {14, 20}, {30, 3},  {2, 10},
+                                                    {5, 40},  {27, 61}, {3, 128}, {3, 150}, {126, 9}};
 inline const std::vector<Extents> sizes_of_whole_rows = {{8, 8},   {3, 3},  {4, 7},  {9, 3},
                                                          {12, 17}, {5, 50}, {3, 151}};
 
@@ -158,6 +162,18 @@ inline const Layer channels_first_layers[] = {
     {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_by_lines},
     {"max_pool2d(float32[2,3,SIZE], kernel_size=2, stride=2)", {{8, 8}, {2, 2}, {5, 9}, {6, 70}}},
     {"max_pool2d(float32[2,1,SIZE], kernel_size=5, stride=1, padding=2)", sizes_by_lines},
+    {"max_pool2d(float32[2,2,SIZE], kernel_size=9, stride=1, padding=4)", sizes_in_parts},
+    {"max_pool2d(float32[2,2,SIZE], kernel_size=13, stride=1, padding=6)", sizes_in_parts},
+    {"min_pool2d(float64[2,1,SIZE], kernel_size=[14,7], stride=1, padding=[7,3], epilogue=[add, relu])",
+     sizes_in_parts},
+    {"max_pool2d(int32[2,1,SIZE], kernel_size=[2,9], stride=1, dilation=[1,2], padding=[1,8])",
+     sizes_in_parts},
+    {"max_pool2d(uint8[2,2,SIZE], kernel_size=5, stride=1, padding=2)", sizes_in_parts},
+    {"max_pool2d(int8[2,1,SIZE], kernel_size=13, stride=1, padding=6)", sizes_in_parts},
+    {"max_pool2d(bfloat16[2,2,SIZE], kernel_size=3, stride=[2,1], padding=1)", sizes_in_parts},
+    {"min_pool2d(float16[2,1,SIZE], kernel_size=[13,9], stride=1, padding=[6,4], nan=ignore)",
+     sizes_in_parts},
+    {"avg_pool2d(uint8[2,2,SIZE], kernel_size=3, stride=1, padding=1)", sizes_in_parts},
     {"min_pool2d(float32[2,2,SIZE], kernel_size=[2,4], stride=[1,1], dilation=[1,2], padding=[0,3])",
      {{8, 8}, {2, 2}, {5, 13}, {4, 30}}},
     {"max_pool2d(float32[2,2,SIZE], kernel_size=[3,2], stride=[2,1], padding=[1,0])",

@@ -260,7 +260,7 @@ TEST(General, WrongWordsAreFound) {
 TEST(General, WrongWordsOfRowsAreFound) {
   using Layout = ir::SizeLayout;
   for (const char* text : proved_rows) {
-    const Subject subject(text, {7, 47});
+    const Subject subject(text, {7, 303});  // more columns than go by lines
     const Layout layout = subject.layout();
     const int lanes = subject.nest.input.dtype == ir::DType::u8 ? 32 : 8;
     std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0)};

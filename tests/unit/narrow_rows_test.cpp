@@ -64,6 +64,27 @@ TEST(NarrowRows, AreOneVectorOrTwo) {
   }
 }
 
+// Rows of more than a line, of stride 1: parts of 8 outputs.
+TEST(NarrowRows, HaveParts) {
+  struct Row {
+    const char* layer;
+    int64_t columns, parts;
+  };
+  const char* const max5 = "max_pool2d(float32[1,2,SIZE], kernel_size=5, stride=1, padding=2)";
+  const char* const strided = "max_pool2d(float32[1,2,SIZE], kernel_size=3, stride=2, padding=1)";
+  for (const Row& row : {Row{max5, 6, 0},
+                         {max5, 7, 0},
+                         {max5, 8, 1},
+                         {max5, 20, 3},
+                         {max5, 40, 5},
+                         {max5, 128, 16},
+                         {max5, 129, 0},
+                         {strided, 20, 0}}) {
+    const ir::PoolNest nest = layer_at(row.layer, {5, row.columns});
+    EXPECT_EQ(ir::NarrowRows::parts(nest.dims.back(), 8), row.parts) << row.layer << " " << row.columns;
+  }
+}
+
 // Of a Program for all extents, at one of them.
 struct SizedProgram {
   ir::PoolNest nest;
@@ -91,12 +112,11 @@ TEST(NarrowRows, WrongWordsOfLinesAreFound) {
       const SizedProgram subject(text, extents);
       const Layout layout(subject.nest);
       ASSERT_TRUE(subject.prove()) << text << " " << joined(extents);
-      std::vector<int> read = {layout.position(Layout::input, 0),
-                               layout.position(Layout::output, 0),
-                               layout.channel(Layout::input),
-                               layout.channel(Layout::output),
-                               layout.tiles(8, extents[1] < 8 ? Layout::one_vector : Layout::two_vectors),
+      std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                               layout.channel(Layout::input), layout.channel(Layout::output),
                                layout.of_dim(0, Layout::output_pairs)};
+      const bool is_one = extents[1] < 8;
+      if (is_one) read.push_back(layout.tiles(8, Layout::one_vector));
       for (const auto field : {Layout::first, Layout::visible, Layout::outputs})
         for (const size_t dim : {size_t{0}, size_t{1}}) read.push_back(layout.of_dim(dim, field));
       for (const int word : read)
@@ -106,7 +126,38 @@ TEST(NarrowRows, WrongWordsOfLinesAreFound) {
           EXPECT_FALSE(subject.prove(wrong))
               << text << " " << joined(extents) << ": word " << word << " + " << more;
         }
+      // More parts than there are would make the last one again.
+      std::vector<int64_t> wrong = subject.words;
+      if (!is_one) --wrong[static_cast<size_t>(layout.tiles(8, Layout::row_parts))];
+      EXPECT_EQ(subject.prove(wrong).has_value(), is_one) << text << " " << joined(extents);
     }
+}
+
+// ... and of rows in parts, whose planes are copied: maxima that run down the plane, and bytes.
+TEST(NarrowRows, WrongWordsOfPartsAreFound) {
+  using Layout = ir::SizeLayout;
+  struct Row {
+    const char* layer;
+    int lanes;
+    bool runs;
+  };
+  for (const Row& row : {Row{"max_pool2d(float32[1,1,SIZE], kernel_size=13, stride=1, padding=6)", 8, true},
+                         {"max_pool2d(uint8[1,2,SIZE], kernel_size=5, stride=1, padding=2)", 16, false},
+                         {"avg_pool2d(uint8[1,2,SIZE], kernel_size=3, stride=1, padding=1)", 16, false}}) {
+    const SizedProgram subject(row.layer, {15, 21});
+    const Layout layout(subject.nest);
+    ASSERT_TRUE(subject.prove()) << row.layer;
+    std::vector<int> read = {layout.position(Layout::input, 0), layout.position(Layout::output, 0),
+                             layout.tiles(row.lanes, Layout::row_parts)};
+    if (row.runs) read.push_back(layout.of_dim(0, Layout::output_blocks));
+    for (const auto field : {Layout::first, Layout::visible, Layout::outputs})
+      for (const size_t dim : {size_t{0}, size_t{1}}) read.push_back(layout.of_dim(dim, field));
+    for (const int word : read) {
+      std::vector<int64_t> wrong = subject.words;
+      --wrong[static_cast<size_t>(word)];
+      EXPECT_FALSE(subject.prove(wrong)) << row.layer << ": word " << word;
+    }
+  }
 }
 
 // The same of strided rows. Fewer rows of whole windows than there are would be right, too, and so are more
@@ -152,6 +203,7 @@ TEST(NarrowRows, DecideWhatIsCompiled) {
   const char* const sum =
       "avg_pool2d(float32[1,3,H,W], kernel_size=3, padding=1, stride=1, count_include_pad=";
   const std::string counted = std::string(sum) + "False)", all = std::string(sum) + "True)";
+  const char* const spp = "max_pool2d(float32[1,512,H,W], kernel_size=13, stride=1, padding=6)";
   const char* const windows = "adaptive_avg_pool2d(float32[1,3,H,W], output_size=7)";
   const char* const apart = "max_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
   const char* const pixels = "max_pool2d(float32[1,3,H,W]:nhwc, kernel_size=7, stride=1, padding=3)";
@@ -163,6 +215,9 @@ TEST(NarrowRows, DecideWhatIsCompiled) {
                          {many, "avx512", {200, 300}, false},
                          {many, "avx512", {9, 9}, true},
                          {same, "avx2", {9, 14}, true},
+                         {spp, "avx2", {20, 20}, true},
+                         {spp, "avx512", {20, 20}, true},
+                         {spp, "avx512", {200, 200}, false},
                          {same, "avx2", {200, 14}, true},
                          {same, "avx2", {200, 16}, true},
                          {same, "avx512", {9, 28}, true},

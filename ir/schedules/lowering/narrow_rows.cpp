@@ -50,6 +50,10 @@ int NarrowRows::count(const NestDim& columns, int lanes) {
   return vectors <= most_vectors ? static_cast<int>(vectors) : 0;
 }
 
+int64_t NarrowRows::parts(const NestDim& columns, int lanes) {
+  return columns.stride == 1 ? PlaneLines::parts(columns, lanes) : 0;
+}
+
 bool NarrowRows::take(const PoolNest& sized, const RowSchedule& schedule, Isa isa) {
   if (sized.dims.back().stride == 1) return PlaneLines::take(sized, schedule, isa);
   return has_strided_code(sized, schedule) && vectors(sized, schedule.lanes) > 0;

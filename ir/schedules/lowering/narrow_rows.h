@@ -21,6 +21,8 @@ class NarrowRows {
   // columns that the windows of a row see: 1 or 2; 0: more.
   static bool suits(const PoolNest& sized);
   static int count(const NestDim& columns, int lanes);
+  // Of dense columns, in how many parts longer rows go by lines (PlaneLines::parts()); 0: in none.
+  static int64_t parts(const NestDim& columns, int lanes);
   // Both: 0 where the layer has usual tiles at the size.
   static int vectors(const PoolNest& sized, int lanes) {
     return suits(sized) ? count(sized.dims.back(), lanes) : 0;

@@ -4,9 +4,15 @@
 // whole, and no code looks where a row lies. What the columns of a line have to know is found once for all
 // planes.
 //
+// Longer rows are taken in parts of a line each, one after the other. The plane is copied to scratch memory
+// first, to rows with nothing where a window sees columns outside the image. So parts need no masks: where
+// elements cannot be masked, all rows of a vector and more go so.
+//
 // Taps are joined in the order of channels_first(scan=rolling), so the results have its bits.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/nest.h"
@@ -19,6 +25,7 @@ namespace pooljit::ir {
 class PlaneLines {
  public:
   static constexpr int64_t most_lines = 128;  // of a plane
+  static constexpr int64_t most_parts = 16;   // of a row
   // True if code for all sizes has planes by lines, beside the usual tiles; which of them a size takes is in
   // its words.
   static bool has_code(const PoolNest& general, const RowSchedule& schedule);
@@ -26,6 +33,9 @@ class PlaneLines {
   // with the columns outside the image before it: 1 or 2; 0: more.
   static bool suits(const PoolNest& sized);
   static int64_t count(const NestDim& columns, int lanes);
+  // Parts of longer rows, of `lanes` outputs each, the last of which ends with the row; 0: more than
+  // most_parts, or a row of fewer outputs.
+  static int64_t parts(const NestDim& columns, int lanes);
   // All in all, by code of this schedule.
   static bool take(const PoolNest& sized, const RowSchedule& schedule, Isa isa);
 
@@ -37,15 +47,23 @@ class PlaneLines {
   Value is_used() const { return used_; }
 
  private:
-  // The outputs of a row that one line makes. is_wide: their windows see columns of a second vector.
+  // The outputs of a row that one line makes. vectors: of the columns that their windows see; those behind
+  // these are outside the image.
   struct Part {
     Value begin = no_value;
-    bool is_wide = false;
+    int64_t vectors = 1;
     Lanes stored = {};
-    SeenColumns seen;
+    std::optional<SeenColumns> seen = {};  // nullopt: of a copy
   };
+  using PlaneCode = std::function<void(const Cursor& plane)>;
+  void for_planes(const Cursor& cursor, const PlaneCode& emit_plane);
+  void emit_one(const Cursor& cursor, Value is_used);
+  void emit_two(const Cursor& cursor, Value is_used);
+  void emit_parts(const Cursor& cursor, Value parts);
   Value word_of_rows(SizeLayout::DimField field);
-  Part part(Value begin, bool is_wide, bool is_full);
+  Lanes stored_lanes() const;
+  std::vector<int64_t> starts(int64_t vectors) const;
+  Part part(Value begin, int64_t vectors);
   void begin_lines(Cursor cursor);
   Cursor at_first_tap(Cursor cursor);
   void fill(Value first, Value count);
@@ -53,7 +71,16 @@ class PlaneLines {
   void plane(Cursor cursor, Part& part);
   void make_lines(const Cursor& cursor, Part& part);
   Value line_of(const Address& row, Part& part);
+  Value line_of_copy(const Address& row);
+  Value joined_columns(const std::function<Value(int64_t column)>& column);
+  Value as_joined(Value x);
+  int64_t copied_row_bytes() const;
+  void begin_copies();
+  Address copy(const Cursor& plane, Value parts);
   void join_lines(const Cursor& cursor, const Part& part);
+  void roll(const Cursor& cursor, const Part& part);
+  void run(const Cursor& cursor, const Part& part);
+  void store(const Cursor& cursor, Value window, const Part& part);
 
   const PoolNest& nest_;
   const RowSchedule schedule_;
@@ -62,8 +89,14 @@ class PlaneLines {
   Reducer& reducer_;
   Lowering& low_;
   const NestDim &down_, &along_;
-  const Tile whole_;  // the outputs of a line
+  const bool are_all_parts_;  // all rows that go by lines, and there are no masks
+  const int lanes_;           // of a line
+  const int64_t most_parts_;
+  const Tile whole_;           // the outputs of a line
+  const int64_t all_vectors_;  // of the columns that their windows see
+  const bool has_two_;         // rows of two lines have code of their own, and no others
   const bool as_keys_;
+  const bool runs_;  // down the plane, where registers do not hold what rolls
   Value used_ = no_value;
   // Found before any loop over planes.
   Address first_line_;            // that a window sees
@@ -75,6 +108,8 @@ class PlaneLines {
   std::vector<Step> pair_steps_;  // from pair to pair, of each view that is laid out as the output
   Value outputs_odd_ = no_value;
   size_t masks_held_ = 0;  // in registers
+  Address copied_;         // rows of a plane, where planes are copied
+  Address ends_;           // of a block of windows (RunningWindow)
 };
 
 }  // namespace pooljit::ir

@@ -24,6 +24,7 @@ class SizeLayout {
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
   // position where its padding ends. outputs: also of a gather, whose periods it counts. Outputs whose
   // windows have a tap inside are neighbours: [seen_begin, seen_end). output_pairs: half of the outputs.
+  // output_blocks: so many blocks of as many outputs as the kernel has taps, the last perhaps shorter.
   // usual_begin, usual_end: outputs of whole windows with the usual divisor. gathered: the byte where the
   // divisors of the forward's windows begin (counts_gathered()).
   enum DimField {
@@ -40,6 +41,7 @@ class SizeLayout {
     roll_begin,
     roll_pairs,
     output_pairs,
+    output_blocks,
     usual_begin,
     usual_end,
     gathered,
@@ -59,9 +61,10 @@ class SizeLayout {
   // `before`, look where their columns are; then come those of whole windows, from inside_begin on; then
   // `behind` tiles from behind_begin on. last: 1 if one more tile of whole windows ends where these end, else
   // 0. run: tiles of whole windows from the first one on. one_vector, two_vectors: 1 if all columns of a row
-  // are in one vector, or in two (ir/schedules/lowering/narrow_rows.h), else 0. window_rows: of windows that
-  // follow the extents, the byte where a row of RowVectorField begins for each output along the innermost
-  // dimension, and one for a whole row of the image.
+  // are in one vector, or in two (ir/schedules/lowering/narrow_rows.h), else 0. row_parts:
+  // PlaneLines::parts(). window_rows: of windows that follow the extents, the byte where a row of
+  // RowVectorField begins for each output along the innermost dimension, and one for a whole row of the
+  // image.
   enum TileField {
     before,
     inside_begin,
@@ -72,6 +75,7 @@ class SizeLayout {
     run,
     one_vector,
     two_vectors,
+    row_parts,
     window_rows,
     tile_fields
   };
