@@ -37,7 +37,7 @@ const FamilyInfo& info(Family family);
 Result<void> check(const Layer& layer, const Schedule& schedule);
 Result<void> check_common(const Layer& layer, const Schedule& schedule);  // the first only
 
-#define FAMILY(name, text, note) extern const FamilyInfo name##_family;
+#define FAMILY(name, ...) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
 
