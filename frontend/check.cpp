@@ -183,7 +183,7 @@ Broken check_tensor(const PoolSpec& spec, Layout layout, const Axes& shape,
   const auto packed = packed_strides(spec, layout, shape);
   if (!packed || !(elements(shape) * largest_element_bytes).value())
     return broke(Rule::overflow, "got dims [{}]", fmt::join(shape, ","));
-  const Axes used = strides.empty() ? *packed : Axes(strides);
+  const Axes used = strides.empty() ? *packed : Axes(strides.begin(), strides.end());
   if (!(reach(spec, layout, shape, used) * largest_element_bytes).value())
     return broke(Rule::overflow, "got dims [{}] with strides [{}]", fmt::join(shape, ","),
                  fmt::join(used, ","));
@@ -244,8 +244,8 @@ Broken check_all(const PoolSpec& spec) {
   if (auto error = check_tensor(spec, output_layout(spec), output, spec.output_strides, Rule::output_strides))
     return error;
   const bool is_forward = spec.direction == ir::Direction::forward;
-  if (auto error = check_window(spec, Axes(is_forward ? input_strides(spec) : output_strides(spec))))
-    return error;
+  const std::vector<int64_t> strides = is_forward ? input_strides(spec) : output_strides(spec);
+  if (auto error = check_window(spec, {strides.begin(), strides.end()})) return error;
   return check_output_places(spec, output);
 }
 

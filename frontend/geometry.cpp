@@ -29,9 +29,9 @@ Axes shape_of(const PoolSpec& spec, Side side) {
     return shape;
   }
   Axes shape;
-  if (spec.batch) shape.push(*spec.batch);
-  shape.push(spec.channels);
-  for (const SpecDim& dim : spec.dims) shape.push(extent(spec, dim, side));
+  if (spec.batch) shape.push_back(*spec.batch);
+  shape.push_back(spec.channels);
+  for (const SpecDim& dim : spec.dims) shape.push_back(extent(spec, dim, side));
   return shape;
 }
 
@@ -58,7 +58,8 @@ ir::View view_of(const PoolSpec& spec, ir::DType dtype, Layout layout, const Axe
   view.strides.assign(spatial, strides.end());
   view.channel_stride = spatial[-1];
   view.channel_block = channel_block(layout);
-  view.batch_stride = spec.batch ? strides[0] : reach(spec, layout, shape, Axes(strides)).value().value();
+  view.batch_stride =
+      spec.batch ? strides[0] : reach(spec, layout, shape, {strides.begin(), strides.end()}).value().value();
   return view;
 }
 
@@ -221,22 +222,25 @@ ir::DType bits_of(ir::DType dtype) {
   }
 }
 
-// The largest of one element, as an integer.
-ir::PoolNest copy_nest(const PoolSpec& spec, const ir::View& output) {
+// Windows of one element of the spec's input, without an output.
+ir::PoolNest nest_of_input(const PoolSpec& spec) {
   ir::PoolNest nest;
   nest.channels = spec.channels;
   for (const SpecDim& dim : spec.dims) nest.dims.push_back({.input = dim.input, .output = dim.input});
   nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
+  return nest;
+}
+
+// The largest of one element, as an integer.
+ir::PoolNest copy_nest(const PoolSpec& spec, const ir::View& output) {
+  ir::PoolNest nest = nest_of_input(spec);
   nest.output = output;
   nest.input.dtype = nest.output.dtype = bits_of(spec.dtype);
   return nest;
 }
 
 ir::PoolNest make_pools_nest(const PoolSpec& spec) {
-  ir::PoolNest nest;
-  nest.channels = spec.channels;
-  for (const SpecDim& dim : spec.dims) nest.dims.push_back({.input = dim.input, .output = dim.input});
-  nest.input = view_of(spec, spec.dtype, spec.layout, input_axes(spec), input_strides(spec));
+  ir::PoolNest nest = nest_of_input(spec);
   for (const PoolSpec& member : spec.members) nest.members.push_back(make_nest(member));
   if (!spec.concat) return nest;
   nest.output = view_of(spec, output_dtype(spec.members[0]), output_layout(spec), output_axes(spec),

@@ -2,10 +2,10 @@
 // optional says that a number does not fit. On a checked spec nothing is ever empty.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
 #include <optional>
 
-#include "frontend/fixed_list.h"
 #include "frontend/pool_spec.h"
 
 namespace pooljit::frontend {
@@ -45,7 +45,7 @@ std::optional<int64_t> output_extent(const SpecDim& dim, CeilMode ceil_mode);
 std::optional<int64_t> unpooled_extent(const SpecDim& dim);
 
 // One number per axis of a tensor in logical order: N (if batched), C, spatial.
-using Axes = FixedList<int64_t, 2 + max_rank>;
+using Axes = boost::container::static_vector<int64_t, 2 + max_rank>;
 
 // Of the kernel's input and output. Only where the extents of each dim have a value.
 Axes input_axes(const PoolSpec& spec);

@@ -107,7 +107,7 @@ class Parser {
   bool read_argument(Call& call) {
     Argument argument;
     if (!read_argument(argument)) return false;
-    return call.arguments.push(argument) || fail("too many arguments at");
+    return push(call.arguments, argument) || fail("too many arguments at");
   }
 
   bool read_argument(Argument& argument) {
@@ -186,7 +186,7 @@ class Parser {
       if (text_.substr(next_).starts_with("None")) {
         next_ += 4;
         value.nones |= 1u << value.integers.size();
-        if (!value.integers.push(0)) return fail("a list this long is never right, at");
+        if (!push(value.integers, int64_t{0})) return fail("a list this long is never right, at");
       } else if (!read_integer(value.integers)) {
         return false;
       }
@@ -202,7 +202,7 @@ class Parser {
       Term term;
       if (!read_word(term.name, "a word")) return false;
       if (accept('(') && !read_term_arguments(term)) return false;
-      if (!terms.push(term)) return fail("a list this long is never right, at");
+      if (!push(terms, term)) return fail("a list this long is never right, at");
       if (accept(',')) continue;
       return expect(close);
     }
@@ -214,7 +214,7 @@ class Parser {
     do {
       Term::Argument argument;
       if (!read_term_argument(argument)) return false;
-      if (!term.arguments.push(argument)) return fail("too many arguments at");
+      if (!push(term.arguments, argument)) return fail("too many arguments at");
     } while (accept(','));
     return expect(')');
   }
@@ -244,8 +244,8 @@ class Parser {
     while (!accept(']')) {
       Word letter;
       if (!(letter_follows() ? read_word(letter, "a letter") : read_integer(call.dims))) return false;
-      if (!letter.text.empty()) call.dims.push(1);
-      if (!call.letters.push(letter)) return fail(too_long);
+      if (!letter.text.empty()) push(call.dims, int64_t{1});
+      if (!push(call.letters, letter)) return fail(too_long);
       if (!accept(',')) return expect(']');
     }
     return true;
@@ -270,7 +270,7 @@ class Parser {
     // What sticks to a number would be read as the next token: 3.5, 1_000, 3e2, 0x10.
     if (status == std::errc::result_out_of_range || (end != text_.data() + text_.size() && is_word(*end)))
       return fail("got", Rule::number);
-    if (!integers.push(value)) return fail(too_long);
+    if (!push(integers, value)) return fail(too_long);
     next_ += static_cast<size_t>(end - begin);
     return true;
   }

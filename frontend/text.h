@@ -17,16 +17,28 @@
 // Blanks may stand between any two of them.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "frontend/fixed_list.h"
 #include "ir/error.h"
 
 namespace pooljit::frontend {
+
+// A list without the heap: parsing a spec must cost less than an allocation does.
+template <typename T, size_t capacity>
+using FixedList = boost::container::static_vector<T, capacity>;
+
+// Appends an item; false if the list is full.
+template <typename T, size_t capacity>
+bool push(FixedList<T, capacity>& list, const T& item) {
+  if (list.size() == capacity) return false;
+  list.push_back(item);
+  return true;
+}
 
 struct Word {
   std::string_view text;

@@ -1,7 +1,6 @@
 #include "ir/op_rules.h"
 
 #include <algorithm>
-#include <array>
 
 namespace pooljit::ir {
 namespace {

@@ -44,7 +44,6 @@ struct OpRule {
 
   size_t least_args() const;
   bool takes(size_t args_given) const;
-  bool has_result() const { return !results.empty(); }
 };
 const OpRule& rule(Op op);
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "ir/element_type.h"
 #include "ir/window_taps.h"

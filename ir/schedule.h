@@ -13,13 +13,13 @@
 namespace pooljit::ir {
 
 enum class Family : uint8_t {
-#define FAMILY(name, text, note) name,
+#define FAMILY(name, ...) name,
 #include "ir/schedules.def"
 #undef FAMILY
 };
 
 inline constexpr Family all_families[] = {
-#define FAMILY(name, text, note) Family::name,
+#define FAMILY(name, ...) Family::name,
 #include "ir/schedules.def"
 #undef FAMILY
 };

@@ -9,7 +9,7 @@ namespace pooljit::ir {
 namespace {
 
 constexpr std::string_view family_texts[] = {
-#define FAMILY(name, text, note) text,
+#define FAMILY(name, text, ...) text,
 #include "ir/schedules.def"
 #undef FAMILY
 };

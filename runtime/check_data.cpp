@@ -1,8 +1,6 @@
 #include "runtime/check_data.h"
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <string>
-#include <string_view>
 
 #include "jit/fork_gate.h"
 

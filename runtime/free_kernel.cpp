@@ -32,10 +32,7 @@ bool holds_for_pools(const ir::PoolNest& nest, const ir::Schedule& schedule, con
   return !nest.members.empty() || look(nest, schedule);
 }
 
-// Code whose vectors go along rows has rows of pixels, or of planes.
-bool has_rows_of_pixels(const ir::Schedule& schedule) { return schedule.family() == ir::Family::interleaved; }
-
-// Elements of such a row of outputs.
+// Elements of a row of outputs, of pixels or of a plane.
 int64_t outputs_of_row(const ir::PoolNest& sized, const ir::Schedule& schedule) {
   return sized.dims.back().output * (has_rows_of_pixels(schedule) ? sized.channels : 1);
 }
@@ -44,7 +41,7 @@ int64_t outputs_of_row(const ir::PoolNest& sized, const ir::Schedule& schedule) 
 bool have_own_code(const ir::PoolNest& sized, const ir::Schedule& schedule, const Code& general) {
   const auto isa = ir::find_isa(general.info.isa);
   if (!isa || !row_fields(schedule)) return false;
-  return ir::NarrowRows::take(has_rows_of_pixels(schedule) ? as_one_channel(sized) : sized, schedule, *isa);
+  return ir::NarrowRows::take(in_code(sized, schedule), schedule, *isa);
 }
 
 // Rows that do not fill two vectors.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "frontend/keywords.h"
 #include "frontend/operators.h"

@@ -1,6 +1,5 @@
 #include "runtime/member.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "ir/members.h"

@@ -2,7 +2,6 @@
 // code at run time (docs/export.md).
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "ir/dtype.h"
 #include "ir/isa.h"
@@ -37,7 +36,7 @@ constexpr Row isa_rows[] = {
 #undef ISA
 };
 constexpr Row family_rows[] = {
-#define FAMILY(name, text, note) {text, note},
+#define FAMILY(name, text, any_size, note) {text, note},
 #include "ir/schedules.def"
 #undef FAMILY
 };

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <utility>
 
 namespace pooljit::tools {
 namespace {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 namespace pooljit::tools {
 
 Load load_of_minute() {

@@ -86,7 +86,7 @@ Broken bind_arguments(const Call& call, const Parameters& parameters, Binding& b
                     fmt::format("got {} again: {}", parameters.names[row], quote(value.text, value.at)))
           .value();
     binding.seen |= 1u << row;
-    binding.rows.push(static_cast<uint8_t>(row));
+    binding.rows.push_back(static_cast<uint8_t>(row));
   }
   return std::nullopt;
 }

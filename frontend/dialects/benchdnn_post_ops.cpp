@@ -54,7 +54,7 @@ Broken refuse(Rule rule, const Word& word) {
 bool split(const Word& word, char separator, Fields& parts) {
   for (size_t begin = 0; begin <= word.text.size();) {
     const size_t end = std::min(word.text.find(separator, begin), word.text.size());
-    if (!parts.push({word.text.substr(begin, end - begin), word.at + begin})) return false;
+    if (!push(parts, {word.text.substr(begin, end - begin), word.at + begin})) return false;
     begin = end + 1;
   }
   return true;

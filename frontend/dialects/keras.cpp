@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "frontend/dialects.h"
 #include "frontend/dialects/arguments.h"

@@ -5,8 +5,6 @@
 // Differs from torch: docs/semantics.md lists in what.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "frontend/dialects.h"
 #include "frontend/dialects/torch_words.h"
 #include "frontend/geometry.h"
@@ -73,7 +71,7 @@ void read_as_torch(Value& value, std::string_view keyword, size_t dims) {
   }
   if (keyword != "output_size" || value.nones != 0 || value.integers.size() != dims || dims < 2) return;
   Integers spatial;
-  for (size_t i = 2; i < dims; ++i) spatial.push(value.integers[i]);
+  for (size_t i = 2; i < dims; ++i) spatial.push_back(value.integers[i]);
   value.integers = spatial;
   if (spatial.size() == 1) value.kind = Value::Kind::integer;
 }

@@ -1,6 +1,5 @@
 // cleanup: removes what nothing depends on. Stores, prefetches and trip counts are what counts; a carried
 // value lives if its value in the loop or after it is used. Loops that run zero times leave their inits.
-#include <algorithm>
 
 #include "ir/builder.h"
 #include "ir/passes/names.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "ir/check.h"
 #include "ir/passes/shuffle_forms.h"

@@ -3,7 +3,6 @@
 // this position. Narrow floats are summed in float32, in one fixed order.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "ir/reductions/reducer.h"
 

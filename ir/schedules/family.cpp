@@ -1,6 +1,7 @@
 #include "ir/schedules/family.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,10 +15,37 @@ namespace pooljit::ir {
 namespace {
 
 const FamilyInfo* const families[] = {
-#define FAMILY(name, text, note) &name##_family,
+#define FAMILY(name, ...) &name##_family,
 #include "ir/schedules.def"
 #undef FAMILY
 };
+
+// The layers that a family has code for all sizes for: none, forward passes without blocks of channels, or
+// all that it has code for at one size.
+enum class AnySize : uint8_t { none, forward, all };
+constexpr AnySize any_sizes[] = {
+#define FAMILY(name, text, any_size, note) AnySize::any_size,
+#include "ir/schedules.def"
+#undef FAMILY
+};
+
+// Refuses code for all sizes of a layer that the family has none for.
+Result<void> check_any_size(const PoolNest& nest, const Schedule& schedule) {
+  const AnySize has = any_sizes[static_cast<size_t>(schedule.family())];
+  if (has == AnySize::all) return {};
+  const bool is_forward = !nest.is_backward() && largest_block(nest) == 1;
+  if (has == AnySize::forward && is_forward) return {};
+  std::vector<std::string_view> others;
+  for (const Family family : all_families)
+    if (const AnySize other = any_sizes[static_cast<size_t>(family)];
+        other == AnySize::all || (other == AnySize::forward && is_forward))
+      others.push_back(text_of(family));
+  return unsupported("schedule.sizes",
+                     has == AnySize::none ? "the family is for one size"
+                                          : "the family's code for all sizes is for forward passes without "
+                                            "blocks of channels",
+                     fmt::format("use {}", fmt::join(others, " or ")));
+}
 
 }  // namespace
 
@@ -54,17 +82,8 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule) {
                        fmt::format("{} cannot mask loads and stores of {}", info(layer.isa()).text,
                                    info(layer.nest().input.dtype).spec_name),
                        "use tail=split or tail=overlap");
-  constexpr Family for_all_sizes[] = {Family::channels_last, Family::channels_first, Family::interleaved,
-                                      Family::separable, Family::window_rows};
-  if (layer.nest().has_any_size() &&
-      std::ranges::find(for_all_sizes, schedule.family()) == std::end(for_all_sizes))
-    return unsupported("schedule.sizes", "the family is for one size",
-                       "use channels_last, channels_first, interleaved, separable or window_rows");
-  if (layer.nest().has_any_size() && schedule.family() != Family::channels_last &&
-      (layer.nest().is_backward() || largest_block(layer.nest()) > 1))
-    return unsupported("schedule.sizes",
-                       "the family's code for all sizes is for forward passes without blocks of channels",
-                       "use channels_last");
+  if (layer.nest().has_any_size())
+    if (auto checked = check_any_size(layer.nest(), schedule); !checked) return checked;
   if (layer.nest().has_any_size() && schedule.stores == Stores::streamed)
     return unsupported("schedule.stores", "code for all sizes does not store past the caches",
                        "use stores=cached");

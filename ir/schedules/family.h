@@ -1,5 +1,5 @@
-// A schedule family: which of its schedules suit a layer, and how they are lowered. Each row of
-// ir/schedules.def is a family; ir/schedules/families/<name>.cpp defines its <name>_family.
+// A schedule family: how to do a layer, in one of several forms. Each row of ir/schedules.def is a family;
+// ir/schedules/families/<name>.cpp defines its <name>_family, which checks schedules and lowers them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ const FamilyInfo& info(Family family);
 Result<void> check(const Layer& layer, const Schedule& schedule);
 Result<void> check_common(const Layer& layer, const Schedule& schedule);  // the first only
 
-#define FAMILY(name, text, note) extern const FamilyInfo name##_family;
+#define FAMILY(name, ...) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
 

@@ -1,5 +1,5 @@
-// Layer: a nest, an instruction set and a machine, with the facts that families and the chooser ask for. Each
-// fact is found once and is true of the layer whatever its schedule is.
+// Layer: a nest, an instruction set and a machine, with the facts that families and the chooser ask for.
+// Each fact is computed once and holds for every schedule of the layer.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The space of schedules of a layer, with and without those that are not legal. Which of them is good is the
-// chooser's question (ir/schedules/choose/).
+// The space of schedules of a layer, legal ones and others. Which of them is good is decided in
+// ir/schedules/choose/.
 #pragma once
 
 #include <span>

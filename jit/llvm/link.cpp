@@ -4,7 +4,6 @@
 #include <llvm/Object/ELFObjectFile.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "jit/object/bytes.h"

@@ -3,8 +3,6 @@
 #include <ar.h>
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "jit/object/bytes.h"
 
 namespace pooljit::jit {

@@ -1,7 +1,6 @@
 #include "jit/object/call_frames.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "ir/check.h"

@@ -188,8 +188,6 @@ class Writer {
 
 }  // namespace
 
-const char* section_name(SectionId id) { return rows[static_cast<size_t>(id)].name; }
-
 size_t ElfObject::append(SectionId id, const void* bytes, size_t count, size_t alignment) {
   Section& to = section(id);
   to.alignment = std::max(to.alignment, alignment);

@@ -22,9 +22,6 @@ enum class SectionId : uint8_t {
 };
 inline constexpr size_t section_count = 5;
 
-// ".text" and so on.
-const char* section_name(SectionId id);
-
 class ElfObject {
  public:
   enum class RelocationKind : uint8_t {

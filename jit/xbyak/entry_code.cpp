@@ -3,7 +3,6 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 
 #include "ir/check.h"

@@ -1,5 +1,4 @@
 // Pointers and indices: 64-bit registers, or stack slots through rax and rdx.
-#include <limits>
 #include <utility>
 
 #include "jit/xbyak/emitter.h"

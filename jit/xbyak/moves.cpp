@@ -1,5 +1,4 @@
 // Parallel moves at the beginning and the end of a loop: all sources are read before any target is written.
-#include <limits>
 
 #include "jit/xbyak/emitter.h"
 

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "ir/reductions/stored.h"
@@ -127,9 +126,7 @@ Rational operator/(const Rational& a, const Rational& b) {
 }
 
 const Form& Linear::form(TermId id) {
-  if (const auto known = forms_.find(id); known != forms_.end()) return known->second;
-  Form form = make(id);
-  return forms_.emplace(id, std::move(form)).first->second;
+  return forms_.of(id, [this](TermId one) { return make(one); });
 }
 
 const Form& Linear::read(TermId id) {

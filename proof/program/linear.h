@@ -118,7 +118,7 @@ class Linear {
   WrittenOut& written_;
   DType input_, output_;
   bool is_open_;
-  std::unordered_map<TermId, Form> forms_;
+  Readings<Form> forms_;
   RoundedProducts products_;
 };
 

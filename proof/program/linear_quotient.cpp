@@ -1,5 +1,4 @@
 // Linear: quotients in lanes of 16 bits (ir/reductions/short_average.h).
-#include <algorithm>
 #include <numeric>
 
 #include "proof/program/linear.h"

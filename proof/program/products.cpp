@@ -10,9 +10,7 @@
 namespace pooljit::ir {
 
 const Factors& Products::read(TermId id) {
-  if (const auto known = factors_.find(id); known != factors_.end()) return known->second;
-  Factors factors = make(id);
-  return factors_.emplace(id, std::move(factors)).first->second;
+  return factors_.of(id, [this](TermId one) { return make(one); });
 }
 
 Factors Products::make(TermId id) {

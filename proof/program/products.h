@@ -35,7 +35,7 @@ class Products {
   const TermGraph& graph_;
   WrittenOut& written_;
   bool is_open_;
-  std::unordered_map<TermId, Factors> factors_;
+  Readings<Factors> factors_;
 };
 
 }  // namespace pooljit::ir

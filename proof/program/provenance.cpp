@@ -18,9 +18,7 @@ int64_t identity_bits(DType dtype, bool is_max) {
 }
 
 const Joined& Provenance::value(TermId id) {
-  if (const auto known = values_.find(id); known != values_.end()) return known->second;
-  Joined read = read_value(id);
-  return values_.emplace(id, std::move(read)).first->second;
+  return values_.of(id, [this](TermId one) { return read_value(one); });
 }
 
 Joined Provenance::read_value(TermId id) {
@@ -203,9 +201,7 @@ Joined Provenance::joined_by(const Wins& found, const Joined& x, const Joined& y
 }
 
 const Winner& Provenance::winner(TermId id) {
-  if (const auto known = winners_.find(id); known != winners_.end()) return known->second;
-  Winner read = read_winner(id);
-  return winners_.emplace(id, std::move(read)).first->second;
+  return winners_.of(id, [this](TermId one) { return read_winner(one); });
 }
 
 Winner Provenance::read_winner(TermId id) {

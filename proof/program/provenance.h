@@ -116,9 +116,9 @@ class Provenance {
   const TermGraph& graph_;
   bool is_max_;
   DType input_;
-  std::unordered_map<TermId, Joined> values_;
+  Readings<Joined> values_;
   std::map<std::pair<TermId, Key>, Joined> nothing_;  // of constants that are taken as keys
-  std::unordered_map<TermId, Winner> winners_;
+  Readings<Winner> winners_;
 };
 
 // The bits of the value that no element is beyond: -inf or the lowest for a maximum.

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "ir/agreement.h"
 #include "ir/reductions/stored.h"

@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/interp/number.h"
@@ -47,6 +48,22 @@ struct LaneTerm {
   bool keeps_low_bytes() const {
     return !is_float(dtype) && !is_float(source()) && bytes(dtype) < bytes(source());
   }
+};
+
+// What a reading makes of terms: of each once.
+template <typename T>
+class Readings {
+ public:
+  // make() may ask for other terms.
+  template <typename Make>
+  const T& of(TermId id, const Make& make) {
+    if (const auto known = made_.find(id); known != made_.end()) return known->second;
+    T made = make(id);
+    return made_.emplace(id, std::move(made)).first->second;
+  }
+
+ private:
+  std::unordered_map<TermId, T> made_;
 };
 
 // Which buffer an element lies in: 0 is the input.

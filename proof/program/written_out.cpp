@@ -1,6 +1,5 @@
 #include "proof/program/written_out.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iterator>
-
 #include "runtime/export/table.h"
 
 namespace pooljit::runtime {

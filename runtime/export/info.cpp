@@ -1,7 +1,6 @@
 #include "runtime/export/info.h"
 
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "runtime/proof/bare_call.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -43,11 +43,6 @@ int64_t kind_of_count(int64_t count, int64_t together) {
   return times * (together + 1) + (is_edge ? rest : together);
 }
 
-// The nest that code by this schedule is made of: rows of pixels are rows of one channel.
-ir::PoolNest in_code(const ir::PoolNest& pool, const ir::Schedule& schedule) {
-  return schedule.family() == ir::Family::interleaved ? as_one_channel(pool) : pool;
-}
-
 // Outputs along a row that the code takes together.
 int64_t columns_together(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
   if (info(schedule.family()).lanes == ir::LaneUse::fixed) return together_of_channels;

@@ -10,9 +10,10 @@
 
 namespace pooljit::runtime {
 
-// The extents of all spatial dims, smallest sizes first. For each free dim the least extents of every kind,
-// combined with the largest and the least extents of the others; for the innermost one also each number of
-// outputs behind whole vectors, for their masks. A function of spec and schedule.
+// The extents of all spatial dims, smallest sizes first. For each free dim the least extent of every kind,
+// combined with the least extents of the others, and with extents that have all kinds of windows. For the
+// innermost dim also each number of outputs behind whole vectors, for their masks. A function of spec and
+// schedule.
 std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_spec,
                                                  const ir::Schedule& schedule);
 

@@ -50,7 +50,7 @@ TEST(Explanation, NamesEveryFamily) {
   std::vector<std::string> families;
   for (const Explanation::FamilyVerdict& one : why.families) families.push_back(one.family);
   const std::vector<std::string> all = {
-#define FAMILY(name, text, note) text,
+#define FAMILY(name, text, ...) text,
 #include "ir/schedules.def"
 #undef FAMILY
   };

@@ -1,7 +1,6 @@
 #include "tools/bench/corners.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "frontend/pool_spec.h"
 #include "runtime/check_case.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/fuzz/axes.h"
 
 namespace pooljit::fuzz {

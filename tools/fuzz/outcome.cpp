@@ -1,6 +1,5 @@
 #include "tools/fuzz/outcome.h"
 
-#include <algorithm>
 #include <array>
 
 namespace pooljit::fuzz {
@@ -19,12 +18,6 @@ constexpr std::array rows = {
 
 std::string_view name(Kind kind) { return rows[static_cast<size_t>(kind)].name; }
 std::string_view meaning(Kind kind) { return rows[static_cast<size_t>(kind)].text; }
-
-std::optional<Kind> find_kind(std::string_view name) {
-  const auto found = std::ranges::find(rows, name, &Row::name);
-  if (found == rows.end()) return std::nullopt;
-  return static_cast<Kind>(found - rows.begin());
-}
 
 std::string inconsistent_with(std::string_view rule) {
   return std::string(name(Kind::inconsistent)) + ":" + std::string(rule);

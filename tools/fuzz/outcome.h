@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +16,6 @@ enum class Kind : uint8_t {
 };
 std::string_view name(Kind kind);
 std::string_view meaning(Kind kind);
-std::optional<Kind> find_kind(std::string_view name);
 
 struct Outcome {
   enum class Verdict : uint8_t {

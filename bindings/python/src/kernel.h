@@ -55,10 +55,6 @@ class Kernel {
   // The same for an input that has been read.
   py::object call(const Array& input, const CallArguments& arguments) const;
 
-  // What arrays of the spec's batch look like. Those of a blocked layout have their blocks as a last
-  // dimension.
-  const Form& input_form() const { return input_; }
-  const Form& output_form() const { return output_; }
   ir::DType input_dtype() const { return nest().input.dtype; }
   ir::DType output_dtype() const { return nest().written(0).dtype; }
   ir::DType index_dtype() const { return nest().indices->dtype; }
@@ -95,7 +91,7 @@ class Kernel {
   runtime::FreeKernelPtr free_;
   std::shared_ptr<const ir::PoolNest> free_nest_;  // of the least size
   runtime::Options options_;
-  Form input_, output_;
+  Form input_, output_;  // arrays of the spec's batch; in blocked layouts the blocks are a last dimension
   bool is_output_packed_;
   std::vector<Form> operands_;  // those with rank 1 are arrays, one number per channel
   std::vector<ir::DType> operand_dtypes_;

@@ -1,9 +1,7 @@
 #include "bindings/python/src/torch_pooling.h"
 
 #include <algorithm>
-#include <bit>
 #include <exception>
-#include <iterator>
 #include <string>
 #include <unordered_map>
 

@@ -21,7 +21,7 @@ namespace pooljit::ir {
 namespace {
 
 constexpr MakeOffer offers[] = {
-#define FAMILY(name, text, note) offer_##name,
+#define FAMILY(name, ...) offer_##name,
 #include "ir/schedules.def"
 #undef FAMILY
 };
@@ -263,18 +263,17 @@ Decision decide(const Layer& layer, size_t most) {
   for (const Considered* considered : order)
     decision.schedules.insert(decision.schedules.end(), considered->offer.schedules.begin(),
                               considered->offer.schedules.end());
-  if (!decision.schedules.empty() && decision.schedules.front().lanes == 1 &&
-      layer.nest().extents == Extents::known) {
-    const std::vector<Schedule> vectors = predicted_vectors(layer, decision.schedules.front());
-    decision.predicted = vectors.size();
-    for (const Schedule& one : vectors) std::erase(decision.schedules, one);
-    decision.schedules.insert(decision.schedules.begin(), vectors.begin(), vectors.end());
-  } else if (!decision.schedules.empty() && layer.nest().extents == Extents::known) {
-    if (auto fewer = counted_fewer(layer, decision.schedules.front())) {
+  if (!decision.schedules.empty() && layer.nest().extents == Extents::known) {
+    std::vector<Schedule> better;
+    if (decision.schedules.front().lanes == 1) {
+      better = predicted_vectors(layer, decision.schedules.front());
+      decision.predicted = better.size();
+    } else if (auto fewer = counted_fewer(layer, decision.schedules.front())) {
+      better.push_back(std::move(*fewer));
       decision.counted = true;
-      std::erase(decision.schedules, *fewer);
-      decision.schedules.insert(decision.schedules.begin(), std::move(*fewer));
     }
+    for (const Schedule& one : better) std::erase(decision.schedules, one);
+    decision.schedules.insert(decision.schedules.begin(), better.begin(), better.end());
   }
   decision.streams = leaves_caches(layer.nest());
   if (decision.streams) decision.schedules = with_streamed(layer, decision.schedules, most);

@@ -19,7 +19,7 @@ struct Offer {
 // Stops when it has `most`.
 using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 
-#define FAMILY(name, text, note) Offer offer_##name(const Layer& layer, size_t most);
+#define FAMILY(name, ...) Offer offer_##name(const Layer& layer, size_t most);
 #include "ir/schedules.def"
 #undef FAMILY
 

@@ -1,11 +1,11 @@
-// channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window is
-// one load, whatever the stride, padding or dilation. Channels must lie next to each other in the
-// input, or, where no columns do, anywhere: a tap is then several loads (ir/schedules/lanes/lanes_apart.h).
-// With lanes=1 any strides will do, which makes this family the one that can always serve.
+// channels_last: a vector holds the same output position of neighbouring channels. Every tap of a window
+// is one load, whatever the stride, padding or dilation. Channels must be adjacent in the input, or, if no
+// columns are, anywhere: a tap is then several loads (ir/schedules/lanes/lanes_apart.h). With lanes=1 any
+// strides will do, so this family can do every layer.
 //
-// scan=rolling reduces each position of the innermost dimension over the outer ones once, and
-// lets the windows of neighbouring outputs share that; scan=strips does so in strips
-// (ir/schedules/families/channels_last_strips.h).
+//   - scan=rolling reduces each position of the innermost dimension over the outer ones once; the
+//     windows of neighbouring outputs share it.
+//   - scan=strips does so in strips (ir/schedules/families/channels_last_strips.h).
 #include <algorithm>
 #include <bit>
 

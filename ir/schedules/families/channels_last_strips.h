@@ -1,7 +1,7 @@
-// Strips: the order in which vectors over some of the channels walk the pixels of an image, so that reads are
-// close together. A vector that rolls along a row reads a piece of each pixel and comes back for the next
-// piece when the row is done. If the image is larger than a core's own caches, no hardware prefetches that.
-// So rows of such images are walked in strips of a few outputs, all channels of each, or window by window.
+// Strips: an order of outputs for channels-last images that are larger than a core's own caches. A vector
+// that rolls along a row reads a slice of each pixel, and returns for the next slice when the row is done:
+// a pattern that hardware does not prefetch. A strip is a few outputs of a row; all channels of a strip
+// are done before the next strip. Other schedules for such images go window by window.
 #pragma once
 
 #include <vector>

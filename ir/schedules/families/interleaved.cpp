@@ -1,6 +1,6 @@
-// interleaved: a vector holds neighbouring elements of a row of pixels, the channels of one pixel and on into
-// the next. For few channels, which would leave most lanes of a vector of channels idle. What channels_first
-// does with rows of one channel (ir/schedules/lanes/pixel_rows.h).
+// interleaved: a vector holds neighbouring elements of a row of pixels: the channels of one pixel, then
+// those of the next. For few channels, where vectors of channels would have idle lanes. The code is that
+// of channels_first on rows of one channel (ir/schedules/lanes/pixel_rows.h).
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lowering/row_family.h"
 

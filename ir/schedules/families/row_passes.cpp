@@ -1,18 +1,16 @@
-// row_passes: for large windows of stride 1 along the row. A vector holds neighbouring outputs of a row. The
-// rows of the windows are reduced first, one vector of columns after the other, into scratch memory, so the
-// registers hold no more than one vector for each row, whatever the kernel. Then each row of outputs comes
-// from that line of columns:
+// row_passes: for large windows of stride 1 along the row. A vector holds neighbouring outputs of a row.
+// The rows of the windows are reduced first, one vector of columns at a time, into scratch memory. So the
+// registers hold only one vector for each row, whatever the kernel. Each row of outputs is then made from
+// that line of columns:
 //
-// scan=passes: by passes over it (ColumnPasses). Columns move by addresses.
-// scan=trailing: from one vector of it after the other (TrailingWindows), which hold in
-// registers what they share. Long rows are done in segments that L1 holds, each of which goes on where the
-// one before ended.
+//   - scan=passes: by passes over the line (ColumnPasses), which shift columns by addresses.
+//   - scan=trailing: vector by vector (TrailingWindows), with what vectors share in registers. Long rows
+//     are done in segments that fit into L1; each continues where the one before ended.
+//   - scan=rolling_sums: sums of 8-bit integers, whose column sums roll down the image
+//     (row_passes_sums.h).
 //
-// scan=rolling_sums: sums of integers of 8 bits, whose columns roll down the image
-// (row_passes_sums.h).
-//
-// rows_together=R: R rows of outputs, which share the input rows that they have in common. Rows
-// that are too long for scratch memory are done in segments.
+// rows_together=R: R rows of outputs, which share input rows. Rows that are too long for scratch memory
+// are done in segments.
 #include <algorithm>
 
 #include "ir/reductions/float_keys.h"

@@ -1,5 +1,5 @@
-// Row segments: neighbouring outputs of a row (stride 1) that go through scratch memory together, as a row of
-// their own.
+// Row segments: pieces of a row (stride 1) that fit into scratch memory, each processed as a row of its
+// own.
 #pragma once
 
 #include <optional>

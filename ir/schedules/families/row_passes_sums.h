@@ -1,8 +1,9 @@
-// row_passes(scan=rolling_sums): sums and averages of 8-bit integers over large windows. Their sums
-// are exact, so they may roll. The sum of each column over a row of windows is in scratch memory, in 16 bits.
-// For the next row of outputs the rows that enter the window are added to it and those that leave are
-// subtracted, whatever the height of the kernel. The windows of a row are then made from its columns by
-// passes (ColumnPasses), the longest of which still fit into 16 bits.
+// row_passes(scan=rolling_sums): sums and averages of 8-bit integers over large windows. Integer sums are
+// exact, so they may roll: a row of outputs is made from the one above. Scratch memory has, for each
+// column, the sum over a row of windows, in 16 bits. For the next row of outputs the entering rows are
+// added and the leaving rows subtracted, so the height of the kernel does not matter. The windows of a row
+// are then made from the column sums by passes (ColumnPasses), the longest of which still fit into 16
+// bits.
 #pragma once
 
 #include "ir/schedules/families/row_passes_segments.h"

@@ -1,11 +1,13 @@
-// separable: the two innermost dimensions one after the other, for windows of stride 1 that overlap much. For
-// a block of channels each row of the input is reduced along its columns into scratch memory, then each
-// column of those rows along the other dimension. A vector holds the same position of neighbouring channels.
+// separable: the two innermost dimensions one after the other, for windows of stride 1 that overlap much.
+// For a block of channels each row of the input is reduced along its columns into scratch memory, then
+// each column of those rows along the other dimension. A vector holds the same position of neighbouring
+// channels.
 //
-// scan=rolling: windows move on in registers (RollingOutputs); all rows of the image lie in scratch memory.
-// scan=van_herk: by van Herk's algorithm (RunningWindow), which needs few registers and costs the same for
-// every kernel; rows are done in bands that fit into scratch memory. Code for all sizes does that, in pieces
-// of as many rows as columns; of images of a few windows, it takes the taps of each.
+//   - scan=rolling: windows move on in registers (RollingOutputs); all rows of the image are in scratch
+//     memory.
+//   - scan=van_herk: van Herk's algorithm (RunningWindow), which needs few registers and costs the same
+//     for every kernel; rows are done in bands that fit into scratch memory. Code for all sizes uses it,
+//     in pieces of as many rows as columns, except for images of a few windows.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// The layout of `separable`'s scratch memory, and the rows that it does together.
+// The layout of `separable`'s scratch memory, and how many rows it processes together.
 #pragma once
 
 #include "ir/schedule.h"

@@ -1,9 +1,10 @@
-// whole_pixels: large windows that do not overlap, over channels that lie next to each other. The pixels of a
-// window are read whole, a few at a time, as they lie in memory; what all channels have come to is kept in
-// scratch memory. So memory is read in long stretches, which the hardware foresees, where registers would
-// hold a part of the channels and read each pixel in pieces. A vector holds neighbouring channels.
-// pixels_along=column takes pixels below each other, so that several rows are read at
-// once, each in one long stretch; pixels_along=row takes neighbours in a row.
+// whole_pixels: large windows that do not overlap, over adjacent channels. The pixels of a window are read
+// whole, a few at a time, in memory order; the partial results of all channels are in scratch memory. So
+// memory is read in long contiguous stretches, which hardware prefetches. With partial results in
+// registers, a pass would read only a slice of each pixel. A vector holds neighbouring channels.
+//
+//   - pixels_along=column takes pixels below each other: several rows at once, each a long stretch.
+//   - pixels_along=row takes neighbours in a row.
 #include <algorithm>
 #include <optional>
 

@@ -1,9 +1,8 @@
-// whole_planes: small planes, where rows fill no vector and what begins and ends with each row costs more
-// than its outputs. A vector holds neighbouring outputs of a plane whatever row they are of
-// (ir/schedules/families/whole_planes_tiles.h), and the code of a plane has no loops.
-// Windows are reduced along their columns first, on contiguous vectors; the taps of the lines that this gives
-// are taken by shuffles. (Each tap of a line loaded by itself, masked where rows end, was 1.3 to 2 times as
-// slow.)
+// whole_planes: small planes, whose rows do not fill a vector, and where the set-up of a row costs more
+// than its outputs. A vector holds neighbouring outputs of a plane, across the ends of rows
+// (ir/schedules/families/whole_planes_tiles.h), and the code of a plane has no loops. Windows are reduced
+// along their columns first, on contiguous vectors, to lines; the taps of lines are then shuffled into
+// place. (Loading each tap of a line, masked at the ends of rows, was 1.3 to 2 times as slow.)
 #include <algorithm>
 
 #include "ir/schedule_text.h"

@@ -1,14 +1,14 @@
-// window_rows: a vector holds neighbouring taps of one window's row; when all rows are taken in, its lanes
-// are joined. For windows that are long and few, where columns of outputs would leave lanes idle: global and
-// adaptive pooling of channels-first planes. The taps of a row must lie next to each other. Where windows of
-// a row differ in more than their place, each has code of its own. Planes without gaps that a window covers
-// whole are one row. With indices each lane keeps the place of its best tap, and places decide between equal
-// lanes: the order of the taps is not that of the window then. Code for all sizes of
-// global and adaptive pooling is in ir/schedules/families/window_rows_any_size.h and window_rows_lines.h.
+// window_rows: a vector holds neighbouring taps of one window's row. When all rows are taken in, its lanes
+// are reduced. For long windows, few in number, where vectors of outputs would have idle lanes: global and
+// adaptive pooling of channels-first planes. The taps of a row must be adjacent. Windows of a row that
+// differ in more than their place have code of their own. A plane without gaps that a window covers whole
+// is one row. With indices each lane keeps the place of its best tap, and places decide between equal
+// lanes, because taps are not taken in the window's order. Code for all sizes is in
+// ir/schedules/families/window_rows_any_size.h and window_rows_lines.h.
 //
-// windows_together=R: R windows, whose lanes are joined in the end with those of each other
-// (ir/schedules/lanes/lane_fold.h): all R outputs of a row, so that the input is read row by row, or, where
-// each channel is one window, R neighbouring channels.
+// windows_together=R: the lanes of R windows are reduced together (ir/schedules/lanes/lane_fold.h). These
+// are all R outputs of a row, so that the input is read row by row, or, if each channel is one window, R
+// neighbouring channels.
 #include <algorithm>
 
 #include "ir/schedule_text.h"

@@ -1,5 +1,5 @@
-// The layers that window_rows can do, and how it cuts a window's row into vectors (the code itself is
-// ir/schedules/families/window_rows.cpp). The first functions are for the chooser.
+// The layers that window_rows can do, and how it cuts a window's row into vectors. The code itself is in
+// ir/schedules/families/window_rows.cpp. The chooser uses the first functions too.
 #pragma once
 
 #include <vector>

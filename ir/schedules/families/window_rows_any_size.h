@@ -1,10 +1,11 @@
-// WindowRowsAnySize: code of window_rows for all sizes of a global pooling, or of an adaptive one with
-// indices or of one dimension (others: ir/schedules/families/window_rows_lines.h). How often a row of a
-// window has whole vectors, and how many taps are left, are words of the size. Planes without gaps that one
-// window covers are one row, or a few, by these words (ir/general/size_words.h).
+// WindowRowsAnySize: window_rows for all sizes of a global pooling, and of an adaptive one with indices or
+// of one dimension (others: ir/schedules/families/window_rows_lines.h). Words of the size say how many
+// whole vectors a row of a window has, and how many taps remain. Planes without gaps that one window
+// covers are one row, or a few, as these words say (ir/general/size_words.h).
 //
-// A row is taken in groups of vectors, then vector by vector. The rest is masked; where lanes cannot be
-// masked, the last whole vector of the row is loaded, and rows of fewer taps are taken one by one.
+// A row is taken in groups of vectors, then vector by vector. The remaining taps are a masked vector.
+// Where lanes cannot be masked, they are the last whole vector of the row, or, in rows shorter than a
+// vector, taken one by one.
 #pragma once
 
 #include "ir/schedules/families/window_rows.h"

@@ -1,5 +1,5 @@
-// WindowLanes: the end of window_rows' windows, when all their rows are taken in: the lanes of a window are
-// joined, alone or with those of other windows.
+// WindowLanes: the last step of window_rows: reduces the lanes of a window, alone or together with those
+// of other windows.
 #pragma once
 
 #include "ir/schedules/lanes/lane_fold.h"

@@ -1,10 +1,10 @@
-// WindowLines: code of window_rows for all sizes of an adaptive pooling. The rows of a row of windows are
-// reduced first, column by column, to a line in scratch memory. Windows then are pieces of that line, in
-// vectors of their own, whose lanes are joined, those of some windows with each other's. Where windows begin
-// and end is read from the size's words.
+// WindowLines: window_rows for all sizes of an adaptive pooling. Each row of windows is first reduced over
+// its input rows, column by column, to a line in scratch memory. Each window is then a piece of the line,
+// in vectors of its own, whose lanes are reduced together with those of other windows. Words of the size
+// say where windows begin and end.
 //
-// Scratch memory may be read beyond a window's end, whatever the elements are: only the columns of the image
-// are masked, or, where they cannot be, taken in vectors that overlap, or one by one.
+// Reading scratch memory beyond a window's end is harmless. Only the columns of the image are masked, or,
+// where they cannot be, taken in overlapping vectors or one by one.
 #pragma once
 
 #include "ir/schedules/families/window_rows.h"

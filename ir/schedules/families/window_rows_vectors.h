@@ -1,5 +1,5 @@
-// RowVectors: of code for all sizes, how vectors cover a row. Words of the size say it for the window of each
-// output along the innermost dimension, and for a whole row of the image.
+// RowVectors: how vectors cover a row, in code for all sizes. Words of the size say it for the window of
+// each output along the innermost dimension, and for a whole row of the image.
 #pragma once
 
 #include "ir/schedules/lowering/lowering.h"

@@ -1,6 +1,6 @@
-// Lane fold: makes one vector of several. Lane i of the result is all lanes of vector i joined. Two vectors
-// are folded at a time: half of the lanes of both are put beside the other half of both, so one join serves
-// two vectors.
+// Lane fold: reduces the lanes of several vectors into one. Lane i of the result is the reduction of all
+// lanes of vector i. Two vectors are folded at a time: one join reduces half of the lanes of both with the
+// other half.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Lane gather: builds a vector from lanes of others by shuffles.
+// Lane gather: builds a vector from lanes of several others by shuffles.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Lane pairs: reduces bytes of a row whose windows move by two columns, without moving the bytes. Columns 2j
-// and 2j + 1 are the bytes of word j. A window that begins near 2j ends up in that word's low byte: a shift
-// joins the two bytes of a pair, and one shuffle moves words. Bytes of two vectors would take several
-// shuffles.
+// Lane pairs: reduces bytes of a row whose windows move by two columns, without moving the bytes. Columns
+// 2j and 2j + 1 are the bytes of word j. A window that begins near 2j ends up in that word's low byte: a
+// shift joins the two bytes of a pair, and one shuffle moves words. Shuffling bytes of two vectors would
+// take several instructions.
 #pragma once
 
 #include <optional>

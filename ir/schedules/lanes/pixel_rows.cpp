@@ -45,4 +45,10 @@ PoolNest as_one_channel(PoolNest nest) {
   return nest;
 }
 
+bool has_rows_of_pixels(const Schedule& schedule) { return schedule.family() == Family::interleaved; }
+
+PoolNest in_code(const PoolNest& nest, const Schedule& schedule) {
+  return has_rows_of_pixels(schedule) ? as_one_channel(nest) : nest;
+}
+
 }  // namespace pooljit::ir

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ir/nest.h"
+#include "ir/schedule.h"
 
 namespace pooljit::ir {
 
@@ -18,5 +19,11 @@ bool has_pixel_rows_of_any_size(const PoolNest& nest);
 
 // The same windows over one channel. The nest must have pixel rows.
 PoolNest as_one_channel(PoolNest nest);
+
+// True if the schedule's vectors go along rows of pixels.
+bool has_rows_of_pixels(const Schedule& schedule);
+
+// The nest that the schedule's code is made of: of rows of pixels as_one_channel(), else the layer's own.
+PoolNest in_code(const PoolNest& nest, const Schedule& schedule);
 
 }  // namespace pooljit::ir

@@ -1,5 +1,5 @@
-// Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each vector's
-// lanes are. Tiles that repeat become a loop: inside the image, and where a border clips several windows
+// Row tiles: how a row of outputs is cut into vectors of neighbours, and where the taps of each lane are.
+// Repeated tiles become a loop: tiles inside the image, and those in which a border clips several windows
 // alike.
 #pragma once
 
@@ -29,8 +29,8 @@ struct TileLoop {
   int64_t outputs = 0, inputs = 0;
 };
 
-// Of tiles that may begin anywhere in a row, as code for all sizes has them: whole pixels, where windows move
-// by several. Their outputs, and how far the windows move for each.
+// Tiles of code for all sizes, which may begin anywhere in a row: their outputs (whole pixels, if windows
+// move by several), and how far windows move from output to output.
 inline int64_t outputs_of_tile(const NestDim& row, int lanes) { return lanes / row.pixel * row.pixel; }
 inline int64_t positions_per_output(const NestDim& row) { return row.stride / row.pixel; }
 
@@ -39,7 +39,7 @@ struct RowCut {
   Interior inside;  // outputs that may be loops: whole windows, of one divisor
   Tail tail = Tail::mask;
   bool masks = true;  // lanes outside the image can be masked off; else border outputs are done one by one
-  bool skip_border = false;  // ... not here: only what lies wholly inside the image is covered
+  bool skip_border = false;  // border outputs are done elsewhere: cover only windows inside the image
 };
 // Rows are cut into at most this many tiles: no code can have more.
 inline constexpr size_t most_cut_tiles = 1024;

@@ -1,5 +1,5 @@
-// Slices: vectors that together cover neighbouring elements. The schedule's tail says how the last one is
-// done.
+// Slices: vectors that together cover a range of adjacent elements. The schedule's tail says how the last,
+// partial one is handled.
 #pragma once
 
 #include <cstdint>

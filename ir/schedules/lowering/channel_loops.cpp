@@ -1,4 +1,4 @@
-// Lowering: the loops over channels that are done one by one.
+// Lowering: loops over channels, one at a time.
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/stretch.h"
 

@@ -1,5 +1,5 @@
-// ChannelTasks: blocks of channels as a dimension of tasks. A vector holds neighbouring channels; the vectors
-// of a block are done side by side. The channels after the last whole block are one more task.
+// ChannelTasks: blocks of channels as a dimension of tasks. A vector holds neighbouring channels; the
+// vectors of a block are processed together. The channels after the last whole block are one more task.
 #pragma once
 
 #include <functional>

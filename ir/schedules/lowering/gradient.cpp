@@ -1,4 +1,4 @@
-// Lowering of the backward pass: which taps an output chooses, and what they are divided by.
+// Lowering of backward passes: which taps a window of gradients chooses, and their divisors.
 #include <algorithm>
 
 #include "ir/schedules/lanes/lane_gather.h"

@@ -1,4 +1,4 @@
-// Lowering: where the code stands. Loops over batches, channels and outputs, and the run tables.
+// Lowering: loops over batches, channels and outputs, and the run tables.
 #include "ir/schedules/lowering/lowering.h"
 
 #include <algorithm>

@@ -1,12 +1,14 @@
-// Lowering: the code that all schedule families share. Loops over batches, channels and output positions; run
-// tables that tell border windows from full ones without a branch on data; reducing over taps; storing values
-// and indices.
+// Lowering: the code that all schedule families share. It opens loops over batches, channels and output
+// positions, reduces over taps, and stores values and indices.
 //
-// Borders and periods. The outputs along a dimension fall into runs that keep the same taps (ir/windows.h). A
-// dimension with more than one run is walked as `for run in table: for period in run: for phase in run`, so
-// one piece of code serves every run; an ordinary pooling has one phase. A run also says whether its windows
-// are the usual ones. A loop with that 0 or 1 as its trip count chooses the straight-line code for them, and
-// another the counted loops for the others. Tasks over a dimension are its periods.
+// Runs and periods. The outputs along a dimension fall into runs whose windows keep the same taps
+// (ir/windows.h). A dimension with several runs is walked as `for run in table: for period in run: for
+// phase in run`, so one piece of code serves every run, without a branch on data. An ordinary pooling has
+// one phase. Tasks over a dimension are its periods.
+//
+// Each run also says, as 0 or 1, whether its windows are the usual ones. That number is the trip count of
+// a loop around straight-line code for the usual windows; its complement is that of a loop around code
+// with counted loops for all others.
 #pragma once
 
 #include <array>
@@ -175,7 +177,7 @@ class Lowering {
   using RowBody = std::function<void(const Cursor&, bool group)>;
   void for_each_row(size_t dims, const RowBody& body);
 
-  // A window with the usual taps, for cursors that stand inside the image along the dimension.
+  // A window with the usual taps, for cursors inside the image along the dimension.
   WindowAt usual_window(size_t dim);
   // Adds channels to the index that the cursor carries: `begin` + iv * step (iv may be absent).
   void add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step);
@@ -192,9 +194,9 @@ class Lowering {
   using Leaf = std::function<States(States, const TapAt&)>;
   // The states of `vectors` vectors before their first taps, if no index is asked for that depends on them.
   States no_taps(size_t vectors, int lanes) const;
-  // Straight-line code is for up to this many taps per vector, unless something speaks against it.
+  // The most taps per vector in straight-line code, unless other rules allow fewer.
   static constexpr int64_t unroll_taps = 64;
-  // The same where no schedule says: no taps that are long themselves.
+  // The same if the schedule does not say it: 1 if a tap takes much code itself.
   int64_t straight_taps() const { return reducer_.facts().has_long_taps() ? 1 : unroll_taps; }
   // Reduces over the taps of dims [0, dims), in row-major order, and calls leaf where one tap of each is
   // fixed. Constant tap counts become straight-line code if their product with those of the dims inside is at

@@ -1,5 +1,5 @@
-// Pieces: neighbouring outputs of a dimension of overlapping windows that are done together, so that what
-// they share fits into scratch memory.
+// Pieces: neighbouring outputs of a dimension with overlapping windows, processed together, so that the
+// partial results that they share fit into scratch memory.
 #pragma once
 
 #include <array>

@@ -1,14 +1,13 @@
-// PlaneLines: how code for all sizes takes planes whose rows fill few vectors, where what begins and ends
-// with a plane costs more than its outputs. First the windows along each row go into scratch memory, a vector
-// for each row: its line. Lines above and below the image hold nothing, so that each window down the plane is
-// whole, and no code looks where a row lies. What the columns of a line have to know is found once for all
-// planes.
+// PlaneLines: code for all sizes for planes with narrow, dense rows (NarrowRows). First the windows along
+// each row go into scratch memory, a vector a row: its line. Lines above and below the image hold the
+// identity, so each window down the plane is whole, and no code asks where a row is. Masks and divisors of
+// the columns are computed once for all planes.
 //
 // Longer rows are taken in parts of a line each, one after the other. The plane is copied to scratch memory
 // first, to rows with nothing where a window sees columns outside the image. So parts need no masks: where
 // elements cannot be masked, all rows of a vector and more go so.
 //
-// Taps are joined in the order of channels_first(scan=rolling), so the results have its bits.
+// Taps are joined in the order of channels_first(scan=rolling), so results have the same bits.
 #pragma once
 
 #include <functional>
@@ -26,22 +25,23 @@ class PlaneLines {
  public:
   static constexpr int64_t most_lines = 128;  // of a plane
   static constexpr int64_t most_parts = 16;   // of a row
-  // True if code for all sizes has planes by lines, beside the usual tiles; which of them a size takes is in
-  // its words.
+  // True if code for all sizes has planes by lines beside the usual tiles. The words of a size say which of
+  // them it uses.
   static bool has_code(const PoolNest& general, const RowSchedule& schedule);
-  // A layer at a size: whether its planes may go by lines, and how many lines of `lanes` lanes hold a row
-  // with the columns outside the image before it: 1 or 2; 0: more.
+  // A layer at a size: whether its planes may go by lines, and the number of lines of `lanes` lanes that hold
+  // a row and the padding before it: 1 or 2; 0: more.
   static bool suits(const PoolNest& sized);
   static int64_t count(const NestDim& columns, int lanes);
   // Parts of longer rows, of `lanes` outputs each, the last of which ends with the row; 0: more than
   // most_parts, or a row of fewer outputs.
   static int64_t parts(const NestDim& columns, int lanes);
-  // All in all, by code of this schedule.
+  // Whether code of this schedule goes by lines at the size, by all these rules.
   static bool take(const PoolNest& sized, const RowSchedule& schedule, Isa isa);
 
   PlaneLines(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules, Builder& builder,
              Reducer& reducer, Lowering& lowering);
-  // All planes of a call, with the cursor at a batch. Nothing happens at sizes that take the usual tiles.
+  // Emits all planes of a call, with the cursor at a batch. At sizes that use the usual tiles it does
+  // nothing.
   void emit(const Cursor& cursor);
   // 1 where it does something, else 0.
   Value is_used() const { return used_; }

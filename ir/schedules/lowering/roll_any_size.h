@@ -1,6 +1,7 @@
 // RollAnySize: all outputs along one dimension with a RollingWindow, in code for all sizes. Outputs in the
-// middle take positions of the input as they come; the others ask for each of theirs whether it is inside the
-// image. Sums and maxima join positions in the order that RollingOutputs has in code for one size.
+// middle read positions of the input as they are; the others first test for each position whether it is
+// inside the image. Sums and maxima join positions in the same order as RollingOutputs in code for one
+// size.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// RowCode: rows of code for all sizes. Down the planes, one column of tiles after the other: what a tile at
-// an end of the rows has to know of it is the same for all of them, and found before the loops over rows.
+// RowCode: rows in code for all sizes. It walks down the planes, one column of tiles after the other. The
+// masks and divisors of a tile at an end of the rows are the same in all rows, and are computed before the
+// loops over rows.
 #include <algorithm>
 
 #include "ir/schedules/lowering/narrow_rows.h"

@@ -1,4 +1,4 @@
-// RowCode: rows of outputs that are done together (scan=rows_first, rows_together > 1).
+// RowCode: groups of rows of outputs (scan=rows_first, rows_together > 1).
 #include <algorithm>
 
 #include "ir/schedules/lowering/row_code.h"

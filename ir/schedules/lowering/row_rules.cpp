@@ -1,7 +1,6 @@
 #include "ir/schedules/lowering/row_rules.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"

@@ -1,5 +1,5 @@
-// RowRules: what the rows of a nest allow channels_first and interleaved to do under a schedule. Both the
-// check of a schedule and its code ask here.
+// RowRules: what channels_first and interleaved can do with the rows of a nest under a schedule. The check
+// of a schedule and its code both ask here.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-// Run tables: what loops read about a run, the outputs along a dimension that keep the same taps. For one
-// size a constant table of the Program, for all sizes words of the size.
+// Run tables: the fields that loops read of a run, the outputs along a dimension that keep the same taps.
+// For one size they are a constant table of the Program, for all sizes words of the size.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
-// SeenColumns: for code for all sizes, loads the vectors of a tile whose windows may reach over the ends of
-// the row, without what is outside the image. Vectors are masked; a single lane is loaded from the nearest
-// column inside.
+// SeenColumns: in code for all sizes, loads the vectors of a tile whose windows may reach beyond the ends
+// of the row. Vectors are masked; a single lane is loaded from the nearest column inside the image.
 #pragma once
 
 #include <optional>

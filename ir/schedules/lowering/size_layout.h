@@ -1,7 +1,8 @@
-// SizeLayout: where the words of a size are. Lowering reads them, ir/general/size_words.h makes them: strides
-// for each view, runs for each dimension, and for the innermost dimension how vectors cover a row of its
-// outputs. The run tables come last. Layers of few channels have words for their rows of pixels before these:
-// those of the same windows over one channel (ir/schedules/lanes/pixel_rows.h).
+// SizeLayout: the positions of the words of a size. Lowering reads the words, ir/general/size_words.h
+// makes them: strides for each view, runs for each dimension, and, for the innermost dimension, how
+// vectors cover a row of outputs. The run tables come last. Layers of few channels have words for their
+// rows of pixels before these: those of the same windows over one channel
+// (ir/schedules/lanes/pixel_rows.h).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Lowering: how far elements lie apart. Constants of code for one size, words of the size in code for all.
+// Lowering: strides of views, constants in code for one size, words of the size in code for all.
 #include <algorithm>
 
 #include "ir/check.h"

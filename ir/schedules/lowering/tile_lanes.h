@@ -1,4 +1,4 @@
-// How a tile's vector of outputs is stored: which lanes are, and what each contributes to the divisor of an
+// How a tile's vector of outputs is stored: which lanes, and each lane's factor of the divisor of an
 // average.
 #pragma once
 

@@ -1,5 +1,5 @@
-// TileLoads: loads what the lanes of a tile read: contiguous vectors of its row, without what is outside the
-// image, and shuffles to the places of a tap.
+// TileLoads: loads the columns of a tile: contiguous vectors of its row, masked outside the image, and
+// shuffles that move a tap's elements to their lanes.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What a position along a dimension stands for while it is reduced: a bundle in registers (HeldStates) or in
-// scratch memory (ScratchLine).
+// Partial results of the positions along a dimension: bundles of vectors, held in registers (HeldStates)
+// or in scratch memory (ScratchLine).
 #pragma once
 
 #include <boost/container/small_vector.hpp>

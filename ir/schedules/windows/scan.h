@@ -1,8 +1,11 @@
-// Shared by the algorithms for windows along one dimension. Windows are made of the results of `load`, joined
-// by `join`. Along memory, whole bundles at a time:
-//   - RollingOutputs: partial windows are held in registers; a loop, with straight-line code at the ends;
-//   - RunningWindow: van Herk, a block of ends in scratch memory; any kernel in three joins an output;
+// Shared by the algorithms for windows along one dimension. They make windows from the results of `load`,
+// joined by `join`. Along memory, whole bundles at a time:
+//   - RollingOutputs: partial windows are held in registers; a loop, with straight-line code at the
+//     ends;
+//   - RunningWindow: van Herk, a block of ends in scratch memory; three joins an output, whatever the
+//     kernel;
 //   - shared_rows: a group of outputs at once; what they have in common is reduced once.
+//
 // Across the lanes of a row:
 //   - ColumnPasses: doublings in scratch memory, pass after pass over the whole row;
 //   - TrailingWindows: doublings in registers, vector after vector;

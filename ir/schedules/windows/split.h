@@ -1,6 +1,6 @@
-// How a reduction of neighbouring columns is put together from two shorter ones, so that windows share them.
-// The parts have lengths that are powers of two and may overlap if taking a column twice changes nothing (a
-// maximum). Else they are powers of two side by side, or one column is added after the other.
+// Split: how a reduction of neighbouring columns is made of two shorter ones, so that windows share them.
+// If a column may be taken twice (a maximum), both parts are as long as the same power of two, and may
+// overlap. Else the parts are powers of two side by side, or one column is added after the other.
 #pragma once
 
 #include <bit>
