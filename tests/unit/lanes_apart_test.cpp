@@ -46,6 +46,12 @@ TEST(LanesApart, EveryScheduleIsRight) {
       "adaptive_avg_pool2d(float32[1,2,5,22], output_size=[2,9], strides=[500,250,48,2])",
       "max_pool1d_backward(float32[1,2,30], kernel_size=3, stride=2, strides=[64,32,2])",
       "avg_pool1d_backward(bfloat16[1,1,30]:nchw8c, kernel_size=3, stride=2, count_include_pad=False)",
+      // Taps of a window's row: dilated, in planes and rows of which every second column is another's.
+      "sum_pool2d(float32[1,5,3,45], kernel_size=[1,23], stride=[1,30], dilation=2, output_layout=nchw16c)",
+      "avg_pool2d(uint8[2,3,4,70], kernel_size=[2,17], stride=[2,18], dilation=[1,3])",
+      "global_max_pool2d(float32[2,3,7,11], strides=[500,160,22,2])",
+      "max_pool1d(bfloat16[2,3,64], kernel_size=32, return_indices=True, strides=[500,160,2])",
+      "adaptive_avg_pool1d(float64[2,3,71], output_size=3, strides=[500,160,2])",
       // Channels: a pixel of which every second one is another's; planes of one output; all one element.
       "max_pool2d(float32[1,19,5,6]:nhwc, kernel_size=3, stride=1, strides=[4000,2,300,40])",
       "avg_pool2d(uint8[1,70,4,5]:nhwc, kernel_size=2, strides=[4000,2,900,150], epilogue=[add(float32)])",
@@ -81,6 +87,7 @@ TEST(LanesApart, AreTakenWhereNothingLiesNextToEachOther) {
        Family::channels_last},
       {"global_max_pool2d(float32[1,64,7,7], return_indices=True, index_scope=tensor, storage_order=1)",
        Family::channels_last},
+      {"global_max_pool2d(float32[1,3,32,32], strides=[6144,2048,64,2])", Family::window_rows},
   };
   for (const auto& row : table)
     for (const IsaInfo& isa : isa_table) {

@@ -26,6 +26,7 @@ using MakeOffer = Offer (*)(const Layer& layer, size_t most);
 // The schedules of these families in an order of their own, whether or not others are better.
 std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, size_t most);
 std::vector<Schedule> channels_first_schedules(const Layer& layer, size_t most);
+std::vector<Schedule> window_rows_schedules(const Layer& layer);
 // Schedules whose vectors hold elements that lie apart, for layers that have no others: a few of each family
 // that can, in no order.
 std::vector<Schedule> offer_lanes_apart(const Layer& layer);

@@ -164,8 +164,8 @@ bool are_tall_maxima(const Layer& layer) {
 bool are_windows_far_apart(const Layer& layer) {
   const NestDim& dim = layer.nest().dims.back();
   const int64_t least = !has_few_registers(layer) ? 9 : layer.nest().indices ? 8 : 7;
-  return dim.output >= 2 && dim.most_taps() >= least && dim.period().output == 1 &&
-         dim.period().input >= least && can_take_window_rows(layer, 1);
+  return dim.output >= 2 && dim.most_taps() >= least && dim.tap_step() == 1 && dim.period().output == 1 &&
+         dim.period().input >= least && can_take_window_rows(layer, 2);
 }
 
 }  // namespace pooljit::ir

@@ -7,6 +7,7 @@
 #include "ir/schedules/choose/offers.h"
 #include "ir/schedules/choose/pixels.h"
 #include "ir/schedules/choose/rows.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 
 namespace pooljit::ir {
 namespace {
@@ -36,10 +37,14 @@ int64_t near_windows(const Layer& layer) {
   return is_in_second_cache(layer) ? std::max<int64_t>(1, near_step_bytes / window_bytes) : most_together;
 }
 
-// Without masks a vector of more lanes than there are taps falls into pieces.
+// Without masks a vector of more lanes than there are taps falls into pieces; places need a tap in each lane.
 int lanes_of_taps(const Layer& layer, int64_t taps) {
-  const int lanes = layer.fitting_lanes(window_rows_family.lanes, taps);
-  return lanes > taps && !layer.can_mask() ? lanes / 2 : lanes;
+  int lanes = layer.fitting_lanes(window_rows_family.lanes, taps);
+  if (lanes > taps && !layer.can_mask()) lanes /= 2;
+  if (!has_places(layer.nest())) return lanes;
+  const int64_t least = least_joined_row_taps(layer);
+  while (lanes > 1 && lanes > least) lanes /= 2;
+  return lanes;
 }
 
 // All windows of a row, or neighbouring channels of one window each.
@@ -57,6 +62,22 @@ std::vector<Schedule> together(const Layer& layer, Schedule schedule) {
   if (!is_idempotent(layer))  // a blend more than a mask
     std::stable_partition(found.begin(), found.end(),
                           [](const Schedule& one) { return one.tail == Tail::mask; });
+  return found;
+}
+
+// With the lanes of a schedule that the layer can have.
+std::vector<Schedule> all_tails_of(const Layer& layer, const Schedule& schedule, int64_t taps,
+                                   bool are_unlike) {
+  std::vector<Schedule> found = together(layer, schedule);
+  std::vector<Schedule> alone;
+  add_tails(alone, schedule, layer, taps);
+  // The shortest of unlike windows may have no whole vector; with indices all vectors are.
+  if (are_unlike || has_places(layer.nest()))
+    std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
+  // Of windows done one by one, what a vector has twice costs more than shorter vectors.
+  if (!is_idempotent(layer))
+    std::erase_if(alone, [](const Schedule& one) { return one.tail == Tail::overlap; });
+  found.insert(found.end(), alone.begin(), alone.end());
   return found;
 }
 
@@ -85,6 +106,7 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   Schedule schedule = schedule_of(Family::window_rows);
   schedule.lanes = lanes_of_taps(layer, taps);
   if (!can_take_window_rows(layer, schedule.lanes)) return {};
+  if (holds_lanes_apart(layer.nest(), schedule)) return {{}, "taps of a row lie apart"};
   const int64_t outputs = joined_row_outputs(layer);
   const NestDim& row = layer.nest().dims.back();
   const bool share_taps = outputs > 1 && row.kind == DimKind::pool && 2 * row.stride <= row.kernel;
@@ -94,20 +116,18 @@ Offer offer_window_rows(const Layer& layer, size_t) {
                              ? share_taps || taps < std::min(least.taps, least.taps_per_output * outputs)
                              : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
   if (are_short) return {{}, "windows are short and many: vectors of outputs"};
-  if (layer.nest().indices && outputs > 1 && !are_windows_far_apart(layer) &&
+  if (has_places(layer.nest()) && (outputs > 1 || !layer.nest().indices) && !are_windows_far_apart(layer) &&
       layer.nest().full_taps() < vectors_to_join * schedule.lanes)
     return {{}, "lanes and their places are joined once a window: vectors of outputs"};
-  Offer offer{together(layer, schedule)};
-  std::vector<Schedule> alone;
-  add_tails(alone, schedule, layer, taps);
-  // The shortest of unlike windows may have no whole vector; with indices all vectors are.
-  if (are_unlike || layer.nest().indices)
-    std::erase_if(alone, [&](const Schedule& one) { return !check(layer, one); });
-  // Of windows done one by one, what a vector has twice costs more than shorter vectors.
-  if (!is_idempotent(layer))
-    std::erase_if(alone, [](const Schedule& one) { return one.tail == Tail::overlap; });
-  offer.schedules.insert(offer.schedules.end(), alone.begin(), alone.end());
-  return offer;
+  return {all_tails_of(layer, schedule, taps, are_unlike)};
+}
+
+std::vector<Schedule> window_rows_schedules(const Layer& layer) {
+  const int64_t taps = joined_row_taps(layer);
+  Schedule schedule = schedule_of(Family::window_rows);
+  schedule.lanes = lanes_of_taps(layer, taps);
+  if (!can_take_window_rows(layer, schedule.lanes)) return {};
+  return all_tails_of(layer, schedule, taps, are_row_windows_unlike(layer));
 }
 
 }  // namespace pooljit::ir

@@ -18,6 +18,7 @@
 #include "ir/schedules/families/window_rows_lines.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/windows/divisors.h"
 
@@ -31,17 +32,22 @@ constexpr int64_t unroll_rows = 8;
 
 class WindowRows {
  public:
-  WindowRows(const PoolNest& nest, const WindowRowsSchedule& schedule, Builder& builder, Reducer& reducer)
+  // stores_indices: of a nest with indices; false where with_joined_rows() has added them.
+  WindowRows(const PoolNest& nest, const WindowRowsSchedule& schedule, Builder& builder, Reducer& reducer,
+             bool stores_indices)
       : nest_(nest),
         schedule_(schedule),
         row_(cut_window_row(nest, schedule, row_taps(nest))),
         lanes_(schedule.lanes),
+        tap_stride_(row_tap_stride(nest)),
         outputs_(static_cast<size_t>(schedule.windows_together)),
         ahead_(row_bytes_ahead(nest, builder.isa())),
         b_(builder),
         reducer_(reducer),
         low_(nest, builder, reducer),
-        lanes_of_windows_(nest, builder, reducer) {}
+        lanes_of_windows_(nest, builder, reducer) {
+    if (!stores_indices) low_.leave_indices();
+  }
 
   void emit() {
     outputs_ > 1 && is_one_window(nest_) ? emit_channels() : emit_rows();
@@ -187,12 +193,14 @@ class WindowRows {
     for (size_t i = 0; i < row_.slices.size(); ++i) {
       State& state = taken[row_.state_of[i]];
       const Slice& slice = row_.slices[i];
-      if (ahead_ > 0) b_.prefetch(plus(row.input, slice.begin * bytes(nest_.input.dtype) + ahead_));
+      if (ahead_ > 0) b_.prefetch(plus(row.input, tap_bytes(slice.begin) + ahead_));
       state = reducer_.accumulate(state, load(row.input, slice), offset(row.offset, slice));
     }
     for (size_t i = 0; joins && i < states.size(); ++i) taken[i] = reducer_.combine(states[i], taken[i]);
     return taken;
   }
+
+  int64_t tap_bytes(int64_t taps) const { return byte_stride(nest_.input, taps * tap_stride_); }
 
   // With indices: where the taps of a slice lie, seen from the first of the window.
   TapOffset offset(TapOffset row, const Slice& slice) {
@@ -230,17 +238,16 @@ class WindowRows {
         value += size;
       }
     };
-    const int64_t vector_bytes = lanes_ * int64_t{bytes(nest_.input.dtype)};
+    const int64_t vector_bytes = tap_bytes(lanes_);
     const auto loop = b_.begin_loop(b_.iconst(row_.groups), pack(offset(row.offset, vector)));
     unpack(loop.carried);
     TapOffset at;
     if (nest_.indices) at.vec = loop.carried[0];
     const int64_t step = lanes_ * low_.index_step(nest_.dims.size() - 1);
     const Address group = plus(row.input, loop.iv, vector_bytes * static_cast<int64_t>(together));
-    const Type type = Type::vec(nest_.input.dtype, lanes_);
     for (size_t i = 0; i < together; ++i) {
-      states[i] = reducer_.accumulate(states[i],
-                                      b_.load(type, plus(group, vector_bytes * static_cast<int64_t>(i))), at);
+      const Address taps = plus(group, vector_bytes * static_cast<int64_t>(i));
+      states[i] = reducer_.accumulate(states[i], load(taps, vector), at);
       at.constant += step;
     }
     unpack(b_.end_loop(pack(at)));
@@ -254,9 +261,13 @@ class WindowRows {
 
   Value load(const Address& row, const Slice& slice) {
     const Type type = Type::vec(nest_.input.dtype, slice.lanes);
-    const Address address = plus(row, slice.begin * bytes(nest_.input.dtype));
-    const bool overlaps = schedule_.tail == Tail::overlap;
-    if (slice.stored.empty() || (overlaps && reducer_.facts().is_idempotent)) return b_.load(type, address);
+    const Address address = plus(row, tap_bytes(slice.begin));
+    const bool overlaps = schedule_.tail == Tail::overlap, takes_twice = reducer_.facts().is_idempotent;
+    if (tap_stride_ != 1)
+      return load_lanes(b_, type, address, tap_stride_,
+                        overlaps && takes_twice ? std::span<const int64_t>() : slice.stored,
+                        reducer_.facts().identity);
+    if (slice.stored.empty() || (overlaps && takes_twice)) return b_.load(type, address);
     const Value mask = b_.vmask(type.mask_of(), slice.stored);
     const Value nothing = b_.vconst_splat(type, reducer_.facts().identity);
     if (!overlaps) return b_.load(type, address, mask, nothing);
@@ -268,7 +279,8 @@ class WindowRows {
   const WindowRowsSchedule schedule_;
   WindowRow row_;  // of the window at hand
   const int lanes_;
-  const size_t outputs_;  // side by side
+  const int64_t tap_stride_;  // elements from a tap of a row to the next
+  const size_t outputs_;      // side by side
   const int64_t ahead_;
   Builder& b_;
   Reducer& reducer_;
@@ -279,7 +291,8 @@ class WindowRows {
 Result<void> no_rows_of_windows() {
   return unsupported(
       "schedule.strides",
-      "window_rows needs rows of at least four taps that lie next to each other, as many in all windows or "
+      "window_rows needs rows of at least four taps, channels that do not lie next to each other, as many "
+      "taps in all windows or "
       "at most 16 windows in a row, no zeros=first without indices, no indices by columns, and with indices "
       "no "
       "more lanes than taps",
@@ -326,7 +339,8 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
   else if (nest.has_any_size())
     WindowRowsAnySize(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
   else
-    WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer).emit();
+    WindowRows(nest, WindowRowsSchedule(schedule), builder, **reducer, layer.nest().indices.has_value())
+        .emit();
   return builder.finish();
 }
 

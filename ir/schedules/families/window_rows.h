@@ -12,11 +12,15 @@ namespace pooljit::ir {
 // True if every channel is one window.
 bool is_one_window(const PoolNest& nest);
 
-// Taps of a window's row and outputs of a row. The innermost dimensions count as one, as far as one window is
-// all of them and they have no gaps; rows that are too long for a sum count as several.
+// Taps of a window's row, of the longest and of the shortest, and outputs of a row. The innermost dimensions
+// count as one, as far as one window is all of them and they have no gaps; rows that are too long for a sum
+// count as several.
 int64_t joined_row_taps(const Layer& layer);
+int64_t least_joined_row_taps(const Layer& layer);
 int64_t joined_row_outputs(const Layer& layer);
 bool are_row_windows_unlike(const Layer& layer);
+// True if each lane keeps the place of its best tap: with indices and zeros=first.
+bool has_places(const PoolNest& nest);
 
 // The most windows that may be done together.
 int64_t most_windows_together(const Layer& layer);
@@ -29,18 +33,23 @@ bool can_take_window_rows(const Layer& layer, int lanes);
 using WindowRowsSchedule = ScheduleOf<WindowRowsFields>;
 
 // The nest with the innermost dimensions as one, as far as one window is all of them and they have no gaps,
-// or as the longest rows that a sum can take.
+// or as the longest rows that a sum can take. With zeros=first it has indices that are not stored.
 PoolNest with_joined_rows(const Layer& layer);
 // Taps of the longest window of a row, and of the shortest.
 int64_t row_taps(const PoolNest& nest);
 int64_t least_row_taps(const PoolNest& nest);
+// Elements from a tap of a row to the next.
+int64_t row_tap_stride(const PoolNest& nest);
 // True if the windows of a row differ in more than their place: each then has code of its own.
 bool are_windows_unlike(const PoolNest& nest);
 
-// Vectors of a row with a state of their own, so that none need wait for another. With indices a state is two
-// or three vectors.
+// True if a state is two or three vectors, all of which are joined lane by lane: with indices, and in sums of
+// int64.
+bool joins_whole_states(const PoolNest& nest);
+
+// Vectors of a row with a state of their own, so that none need wait for another.
 inline constexpr size_t most_row_states = 4;
-inline size_t most_states(const PoolNest& nest) { return nest.indices ? 2 : most_row_states; }
+inline size_t most_states(const PoolNest& nest) { return joins_whole_states(nest) ? 2 : most_row_states; }
 
 // How the vectors of a window's row are cut.
 struct WindowRow {

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/schedules/families/window_rows.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lanes/slices.h"
 #include "ir/schedules/layer.h"
@@ -56,9 +57,9 @@ void WindowLanes::store_row(Lowering& low, const Cursor& cursor, Value row, int6
   }
 }
 
-// What its lanes may be taken from.
+// Vectors that its lanes may be taken from.
 State WindowLanes::whole_state(const State& state) {
-  return nest_.indices ? state : State{reducer_.value(state)};
+  return joins_whole_states(nest_) ? state : State{reducer_.value(state)};
 }
 
 Value WindowLanes::some_lanes(Value value, int64_t begin, int lanes) {

@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "ir/reductions/epilogue.h"
+#include "ir/reductions/sums.h"
+#include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/lowering.h"
 #include "ir/schedules/windows/stretch.h"
 #include "ir/schedules/windows/sum_block.h"
@@ -41,13 +43,13 @@ NestDim one_window(int64_t positions) {
   return dim;
 }
 
-// Windows that are all there is along a dimension and hang over its ends, as if they did not: what the others
-// divide by stays.
+// One window along a dimension that hangs over its ends, or whose taps lie apart, as if it did not: what the
+// others divide by stays.
 void drop_borders(PoolNest& nest) {
-  const auto hangs_over = [](const NestDim& dim) {
+  const auto hangs_over = [&](const NestDim& dim) {
     const Window window = dim.window(0);
-    return dim.kind == DimKind::pool && dim.output == 1 && window.step == 1 && window.taps == dim.input &&
-           dim.kernel > dim.input;
+    if (dim.kind != DimKind::pool || dim.output > 1 || window.first != 0 || window.taps == 0) return false;
+    return window.step > 1 ? !nest.indices : window.taps == dim.input && dim.kernel > dim.input;
   };
   const bool counts_in_window = nest.indices && nest.index_scope == IndexScope::window;
   if (nest.is_backward() || counts_in_window || std::ranges::none_of(nest.dims, hangs_over)) return;
@@ -57,8 +59,12 @@ void drop_borders(PoolNest& nest) {
     for (const NestDim& dim : nest.dims) windows.push_back(dim.window(0));
     nest.divisor_override = divisor(nest, windows);
   }
-  for (NestDim& dim : nest.dims)
-    if (hangs_over(dim)) dim = one_window(dim.input);
+  for (size_t i = 0; i < nest.dims.size(); ++i) {
+    if (!hangs_over(nest.dims[i])) continue;
+    const Window window = nest.dims[i].window(0);
+    nest.dims[i] = one_window(window.taps);
+    nest.input.strides[i] *= window.step;
+  }
 }
 
 // The innermost dimensions of a nest as one, as far as one window is all of them and they lie without gaps.
@@ -67,10 +73,11 @@ void join_innermost(PoolNest& nest, int64_t longest) {
     const size_t last = nest.dims.size() - 1;
     NestDim &outer = nest.dims[last - 1], inner = nest.dims[last];
     std::vector<int64_t>& strides = nest.input.strides;
-    if (!covers_all(outer) || !covers_all(inner) || strides[last - 1] != strides[last] * inner.input) break;
+    if (!covers_all(outer) || !covers_all(inner)) break;
+    if (inner.input > 1 && strides[last - 1] != strides[last] * inner.input) break;
     if (outer.input > longest / inner.input) break;
     outer = one_window(outer.input * inner.input);
-    strides[last - 1] = strides[last];
+    if (inner.input > 1) strides[last - 1] = strides[last];
     nest.dims.pop_back();
     strides.pop_back();
     nest.output.strides.pop_back();
@@ -98,6 +105,20 @@ void split_innermost(PoolNest& nest, int64_t longest) {
 // Taps of a row that one state of each lane can take in: of a sum that is split, its two levels of parts.
 int64_t longest_row(const ReductionFacts& facts, int lanes) {
   return facts.is_split ? 2 * sum_block * lanes * int64_t{most_row_states} : INT64_MAX;
+}
+
+PoolNest joined(const Layer& layer) {
+  const int64_t longest = longest_row(layer.facts(LaneUse::joined), layer.most_lanes(LaneUse::joined));
+  PoolNest nest = layer.nest();
+  drop_borders(nest);
+  join_innermost(nest, INT64_MAX);
+  if (!covers_all(nest.dims.back()) || nest.dims.back().input <= longest) return nest;
+  split_innermost(nest, longest);
+  if (nest.dims.back().input <= longest) return nest;
+  nest = layer.nest();
+  drop_borders(nest);
+  join_innermost(nest, longest);
+  return nest;
 }
 
 // The last vector of a row, which ends with so many taps that the ones before do not have.
@@ -143,23 +164,32 @@ int64_t least_row_taps(const PoolNest& nest) {
   return least;
 }
 
+int64_t row_tap_stride(const PoolNest& nest) {
+  return nest.input.strides.back() * nest.dims.back().tap_step();
+}
+
 bool are_windows_unlike(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
   return dim.kind != DimKind::gather && dim.output <= most_unlike && !are_alike(dim);
 }
 
+bool has_places(const PoolNest& nest) {
+  return nest.indices || (nest.is_extreme() && nest.zeros == ZeroRule::first && is_float(nest.input.dtype) &&
+                          !nest.has_any_size() && !nest.is_backward());
+}
+
+bool joins_whole_states(const PoolNest& nest) {
+  return nest.indices || (nest.is_sum() && is_wide_sum(nest) && !nest.has_any_size());
+}
+
 PoolNest with_joined_rows(const Layer& layer) {
   if (layer.nest().has_any_size()) return layer.nest();  // by words of the size
-  const int64_t longest = longest_row(layer.facts(LaneUse::joined), layer.most_lanes(LaneUse::joined));
-  PoolNest nest = layer.nest();
-  drop_borders(nest);
-  join_innermost(nest, INT64_MAX);
-  if (!covers_all(nest.dims.back()) || nest.dims.back().input <= longest) return nest;
-  split_innermost(nest, longest);
-  if (nest.dims.back().input <= longest) return nest;
-  nest = layer.nest();
-  drop_borders(nest);
-  join_innermost(nest, longest);
+  PoolNest nest = joined(layer);
+  if (!nest.indices && has_places(nest)) {
+    nest.indices = nest.output;
+    nest.indices->dtype = DType::i32;
+    nest.index_scope = IndexScope::window;
+  }
   return nest;
 }
 
@@ -195,14 +225,16 @@ Result<void> check_tail_of_any_size(const Layer& layer, const WindowRowsSchedule
 
 bool has_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts) {
   // The order of the taps does not matter where their places decide, which then count row by row.
-  const bool any_order = nest.indices ? !nest.column_major : facts.any_order;
-  return !nest.is_backward() && nest.input.channel_block == 1 && any_order &&
-         nest.input.strides.back() == 1 && nest.dims.back().tap_step() == 1;
+  const bool any_order = nest.indices ? !nest.column_major : facts.any_order || joins_whole_states(nest);
+  return !nest.is_backward() && any_order && has_vector_columns(nest) &&
+         (!nest.has_any_size() || row_tap_stride(nest) == 1);
 }
 
 bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts, int lanes) {
   const NestDim& dim = nest.dims.back();
   if (!has_rows_of_windows(nest, facts)) return false;
+  // Of taps that lie apart, vectors only: one lane is no more than channels_last has.
+  if (lanes == 1 && row_tap_stride(nest) != 1) return false;
   // Lanes that stay without a tap would be joined by their places, which they do not have.
   if (nest.indices && least_row_taps(nest) < lanes) return false;
   const int64_t taps = row_taps(nest);
@@ -213,7 +245,7 @@ bool can_take_rows_of_windows(const PoolNest& nest, const ReductionFacts& facts,
 
 bool can_do_windows_together(const PoolNest& nest, const ReductionFacts& facts, Isa isa,
                              const WindowRowsSchedule& schedule) {
-  if (are_windows_unlike(nest) || nest.indices) return false;
+  if (are_windows_unlike(nest) || joins_whole_states(nest)) return false;
   const WindowRow row = cut_window_row(nest, schedule, row_taps(nest));
   if (std::any_of(row.slices.begin(), row.slices.end(),
                   [&](const Slice& slice) { return slice.lanes != schedule.lanes; }))
@@ -238,6 +270,7 @@ bool is_one_window(const PoolNest& nest) {
 }
 
 int64_t joined_row_taps(const Layer& layer) { return row_taps(with_joined_rows(layer)); }
+int64_t least_joined_row_taps(const Layer& layer) { return least_row_taps(with_joined_rows(layer)); }
 bool are_row_windows_unlike(const Layer& layer) { return are_windows_unlike(with_joined_rows(layer)); }
 int64_t joined_row_outputs(const Layer& layer) { return with_joined_rows(layer).dims.back().output; }
 

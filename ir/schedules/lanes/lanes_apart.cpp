@@ -110,6 +110,8 @@ bool has_vector_columns(const PoolNest& nest) {
 bool holds_lanes_apart(const PoolNest& nest, const Schedule& schedule) {
   if (schedule.lanes == 1) return false;
   if (schedule.family() == Family::channels_first) return !reads_adjacent_columns(nest);
+  if (schedule.family() == Family::window_rows)
+    return !reads_adjacent_columns(nest) || nest.dims.back().tap_step() != 1;
   return schedule.family() == Family::channels_last &&
          adjacent_channels_read(nest) < std::min<int64_t>(schedule.lanes, nest.channels);
 }

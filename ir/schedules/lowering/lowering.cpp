@@ -136,7 +136,8 @@ Cursor Lowering::start() {
   Cursor cursor;
   cursor.input.base = b_.param(Param::Role::input);
   cursor.output.base = b_.param(Param::Role::output);
-  if (nest_.indices) (chooses() ? cursor.beside : cursor.indices).base = b_.param(Param::Role::indices);
+  if (chooses() || writes_indices())
+    (chooses() ? cursor.beside : cursor.indices).base = b_.param(Param::Role::indices);
   for (size_t i = 0; i < operands_.size(); ++i)
     cursor.operands.push_back({b_.param(Param::Role::operand, static_cast<int>(i)), {}, 0});
   if (nest_.is_norm_gradient()) cursor.beside.base = b_.param(Param::Role::operand, 1);

@@ -145,6 +145,9 @@ class Lowering {
   // grouped: outputs of an ordinary pooling's dimension; its tasks are whole groups.
   Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Grouped grouped = {});
 
+  // The nest's indices are found, but the caller wants none of them. Before start().
+  void leave_indices() { stores_indices_ = false; }
+
   // --- positions. Each function returns how many loops it opened, for close().
   Cursor start();
   int open_batch(Cursor& cursor);
@@ -270,7 +273,7 @@ class Lowering {
     TapAt at;
     States states;
   };
-  bool writes_indices() const { return nest_.indices && !nest_.is_backward(); }
+  bool writes_indices() const { return nest_.indices && !nest_.is_backward() && stores_indices_; }
   // True if taps carry what they add to an index.
   bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }
   // True if outputs are compared by their positions.
@@ -319,6 +322,7 @@ class Lowering {
   const PoolNest& nest_;
   Builder& b_;
   Reducer& reducer_;
+  bool stores_indices_ = true;
   IndexRule rule_;
   const SizeLayout layout_;
   const std::vector<View> operands_;  // that lie as the output does

@@ -1,0 +1,50 @@
+// Layers that had one lane although their taps are adjacent: one row for each cause.
+#include <gtest/gtest.h>
+
+#include "frontend/pool_spec.h"
+#include "ir/choose/enumerate.h"
+#include "ir/schedule_text.h"
+#include "runtime/check.h"
+
+namespace pooljit::ir {
+namespace {
+
+struct Cause {
+  const char* what;
+  const char* spec;
+};
+
+constexpr Cause causes[] = {
+    // The first of two zeros wins, in whatever order the taps are taken.
+    {"zeros=first, planes", "global_min_pool3d(float16[2,5,2,3,33], nan=ignore, zeros=first)"},
+    {"zeros=first, rows", "max_pool1d(float32[2,3,96], kernel_size=32, zeros=first)"},
+    {"zeros=first, few columns more than lanes", "global_max_pool2d(float64[2,5,7,9], zeros=first)"},
+    {"zeros=first, unlike windows",
+     "adaptive_max_pool2d(bfloat16[2,3,5,139], output_size=[2,3], zeros=first)"},
+    {"zeros=first, a short window at the end",
+     "min_pool2d(float32[3,14,9,19], kernel_size=[9,19], padding=4, ceil_mode=plain, zeros=first)"},
+    // Sums of int64 have two digits.
+    {"int64, planes", "global_avg_pool2d(int64[1,1,11,404], output_dtype=float32)"},
+    {"int64, unlike windows", "adaptive_avg_pool2d(int64[2,6,106], output_size=3, rounding=half_away)"},
+    {"int64, a tail", "sum_pool1d(int64[2,3,77], kernel_size=77)"},
+    // One window along a dimension, whose taps are not all of it.
+    {"dilated", "sum_pool2d(float32[1,20,8,127], kernel_size=[1,64], dilation=2, ceil_mode=plain)"},
+    {"columns of one element",
+     "sum_pool3d(float64[2,5,3,20,1], kernel_size=[1,20,1], strides=[400,80,20,1,3])"},
+};
+
+TEST(OneLane, IsLeftToLayersWithoutAdjacentTaps) {
+  for (const auto& [what, spec] : causes)
+    for (const IsaInfo& isa : isa_table) {
+      const PoolNest nest = frontend::make_nest(*frontend::parse_spec(spec));
+      EXPECT_GT(enumerate_schedules(nest, isa.isa, 1).front().lanes, 1) << what << " " << isa.text;
+      const auto report = runtime::check(spec, {.schedules = runtime::CheckOptions::Schedules::best,
+                                                .isa = isa.isa,
+                                                .backend = runtime::Engine::xbyak});
+      ASSERT_TRUE(report) << what << "\n" << to_string(report.error());
+      EXPECT_TRUE(report->ok()) << what << "\n" << runtime::print(*report);
+    }
+}
+
+}  // namespace
+}  // namespace pooljit::ir
