@@ -208,8 +208,8 @@ TEST(PixelSchedules, PowersLoopOverTaps) {
       {"2.5", "loops"}, {"17", "loops"}, {"3", "straight"}, {"inf", "straight"}};
   for (const auto& [power, code] : table)
     for (const char* layout : {"nchw", "nhwc"}) {
-      const std::string spec =
-          fmt::format("lp_pool2d(float32[1,64,56,56]:{}, kernel_size=7, norm_type={})", layout, power);
+      const std::string spec = fmt::format(
+          "lp_pool2d(float32[1,64,56,56]:{}, kernel_size=7, stride=4, norm_type={})", layout, power);
       EXPECT_EQ(word_of(default_of(spec.c_str()), "tap_code"), code) << spec;
     }
 }
