@@ -54,7 +54,8 @@ struct CheckReport {
   int64_t runs = 0;        // results compared
   double interpreted = 1;  // the share of the tasks that the interpreter ran, over all Programs and data
   int64_t max_batch = 0;   // batches 1 to this were run; less than asked for where the tensors are large
-  // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...".
+  // What could not be compared and why: "llvm: this build lacks ...", "avx512: this machine ...", "llvm, avx2
+  // <schedule>: LLVM would take long ...".
   std::vector<std::string> skipped;
   // The first difference, in a few lines: who, on which data, where, both values. Empty: all agree.
   std::string failure;
@@ -64,8 +65,8 @@ struct CheckReport {
 };
 
 // Of a spec with free dims the code for all sizes, at some that have every kind of border and tail. Errors:
-// those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given;
-// "general.*" with general.
+// those of parse_spec; "system.memory"; "check.data"; "schedule.*" for the schedule that was given, and
+// "jit.llvm.size" with backend=llvm; "general.*" with general.
 ir::Result<CheckReport> check(std::string_view spec_text, const CheckOptions& options = {});
 
 // The oracle's results for these elements, a line per tensor. Errors: those of check().

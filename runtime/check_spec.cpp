@@ -26,6 +26,8 @@ void add_member(CheckReport& all, const CheckReport& member) {
   all.interpreted = std::min(all.interpreted, member.interpreted);
   all.failure = member.failure;
   all.results += member.results;
+  for (const std::string& line : member.skipped)
+    if (std::ranges::find(all.skipped, line) == all.skipped.end()) all.skipped.push_back(line);
 }
 
 void add_size(CheckReport& all, const CheckReport& size) {

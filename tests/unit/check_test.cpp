@@ -331,6 +331,26 @@ TEST(Check, DataThatTheDtypeLacksAndSchedulesThatDoNotSuitAreErrors) {
   EXPECT_TRUE(check(spec, options).error().id.starts_with("schedule."));
 }
 
+// What is too long for LLVM is run by the others, and the report says so: averages of windows that differ
+// along three dimensions, each window straight-line code.
+TEST(Check, ProgramsTooLongForLlvmAreNoFailure) {
+  if (!is_built(Engine::llvm)) GTEST_SKIP() << "this build lacks LLVM";
+  constexpr const char* spec = "adaptive_avg_pool3d(int64[1,1,18,20,309]:nchw8c, output_size=[13,3,15])";
+  CheckOptions options = {.isa = ir::Isa::avx2,
+                          .schedule = *ir::parse_schedule("channels_first(lanes=4, scan=tap_by_tap)"),
+                          .seconds = 1};
+  const auto report = check(spec, options);
+  ASSERT_TRUE(report) << ir::to_string(report.error());
+  EXPECT_TRUE(report->ok()) << print(*report);
+  ASSERT_EQ(report->skipped.size(), 1U) << print(*report);
+  EXPECT_TRUE(report->skipped[0].starts_with("llvm, avx2 channels_first(lanes=4")) << report->skipped[0];
+  // Who asks for that back end and that schedule is told that it cannot.
+  options.backend = Engine::llvm;
+  const auto refused = check(spec, options);
+  ASSERT_FALSE(refused) << print(*refused);
+  EXPECT_EQ(refused.error().id, "jit.llvm.size");
+}
+
 // Two vectors side by side, of six taps each before they roll: the masks of the NaNs seen take registers too,
 // where masks are vectors.
 TEST(Check, RollingCountsTheRegistersOfMasks) {

@@ -18,6 +18,33 @@ std::vector<View> operands_like_output(const PoolNest& nest) {
   return views;
 }
 
+// ----------------------------------------------------------------------------------------------- gaps
+
+// Windows of a stride larger than they are: between them lie positions that no window has.
+bool Lowering::leave_gaps(size_t dim) const {
+  const NestDim& gather = nest_.dims[dim];
+  return gather.kind == DimKind::gather && gather.stride > (gather.kernel - 1) * gather.dilation + 1 &&
+         !plans_[dim].one_run && !nest_.has_any_size() && !nest_.is_norm_gradient();
+}
+
+// With the cursor at a run: all rows of dims [0, dims) of it, if it has no windows; what follows does not
+// come to them.
+void Lowering::do_gap(Cursor& cursor, size_t dims, const Body& body) {
+  const Value any = b_.imin(b_.iconst(1), cursor.windows.back().taps);
+  b_.begin_loop(add_product(b_.iconst(1), any, -1));
+  Cursor at = cursor;
+  int loops = 1 + open_outputs(at);
+  while (at.windows.size() < dims) {
+    const size_t dim = at.windows.size();
+    iterate_output(at, dim, b_.begin_loop(b_.iconst(nest_.dims[dim].output)).iv, 1);
+    at.windows.push_back(usual_window(dim));
+    ++loops;
+  }
+  body(at);
+  close(loops);
+  cursor.windows.back().periods = b_.imul(cursor.windows.back().periods, any);
+}
+
 // ------------------------------------------------------------------------------------------- divisors
 
 // Where each dimension's divisors are listed, at the first tap of the window that the cursor stands at. No

@@ -215,13 +215,14 @@ void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t ste
   if (iv != no_value) cursor.index = add_product(cursor.index, iv, step * rule_.channel);
 }
 
-void Lowering::for_each_row(size_t dims, const RowBody& body) {
+void Lowering::for_each_row(size_t dims, const RowBody& body, const Body& without) {
   Cursor cursor = start();
   int loops = open_batch(cursor);
   loops += open_channels(cursor);
   bool in_groups = false;
   for (size_t i = 0; i < dims; ++i) {
     loops += open_runs(cursor, /*task=*/i == 0);
+    if (without && leave_gaps(i)) do_gap(cursor, dims, without);
     const bool grouped = plans_[i].group > 1;
     loops += grouped ? open_periods(cursor) : open_outputs(cursor);
     in_groups = in_groups || grouped;

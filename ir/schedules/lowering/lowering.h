@@ -176,9 +176,10 @@ class Lowering {
   void split_full(const Cursor& cursor, const Body& body) { split_full(cursor, body, body); }
 
   // Emits code for every row of outputs, with the cursor at each output of dims [0, dims): whole groups of
-  // rows if their windows are whole, the others one by one.
+  // rows if their windows are whole, the others one by one. without: for rows of positions that no window
+  // has, between windows that leave_gaps().
   using RowBody = std::function<void(const Cursor&, bool group)>;
-  void for_each_row(size_t dims, const RowBody& body);
+  void for_each_row(size_t dims, const RowBody& body, const Body& without = {});
 
   // A window with the usual taps, for cursors inside the image along the dimension.
   WindowAt usual_window(size_t dim);
@@ -273,6 +274,8 @@ class Lowering {
     TapAt at;
     States states;
   };
+  bool leave_gaps(size_t dim) const;
+  void do_gap(Cursor& cursor, size_t dims, const Body& body);
   bool writes_indices() const { return nest_.indices && !nest_.is_backward() && stores_indices_; }
   // True if taps carry what they add to an index.
   bool indexed() const { return nest_.indices && (!nest_.is_backward() || rule_.of_window); }

@@ -37,8 +37,11 @@ RowCode::RowCode(const PoolNest& nest, const RowSchedule& schedule, const RowRul
 
 void RowCode::emit() {
   if (nest_.has_any_size()) return emit_any_size();
-  low_.for_each_row(schedule_.scan == RowSchedule::Scan::rolling ? rows() : outer_,
-                    [&](const Cursor& cursor, bool group) { emit_row(cursor, group); });
+  const auto row = [&](const Cursor& cursor, bool group) { emit_row(cursor, group); };
+  if (schedule_.scan == RowSchedule::Scan::rolling)
+    low_.for_each_row(rows(), row);
+  else
+    low_.for_each_row(outer_, row, [&](const Cursor& cursor) { emit_gap(cursor); });
   b_.ret();
 }
 

@@ -20,6 +20,7 @@ class RowCode {
  private:
   void emit_any_size();
   void emit_row(const Cursor& cursor, bool group);
+  void emit_gap(const Cursor& cursor);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
   void emit_borders(Cursor cursor);
 
