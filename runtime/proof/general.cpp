@@ -34,11 +34,14 @@ constexpr int64_t vectors_together = ir::SizeLayout::vectors_of_group;
 // The most extents of a dimension that are looked at.
 constexpr int64_t most_extents = 4096;
 
+// So many times or more, a loop runs often.
+constexpr int64_t most_times = 2;
+
 // Of a number of outputs that are taken `together`: how many times, up to what makes a loop, and the kind of
-// what remains.
+// what remains; behind a loop over many, whether anything does.
 int64_t kind_of_count(int64_t count, int64_t together) {
-  const int64_t most_times = together <= together_of_channels ? 2 : 1;
   const int64_t times = std::min(count / together, most_times), rest = count % together;
+  if (times == most_times && together > together_of_channels) return times * (together + 1) + (rest > 0);
   const bool is_edge = rest <= 2 || rest == together / 2 || rest == together - 1;
   return times * (together + 1) + (is_edge ? rest : together);
 }
@@ -104,7 +107,7 @@ class SizeChooser {
     }
     for (size_t i = 0; i < kinds_.size(); ++i)
       for (const int64_t extent : kinds_[i])
-        for (Extents size : {rich_, least_}) {
+        for (Extents size : bases()) {
           size[i] = extent;
           all.insert(std::move(size));
         }
@@ -145,6 +148,24 @@ class SizeChooser {
     return lengths;
   }
 
+  // What one dimension's extents are combined with.
+  std::vector<Extents> bases() const {
+    std::vector<Extents> all = {rich_, least_};
+    for (const int64_t extent : ways_) {
+      all.push_back(least_);
+      all.back().back() = extent;
+    }
+    return all;
+  }
+
+  // Which part of the code takes rows of such columns, by ISA.
+  static Kind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule) {
+    int64_t taken = 0;
+    for (const ir::IsaInfo& isa : ir::isa_table)
+      taken = 2 * taken + ir::NarrowRows::take(sized, schedule, isa.isa);
+    return {-2, ir::NarrowRows::vectors(sized, schedule.lanes), taken};
+  }
+
   // One piece or several, and whether the last one is of as many blocks as the others.
   static int64_t kind_of_pieces(const ir::NestDim& dim, int64_t length) {
     const int64_t outputs = ir::even_piece(dim.output, length), pieces = ir::ceil_div(dim.output, outputs);
@@ -164,7 +185,8 @@ class SizeChooser {
     std::vector<std::set<Kind>> seen(pools_.size());
     std::vector<std::set<int64_t>> tails(pools_.size());
     std::vector<std::set<std::pair<int64_t, int64_t>>> pieces(pools_.size());
-    std::vector<std::set<Kind>> rows(pools_.size());
+    std::vector<Kind> rows(pools_.size());
+    Kind known_ways;
     size_t most_windows = 0;
     const bool follows = std::ranges::any_of(pools_, &Pool::follows);
     const int64_t last_of_windows = least_[dim] + extents_with_kinds(dim);
@@ -180,14 +202,20 @@ class SizeChooser {
       for (size_t i = 0; i < pools_.size(); ++i) {
         const ir::PoolNest pool = in_code(nest.members.empty() ? nest : nest.members[i], *pools_[i].schedule);
         Kind kind = kind_of(pool.dims[dim], pools_[i].follows, together(pools_[i], dim));
-        if (has_narrow_rows(i))
-          kind.insert({-2, 0, ir::NarrowRows::vectors(pool, pools_[i].schedule->lanes)});
+        if (has_narrow_rows(i)) {
+          const auto way = way_of_rows(pool, *pools_[i].schedule);
+          kind.insert(way);
+          if (dim + 1 == least_.size() && extent <= last_of_windows && known_ways.insert(way).second)
+            ways_.push_back(extent);
+        }
         if (dim + 2 >= least_.size())
           for (const int64_t length : pools_[i].pieces)
             has_new_pieces =
                 pieces[i].emplace(length, kind_of_pieces(pool.dims[dim], length)).second || has_new_pieces;
         is_new = seen[i].insert(kind).second || is_new;
-        if (has_window_rows(i) && rows[i].insert(kind_of_rows(pool, i)).second) is_row = true;
+        const size_t known_rows = rows[i].size();
+        if (has_window_rows(i)) rows[i].merge(kinds_of_rows(pool, i));
+        is_row = is_row || rows[i].size() > known_rows;
         const int64_t rest = pool.dims[dim].output % together(pools_[i], dim);
         is_tail = tails[i].insert(rest).second || is_tail;
         windows += count_windows(kind);
@@ -219,6 +247,9 @@ class SizeChooser {
           dim.pad_begin + std::max<int64_t>(dim.pad_end, 0) + 2 * reach + dim.stride * positions;
       most = std::max(most, pool.follows ? following : of_windows);
       if (!pool.pieces.empty()) most += 2 * *pool.pieces.rbegin();
+      const bool may_be_lines =
+          i + 1 == least_.size() && has_lines(static_cast<size_t>(&pool - pools_.data()));
+      if (may_be_lines) most += ir::PlaneLines::most_parts * pool.schedule->lanes;
     }
     for (size_t pool = 0; pool < pools_.size(); ++pool)
       if (i == 0 && has_lines(pool)) return std::min(most + ir::PlaneLines::most_lines, most_extents);
@@ -229,17 +260,32 @@ class SizeChooser {
   bool has_window_rows(size_t pool) const {
     return pools_[pool].schedule->family() == ir::Family::window_rows;
   }
-  Kind kind_of_rows(const ir::PoolNest& sized, size_t pool) const {
+  // Of each row how often its loops over groups of vectors, over single vectors and over taps run, in pairs.
+  Kind kinds_of_rows(const ir::PoolNest& sized, size_t pool) const {
     const int64_t lanes = pools_[pool].schedule->lanes;
-    const int64_t taps = pools_[pool].spec->global ? sized.full_taps() : sized.dims.back().input;
-    const int64_t vectors = taps / lanes;
-    return {{std::min<int64_t>(vectors / vectors_together, 2), kind_of_count(taps % lanes, lanes), 0},
-            {-1, vectors % vectors_together, 0}};
+    const bool is_global = pools_[pool].spec->global;
+    std::set<std::pair<bool, int64_t>> rows;  // whether it is the image's, and its taps
+    if (is_global) rows.emplace(false, sized.full_taps());
+    if (!is_global && sized.dims.size() > 1) rows.emplace(true, sized.dims.back().input);
+    for (const ir::Run& run : runs(sized.dims.back()))
+      if (!is_global) rows.emplace(false, run.window.taps);
+    Kind kinds;
+    for (const auto& [of_image, taps] : rows) {
+      const int64_t vectors = taps / lanes, singles = vectors % vectors_together;
+      const int64_t groups = std::min(vectors / vectors_together, most_times);
+      const int64_t rest = kind_of_count(taps % lanes, lanes), first = of_image ? 3 : 0;
+      kinds.insert({{first, groups, rest}, {first + 1, groups, singles}, {first + 2, singles, rest}});
+    }
+    return kinds;
   }
+  // Rows of windows that run the loop over groups of vectors often, and leave what a vector can leave.
   int64_t extents_of_rows() const {
     int64_t most = 0;
-    for (size_t pool = 0; pool < pools_.size(); ++pool)
-      if (has_window_rows(pool)) most = std::max(most, (vectors_together + 2) * pools_[pool].schedule->lanes);
+    for (size_t i = 0; i < pools_.size(); ++i) {
+      if (!has_window_rows(i)) continue;
+      const int64_t windows = pools_[i].spec->global ? 1 : pools_[i].spec->dims[last_free()].adaptive_output;
+      most = std::max(most, windows * (most_times * vectors_together + 1) * pools_[i].schedule->lanes);
+    }
     return std::min(most, most_extents);
   }
   size_t last_free() const {
@@ -282,6 +328,7 @@ class SizeChooser {
   Extents least_, rich_, last_;
   std::vector<Extents> kinds_;
   Extents rows_;   // of the last free one: rows of windows or of the image that vectors take in another way
+  Extents ways_;   // of the innermost dimension: the least of each part of the code
   Extents tails_;  // of the innermost dimension: each number of outputs behind whole vectors
 };
 

@@ -11,9 +11,10 @@
 namespace pooljit::runtime {
 
 // The extents of all spatial dims, smallest sizes first. For each free dim the least extent of every kind,
-// combined with the least extents of the others, and with extents that have all kinds of windows. For the
-// innermost dim also each number of outputs behind whole vectors, for their masks. A function of spec and
-// schedule.
+// combined with the least extents of the others, with extents that have all kinds of windows, and with rows
+// that each part of the code takes. For the innermost dim also each number of outputs behind whole vectors,
+// for their masks. A loop of the code runs no time, once and more often at these sizes, if it does so at any;
+// proof.loops tests that. A function of spec and schedule.
 std::vector<std::vector<int64_t>> sizes_to_prove(const frontend::PoolSpec& free_spec,
                                                  const ir::Schedule& schedule);
 

@@ -106,17 +106,6 @@ std::shared_ptr<runtime::NativeCode> to_code(const Subject& subject, const jit::
   return std::make_shared<runtime::NativeCode>(std::move(info), subject.program, blob);
 }
 
-std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes) {
-  std::vector<Place> places;
-  for (const std::vector<int64_t>& size : sizes) {
-    frontend::PoolSpec spec = *with_sizes(subject.spec, size);
-    ir::PoolNest nest = make_nest(spec);
-    auto words = runtime::words_of_pools(subject.nest, nest);
-    if (words) places.push_back({std::move(spec), std::move(nest), std::move(*words)});
-  }
-  return places;
-}
-
 }  // namespace
 
 uint64_t subject_count() { return std::size(layers) * runnable_isas().size(); }
@@ -144,6 +133,17 @@ std::optional<Subject> make_subject(uint64_t number) {
   if (!blob) return std::nullopt;
   subject.blob = std::move(*blob);
   return subject;
+}
+
+std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes) {
+  std::vector<Place> places;
+  for (const std::vector<int64_t>& size : sizes) {
+    frontend::PoolSpec spec = *with_sizes(subject.spec, size);
+    ir::PoolNest nest = make_nest(spec);
+    auto words = runtime::words_of_pools(subject.nest, nest);
+    if (words) places.push_back({std::move(spec), std::move(nest), std::move(*words)});
+  }
+  return places;
 }
 
 std::vector<Place> places_of(const Subject& subject) {

@@ -35,6 +35,8 @@ struct Place {
   std::vector<std::vector<int64_t>> words;
 };
 std::vector<Place> places_of(const Subject& subject);
+// Of code for all sizes: at each of these that it serves.
+std::vector<Place> places_at(const Subject& subject, const std::vector<std::vector<int64_t>>& sizes);
 // Of code for all sizes, some that are not proved.
 std::vector<Place> other_places_of(const Subject& subject);
 
