@@ -198,12 +198,20 @@ Interior RowRules::uniform() const {
     const int64_t last = window.first + (window.taps - 1) * window.step;
     return window.taps == 0 || (window.first >= usual.begin && last < usual.end);
   };
-  // Between the last position of the windows before the usual ones and the first of those behind them.
-  // Beyond, outputs without taps lie among others: it ends with the first that is not uniform.
-  const auto first_position = [&](int64_t window) { return window * dim_.stride - dim_.pad_begin; };
+  // Between the last position of the windows before the usual ones and the first of those behind them, those
+  // outside the image too. Beyond, outputs without taps lie among others: it ends with the first that is not
+  // uniform.
+  const auto positions = [&](int64_t window) {
+    if (forward.kind == DimKind::adaptive) {
+      const Window taps = forward.window(window);
+      return Interior{taps.first, taps.first + (taps.taps - 1) * taps.step + 1};
+    }
+    const int64_t first = window * dim_.stride - dim_.pad_begin;
+    return Interior{first, first + dim_.dilation * (dim_.kernel - 1) + 1};
+  };
   Interior within = inside;
-  if (usual.begin > 0) within.begin = first_position(usual.begin - 1) + dim_.dilation * (dim_.kernel - 1) + 1;
-  if (usual.end < forward.output) within.end = first_position(usual.end);
+  if (usual.begin > 0) within.begin = positions(usual.begin - 1).end;
+  if (usual.end < forward.output) within.end = positions(usual.end).begin;
   within.begin = std::clamp(within.begin, inside.begin, inside.end);
   within.end = std::clamp(within.end, within.begin, inside.end);
   while (within.begin > inside.begin && is_uniform(within.begin - 1)) --within.begin;
