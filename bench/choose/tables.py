@@ -22,6 +22,10 @@ SHARED = ["cpu", "machine", "caches", "threads", "backend", "pooljit"]
 # flags: d: it was the default, x: the machine was disturbed.
 Row = collections.namedtuple("Row", "schedule seconds spread flags")
 STREAMED = ", stores=streamed"  # measured by its neighbours, not by itself (docs/tuning.md): its loops are the same
+# Words of schedules that say how, by field; of a family without the field: "1" or "-" (parse).
+FIELDS = {"vectors_side_by_side": ["1", "2", "3", "4", "8", "16"], "rows_together": ["1", "2", "3", "4", "8"],
+          "tail": ["mask", "overlap", "split"], "tap_code": ["straight", "loops"], "pixels_along": ["row", "column"],
+          "scan": ["rolling", "windows", "strips", "rows_first", "tap_by_tap", "passes", "trailing", "rolling_sums", "van_herk"]}
 SPEC = re.compile(r"(adaptive_|global_)?(\w+?)_pool(\d)d\((\w+)\[([^\]]*)\](?::(\w+))?")
 
 
@@ -69,6 +73,47 @@ class Table:
                 self.facts[name] = joined_span(own, value, SPANS[name])
         for key, rows in other.layers.items():
             self.layers[key].update(rows)
+
+
+def parse(schedule):
+    """The fields of a schedule; those of other families are "1" or "-"."""
+    family, _, rest = schedule.replace(STREAMED, "").partition("(")
+    fields = {"family": family, **{name: "1" if "1" in words else "-" for name, words in FIELDS.items()}}
+    fields.update(word.split("=") for word in rest.rstrip(")").split(", "))
+    return fields
+
+
+def key(fields, *left_out):
+    return tuple(sorted(item for item in fields.items() if item[0] not in left_out))
+
+
+class Measured:
+    """Seconds of a layer's schedules. Of those that make one Program a sweep has one: one that was not measured takes as long as the
+    slowest of those that differ in their tail, in how their taps are code (`separable`: in their scan), or in both.
+    """
+
+    def __init__(self, rows):
+        self.seconds = {row.schedule: row.seconds for row in rows}
+        self.by_fields = None  # made when first asked
+
+    def of(self, schedule):
+        """None: nobody measured it."""
+        found = self.seconds.get(schedule.replace(STREAMED, ""))
+        return self.of_fields(parse(schedule)) if found is None else found
+
+    def of_fields(self, fields):
+        if self.by_fields is None:
+            self.by_fields = {}
+            for schedule, seconds in self.seconds.items():
+                for form in self.forms(parse(schedule)):
+                    self.by_fields[form] = max(seconds, self.by_fields.get(form, 0))
+        return next((self.by_fields[form] for form in self.forms(fields) if form in self.by_fields), None)
+
+    @staticmethod
+    def forms(fields):
+        code = "scan" if fields["family"] == "separable" else "tap_code"
+        for left_out in ((), ("tail",), (code,), ("tail", code)):
+            yield key(fields, *left_out)
 
 
 def open_text(path, mode="rt"):
