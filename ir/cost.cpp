@@ -46,21 +46,13 @@ OpClass class_of(const Inst& inst) {
   }
 }
 
-void add_scaled(OpCounts& sum, const OpCounts& part, double times) {
-  sum.instructions += times * part.instructions;
-  sum.loads += times * part.loads;
-  sum.stores += times * part.stores;
-  for (size_t i = 0; i < unit_count; ++i) sum.busy[i] += times * part.busy[i];
-  for (size_t i = 0; i < op_class_count; ++i) sum.executed[i] += times * part.executed[i];
-  sum.stalls += times * part.stalls;
-}
-
 double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.begin(), counts.busy.end()); }
 
 // --- counting
 
 // Runs the index part of a Program, which is all that decides how often each instruction is executed. A loop
-// whose inner loops run equally often each time is run once and multiplied.
+// whose inner loops run equally often each time is run once and multiplied. What the blocks are executed is
+// added up, and only in the end their instructions.
 class Counter {
  public:
   Counter(const Program& program, const OpCosts& costs)
@@ -78,6 +70,7 @@ class Counter {
       take(inst, block.own);
       if (inst.op == Op::loop || any_matters(inst.results)) block.steps.push_back(i);
       if (inst.op == Op::loop) {
+        block.is_innermost = false;
         block_of_[i] = blocks_.size();
         open.push_back(blocks_.size());
         blocks_.emplace_back();
@@ -89,24 +82,41 @@ class Counter {
     for (size_t i = 0; i < program.insts.size(); ++i) {
       if (program.insts[i].op != Op::loop) continue;
       Block& block = blocks_[block_of_[i]];
-      block.repeats = !inner_trips_change(i);
-      block.chain = chain(i);
+      if (block.is_innermost) {
+        block.wait = std::max(0.0, chain(i) - busiest(block.own));
+        block.hidden_turns = reorder_window / block.own.instructions;
+      } else {
+        block.repeats = !inner_trips_change(i);
+      }
+      add(OpClass::branch, block.own);
     }
   }
 
-  OpCounts count() { return run(blocks_[0]); }
+  OpCounts count() {
+    run(blocks_[0], 1);
+    OpCounts all;
+    for (const Block& block : blocks_) add_scaled(all, block.own, block.turns);
+    all.stalls = stalls_;
+    return all;
+  }
 
  private:
-  // The body of a loop, or the whole Program. What its instructions come to without those of inner loops is
-  // the same in each turn.
+  // The body of a loop, or the whole Program.
   struct Block {
-    size_t end = 0;  // of a loop: its end
-    OpCounts own;
+    size_t end = 0;             // of a loop: its end
+    OpCounts own;               // of a turn, with the loop's branch, without inner loops
+    double turns = 0;           // so far
     std::vector<size_t> steps;  // what has to be evaluated: what matters, and inner loops
-    bool repeats = true;        // its inner loops run equally often in each turn
-    double chain = 0;           // cycles from what a turn gets of the one before to what it hands on
+    bool is_innermost = true;
+    bool repeats = true;      // its inner loops run equally often in each turn
+    double wait = 0;          // cycles that a turn waits for the one before, beyond the work that it has
+    double hidden_turns = 0;  // of a loop of fewer, what follows it is done meanwhile
   };
   const Block& body(size_t loop) const { return blocks_[block_of_[loop]]; }
+
+  struct Flag {
+    bool set = false;  // by value; std::vector<bool> takes several times the instructions
+  };
 
   // An index, or a pointer as an offset, if it points into a table.
   struct Known {
@@ -115,15 +125,22 @@ class Counter {
   };
   Known& known(Value value) { return known_[static_cast<size_t>(value)]; }
 
-  OpCounts run(const Block& block) {
-    OpCounts counts = block.own;
+  void run(Block& block, double times) {
+    block.turns += times;
     for (const size_t i : block.steps) {
       if (program_.insts[i].op == Op::loop)
-        run_loop(i, counts);
+        run_loop(i, times);
       else
         evaluate(program_.insts[i]);
     }
-    return counts;
+  }
+
+  static void add_scaled(OpCounts& sum, const OpCounts& part, double times) {
+    sum.instructions += times * part.instructions;
+    sum.loads += times * part.loads;
+    sum.stores += times * part.stores;
+    for (size_t i = 0; i < unit_count; ++i) sum.busy[i] += times * part.busy[i];
+    for (size_t i = 0; i < op_class_count; ++i) sum.executed[i] += times * part.executed[i];
   }
 
   void take(const Inst& inst, OpCounts& counts) const {
@@ -131,26 +148,26 @@ class Counter {
     if (op == OpClass::free) return;
     counts.loads += inst.op == Op::load ? 1 : 0;
     counts.stores += inst.op == Op::store ? 1 : 0;
-    add(op, 1, counts);
+    add(op, counts);
   }
 
-  void add(OpClass op, double times, OpCounts& counts) const {
-    counts.instructions += times;
-    counts.executed[static_cast<size_t>(op)] += times;
-    counts.busy[static_cast<size_t>(unit_of(op))] += times * costs_.cycles[static_cast<size_t>(op)];
-    counts.busy[static_cast<size_t>(Unit::decode)] += times * costs_.decode;
+  void add(OpClass op, OpCounts& counts) const {
+    counts.instructions += 1;
+    counts.executed[static_cast<size_t>(op)] += 1;
+    counts.busy[static_cast<size_t>(unit_of(op))] += costs_.cycles[static_cast<size_t>(op)];
+    counts.busy[static_cast<size_t>(Unit::decode)] += costs_.decode;
   }
 
   template <typename Values>
   bool any_matters(const Values& values) const {
-    return std::ranges::any_of(values, [&](Value value) { return matters_[static_cast<size_t>(value)]; });
+    return std::ranges::any_of(values, [&](Value value) { return matters_[static_cast<size_t>(value)].set; });
   }
 
   // Indices and pointers that trip counts depend on, through tables or not.
   void find_what_matters() {
     bool grew = false;
     const auto mark = [&](Value value) {
-      auto matters = matters_[static_cast<size_t>(value)];
+      bool& matters = matters_[static_cast<size_t>(value)].set;
       grew = grew || !matters;
       matters = true;
     };
@@ -229,24 +246,21 @@ class Counter {
     return at >= 0 && at < static_cast<int64_t>(table.size()) ? table[static_cast<size_t>(at)] : 0;
   }
 
-  void run_loop(size_t loop, OpCounts& counts) {
+  void run_loop(size_t loop, double times) {
     const Inst& head = program_.insts[loop];
-    const Block& block = body(loop);
+    Block& block = blocks_[block_of_[loop]];
     const Inst& end = program_.insts[block.end];
     const int64_t trip = known(head.args[0]).number;
     const size_t carried = head.args.size() - 1;
     for (size_t i = 0; i < carried; ++i) known(head.results[i + 1]) = known(head.args[i + 1]);
-    const bool repeats = block.repeats;
-    OpCounts all;
-    for (int64_t iv = 0; iv < trip; iv += repeats ? trip : 1) {
+    const int64_t at_once = block.repeats ? trip : 1;
+    for (int64_t iv = 0; iv < trip; iv += at_once) {
       known(head.results[0]).number = iv;
-      const OpCounts once = run(block);
-      add_scaled(all, once, repeats ? static_cast<double>(trip) : 1);
-      all.stalls += stalls(block, once, repeats ? static_cast<double>(trip) : 1);
-      for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], repeats ? trip : 1);
-      add(OpClass::branch, repeats ? static_cast<double>(trip) : 1, all);
+      run(block, times * static_cast<double>(at_once));
+      for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], at_once);
     }
-    add_scaled(counts, all, 1);
+    if (static_cast<double>(trip) >= block.hidden_turns)
+      stalls_ += times * static_cast<double>(trip) * block.wait;
     for (size_t i = 0; i < carried; ++i) known(end.results[i]) = known(head.results[i + 1]);
   }
 
@@ -257,38 +271,41 @@ class Counter {
 
   // Whether the trip count of a loop inside depends on the turn of this one.
   bool inner_trips_change(size_t loop) {
-    std::vector<bool> varies(program_.types.size());
+    std::vector<Flag> varies(program_.types.size());
+    bool grew = true, found = false;
     const auto any = [&](const auto& values) {
-      return std::any_of(values.begin(), values.end(),
-                         [&](Value value) { return varies[static_cast<size_t>(value)]; });
+      return std::ranges::any_of(values, [&](Value value) { return varies[static_cast<size_t>(value)].set; });
     };
     const auto mark = [&](const auto& values) {
-      for (Value value : values) varies[static_cast<size_t>(value)] = true;
+      for (const Value value : values) {
+        bool& one = varies[static_cast<size_t>(value)].set;
+        grew = grew || !one;
+        one = true;
+      }
     };
     mark(program_.insts[loop].results);
-    bool found = false;
     // What an inner loop carries may begin constant and vary later: until nothing new is found.
-    for (bool grew = true; grew && !found;) {
-      const auto before = std::count(varies.begin(), varies.end(), true);
-      std::vector<size_t> open;
+    std::vector<size_t> open;
+    while (grew && !found) {
+      grew = false;
       for (size_t i = loop + 1; i < body(loop).end; ++i) {
         const Inst& inst = program_.insts[i];
-        const bool base = inst.addr.base != no_value && varies[static_cast<size_t>(inst.addr.base)];
+        const bool base = inst.addr.base != no_value && varies[static_cast<size_t>(inst.addr.base)].set;
         if (inst.op == Op::loop) {
           open.push_back(i);
-          found = found || varies[static_cast<size_t>(inst.args[0])];
+          found = found || varies[static_cast<size_t>(inst.args[0])].set;
         }
         if (any(inst.args) || base) mark(inst.results);
         if (inst.op != Op::end) continue;
         if (any(inst.args)) mark(program_.insts[open.back()].results);
         open.pop_back();
       }
-      grew = std::count(varies.begin(), varies.end(), true) > before;
     }
     return found;
   }
 
-  // Of an innermost loop; of others, which are taken not to wait, 0.
+  // Cycles from what a turn of an innermost loop gets of the one before to what it hands on. Others are taken
+  // not to wait.
   double chain(size_t loop) const {
     const Inst& head = program_.insts[loop];
     std::vector<double> depth(program_.types.size(), -1);  // -1: does not depend on the turn before
@@ -297,7 +314,6 @@ class Counter {
         depth[static_cast<size_t>(head.results[i - 1])] = 0;
     for (size_t i = loop + 1; i < body(loop).end; ++i) {
       const Inst& inst = program_.insts[i];
-      if (inst.op == Op::loop) return 0;
       double deepest = -1;
       for (Value value : inst.args) deepest = std::max(deepest, depth[static_cast<size_t>(value)]);
       if (deepest < 0) continue;
@@ -310,18 +326,13 @@ class Counter {
     return longest;
   }
 
-  // What the turns of an innermost loop wait for each other beyond the work that they have.
-  static double stalls(const Block& block, const OpCounts& once, double trip) {
-    if (trip * once.instructions < reorder_window) return 0;
-    return trip * std::max(0.0, block.chain - busiest(once));
-  }
-
   const Program& program_;
   const OpCosts& costs_;
   std::vector<Known> known_;
-  std::vector<bool> matters_;
+  std::vector<Flag> matters_;
   std::vector<size_t> block_of_;  // by loop: its place in blocks_
   std::vector<Block> blocks_;     // the whole Program is the first
+  double stalls_ = 0;
 };
 
 double elements(const PoolNest& nest) {

@@ -140,16 +140,20 @@ TEST(PixelSchedules, OneAverageOfANearImage) {
   }
 }
 
-// Windows of many rows and few columns roll down the image; their sums, and those of few rows, do not.
-TEST(PixelSchedules, TallMaximaRollDown) {
+// Windows of many rows and few columns roll down the image; those of few rows do not.
+TEST(PixelSchedules, TallWindowsRollDown) {
   expect_chosen({
       {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)", Isa::avx512, Family::interleaved,
        "rolling"},
       {"max_pool2d(float32[1,384,64,32]:nhwc, kernel_size=[13,2], stride=1)", Isa::avx512,
        Family::interleaved, "rolling"},
-      {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[9,2], stride=1)", Isa::avx512,
-       Family::channels_last, "rolling"},
-      {"avg_pool2d(float32[1,16,56,32]:nhwc, kernel_size=[13,3], stride=1)", Isa::avx512,
+      {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[9,2], stride=1)", Isa::avx512, Family::interleaved,
+       "rolling"},
+      {"avg_pool2d(float32[1,16,56,32]:nhwc, kernel_size=[13,3], stride=1)", Isa::avx512, Family::interleaved,
+       "rolling"},
+      {"max_pool2d(uint8[1,56,48,150]:nhwc, kernel_size=[13,2], stride=1)", Isa::avx512, Family::interleaved,
+       "rolling"},
+      {"max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[4,2], stride=1)", Isa::avx512,
        Family::channels_last, "rolling"},
   });
   EXPECT_EQ(together(default_of("max_pool2d(float32[1,16,64,96]:nhwc, kernel_size=[21,2], stride=1)")), 1);

@@ -245,7 +245,7 @@ Offer offer_channels_last(const Layer& layer, size_t most) {
     return {{}, "sums of few columns: interleaved shares them for all channels"};
   if (are_rows_from_afar(layer))
     return {{}, "few columns of images beyond the near caches: interleaved shares them"};
-  if (are_tall_maxima(layer) && !offer_interleaved(layer, 1).schedules.empty())
+  if (are_windows_tall(layer) && !offer_interleaved(layer, 1).schedules.empty())
     return {{}, "windows of many rows and few columns: interleaved rolls down the image"};
   return {channels_last_schedules(layer, lanes_of_channels(layer, layer.adjacent_channels_read()), most)};
 }

@@ -70,7 +70,11 @@ Offer offer_interleaved(const Layer& layer, size_t most) {
     if (are_taps_better_shared(layer, *row_fields(best), best.lanes))
       return {{}, "windows of many taps, which do not roll: separable"};
   }
-  if (!is_for_any && are_tall_maxima(layer) && !offer.schedules.empty()) {
+  // Narrow elements from far: groups of rows read them fewer times, 0.35 to 0.85 of the time for 5 MB of
+  // bytes.
+  const bool rolls = layer.nest().is_extreme() &&
+                     (layer.nest().input.dtype == DType::f32 || layer.image_bytes() <= near_bytes);
+  if (!is_for_any && rolls && are_windows_tall(layer) && !offer.schedules.empty()) {
     Schedule rolling = offer.schedules.front();
     rolling.own = InterleavedFields{{.scan = RowFields::Scan::rolling}};
     std::erase(offer.schedules, rolling);

@@ -145,19 +145,16 @@ bool rolls_wide_windows(const Layer& layer) {
   return best_side_by_side(layer, lanes).vectors > 1 || can_roll(layer, lanes, 1);
 }
 
-// Measured at 2, 4, 8 and 16 taps and steps, of 1 and 4 bytes.
-bool are_tall_maxima(const Layer& layer) {
-  constexpr int64_t least_rows = 13, most_columns = 3;
+// Measured at windows of 9 to 31 rows, of 1, 2 and 4 bytes.
+bool are_windows_tall(const Layer& layer) {
+  constexpr int64_t least_rows = 9, most_columns = 3;
   const PoolNest& nest = layer.nest();
-  if (has_few_registers(layer) || nest.input.dtype != DType::f32 || !nest.is_extreme() || nest.indices ||
-      nest.is_backward() || nest.dims.size() < 2)
-    return false;
+  if (has_few_registers(layer) || nest.indices || nest.is_backward() || nest.dims.size() < 2) return false;
   const NestDim &rows = nest.dims[nest.dims.size() - 2], &columns = nest.dims.back();
   const auto is_dense = [](const NestDim& dim) {
     return dim.kind == DimKind::pool && dim.stride == 1 && dim.dilation == 1;
   };
-  return is_dense(rows) && is_dense(columns) && rows.kernel >= least_rows && columns.kernel <= most_columns &&
-         rows.output >= least_rows;
+  return is_dense(rows) && is_dense(columns) && rows.kernel >= least_rows && columns.kernel <= most_columns;
 }
 
 // Of 7 to 15 columns 0.15 to 0.75 of the time of channels_first, on a Zen 5 and a Granite Rapids.
