@@ -30,6 +30,9 @@ struct Machine {
   // The cost of a vector of 32 bytes, in halves of the cost of one of 64: 1 if the processor takes both
   // halves one after the other, 2 if it takes them at once.
   double narrow_tile = 1.6;
+  // Of long pixels, a part for all taps and then the next is faster than what rolls or whole pixels (see
+  // ir/schedules/choose/channels_last.cpp).
+  bool parts_of_pixels = false;
   bool operator==(const Machine&) const = default;
 };
 

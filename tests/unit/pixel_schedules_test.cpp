@@ -7,6 +7,7 @@
 
 #include "frontend/pool_spec.h"
 #include "ir/choose/enumerate.h"
+#include "ir/machine.h"
 #include "ir/schedule.h"
 #include "tests/schedule_words.h"
 
@@ -118,25 +119,22 @@ TEST(PixelSchedules, WindowsOfLongPixelsShareThroughScratchMemory) {
   });
 }
 
-// A loop over the taps of one average of short pixels; pieces of sixteen vectors of one of long ones.
-TEST(PixelSchedules, OneAverageOfANearImage) {
+// Parts of long pixels for all taps, where the processor is faster so.
+TEST(PixelSchedules, PartsOfPixelsAreTheMachines) {
+  const Machine zen5 = *find_machine("zen5");
   const struct {
     const char* spec;
-    const char* tap_code;
-    int vectors_side_by_side;
+    int on_zen5, otherwise;
   } table[] = {
-      {"adaptive_avg_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", "loops", 8},
-      {"adaptive_max_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", "straight", 8},
-      {"adaptive_avg_pool2d(float32[1,128,7,7]:nhwc, output_size=1)", "straight", 8},
-      {"adaptive_avg_pool2d(float32[1,2048,7,7]:nhwc, output_size=1)", "straight", 16},
-      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=5)", "straight", 8},
-      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", "straight", 16},
+      {"adaptive_max_pool2d(float32[1,128,16,16]:nhwc, output_size=1)", 8, 8},
+      {"adaptive_avg_pool2d(float32[1,2048,7,7]:nhwc, output_size=1)", 16, 8},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=5)", 8, 8},
+      {"max_pool2d(float32[1,640,12,12]:nhwc, kernel_size=4)", 16, 4},
   };
   for (const auto& row : table) {
-    const Schedule schedule = default_of(row.spec);
-    EXPECT_EQ(schedule.family(), Family::channels_last) << row.spec;
-    EXPECT_EQ(word_of(schedule, "tap_code"), row.tap_code) << row.spec;
-    EXPECT_EQ(together(schedule), row.vectors_side_by_side) << row.spec;
+    const auto nest = frontend::make_nest(*frontend::parse_spec(row.spec));
+    EXPECT_EQ(together(enumerate_schedules(nest, Isa::avx512, 1, zen5)[0]), row.on_zen5) << row.spec;
+    EXPECT_EQ(together(enumerate_schedules(nest, Isa::avx512, 1)[0]), row.otherwise) << row.spec;
   }
 }
 
@@ -170,15 +168,6 @@ TEST(PixelSchedules, PaddedAveragesOfAvx2GoByRowsOfPixels) {
       {"avg_pool2d(float32[1,384,14,14]:nhwc, kernel_size=3, stride=1, padding=1)", Isa::avx2,
        Family::channels_last, "rolling"},
   });
-}
-
-TEST(PixelSchedules, StridedWindowsOfFiveColumnsRollThreeVectors) {
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")),
-            3);
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,32,40,40]:nhwc, kernel_size=5, stride=2, padding=2)")),
-            2);
-  EXPECT_EQ(together(default_of("max_pool2d(float32[1,96,40,40]:nhwc, kernel_size=7, stride=2, padding=3)")),
-            2);
 }
 
 // Channels first: one output behind whole vectors is done by a vector that overlaps, where its window is wide

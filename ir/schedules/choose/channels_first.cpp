@@ -15,7 +15,6 @@ using Scan = RowFields::Scan;
 
 // Rows of outputs that may be done together, best first, and so for windows of many rows.
 constexpr std::array groups = {4, 3, 2, 8};
-constexpr std::array groups_of_high_windows = {8, 4, 3, 2};
 constexpr int64_t high_window = 9;
 constexpr int64_t least_paired = 16;  // outputs of a padded row of narrow elements, for pairs of rows
 
@@ -77,16 +76,8 @@ class Enumeration {
       add(Scan::tap_by_tap);
     if (by_row) add_groups();
     add(Scan::rolling);
-    // What registers do not let roll: 0.43 to 0.79 of the time of a row alone, windows of 11 to 15 rows and 2
-    // or 3 columns on a Zen 5 and a Granite Rapids.
-    if (has_few_registers(layer_) && has_high_windows())
-      for (const int rows : {4, 3, 2}) add(Scan::rows_first, rows);
     add(Scan::rows_first);
     if (!by_row) add_groups();
-  }
-
-  bool has_high_windows() const {
-    return nest_.dims.size() > 1 && nest_.dims[nest_.dims.size() - 2].kernel >= high_window;
   }
 
   void add_side_by_side(const SideBySide& beside) {
@@ -145,13 +136,8 @@ class Enumeration {
   }
 
   void add_groups() {
-    const bool high = has_high_windows();
-    // Sums of so many rows are long chains in either form, and short code is fetched faster.
-    const TapCode otherwise = own_.tap_code;
-    if (high && !facts_.is_idempotent) own_.tap_code = TapCode::loops;
     if (sums_in_short_lanes(layer_)) add(Scan::rows_first, 2);
-    for (const int rows : high ? groups_of_high_windows : groups) add(Scan::rows_first, rows);
-    own_.tap_code = otherwise;
+    for (const int rows : groups) add(Scan::rows_first, rows);
   }
 
   void add(Scan scan, int rows = 1) {

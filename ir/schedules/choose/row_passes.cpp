@@ -43,7 +43,7 @@ class Choice {
   // shuffles of floats across halves of vectors cost what passes do.
   bool rolling_pays() const {
     if (has_few_registers(layer_)) {
-      const bool is_short = is_plane() && row_.output < 10 * lanes_;
+      const bool is_short = row_.output < 10 * lanes_;
       const bool fill_vectors = element_ == 1 && lanes_ == info(layer_.isa()).vector_bytes;
       const int64_t least = !is_short ? 13 : fill_vectors ? 11 : 9;
       return row_.kernel >= least && element_ <= 2;
@@ -57,12 +57,12 @@ class Choice {
   // columns and windows of 2 to 63 (docs/notes/performance.md). What a row costs beside its vectors is more
   // than small planes save.
   bool rolling_sums_pay() const {
-    if (!is_plane() || rows_.dims.size() != 2) return false;
+    if (rows_.dims.size() != 2) return false;
     const NestDim& down = rows_.dims[0];
     if (down.stride != 1 || down.output < 28 || row_.output < 28) return false;
     const int64_t kernel = std::min(down.kernel, row_.kernel);
-    if (sums_in_short_lanes(row_layer_)) return rolling_short_sums_pay(kernel);
-    if (!was_measured_on_zen3(layer_)) return rolling_sums_pay_on_zen5(kernel);
+    if (sums_in_short_lanes(row_layer_)) return false;
+    if (!was_measured_on_zen3(layer_)) return true;
     if (kernel >= 15) return true;
     if (kernel >= 9) return row_.output >= 112;
     if (are_pixels_) return false;
@@ -94,32 +94,6 @@ class Choice {
   }
 
  private:
-  // Where rows of sums in 16 bits cost less than what registers share: measured on a Zen 5 at 40 to 3840
-  // columns.
-  bool rolling_short_sums_pay(int64_t kernel) const {
-    if (!has_few_registers(layer_)) return kernel >= 7 && row_.output > 3000 && !are_pixels_;
-    return kernel >= 13 && row_.output >= (kernel >= 15 ? 160 : 224);
-  }
-
-  // Vectors of 64 bytes take less of a plane's row, so that its beginning costs more.
-  bool rolling_sums_pay_on_zen5(int64_t kernel) const {
-    constexpr int64_t longest_of_pixels = 5000, longest_of_few = 6000;
-    if (kernel >= 18) return true;
-    if (kernel >= 16) return row_.output >= 112;
-    if (kernel >= 11) return row_.output >= 224;
-    if (are_pixels_ && row_.output > longest_of_pixels) return false;
-    if (kernel >= 7) return row_.output >= 300;
-    if (kernel >= 5) return row_.output >= 400;
-    return kernel >= 3 && row_.output >= 480 && row_.output <= longest_of_few;
-  }
-
-  // Measured on a Zen 5 at 3 to 64 channels: elsewhere registers hold what windows share, vectors side by
-  // side.
-  bool short_sums_pay() const {
-    constexpr int64_t least_channels = 24;
-    return are_pixels_ && nest_.channels >= least_channels && row_.kernel >= high_row_window;
-  }
-
   // Also where channels lie next to each other in images that outgrow a core's own caches: rows are read
   // whole.
   bool are_far_pixels() const {
@@ -135,13 +109,10 @@ class Choice {
   // measuring planes of 19 to 224 columns and windows of 5 to 31.
   bool pay_with_many() const {
     if (row_.kernel < least_row_kernel) return false;
-    if (sums_in_short_lanes(row_layer_) && row_.kernel <= 16) return short_sums_pay();
+    if (sums_in_short_lanes(row_layer_) && row_.kernel <= 16) return false;
     if (are_far_pixels()) return far_pixels_pay();
     const bool sums_bytes = element_ == 1 && !facts_.is_idempotent;
     const bool whole = are_pixels_ && prefers_whole_rows(layer_);
-    // A row alone has no rows to share its lines with: 0.2 to 0.8 of the time in registers, on a Zen 5.
-    if (!is_plane() && !facts_.is_idempotent && row_.kernel > 16)
-      return row_.output >= (row_.kernel > 24 ? 128 : 480);
     if (row_.kernel <= 16) return (element_ == 2 || (sums_bytes && !whole)) && row_.output >= 128;
     // Shuffles of bytes that move 64 of them cost less than loads that straddle cache lines.
     return !facts_.is_idempotent || element_ > 1 || row_.output < 16 * lanes_;
@@ -153,9 +124,9 @@ class Choice {
     if (row_.kernel < least_row_kernel) return pay_for_few_columns();
     if (are_far_pixels()) return far_pixels_pay();
     if (are_pixels_ && rolls_over_bytes(layer_)) return false;
-    if (is_plane() && !are_pixels_ && shares_filled_rows(layer_)) return false;
-    const bool spares_borders = is_plane() && facts_.is_idempotent && !layer_.can_mask() &&
-                                nest_.input.dtype != DType::i16 && has_borders(row_);
+    if (!are_pixels_ && shares_filled_rows(layer_)) return false;
+    const bool spares_borders =
+        facts_.is_idempotent && !layer_.can_mask() && nest_.input.dtype != DType::i16 && has_borders(row_);
     const bool is_long =
         row_.kernel >= 7 || row_.output >= 32 || (spares_borders && 2 * row_.output >= 3 * lanes_);
     return is_long && best_side_by_side(row_layer_, lanes_).vectors == 1;
@@ -163,7 +134,8 @@ class Choice {
   // In long rows of planes that are not walked row by row anyway, and where pixels of few channels would fill
   // no vector of another family.
   bool pay_for_few_columns() const {
-    if (!is_plane() || least_vectors() == 0) return false;
+    const bool is_one_row = rows_.dims.size() == 1;
+    if (least_vectors() == 0 || (is_one_row && (!facts_.is_idempotent || row_.kernel < 3))) return false;
     if (nest_.input.dtype == DType::f32 && nest_.dims.back().dilation == 1) {
       // Long rows that end in a part of a vector: 0.70 to 0.87 of channels_first's time, sums 0.82 to 0.97.
       const int64_t least = (facts_.is_idempotent ? 8 : 16) * int64_t{lanes_};
@@ -172,19 +144,16 @@ class Choice {
       const bool is_far = layer_.image_bytes() > 12 * near_bytes;
       if (are_pixels_ && facts_.is_idempotent && row_.kernel == 3 && is_far) return true;
     }
-    if (row_.kernel == 3 && nest_.dims.back().dilation > 1 && element_ > 1) return pay_for_dilated_columns();
+    // Taps that are far apart: neighbouring windows share nothing that shuffles could move. 0.6 to 0.95 of
+    // the time on a Zen 5 and a Granite Rapids; of rows of few windows up to 1.4.
+    if (const NestDim& given = nest_.dims.back(); row_.kernel == 3 && given.dilation > 1 && element_ > 1)
+      return given.output >= 6 * given.dilation;
     if (!are_pixels_)
       return row_.output >= least_vectors() * lanes_ &&
              (element_ == 2 || sums_in_short_lanes(row_layer_) || !is_walked_by_row(row_layer_));
     if (sums_in_short_lanes(row_layer_) && is_walked_by_row(row_layer_)) return true;
     const bool suits = element_ == 1 ? !facts_.is_idempotent : element_ == 2 && facts_.is_idempotent;
     return suits && has_few_channels(layer_) && row_.output >= 20 * lanes_;
-  }
-  // Taps that are far apart: neighbouring windows share nothing that shuffles could move.
-  bool pay_for_dilated_columns() const {
-    if (!facts_.is_idempotent) return false;
-    if (are_pixels_) return element_ == 2 && nest_.dims.back().output >= 6 * nest_.dims.back().dilation;
-    return row_.output >= (element_ == 2 ? 40 : 56);
   }
   // Of a row from which on windows of few columns pay; 0: they never do.
   int64_t least_vectors() const {
@@ -203,7 +172,6 @@ class Choice {
         return 0;
     }
   }
-  bool is_plane() const { return rows_.dims.size() > 1; }
 
   const Layer& layer_;
   const PoolNest& nest_;
