@@ -7,6 +7,7 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lanes/memory_order.h"
+#include "ir/schedules/lanes/sum_gradient.h"
 
 namespace pooljit::ir {
 
@@ -35,8 +36,10 @@ Layer::Layer(const PoolNest& nest, Isa isa, const Machine& machine)
       image_bytes_(ir::image_bytes(nest)) {}
 
 Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
+  auto other = as_forward_sum(nest);
+  if (auto found = in_memory_order(other ? *other : nest)) other = std::move(found);
   std::shared_ptr<const PoolNest> ordered;
-  if (auto found = in_memory_order(nest)) ordered = std::make_shared<const PoolNest>(std::move(*found));
+  if (other) ordered = std::make_shared<const PoolNest>(std::move(*other));
   Layer layer(ordered ? *ordered : nest, isa, machine);
   layer.ordered_ = std::move(ordered);
   for (const LaneUse lanes : {LaneUse::moved, LaneUse::fixed, LaneUse::joined}) {

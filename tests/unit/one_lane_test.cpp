@@ -41,6 +41,12 @@ constexpr Cause causes[] = {
     {"adjacent rows, an operand",
      "sum_pool2d(float16[3,4,39,21], kernel_size=[1,21], stride=[4,21], epilogue=[mul], output_layout=nhwc, "
      "strides=[3276,819,1,39])"},
+    // Gradients of sums are sums.
+    {"gradient of a sum, a wide window",
+     "sum_pool3d_backward(float32[1,1,2,308], kernel_size=[1,1,39], stride=1, padding=[0,0,19])"},
+    {"gradient of a sum, dilated",
+     "sum_pool2d_backward(bfloat16[2,3,5,300], kernel_size=[2,40], stride=1, padding=[1,0], ceil_mode=True, "
+     "dilation=[2,3])"},
     // More unlike windows in a row than a few.
     {"many unlike windows", "adaptive_max_pool1d(int8[16,1964], output_size=21)"},
     {"many unlike windows, several rows", "adaptive_avg_pool2d(float32[2,4,2960], output_size=[3,34])"},
