@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "ir/check.h"
 #include "ir/dtype.h"
@@ -34,6 +35,19 @@ auto with_element_type(DType dtype, const Visit& visit) {
     default:
       fail_check(__FILE__, __LINE__, "a tensor's dtype", info(dtype).spec_name);
   }
+}
+
+// Elements where callers keep them, which is at any address.
+template <typename T>
+T load_element(const void* data, int64_t at) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + at * int64_t{sizeof(T)}, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void store_element(void* data, int64_t at, T value) {
+  std::memcpy(static_cast<char*>(data) + at * int64_t{sizeof(T)}, &value, sizeof(T));
 }
 
 }  // namespace pooljit::ir

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/element_type.h"
 #include "ir/window_taps.h"
 
 namespace pooljit::ir {
@@ -19,7 +20,7 @@ template <typename T>
 Norm norm(const T* x, const std::vector<Tap>& taps, double p) {
   long double largest = 0, sum = 0;
   for (const Tap& tap : taps) {
-    const long double size = std::abs(static_cast<long double>(x[tap.offset]));
+    const long double size = std::abs(static_cast<long double>(load_element<T>(x, tap.offset)));
     largest = largest == largest && !(size <= largest) ? size : largest;
     sum += p == 1 ? size : p == 2 ? size * size : std::pow(size, static_cast<long double>(p));
   }

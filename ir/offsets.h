@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/check.h"
+#include "ir/element_type.h"
 #include "ir/nest.h"
 
 namespace pooljit::ir {
@@ -38,10 +39,10 @@ auto with_index_type(DType dtype, const Visit& visit) {
   return visit(uint8_t{});
 }
 inline void store_index(DType dtype, void* indices, int64_t at, int64_t index) {
-  with_index_type(dtype, [&]<typename T>(T) { static_cast<T*>(indices)[at] = static_cast<T>(index); });
+  with_index_type(dtype, [&]<typename T>(T) { store_element<T>(indices, at, static_cast<T>(index)); });
 }
 inline int64_t load_index(DType dtype, const void* indices, int64_t at) {
-  return with_index_type(dtype, [&]<typename T>(T) { return int64_t{static_cast<const T*>(indices)[at]}; });
+  return with_index_type(dtype, [&]<typename T>(T) { return int64_t{load_element<T>(indices, at)}; });
 }
 
 }  // namespace pooljit::ir

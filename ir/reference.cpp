@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ir/element_type.h"
 #include "ir/norm.h"
 #include "ir/output_spans.h"
 #include "ir/reference_backward.h"
@@ -31,9 +32,9 @@ template <typename T, typename Visit>
 void for_each_element(const T* x, const OutputSpan& span, const Tap& tap, const Visit& visit) {
   const T* first = x + tap.offset;
   if (span.input_step == 1)
-    for (int64_t i = 0; i < span.count; ++i) visit(i, first[i]);
+    for (int64_t i = 0; i < span.count; ++i) visit(i, load_element<T>(first, i));
   else
-    for (int64_t i = 0; i < span.count; ++i) visit(i, first[i * span.input_step]);
+    for (int64_t i = 0; i < span.count; ++i) visit(i, load_element<T>(first, i * span.input_step));
 }
 
 // Halves are converted once.
@@ -99,13 +100,12 @@ void put(const PoolNest& nest, const OutputSpan& span, const PerOutput<V>& value
     return through_steps(nest, x, target.operands.read<T>(span, i));
   };
   with_element_type(nest.output.dtype, [&]<typename Out>(Out) {
-    Out* const y = static_cast<Out*>(target.output) + span.output;
     for (int64_t i = 0; i < span.count; ++i)
-      y[i * span.output_step] =
-          nest.epilogue.empty() ? converted<Out>(values[i], nest.rounding)
-          : nest.result_dtype() == DType::f64
-              ? converted<Out>(through(static_cast<double>(values[i]), i), nest.rounding)
-              : converted<Out>(through(static_cast<float>(values[i]), i), nest.rounding);
+      store_element<Out>(target.output, span.output + i * span.output_step,
+                         nest.epilogue.empty() ? converted<Out>(values[i], nest.rounding)
+                         : nest.result_dtype() == DType::f64
+                             ? converted<Out>(through(static_cast<double>(values[i]), i), nest.rounding)
+                             : converted<Out>(through(static_cast<float>(values[i]), i), nest.rounding));
   });
 }
 

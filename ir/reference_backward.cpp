@@ -22,7 +22,7 @@ struct Gradient {
 
 long double element(const View& view, const void* data, int64_t at) {
   return with_element_type(
-      view.dtype, [&]<typename T>(T) { return static_cast<long double>(static_cast<const T*>(data)[at]); });
+      view.dtype, [&]<typename T>(T) { return static_cast<long double>(load_element<T>(data, at)); });
 }
 
 // What the sums of a norm's gradient are made in.
@@ -125,7 +125,7 @@ void evaluate_backward(const PoolNest& nest, int64_t batch, const void* input, v
       for (int64_t n = 0; n < batch; ++n)
         for (int64_t c = 0; c < nest.channels; ++c) {
           const int64_t at = plane_offset(nest.output, n, c) + position_offset(nest.output, position);
-          static_cast<T*>(output)[at] = static_cast<T>(sums[static_cast<size_t>(at)].sum);
+          store_element<T>(output, at, static_cast<T>(sums[static_cast<size_t>(at)].sum));
         }
     });
   });

@@ -63,7 +63,7 @@ class OperandReader {
       const int64_t at = plane_offset(view, span.n, span.c + i * span.channel_step) +
                          position_offset(view, span.position_of(i));
       with_element_type(view.dtype, [&]<typename Y>(Y) {
-        values[number] = static_cast<T>(static_cast<const Y*>(operands_[number])[at]);
+        values[number] = static_cast<T>(load_element<Y>(operands_[number], at));
       });
     }
     return values;

@@ -144,13 +144,19 @@ ir::Result<void> Kernel::check(const Call& call) const {
   return check_overlap(call);
 }
 
-// True where the ends of input and output alone say that they do not overlap, and there is nothing else: what
-// nearly every call is.
+// True where the ends of input, output and indices alone say that they do not overlap, and there is nothing
+// else: what nearly every call is.
 bool Kernel::are_apart(const Call& call) const {
-  if (indices_.rank > 0 || !operands_.empty() || call.batch != spec_.batch.value_or(1)) return false;
-  const auto input = reinterpret_cast<uintptr_t>(call.input),
-             output = reinterpret_cast<uintptr_t>(call.output);
-  return input < output ? output - input >= uint64_t(input_span_) : input - output >= uint64_t(output_span_);
+  if (!operands_.empty() || call.batch != spec_.batch.value_or(1)) return false;
+  const auto do_not_meet = [](const void* a, int64_t a_span, const void* b, int64_t b_span) {
+    const auto first = reinterpret_cast<uintptr_t>(a), second = reinterpret_cast<uintptr_t>(b);
+    return first < second ? second - first >= uint64_t(a_span) : first - second >= uint64_t(b_span);
+  };
+  if (!do_not_meet(call.input, input_span_, call.output, output_span_)) return false;
+  if (indices_.rank == 0) return true;
+  const int64_t indices_span = indices_.span_bytes();
+  return do_not_meet(call.input, input_span_, call.indices, indices_span) &&
+         do_not_meet(call.output, output_span_, call.indices, indices_span);
 }
 
 // What is written overlaps nothing else.

@@ -53,6 +53,7 @@ MemoryView memory_view(const ir::PoolNest& nest, const ir::View& view, int64_t b
 }  // namespace
 
 int64_t MemoryView::Dim::last(int64_t element_bytes) const {
+  if (block == 1) return (extent - 1) * stride;  // nearly always, and of every call: no division
   const int64_t end = offset(extent - 1, element_bytes);
   // The end of the last full block.
   const int64_t full = extent / block * block;

@@ -186,6 +186,7 @@ ir::Result<Exit> list_scalar(const CornersArguments& arguments) {
   struct Group {
     int64_t layers = 0;
     std::string example;
+    std::vector<std::string> specs;
   };
   std::map<std::string, Group> groups;
   Layers layers(arguments);
@@ -204,6 +205,7 @@ ir::Result<Exit> list_scalar(const CornersArguments& arguments) {
     if (why.empty()) continue;
     ++scalar;
     Group& group = groups[why];
+    group.specs.push_back(text);
     if (group.layers++ == 0 || text.size() < group.example.size()) group.example = text;
   }
   progress.clear();
@@ -212,7 +214,8 @@ ir::Result<Exit> list_scalar(const CornersArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json = {{"layers", layers.drawn()}, {"scalar", scalar}, {"seed", arguments.seed}};
     for (const auto& [cause, group] : sorted)
-      json["causes"].push_back({{"cause", cause}, {"layers", group.layers}, {"example", group.example}});
+      json["causes"].push_back(
+          {{"cause", cause}, {"layers", group.layers}, {"example", group.example}, {"specs", group.specs}});
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("{} of {} layers of seed {} have one lane\n", scalar, layers.drawn(), arguments.seed);

@@ -5,6 +5,7 @@
 #include "ir/reductions/facts.h"
 #include "ir/reductions/float_keys.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lanes/memory_order.h"
 
 namespace pooljit::ir {
 namespace {
@@ -45,6 +46,8 @@ SameBits same_bits_of_pool(const PoolNest& general, const PoolNest& sized, const
   // Of which windows there is straight-line code depends on the size.
   if (sized.is_backward()) return SameBits::never;
   if (has_one_result(sized)) return SameBits::by_any_schedule;
+  // Its sums are of other parts.
+  if (in_memory_order(sized)) return SameBits::never;
   const bool follow = general.extents == Extents::any_windows;
   // What is joined with what depends on where pieces begin.
   if (schedule.family() == Family::separable) return SameBits::never;

@@ -1,10 +1,13 @@
 #include "ir/schedules/layer.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/channel_blocks.h"
+#include "ir/schedules/lanes/memory_order.h"
+#include "ir/schedules/lanes/sum_gradient.h"
 
 namespace pooljit::ir {
 
@@ -33,9 +36,14 @@ Layer::Layer(const PoolNest& nest, Isa isa, const Machine& machine)
       image_bytes_(ir::image_bytes(nest)) {}
 
 Result<Layer> Layer::of(const PoolNest& nest, Isa isa, const Machine& machine) {
-  Layer layer(nest, isa, machine);
+  auto other = as_forward_sum(nest);
+  if (auto found = in_memory_order(other ? *other : nest)) other = std::move(found);
+  std::shared_ptr<const PoolNest> ordered;
+  if (other) ordered = std::make_shared<const PoolNest>(std::move(*other));
+  Layer layer(ordered ? *ordered : nest, isa, machine);
+  layer.ordered_ = std::move(ordered);
   for (const LaneUse lanes : {LaneUse::moved, LaneUse::fixed, LaneUse::joined}) {
-    const auto facts = reduction_facts(nest, isa, lanes);
+    const auto facts = reduction_facts(layer.nest(), isa, lanes);
     if (!facts) return tl::unexpected(facts.error());
     layer.facts_[static_cast<size_t>(lanes)] = *facts;
     layer.lane_bytes_[static_cast<size_t>(lanes)] = std::max(facts->working_bytes, epilogue_bytes(nest));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include "ir/error.h"
 #include "ir/isa.h"
@@ -20,7 +21,8 @@ int fitting_lanes(int64_t count, Isa isa, int working_bytes);
 
 class Layer {
  public:
-  // Errors: those of reduction_facts(). The nest and the machine must outlive the Layer.
+  // Errors: those of reduction_facts(). The nest and the machine must outlive the Layer. What it hands out
+  // may be the nest in memory order (ir/schedules/lanes/memory_order.h).
   static Result<Layer> of(const PoolNest& nest, Isa isa, const Machine& machine = generic_machine);
 
   // The same windows over another nest, whose facts are this one's; the nest must outlive the Layer.
@@ -51,6 +53,7 @@ class Layer {
  private:
   Layer(const PoolNest& nest, Isa isa, const Machine& machine);
 
+  std::shared_ptr<const PoolNest> ordered_;  // the nest in memory order, if that is another
   const PoolNest* nest_;
   Isa isa_;
   const Machine* machine_;

@@ -1,5 +1,6 @@
 // Lines: the inner loops of an unpool. A line is rows of values at even distances, with the indices beside
-// them: of one plane, or of neighbouring channels, whose planes lie evenly spaced.
+// them: of one plane, or of neighbouring channels, whose planes lie evenly spaced. Its two loops are one over
+// windows and one over channels.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,17 @@
 namespace pooljit::runtime {
 
 // Steps in elements; indices lie as the values do.
+struct LineLoop {
+  int64_t count = 1, step = 0;
+  int64_t places_step = 0;  // of what offsets are counted from
+  uint64_t base_step = 0;   // of indices
+};
 struct Line {
   std::byte* values;
   const std::byte* indices;
   std::byte* places;  // what offsets are counted from, for the first value
-  int64_t rows = 1, row_step = 0, row_places_step = 0;
-  int64_t count, step, places_step;
-  uint64_t base, row_base_step = 0, base_step;  // of indices
+  uint64_t base;      // of the first value's index
+  LineLoop outer, inner;
 };
 
 // Whether all indices of a line name a place: of the plane, or, counted in the window, a tap.

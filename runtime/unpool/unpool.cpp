@@ -16,6 +16,9 @@ namespace {
 constexpr int64_t mixed_channels = 16;       // done together where they are neighbours in one tensor only
 constexpr int64_t filled_at_once = 1 << 18;  // bytes, of a core's own caches
 constexpr int64_t segment_windows = 1024;    // of a row whose indices count in the window
+constexpr int64_t few_windows = 4;           // of a plane: those of several planes are a longer loop
+constexpr int64_t few_channels = 16;         // of a window: those of several windows are a longer loop
+constexpr int64_t near_bytes = 16384;        // of indices and values that are read several times
 
 int64_t channel_step(const ir::View& view) { return view.channel_block > 1 ? 1 : view.channel_stride; }
 
@@ -50,16 +53,16 @@ class Unpool final : public Code {
     }
     // Rows that lie evenly spaced are one.
     const std::vector<ir::NestDim>& dims = nest_.dims;
-    for (row_dim_ = dims.size() - 1; row_dim_ > 0 && !indexing_.rule.of_window && !takes_channels_;
-         --row_dim_)
+    for (row_dim_ = dims.size() - 1; row_dim_ > 0 && !indexing_.rule.of_window; --row_dim_)
       if (input.strides[row_dim_ - 1] != input.strides[row_dim_] * dims[row_dim_].input) break;
     width_ = ir::bytes(input.dtype);
+    index_width_ = ir::bytes(nest_.indices->dtype);
     if (!takes_channels_ && !indexing_.rule.of_window && row_dim_ == 0) {
       int64_t plane = width_;
       for (const ir::NestDim& dim : dims) plane *= dim.output;
-      group_ = std::max<int64_t>(filled_at_once / plane, 1);
+      group_ = std::max<int64_t>(near_bytes / plane, 1);
     }
-    index_width_ = ir::bytes(nest_.indices->dtype);
+    order_loops();
     are_inside_ = are_inside(nest_.indices->dtype);
     move_ = move(width_, nest_.indices->dtype, indexing_.form, is_gradient);
     info.held_bytes = sizeof *this + indexing_.taps.size() * sizeof indexing_.taps[0];
@@ -125,37 +128,45 @@ class Unpool final : public Code {
     return first + ir::plane_offset(nest_.output, group.n, group.c) * width_;
   }
 
-  // The shape of all lines of a group: those of its channels, window by window, or the rows of a plane.
+  // Windows along the row dimensions.
+  int64_t row_windows() const {
+    int64_t windows = 1;
+    for (size_t d = row_dim_; d < nest_.dims.size(); ++d) windows *= nest_.dims[d].input;
+    return windows;
+  }
+
+  // The inner loop is the longer one. What the outer one comes back to stays in the first cache.
+  void order_loops() {
+    const int64_t value_bytes = width_ + index_width_, channels = std::min(group_, nest_.channels);
+    const int64_t windows = row_windows();
+    const int64_t segment = std::clamp<int64_t>(near_bytes / (channels * value_bytes), 1, windows);
+    takes_windows_inside_ = takes_channels_ ? channels <= std::min(segment, few_channels)
+                                            : windows >= std::min(channels, few_windows);
+    if (indexing_.rule.of_window) segment_ = segment_windows;
+    if (takes_channels_ && takes_windows_inside_) segment_ = std::min(segment_, segment);
+    if (!takes_channels_ && !takes_windows_inside_)
+      group_ = std::min(group_, std::max(near_bytes / (windows * value_bytes), windows));
+  }
+
+  // The shape of all lines of a group.
   Line line_of(const Group& group) const {
-    const ir::PoolNest& nest = nest_;
-    const bool of_window = indexing_.rule.of_window;
-    const auto to_step = [&](size_t d) {
-      return of_window ? nest.dims[d].stride * nest.output.strides[d] : 0;
-    };
-    const size_t last = nest.dims.size() - 1;
+    const size_t last = nest_.dims.size() - 1;
+    const LineLoop windows{
+        .count = row_windows(),
+        .step = nest_.input.strides[last],
+        .places_step = indexing_.rule.of_window ? nest_.dims[last].stride * nest_.output.strides[last] : 0};
+    // Planes that are done together lie evenly spaced.
+    const LineLoop channels{.count = group.channels,
+                            .step = channel_step(nest_.input),
+                            .places_step = channel_step(nest_.output),
+                            .base_step = static_cast<uint64_t>(indexing_.rule.channel)};
     Line line{};
     line.base = indexing_.base(group.n, group.c);
-    if (takes_channels_) {
-      line.rows = nest.dims[last].input;
-      line.row_step = nest.input.strides[last];
-      line.row_places_step = to_step(last);
-      line.count = group.channels;
-      line.step = channel_step(nest.input);
-      line.places_step = channel_step(nest.output);
-      line.base_step = static_cast<uint64_t>(indexing_.rule.channel);
-      return line;
-    }
-    // Planes that are done together lie evenly spaced.
-    line.rows = group.channels;
-    line.row_step = nest.input.channel_stride;
-    line.row_places_step = nest.output.channel_stride;
-    line.row_base_step = static_cast<uint64_t>(indexing_.rule.channel);
-    line.count = 1;
-    for (size_t d = row_dim_; d <= last; ++d) line.count *= nest.dims[d].input;
-    line.step = nest.input.strides[last];
-    line.places_step = to_step(last);
+    line.outer = takes_windows_inside_ ? channels : windows;
+    line.inner = takes_windows_inside_ ? windows : channels;
     return line;
   }
+  LineLoop& windows_of(Line& line) const { return takes_windows_inside_ ? line.inner : line.outer; }
 
   // Calls visit(line, window of its first value) in row-major order, until it is told to stop; whether it was
   // not.
@@ -163,8 +174,8 @@ class Unpool final : public Code {
   bool for_each_line(const Call& call, const Group& group, const Visit& visit) const {
     const ir::PoolNest& nest = nest_;
     Line line = line_of(group);
-    int64_t& windows = takes_channels_ ? line.rows : line.count;
-    const int64_t row = windows, segment = indexing_.rule.of_window ? segment_windows : row;
+    int64_t& windows = windows_of(line).count;
+    const int64_t row = windows, segment = std::min(segment_, row);
     const size_t last = nest.dims.size() - 1;
     Position window{};
     for (size_t outer = 1; outer > 0;) {
@@ -206,9 +217,9 @@ class Unpool final : public Code {
   }
 
   // Zeros wherever these windows have taps, as far as the outermost dimension tells.
-  void fill_for(const Line& line, const Position& window, Zeros& zeros) const {
+  void fill_for(Line line, const Position& window, Zeros& zeros) const {
     const ir::NestDim& dim = nest_.dims[0];
-    const int64_t windows = takes_channels_ ? line.rows : line.count;
+    const int64_t windows = windows_of(line).count;
     const int64_t last = window[0] + (nest_.dims.size() == 1 ? windows - 1 : 0);
     const int64_t end = std::min(origin(0, last) + dim.kernel, dim.output);
     if (end > 0)
@@ -219,8 +230,8 @@ class Unpool final : public Code {
   // Where windows lie inside the output, all taps do: these are looked at together, the others one by one.
   bool are_taps_inside(Line line, Position window) const {
     const size_t last = nest_.dims.size() - 1;
-    int64_t& windows = takes_channels_ ? line.rows : line.count;
-    const int64_t step = takes_channels_ ? line.row_step : line.step;
+    int64_t& windows = windows_of(line).count;
+    const int64_t step = windows_of(line).step;
     bool is_whole_row = true;
     for (size_t d = 0; d < last; ++d) is_whole_row = is_whole_row && is_whole(d, window[d]);
     for (int64_t left = windows; left > 0; left -= windows) {
@@ -238,8 +249,9 @@ class Unpool final : public Code {
   }
 
   bool are_taps_inside_one(const Line& line, const Position& window) const {
-    for (int64_t i = 0; i < line.count; ++i) {
-      const int64_t index = ir::load_index(nest_.indices->dtype, line.indices, i * line.step);
+    const LineLoop& channels = takes_windows_inside_ ? line.outer : line.inner;
+    for (int64_t i = 0; i < channels.count; ++i) {
+      const int64_t index = ir::load_index(nest_.indices->dtype, line.indices, i * channels.step);
       if (indexing_.form != IndexForm::listed) {
         if (!indexing_.place(index, 0, 0, window)) return false;
         continue;
@@ -283,9 +295,11 @@ class Unpool final : public Code {
   const bool is_gradient_;
   const ir::PoolNest nest_;  // of the unpool
   const Indexing indexing_;
-  bool takes_channels_ = false;  // lines take a group's channels window by window; else plane by plane
-  int64_t group_ = 1;            // channels; groups begin at multiples of it
+  bool takes_channels_ = false;  // in one of the tensors the channels of a group lie nearer than its windows
+  bool takes_windows_inside_ = true;  // the inner loop of a line is over windows; else over channels
+  int64_t group_ = 1;                 // channels; groups begin at multiples of it
   size_t row_dim_ = 0;           // the windows of a line are those along this dimension and the next ones
+  int64_t segment_ = INT64_MAX;  // windows of a line at most
   int64_t width_ = 1, index_width_ = 1;
   AreInside are_inside_ = nullptr;
   Move move_ = nullptr;

@@ -29,6 +29,27 @@ constexpr Cause causes[] = {
     {"int64, a tail", "sum_pool1d(int64[2,3,77], kernel_size=77)"},
     // One window along a dimension, whose taps are not all of it.
     {"dilated", "sum_pool2d(float32[1,20,8,127], kernel_size=[1,64], dilation=2, ceil_mode=plain)"},
+    // Rows are not what is adjacent.
+    {"one column", "avg_pool3d(int16[2,5,5,11,1], kernel_size=1, dilation=2, count_include_pad=False)"},
+    {"one column, windows", "max_pool3d(float32[3,7,11,35,1], kernel_size=[1,3,1], stride=[3,1,1])"},
+    {"one column, quantized",
+     "quantized_max_pool3d(qint8[2,9,16,17,1], kernel_size=1, stride=[8,2,2], padding=[0,1,0], dilation=3, "
+     "ceil_mode=True, scale=0.1, zero_point=7)"},
+    {"adjacent rows",
+     "prod_pool3d(int16[2,6,36,16,19], kernel_size=[1,1,19], stride=[3,3,19], ceil_mode=True, "
+     "strides=[65664,10944,304,1,16])"},
+    {"adjacent rows, an operand",
+     "sum_pool2d(float16[3,4,39,21], kernel_size=[1,21], stride=[4,21], epilogue=[mul], output_layout=nhwc, "
+     "strides=[3276,819,1,39])"},
+    // Gradients of sums are sums.
+    {"gradient of a sum, a wide window",
+     "sum_pool3d_backward(float32[1,1,2,308], kernel_size=[1,1,39], stride=1, padding=[0,0,19])"},
+    {"gradient of a sum, dilated",
+     "sum_pool2d_backward(bfloat16[2,3,5,300], kernel_size=[2,40], stride=1, padding=[1,0], ceil_mode=True, "
+     "dilation=[2,3])"},
+    // More unlike windows in a row than a few.
+    {"many unlike windows", "adaptive_max_pool1d(int8[16,1964], output_size=21)"},
+    {"many unlike windows, several rows", "adaptive_avg_pool2d(float32[2,4,2960], output_size=[3,34])"},
     {"columns of one element",
      "sum_pool3d(float64[2,5,3,20,1], kernel_size=[1,20,1], strides=[400,80,20,1,3])"},
 };

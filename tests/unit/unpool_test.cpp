@@ -90,6 +90,45 @@ TEST(Unpool, AnIndexOutOfRangeIsAnErrorAndNothingIsWritten) {
   }
 }
 
+// Whichever of windows and channels the inner loop is over, and however they are cut.
+void expect_moved(const std::string& spec, int64_t channels, bool is_last, bool is_gradient) {
+  SCOPED_TRACE(spec);
+  constexpr int64_t batch = 2;
+  const Kernel kernel = compile(spec);
+  Floats x(kernel.input_bytes() / sizeof(float)), output(kernel.output_bytes() / sizeof(float), 99);
+  Floats expected(output.size(), 0);
+  const int64_t planes = batch * channels;
+  const int64_t windows = std::ssize(is_gradient ? output : x) / planes;
+  const int64_t places = std::ssize(is_gradient ? x : output) / planes;
+  std::vector<int64_t> indices(static_cast<size_t>(planes * windows));
+  const auto at = [&](int64_t plane, int64_t i, int64_t of) {
+    const int64_t n = plane / channels, c = plane % channels;
+    return static_cast<size_t>(is_last ? (n * of + i) * channels + c : plane * of + i);
+  };
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
+  for (int64_t plane = 0; plane < planes; ++plane)
+    for (int64_t i = 0; i < windows; ++i) {
+      const int64_t place = (i * 7919 + 31 * plane) % places;
+      indices[at(plane, i, windows)] = place;
+      if (is_gradient)
+        expected[at(plane, i, windows)] = x[at(plane, place, places)];
+      else
+        expected[at(plane, place, places)] = x[at(plane, i, windows)];
+    }
+  kernel.run(x.data(), output.data(), indices.data());
+  EXPECT_TRUE(output == expected);
+}
+
+TEST(Unpool, AnyNumberOfChannelsAndWindows) {
+  for (const char* extents : {"1,1", "1,3", "2,5", "40,31"})
+    for (const int64_t channels : {1, 2, 3, 16, 17, 40})
+      for (const bool is_last : {false, true})
+        for (const bool is_gradient : {false, true})
+          expect_moved("max_unpool2d" + std::string(is_gradient ? "_backward" : "") + "(float32[2," +
+                           std::to_string(channels) + "," + extents + "]" + (is_last ? ":nhwc" : "") + ", 2)",
+                       channels, is_last, is_gradient);
+}
+
 TEST(Unpool, TheFirstWrongIndexIsNamedHoweverManyThreadsLook) {
   std::vector<int64_t> indices(size_t{2} * 40 * 32 * 32, 0);
   const Floats values(indices.size());

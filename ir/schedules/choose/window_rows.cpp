@@ -24,6 +24,8 @@ LeastUnlike least_unlike(const Layer& layer, bool is_idempotent) {
   if (!layer.can_mask()) return {8, 2};
   return {is_idempotent ? 13 : 16, 4};
 }
+// More unlike windows than that have much code, which pays where they are long.
+constexpr int64_t many_windows = 16, least_taps_of_many = 48;
 constexpr int64_t most_together = 8;
 // With indices the lanes of a window are joined in the time of so many vectors of taps. 19 columns of float32
 // with 16 lanes take 1.3 times as long as by vectors of two outputs, 12 x 12 of uint8 0.7 of eight.
@@ -112,9 +114,10 @@ Offer offer_window_rows(const Layer& layer, size_t) {
   const bool share_taps = outputs > 1 && row.kind == DimKind::pool && 2 * row.stride <= row.kernel;
   const LeastUnlike least = least_unlike(layer, is_idempotent(layer));
   const bool are_unlike = are_row_windows_unlike(layer);
-  const bool are_short = are_unlike
-                             ? share_taps || taps < std::min(least.taps, least.taps_per_output * outputs)
-                             : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
+  const int64_t least_taps =
+      outputs > many_windows ? least_taps_of_many : std::min(least.taps, least.taps_per_output * outputs);
+  const bool are_short = are_unlike ? share_taps || taps < least_taps
+                                    : taps < taps_per_output * outputs && !are_windows_far_apart(layer);
   if (are_short) return {{}, "windows are short and many: vectors of outputs"};
   if (has_places(layer.nest()) && (outputs > 1 || !layer.nest().indices) && !are_windows_far_apart(layer) &&
       layer.nest().full_taps() < vectors_to_join * schedule.lanes)

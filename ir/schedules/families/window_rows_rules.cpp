@@ -16,8 +16,9 @@ namespace {
 // Straight-line code up to so many vectors per row.
 constexpr size_t unroll_vectors = 16;
 constexpr int64_t shortest_row = 4;
-// Windows with code of their own.
-constexpr int64_t most_unlike = 16;
+// Windows of a row with code of their own; of more than a few, with so many vectors of taps in it.
+constexpr int64_t few_unlike = 16, most_unlike = 40;
+constexpr int64_t most_unlike_vectors = 512;
 // Registers that windows side by side leave free.
 constexpr int64_t spare_registers = 5;
 constexpr int64_t most_channels_together = 8;
@@ -136,9 +137,12 @@ void end(Slice& last, int64_t taps, bool are_equal, const WindowRowsSchedule& sc
 // True if code for each window of a row is not too long; vectors: of a row of a window.
 bool is_short(const PoolNest& nest, const ReductionFacts& facts, int64_t vectors) {
   constexpr int64_t most_taps = 24576;
-  return !facts.has_long_taps() || nest.dims.back().output * vectors * facts.tap_length *
-                                           taps_in_code(nest, facts, nest.dims.size() - 1, 1) <=
-                                       most_taps;
+  const int64_t windows = nest.dims.back().output;
+  if (windows > few_unlike && (windows * vectors > most_unlike_vectors || row_tap_stride(nest) != 1))
+    return false;
+  return !facts.has_long_taps() ||
+         windows * vectors * facts.tap_length * taps_in_code(nest, facts, nest.dims.size() - 1, 1) <=
+             most_taps;
 }
 
 // Windows whose results fit into one vector.
@@ -170,7 +174,8 @@ int64_t row_tap_stride(const PoolNest& nest) {
 
 bool are_windows_unlike(const PoolNest& nest) {
   const NestDim& dim = nest.dims.back();
-  return dim.kind != DimKind::gather && dim.output <= most_unlike && !are_alike(dim);
+  const int64_t most = nest.has_any_size() ? few_unlike : most_unlike;
+  return dim.kind != DimKind::gather && dim.output <= most && !are_alike(dim);
 }
 
 bool has_places(const PoolNest& nest) {

@@ -1,0 +1,16 @@
+// Memory order: a nest whose rows are not adjacent, seen with the dimension of adjacent elements innermost.
+// So planes of one column, and views whose height is adjacent, are done by vectors of rows like any others.
+#pragma once
+
+#include <optional>
+
+#include "ir/nest.h"
+
+namespace pooljit::ir {
+
+// The same windows in another order of dimensions; none where the nest's own serves, where it decides
+// (indices, code for all sizes, gradients), or where moving a dimension would change the order of taps that a
+// result depends on.
+std::optional<PoolNest> in_memory_order(const PoolNest& nest);
+
+}  // namespace pooljit::ir
