@@ -12,10 +12,10 @@
 namespace pooljit::ir {
 namespace {
 
-using ChannelsLastSchedule = ScheduleOf<ChannelsLastFields>;
+using ChannelsLastOwn = ScheduleOf<ChannelsLastFields>;
 
 // Vectors of a state while taps are taken in, with what finds a NaN later.
-int64_t vectors_of_state(const Layer& layer, const ChannelsLastSchedule& schedule, int64_t beside) {
+int64_t vectors_of_state(const Layer& layer, const ChannelsLastOwn& schedule, int64_t beside) {
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(LaneUse::fixed);
   if (nest.indices) return nest.input.dtype == DType::f16 ? 3 : 2;
@@ -25,7 +25,7 @@ int64_t vectors_of_state(const Layer& layer, const ChannelsLastSchedule& schedul
 }
 
 // What one tap takes beside the states: a loaded vector, and what it is converted or compared in.
-int64_t registers_of_tap(const Layer& layer, const ChannelsLastSchedule& schedule) {
+int64_t registers_of_tap(const Layer& layer, const ChannelsLastOwn& schedule) {
   constexpr int64_t of_index = 7, of_nan = 6, of_value = 2, of_other = 3, least_operand = 16;  // bytes
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(LaneUse::fixed);
@@ -51,7 +51,7 @@ int64_t registers_of_result(const Layer& layer) {
 }
 
 // Windows one by one: what their states take while taps are taken in, or while the first of them is finished.
-int64_t registers_of_windows(const Layer& layer, const ChannelsLastSchedule& schedule) {
+int64_t registers_of_windows(const Layer& layer, const ChannelsLastOwn& schedule) {
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(LaneUse::fixed);
   const int64_t vectors =
@@ -86,7 +86,7 @@ int rolling_registers(const PoolNest& nest, const ReductionFacts& facts, Isa isa
 }
 
 int channels_last_registers(const Layer& layer, const Schedule& given) {
-  const ChannelsLastSchedule schedule(given);
+  const ChannelsLastOwn schedule(given);
   if (schedule.scan != ChannelsLastFields::Scan::windows)
     return rolling_registers(layer.nest(), layer.facts(LaneUse::fixed), layer.isa(),
                              schedule.vectors_side_by_side);
