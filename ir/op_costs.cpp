@@ -35,6 +35,13 @@ constexpr CostRow cost_rows[] = {
 #undef COSTS
 };
 
+constexpr bool has_generic_row(Isa isa) {
+  return std::ranges::any_of(cost_rows,
+                             [&](const CostRow& row) { return row.machine == "generic" && row.isa == isa; });
+}
+static_assert(std::ranges::all_of(isa_table, [](const IsaInfo& info) { return has_generic_row(info.isa); }),
+              "ir/op_costs.def lacks the generic row of an instruction set");
+
 constexpr std::string_view unit_names[] = {"load", "store", "shuffle", "arithmetic", "scalar", "decode"};
 
 const CostRow* find_row(std::string_view machine, Isa isa) {

@@ -95,6 +95,11 @@ Result<void> check(const Layer& layer, const Schedule& schedule) {
   return info(schedule.family()).check(layer, schedule);
 }
 
+bool has_registers(const Layer& layer, const Schedule& schedule) {
+  const auto registers = info(schedule.family()).registers;
+  return registers == nullptr || registers(layer, schedule) <= layer.registers();
+}
+
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts) {
   return std::max(facts.extra_registers, epilogue_registers(nest));
 }

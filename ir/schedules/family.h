@@ -25,6 +25,11 @@ struct FamilyInfo {
   Result<void> (*check)(const Layer& layer, const Schedule& schedule);
   // Fails where check() does.
   Result<Program> (*lower)(const Layer& layer, const Schedule& schedule);
+  // Vector registers that the Program of a schedule takes at once, at most: check() holds them against those
+  // of the instruction set. Found without lowering; never less than the allocator finds, and at most a bound
+  // more (tests/unit/registers_test.cpp). Null: the family's rules measure the tiles or rows of its code
+  // instead.
+  int (*registers)(const Layer& layer, const Schedule& schedule);
 };
 
 inline constexpr Tail all_tails[] = {Tail::mask, Tail::overlap, Tail::split};
@@ -40,6 +45,9 @@ Result<void> check_common(const Layer& layer, const Schedule& schedule);  // the
 #define FAMILY(name, ...) extern const FamilyInfo name##_family;
 #include "ir/schedules.def"
 #undef FAMILY
+
+// True if the instruction set has the vector registers that the schedule takes.
+bool has_registers(const Layer& layer, const Schedule& schedule);
 
 // Vector registers that the schedule must leave free in addition to those of its outputs' values.
 int extra_registers(const PoolNest& nest, const ReductionFacts& facts);

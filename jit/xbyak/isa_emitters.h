@@ -1,4 +1,4 @@
-// The emitter of each ISA. To add one: a function here and a file beside this one.
+// The emitter of each row of ir/isa.def. To add one: a file beside this one that defines its function.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,10 @@ constexpr uint8_t float_predicate(ir::Predicate pred) {
   return by_predicate[static_cast<int>(pred)];
 }
 
-std::unique_ptr<Emitter> make_avx2_emitter(const ir::Program& program, const RegisterMap& map,
-                                           Assembler& assembler);
-std::unique_ptr<Emitter> make_avx512_emitter(const ir::Program& program, const RegisterMap& map,
-                                             Assembler& assembler);
+#define ISA(name, ...)                                                                               \
+  std::unique_ptr<Emitter> make_##name##_emitter(const ir::Program& program, const RegisterMap& map, \
+                                                 Assembler& assembler);
+#include "ir/isa.def"
+#undef ISA
 
 }  // namespace pooljit::jit

@@ -24,23 +24,31 @@ constexpr uint32_t not_free_masks = 1;
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
+int registers_of(const Program& program, RegClass cls) {
+  return cls == RegClass::vec ? ir::info(program.isa).vector_registers : mask_registers;
+}
+uint32_t not_free(RegClass cls) { return cls == RegClass::mask ? not_free_masks : 0; }
+
 }  // namespace
 
 ir::Result<RegisterMap> RegisterMap::make(const Program& program, FramePointer frame) {
   RegisterMap map(program, frame);
   map.web_places_.resize(map.live_.webs().size());
   ConstantPlacer constants(map);
-  const ir::IsaInfo& isa = ir::info(program.isa);
-  if (auto done = map.place_vectors(RegClass::vec, isa.vector_registers, 0, constants); !done)
-    return tl::unexpected(done.error());
-  if (isa.mask == ir::MaskEncoding::k_bits)
-    if (auto done = map.place_vectors(RegClass::mask, mask_registers, not_free_masks, constants); !done)
-      return tl::unexpected(done.error());
+  if (auto done = map.place_vectors(RegClass::vec, constants); !done) return tl::unexpected(done.error());
+  if (masks_are_bits(program))
+    if (auto done = map.place_vectors(RegClass::mask, constants); !done) return tl::unexpected(done.error());
   constants.finish();
   const bool all_fit = !map.needs_stack() && map.place_gprs(/*with_stack=*/false);
   if (!all_fit) map.place_gprs(/*with_stack=*/true);
   map.place_values();
   return map;
+}
+
+int RegisterMap::needed(const Program& program, RegClass cls) {
+  RegisterMap map(program, FramePointer::free);
+  map.web_places_.resize(map.live_.webs().size());
+  return map.take_registers(cls, ConstantPlacer(map));
 }
 
 // Webs are made in the order of their first values, so they are nearly sorted.
@@ -59,16 +67,17 @@ std::vector<size_t> RegisterMap::webs_by_begin(RegClass cls) const {
 }
 
 // First fit in the order of the beginnings: webs and the temporary registers of constants are intervals, so
-// this needs no more registers than there are intervals over one point.
-ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_t not_free,
-                                            ConstantPlacer& constants) {
+// this needs no more registers than there are intervals over one point. Returns how many.
+int RegisterMap::take_registers(RegClass cls, const ConstantPlacer& constants) {
+  const int registers = registers_of(program_, cls);
+  const uint32_t others = not_free(cls);
   const std::vector<size_t> webs = webs_by_begin(cls), temporaries = constants.temporaries(cls);
   BusyRegisters& busy = this->busy(cls);
   busy.reset(live_.points(), registers);
   std::vector<int> free_after;  // by register, as many as it takes
   free_after.reserve(32);
-  for (int reg = 0; reg < 32 && (not_free >> reg) != 0; ++reg)
-    free_after.push_back(not_free >> reg & 1 ? std::numeric_limits<int>::max() : -1);
+  for (int reg = 0; reg < 32 && (others >> reg) != 0; ++reg)
+    free_after.push_back(others >> reg & 1 ? std::numeric_limits<int>::max() : -1);
   const auto take = [&](const Range& range) {
     const auto found =
         std::find_if(free_after.begin(), free_after.end(), [&](int after) { return after < range.begin; });
@@ -93,7 +102,11 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
     web_places_[web] = {Place::Kind::reg, take(range)};
   }
   take_temporaries(live_.points());
-  const int needed = static_cast<int>(free_after.size());
+  return static_cast<int>(free_after.size());
+}
+
+ir::Result<void> RegisterMap::place_vectors(RegClass cls, ConstantPlacer& constants) {
+  const int registers = registers_of(program_, cls), needed = take_registers(cls, constants);
   if (needed > registers)
     return ir::unsupported(
         "schedule.registers",
@@ -101,7 +114,7 @@ ir::Result<void> RegisterMap::place_vectors(RegClass cls, int registers, uint32_
                     cls == RegClass::vec ? "vector" : "mask", ir::info(program_.isa).text, registers),
         "use fewer lanes, or fewer vectors, rows or windows together");
   for (int reg = 0; reg < registers; ++reg)
-    if (not_free >> reg & 1) busy.take({0, live_.points() - 1}, reg);
+    if (not_free(cls) >> reg & 1) busy(cls).take({0, live_.points() - 1}, reg);
   constants.place(cls, registers);
   return {};
 }

@@ -43,6 +43,9 @@ inline constexpr int argument_register = 7;        // rdi: the argument block, u
 class RegisterMap {
  public:
   static ir::Result<RegisterMap> make(const ir::Program& program, FramePointer frame = FramePointer::free);
+  // Registers of a class of vectors or masks that the values of a legal Program and its constants of one
+  // instruction take at once, whether or not the ISA has as many.
+  static int needed(const ir::Program& program, RegClass cls);
 
   Place place(ir::Value value) const { return places_[static_cast<size_t>(value)]; }
   // Where an instruction uses a constant: as operand `arg`, or as the one that a shuffle needs besides its
@@ -81,7 +84,8 @@ class RegisterMap {
   RegisterMap(const ir::Program& program, FramePointer frame)
       : program_(program), frame_(frame), live_(program) {}
 
-  ir::Result<void> place_vectors(RegClass cls, int registers, uint32_t not_free, ConstantPlacer& constants);
+  ir::Result<void> place_vectors(RegClass cls, ConstantPlacer& constants);
+  int take_registers(RegClass cls, const ConstantPlacer& constants);
   std::vector<size_t> webs_by_begin(RegClass cls) const;
   bool needs_stack() const;
   bool place_gprs(bool with_stack);

@@ -120,13 +120,13 @@ TEST(Cost, EachOfferedScheduleIsACandidateOrMakesTheSameProgram) {
   for (const runtime::Refusal& refusal : found.illegal) EXPECT_FALSE(refusal.error.message.empty());
 }
 
-// What is offered first needs 34 of 32 registers.
+// What is offered first needs 18 of 16 registers: window_rows does not claim its registers.
 TEST(Cost, TheDefaultIsTheFirstThatRegistersSufficeFor) {
-  const PoolNest nest = frontend::make_nest(
-      *frontend::parse_spec("avg_pool3d(bfloat16[1,128,9,9,9]:nhwc, kernel_size=2, stride=1)"));
-  const auto found = runtime::find_candidates(nest, Isa::avx512, 1, {});
+  const PoolNest nest = frontend::make_nest(*frontend::parse_spec(
+      "max_pool2d(float16[1,24,35,35], kernel_size=31, stride=2, return_indices=True)"));
+  const auto found = runtime::find_candidates(nest, Isa::avx2, 1, {});
   ASSERT_TRUE(found) << to_string(found.error());
-  EXPECT_EQ(found->illegal.front().schedule, enumerate_schedules(nest, Isa::avx512, 1).front());
+  EXPECT_EQ(found->illegal.front().schedule, enumerate_schedules(nest, Isa::avx2, 1).front());
   EXPECT_EQ(found->illegal.front().error.id, "schedule.registers");
   EXPECT_EQ(std::ranges::count_if(found->legal, &runtime::Candidate::is_default), 1);
 }

@@ -49,28 +49,20 @@ bool pays_wide(const Layer& layer) {
   return layer.nest().full_taps() >= least;
 }
 
-// Registers for the sums of so many vectors side by side: each is added up along one dimension after another,
-// and what it has so far of each is held. Beside them a mask, if masks are vectors, and what a power takes.
-bool holds_sums(const Layer& layer, int64_t vectors, Tail tail) {
-  constexpr int64_t registers_of_product = 2;
-  const ReductionFacts& facts = facts_of(layer);
-  int64_t parts = facts.is_split ? 0 : 1;
-  for (const NestDim& dim : layer.nest().dims)
-    if (facts.is_split && dim.most_taps() > 1) parts += layer.nest().has_any_size() && is_long(dim) ? 3 : 1;
-  const bool takes_mask = tail == Tail::mask && info(layer.isa()).mask != MaskEncoding::k_bits;
-  const int64_t of_power = facts.has_long_taps()       ? facts.extra_registers
-                           : facts.extra_registers > 0 ? registers_of_product
-                                                       : 0;
-  return vectors * parts + takes_mask + of_power <= layer.registers();
-}
-
-// Vectors side by side hold a value and a loaded tap or a sum's whole, with indices also an index and the
-// tap's offset; one_each: the value only.
-bool fits(const Layer& layer, bool one_each, int vectors) {
+// So many vectors side by side are offered: an opinion that leaves each state about as many registers as it
+// takes. What the registers hold at most says check().
+bool leaves_room(const Layer& layer, bool one_each, int vectors) {
   const int each = static_cast<int>(facts_of(layer).state_vectors);
   const int needed = layer.nest().indices ? 5 * vectors : one_each ? vectors + 4 : 2 * each * vectors;
   const int to_join = channel_stride(layer.nest().input) == 1 ? 0 : 4;  // lanes that lie apart
   return needed + to_join + extra_registers(layer.nest(), facts_of(layer)) < layer.registers();
+}
+
+// The registers hold so many vectors side by side, window by window.
+bool has_registers_for(const Layer& layer, int lanes, int vectors) {
+  Schedule schedule = schedule_of(Family::channels_last, lanes);
+  schedule.own = ChannelsLastFields{.vectors_side_by_side = vectors};
+  return has_registers(layer, schedule);
 }
 
 // Maxima of floats without masks of bits: each tap takes a comparison and a blend, and half as much code is
@@ -116,10 +108,10 @@ int half_of_pixel(const Layer& layer, int lanes, bool one_each, int64_t vectors)
       nest.channels % lanes != 0 || !std::ranges::all_of(nest.dims, steps))
     return 0;
   // Eight of sums along three dimensions: 0.78 to 1.0 of the time of four.
-  if (vectors >= 24 && takes_sixteen(layer)) return holds_sums(layer, 16, Tail::split) ? 16 : 8;
+  if (vectors >= 24 && takes_sixteen(layer)) return has_registers_for(layer, lanes, 16) ? 16 : 8;
   for (const int half : {8, 4, 3, 2, 1})
     if (2 * half <= vectors && vectors % half == 0)
-      return (vectors <= 3 * half || vectors > many_vectors) && fits(layer, one_each, half) ? half : 0;
+      return (vectors <= 3 * half || vectors > many_vectors) && leaves_room(layer, one_each, half) ? half : 0;
   return 0;
 }
 
@@ -251,9 +243,8 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
     add_tails(tails, schedule, layer, nest.channels);
     // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
     std::ranges::copy_if(tails, std::back_inserter(found), [&](const Schedule& one) {
-      const Tail tail = nest.channels % one.lanes == 0 ? Tail::split : one.tail;
-      return (largest_block(nest) == 1 || tail != Tail::overlap) &&
-             holds_sums(layer, std::min<int64_t>(beside, vectors), tail);
+      const bool is_cut = nest.channels % one.lanes != 0;
+      return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && has_registers(layer, one);
     });
   };
   if (facts_of(layer).has_long_taps()) own.tap_code = TapCode::loops;
@@ -267,7 +258,8 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
         const bool takes_all = beside == 8 && takes_five(layer, vectors);
         if (beside == 8 && (scan != Scan::windows || !(takes_all || pays_wide(layer)))) continue;
         if (beside == 4 && scan == Scan::windows && takes_two(layer)) continue;
-        if (beside > 1 && (beside >= 2 * vectors || !(takes_all || fits(layer, one_each, beside)))) continue;
+        if (beside > 1 && (beside >= 2 * vectors || !(takes_all || leaves_room(layer, one_each, beside))))
+          continue;
         add(scan, beside);
       }
   };

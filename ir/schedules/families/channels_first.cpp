@@ -18,6 +18,6 @@
 namespace pooljit::ir {
 
 const FamilyInfo channels_first_family = {
-    Family::channels_first, row_lanes, all_tails, suits_rows, check_rows, lower_rows};
+    Family::channels_first, row_lanes, all_tails, suits_rows, check_rows, lower_rows, nullptr};
 
 }  // namespace pooljit::ir

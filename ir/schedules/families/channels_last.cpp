@@ -11,6 +11,7 @@
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedule_text.h"
+#include "ir/schedules/families/channels_last_registers.h"
 #include "ir/schedules/families/channels_last_strips.h"
 #include "ir/schedules/family.h"
 #include "ir/schedules/lanes/channel_blocks.h"
@@ -333,6 +334,9 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use scan=windows or fewer vectors_side_by_side");
+  if (!has_registers(layer, given))
+    return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
+                       "use fewer vectors_side_by_side");
   const std::vector<RollingStrip> strips = strips_of(nest, schedule);
   if (strips.empty())
     return unsupported("schedule.scan",
@@ -367,8 +371,12 @@ Result<Program> lower_channels_last(const Layer& layer, const Schedule& schedule
 
 }  // namespace
 
-const FamilyInfo channels_last_family = {
-    Family::channels_last, channels_last_lanes, all_tails, [](const Layer&) -> Result<void> { return {}; },
-    check_channels_last,   lower_channels_last};
+const FamilyInfo channels_last_family = {Family::channels_last,
+                                         channels_last_lanes,
+                                         all_tails,
+                                         [](const Layer&) -> Result<void> { return {}; },
+                                         check_channels_last,
+                                         lower_channels_last,
+                                         channels_last_registers};
 
 }  // namespace pooljit::ir

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/schedules/family.h"
+#include "ir/schedules/families/channels_last_registers.h"
 #include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/windows/rolling_outputs.h"
 #include "ir/schedules/windows/stretch.h"
@@ -52,14 +52,7 @@ bool can_roll(const PoolNest& nest, const ReductionFacts& facts, Isa isa, int si
   if (last == 0 || nest.dims[last].output < 2 || nest.is_backward() || !facts.any_order ||
       !RollingOutputs::can_serve(nest.dims[last]))
     return false;
-  const size_t vectors = RollingOutputs::needs(nest.dims[last], facts.is_idempotent).vectors;
-  const bool masks_are_vectors = info(isa).mask == MaskEncoding::vector;
-  const int64_t taps = nest.full_taps() / nest.dims[last].most_taps();
-  const size_t held = facts.held_vectors * vectors +
-                      (masks_are_vectors && facts.keeps_masks(static_cast<size_t>(side_by_side), taps));
-  // Results need some constants too.
-  return static_cast<size_t>(side_by_side) * held + 6 + static_cast<size_t>(extra_registers(nest, facts)) <=
-         static_cast<size_t>(info(isa).vector_registers);
+  return rolling_registers(nest, facts, isa, side_by_side) <= info(isa).vector_registers;
 }
 
 }  // namespace pooljit::ir

@@ -35,7 +35,7 @@ Result<Program> lower_interleaved(const Layer& layer, const Schedule& schedule) 
 
 }  // namespace
 
-const FamilyInfo interleaved_family = {Family::interleaved, row_lanes,         all_tails,
-                                       suits_interleaved,   check_interleaved, lower_interleaved};
+const FamilyInfo interleaved_family = {Family::interleaved, row_lanes,         all_tails, suits_interleaved,
+                                       check_interleaved,   lower_interleaved, nullptr};
 
 }  // namespace pooljit::ir

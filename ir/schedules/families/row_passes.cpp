@@ -12,6 +12,7 @@
 // rows_together=R: R rows of outputs, which share input rows. Rows that are too long for scratch memory
 // are done in segments.
 #include <algorithm>
+#include <limits>
 
 #include "ir/reductions/float_keys.h"
 #include "ir/schedule_text.h"
@@ -331,7 +332,8 @@ Result<void> check_windows(const Layer& rows, const Schedule& given) {
                          "use scan=passes");
     return {};
   }
-  if (schedule.scan == RowPassesFields::Scan::trailing && !can_roll_along(nest, schedule, rows.isa(), facts))
+  const bool fits = row_passes_registers(nest, schedule, facts) <= rows.registers();
+  if (schedule.scan == RowPassesFields::Scan::trailing && !(facts.is_idempotent && fits))
     return unsupported("schedule.scan",
                        "windows share their columns where taps may be taken twice, and what they share fits "
                        "into the registers",
@@ -339,7 +341,7 @@ Result<void> check_windows(const Layer& rows, const Schedule& given) {
   if (!can_group_rows(nest, schedule.rows_together))
     return unsupported("schedule.together", "the windows of so many rows have no rows in common",
                        "use fewer rows_together");
-  if (!holds_rows(nest, schedule, rows.isa(), facts))
+  if (!fits)
     return unsupported("schedule.registers", "the vectors of so many rows do not fit into the registers",
                        "use fewer rows_together");
   return {};
@@ -369,9 +371,16 @@ Result<Program> lower_row_passes(const Layer& layer, const Schedule& schedule) {
   return builder.finish();
 }
 
+int registers_of_row_passes(const Layer& layer, const Schedule& given) {
+  const PoolNest rows = as_rows(layer.nest());
+  const int64_t needed = row_passes_registers(rows, RowPassesSchedule(given), layer.facts(row_passes_lanes));
+  return static_cast<int>(std::min<int64_t>(needed, std::numeric_limits<int>::max()));
+}
+
 }  // namespace
 
-const FamilyInfo row_passes_family = {Family::row_passes, row_passes_lanes, all_tails,
-                                      suits_row_passes,   check_row_passes, lower_row_passes};
+const FamilyInfo row_passes_family = {Family::row_passes,     row_passes_lanes, all_tails,
+                                      suits_row_passes,       check_row_passes, lower_row_passes,
+                                      registers_of_row_passes};
 
 }  // namespace pooljit::ir

@@ -16,13 +16,11 @@ using RowPassesSchedule = ScheduleOf<RowPassesFields>;
 // The nest that the family walks: rows of pixels are rows of one channel.
 PoolNest as_rows(const PoolNest& nest);
 
-// Each takes `rows` from as_rows(). Whether the layer suits the family; its windows can share what they have
-// in common (scan=trailing); so many rows can be done together; the registers hold these.
+// Each takes `rows` from as_rows(). Whether the layer suits the family; so many rows can be done together.
 bool can_take_rows(const PoolNest& rows, const ReductionFacts& facts);
-bool can_roll_along(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
-                    const ReductionFacts& facts);
 bool can_group_rows(const PoolNest& rows, int group);
-bool holds_rows(const PoolNest& rows, const RowPassesSchedule& schedule, Isa isa,
-                const ReductionFacts& facts);
+// FamilyInfo::registers, of windows however large.
+int64_t row_passes_registers(const PoolNest& rows, const RowPassesSchedule& schedule,
+                             const ReductionFacts& facts);
 
 }  // namespace pooljit::ir

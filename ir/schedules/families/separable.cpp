@@ -25,28 +25,11 @@
 namespace pooljit::ir {
 namespace {
 
-constexpr LaneUse separable_lanes = LaneUse::fixed;
-
 // Whether windows can be reduced one dimension after the other at all.
 bool can_separate(const PoolNest& nest, const ReductionFacts& facts) {
   const size_t rank = nest.dims.size();
   return rank >= 2 && has_pieces(nest.dims[rank - 1]) && has_pieces(nest.dims[rank - 2]) && !nest.indices &&
          !nest.is_backward() && facts.any_order;
-}
-
-// Vectors that are needed at once beside constants.
-bool fits(const PoolNest& nest, const SeparableSchedule& schedule, const ReductionFacts& facts, Isa isa) {
-  size_t each = RunningWindow::vectors();
-  if (schedule.scan == SeparableSchedule::Scan::rolling)
-    for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2}) {
-      if (!RollingOutputs::can_serve(nest.dims[dim])) return false;
-      each = std::max(each, RollingOutputs::needs(nest.dims[dim], facts.is_idempotent).vectors);
-    }
-  const bool masks = info(isa).mask == MaskEncoding::vector &&
-                     facts.keeps_masks(static_cast<size_t>(schedule.vectors_side_by_side), nest.full_taps());
-  return static_cast<size_t>(schedule.vectors_side_by_side) * (each * facts.held_vectors + (masks ? 1 : 0)) +
-             6 + static_cast<size_t>(extra_registers(nest, facts)) <=
-         static_cast<size_t>(info(isa).vector_registers);
 }
 
 class Separable {
@@ -372,7 +355,7 @@ Result<void> check_separable(const Layer& layer, const Schedule& given) {
     return unsupported("schedule.sizes", "code for all sizes needs channels that lie next to each other",
                        "use channels_first");
   if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked) return checked;
-  if (!fits(nest, schedule, facts, layer.isa()))
+  if (!can_scan(nest, schedule) || !has_registers(layer, given))
     return unsupported("schedule.registers", "the windows do not fit into the vector registers",
                        "use fewer vectors_side_by_side or scan=van_herk");
   if (SeparableLayout(nest, schedule, facts.held_bytes).band() == 0)
@@ -393,7 +376,7 @@ Result<Program> lower_separable(const Layer& layer, const Schedule& schedule) {
 
 }  // namespace
 
-const FamilyInfo separable_family = {Family::separable, separable_lanes, tails_within,
-                                     suits_separable,   check_separable, lower_separable};
+const FamilyInfo separable_family = {Family::separable, separable_lanes, tails_within,       suits_separable,
+                                     check_separable,   lower_separable, separable_registers};
 
 }  // namespace pooljit::ir

@@ -4,7 +4,10 @@
 
 #include "ir/reductions/facts.h"
 #include "ir/schedules/family.h"
+#include "ir/schedules/lanes/channel_blocks.h"
 #include "ir/schedules/lowering/pieces.h"
+#include "ir/schedules/windows/rolling_outputs.h"
+#include "ir/schedules/windows/running_window.h"
 
 namespace pooljit::ir {
 
@@ -50,6 +53,30 @@ int64_t piece_length(const PoolNest& general, const Schedule& schedule, Isa isa)
   const auto facts = reduction_facts(general, isa, info(Family::separable).lanes);
   if (!facts) return 0;
   return SeparableLayout(general, SeparableSchedule(schedule), facts->held_bytes).band();
+}
+
+bool can_scan(const PoolNest& nest, const SeparableSchedule& schedule) {
+  return schedule.scan != SeparableSchedule::Scan::rolling ||
+         (RollingOutputs::can_serve(nest.dims[nest.dims.size() - 1]) &&
+          RollingOutputs::can_serve(nest.dims[nest.dims.size() - 2]));
+}
+
+// Vectors that are needed at once, and constants.
+int separable_registers(const Layer& layer, const Schedule& given) {
+  constexpr int of_constants = 6;
+  const SeparableSchedule schedule(given);
+  const PoolNest& nest = layer.nest();
+  const ReductionFacts& facts = layer.facts(separable_lanes);
+  size_t each = RunningWindow::vectors();
+  if (schedule.scan == SeparableSchedule::Scan::rolling)
+    for (size_t dim : {nest.dims.size() - 1, nest.dims.size() - 2})
+      each = std::max(each, RollingOutputs::needs(nest.dims[dim], facts.is_idempotent).vectors);
+  const auto beside = static_cast<size_t>(
+      std::min<int64_t>(schedule.vectors_side_by_side, channel_vectors(nest, schedule.lanes)));
+  const bool masks =
+      info(layer.isa()).mask == MaskEncoding::vector && facts.keeps_masks(beside, nest.full_taps());
+  return static_cast<int>(beside * (each * facts.held_vectors + (masks ? 1 : 0))) + of_constants +
+         extra_registers(nest, facts);
 }
 
 }  // namespace pooljit::ir

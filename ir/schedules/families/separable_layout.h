@@ -1,11 +1,14 @@
-// The layout of `separable`'s scratch memory, and how many rows it processes together.
+// The layout of `separable`'s scratch memory, how many rows it processes together, and its registers.
 #pragma once
 
 #include "ir/schedule.h"
+#include "ir/schedules/layer.h"
 #include "ir/schedules/lowering/channel_tasks.h"
 #include "ir/schedules/windows/stretch.h"
 
 namespace pooljit::ir {
+
+inline constexpr LaneUse separable_lanes = LaneUse::fixed;
 
 using SeparableSchedule = ScheduleOf<SeparableFields>;
 
@@ -43,5 +46,10 @@ class SeparableLayout {
 // The most outputs along a dimension that code for all sizes does at once by this schedule: one of
 // piece_lengths; 0: it is not of this family, or the ISA cannot do it.
 int64_t piece_length(const PoolNest& general, const Schedule& schedule, Isa isa);
+
+// True if the windows of both dimensions can move on as the schedule says.
+bool can_scan(const PoolNest& nest, const SeparableSchedule& schedule);
+// FamilyInfo::registers of separable.
+int separable_registers(const Layer& layer, const Schedule& schedule);
 
 }  // namespace pooljit::ir

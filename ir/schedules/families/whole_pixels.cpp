@@ -39,10 +39,14 @@ bool can_serve(const PoolNest& nest, const ReductionFacts& facts) {
 int levels(const ReductionFacts& facts) { return facts.is_split ? 2 : 1; }
 
 // A vector has what it has come to and a tap, perhaps what it came to before.
-bool fits(const PoolNest& nest, const WholePixelsSchedule& schedule, const ReductionFacts& facts, Isa isa) {
-  return 3 * static_cast<int>(facts.held_vectors) * schedule.vectors_side_by_side + 2 +
-             extra_registers(nest, facts) <
-         info(isa).vector_registers;
+int whole_pixels_registers(const Layer& layer, const Schedule& given) {
+  constexpr int vectors_of_state = 3, of_constants = 3;
+  const WholePixelsSchedule schedule(given);
+  const ReductionFacts& facts = layer.facts(whole_pixels_lanes);
+  const auto beside = static_cast<int>(
+      std::min<int64_t>(schedule.vectors_side_by_side, channel_vectors(layer.nest(), schedule.lanes)));
+  return vectors_of_state * static_cast<int>(facts.held_vectors) * beside + of_constants +
+         extra_registers(layer.nest(), facts);
 }
 
 class WholePixels {
@@ -236,7 +240,7 @@ Result<void> check_whole_pixels(const Layer& layer, const Schedule& given) {
                        "use pixels_along=row");
   if (auto checked = check_channel_tasks(nest, channel_cut(schedule)); !checked)
     return tl::unexpected(checked.error());
-  if (!fits(nest, schedule, facts, layer.isa()))
+  if (!has_registers(layer, given))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use fewer vectors_side_by_side");
   if (levels(facts) * state_bytes(nest, schedule, facts) > most_scratch_bytes)
@@ -256,7 +260,8 @@ Result<Program> lower_whole_pixels(const Layer& layer, const Schedule& schedule)
 
 }  // namespace
 
-const FamilyInfo whole_pixels_family = {Family::whole_pixels, whole_pixels_lanes, tails_within,
-                                        suits_whole_pixels,   check_whole_pixels, lower_whole_pixels};
+const FamilyInfo whole_pixels_family = {Family::whole_pixels,  whole_pixels_lanes, tails_within,
+                                        suits_whole_pixels,    check_whole_pixels, lower_whole_pixels,
+                                        whole_pixels_registers};
 
 }  // namespace pooljit::ir

@@ -93,7 +93,12 @@ constexpr Tail whole_planes_tails[] = {Tail::mask, Tail::overlap};
 
 }  // namespace
 
-const FamilyInfo whole_planes_family = {Family::whole_planes, whole_planes_lanes, whole_planes_tails,
-                                        suits_whole_planes,   check_whole_planes, lower_whole_planes};
+const FamilyInfo whole_planes_family = {Family::whole_planes,
+                                        whole_planes_lanes,
+                                        whole_planes_tails,
+                                        suits_whole_planes,
+                                        check_whole_planes,
+                                        lower_whole_planes,
+                                        nullptr};
 
 }  // namespace pooljit::ir

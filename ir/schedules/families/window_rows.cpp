@@ -346,7 +346,7 @@ Result<Program> lower_window_rows(const Layer& layer, const Schedule& schedule) 
 
 }  // namespace
 
-const FamilyInfo window_rows_family = {Family::window_rows, window_rows_lanes, all_tails,
-                                       suits_window_rows,   check_window_rows, lower_window_rows};
+const FamilyInfo window_rows_family = {Family::window_rows, window_rows_lanes, all_tails, suits_window_rows,
+                                       check_window_rows,   lower_window_rows, nullptr};
 
 }  // namespace pooljit::ir

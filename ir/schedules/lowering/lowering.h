@@ -130,6 +130,9 @@ int64_t codes_for_windows(const PoolNest& nest, size_t dims);
 // dims, if not those of the windows.
 int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
                      std::optional<int64_t> innermost = std::nullopt);
+// States of each window that the code for the taps of dims [0, dims) holds at once: of sums that are split
+// the parts, in a loop with several taps in its body what it carries and what these have come to.
+int64_t states_at_once(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit);
 
 // Backward passes: the view that is read with each gradient and is laid out as the input: the indices of a
 // maximum, the forward pass's output of a norm. None for averages and sums.

@@ -36,6 +36,28 @@ int64_t copies_of_a_tap(const PoolNest& nest, const ReductionFacts& facts, size_
 
 bool is_whole(const NestDim& dim) { return dim.kind == DimKind::pool && !has_borders(dim); }
 
+// taps: as in copies_of_a_tap. What a loop carries has registers of its own beside those of several taps in
+// its body, and beside a narrow index that is chosen.
+template <typename Taps>
+int64_t states_of_code(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit,
+                       const Taps& taps) {
+  int64_t straight = 1, parts = 0;
+  bool loops = false;
+  const size_t innermost = dims;
+  for (; dims > 0; --dims) {
+    const NestDim& dim = nest.dims[dims - 1];
+    const int64_t most = unroll_limit / straight, constant = taps(dim, most);
+    loops = loops || constant > most;
+    if (!loops) straight *= constant;
+    if (loops || constant > 1 || dims == innermost) ++parts;
+    if (nest.has_any_size() && is_long(dim)) parts += 2;
+    for (int64_t block = sum_block; is_long(dim) && block < dim.most_taps(); block *= sum_block) ++parts;
+  }
+  if (facts.is_split) return std::max<int64_t>(parts, 1);
+  const bool chooses_narrow = nest.indices && bytes(facts.offset_dtype) < 4;
+  return loops && (straight > 1 || chooses_narrow) ? 2 : 1;
+}
+
 }  // namespace
 
 int64_t codes_for_windows(const PoolNest& nest, size_t dims) {
@@ -55,6 +77,23 @@ int64_t taps_in_code(const PoolNest& nest, const ReductionFacts& facts, size_t d
   const int64_t usual = copies_of_a_tap(nest, facts, dims, unroll_limit, of_usual);
   if (codes_for_windows(nest, dims) == 1) return usual;
   return usual + copies_of_a_tap(nest, facts, dims, unroll_limit, of_others);
+}
+
+int64_t states_at_once(const PoolNest& nest, const ReductionFacts& facts, size_t dims, int64_t unroll_limit) {
+  constexpr int64_t many_outputs = 256;
+  const auto of_usual = [](const NestDim& dim, int64_t most) { return usual_taps(dim, most); };
+  const auto of_others = [](const NestDim& dim, int64_t most) {
+    return is_whole(dim) ? dim.most_taps() : most + 1;
+  };
+  // Windows that are alike have as many taps in the code, although they hang over the image's ends.
+  const auto of_alike = [&](const NestDim& dim, int64_t most) {
+    const bool are_alike = dim.output <= many_outputs && runs(dim).size() == 1;
+    return are_alike ? dim.most_taps() : of_others(dim, most);
+  };
+  const int64_t usual = states_of_code(nest, facts, dims, unroll_limit, of_usual);
+  if (codes_for_windows(nest, dims) == 1) return usual;
+  return std::max({usual, states_of_code(nest, facts, dims, unroll_limit, of_others),
+                   states_of_code(nest, facts, dims, unroll_limit, of_alike)});
 }
 
 int64_t Lowering::index_step(size_t dim) const {

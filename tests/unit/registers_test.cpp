@@ -1,0 +1,113 @@
+// FamilyInfo::registers, which says without lowering how many vector registers a schedule takes, beside what
+// the register map finds for its Program: never less, and at most a bound per family more. Over the matrix,
+// on all instruction sets, for every schedule that check() lets through.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "frontend/pool_spec.h"
+#include "ir/passes/pipeline.h"
+#include "ir/schedule_text.h"
+#include "ir/schedules/family.h"
+#include "ir/schedules/lower.h"
+#include "ir/schedules/space.h"
+#include "jit/xbyak/register_map.h"
+#include "tests/matrix/specs.h"
+
+namespace pooljit {
+namespace {
+
+// How many more registers a family may claim than its Program takes. Most is what a reduction needs to finish
+// a result (ReductionFacts::extra_registers) on the instruction set that expands most of it.
+int most_above(ir::Family family) {
+  switch (family) {
+    case ir::Family::separable:
+      return 22;
+    case ir::Family::row_passes:
+      return 17;
+    default:
+      return 28;
+  }
+}
+
+using Found = std::function<void(const ir::Layer&, const ir::Schedule&, int needed)>;
+
+// Calls found for each schedule of the space that check() lets through, with the registers that it needs.
+void for_each_schedule(const std::string& text, const Found& found) {
+  const auto spec = frontend::parse_spec(text);
+  ASSERT_TRUE(spec) << text;
+  if (spec->direction == ir::Direction::unpool) return;
+  const ir::PoolNest nest = make_nest(*spec);
+  for (const ir::IsaInfo& isa : ir::isa_table) {
+    const auto layer = ir::Layer::of(nest, isa.isa);
+    if (!layer) continue;
+    for (const ir::Schedule& schedule : ir::schedule_space(nest, isa.isa)) {
+      if (!check(*layer, schedule)) continue;
+      const auto program = ir::lower(nest, schedule, isa.isa).and_then(ir::legalize);
+      ASSERT_TRUE(program) << text << ' ' << print(schedule) << ": " << to_string(program.error());
+      found(*layer, schedule, jit::RegisterMap::needed(*program, jit::RegClass::vec));
+    }
+  }
+}
+
+void expect_close(const std::string& text) {
+  for_each_schedule(text, [&](const ir::Layer& layer, const ir::Schedule& schedule, int needed) {
+    const auto registers = ir::info(schedule.family()).registers;
+    if (registers == nullptr) return;
+    const int claimed = registers(layer, schedule);
+    EXPECT_GE(claimed, needed) << info(layer.isa()).text << ' ' << text << ' ' << print(schedule);
+    EXPECT_LE(claimed, needed + most_above(schedule.family()))
+        << info(layer.isa()).text << ' ' << text << ' ' << print(schedule);
+  });
+}
+
+TEST(Registers, AreClaimedAsTheMapFindsThem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr size_t step = 40;
+#else
+  constexpr size_t step = 8;
+#endif
+  const std::vector<tests::MatrixSpec> matrix = tests::pairs_of_matrix(2);
+  for (size_t i = 0; i < matrix.size(); i += step) expect_close(print(matrix[i].spec));
+  const std::vector<std::string> rows = tests::long_row_specs(160);
+  for (size_t i = 0; i < rows.size(); i += step) expect_close(rows[i]);
+}
+
+// Layers whose states are many: parts of long sums and of three dimensions, halves, digits, masks, indices in
+// loops.
+TEST(Registers, OfManyStatesAreCounted) {
+  for (const char* spec : {
+           "avg_pool3d(bfloat16[1,384,8,8,8]:nhwc, kernel_size=2, stride=1)",
+           "avg_pool2d(float16[1,56,300,300]:nhwc, kernel_size=300)",
+           "avg_pool2d(int8[1,768,32,32]:nhwc, kernel_size=[3,15], stride=[2,15], padding=[1,0])",
+           "avg_pool3d(int64[1,64,5,5,13]:nhwc, kernel_size=3, padding=1, rounding=half_away)",
+           "max_pool2d(float32[1,40,640,4]:nhwc, kernel_size=[640,4])",
+           "max_pool2d(uint8[1,128,16,16]:nhwc, kernel_size=3, padding=1, return_indices=True)",
+           "max_pool2d(float16[1,64,16,16]:nhwc, kernel_size=3, padding=1, return_indices=True)",
+           "global_sum_pool3d(float64[3,15,1,1,8]:nchw8c, epilogue=[add_channel], output_layout=nchw)",
+           "prod_pool2d(uint8[3,16,1,8]:nchw16c, kernel_size=[2,3], padding=[1,0], dilation=2)",
+           "min_pool3d(float16[1,16,4,4,3]:nchw8c, kernel_size=5, stride=3, padding=1, ceil_mode=plain)",
+           "adaptive_max_pool2d(uint8[1,80,5,5], output_size=1)",
+           "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2.7, kernel_size=7)",
+       })
+    expect_close(spec);
+}
+
+// So the register map refuses no schedule of a family that claims its registers.
+TEST(Registers, SufficeForWhatIsLegal) {
+  for (const char* spec : {
+           "avg_pool3d(bfloat16[1,128,9,9,9]:nhwc, kernel_size=2, stride=1)",
+           "avg_pool3d(bfloat16[1,256,27,27,27]:nhwc, kernel_size=2, stride=1, count_include_pad=False)",
+           "avg_pool2d(float32[1,512,28,28]:nhwc, kernel_size=2)",
+           "avg_pool2d(int64[1,640,28,28]:nhwc, kernel_size=7, stride=7)",
+           "max_pool2d(float32[1,300,8,8]:nhwc, kernel_size=8)",
+       })
+    for_each_schedule(spec, [&](const ir::Layer& layer, const ir::Schedule& schedule, int needed) {
+      EXPECT_LE(needed, layer.registers()) << info(layer.isa()).text << ' ' << spec << ' ' << print(schedule);
+    });
+}
+
+}  // namespace
+}  // namespace pooljit
