@@ -183,7 +183,7 @@ TEST(NarrowRows, WrongWordsOfStridedRowsAreFound) {
                              layout.of_dim(0, Layout::first), layout.of_dim(0, Layout::visible),
                              layout.of_dim(1, Layout::first), layout.of_dim(1, Layout::visible)})
         for (const int64_t more : {-8, 8}) objects(word, more);
-      objects(layout.column(Layout::masked_end), -8);
+      objects(layout.column(Layout::stored_end), -8);
       objects(layout.of_dim(0, Layout::usual_begin), -8);
       objects(layout.of_dim(0, Layout::usual_end), 8);
     }

@@ -78,8 +78,14 @@ Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t 
 
 Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row,
                          const RowVector& vector) {
+  const DType dtype = nest_.indices->dtype;
+  if (seen_indices_)
+    return low_.joined_indices(vector.width, [&](int begin) {
+      return seen_indices_->load(Type::vec(dtype, low_.lanes_of_indices(vector.width)), row,
+                                 vector.start + begin);
+    });
   const int64_t stride = column_stride(*nest_.indices);
-  const Address address = plus(row, vector.start * stride * bytes(nest_.indices->dtype));
+  const Address address = plus(row, vector.start * stride * bytes(dtype));
   return low_.load_indices(address, stride, vector.width, wanted(tile, taps, vector));
 }
 
@@ -124,6 +130,23 @@ Value TileLoads::where_present(const TileTaps& taps, size_t tap, Value x, Value 
   const std::vector<int64_t>& present = taps.present[tap];
   if (present.empty()) return x;
   return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, otherwise);
+}
+
+void TileLoads::see(SeenColumns* seen, SeenColumns* seen_indices, std::vector<Address> divisors) {
+  seen_ = seen;
+  seen_indices_ = seen_indices;
+  divisors_ = std::move(divisors);
+}
+
+Divisor TileLoads::divisor_from(Value rows, const TileTaps& taps, const RowVector& vector, size_t number) {
+  if (!divisors_.empty()) return {rows, {}, b_.load(Type::vec(DType::i32, vector.width), divisors_[number])};
+  return {rows, divisors_from(taps.origin + vector.start, vector.width)};
+}
+
+Divisor TileLoads::divisor_at(Value rows, const TileTaps& taps, size_t tap) {
+  const auto lanes = static_cast<int>(taps.lists[tap].size());
+  if (!divisors_.empty()) return {rows, {}, b_.load(Type::vec(DType::i32, lanes), divisors_[tap])};
+  return {rows, divisors_at(taps, tap)};
 }
 
 int64_t TileLoads::divisor_at(int64_t position) const {
