@@ -40,16 +40,13 @@ class GradientReducer final : public Reducer {
     const Type type = b_.type(gradient);
     const auto is_one = [](int64_t count) { return count == 1; };
     const bool alike = std::all_of(divisor.lane_taps.begin(), divisor.lane_taps.end(), is_one);
-    if (const std::optional<int64_t> rows = b_.constant(divisor.rows); rows && divisor.lanes == no_value) {
+    if (const std::optional<int64_t> rows = b_.constant(divisor.rows)) {
       if (alike && *rows == 1) return gradient;
       return b_.binary(Op::div, gradient, counts(type, divisor.lane_taps, *rows));
     }
     const DType integer = facts().offset_dtype;
     Value count = b_.cvt(sum_, b_.splat(Type::vec(integer, type.lanes), divisor.rows));
-    if (divisor.lanes != no_value)
-      count = b_.binary(Op::mul, count, b_.cvt(sum_, divisor.lanes));
-    else if (!alike)
-      count = b_.binary(Op::mul, count, counts(type, divisor.lane_taps, 1));
+    if (!alike) count = b_.binary(Op::mul, count, counts(type, divisor.lane_taps, 1));
     return b_.binary(Op::div, gradient, count);
   }
 

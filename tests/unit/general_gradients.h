@@ -96,17 +96,11 @@ inline const Layer row_gradient_layers[] = {
      {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
     {"min_pool2d_backward(float32[2,2,SIZE], kernel_size=[5,4], stride=[2,3], padding=2)",
      sizes_of_padded_gradients},
+    {"max_pool2d_backward(float32[2,3,SIZE], kernel_size=1, stride=2)", sizes_of_gradients},
     {"avg_pool2d_backward(float32[2,3,SIZE], kernel_size=2)", sizes_of_gradients},
     {"avg_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_padded_gradients},
-    {"avg_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_padded_gradients},
-    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=3, stride=2, padding=1, "
-     "count_include_pad=False, ceil_mode=True)",
-     sizes_of_padded_gradients},
     {"avg_pool2d_backward(float64[2,2,SIZE], kernel_size=[2,5], stride=[1,3], padding=[1,2])",
      sizes_of_padded_gradients},
-    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,13], stride=1, padding=[0,6], "
-     "count_include_pad=False)",
-     {{8, 8}, {4, 7}, {9, 31}, {3, 64}, {4, 151}}},
     {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=3, stride=2, divisor_override=5)",
      sizes_of_gradients},
     {"sum_pool2d_backward(float32[2,2,SIZE], kernel_size=3, stride=2, padding=1)", sizes_of_padded_gradients},
@@ -124,6 +118,17 @@ inline const Layer row_gradient_layers[] = {
      "count_include_pad=False)",
      sizes_of_gradients},
     {"sum_pool1d_backward(bfloat16[2,2,SIZE], kernel_size=3, stride=1)", {{8}, {3}, {17}, {33}, {150}}},
+};
+
+// Outputs at the ends of the rows are added one by one.
+inline const Layer uneven_gradient_layers[] = {
+    {"avg_pool2d_backward(float32[2,3,SIZE], kernel_size=3, stride=1, padding=1)", sizes_of_padded_gradients},
+    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=3, stride=2, padding=1, "
+     "count_include_pad=False, ceil_mode=True)",
+     sizes_of_padded_gradients},
+    {"avg_pool2d_backward(float32[2,2,SIZE], kernel_size=[2,13], stride=1, padding=[0,6], "
+     "count_include_pad=False)",
+     {{8, 8}, {4, 7}, {9, 31}, {3, 64}, {4, 151}}},
 };
 
 }  // namespace pooljit

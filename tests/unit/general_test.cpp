@@ -91,6 +91,8 @@ TEST(General, Gradients) {
 
 TEST(General, GradientsOfRows) {
   for (const Layer& layer : row_gradient_layers) check(layer);
+  for (const Layer& layer : uneven_gradient_layers)
+    check(layer, /*has_exact_code=*/true, /*adds_alike=*/false);
 }
 
 TEST(General, GradientsOfWindowsThatFollowTheSize) {

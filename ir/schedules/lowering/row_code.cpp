@@ -259,7 +259,8 @@ std::vector<Value> RowCode::reduce_columns(const Cursor& at, const Tile& tile, c
     for (size_t i = 0; i < states.size(); ++i) {
       const RowVector vector{plan.starts()[i], plan.width(), taps.end};
       TapOffset tap = row.offset;
-      if (low_.divides()) tap.divisor = loads_.divisor_from(row.divisor, taps, vector, i);
+      if (low_.divides())
+        tap.divisor = {row.divisor, loads_.divisors_from(taps.origin + vector.start, vector.width)};
       states[i] = reducer_.accumulate(states[i], loads_.values(tile, taps, row.input, vector), tap);
     }
     return states;
@@ -301,7 +302,7 @@ State RowCode::reduce_row_major(const Cursor& at, const Tile& tile, const TileTa
         here = low_.choose(here, beside, own_);
       else if (low_.beside())
         here.norm = loads_.where_present(taps, tap, beside, identity);
-      if (low_.divides()) here.divisor = loads_.divisor_at(row.divisor, taps, tap);
+      if (low_.divides()) here.divisor = {row.divisor, loads_.divisors_at(taps, tap)};
       state = reducer_.accumulate(state, loads_.where_present(taps, tap, x, identity), here);
     };
     const auto values = [&](const RowVector& vector) { return loads_.values(tile, taps, row.input, vector); };

@@ -95,8 +95,7 @@ class RowCode {
   void emit_column(const Cursor& cursor, const Tile& tile, Value place, Border border, const Walk& walk);
   void place_in_row(Lanes& lanes, const TileTaps& taps, Value column);
   void count_taps(Lanes& lanes, Value output, Value column);
-  std::vector<int64_t> lane_begins(int lanes) const;
-  Value lane_counts(const std::vector<int64_t>& begins, Value column);
+  Value lane_counts(int lanes, Value column);
   bool masks_are_free() const;
   bool takes_vectors(const Tile& tile) const;
   struct Loaded {
@@ -106,7 +105,6 @@ class RowCode {
   Loaded loaded_of(const Tile& tile, const TileTaps& taps);
   bool hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
   void hold_indices(std::optional<SeenColumns>& seen, const Tile& tile, const TileTaps& taps, Value column);
-  std::vector<Address> hold_divisors(const Tile& tile, const TileTaps& taps, Value column);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                  const TilesBeside& beside);
   void for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body);

@@ -171,13 +171,13 @@ void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value place, B
     const Value left = b_.isub(columns_.stored_end, output);
     stored.valid = b_.imin(left, b_.iconst(tile.valid));
     if (backward_) stored.skipped = b_.imax(b_.iconst(0), b_.imul(output, b_.iconst(-1)));
-    if (border == Border::masked && !backward_) stored.counts = lane_counts(lane_begins(lanes), column);
+    if (border == Border::masked) stored.counts = lane_counts(lanes, column);
     if (masks_are_free() || (border == Border::narrow && may_hold_more))
       stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid, 0, stored.skipped);
   }
   std::optional<SeenColumns> seen_indices;
   if (low_.chooses()) hold_indices(seen_indices, tile, taps, column);
-  loads_.see(&seen, seen_indices ? &*seen_indices : nullptr, hold_divisors(tile, taps, column));
+  loads_.see(&seen, seen_indices ? &*seen_indices : nullptr);
   walk(at, taps, stored);
   loads_.see(nullptr);
   first_seen_ = no_value;
@@ -223,27 +223,20 @@ void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
   first_seen_ = b_.imul(skipped, b_.iconst(low_.index_step(outer_)));
 }
 
-// Where each lane's window begins, from the first one on.
-std::vector<int64_t> RowCode::lane_begins(int lanes) const {
+// Of each output of a tile what its columns make of the divisor; no_value: they all have the usual one.
+Value RowCode::lane_counts(int lanes, Value column) {
+  if (backward_ || !nest_.divides_by_taps() || !counts_lanes(nest_)) return no_value;
+  const DimOfSize& size = sizes_.back();
+  const Type type = Type::vec(DType::i32, lanes);
   std::vector<int64_t> begins;
   for (int64_t lane = 0; lane < lanes; ++lane)
     begins.push_back(lane / dim_.pixel * dim_.stride + lane % dim_.pixel);
-  return begins;
-}
-
-// Of windows that begin so far behind a column what their columns make of the divisor; no_value: they all
-// have the usual one.
-Value RowCode::lane_counts(const std::vector<int64_t>& begins, Value column) {
-  if (!nest_.divides_by_taps() || (!backward_ && !counts_lanes(nest_))) return no_value;
-  const DimOfSize& size = sizes_.back();
-  const Type type = Type::vec(DType::i32, static_cast<int>(begins.size()));
   const int64_t reach = dim_.dilation * (dim_.kernel - 1) + 1;
-  const Value zero = b_.iconst(0), most = b_.iconst(*std::ranges::max_element(begins) + reach);
+  const Value zero = b_.iconst(0), most = b_.iconst(begins.back() + reach);
   const Value before = b_.imul(column, b_.iconst(-1));
   const auto relative = [&](Value place) { return b_.imin(b_.imax(b_.iadd(place, before), zero), most); };
   const Value ones = b_.vconst_splat(type, 1);
-  const Value visible = backward_ ? columns_.stored_end : size.visible;
-  const Value limit = b_.splat(type, relative(nest_.count_include_pad ? size.padded : visible));
+  const Value limit = b_.splat(type, relative(nest_.count_include_pad ? size.padded : size.visible));
   if (dim_.dilation == 1) {
     std::vector<int64_t> ends = begins;
     for (int64_t& end : ends) end += reach;
@@ -256,14 +249,13 @@ Value RowCode::lane_counts(const std::vector<int64_t>& begins, Value column) {
   const Value nothing = b_.vconst_splat(type, 0);
   const Value before_first = b_.splat(type, b_.iadd(relative(zero), b_.iconst(-1)));
   Value count = nothing;
-  std::vector<int64_t> places = begins;
   for (int64_t tap = 0; tap < dim_.kernel; ++tap) {
-    const Value here = b_.vconst(type, places);
+    const Value here = b_.vconst(type, begins);
     Value counts = b_.cmp(Predicate::gt, limit, here);
     if (!nest_.count_include_pad)
       counts = b_.binary(Op::and_, counts, b_.cmp(Predicate::gt, here, before_first));
     count = b_.binary(Op::add, count, b_.select(counts, ones, nothing));
-    for (int64_t& place : places) place += dim_.dilation;
+    for (int64_t& begin : begins) begin += dim_.dilation;
   }
   return b_.binary(Op::max, count, ones);
 }

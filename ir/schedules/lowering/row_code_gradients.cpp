@@ -1,8 +1,6 @@
 // RowCode: what gradients have of their own in code for all sizes.
-#include <algorithm>
 #include <set>
 
-#include "ir/lane_list.h"
 #include "ir/schedules/lanes/lanes_apart.h"
 #include "ir/schedules/lowering/row_code.h"
 #include "ir/schedules/lowering/run_table.h"
@@ -115,33 +113,6 @@ void RowCode::hold_indices(std::optional<SeenColumns>& seen, const Tile& tile, c
   seen.emplace(b_, column, sizes_.back().visible, 0);
   seen->hold(Type::vec(nest_.indices->dtype, lanes), {starts.begin(), starts.end()}, 0,
              Address{b_.add_scratch(bytes_of_masks)});
-}
-
-// Of a gradient's tile at an end of the rows: the divisors of the windows that its loads are from, one load
-// after the other, or of its taps.
-std::vector<Address> RowCode::hold_divisors(const Tile& tile, const TileTaps& taps, Value column) {
-  if (!counts_gathered(nest_)) return {};
-  std::vector<std::vector<int64_t>> windows;
-  if (takes_vectors(tile)) {
-    const RowReduction& plan = rules_.reduction(tile);
-    for (const int64_t start : plan.starts()) {
-      const LaneList list = lanes_from(start, plan.width());
-      windows.emplace_back(list.begin(), list.end());
-    }
-  } else {
-    for (const PlacedLanes::List& list : taps.lists) {
-      std::vector<int64_t>& lanes = windows.emplace_back(list);
-      std::ranges::replace(lanes, PlacedLanes::anything, 0);
-    }
-  }
-  const Value first = b_.iadd(sizes_.back().first, b_.imul(column, b_.iconst(dim_.stride)));
-  std::vector<Address> held;
-  for (std::vector<int64_t>& begins : windows) {
-    for (int64_t& window : begins) window *= dim_.stride;
-    held.push_back(b_.add_scratch(std::ssize(begins) * bytes(DType::i32)));
-    b_.store(held.back(), lane_counts(begins, first));
-  }
-  return held;
 }
 
 }  // namespace pooljit::ir

@@ -168,6 +168,11 @@ bool RowRules::suits_any_size() const {
   const bool leaves_pixels = dim_.kind == DimKind::pixels &&
                              (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
                               (nest_.divides_by_taps() && !counts_lanes(nest_)));
+  // A gradient's stand-in may have one column, which is not the layer's.
+  const bool reads_columns = nest_.input.strides.back() == 1 &&
+                             (!nest_.is_backward() || !nest_.indices || nest_.indices->strides.back() == 1);
+  // Divisors of gradients at the ends of rows differ from lane to lane.
+  const bool masks_divisors = schedule_.tail == Tail::mask && counts_gathered(nest_);
   // Operands of part of a vector.
   const bool leaves_operands = nest_.is_norm_gradient() && !can_mask(nest_, isa_) &&
                                outputs_of_tile(dim_, schedule_.lanes) < schedule_.lanes;
@@ -176,8 +181,8 @@ bool RowRules::suits_any_size() const {
       columns_adjacent(nest_) || (schedule_.tail == Tail::overlap && reads_adjacent_columns(nest_) &&
                                   largest_block(nest_) == 1 && operand_views(nest_).empty());
   return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored && !is_long() &&
-         !is_shared && !masks_indices && !leaves_pixels && !leaves_operands &&
-         places_of_tile(dim_, schedule_.lanes) > 0;
+         !is_shared && !masks_indices && !leaves_pixels && !leaves_operands && !masks_divisors &&
+         reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {

@@ -132,23 +132,6 @@ Value TileLoads::where_present(const TileTaps& taps, size_t tap, Value x, Value 
   return b_.select(b_.vmask(b_.type(x).mask_of(), present), x, otherwise);
 }
 
-void TileLoads::see(SeenColumns* seen, SeenColumns* seen_indices, std::vector<Address> divisors) {
-  seen_ = seen;
-  seen_indices_ = seen_indices;
-  divisors_ = std::move(divisors);
-}
-
-Divisor TileLoads::divisor_from(Value rows, const TileTaps& taps, const RowVector& vector, size_t number) {
-  if (!divisors_.empty()) return {rows, {}, b_.load(Type::vec(DType::i32, vector.width), divisors_[number])};
-  return {rows, divisors_from(taps.origin + vector.start, vector.width)};
-}
-
-Divisor TileLoads::divisor_at(Value rows, const TileTaps& taps, size_t tap) {
-  const auto lanes = static_cast<int>(taps.lists[tap].size());
-  if (!divisors_.empty()) return {rows, {}, b_.load(Type::vec(DType::i32, lanes), divisors_[tap])};
-  return {rows, divisors_at(taps, tap)};
-}
-
 int64_t TileLoads::divisor_at(int64_t position) const {
   const DimPlan& plan = low_.plan(nest_.dims.size() - 1);
   if (plan.divisors.empty() || !in_image(position)) return plan.common_divisor;

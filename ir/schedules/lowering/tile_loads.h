@@ -29,9 +29,11 @@ class TileLoads {
   bool any_lane(const Tile& tile, int64_t tap) const;
 
   // Code for all sizes: for tiles whose windows may reach over the ends of a row. Null: for no tile.
-  // seen_indices: of a gradient, the indices of such columns. divisors: of a gradient, where the divisors of
-  // the windows that each load or tap of a row is from lie in scratch memory, as int32; none: they are known.
-  void see(SeenColumns* seen, SeenColumns* seen_indices = nullptr, std::vector<Address> divisors = {});
+  // seen_indices: of a gradient, the indices of such columns.
+  void see(SeenColumns* seen, SeenColumns* seen_indices = nullptr) {
+    seen_ = seen;
+    seen_indices_ = seen_indices;
+  }
 
   // `row` stands at the tile's origin. Lanes that are not loaded have the reduction's identity.
   Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
@@ -51,15 +53,11 @@ class TileLoads {
   // x in the lanes whose windows have that tap.
   Value where_present(const TileTaps& taps, size_t tap, Value x, Value otherwise);
 
-  // For the backward of an average: the divisors of a vector of columns, or of the windows that a tap is
-  // from. rows: the factor of the dimensions outside. number: of the vector among those of a row.
-  Divisor divisor_from(Value rows, const TileTaps& taps, const RowVector& vector, size_t number);
-  Divisor divisor_at(Value rows, const TileTaps& taps, size_t tap);
-
- private:
-  // 1 outside the image.
+  // For the backward of an average: the factors of the divisors for columns; 1 outside the image.
   std::vector<int64_t> divisors_from(int64_t position, int width) const;
   std::vector<int64_t> divisors_at(const TileTaps& taps, size_t tap) const;
+
+ private:
   std::vector<int64_t> wanted(const Tile& tile, const TileTaps& taps, const RowVector& vector) const;
   Value moved_inside(const Address& address, const Type& type, int64_t column);
   int64_t divisor_at(int64_t position) const;
@@ -71,7 +69,6 @@ class TileLoads {
   const ReductionFacts& facts_;
   Lowering& low_;
   SeenColumns *seen_ = nullptr, *seen_indices_ = nullptr;
-  std::vector<Address> divisors_;
 };
 
 }  // namespace pooljit::ir
