@@ -140,6 +140,8 @@ class Parser {
       expect("=");
       if (accept("size"))
         task.extent = TaskDim::size_extent;
+      else if (accept("outputs"))
+        task.extent = TaskDim::size_outputs;
       else if (!accept("batch"))
         task.extent = integer();
       program_.tasks.push_back(std::move(task));

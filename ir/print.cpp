@@ -142,6 +142,7 @@ std::string quoted(const std::string& name) {
 std::string task_text(const TaskDim& task) {
   if (task.extent == TaskDim::batch_extent) return task.name + "=batch";
   if (task.extent == TaskDim::size_extent) return task.name + "=size";
+  if (task.extent == TaskDim::size_outputs) return task.name + "=outputs";
   return fmt::format("{}={}", task.name, task.extent);
 }
 

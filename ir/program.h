@@ -56,10 +56,12 @@ struct Param {
 struct TaskDim {
   std::string name;  // "n", "c", "oh"
   // How many tasks there are; batch_extent: as many as the batch at run time; size_extent: as many as the
-  // first dimension's outputs at run time.
+  // first dimension's outputs at run time, or, of a gradient, as the periods of these; size_outputs: as many
+  // as the outputs.
   int64_t extent = 0;
   static constexpr int64_t batch_extent = -1;
   static constexpr int64_t size_extent = -2;
+  static constexpr int64_t size_outputs = -3;
   bool operator==(const TaskDim&) const = default;
 };
 

@@ -67,7 +67,8 @@ Maybe check_head(const Program& program) {
     const auto is_same = [&](const TaskDim& other) { return other.name == task.name; };
     if (!is_identifier(task.name) || std::count_if(program.tasks.begin(), program.tasks.end(), is_same) != 1)
       return broken(Rule::tasks, fmt::format("\"{}\" is not a name of its own", task.name));
-    if (task.extent < 0 && task.extent != TaskDim::batch_extent && task.extent != TaskDim::size_extent)
+    if (task.extent < 0 && task.extent != TaskDim::batch_extent && task.extent != TaskDim::size_extent &&
+        task.extent != TaskDim::size_outputs)
       return broken(Rule::tasks, fmt::format("{} has extent {}", task.name, task.extent));
   }
   return {};

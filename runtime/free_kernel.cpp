@@ -95,6 +95,17 @@ bool has_short_windows(const ir::PoolNest& sized, const ir::Schedule& schedule) 
          row.input < short_window * row.output;
 }
 
+// Gradients of rows that fill half a vector, 0.3 to 1 times as fast. Adaptive ones take some time for each of
+// at most twice as many stretches of a row as it has windows.
+bool suits_gradient(const ir::PoolNest& sized, const ir::Schedule& schedule, bool follows) {
+  constexpr double saved_seconds_of_stretch = 12e-9, least_seconds = 50e-6;
+  if (!follows) return 2 * outputs_of_row(sized, schedule) >= schedule.lanes;
+  const ir::NestDim& row = sized.dims.back();
+  double stretches = double(sized.channels) * double(std::min(row.output, 2 * row.input));
+  for (size_t i = 0; i + 1 < sized.dims.size(); ++i) stretches *= double(sized.dims[i].output);
+  return stretches * saved_seconds_of_stretch < least_seconds;
+}
+
 }  // namespace
 
 size_t FreeKernel::SizeHash::operator()(const Size& size) const {
@@ -148,6 +159,8 @@ bool FreeKernel::suits_general_code(const ir::PoolNest& sized) const {
   if (saved_seconds(sized, Saved::by_others) > least_seconds) return false;
   if (bits == ir::SameBits::by_the_same_schedule) return true;
   return holds_for_pools(sized, general_schedule_, [&](const ir::PoolNest& pool, const ir::Schedule& own) {
+    if (pool.is_backward() && row_fields(own))
+      return suits_gradient(pool, own, general_.code->info.nest.extents == ir::Extents::any_windows);
     return (!is_narrow(pool, own) && !has_short_windows(pool, own)) ||
            (2 * (has_rows_of_pixels(own) ? outputs_of_row(pool, own) : pool.dims.back().input) >= own.lanes &&
             have_own_code(pool, own, *general_.code));

@@ -24,7 +24,11 @@ constexpr int64_t most_following_taps[] = {int64_t{1} << 22, 2 * sum_block, sum_
 // (ir/reductions/avg.cpp).
 constexpr int64_t most_averaged_bytes[] = {(1 << 15) - 1, 181, 31};
 
+// Of a gradient, whose inputs are the windows, as many as at any size.
+constexpr int64_t all_inputs = 0;
+
 int64_t most_following(const PoolNest& sized) {
+  if (sized.is_backward()) return all_inputs;
   const size_t number = sized.dims.size() - 1;
   const bool averages_bytes = sized.divides() && !sized.quantization && bytes(sized.input.dtype) == 1;
   return averages_bytes ? most_averaged_bytes[number] : most_following_taps[number];
@@ -35,10 +39,21 @@ bool is_gather(const NestDim& dim) { return dim.kind == DimKind::gather; }
 bool is_dense(const NestDim& dim) {
   return dim.kind == DimKind::adaptive || (is_pool(dim) && dim.dilation == 1);
 }
+// Of an adaptive layer, if even.
+bool is_partition(const NestDim& dim) {
+  return dim.kind == DimKind::adaptive || (is_gather(dim) && dim.kernel == dim.stride && dim.dilation == 1 &&
+                                           dim.pad_begin == 0 && dim.input * dim.stride == dim.output);
+}
 
 // Every window of the kernel, clipped anywhere, is a window of the stand-in, and one of them is whole.
 NestDim stand_in(const NestDim& dim, Extents extents, int64_t most_taps) {
   NestDim any;
+  if (extents == Extents::any_windows && most_taps == all_inputs) {
+    any.input = any.kernel = dim.input;
+    any.pad_begin = any.pad_end = dim.input - 1;
+    any.output = 2 * dim.input - 1;
+    return any;
+  }
   if (extents == Extents::any_windows) {
     any.kernel = any.stride = any.input = most_taps;
     any.output = dim.output;
@@ -94,10 +109,8 @@ Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
   if (sized.dims.size() > std::size(most_following_taps)) return refused("so many dimensions");
   if (sized.direction == Direction::unpool) return refused("unpools");
   const bool follow = extents == Extents::any_windows;
-  if (sized.is_backward() && (follow || !std::ranges::all_of(sized.dims, is_gather)))
-    return refused("gradients of adaptive pools");
-  if (sized.is_backward() && sized.input.strides.back() == 1)
-    return refused("gradients of rows whose columns are adjacent");
+  if (sized.is_backward() && !std::ranges::all_of(sized.dims, follow ? is_partition : is_gather))
+    return refused("gradients of such windows");
   if (!sized.is_backward() && !std::ranges::all_of(sized.dims, follow ? is_dense : is_pool))
     return refused("such windows");
   if (sized.indices && (sized.column_major || sized.index_scope == IndexScope::tensor))
@@ -108,8 +121,12 @@ Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
   any.extents = extents;
   for (NestDim& dim : any.dims) dim = stand_in(dim, extents, most_following(sized));
   const std::vector<int64_t> inputs = extents_of(any, &NestDim::input);
-  any.input = packed_over(inputs, any.channels, any.input);
   // Windows that follow the extents are as many at all sizes.
+  const bool are_windows_read = follow && any.is_backward();
+  if (are_windows_read)
+    any.output = packed_over(extents_of(any, &NestDim::output), any.channels, any.output);
+  else
+    any.input = packed_over(inputs, any.channels, any.input);
   if (!follow) pack_outputs(any, inputs);
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
   if (follow && any.indices && any.index_scope == IndexScope::window)

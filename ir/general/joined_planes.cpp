@@ -27,7 +27,8 @@ NestDim one_window(int64_t taps) {
 }  // namespace
 
 std::optional<PoolNest> with_joined_planes(const PoolNest& general, const PoolNest& sized) {
-  if (general.extents != Extents::any_windows || sized.dims.size() < 2 || !is_one_packed_plane(sized))
+  if (general.extents != Extents::any_windows || general.is_backward() || sized.dims.size() < 2 ||
+      !is_one_packed_plane(sized))
     return std::nullopt;
   const int64_t pixel = sized.input.strides.back();
   if (sized.indices && pixel != 1) return std::nullopt;

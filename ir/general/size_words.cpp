@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/general/joined_planes.h"
+#include "ir/general/size_cuts.h"
 #include "ir/reductions/facts.h"
 #include "ir/schedules/lanes/pixel_rows.h"
 #include "ir/schedules/lanes/row_tiles.h"
@@ -33,70 +34,6 @@ std::vector<Run> runs_of_size(const PoolNest& general, const NestDim& dim) {
   return all;
 }
 
-// From the first to the last of the runs that are wanted, which lie side by side.
-template <typename IsWanted>
-Interior outputs_of(const std::vector<Run>& all, const IsWanted& is_wanted) {
-  Interior outputs;
-  for (const Run& run : all) {
-    if (!is_wanted(run)) continue;
-    if (outputs.begin == outputs.end) outputs.begin = run.begin;
-    outputs.end = run.end;
-  }
-  return outputs;
-}
-
-// Forward windows with the kernel's divisor, which are neighbours.
-Interior alike_of_gather(const PoolNest& sized, const NestDim& gather) {
-  const NestDim forward = forward_of(gather);
-  return outputs_of(runs(forward),
-                    [&](const Run& run) { return divisor_taps(sized, run.window) == forward.kernel; });
-}
-
-// Whether all taps of the run's windows are among these.
-bool takes_among(const Run& run, const Interior& taps) {
-  if (run.window.taps == 0) return true;
-  const int64_t beyond = run.end - run.begin + (run.window.taps - 1) * run.window.step;
-  return run.window.first >= taps.begin && run.window.first + beyond <= taps.end;
-}
-
-// The runs, cut so that those of which takes_among() holds are as long as they can be.
-std::vector<Run> cut_at(const std::vector<Run>& all, const Interior& taps) {
-  std::vector<Run> cut;
-  for (const Run& run : all) {
-    const int64_t beyond = (std::max<int64_t>(run.window.taps, 1) - 1) * run.window.step;
-    const int64_t from = std::clamp(run.begin + taps.begin - run.window.first, run.begin, run.end);
-    const int64_t to = std::clamp(run.begin + taps.end - beyond - run.window.first, from, run.end);
-    const int64_t ends[] = {run.begin, from, to, run.end};
-    for (size_t i = 0; i + 1 < std::size(ends); ++i) {
-      if (ends[i] == ends[i + 1]) continue;
-      Run& piece = cut.emplace_back(run);
-      piece.begin = ends[i], piece.end = ends[i + 1];
-      if (run.window.taps > 0) piece.window.first += ends[i] - run.begin;
-    }
-  }
-  return cut;
-}
-
-// How tiles cover a row: some at its begin, those of whole windows, some behind.
-struct TileCut {
-  int64_t before = 0, inside_begin = 0, inside = 0, last = 0, behind = 0;
-};
-
-TileCut cut_tiles(int64_t lanes, Interior masked, Interior whole) {
-  TileCut cut;
-  cut.before = ceil_div(whole.begin - masked.begin, lanes);
-  cut.inside_begin = masked.begin + cut.before * lanes;
-  cut.inside = std::max<int64_t>(0, (whole.end - cut.inside_begin) / lanes);
-  const int64_t left = masked.end - cut.inside_begin - cut.inside * lanes;
-  if (left > 0 && whole.end == masked.end && whole.end - lanes >= whole.begin) {
-    cut.last = 1;
-    return cut;
-  }
-  if (cut.inside == 0) cut.before = 0, cut.inside_begin = masked.begin;
-  cut.behind = ceil_div(masked.end - cut.inside_begin - cut.inside * lanes, lanes);
-  return cut;
-}
-
 // How the rows of the nests relate to the layer's.
 enum class Rows : uint8_t { as_they_are, joined, of_pixels };
 
@@ -112,7 +49,7 @@ class Writer {
         words_(words) {
     for (const NestDim& dim : sized.dims) {
       runs_.push_back(runs_of_size(general, dim));
-      if (!counts_gathered(sized)) continue;
+      if (!counts_gathered(sized) || general.extents != Extents::any) continue;
       alike_gathered_.push_back(alike_of_gather(sized, dim));
       runs_.back() = cut_at(runs_.back(), alike_gathered_.back());
     }
@@ -126,6 +63,9 @@ class Writer {
     for (const View& view : operand_views(sized_)) write_view(operand++, view);
     if (sized_.is_backward() && !gradient_facts(sized_))
       return unsupported("general.window", "indices beyond 2^31", "compile the layer for this size");
+    if (const NestDim& row = sized_.dims.back();
+        row.kind == DimKind::gather && layout_.has_columns() && row.pad_end < 0)
+      return unsupported("general.window", "columns that no window sees", "compile the layer for this size");
     if (const int64_t columns = sized_.dims.back().input; is_line_too_long(columns))
       return unsupported("general.window", fmt::format("a row of {} columns", columns),
                          "compile the layer for this size");
@@ -136,7 +76,8 @@ class Writer {
       write_indices();
     }
     if (layout_.has_columns() && general_.extents == Extents::any) write_columns();
-    if (layout_.has_columns() && general_.extents == Extents::any_windows) write_window_rows();
+    if (layout_.has_columns() && general_.extents == Extents::any_windows)
+      sized_.is_backward() ? write_stretches() : write_window_rows();
     for (size_t i = 0; i < sized_.dims.size(); ++i) write_dim(i);
     // No code goes along rows of pixels by their runs, of which there are as many as channels.
     for (size_t i = 0; i + has_pixel_rows_ < sized_.dims.size(); ++i)
@@ -188,8 +129,10 @@ class Writer {
     word(layout_.of_dim(i, SizeLayout::usual_end)) = usual.end;
     word(layout_.of_dim(i, SizeLayout::first)) = -dim.pad_begin;
     word(layout_.of_dim(i, SizeLayout::visible)) = dim.visible_input();
-    word(layout_.of_dim(i, SizeLayout::padded)) = dim.input + dim.pad_end;
-    word(layout_.of_dim(i, SizeLayout::outputs)) = tasks_of(dim);
+    word(layout_.of_dim(i, SizeLayout::padded)) =
+        (dim.kind == DimKind::gather ? dim.output : dim.input) + dim.pad_end;
+    word(layout_.of_dim(i, SizeLayout::outputs)) =
+        general_.extents == Extents::any ? tasks_of(dim) : dim.output;
     word(layout_.of_dim(i, SizeLayout::seen_begin)) = seen.begin;
     word(layout_.of_dim(i, SizeLayout::seen_end)) = seen.end;
   }
@@ -215,17 +158,45 @@ class Writer {
   void write_columns() {
     const NestDim& dim = sized_.dims.back();
     const size_t columns = sized_.dims.size() - 1;
+    if (dim.kind == DimKind::gather) {
+      const Interior taps = counts_gathered(sized_) ? alike_gathered_.back() : Interior{0, dim.input};
+      const Interior whole =
+          write_places(places_of_gather(dim), whole_places_of_gather(dim, taps), dim.output);
+      write_outside(whole.begin * dim.stride - dim.pad_begin, whole.end * dim.stride - dim.pad_begin);
+      return;
+    }
     const Interior masked = counts_lanes(sized_) ? Interior{0, dim.output} : alike_outputs(columns);
-    Interior whole = usual_outputs(columns);
-    if (whole.begin == whole.end) whole = {masked.end, masked.end};
-    const int64_t fields[SizeLayout::column_fields] = {masked.begin, masked.end, whole.begin, whole.end,
+    const Interior whole = write_places(masked, usual_outputs(columns), masked.end);
+    for (int64_t output = 0; output < dim.output; ++output) {
+      if (output == whole.begin) output = whole.end;
+      if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
+    }
+  }
+
+  // Returns the whole windows, which are none behind all others if they are none.
+  Interior write_places(Interior masked, Interior whole, int64_t stored_end) {
+    if (whole.begin >= whole.end) whole = {masked.end, masked.end};
+    const int64_t fields[SizeLayout::column_fields] = {masked.begin,
+                                                       masked.end,
+                                                       whole.begin,
+                                                       whole.end,
+                                                       stored_end,
+                                                       0,
                                                        std::ssize(words_) * int64_t{sizeof(int64_t)}};
     std::ranges::copy(fields, &word(layout_.column(SizeLayout::masked_begin)));
     const bool may_be_narrow = NarrowRows::suits(sized_);
     for (int i = 0; i < SizeLayout::lane_counts; ++i) write_tiles(1 << i, masked, whole, may_be_narrow);
+    return whole;
+  }
+
+  // Of a gradient, outputs but for these.
+  void write_outside(int64_t begin, int64_t end) {
+    const NestDim& dim = sized_.dims.back();
     for (int64_t output = 0; output < dim.output; ++output) {
-      if (output == whole.begin) output = whole.end;
-      if (output < dim.output) words_.push_back(divisor_taps(sized_, dim.window(output)));
+      if (output == begin) output = std::max(begin, end);
+      if (output >= dim.output) break;
+      const int64_t period = output / dim.stride;
+      append_run(words_, sized_, {period, period + 1, dim.window(output), output % dim.stride, 1}, false);
     }
   }
 
@@ -246,16 +217,16 @@ class Writer {
   }
 
   void write_tiles(int lanes, Interior masked, Interior whole, bool may_be_narrow) {
-    const int64_t outputs = outputs_of_tile(sized_.dims.back(), lanes);
-    if (outputs == 0) return;
-    const TileCut cut = cut_tiles(outputs, masked, whole);
+    const int64_t places = places_of_tile(sized_.dims.back(), lanes);
+    if (places == 0) return;
+    const TileCut cut = cut_tiles(places, masked, whole);
     word(layout_.tiles(lanes, SizeLayout::before)) = cut.before;
     word(layout_.tiles(lanes, SizeLayout::inside_begin)) = cut.inside_begin;
     word(layout_.tiles(lanes, SizeLayout::inside)) = cut.inside;
     word(layout_.tiles(lanes, SizeLayout::last)) = cut.last;
-    word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * outputs;
+    word(layout_.tiles(lanes, SizeLayout::behind_begin)) = cut.inside_begin + cut.inside * places;
     word(layout_.tiles(lanes, SizeLayout::behind)) = cut.behind;
-    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / outputs;
+    word(layout_.tiles(lanes, SizeLayout::run)) = (whole.end - whole.begin) / places;
     const int vectors = may_be_narrow ? NarrowRows::count(sized_.dims.back(), lanes) : 0;
     word(layout_.tiles(lanes, SizeLayout::one_vector)) = vectors == 1;
     word(layout_.tiles(lanes, SizeLayout::two_vectors)) = vectors == 2;
@@ -266,7 +237,7 @@ class Writer {
   // Of adaptive windows in channels-first planes.
   bool is_line_too_long(int64_t columns) const {
     return general_.extents == Extents::any_windows && layout_.has_columns() && sized_.dims.size() > 1 &&
-           !has_joined_rows_ && columns > SizeLayout::most_line_columns;
+           !sized_.is_backward() && !has_joined_rows_ && columns > SizeLayout::most_line_columns;
   }
 
   // How vectors of each number of lanes cover the rows of the windows.
@@ -276,6 +247,27 @@ class Writer {
       word(layout_.tiles(1 << i, SizeLayout::window_rows)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
       for (const Run& run : runs_.back()) write_row(run.window.taps, lanes);
       write_row(sized_.dims.back().visible_input(), lanes);
+    }
+  }
+
+  // Of a gradient: the stretches of outputs with the same windows, and how vectors cover each.
+  void write_stretches() {
+    const NestDim& dim = sized_.dims.back();
+    std::vector<Run> stretches;
+    for (const Run& output : runs_.back()) {
+      const Window* const before = stretches.empty() ? nullptr : &stretches.back().window;
+      const bool is_alike =
+          before && before->first == output.window.first && before->taps == output.window.taps;
+      is_alike ? void(stretches.back().end = output.end) : stretches.push_back(output);
+    }
+    word(layout_.column(SizeLayout::stretches)) = std::ssize(stretches);
+    word(layout_.column(SizeLayout::stored_end)) = dim.output;
+    word(layout_.column(SizeLayout::outside)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
+    for (const Run& stretch : stretches) append_run(words_, sized_, stretch, false);
+    for (int i = 0; i < SizeLayout::lane_counts; ++i) {
+      const int64_t lanes = int64_t{1} << i;
+      word(layout_.tiles(1 << i, SizeLayout::window_rows)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
+      for (const Run& stretch : stretches) write_row(stretch.outputs(), lanes);
     }
   }
 
@@ -334,8 +326,9 @@ class Writer {
 
   void write_gathered(size_t i) {
     word(layout_.of_dim(i, SizeLayout::gathered)) = std::ssize(words_) * int64_t{sizeof(int64_t)};
-    for (const Run& run : runs(forward_of(sized_.dims[i])))
-      words_.insert(words_.end(), static_cast<size_t>(run.outputs()), divisor_taps(sized_, run.window));
+    const NestDim forward = forward_of(sized_.dims[i]);
+    for (int64_t window = 0; window < forward.output; ++window)
+      words_.push_back(divisor_taps(sized_, forward.window(window)));
   }
 
   const PoolNest& general_;
@@ -365,6 +358,7 @@ Result<std::vector<int64_t>> size_words(const PoolNest& general, const PoolNest&
 
 int64_t task_count(const TaskDim& task, const PoolNest& sized, int64_t batch) {
   if (task.extent == TaskDim::batch_extent) return batch;
+  if (task.extent == TaskDim::size_outputs) return sized.dims[0].output;
   return task.extent == TaskDim::size_extent ? tasks_of(sized.dims[0]) : task.extent;
 }
 

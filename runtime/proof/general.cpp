@@ -215,6 +215,7 @@ class SizeChooser {
         is_new = seen[i].insert(kind).second || is_new;
         const size_t known_rows = rows[i].size();
         if (has_window_rows(i)) rows[i].merge(kinds_of_rows(pool, i));
+        if (has_stretches(i)) rows[i].merge(kinds_of_stretches(pool, pools_[i].columns_together));
         is_row = is_row || rows[i].size() > known_rows;
         const int64_t rest = pool.dims[dim].output % together(pools_[i], dim);
         is_tail = tails[i].insert(rest).second || is_tail;
@@ -256,6 +257,24 @@ class SizeChooser {
     return std::min(most, most_extents);
   }
 
+  // Gradients of adaptive windows in rows, whose outputs with the same windows are vectors.
+  bool has_stretches(size_t pool) const {
+    return pools_[pool].follows && row_fields(*pools_[pool].schedule) && spec_.dims.back().is_free;
+  }
+  static Kind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes) {
+    const ir::NestDim& row = sized.dims.back();
+    Kind kinds;
+    for (int64_t begin = 0, end = 0; begin < row.output; begin = end) {
+      const ir::Window window = row.window(begin);
+      const auto is_alike = [&](const ir::Window& other) {
+        return other.first == window.first && other.taps == window.taps;
+      };
+      for (end = begin + 1; end < row.output && is_alike(row.window(end));) ++end;
+      kinds.insert({kind_of_count(end - begin, lanes), 0, 0});
+    }
+    return kinds;
+  }
+
   // Rows of windows, and of the image, in vectors of taps.
   bool has_window_rows(size_t pool) const {
     return pools_[pool].schedule->family() == ir::Family::window_rows;
@@ -282,9 +301,10 @@ class SizeChooser {
   int64_t extents_of_rows() const {
     int64_t most = 0;
     for (size_t i = 0; i < pools_.size(); ++i) {
-      if (!has_window_rows(i)) continue;
+      if (!has_window_rows(i) && !has_stretches(i)) continue;
       const int64_t windows = pools_[i].spec->global ? 1 : pools_[i].spec->dims[last_free()].adaptive_output;
-      most = std::max(most, windows * (most_times * vectors_together + 1) * pools_[i].schedule->lanes);
+      const int64_t together = has_stretches(i) ? 1 : vectors_together;
+      most = std::max(most, windows * (most_times * together + 1) * pools_[i].schedule->lanes);
     }
     return std::min(most, most_extents);
   }

@@ -68,6 +68,9 @@ const struct {
     {"max_pool1d_backward(float32[1,9,L]:nwc, kernel_size=3, stride=2, padding=1)"},
     {"avg_pool2d_backward(float32[1,9,3,W]:nhwc, kernel_size=2, stride=1, padding=1, "
      "count_include_pad=False)"},
+    {"max_pool1d_backward(float32[1,2,L], kernel_size=3, stride=2, padding=1)"},
+    {"max_pool2d_backward(bfloat16[1,2,3,W], kernel_size=2, stride=1)"},
+    {"avg_pool2d_backward(float32[1,2,3,W], kernel_size=2, stride=1, padding=1, count_include_pad=False)"},
     {"max_pool2d(float32[1,2,H,W], kernel_size=2)"},
     {"avg_pool2d(float32[1,2,4,W], kernel_size=[3,2], stride=2, padding=[1,0])"},
     {"max_pool2d(float32[1,2,3,W], kernel_size=3, stride=1, padding=1)"},

@@ -183,7 +183,7 @@ TEST(NarrowRows, WrongWordsOfStridedRowsAreFound) {
                              layout.of_dim(0, Layout::first), layout.of_dim(0, Layout::visible),
                              layout.of_dim(1, Layout::first), layout.of_dim(1, Layout::visible)})
         for (const int64_t more : {-8, 8}) objects(word, more);
-      objects(layout.column(Layout::masked_end), -8);
+      objects(layout.column(Layout::stored_end), -8);
       objects(layout.of_dim(0, Layout::usual_begin), -8);
       objects(layout.of_dim(0, Layout::usual_end), 8);
     }
@@ -209,6 +209,7 @@ TEST(NarrowRows, DecideWhatIsCompiled) {
   const char* const pixels = "max_pool2d(float32[1,3,H,W]:nhwc, kernel_size=7, stride=1, padding=3)";
   const char* const many = "avg_pool2d(float32[1,3,H,W]:nhwc, kernel_size=31, stride=1, padding=15)";
   const char* const means = "avg_pool2d(float32[1,3,H,W], kernel_size=2, stride=2)";
+  const char* const gradient = "max_pool2d_backward(float32[1,3,H,W], kernel_size=3, stride=2, padding=1)";
   for (const Row& row : {Row{same, "avx2", {9, 7}, true},
                          {pixels, "avx2", {224, 224}, true},
                          {pixels, "avx2", {9, 5}, false},
@@ -235,6 +236,9 @@ TEST(NarrowRows, DecideWhatIsCompiled) {
                          {means, "avx2", {8, 32}, true},
                          {windows, "avx2", {9, 55}, false},
                          {windows, "avx2", {3, 56}, true},
+                         {gradient, "avx2", {8, 4}, true},
+                         {gradient, "avx2", {8, 3}, false},
+                         {gradient, "avx512", {8, 14}, true},
                          {"global_avg_pool2d(float32[1,3,H,W])", "avx2", {7, 7}, true}}) {
     if (!runtime::can_run(*ir::find_isa(row.isa))) continue;
     const auto any = runtime::compile_any(row.layer, {.backend = "xbyak", .isa = row.isa});

@@ -171,7 +171,7 @@ class ChannelsLast {
         const Value iv = b_.begin_loop(b_.iconst(blocks)).iv;
         at.input = plus(at.input, iv, channel_bytes(nest_.input, block));
         low_.for_each_output(at, [&](Address& address, const View& view) {
-          address = plus(address, iv, channel_bytes(view, block));
+          address = low_.further_by(address, iv, low_.channels_step(view, block), 1);
         });
         if (const auto& beside = low_.beside())
           at.beside = plus(at.beside, iv, channel_bytes(*beside, block));
@@ -314,7 +314,11 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "channels_last with lanes > 1 needs channels of the input that lie next to each other, "
         "or as far apart as its columns and each other",
         "use lanes=1");
-  if (nest.has_any_size() && layer.adjacent_channels() < even_channels(nest))
+  // Vectors may be stored one by one, to planes.
+  const bool are_stored = layer.adjacent_channels() >= even_channels(nest) ||
+                          (layer.adjacent_channels_read() == nest.channels && largest_block(nest) == 1 &&
+                           operand_views(nest).empty());
+  if (nest.has_any_size() && !are_stored)
     return unsupported(
         "schedule.sizes",
         "code for all sizes needs channels that lie next to each other, in pixels or in blocks",

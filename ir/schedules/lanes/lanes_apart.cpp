@@ -148,8 +148,8 @@ Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_
 }
 
 // One by one, out of parts in which a lane is taken by one instruction.
-void store_apart(Builder& builder, const Address& to, Value value, int64_t stride,
-                 std::span<const int64_t> stored) {
+void store_apart(Builder& builder, Value value, std::span<const int64_t> stored,
+                 const std::function<Address(int64_t lane)>& at) {
   constexpr int part_bytes = 16;
   const Type type = builder.type(value);
   const int part = std::min(type.lanes, part_bytes / bytes(type.dtype));
@@ -159,8 +159,7 @@ void store_apart(Builder& builder, const Address& to, Value value, int64_t strid
       if (!is_wanted(stored, lane)) continue;
       if (some == no_value)
         some = part == type.lanes ? value : following_lanes(builder, value, no_value, begin, part);
-      builder.store(elements_behind(to, type, lane * stride),
-                    following_lanes(builder, some, no_value, lane - begin, 1));
+      builder.store(at(lane), following_lanes(builder, some, no_value, lane - begin, 1));
     }
   }
 }

@@ -2,6 +2,7 @@
 // are neither read nor written.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "ir/builder.h"
@@ -33,8 +34,9 @@ int64_t channel_stride(const View& view);
 // Lanes that are not wanted have the bits `otherwise` and read no memory.
 Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_t stride,
                  std::span<const int64_t> wanted, int64_t otherwise);
-// Stores the lanes of which `stored` is not 0, or all if it is empty.
-void store_apart(Builder& builder, const Address& to, Value value, int64_t stride,
-                 std::span<const int64_t> stored);
+// Stores the lanes of which `stored` is not 0, or all if it is empty, one after the other, each at its
+// address.
+void store_apart(Builder& builder, Value value, std::span<const int64_t> stored,
+                 const std::function<Address(int64_t lane)>& at);
 
 }  // namespace pooljit::ir

@@ -3,6 +3,7 @@
 // alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,10 +30,27 @@ struct TileLoop {
   int64_t outputs = 0, inputs = 0;
 };
 
-// Tiles of code for all sizes, which may begin anywhere in a row: their outputs (whole pixels, if windows
-// move by several), and how far windows move from output to output.
-inline int64_t outputs_of_tile(const NestDim& row, int lanes) { return lanes / row.pixel * row.pixel; }
-inline int64_t positions_per_output(const NestDim& row) { return row.stride / row.pixel; }
+// Tiles of code for all sizes may begin at any place of a row: at any output, or, of a gradient, whose
+// windows repeat after `stride` outputs, at any period of these, counted from the padding's begin on. A tile
+// has whole pixels, if windows move by several.
+inline int64_t outputs_per_place(const NestDim& row) { return row.kind == DimKind::gather ? row.stride : 1; }
+inline int64_t positions_per_place(const NestDim& row) {
+  return row.kind == DimKind::gather ? 1 : row.stride / row.pixel;
+}
+inline int64_t places_of_tile(const NestDim& row, int lanes) {
+  return lanes / row.pixel * row.pixel / outputs_per_place(row);
+}
+inline int64_t outputs_of_tile(const NestDim& row, int lanes) {
+  return places_of_tile(row, lanes) * outputs_per_place(row);
+}
+
+// Of a gradient's row: its windows as they are from the padding's begin on, which are the same at all sizes.
+inline NestDim one_period(const NestDim& row) {
+  NestDim period = row;
+  period.pad_begin = period.pad_end = 0;
+  period.output = std::max(row.output, row.stride);
+  return period;
+}
 
 struct RowCut {
   int lanes = 1;

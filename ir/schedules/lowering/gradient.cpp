@@ -94,19 +94,25 @@ Value Lowering::own_index(const Cursor& cursor, const Lanes& lanes) {
 
 Value Lowering::load_indices(const Address& address, int64_t stride, int lanes,
                              const std::vector<int64_t>& wanted) {
-  const DType dtype = nest_.indices->dtype;
-  const int chunk = std::min(lanes, info(b_.isa()).vector_bytes / bytes(dtype));
-  const Type type = Type::vec(dtype, chunk);
-  std::vector<Value> parts;
-  for (int begin = 0; begin < lanes; begin += chunk) {
-    const Address at = plus(address, begin * stride * bytes(dtype));
+  const int chunk = lanes_of_indices(lanes);
+  const Type type = Type::vec(nest_.indices->dtype, chunk);
+  return joined_indices(lanes, [&](int begin) {
+    const Address at = plus(address, begin * stride * bytes(type.dtype));
     const std::vector<int64_t> mask(wanted.begin() + (wanted.empty() ? 0 : begin),
                                     wanted.begin() + (wanted.empty() ? 0 : begin + chunk));
     const bool all = std::find(mask.begin(), mask.end(), 0) == mask.end();
-    const Value loaded =
-        load_lanes(b_, type, at, stride, all ? std::span<const int64_t>() : std::span(mask), 0);
-    parts.push_back(b_.cvt(reducer_.facts().offset_dtype, loaded));
-  }
+    return load_lanes(b_, type, at, stride, all ? std::span<const int64_t>() : std::span(mask), 0);
+  });
+}
+
+int Lowering::lanes_of_indices(int lanes) const {
+  return std::min(lanes, info(b_.isa()).vector_bytes / bytes(nest_.indices->dtype));
+}
+
+Value Lowering::joined_indices(int lanes, const std::function<Value(int begin)>& load) {
+  std::vector<Value> parts;
+  for (int begin = 0; begin < lanes; begin += lanes_of_indices(lanes))
+    parts.push_back(b_.cvt(reducer_.facts().offset_dtype, load(begin)));
   while (parts.size() > 1) {
     std::vector<Value> joined;
     for (size_t i = 0; i < parts.size(); i += 2) {

@@ -290,20 +290,6 @@ int Lowering::open_run_table(Cursor& cursor, Runs which, Value begin, Value coun
   return open_rows(cursor, base, b_.iconst(rows), {begin, count});
 }
 
-Lowering::Outputs Lowering::rows_of_call() {
-  if (rows_task_ < 0) rows_task_ = b_.add_task("o0", TaskDim::size_extent);
-  const Value begin = b_.param(Param::Role::begin, rows_task_);
-  return {begin, b_.param(Param::Role::count, rows_task_)};
-}
-
-int Lowering::open_runs_of_size(Cursor& cursor, bool task) {
-  const size_t i = cursor.windows.size();
-  const Outputs outputs = task ? rows_of_call() : Outputs{};
-  const Value table = word(layout_.of_dim(i, SizeLayout::table));
-  const Address base{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};
-  return open_rows(cursor, base, word(layout_.of_dim(i, SizeLayout::runs)), outputs);
-}
-
 int Lowering::open_rows(Cursor& cursor, const Address& table, Value rows, const Outputs& outputs) {
   const size_t i = cursor.windows.size();
   const NestDim& dim = nest_.dims[i];

@@ -88,10 +88,11 @@ struct Lanes {
   // What the lanes' dimension adds to an index: for lane 0, and for each lane after it.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
-  // Code for all sizes. valid: lanes that are stored, the first ones; valid_mask: their mask for the output.
+  // Code for all sizes. valid: lanes that are stored, the first ones, but for the very first `skipped`
+  // (no_value: none); valid_mask: their mask for the output.
   // divisor, counts: the lanes' dimension's factor of the divisor. any: 0 if no lane's window has a tap along
   // it. no_value: all lanes, no factor, every window has one.
-  Value valid = no_value, valid_mask = no_value;
+  Value valid = no_value, skipped = no_value, valid_mask = no_value;
   Value divisor = no_value, counts = no_value;
   Value any = no_value;
 
@@ -166,6 +167,9 @@ class Lowering {
   enum class Runs { all, borders };  // borders: not the run of whole windows of an ordinary pooling
   int open_runs(Cursor& cursor, bool task, Runs which = Runs::all);
   int open_outputs(Cursor& cursor);
+  // Code for all sizes: opens the next dimension with so many runs of a table, which begins at this byte of
+  // the words.
+  int open_table(Cursor& cursor, Value table, Value runs);
   // open_outputs() in two steps: the periods of the run, then the outputs of each.
   int open_periods(Cursor& cursor);
   int open_phases(Cursor& cursor);
@@ -222,6 +226,9 @@ class Lowering {
   // Indices, each so many elements behind the one before, as lanes that own_index can be compared with; those
   // not in `wanted` are anything.
   Value load_indices(const Address& address, int64_t stride, int lanes, const std::vector<int64_t>& wanted);
+  // The same, from vectors of indices of so many lanes each, which load(begin) loads.
+  int lanes_of_indices(int lanes) const;
+  Value joined_indices(int lanes, const std::function<Value(int begin)>& load);
   // The tap, for the lanes whose index is their own.
   TapOffset choose(const TapOffset& tap, Value indices, Value own);
   const DimPlan& plan(size_t dim) const { return plans_[dim]; }
@@ -230,13 +237,15 @@ class Lowering {
   // A word of the size; each call loads it anew.
   Value word(int number);
   const SizeLayout& layout() const { return layout_; }
-  // The mask for the first `valid` of some lanes, of which this vector has those from `begin` on.
-  Value mask_of(const Type& type, Value valid, int begin = 0);
+  // The mask for the first `valid` of some lanes, but for the very first `skipped` (no_value: none), of which
+  // this vector has those from `begin` on.
+  Value mask_of(const Type& type, Value valid, int begin = 0, Value skipped = no_value);
   // The distance in memory between positions of a dimension, in bytes.
   Step step(const View& view, size_t dim) const;
   Step times(const Step& step, int64_t positions);
-  // The same between channels.
+  // The same between channels, and between so many of them, which are whole blocks.
   Step channel_step(const View& view);
+  Step channels_step(const View& view, int64_t channels);
   Address further_by(const Address& address, Value iv, Step step, int64_t positions);
 
   // --- results
@@ -307,6 +316,7 @@ class Lowering {
   void open_single_run(Cursor& cursor, Value begin, Value count);
   int open_run_table(Cursor& cursor, Runs which, Value begin, Value count);
   int open_runs_of_size(Cursor& cursor, bool task);
+  Address at_words(Value byte);
   int open_rows(Cursor& cursor, const Address& table, Value rows, const Outputs& outputs);
   States reduce_level(const Walk& walk, const Level& level);
   States reduce_straight(const Walk& walk, Level level);
@@ -314,8 +324,10 @@ class Lowering {
   Value carried_offset(const TapOffset& offset, int lanes);
   States combine(const States& a, const States& b);
   Value load_operand(const Address& address, const View& view, const Lanes& lanes);
-  void store_lanes(const Address& to, Value value, int64_t stride, const std::vector<int64_t>& stored,
+  Step lane_step(const View& view, const Lanes& lanes);
+  void store_lanes(const Address& to, Value value, const Step& step, const std::vector<int64_t>& stored,
                    Value mask);
+  void store_first(const Address& to, Value value, int64_t count);
   void store_indices(const Cursor& cursor, Value winner, const Lanes& lanes);
   Value index_of_lane_zero(const Cursor& cursor, const Lanes& lanes);
   Value any_tap(const Cursor& cursor);

@@ -27,12 +27,14 @@ bool suits_strided(const PoolNest& sized) {
 }  // namespace
 
 bool NarrowRows::has_code(const PoolNest& general, const RowSchedule& schedule) {
+  if (!RowRules::columns_adjacent(general)) return false;
   return PlaneLines::has_code(general, schedule) || has_strided_code(general, schedule);
 }
 
 bool NarrowRows::has_strided_code(const PoolNest& general, const RowSchedule& schedule) {
   // Of strided rows of pixels there are usual tiles only.
-  if (general.dims.size() != 2 || general.dims.back().stride == 1 || general.dims.back().pixel > 1)
+  if (general.dims.size() != 2 || general.is_backward() || !RowRules::columns_adjacent(general) ||
+      general.dims.back().stride == 1 || general.dims.back().pixel > 1)
     return false;
   const NestDim& down = general.dims.front();
   return schedule.scan == RowSchedule::Scan::rows_first && schedule.tail == Tail::mask &&

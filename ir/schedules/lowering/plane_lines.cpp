@@ -81,7 +81,8 @@ int64_t most_parts_of(const RowSchedule& schedule) {
 }  // namespace
 
 bool PlaneLines::has_code(const PoolNest& general, const RowSchedule& schedule) {
-  return general.dims.size() == 2 && schedule.tail != Tail::split && general.dims.back().stride == 1 &&
+  return general.dims.size() == 2 && !general.is_backward() && RowRules::columns_adjacent(general) &&
+         schedule.tail != Tail::split && general.dims.back().stride == 1 &&
          general.dims.front().kernel <= most_lines &&
          (rolls(general, schedule) || may_roll(general, schedule));
 }

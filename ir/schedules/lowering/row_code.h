@@ -20,6 +20,7 @@ class RowCode {
  private:
   void emit_any_size();
   void emit_row(const Cursor& cursor, bool group);
+  State reduce_alike(const Cursor& cursor, const Lanes& lanes);
   void emit_gap(const Cursor& cursor);
   void emit_tiles(const Cursor& cursor, const TileLoop& tiles, bool group);
   void emit_borders(Cursor cursor);
@@ -63,7 +64,7 @@ class RowCode {
 
   // Code for all sizes: the words that it reads, before any loop.
   struct ColumnsOfSize {
-    Value masked_begin, masked_end, whole_begin, whole_end;
+    Value masked_begin, masked_end, whole_begin, whole_end, stored_end;
   };
   // What a tile does not see inside the image. narrow: masked, and its outputs are all of a row.
   enum class Border : uint8_t { none, masked, single, narrow };
@@ -78,21 +79,32 @@ class RowCode {
   void emit_masked(const Cursor& cursor);
   void emit_inside(const Cursor& cursor);
   void emit_single(const Cursor& cursor, Value begin, Value end);
+  void emit_outside(Cursor cursor);
+  void emit_stretches(Cursor cursor);
+  void emit_stretch(const Cursor& cursor, Value row);
+  void emit_alike(Cursor cursor, int lanes, Value output, Value valid);
   // Tiles of a row: `count` of them one after the other, then `last` more (0 or 1), which begin `further`
   // outputs after the first.
   struct TilesBeside {
     Value count = no_value;  // no_value: one
     Value last = no_value, further = no_value;
   };
-  void emit_whole(const Cursor& cursor, Value first, Value count, Value last);
-  void emit_tile(const Cursor& cursor, int lanes, Value output, Border border, const TilesBeside& beside);
+  void emit_whole(const Cursor& cursor, int lanes, Value first, Value count, Value last);
+  void emit_tile(const Cursor& cursor, int lanes, Value place, Border border, const TilesBeside& beside);
   using Walk = std::function<void(const Cursor& at, const TileTaps& taps, const Lanes& lanes)>;
-  void emit_column(const Cursor& cursor, const Tile& tile, Value output, Border border, const Walk& walk);
-  void place_in_row(Lanes& lanes, Value column);
+  void emit_column(const Cursor& cursor, const Tile& tile, Value place, Border border, const Walk& walk);
+  void place_in_row(Lanes& lanes, const TileTaps& taps, Value column);
   void count_taps(Lanes& lanes, Value output, Value column);
   Value lane_counts(int lanes, Value column);
   bool masks_are_free() const;
+  bool takes_vectors(const Tile& tile) const;
+  struct Loaded {
+    std::vector<int64_t> starts;
+    int width;
+  };
+  Loaded loaded_of(const Tile& tile, const TileTaps& taps);
   bool hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps);
+  void hold_indices(std::optional<SeenColumns>& seen, const Tile& tile, const TileTaps& taps, Value column);
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                  const TilesBeside& beside);
   void for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body);

@@ -10,6 +10,7 @@
 namespace pooljit::ir {
 void RowCode::emit_any_size() {
   Cursor cursor = low_.start();
+  if (nest_.extents == Extents::any_windows) return emit_stretches(cursor);
   read_size();
   const int batches = low_.open_batch(cursor);
   const Cursor batch = cursor;
@@ -31,7 +32,8 @@ void RowCode::emit_any_size() {
     emit_masked(cursor);
   else
     emit_inside(cursor);
-  // Tiles of whole pixels cover all of a row.
+  // Tiles of whole pixels cover all of a row, and masked ones of gradients.
+  if (backward_ && !masks) emit_outside(cursor);
   if (dim_.kind == DimKind::pool)
     emit_single(cursor, masks ? columns_.masked_begin : columns_.whole_begin,
                 masks ? columns_.masked_end : columns_.whole_end);
@@ -48,6 +50,7 @@ void RowCode::read_size() {
   columns_.masked_end = read(SizeLayout::masked_end);
   columns_.whole_begin = read(SizeLayout::whole_begin);
   columns_.whole_end = read(SizeLayout::whole_end);
+  columns_.stored_end = read(SizeLayout::stored_end);
 }
 
 Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
@@ -56,18 +59,18 @@ Value RowCode::tiles(int lanes, SizeLayout::TileField field) {
 
 // All outputs that tiles may cover.
 void RowCode::emit_masked(const Cursor& cursor) {
-  const Value lanes = b_.iconst(outputs_of_tile(dim_, schedule_.lanes));
+  const Value places = b_.iconst(places_of_tile(dim_, schedule_.lanes));
   const auto cut = [&](SizeLayout::TileField field) { return tiles(schedule_.lanes, field); };
   const Value before = cut(SizeLayout::before), behind = cut(SizeLayout::behind);
   const Value inside_begin = cut(SizeLayout::inside_begin), inside = cut(SizeLayout::inside);
   const Value behind_begin = cut(SizeLayout::behind_begin);
-  emit_whole(cursor, inside_begin, inside, cut(SizeLayout::last));
+  emit_whole(cursor, schedule_.lanes, inside_begin, inside, cut(SizeLayout::last));
   const Value tile = b_.begin_loop(b_.iadd(before, behind)).iv;
-  const Value in_front = b_.iadd(columns_.masked_begin, b_.imul(before, lanes));
+  const Value in_front = b_.iadd(columns_.masked_begin, b_.imul(before, places));
   const Value between = b_.isub(behind_begin, in_front);
   const Value is_behind = reaches(b_, tile, before);
-  const Value output = b_.iadd(columns_.masked_begin, b_.imul(tile, lanes));
-  emit_tile(cursor, schedule_.lanes, b_.iadd(output, b_.imul(between, is_behind)), Border::masked, {});
+  const Value place = b_.iadd(columns_.masked_begin, b_.imul(tile, places));
+  emit_tile(cursor, schedule_.lanes, b_.iadd(place, b_.imul(between, is_behind)), Border::masked, {});
   b_.end_loop();
 }
 
@@ -77,15 +80,16 @@ void RowCode::emit_inside(const Cursor& cursor) {
   const Value begin = columns_.whole_begin;
   const Value count = b_.iadd(columns_.whole_end, b_.imul(begin, minus_one));
   Value is_done = b_.iconst(0);
-  for (int lanes = schedule_.lanes; lanes >= 1; lanes /= 2) {
+  for (int lanes = schedule_.lanes; places_of_tile(dim_, lanes) > 0; lanes /= 2) {
     const Value run = tiles(lanes, SizeLayout::run);
     const Value fits = b_.imin(run, one);
     const Value is_first = b_.iadd(fits, b_.imul(is_done, minus_one));
-    const Value rest = b_.iadd(count, b_.imul(run, b_.iconst(-lanes)));
+    const Value rest = b_.iadd(count, b_.imul(run, b_.iconst(-places_of_tile(dim_, lanes))));
     const Value is_left = b_.imul(is_first, b_.imin(rest, one));
     is_done = fits;
-    if (lanes == schedule_.lanes) {
-      emit_whole(cursor, begin, run, is_left);
+    // Tiles of whole periods may have less than half of the outputs of those with twice the lanes.
+    if (lanes == schedule_.lanes || backward_) {
+      emit_whole(cursor, lanes, begin, b_.imul(run, is_first), is_left);
       continue;
     }
     emit_if(is_first, [&] { emit_tile(cursor, lanes, begin, Border::none, {}); });
@@ -98,18 +102,18 @@ void RowCode::emit_inside(const Cursor& cursor) {
 
 // Tiles of whole windows, one behind the other, and, where `last` is 1, one that ends with the last such
 // output. Rolling they are walked down one by one, else row by row.
-void RowCode::emit_whole(const Cursor& cursor, Value first, Value count, Value last) {
+void RowCode::emit_whole(const Cursor& cursor, int lanes, Value first, Value count, Value last) {
   const Value all = b_.iadd(count, last);
-  const int64_t outputs = outputs_of_tile(dim_, schedule_.lanes);
-  const Value at_end = b_.iadd(columns_.whole_end, b_.iconst(-outputs));
+  const int64_t places = places_of_tile(dim_, lanes);
+  const Value at_end = b_.iadd(columns_.whole_end, b_.iconst(-places));
   if (schedule_.scan == RowSchedule::Scan::rolling) {
     const Value iv = b_.begin_loop(all).iv;
-    const Value output = b_.iadd(first, b_.imul(iv, b_.iconst(outputs)));
-    emit_tile(cursor, schedule_.lanes, b_.imin(output, at_end), Border::none, {});
+    const Value place = b_.iadd(first, b_.imul(iv, b_.iconst(places)));
+    emit_tile(cursor, lanes, b_.imin(place, at_end), Border::none, {});
   } else {
     b_.begin_loop(b_.imin(all, b_.iconst(1)));
     const Value further = b_.isub(at_end, first);
-    emit_tile(cursor, schedule_.lanes, first, Border::none, {count, last, further});
+    emit_tile(cursor, lanes, first, Border::none, {count, last, further});
   }
   b_.end_loop();
 }
@@ -125,30 +129,36 @@ void RowCode::emit_single(const Cursor& cursor, Value begin, Value end) {
 
 // ------------------------------------------------------------------------------------- one column of tiles
 
-// Its first output is at this place in the rows.
-void RowCode::emit_tile(const Cursor& cursor, int lanes, Value output, Border border,
+// It begins at this place of the rows.
+void RowCode::emit_tile(const Cursor& cursor, int lanes, Value place, Border border,
                         const TilesBeside& beside) {
   const Tile tile{0, lanes, outputs_of_tile(dim_, lanes), false};
-  emit_column(cursor, tile, output, border, [&](const Cursor& at, const TileTaps& taps, const Lanes& stored) {
+  emit_column(cursor, tile, place, border, [&](const Cursor& at, const TileTaps& taps, const Lanes& stored) {
     walk_rows(at, tile, taps, stored, beside);
   });
 }
 
-void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value output, Border border,
+void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value place, Border border,
                           const Walk& walk) {
   const int lanes = tile.lanes;
   const TileTaps& taps = rules_.taps(tile);
   tap_plans_.reset();
-  const Value column = b_.iadd(sizes_.back().first, b_.imul(output, b_.iconst(positions_per_output(dim_))));
+  // A gradient's outputs count from the padding's begin on, another's windows do.
+  const Value first = sizes_.back().first;
+  const Value output = backward_ ? b_.iadd(first, b_.imul(place, b_.iconst(dim_.stride))) : place;
+  const Value column = b_.iadd(backward_ ? b_.iconst(taps.origin) : first,
+                               b_.imul(place, b_.iconst(positions_per_place(dim_))));
   Cursor at = cursor;
   low_.move(at.input, column, byte_stride(nest_.input, 1));
+  if (low_.beside()) low_.move(at.beside, column, byte_stride(*low_.beside(), 1));
   low_.for_each_output(at, [&](Address& address, const View& view) {
     low_.move(address, output, byte_stride(view, view.strides.back()));
   });
   Lanes stored = Lanes::channels(lanes);
   stored.are_columns = true;
-  if (border != Border::single) stored.divisor_taps.assign(static_cast<size_t>(lanes), dim_.kernel);
-  if (nest_.indices) place_in_row(stored, column);
+  if (border != Border::single && !backward_)
+    stored.divisor_taps.assign(static_cast<size_t>(lanes), dim_.kernel);
+  if (nest_.indices) place_in_row(stored, taps, backward_ ? output : column);
   if (border == Border::none && tile.valid < lanes) {
     stored.stored.assign(static_cast<size_t>(lanes), 0);
     std::fill_n(stored.stored.begin(), tile.valid, 1);
@@ -158,24 +168,35 @@ void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value output, 
   SeenColumns seen(b_, column, sizes_.back().visible, reducer_.facts().identity);
   const bool may_hold_more = hold(seen, tile, taps);
   if (border != Border::single) {
-    const Value left = b_.isub(columns_.masked_end, output);
+    const Value left = b_.isub(columns_.stored_end, output);
     stored.valid = b_.imin(left, b_.iconst(tile.valid));
+    if (backward_) stored.skipped = b_.imax(b_.iconst(0), b_.imul(output, b_.iconst(-1)));
     if (border == Border::masked) stored.counts = lane_counts(lanes, column);
     if (masks_are_free() || (border == Border::narrow && may_hold_more))
-      stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid);
+      stored.valid_mask = low_.mask_of(Type::vec(nest_.output.dtype, lanes), stored.valid, 0, stored.skipped);
   }
-  loads_.see(&seen);
+  std::optional<SeenColumns> seen_indices;
+  if (low_.chooses()) hold_indices(seen_indices, tile, taps, column);
+  loads_.see(&seen, seen_indices ? &*seen_indices : nullptr);
   walk(at, taps, stored);
   loads_.see(nullptr);
   first_seen_ = no_value;
 }
 
-// What the columns add to the indices.
-void RowCode::place_in_row(Lanes& lanes, Value column) {
-  if (low_.index_rule().of_window) return;
+// What the columns add to the indices: the origins of their windows, or backward they themselves, the first
+// of which is this one.
+void RowCode::place_in_row(Lanes& lanes, const TileTaps& taps, Value column) {
   const int64_t weight = index_rule(nest_).dims.back();
+  if (low_.index_rule().of_window) {
+    if (!backward_) return;
+    lanes.ramp.assign(static_cast<size_t>(lanes.count), 0);
+    for (size_t lane = 0; lane < taps.windows.size(); ++lane)
+      lanes.ramp[lane] = taps.windows[lane].first_tap * weight;
+    return;
+  }
   lanes.origin = b_.imul(column, b_.iconst(weight));
-  for (int64_t lane = 0; lane < lanes.count; ++lane) lanes.ramp.push_back(lane * dim_.stride * weight);
+  const int64_t step = backward_ ? 1 : dim_.stride;
+  for (int64_t lane = 0; lane < lanes.count; ++lane) lanes.ramp.push_back(lane * step * weight);
 }
 
 // Of one output: its divisor, and with indices whether and where its taps begin inside the image.
@@ -184,7 +205,7 @@ void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
   if (nest_.divides_by_taps()) {
     const Value whole = b_.iadd(columns_.whole_end, b_.imul(columns_.whole_begin, minus_one));
     const Value number = skipping(b_, output, columns_.whole_begin, b_.imul(whole, minus_one));
-    const Value table = low_.word(low_.layout().column(SizeLayout::divisors));
+    const Value table = low_.word(low_.layout().column(SizeLayout::outside));
     const Address first{b_.ptradd({b_.param(Param::Role::size), {}, 0}, table), {}, 0};
     const Value entry = b_.imul(number, b_.iconst(sizeof(int64_t)));
     lanes.divisor = b_.iload({b_.ptradd(first, entry), {}, 0});
@@ -204,7 +225,7 @@ void RowCode::count_taps(Lanes& lanes, Value output, Value column) {
 
 // Of each output of a tile what its columns make of the divisor; no_value: they all have the usual one.
 Value RowCode::lane_counts(int lanes, Value column) {
-  if (!nest_.divides_by_taps() || !counts_lanes(nest_)) return no_value;
+  if (backward_ || !nest_.divides_by_taps() || !counts_lanes(nest_)) return no_value;
   const DimOfSize& size = sizes_.back();
   const Type type = Type::vec(DType::i32, lanes);
   std::vector<int64_t> begins;
@@ -229,10 +250,10 @@ Value RowCode::lane_counts(int lanes, Value column) {
   const Value before_first = b_.splat(type, b_.iadd(relative(zero), b_.iconst(-1)));
   Value count = nothing;
   for (int64_t tap = 0; tap < dim_.kernel; ++tap) {
-    const Value places = b_.vconst(type, begins);
-    Value counts = b_.cmp(Predicate::gt, limit, places);
+    const Value here = b_.vconst(type, begins);
+    Value counts = b_.cmp(Predicate::gt, limit, here);
     if (!nest_.count_include_pad)
-      counts = b_.binary(Op::and_, counts, b_.cmp(Predicate::gt, places, before_first));
+      counts = b_.binary(Op::and_, counts, b_.cmp(Predicate::gt, here, before_first));
     count = b_.binary(Op::add, count, b_.select(counts, ones, nothing));
     for (int64_t& begin : begins) begin += dim_.dilation;
   }
@@ -242,14 +263,18 @@ Value RowCode::lane_counts(int lanes, Value column) {
 // Masks that are registers of their own cost none of those that hold vectors.
 bool RowCode::masks_are_free() const { return info(b_.isa()).mask == MaskEncoding::k_bits; }
 
-// The vectors that the tile's code loads. True if a register is left for the mask of what it stores.
-bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
-  const bool rolls = schedule_.scan == RowSchedule::Scan::rolling;
-  const bool takes_vectors = rolls ? rules_.rolls_by_keys(tile)
-                                   : schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile);
+// The tile's code loads each vector of a row whole, and moves its lanes later.
+bool RowCode::takes_vectors(const Tile& tile) const {
+  return schedule_.scan == RowSchedule::Scan::rolling
+             ? rules_.rolls_by_keys(tile)
+             : schedule_.scan == RowSchedule::Scan::rows_first && rules_.holds(tile);
+}
+
+// The vectors of a row that the tile's code loads.
+RowCode::Loaded RowCode::loaded_of(const Tile& tile, const TileTaps& taps) {
   std::vector<int64_t> starts;
   int width = tile.lanes;
-  if (takes_vectors) {
+  if (takes_vectors(tile)) {
     starts = rules_.reduction(tile).starts();
     width = rules_.reduction(tile).width();
   } else if (const TapPlans& plans = tap_plans(tile, taps); plans.together) {
@@ -265,6 +290,12 @@ bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
   std::ranges::sort(starts);
   const auto twice = std::ranges::unique(starts);
   starts.erase(twice.begin(), twice.end());
+  return {std::move(starts), width};
+}
+
+// True if a register is left for the mask of what the tile's code stores.
+bool RowCode::hold(SeenColumns& seen, const Tile& tile, const TileTaps& taps) {
+  const auto [starts, width] = loaded_of(tile, taps);
   const Type type = Type::vec(nest_.input.dtype, width);
   // Quotients of integers take some masks themselves.
   const size_t free_masks = reducer_.facts().extra_registers > 0 ? 2 : 4;

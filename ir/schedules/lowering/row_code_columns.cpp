@@ -12,11 +12,11 @@ void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, c
   int loops = 0;
   for (size_t i = 0; i < opened; ++i) {
     loops += low_.open_runs(cursor, /*task=*/i == 0);
-    if (i + 1 < outer_) loops += low_.open_outputs(cursor);
+    if (i + 1 < outer_ || backward_) loops += low_.open_outputs(cursor);
   }
   low_.split_full(cursor, [&](Cursor at) {
     if (rolls) return roll(at, tile, taps, {lanes});
-    if (outer_ == 0) return emit_row_of_tiles(at, tile, taps, lanes, beside);
+    if (outer_ == 0 || backward_) return emit_row_of_tiles(at, tile, taps, lanes, beside);
     for_rows_of_run(at, [&](const Cursor& row) { emit_row_of_tiles(row, tile, taps, lanes, beside); });
   });
   low_.close(loops);
@@ -49,31 +49,35 @@ void RowCode::for_rows_of_run(Cursor at, const std::function<void(const Cursor&)
 void RowCode::emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                                 const TilesBeside& beside) {
   const auto emit = [&](const Cursor& at, const Lanes& stored) {
+    own_ = low_.chooses() ? low_.own_index(at, stored) : no_value;
     low_.store(at, reduce_tile(at, tile, taps), stored);
   };
   if (beside.count == no_value) return emit(row, lanes);
-  const auto moved = [&](const Lanes& stored, Value outputs) {
+  const auto moved = [&](const Lanes& stored, Value places) {
     Lanes there = stored;
     if (there.origin == no_value) return there;
     const int64_t weight = dim_.stride * index_rule(nest_).dims.back();
-    const Value further = b_.imul(outputs, b_.iconst(weight));
+    const Value further = b_.imul(places, b_.iconst(weight));
     there.origin = b_.iadd(there.origin, further);
     return there;
   };
+  const std::optional<View>& beside_view = low_.beside();
   const Value iv = b_.begin_loop(beside.count).iv;
   Cursor at = row;
-  const int64_t positions = positions_per_output(dim_);
-  at.input = plus(at.input, iv, byte_stride(nest_.input, tile.valid * positions));
+  const int64_t places = places_of_tile(dim_, tile.lanes), positions = positions_per_place(dim_);
+  at.input = plus(at.input, iv, byte_stride(nest_.input, places * positions));
+  if (beside_view) at.beside = plus(at.beside, iv, byte_stride(*beside_view, places * positions));
   low_.for_each_output(at, [&](Address& address, const View& view) {
     address = plus(address, iv, byte_stride(view, tile.valid * view.strides.back()));
   });
-  emit(at, moved(lanes, b_.imul(iv, b_.iconst(tile.valid))));
+  emit(at, moved(lanes, b_.imul(iv, b_.iconst(places))));
   b_.end_loop();
   b_.begin_loop(beside.last);
   Cursor end = row;
   low_.move(end.input, beside.further, byte_stride(nest_.input, positions));
+  if (beside_view) low_.move(end.beside, beside.further, byte_stride(*beside_view, positions));
   low_.for_each_output(end, [&](Address& address, const View& view) {
-    low_.move(address, beside.further, byte_stride(view, view.strides.back()));
+    low_.move(address, beside.further, byte_stride(view, outputs_per_place(dim_) * view.strides.back()));
   });
   emit(end, moved(lanes, beside.further));
   b_.end_loop();

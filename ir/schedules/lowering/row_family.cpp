@@ -22,6 +22,19 @@ Result<void> no_rows_together() {
                      "use rows_together=1");
 }
 
+// Gradients of windows that follow the extents, in code for all sizes.
+Result<void> check_following(const Layer& layer, const RowSchedule& schedule) {
+  const bool masks = schedule.tail == Tail::mask && layer.can_mask();
+  if (schedule.scan == RowSchedule::Scan::tap_by_tap && (masks || schedule.tail == Tail::overlap) &&
+      schedule.rows_together == 1 && schedule.vectors_side_by_side == 1 &&
+      RowRules::columns_adjacent(layer.nest()) && layer.nest().input.strides.back() == 1)
+    return {};
+  return unsupported(
+      "schedule.sizes",
+      "code for all sizes takes gradients of windows that follow the size tap by tap, row by row",
+      "use scan=tap_by_tap, rows_together=1, tail=overlap");
+}
+
 // What needs no look at the row's tiles.
 Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   if (auto suits = suits_rows(layer); !suits) return suits;
@@ -37,7 +50,9 @@ Result<void> check_layer(const Layer& layer, const RowSchedule& schedule) {
   return {};
 }
 
-Result<void> check_row(const PoolNest& nest, const RowSchedule& schedule, const RowRules& rules) {
+Result<void> check_row(const Layer& layer, const RowSchedule& schedule, const RowRules& rules) {
+  const PoolNest& nest = layer.nest();
+  if (nest.extents == Extents::any_windows && nest.is_backward()) return check_following(layer, schedule);
   if (nest.has_any_size() && !rules.suits_any_size())
     return unsupported(
         "schedule.sizes",
@@ -74,14 +89,13 @@ Result<void> suits_rows(const Layer& layer) {
 
 Result<void> check_rows(const Layer& layer, const Schedule& schedule) {
   if (auto checked = check_layer(layer, schedule); !checked) return checked;
-  return check_row(layer.nest(), schedule,
-                   RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
+  return check_row(layer, schedule, RowRules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes)));
 }
 
 Result<Program> lower_rows(const Layer& layer, const Schedule& schedule) {
   if (const auto checked = check_layer(layer, schedule); !checked) return tl::unexpected(checked.error());
   const RowRules rules(layer.nest(), schedule, layer.isa(), layer.facts(row_lanes));
-  if (const auto checked = check_row(layer.nest(), schedule, rules); !checked)
+  if (const auto checked = check_row(layer, schedule, rules); !checked)
     return tl::unexpected(checked.error());
   Builder builder(print(schedule), layer.isa());
   const auto reducer = make_reducer(layer.nest(), builder, row_lanes);

@@ -163,13 +163,26 @@ bool RowRules::has_many_borders(const NestDim& row) {
 
 bool RowRules::suits_any_size() const {
   const bool is_shared = schedule_.rows_together > 1 || schedule_.vectors_side_by_side > 1;
-  const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices;
+  const bool masks_indices = schedule_.tail == Tail::mask && nest_.indices && !nest_.is_backward();
   // What is left of a row of whole pixels is no single output.
   const bool leaves_pixels = dim_.kind == DimKind::pixels &&
                              (schedule_.tail != Tail::mask || outputs_of_tile(dim_, schedule_.lanes) == 0 ||
                               (nest_.divides_by_taps() && !counts_lanes(nest_)));
-  return nest_.extents == Extents::any && schedule_.tail != Tail::split && columns_adjacent(nest_) &&
-         !is_long() && !is_shared && !masks_indices && !leaves_pixels;
+  // A gradient's stand-in may have one column, which is not the layer's.
+  const bool reads_columns = nest_.input.strides.back() == 1 &&
+                             (!nest_.is_backward() || !nest_.indices || nest_.indices->strides.back() == 1);
+  // Divisors of gradients at the ends of rows differ from lane to lane.
+  const bool masks_divisors = schedule_.tail == Tail::mask && counts_gathered(nest_);
+  // Operands of part of a vector.
+  const bool leaves_operands = nest_.is_norm_gradient() && !can_mask(nest_, isa_) &&
+                               outputs_of_tile(dim_, schedule_.lanes) < schedule_.lanes;
+  // Outputs that lie apart are stored one by one, and not masked.
+  const bool are_stored =
+      columns_adjacent(nest_) || (schedule_.tail == Tail::overlap && reads_adjacent_columns(nest_) &&
+                                  largest_block(nest_) == 1 && operand_views(nest_).empty());
+  return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored && !is_long() &&
+         !is_shared && !masks_indices && !leaves_pixels && !leaves_operands && !masks_divisors &&
+         reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;
 }
 
 size_t RowRules::spare_vectors(size_t vectors) const {
@@ -249,6 +262,7 @@ RowRules::TilePlan& RowRules::plan(const Tile& tile) const {
   if (known != plans_.end()) return *known;
   NestDim row = dim_;
   if (nest_.has_any_size()) row.output = tile.lanes;  // a stand-in's row may be shorter
+  if (nest_.has_any_size() && row.kind == DimKind::gather) row = one_period(row);
   plans_.push_back({tile, tile_taps(row, tile, is_long() ? 1 : INT64_MAX), std::nullopt});
   if (nest_.has_any_size()) drop_beyond(plans_.back().taps, tile);
   return plans_.back();

@@ -23,11 +23,11 @@ class SizeLayout {
   // weight: what an index adds for each position. carry: what is added for each time that a tap's offset
   // reaches as far as the next position of the dimension (Lowering::plane_offset). first: position of the
   // first window's first tap, also outside the image. visible: how many positions the image has. padded: the
-  // position where its padding ends. outputs: also of a gather, whose periods it counts. Outputs whose
-  // windows have a tap inside are neighbours: [seen_begin, seen_end). output_pairs: half of the outputs.
-  // output_blocks: so many blocks of as many outputs as the kernel has taps, the last perhaps shorter.
-  // usual_begin, usual_end: outputs of whole windows with the usual divisor. gathered: the byte where the
-  // divisors of the forward's windows begin (counts_gathered()).
+  // position where its padding ends, of a gradient the forward's. outputs: also of a gather, whose periods it
+  // counts. Outputs whose windows have a tap inside are neighbours: [seen_begin, seen_end). output_pairs:
+  // half of the outputs. output_blocks: so many blocks of as many outputs as the kernel has taps, the last
+  // perhaps shorter. usual_begin, usual_end: outputs of whole windows with the usual divisor. gathered: the
+  // byte where the divisors of the forward's windows begin (counts_gathered()).
   enum DimField {
     runs,
     table,
@@ -48,14 +48,19 @@ class SizeLayout {
     gathered,
     dim_fields
   };
-  // The innermost dimension. [masked_begin, masked_end): outputs that tiles cover if lanes can be masked.
-  // [whole_begin, whole_end): whole windows with the usual divisor, among these.
+  // The innermost dimension, in places of tiles (ir/schedules/lanes/row_tiles.h). [masked_begin, masked_end):
+  // what tiles cover if lanes can be masked. [whole_begin, whole_end): whole windows with the usual divisor,
+  // among these; of a gradient, those that take only such. stored_end: the output where masked tiles end.
   enum ColumnField {
     masked_begin,
     masked_end,
     whole_begin,
     whole_end,
-    divisors,  // the byte where those of outputs outside the whole windows begin, in order
+    stored_end,
+    stretches,  // of the gradient of windows that follow the extents: how many runs of outputs have the same
+                // windows; `outside` has these
+    outside,  // the byte where words for the outputs outside the whole windows begin: their divisors, or runs
+              // of one output each
     column_fields
   };
   // For each number of lanes of a tile. Tiles cover the outputs of [masked_begin, masked_end). Some,
@@ -65,7 +70,7 @@ class SizeLayout {
   // are in one vector, or in two (ir/schedules/lowering/narrow_rows.h), else 0. row_parts:
   // PlaneLines::parts(). window_rows: of windows that follow the extents, the byte where a row of
   // RowVectorField begins for each output along the innermost dimension, and one for a whole row of the
-  // image.
+  // image; of a gradient, for each of the stretches.
   enum TileField {
     before,
     inside_begin,

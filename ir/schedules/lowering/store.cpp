@@ -4,6 +4,7 @@
 
 #include "ir/check.h"
 #include "ir/lane_list.h"
+#include "ir/passes/legal.h"
 #include "ir/reductions/epilogue.h"
 #include "ir/schedules/lanes/lane_gather.h"
 #include "ir/schedules/lanes/lanes_apart.h"
@@ -88,7 +89,7 @@ void Lowering::store(const Cursor& cursor, const State& state, const Lanes& lane
   };
   const State whole = nest_.is_norm_gradient() ? reducer_.at_input(state, operand(0)) : state;
   const Value value = through_epilogue(b_, nest_, reducer_.finish(whole, divisor), operand);
-  store_lanes(cursor.output, value, lane_stride(nest_.output, lanes), lanes.stored,
+  store_lanes(cursor.output, value, lane_step(nest_.output, lanes), lanes.stored,
               valid_mask(b_.type(value), lanes, 0));
   if (writes_indices()) store_indices(cursor, reducer_.winner(state), lanes);
 }
@@ -98,22 +99,53 @@ Value Lowering::valid_mask(const Type& type, const Lanes& lanes, int begin) {
   if (lanes.valid == no_value) return no_value;
   const bool is_known = begin == 0 && lanes.valid_mask != no_value;
   if (is_known && b_.type(lanes.valid_mask) == type.mask_of()) return lanes.valid_mask;
-  return mask_of(type, lanes.valid, begin);
+  return mask_of(type, lanes.valid, begin, lanes.skipped);
 }
 
-Value Lowering::mask_of(const Type& type, Value valid, int begin) {
+Value Lowering::mask_of(const Type& type, Value valid, int begin, Value skipped) {
   const Type number = Type::vec(signed_of(type.dtype), type.lanes);
   const Value end = b_.splat(number, valid);
   const LaneList lanes = lanes_from(begin, type.lanes);
-  return b_.cmp(Predicate::gt, end, b_.vconst(number, {lanes.begin(), lanes.end()}));
+  const Value numbers = b_.vconst(number, {lanes.begin(), lanes.end()});
+  const Value mask = b_.cmp(Predicate::gt, end, numbers);
+  if (skipped == no_value) return mask;
+  const Value before = b_.splat(number, b_.iadd(skipped, b_.iconst(-1)));
+  return b_.binary(Op::and_, b_.cmp(Predicate::gt, numbers, before), mask);
 }
 
-void Lowering::store_lanes(const Address& to, Value value, int64_t stride, const std::vector<int64_t>& stored,
-                           Value mask) {
+// Between lanes, in bytes: a word of the size between planes.
+Step Lowering::lane_step(const View& view, const Lanes& lanes) {
+  const bool are_planes = !lanes.are_columns && view.channel_block == 1 && follows_extents(view);
+  return nest_.has_any_size() && are_planes ? channel_step(view)
+                                            : Step(byte_stride(view, lane_stride(view, lanes)));
+}
+
+void Lowering::store_lanes(const Address& to, Value value, const Step& step,
+                           const std::vector<int64_t>& stored, Value mask) {
   const Type type = b_.type(value);
-  if (stride != 1 && type.lanes > 1) return store_apart(b_, to, value, stride, stored);
+  if (type.lanes > 1 && (step.word != no_value || step.constant != bytes(type.dtype))) {
+    Address at = to;
+    int64_t reached = 0;
+    return store_apart(b_, value, stored, [&](int64_t lane) {
+      if (step.word == no_value) return plus(to, lane * step.constant);
+      for (; reached < lane; ++reached) at = {b_.ptradd(at, step.word), {}, 0};
+      return at;
+    });
+  }
+  if (!stored.empty() && !has_masked_access(b_.isa(), type.dtype))
+    return store_first(to, value, std::ranges::count(stored, 1));
   if (!stored.empty()) mask = b_.vmask(type.mask_of(), stored);
   b_.store(to, value, mask);
+}
+
+// In vectors of fewer and fewer lanes.
+void Lowering::store_first(const Address& to, Value value, int64_t count) {
+  const Type type = b_.type(value);
+  for (int64_t done = 0; done < count;) {
+    const auto lanes = static_cast<int>(std::bit_floor(static_cast<uint64_t>(count - done)));
+    b_.store(plus(to, done * bytes(type.dtype)), following_lanes(b_, value, no_value, done, lanes));
+    done += lanes;
+  }
 }
 
 // What a view repeats along the lanes is loaded once; lanes that are not stored are 0.
@@ -194,8 +226,11 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
     }
     index = b_.cvt(stored, index);
     const Type type_of_index = b_.type(index);
-    const int64_t stride = lane_stride(*nest_.indices, lanes);
-    store_lanes(plus(cursor.indices, byte_stride(*nest_.indices, begin * stride)), index, stride,
+    const Step step = lane_step(*nest_.indices, lanes);
+    const Address first = step.word == no_value
+                              ? plus(cursor.indices, begin * step.constant)
+                              : Address{b_.ptradd(cursor.indices, times(step, begin).word), {}, 0};
+    store_lanes(first, index, step,
                 lanes.stored.empty() ? std::vector<int64_t>() : part_of(lanes.stored, begin),
                 valid_mask(type_of_index, lanes, begin));
   }

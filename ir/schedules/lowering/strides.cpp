@@ -55,10 +55,16 @@ Step Lowering::channel_step(const View& view) {
   return {0, word(layout_.channel(number_of(view)))};
 }
 
+Step Lowering::channels_step(const View& view, int64_t channels) {
+  if (!nest_.has_any_size() || !follows_extents(view)) return channel_bytes(view, channels);
+  return times(channel_step(view), channels / view.channel_block);
+}
+
 Address Lowering::at_channel(const Address& address, const View& view, int64_t channel) {
   const int64_t blocks = channel / view.channel_block;
   if (!nest_.has_any_size() || !follows_extents(view) || blocks == 0)
     return plus(address, channel_bytes(view, channel));
+  if (view.channel_block == 1) return Address{b_.ptradd(address, channels_step(view, channel).word), {}, 0};
   const Value further = blocks_[static_cast<size_t>(number_of(view))].at(static_cast<size_t>(blocks - 1));
   return Address{b_.ptradd(address, further), {}, byte_stride(view, channel % view.channel_block)};
 }
@@ -80,8 +86,7 @@ void Lowering::hold_blocks(int64_t channels) {
 
 void Lowering::move_blocks(Cursor& cursor, Value count, int64_t channels) {
   const auto move_by = [&](Address& address, const View& view) {
-    const int64_t blocks = channels / view.channel_block;
-    move(address, count, times(channel_step(view), blocks));
+    move(address, count, channels_step(view, channels));
   };
   move_by(cursor.input, nest_.input);
   for_each_output(cursor, move_by);

@@ -78,8 +78,14 @@ Value TileLoads::moved_inside(const Address& address, const Type& type, int64_t 
 
 Value TileLoads::indices(const Tile& tile, const TileTaps& taps, const Address& row,
                          const RowVector& vector) {
+  const DType dtype = nest_.indices->dtype;
+  if (seen_indices_)
+    return low_.joined_indices(vector.width, [&](int begin) {
+      return seen_indices_->load(Type::vec(dtype, low_.lanes_of_indices(vector.width)), row,
+                                 vector.start + begin);
+    });
   const int64_t stride = column_stride(*nest_.indices);
-  const Address address = plus(row, vector.start * stride * bytes(nest_.indices->dtype));
+  const Address address = plus(row, vector.start * stride * bytes(dtype));
   return low_.load_indices(address, stride, vector.width, wanted(tile, taps, vector));
 }
 

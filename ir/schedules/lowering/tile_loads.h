@@ -29,7 +29,11 @@ class TileLoads {
   bool any_lane(const Tile& tile, int64_t tap) const;
 
   // Code for all sizes: for tiles whose windows may reach over the ends of a row. Null: for no tile.
-  void see(SeenColumns* seen) { seen_ = seen; }
+  // seen_indices: of a gradient, the indices of such columns.
+  void see(SeenColumns* seen, SeenColumns* seen_indices = nullptr) {
+    seen_ = seen;
+    seen_indices_ = seen_indices;
+  }
 
   // `row` stands at the tile's origin. Lanes that are not loaded have the reduction's identity.
   Value values(const Tile& tile, const TileTaps& taps, const Address& row, const RowVector& vector);
@@ -64,7 +68,7 @@ class TileLoads {
   Builder& b_;
   const ReductionFacts& facts_;
   Lowering& low_;
-  SeenColumns* seen_ = nullptr;
+  SeenColumns *seen_ = nullptr, *seen_indices_ = nullptr;
 };
 
 }  // namespace pooljit::ir
