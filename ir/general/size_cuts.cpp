@@ -56,6 +56,7 @@ TileCut cut_tiles(int64_t places, Interior masked, Interior whole) {
 Interior places_of_gather(const NestDim& dim) {
   return {dim.pad_begin / dim.stride, ceil_div(dim.output + dim.pad_begin, dim.stride)};
 }
+
 Interior whole_places_of_gather(const NestDim& dim, const Interior& taps) {
   const NestDim period = one_period(dim);
   int64_t first = 0, last = 0;  // positions of taps, from the period's own on
@@ -67,6 +68,14 @@ Interior whole_places_of_gather(const NestDim& dim, const Interior& taps) {
   }
   return {std::max(taps.begin - first, ceil_div(dim.pad_begin, dim.stride)),
           std::min(taps.end - last, (dim.output + dim.pad_begin) / dim.stride)};
+}
+
+TileCut tiles_of_gather(const NestDim& dim, const Interior& taps, int lanes) {
+  const Interior masked = places_of_gather(dim);
+  Interior whole = whole_places_of_gather(dim, taps);
+  if (whole.begin >= whole.end) whole = {masked.end, masked.end};
+  const int64_t places = places_of_tile(dim, lanes);
+  return places > 0 ? cut_tiles(places, masked, whole) : TileCut{};
 }
 
 }  // namespace pooljit::ir

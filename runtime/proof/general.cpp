@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -20,6 +19,7 @@
 #include "ir/schedules/lowering/narrow_rows.h"
 #include "ir/schedules/lowering/pieces.h"
 #include "ir/schedules/lowering/plane_lines.h"
+#include "runtime/proof/size_kinds.h"
 #include "runtime/sized_code.h"
 
 namespace pooljit::runtime {
@@ -27,63 +27,16 @@ namespace {
 
 using Extents = std::vector<int64_t>;
 
-// Outputs that code of neighbouring channels takes together: windows that roll along a row.
-constexpr int64_t together_of_channels = 2;
 // Vectors of a row of a window that its code takes together.
 constexpr int64_t vectors_together = ir::SizeLayout::vectors_of_group;
 // The most extents of a dimension that are looked at.
 constexpr int64_t most_extents = 4096;
-
-// So many times or more, a loop runs often.
-constexpr int64_t most_times = 2;
-
-// Of a number of outputs that are taken `together`: how many times, up to what makes a loop, and the kind of
-// what remains; behind a loop over many, whether anything does.
-int64_t kind_of_count(int64_t count, int64_t together) {
-  const int64_t times = std::min(count / together, most_times), rest = count % together;
-  if (times == most_times && together > together_of_channels) return times * (together + 1) + (rest > 0);
-  const bool is_edge = rest <= 2 || rest == together / 2 || rest == together - 1;
-  return times * (together + 1) + (is_edge ? rest : together);
-}
 
 // Outputs along a row that the code takes together.
 int64_t columns_together(const frontend::PoolSpec& pool, const ir::Schedule& schedule) {
   if (info(schedule.family()).lanes == ir::LaneUse::fixed) return together_of_channels;
   const ir::NestDim row = in_code(make_nest(pool), schedule).dims.back();
   return ir::outputs_of_tile(row, schedule.lanes) * ir::together(schedule);
-}
-
-// So many taps of windows that follow the extent are told apart by their number.
-constexpr int64_t most_taps_apart = 8;
-
-// Taps of windows that follow the extent, by what loops over them tell apart.
-int64_t kind_of_taps(int64_t taps) {
-  if (taps <= most_taps_apart) return taps;
-  return most_taps_apart + 2 * std::bit_width(static_cast<uint64_t>(taps)) + taps % 2;
-}
-
-// What code tells apart of the outputs along a dimension: the windows, by how they are clipped, each with the
-// kind of their number.
-using Kind = std::set<std::tuple<int64_t, int64_t, int64_t>>;
-Kind kind_of(const ir::NestDim& dim, bool follows, int64_t together) {
-  Kind kind = {{-1, 0, kind_of_count(dim.output, together)}};
-  for (const ir::Run& run : runs(dim)) {
-    if (follows)
-      kind.insert({kind_of_taps(run.window.taps), 0, 0});
-    else
-      kind.insert({run.window.taps, run.window.first_tap, kind_of_count(run.outputs(), together)});
-  }
-  if (dim.kind != ir::DimKind::gather) return kind;
-  // What gradients are divided by.
-  for (const ir::Run& run : runs(forward_of(dim))) kind.insert({-3, run.window.padded_taps, run.window.taps});
-  return kind;
-}
-
-// Kinds of windows alone, however many there are of each.
-size_t count_windows(const Kind& kind) {
-  std::set<std::pair<int64_t, int64_t>> windows;
-  for (const auto& [taps, first_tap, count] : kind) windows.emplace(taps, first_tap);
-  return windows.size();
 }
 
 class SizeChooser {
@@ -158,22 +111,6 @@ class SizeChooser {
     return all;
   }
 
-  // Which part of the code takes rows of such columns, by ISA.
-  static Kind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& schedule) {
-    int64_t taken = 0;
-    for (const ir::IsaInfo& isa : ir::isa_table)
-      taken = 2 * taken + ir::NarrowRows::take(sized, schedule, isa.isa);
-    return {-2, ir::NarrowRows::vectors(sized, schedule.lanes), taken};
-  }
-
-  // One piece or several, and whether the last one is of as many blocks as the others.
-  static int64_t kind_of_pieces(const ir::NestDim& dim, int64_t length) {
-    const int64_t outputs = ir::even_piece(dim.output, length), pieces = ir::ceil_div(dim.output, outputs);
-    const int64_t last = dim.output - (pieces - 1) * outputs;
-    const bool are_alike = ir::ceil_div(outputs, dim.kernel) == ir::ceil_div(last, dim.kernel);
-    return 2 * std::min<int64_t>(pieces, 2) + are_alike;
-  }
-
   int64_t together(const Pool& pool, size_t dim) const {
     return dim + 1 == least_.size() ? pool.columns_together : 1;
   }
@@ -208,6 +145,8 @@ class SizeChooser {
           if (dim + 1 == least_.size() && extent <= last_of_windows && known_ways.insert(way).second)
             ways_.push_back(extent);
         }
+        if (has_tiles(i) && dim + 1 == least_.size())
+          kind.merge(kinds_of_tiles(pool, pools_[i].schedule->lanes));
         if (dim + 2 >= least_.size())
           for (const int64_t length : pools_[i].pieces)
             has_new_pieces =
@@ -257,24 +196,16 @@ class SizeChooser {
     return std::min(most, most_extents);
   }
 
+  // Gradients in rows.
+  bool has_tiles(size_t pool) const {
+    return !pools_[pool].follows && row_fields(*pools_[pool].schedule) &&
+           pools_[pool].spec->direction == ir::Direction::backward;
+  }
+
   // Gradients of adaptive windows in rows, whose outputs with the same windows are vectors.
   bool has_stretches(size_t pool) const {
     return pools_[pool].follows && row_fields(*pools_[pool].schedule) && spec_.dims.back().is_free;
   }
-  static Kind kinds_of_stretches(const ir::PoolNest& sized, int64_t lanes) {
-    const ir::NestDim& row = sized.dims.back();
-    Kind kinds;
-    for (int64_t begin = 0, end = 0; begin < row.output; begin = end) {
-      const ir::Window window = row.window(begin);
-      const auto is_alike = [&](const ir::Window& other) {
-        return other.first == window.first && other.taps == window.taps;
-      };
-      for (end = begin + 1; end < row.output && is_alike(row.window(end));) ++end;
-      kinds.insert({kind_of_count(end - begin, lanes), 0, 0});
-    }
-    return kinds;
-  }
-
   // Rows of windows, and of the image, in vectors of taps.
   bool has_window_rows(size_t pool) const {
     return pools_[pool].schedule->family() == ir::Family::window_rows;

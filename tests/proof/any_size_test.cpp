@@ -34,8 +34,6 @@ const char* const layers[] = {
     "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True)",
     "max_pool2d(float32[1,40,{}]:nchw8c, kernel_size=3, stride=2, padding=1)",
     "avg_pool2d_backward(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, count_include_pad=False)",
-    "max_pool2d_backward(float32[1,2,{}], kernel_size=3, stride=2, padding=1)",
-    "max_pool2d_backward(bfloat16[1,2,{}], kernel_size=3, stride=1, padding=1)",
     "avg_pool2d_backward(float32[1,2,{}], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=1, padding=1)",

@@ -244,7 +244,7 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
     // The last vector of an overlapping tail begins anywhere, that of a masked one needs its mask.
     std::ranges::copy_if(tails, std::back_inserter(found), [&](const Schedule& one) {
       const bool is_cut = nest.channels % one.lanes != 0;
-      return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && has_registers(layer, one);
+      return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && check(layer, one);
     });
   };
   if (facts_of(layer).has_long_taps()) own.tap_code = TapCode::loops;
