@@ -92,6 +92,10 @@ TEST(Registers, OfManyStatesAreCounted) {
            "min_pool3d(float16[1,16,4,4,3]:nchw8c, kernel_size=5, stride=3, padding=1, ceil_mode=plain)",
            "adaptive_max_pool2d(uint8[1,80,5,5], output_size=1)",
            "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2.7, kernel_size=7)",
+           "lp_pool3d(bfloat16[1,33,9,9,9]:nhwc, norm_type=3, kernel_size=3, stride=2, padding=1)",
+           "lp_pool3d(float32[1,33,9,9,9]:nhwc, norm_type=0.5, kernel_size=2)",
+           "lp_pool3d(float64[1,16,9,9,9]:nchw16c, norm_type=2.5, kernel_size=4, stride=2, padding=2, "
+           "dilation=3)",
            "lp_pool2d_backward(float16[1,5,9,9]:nhwc, norm_type=2.5, kernel_size=3, stride=2)",
            "lp_pool3d_backward(float64[1,16,9,9,9]:nchw16c, norm_type=3, kernel_size=3)",
            "lp_pool3d_backward(float32[1,33,9,9,9]:nhwc, norm_type=1, kernel_size=3, stride=2)",
