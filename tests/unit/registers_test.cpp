@@ -1,6 +1,7 @@
 // FamilyInfo::registers, which says without lowering how many vector registers a schedule takes, beside what
 // the register map finds for its Program: never less, and at most a bound per family more. Over the matrix,
 // on all instruction sets, for every schedule that check() lets through.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,8 +92,35 @@ TEST(Registers, OfManyStatesAreCounted) {
            "min_pool3d(float16[1,16,4,4,3]:nchw8c, kernel_size=5, stride=3, padding=1, ceil_mode=plain)",
            "adaptive_max_pool2d(uint8[1,80,5,5], output_size=1)",
            "lp_pool2d(float32[1,300,7,7]:nhwc, norm_type=2.7, kernel_size=7)",
+           "lp_pool3d(bfloat16[1,33,9,9,9]:nhwc, norm_type=3, kernel_size=3, stride=2, padding=1)",
+           "lp_pool3d(float32[1,33,9,9,9]:nhwc, norm_type=0.5, kernel_size=2)",
+           "lp_pool3d(float64[1,16,9,9,9]:nchw16c, norm_type=2.5, kernel_size=4, stride=2, padding=2, "
+           "dilation=3)",
+           "lp_pool2d_backward(float16[1,5,9,9]:nhwc, norm_type=2.5, kernel_size=3, stride=2)",
+           "lp_pool3d_backward(float64[1,16,9,9,9]:nchw16c, norm_type=3, kernel_size=3)",
+           "lp_pool3d_backward(float32[1,33,9,9,9]:nhwc, norm_type=1, kernel_size=3, stride=2)",
        })
     expect_close(spec);
+}
+
+// What takes the most registers has a schedule on every instruction set.
+TEST(Registers, RefuseNoLayer) {
+  for (const char* layout : {"nhwc", "nchw8c", "nchw16c"})
+    for (const char* dtype : {"float16", "bfloat16", "float32", "float64"})
+      for (const char* norm : {"1", "2", "2.5", "3"})
+        for (const char* windows : {"kernel_size=3", "kernel_size=4, stride=2, padding=2, dilation=3"}) {
+          const std::string spec = fmt::format("lp_pool3d_backward({}[1,33,11,11,11]:{}, norm_type={}, {})",
+                                               dtype, layout, norm, windows);
+          const ir::PoolNest nest = make_nest(frontend::parse_spec(spec).value());
+          for (const ir::IsaInfo& isa : ir::isa_table) {
+            const auto space = ir::schedule_space(nest, isa.isa);
+            const auto layer = ir::Layer::of(nest, isa.isa);
+            ASSERT_TRUE(layer) << spec;
+            EXPECT_TRUE(std::ranges::any_of(
+                space, [&](const ir::Schedule& one) { return check(*layer, one).has_value(); }))
+                << isa.text << ' ' << spec;
+          }
+        }
 }
 
 // So the register map refuses no schedule of a family that claims its registers.

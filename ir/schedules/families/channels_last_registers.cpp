@@ -35,6 +35,10 @@ int64_t registers_of_tap(const Layer& layer, const ChannelsLastOwn& schedule) {
   if (nest.indices) return of_index + apart;
   if (facts.is_idempotent)
     return (is_float(input) && !info(layer.isa()).fixes_nans ? of_nan : of_value) + apart;
+  // A norm's gradient takes the powers of what a tap reads one after the other.
+  if (nest.is_norm_gradient()) return std::max(of_other, facts.extra_registers - of_other) + apart;
+  // So does a norm, of one tap.
+  if (nest.is_norm()) return std::max<int64_t>(of_other, facts.extra_registers) + apart;
   if (!nest.is_sum()) return of_other + facts.extra_registers + apart;
   // Added from memory.
   const bool is_operand = bytes(input) >= 4 && schedule.lanes * bytes(input) >= least_operand;
