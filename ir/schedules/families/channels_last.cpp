@@ -305,6 +305,15 @@ class ChannelsLast {
   Lowering low_;
 };
 
+// One vector at a time is what every layer falls back on, and a few with indices take up to 20 registers less
+// than is claimed: there the register map says whether they fit.
+bool may_fit(const Layer& layer, const Schedule& given) {
+  const ChannelsLastSchedule schedule(given);
+  const int few = layer.nest().indices ? 4 : 1;
+  return (schedule.scan == ChannelsLastFields::Scan::windows && schedule.vectors_side_by_side <= few) ||
+         has_registers(layer, given);
+}
+
 Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
   const ChannelsLastSchedule schedule(given);
   const PoolNest& nest = layer.nest();
@@ -338,12 +347,7 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "rolling needs dense windows that overlap along the innermost of several dimensions, no "
         "indices or zeros=first, and registers for what neighbouring windows share",
         "use scan=windows or fewer vectors_side_by_side");
-  // One vector at a time is what every layer falls back on, and a few with indices take up to 20 registers
-  // less than is claimed: there the register map says whether they fit.
-  const int few = nest.indices ? 4 : 1;
-  const bool is_left_to_map =
-      schedule.scan == ChannelsLastFields::Scan::windows && schedule.vectors_side_by_side <= few;
-  if (!is_left_to_map && !has_registers(layer, given))
+  if (!may_fit(layer, given))
     return unsupported("schedule.registers", "the vectors side by side do not fit into the registers",
                        "use fewer vectors_side_by_side");
   const std::vector<RollingStrip> strips = strips_of(nest, schedule);
