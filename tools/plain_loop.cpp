@@ -1,17 +1,31 @@
 #include "tools/plain_loop.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tools/plain_parts.h"
 
 namespace pooljit::tools {
 namespace {
 
+// The nearest value of an integer type.
+template <typename T>
+T within_range(double whole) {
+  using Limits = std::numeric_limits<T>;
+  if (whole <= static_cast<double>(Limits::min())) return Limits::min();
+  return whole >= static_cast<double>(Limits::max()) ? Limits::max() : static_cast<T>(whole);
+}
+
 template <typename T>
 T quotient(const PlainPool& pool, typename Element<T>::Sum sum, int64_t divisor) {
-  if constexpr (is_float<T>) return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
-  const double exact = static_cast<double>(sum) / static_cast<double>(divisor);
-  return static_cast<T>(pool.rounds_half_away ? std::round(exact) : std::nearbyint(exact));
+  if constexpr (is_float<T>) {
+    return static_cast<T>(sum / static_cast<typename Element<T>::Sum>(divisor));
+  } else {
+    const double exact = static_cast<double>(sum) / static_cast<double>(divisor);
+    const double whole = pool.rounds_half_away ? std::round(exact) : std::nearbyint(exact);
+    // Only a given divisor, less than the number of taps, leaves the range.
+    return pool.divisor == 0 ? static_cast<T>(whole) : within_range<T>(whole);
+  }
 }
 
 // What wins over the best so far. No branch: the loop over channels becomes vector code.

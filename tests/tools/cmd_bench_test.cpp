@@ -38,6 +38,18 @@ TEST(Bench, JsonHoldsEveryNumber) {
   EXPECT_DOUBLE_EQ(report["bytes_per_second"].get<double>() * call, 2 * 16 * (400 * 4 + 100 * 12));
 }
 
+// The plain loop clamps what a divisor of fewer than the taps brings out of range, as semantics.md says.
+TEST(Bench, AveragesThatLeaveTheirRangeAreThePlainLoopsToo) {
+  const TempFolder folder;
+  for (const char* spec : {"avg_pool2d(uint8[1,5,12,19], kernel_size=3, divisor_override=2)",
+                           "avg_pool3d(int16[1,5,3,12,19]:nhwc, kernel_size=2, divisor_override=-3)",
+                           "avg_pool2d(int64[1,5,12,19], kernel_size=2, divisor_override=3)"}) {
+    const Outcome outcome = shell(std::string("$P bench '") + spec + "' --threads 1 --json", folder);
+    ASSERT_EQ(outcome.exit, 0) << spec << outcome.out << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["differences_to_plain_loop"], 0) << spec;
+  }
+}
+
 TEST(Bench, EpiloguesAreMeasuredAgainstAPassOfTheirOwn) {
   const TempFolder folder;
   for (const char* spec :
