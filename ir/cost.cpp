@@ -55,9 +55,10 @@ double busiest(const OpCounts& counts) { return *std::max_element(counts.busy.be
 // added up, and only in the end their instructions.
 class Counter {
  public:
-  Counter(const Program& program, const OpCosts& costs)
+  Counter(const Program& program, const OpCosts& costs, int64_t most_turns)
       : program_(program),
         costs_(costs),
+        turns_left_(most_turns),
         known_(program.types.size()),
         matters_(program.types.size()),
         block_of_(program.insts.size()) {
@@ -97,6 +98,7 @@ class Counter {
     OpCounts all;
     for (const Block& block : blocks_) add_scaled(all, block.own, block.turns);
     all.stalls = stalls_;
+    all.are_all = turns_left_ >= 0;
     return all;
   }
 
@@ -254,7 +256,7 @@ class Counter {
     const size_t carried = head.args.size() - 1;
     for (size_t i = 0; i < carried; ++i) known(head.results[i + 1]) = known(head.args[i + 1]);
     const int64_t at_once = block.repeats ? trip : 1;
-    for (int64_t iv = 0; iv < trip; iv += at_once) {
+    for (int64_t iv = 0; iv < trip && --turns_left_ >= 0; iv += at_once) {
       known(head.results[0]).number = iv;
       run(block, times * static_cast<double>(at_once));
       for (size_t i = 0; i < carried; ++i) step(head.results[i + 1], end.args[i], at_once);
@@ -328,6 +330,7 @@ class Counter {
 
   const Program& program_;
   const OpCosts& costs_;
+  int64_t turns_left_;
   std::vector<Known> known_;
   std::vector<Flag> matters_;
   std::vector<size_t> block_of_;  // by loop: its place in blocks_
@@ -357,12 +360,15 @@ int level_of(double footprint, const Caches& caches) {
 
 }  // namespace
 
-OpCounts count_ops(const Program& legal, const OpCosts& costs) { return Counter(legal, costs).count(); }
+OpCounts count_ops(const Program& legal, const OpCosts& costs, int64_t most_turns) {
+  return Counter(legal, costs, most_turns).count();
+}
 
-Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine) {
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine,
+             int64_t most_turns) {
   const OpCosts& costs = costs_of(machine.name, legal.isa);
   Cost cost;
-  cost.counts = count_ops(legal, costs);
+  cost.counts = count_ops(legal, costs, most_turns);
   cost.outputs = elements(nest);
   const auto& busy = cost.counts.busy;
   cost.limit = static_cast<Unit>(std::max_element(busy.begin(), busy.end()) - busy.begin());

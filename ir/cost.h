@@ -21,8 +21,11 @@ struct OpCounts {
   std::array<double, op_class_count> executed{};  // by OpClass
   std::array<double, unit_count> busy{};          // cycles of each unit
   double stalls = 0;                              // cycles that long loops wait for what they carry
+  bool are_all = true;  // false: there were more turns of loops to follow than was allowed
 };
-OpCounts count_ops(const Program& legal, const OpCosts& costs);
+// most_turns: so many turns of loops are followed one by one, where those inside them run another number of
+// times in each.
+OpCounts count_ops(const Program& legal, const OpCosts& costs, int64_t most_turns = INT64_MAX);
 
 struct Cost {
   OpCounts counts;
@@ -42,6 +45,7 @@ inline bool is_cheaper(const Cost& a, const Cost& b) {
 }
 
 // Of a Program that `nest` was lowered to.
-Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine);
+Cost predict(const Program& legal, const PoolNest& nest, int64_t batch, const Machine& machine,
+             int64_t most_turns = INT64_MAX);
 
 }  // namespace pooljit::ir

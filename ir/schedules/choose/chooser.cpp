@@ -97,10 +97,13 @@ int most_filled(const Layer& layer, Family family) {
   return layer.most_lanes(info(family).lanes);
 }
 
-Result<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
-  return lower(layer.nest(), schedule, layer.isa()).and_then(legalize).map([&](const Program& program) {
-    return predict(program, layer.nest(), 1, layer.machine());
-  });
+// None: there is no code, or so many rows of it differ that counting would take longer than compiling.
+std::optional<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
+  constexpr int64_t most_turns = 20'000;
+  const Result<Program> program = lower(layer.nest(), schedule, layer.isa()).and_then(legalize);
+  if (!program) return std::nullopt;
+  const Cost cost = predict(*program, layer.nest(), 1, layer.machine(), most_turns);
+  return cost.counts.are_all ? std::optional(cost) : std::nullopt;
 }
 
 // Code of many unlike windows takes long to make, too long to make it for each of several schedules.
@@ -203,7 +206,8 @@ std::optional<Schedule> counted_fewer(const Layer& layer, const Schedule& chosen
     return cost ? cost->counts.instructions : std::numeric_limits<double>::infinity();
   };
   double fewest = instructions_of(chosen);
-  if (fewest <= of_a_doubling * std::log2(taps) * vectors_of(layer)) return std::nullopt;
+  if (std::isinf(fewest) || fewest <= of_a_doubling * std::log2(taps) * vectors_of(layer))
+    return std::nullopt;
   fewest /= shares(chosen) ? much_of_what_shares : much;
   std::optional<Schedule> found;
   for (Schedule& one : shortlist_of_neighbours(nest, layer.isa(), tried)) {
