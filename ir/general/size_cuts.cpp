@@ -70,12 +70,4 @@ Interior whole_places_of_gather(const NestDim& dim, const Interior& taps) {
           std::min(taps.end - last, (dim.output + dim.pad_begin) / dim.stride)};
 }
 
-TileCut tiles_of_gather(const NestDim& dim, const Interior& taps, int lanes) {
-  const Interior masked = places_of_gather(dim);
-  Interior whole = whole_places_of_gather(dim, taps);
-  if (whole.begin >= whole.end) whole = {masked.end, masked.end};
-  const int64_t places = places_of_tile(dim, lanes);
-  return places > 0 ? cut_tiles(places, masked, whole) : TileCut{};
-}
-
 }  // namespace pooljit::ir

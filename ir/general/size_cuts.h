@@ -39,7 +39,5 @@ TileCut cut_tiles(int64_t places, Interior masked, Interior whole);
 // have their taps among these.
 Interior places_of_gather(const NestDim& dim);
 Interior whole_places_of_gather(const NestDim& dim, const Interior& taps);
-// How tiles of vectors of so many lanes cover a gradient's row, whose places are whole among these taps.
-TileCut tiles_of_gather(const NestDim& dim, const Interior& taps, int lanes);
 
 }  // namespace pooljit::ir

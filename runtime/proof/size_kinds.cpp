@@ -4,7 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "ir/general/size_cuts.h"
+#include "ir/general/general.h"
+#include "ir/general/size_words.h"
 #include "ir/isa.h"
 #include "ir/schedules/families/separable_layout.h"
 #include "ir/schedules/lowering/narrow_rows.h"
@@ -57,17 +58,18 @@ Kind::value_type way_of_rows(const ir::PoolNest& sized, const ir::Schedule& sche
 }
 
 Kind kinds_of_tiles(const ir::PoolNest& sized, int lanes) {
+  using ir::SizeLayout;
+  const auto general = ir::general_nest(sized, ir::Extents::any);
+  const auto words = general.and_then([&](const ir::PoolNest& any) { return ir::size_words(any, sized); });
+  if (!words) return {};
+  const SizeLayout layout(*general);
+  const auto word = [&](int number) { return (*words)[static_cast<size_t>(number)]; };
   const ir::NestDim& row = sized.dims.back();
-  const ir::Interior taps =
-      ir::counts_gathered(sized) ? ir::alike_of_gather(sized, row) : ir::Interior{0, row.input};
-  const ir::TileCut cut = ir::tiles_of_gather(row, taps, lanes);
-  const ir::Interior whole = ir::whole_places_of_gather(row, taps);
-  const int64_t alone =
-      row.output - std::clamp<int64_t>((whole.end - whole.begin) * row.stride, 0, row.output);
-  Kind kinds;
-  int64_t loop = 0;
-  for (const int64_t times : {cut.before, cut.inside, cut.last, cut.behind, alone})
-    kinds.insert({-4, loop++, std::min(times, most_times)});
+  const int64_t whole =
+      word(layout.column(SizeLayout::whole_end)) - word(layout.column(SizeLayout::whole_begin));
+  Kind kinds = {{-4, -1, std::min(std::max<int64_t>(row.output - whole * row.stride, 0), most_times)}};
+  for (const auto field : {SizeLayout::before, SizeLayout::inside, SizeLayout::last, SizeLayout::behind})
+    kinds.insert({-4, field, std::min(word(layout.tiles(lanes, field)), most_times)});
   return kinds;
 }
 
