@@ -65,8 +65,9 @@ TEST(Exports, TheLibraryNeedsTheStandardLibrariesAlone) {
 
 // What is static has no destructor: threads may be in the library when the process ends (unit.exit).
 TEST(Exports, NothingOfTheLibraryEndsBeforeTheProcess) {
-  if (!POOLJIT_OPTIMIZED)
-    GTEST_SKIP() << "Xbyak's names of registers are objects until they are optimised away";
+#ifndef POOLJIT_OPTIMIZED
+  GTEST_SKIP() << "Xbyak's names of registers are objects until they are optimised away";
+#endif
   const std::string imported = output_of("nm -D --undefined-only '" POOLJIT_LIBRARY "'");
   EXPECT_NE(imported.find("__register_atfork"), std::string::npos) << imported;
   EXPECT_EQ(imported.find("__cxa_atexit"), std::string::npos);
