@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "ir/choose/lying.h"
 #include "ir/schedule_fields.h"
@@ -29,9 +31,9 @@ constexpr Kind kinds[] = {
 #undef SHORTLIST
 };
 
-constexpr size_t handful = 6;
+constexpr size_t enough = 24;  // what measure=6 looks at
 // Vectors of fewer lanes are left to layers that have no others.
-constexpr int largest_share = 4;
+constexpr int largest_share = 8;
 
 class Shortlist {
  public:
@@ -88,17 +90,30 @@ class Shortlist {
   std::array<int, std::size(all_families)> most_lanes_ = {};  // by family; 0: not looked for yet
 };
 
+// In how many ways a schedule differs from one vector of the most lanes at a time, in straight-line code.
+int oddity(const Schedule& schedule, int share) {
+  const bool takes_loops = std::ranges::any_of(fields(schedule.family()), [&](const ScheduleField& field) {
+    return field.loops && field.get(schedule) == *field.loops;
+  });
+  return std::countr_zero(static_cast<unsigned>(share)) + (together(schedule) > 1) +
+         (schedule.tail != Tail::mask) + takes_loops;
+}
+
 std::vector<Schedule> shortlist_of(const Layer& layer, size_t most, bool apart) {
   const PoolNest& nest = layer.nest();
   Shortlist list(layer, most, apart);
   const Lying lying = lying_of(nest.input);
   for (const Kind& kind : kinds)
     if (kind.isa == layer.isa() && kind.lying == lying && !list.is_full()) list.add(kind);
-  if (list.size() >= handful) return list.take();
+  if (list.is_full() || list.size() >= enough) return list.take();
+  const bool has_lanes = list.size() > 0;
+  std::vector<std::pair<int, Schedule>> others;  // by oddity
   for (const Schedule& one : schedule_space(nest, layer.isa())) {
-    if (list.is_full()) break;
-    if (one.lanes * largest_share >= list.most_lanes(one.family())) list.add(one);
+    const int share = list.most_lanes(one.family()) / one.lanes;
+    if (share <= largest_share && (one.lanes > 1 || !has_lanes)) others.emplace_back(oddity(one, share), one);
   }
+  std::ranges::stable_sort(others, {}, &std::pair<int, Schedule>::first);
+  for (const auto& [_, one] : others) list.add(one);
   return list.take();
 }
 

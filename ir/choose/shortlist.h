@@ -12,9 +12,8 @@
 
 namespace pooljit::ir {
 
-// At most `most` schedules, none twice. Where the table has less than a handful, kinds that it does not have
-// follow, in the order of schedule_space(). The registers may not suffice for all; empty for a nest with
-// members.
+// At most `most` schedules, none twice. Where the table has few, kinds that it does not have follow, the
+// plainest first. The registers may not suffice for all; empty for a nest with members.
 std::vector<Schedule> shortlist(const PoolNest& nest, Isa isa, size_t most);
 // The same without vectors of elements that lie apart, which shortlist() has where there are no others.
 std::vector<Schedule> shortlist_of_neighbours(const PoolNest& nest, Isa isa, size_t most);
