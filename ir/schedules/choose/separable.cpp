@@ -83,6 +83,7 @@ constexpr Winning winning[] = {
     {Winning::few, Winning::floats, Winning::extremes, 5, 6, 256, 0, 0, 4},         // 0.65 to 0.85, and 1.2
     {Winning::few, Winning::floats, Winning::extremes, 5, any, 2048, 16, 16, any},  // 0.2 to 0.55
     {Winning::few, Winning::halves, Winning::sums, 4, 4, 128, 0, 0, any},           // 0.5 to 0.8
+    {Winning::few, Winning::halves, Winning::extremes, 3, 3, 128, 0, 0, 16},        // 0.6 to 1.1
     {Winning::few, Winning::halves, Winning::extremes, 4, 4, 512, 9, 0, any},       // 0.4 to 1
     {Winning::few, Winning::halves, Winning::extremes, 5, any, 2048, 16, 0, any},   // 0.15 to 0.8
     {Winning::few, Winning::halves, Winning::extremes, 7, any, 1024, 16, 0, any},   // 0.15 to 0.65
