@@ -2,7 +2,6 @@
 #include <bit>
 #include <cstdint>
 #include <iterator>
-#include <utility>
 #include <vector>
 
 #include "ir/schedules/choose/offers.h"
@@ -75,12 +74,16 @@ bool takes_two(const Layer& layer) {
          facts_of(layer).is_idempotent && layer.nest().full_taps() >= few_taps && !layer.nest().indices;
 }
 
-// How many vectors of float32 with indices are taken at a time where registers are few: 0.57 to 0.99 of the
-// time of two, which wait for their comparisons. 0: as many as leave room.
+// How many vectors with indices are taken at a time where registers are few: 0.57 to 0.99 of the time of two,
+// which wait for their comparisons. 0: as many as leave room.
 int with_indices(const Layer& layer, int64_t vectors) {
   const PoolNest& nest = layer.nest();
-  const bool suits = nest.indices && nest.input.dtype == DType::f32 && has_few_registers(layer);
-  return suits && vectors > 2 ? static_cast<int>(std::min<int64_t>(vectors, 4)) : 0;
+  constexpr int64_t few_taps = 4;
+  const bool are_few = bytes(nest.input.dtype) < 4 && nest.full_taps() <= few_taps;
+  const bool stores_indices = nest.indices && !nest.is_backward();
+  if (!stores_indices || !has_few_registers(layer) || vectors < 3 || are_few) return 0;
+  const int most = bytes(nest.input.dtype) == 1 ? 3 : 4;
+  return static_cast<int>(std::min<int64_t>(vectors, most));
 }
 
 // Sums in pixels of five vectors, which four at a time would leave one of: 0.60 to 0.79 of the time.
@@ -256,12 +259,12 @@ std::vector<Schedule> channels_last_schedules(const Layer& layer, int lanes, siz
       return (largest_block(nest) == 1 || one.tail != Tail::overlap || !is_cut) && check(layer, one);
     });
   };
-  // In loops, where straight-line code would be too long.
+  // In loops too, where straight-line code is too long or takes too many registers.
   const auto add_indexed = [&](int beside) {
+    const TapCode usual = own.tap_code;
     add(Scan::windows, beside);
-    if (!found.empty()) return;
-    const TapCode usual = std::exchange(own.tap_code, TapCode::loops);
-    add(Scan::windows, beside);
+    own.tap_code = TapCode::loops;
+    if (usual != own.tap_code) add(Scan::windows, beside);
     own.tap_code = usual;
   };
   if (facts_of(layer).has_long_taps()) own.tap_code = TapCode::loops;
