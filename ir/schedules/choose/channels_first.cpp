@@ -80,17 +80,24 @@ class Enumeration {
     const bool are_pairs = has_few_registers(layer_) && facts_.is_idempotent &&
                            bytes(nest_.input.dtype) == 2 && dim_.kernel == 2;
     const bool by_row = is_walked_by_row(layer_) && !are_pairs;
-    // Of a single row, sums share nothing that costs less than another load: 0.56 to 0.81 of rows_first's
-    // time; with many registers those of few bytes, 0.66 to 0.96.
-    constexpr int64_t few_columns = 5;
-    const bool are_few_bytes = bytes(nest_.input.dtype) == 1 && dim_.kind == DimKind::pool &&
-                               dim_.kernel <= few_columns && nest_.channels > 1;
-    if (nest_.dims.size() == 1 && !facts_.is_idempotent && (was_measured_on_zen3(layer_) || are_few_bytes))
-      add(Scan::tap_by_tap);
+    if (takes_taps_of_one_row()) add(Scan::tap_by_tap);
     if (by_row) add_groups();
     add(Scan::rolling);
     add(Scan::rows_first);
     if (!by_row) add_groups();
+  }
+
+  // Windows of a single row share nothing that costs less than another load. Of rows_first's time sums take
+  // 0.56 to 0.81 in few registers, with a stride those of bytes 0.85 to 1, and maxima of float32 0.6 to 1;
+  // in many registers sums of few bytes 0.66 to 0.96.
+  bool takes_taps_of_one_row() const {
+    constexpr int64_t few_columns = 5;
+    if (nest_.dims.size() != 1 || dim_.kind != DimKind::pool) return false;
+    const bool are_bytes = bytes(nest_.input.dtype) == 1;
+    if (has_few_registers(layer_))
+      return facts_.is_idempotent ? bytes(nest_.input.dtype) == 4 : are_bytes || dim_.stride == 1;
+    return !facts_.is_idempotent && are_bytes && dim_.stride == 1 && dim_.kernel <= few_columns &&
+           nest_.channels > 1;
   }
 
   void add_side_by_side(const SideBySide& beside) {
@@ -109,6 +116,7 @@ class Enumeration {
     const bool rolls = stores_whole_vectors(dim_.output, {schedule_.lanes, cut_.tail}) &&
                        2 * dim_.output <= 3 * schedule_.lanes && (wide_file || padded);
     if (wide_file && !(rolls && padded)) add_high();
+    if (takes_taps_of_one_row()) add(Scan::tap_by_tap);
     const bool in_pairs =
         wide_file && dim_.output % 2 == 0 && (!padded || (narrow && dim_.output >= least_paired));
     if (rolls) add(Scan::rolling);
