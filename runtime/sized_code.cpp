@@ -32,6 +32,17 @@ ir::Result<void> suits(const ir::PoolNest& nest, const ir::Schedule& schedule, i
   return ir::Layer::of(nest, isa).and_then([&](const ir::Layer& layer) { return check(layer, schedule); });
 }
 
+// What there is code by if the layer has some: its refusal says why there is none. What is offered where
+// nothing suits is for one size.
+ir::Schedule nearest(const ir::PoolNest& nest, const ir::Schedule& offered) {
+  if (!nest.members.empty() || nest.input.strides.back() != 1) return offered;
+  const bool follow = nest.extents == ir::Extents::any_windows && !nest.is_backward();
+  ir::Schedule rows = schedule_of(follow ? ir::Family::window_rows : ir::Family::channels_first);
+  rows.lanes = 1;
+  rows.tail = ir::Tail::overlap;
+  return rows;
+}
+
 // What is told of the general code holds at each size, but for the layer.
 CodeInfo info_at(const CodeInfo& general, ir::PoolNest sized) {
   CodeInfo info;
@@ -76,10 +87,12 @@ ir::Result<ir::PoolNest> general_nest_of(const frontend::PoolSpec& free_spec, co
   if (!sized) return ir::unsupported("general.unsupported", sized.error().message, sized.error().hint);
   auto nest = any_nest(*sized);
   if (!nest || choices.schedule) return nest;
-  // What is chosen where nothing suits is refused.
-  const auto is_done = suits(*nest, offered_schedules(*nest, choices).front(), choices.isa);
-  if (!is_done) return ir::unsupported("general.unsupported", is_done.error().message, is_done.error().hint);
-  return nest;
+  const ir::Schedule offered = offered_schedules(*nest, choices).front();
+  const auto is_done = suits(*nest, offered, choices.isa);
+  if (is_done) return nest;
+  const auto why = suits(*nest, nearest(*nest, offered), choices.isa);
+  const ir::Error& refused = why ? is_done.error() : why.error();
+  return ir::unsupported("general.unsupported", refused.message, refused.hint);
 }
 
 ir::Result<std::shared_ptr<Code>> make_general_code(const frontend::PoolSpec& free_spec,

@@ -113,9 +113,8 @@ Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
     return refused("gradients of such windows");
   if (!sized.is_backward() && !std::ranges::all_of(sized.dims, follow ? is_dense : is_pool))
     return refused("such windows");
-  if (sized.indices && (sized.column_major || sized.index_scope == IndexScope::tensor))
-    return refused("indices that count in the whole tensor or by columns");
-  if (sized.indices && sized.index_scope != IndexScope::window && bytes(sized.indices->dtype) < 4)
+  // Also in a window whose rows are as long as the size says.
+  if (sized.indices && (follow || sized.index_scope != IndexScope::window) && bytes(sized.indices->dtype) < 4)
     return refused("such narrow indices");
   PoolNest any = sized;
   any.extents = extents;
@@ -129,8 +128,6 @@ Result<PoolNest> general_nest(const PoolNest& sized, Extents extents) {
     any.input = packed_over(inputs, any.channels, any.input);
   if (!follow) pack_outputs(any, inputs);
   if (any.index_scope == IndexScope::nhwc_batch) any.index_scope = IndexScope::nhwc;
-  if (follow && any.indices && any.index_scope == IndexScope::window)
-    return refused("offsets in windows that follow the extents");
   return any;
 }
 

@@ -31,7 +31,7 @@ std::optional<PoolNest> with_joined_planes(const PoolNest& general, const PoolNe
       !is_one_packed_plane(sized))
     return std::nullopt;
   const int64_t pixel = sized.input.strides.back();
-  if (sized.indices && pixel != 1) return std::nullopt;
+  if (sized.indices && (pixel != 1 || sized.column_major)) return std::nullopt;
   for (size_t i = 0; i < sized.dims.size(); ++i)
     if (sized.dims[i].input > general.dims[i].kernel) return std::nullopt;
   const int64_t most = sums_floats(sized) ? most_taps_of_sum : general.full_taps();

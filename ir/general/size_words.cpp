@@ -103,6 +103,7 @@ class Writer {
     const IndexRule rule = index_rule(sized_);
     const std::vector<int64_t> stand_ins = stand_in_weights(general_);
     word(layout_.index_batch()) = rule.batch;
+    word(layout_.index_channel()) = rule.channel;
     for (size_t i = 0; i < rule.dims.size(); ++i) {
       const bool is_last = i + 1 == rule.dims.size();
       const int64_t passed = is_last ? 0 : stand_ins[i] / stand_ins[i + 1] * rule.dims[i + 1];

@@ -9,7 +9,6 @@
 #include "ir/reductions/epilogue.h"
 #include "ir/schedule_fields.h"
 #include "ir/schedule_text.h"
-#include "ir/schedules/lanes/channel_blocks.h"
 
 namespace pooljit::ir {
 namespace {
@@ -20,8 +19,8 @@ const FamilyInfo* const families[] = {
 #undef FAMILY
 };
 
-// The layers that a family has code for all sizes for: none, forward passes without blocks of channels, or
-// all that it has code for at one size.
+// The layers that a family has code for all sizes for: none, forward passes, or all that it has code for at
+// one size.
 enum class AnySize : uint8_t { none, forward, all };
 constexpr AnySize any_sizes[] = {
 #define FAMILY(name, text, any_size, note) AnySize::any_size,
@@ -33,7 +32,7 @@ constexpr AnySize any_sizes[] = {
 Result<void> check_any_size(const PoolNest& nest, const Schedule& schedule) {
   const AnySize has = any_sizes[static_cast<size_t>(schedule.family())];
   if (has == AnySize::all) return {};
-  const bool is_forward = !nest.is_backward() && largest_block(nest) == 1;
+  const bool is_forward = !nest.is_backward();
   if (has == AnySize::forward && is_forward) return {};
   std::vector<std::string_view> others;
   for (const Family family : all_families)
@@ -42,8 +41,7 @@ Result<void> check_any_size(const PoolNest& nest, const Schedule& schedule) {
       others.push_back(text_of(family));
   return unsupported("schedule.sizes",
                      has == AnySize::none ? "the family is for one size"
-                                          : "the family's code for all sizes is for forward passes without "
-                                            "blocks of channels",
+                                          : "the family's code for all sizes is for forward passes",
                      fmt::format("use {}", fmt::join(others, " or ")));
 }
 

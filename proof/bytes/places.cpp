@@ -212,6 +212,7 @@ constexpr Row by_width[] = {
     {ZYDIS_MNEMONIC_VINSERTF64X2, Kind::put_in, 16},     {ZYDIS_MNEMONIC_VINSERTI64X2, Kind::put_in, 16},
     {ZYDIS_MNEMONIC_VINSERTF32X8, Kind::put_in, 32},     {ZYDIS_MNEMONIC_VINSERTI32X8, Kind::put_in, 32},
     {ZYDIS_MNEMONIC_VINSERTF64X4, Kind::put_in, 32},     {ZYDIS_MNEMONIC_VINSERTI64X4, Kind::put_in, 32},
+    {ZYDIS_MNEMONIC_VEXTRACTPS, Kind::take_out, 4},
 };
 
 // vector: bytes of the one that is taken from or put into.

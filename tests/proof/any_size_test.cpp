@@ -42,6 +42,13 @@ const char* const layers[] = {
     "max_pool2d(uint8[1,2,{}], kernel_size=3, stride=1, padding=1)",
     "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, return_indices=True)",
     "avg_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, count_include_pad=False)",
+    "max_pool2d(float32[1,9,{}]:nchw8c, kernel_size=3, stride=2, padding=1, output_layout=nchw, "
+    "epilogue=[add])",
+    "avg_pool2d(float32[1,9,{}], kernel_size=3, stride=2, padding=1, output_layout=nchw8c)",
+    "max_pool2d(float32[1,9,{}]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True, "
+    "index_dtype=int32, index_scope=tensor)",
+    "max_pool2d(float32[1,2,{}], kernel_size=3, stride=2, padding=1, return_indices=True, "
+    "index_dtype=int32, index_scope=tensor, storage_order=1)",
 };
 const char* const sizes[] = {"8,8", "1,1", "7,12", "2,5", "5,20", "3,37"};
 

@@ -60,7 +60,7 @@ TEST(BenchPeers, CodeForAllSizesBesideThatForOne) {
   write_file(folder / "layers.txt",
              "last\tmax_pool2d(float32[1,3,10,12]:nhwc, kernel_size=3, padding=1)\n"
              "several\tpools(float32[2,3,9,9]:nhwc, max_pool2d(3, 1, 1), avg_pool2d(5, 1, 2))\n"
-             "blocks\tmax_pool2d(float32[1,16,10,12], kernel_size=3, output_layout=nchw8c)\n"
+             "wide\tmax_pool2d(float32[1,3,10,50], kernel_size=[3,40])\n"
              "long\tadaptive_max_pool2d(float32[1,2,9,2049], output_size=9)\n");
   const Outcome outcome =
       shell("$P bench --file $T/layers.txt" + std::string(quick) + "--any-size --peers plain --json", folder);

@@ -134,7 +134,8 @@ TEST(FreeSizes, OfTheMatrixGiveWhatTheReferenceGives) {
 // What is kept of a size is its words, or its code: by both kinds of layers.
 constexpr const char* both_kinds[] = {
     "max_pool1d(float32[1,8,L]:nwc, kernel_size=2)",
-    "max_pool1d(float32[1,8,L], kernel_size=2, return_indices=True, index_scope=tensor)"};
+    "adaptive_max_pool1d(float32[1,8,L], output_size=2, return_indices=True, index_dtype=uint8, "
+    "index_scope=window)"};
 
 TEST(FreeSizes, TheSizeUsedLongestAgoIsForgotten) {
   for (const char* text : both_kinds) {

@@ -61,8 +61,84 @@ inline const Layer layers_between_layouts[] = {
      sizes_2d},
     {"max_pool2d_backward(float32[2,3,SIZE], kernel_size=2, stride=[2,3], output_layout=nhwc)",
      sizes_of_whole},
+    // Blocks to planes, planes to blocks.
+    {"max_pool2d(float32[2,24,SIZE]:nchw16c, kernel_size=3, stride=2, padding=1, output_layout=nchw)",
+     sizes_2d},
+    {"avg_pool2d(uint8[2,40,SIZE]:nchw8c, kernel_size=3, stride=1, padding=1, output_layout=nchw)", sizes_2d},
+    {"max_pool2d(bfloat16[2,33,SIZE]:nchw16c, kernel_size=[3,2], stride=2, return_indices=True, "
+     "output_layout=nchw)",
+     sizes_of_whole},
+    {"avg_pool2d_backward(float32[2,24,SIZE]:nchw8c, kernel_size=3, stride=2, padding=1, output_layout=nchw)",
+     sizes_2d},
+    {"max_pool2d(float32[2,20,SIZE], kernel_size=3, stride=2, padding=1, output_layout=nchw16c)", sizes_2d},
+    {"max_pool2d(uint8[2,9,SIZE], kernel_size=3, stride=1, padding=1, output_layout=nchw8c)",
+     {{8, 8}, {1, 1}, {2, 5}, {5, 20}, {3, 70}}},
+    {"max_pool2d(float32[2,9,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True, "
+     "index_scope=nhwc, output_layout=nchw8c)",
+     sizes_2d},
+    {"avg_pool2d_backward(float32[2,9,SIZE], kernel_size=3, stride=2, padding=1, output_layout=nchw8c)",
+     sizes_2d},
+    // Tensors of the epilogue, which lie as the output does.
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, output_layout=nchw, "
+     "epilogue=[scale_channel, add, relu])",
+     sizes_2d},
+    {"avg_pool2d(float32[2,19,SIZE]:nchw8c, kernel_size=3, stride=2, padding=1, output_layout=nchw, "
+     "epilogue=[add])",
+     sizes_2d},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, output_layout=nhwc, "
+     "epilogue=[scale_channel, add, relu])",
+     sizes_2d},
+    {"max_pool2d(float32[2,9,SIZE], kernel_size=3, stride=1, padding=1, output_layout=nchw8c, "
+     "epilogue=[mul])",
+     sizes_2d},
+};
+
+// Indices that count in the whole tensor, or column by column.
+inline const Layer tensor_index_layers[] = {
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True, "
+     "index_scope=tensor)",
+     sizes_of_rows},
+    {"max_pool2d(float32[2,3,SIZE], kernel_size=3, stride=2, padding=1, return_indices=True, "
+     "index_scope=tensor, storage_order=1)",
+     sizes_of_rows},
+    {"max_pool2d(uint8[2,5,SIZE], kernel_size=[2,3], stride=1, return_indices=True, index_dtype=int32, "
+     "index_scope=tensor, storage_order=1)",
+     {{8, 8}, {2, 3}, {5, 9}, {3, 70}}},
+    {"max_pool2d(float32[2,24,SIZE]:nhwc, kernel_size=3, stride=2, padding=1, return_indices=True, "
+     "index_scope=tensor)",
+     sizes_2d},
+    {"max_pool2d(bfloat16[2,40,SIZE]:nhwc, kernel_size=3, padding=1, return_indices=True, index_dtype=int32, "
+     "index_scope=tensor, storage_order=1)",
+     sizes_2d},
+    {"max_pool2d(float32[2,40,SIZE]:nchw16c, kernel_size=3, stride=2, return_indices=True, "
+     "index_scope=tensor, output_layout=nchw)",
+     sizes_of_whole},
+    {"max_pool2d(float32[2,20,SIZE], kernel_size=3, stride=2, return_indices=True, index_scope=tensor, "
+     "output_layout=nchw16c)",
+     sizes_of_whole_rows},
+    {"max_pool3d(float32[2,3,SIZE], kernel_size=[2,3,2], stride=2, padding=1, return_indices=True, "
+     "index_scope=tensor, storage_order=1)",
+     {{4, 4, 4}, {1, 1, 1}, {2, 5, 3}, {3, 1, 40}}},
+};
+// ... and of windows that follow the extents, also in the window.
+inline const Layer following_index_layers[] = {
+    {"global_max_pool2d(float32[2,3,SIZE], return_indices=True, index_scope=tensor)", sizes_of_planes},
+    {"global_max_pool2d(float32[2,24,SIZE]:nhwc, return_indices=True, index_scope=tensor, storage_order=1)",
+     sizes_2d},
+    {"adaptive_max_pool2d(float32[2,3,SIZE], output_size=3, return_indices=True, index_scope=tensor)",
+     sizes_of_lines},
+    {"global_max_pool2d(float32[2,3,SIZE], return_indices=True, index_scope=window)", sizes_of_planes},
+    {"adaptive_max_pool2d(uint8[2,3,SIZE], output_size=3, return_indices=True, index_scope=window)",
+     sizes_of_lines},
+    {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], return_indices=True, "
+     "index_scope=window)",
+     sizes_2d},
 };
 inline const Layer following_between_layouts[] = {
+    {"global_avg_pool2d(float32[2,20,SIZE], output_layout=nchw16c)", sizes_of_planes},
+    {"adaptive_max_pool2d(float32[2,9,SIZE], output_size=[3,7], output_layout=nchw8c)", sizes_of_lines},
+    {"adaptive_avg_pool2d(float32[2,9,SIZE], output_size=[3,7], output_layout=nhwc, epilogue=[add])",
+     sizes_of_lines},
     {"global_avg_pool2d(float32[2,24,SIZE]:nhwc, output_layout=nchw)", sizes_2d},
     {"adaptive_max_pool2d(float32[2,24,SIZE]:nhwc, output_size=[3,2], output_layout=nchw)", sizes_2d},
     {"adaptive_avg_pool2d_backward(float32[2,24,SIZE]:nhwc, output_size=[3,7], output_layout=nchw)",

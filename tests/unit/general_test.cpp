@@ -106,6 +106,11 @@ TEST(General, OutputsInAnotherLayout) {
   for (const Layer& layer : following_between_layouts) check(layer, /*has_exact_code=*/false);
 }
 
+TEST(General, IndicesOfTheTensor) {
+  for (const Layer& layer : tensor_index_layers) check(layer);
+  for (const Layer& layer : following_index_layers) check(layer, /*has_exact_code=*/false);
+}
+
 TEST(General, ChannelsFirst) {
   for (const Layer& layer : channels_first_layers) check(layer);
 }
@@ -320,8 +325,9 @@ TEST(General, WrongWordsOfRowsAreFound) {
 
 TEST(General, RefusesWhatItDoesNotDo) {
   for (const char* text :
-       {"max_pool2d(float32[1,9,SIZE]:nhwc, kernel_size=3, return_indices=True, index_scope=tensor)"}) {
-    const auto general = general_nest(make_nest(spec_at(text, {8, 8})), ir::Extents::any);
+       {"adaptive_max_pool2d(float32[1,9,SIZE], output_size=3, return_indices=True, index_dtype=uint8, "
+        "index_scope=window)"}) {
+    const auto general = general_nest(make_nest(spec_at(text, {8, 8})), extents_of(text));
     ASSERT_FALSE(general) << text;
     EXPECT_EQ(general.error().id, "general.unsupported") << text;
   }
@@ -335,10 +341,9 @@ TEST(General, RefusesWhatItDoesNotDo) {
   EXPECT_EQ(lower(pools.members[0], streamed, ir::Isa::avx2).error().id, "schedule.stores");
   for (const ir::Schedule& one : {fused, chained})
     EXPECT_EQ(lower(pools, one, ir::Isa::avx2).error().id, "schedule.sizes") << print(one);
-  // Of rows, windows of up to 32 columns, without blocks of channels.
+  // Of rows, windows of up to 32 columns.
   for (const char* text : {"max_pool2d(float32[1,9,SIZE], kernel_size=[1,40])",
-                           "global_max_pool2d(float32[1,9,SIZE], zeros=first)",
-                           "max_pool2d(float32[1,16,SIZE], kernel_size=3, output_layout=nchw16c)"}) {
+                           "global_max_pool2d(float32[1,9,SIZE], zeros=first)"}) {
     const auto rows = general_nest(make_nest(spec_at(text, {8, 40})), extents_of(text));
     ASSERT_TRUE(rows) << to_string(rows.error());
     const auto program =

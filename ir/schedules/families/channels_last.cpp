@@ -280,10 +280,12 @@ class ChannelsLast {
     return tap;
   }
 
-  Lanes channel_lanes(const Slice& slice) const {
+  Lanes channel_lanes(const Slice& slice) {
     Lanes lanes = Lanes::channels(slice.lanes, slice.stored);
-    const int64_t step = low_.index_rule().channel;
-    for (int lane = 0; step != 0 && lane < slice.lanes; ++lane) lanes.ramp.push_back(lane * step);
+    const Step step = low_.channel_weight();
+    const int64_t each = step.word == no_value ? step.constant : 1;
+    for (int lane = 0; each != 0 && lane < slice.lanes; ++lane) lanes.ramp.push_back(lane * each);
+    lanes.ramp_unit = step.word;
     return lanes;
   }
 
@@ -323,14 +325,11 @@ Result<void> check_channels_last(const Layer& layer, const Schedule& given) {
         "channels_last with lanes > 1 needs channels of the input that lie next to each other, "
         "or as far apart as its columns and each other",
         "use lanes=1");
-  // Vectors may be stored one by one, to planes.
-  const bool are_stored = layer.adjacent_channels() >= even_channels(nest) ||
-                          (layer.adjacent_channels_read() == nest.channels && largest_block(nest) == 1 &&
-                           operand_views(nest).empty());
-  if (nest.has_any_size() && !are_stored)
+  // Lanes may be stored one by one, to planes.
+  if (nest.has_any_size() && layer.adjacent_channels_read() < even_channels(nest))
     return unsupported(
         "schedule.sizes",
-        "code for all sizes needs channels that lie next to each other, in pixels or in blocks",
+        "code for all sizes reads channels that lie next to each other, in pixels or in blocks",
         "compile the layer for each size");
   // Sums of floats keep the order that code for one size can have too.
   const bool can_roll_any = schedule.scan == ChannelsLastSchedule::Scan::rolling &&

@@ -44,8 +44,7 @@ int64_t channels_at_once(const PoolNest& nest, const ReductionFacts& facts, Isa 
 Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedule& schedule) {
   const PoolNest& nest = layer.nest();
   const ReductionFacts& facts = layer.facts(LaneUse::joined);
-  const bool is_output_in_place = nest.output.channel_block == 1 && nest.input.channel_block == 1;
-  if (nest.extents != Extents::any_windows || !has_rows_of_windows(nest, facts) || !is_output_in_place)
+  if (nest.extents != Extents::any_windows || !has_rows_of_windows(nest, facts))
     return unsupported(
         "schedule.sizes",
         "code for all sizes takes rows of windows of global and adaptive pooling, whose columns "
@@ -54,7 +53,7 @@ Result<void> WindowRowsAnySize::check(const Layer& layer, const WindowRowsSchedu
   if (const auto tail = check_tail_of_any_size(layer, schedule); !tail) return tail;
   const int64_t together = schedule.windows_together;
   const bool are_channels = is_one_window(nest) && nest.output.channel_stride == 1 &&
-                            together <= most_windows_together(layer) &&
+                            nest.output.channel_block == 1 && together <= most_windows_together(layer) &&
                             std::has_single_bit(static_cast<unsigned>(together));
   if (together == 1 ||
       (are_channels && !nest.indices && channels_at_once(nest, facts, layer.isa(), together) > 0))

@@ -30,7 +30,7 @@ int64_t WindowLines::most_together(const Layer& layer) {
 
 Result<void> WindowLines::check(const Layer& layer, const WindowRowsSchedule& schedule) {
   const PoolNest& nest = layer.nest();
-  if (!has_rows_of_windows(nest, layer.facts(LaneUse::moved)) || nest.output.channel_block > 1 ||
+  if (!has_rows_of_windows(nest, layer.facts(LaneUse::moved)) ||
       schedule.lanes > layer.most_lanes(LaneUse::moved))
     return unsupported(
         "schedule.sizes",

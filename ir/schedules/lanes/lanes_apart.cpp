@@ -28,6 +28,33 @@ bool serve_vectors(Isa isa, DType dtype, int lanes, int64_t stride) {
   return stride > 0 && has_masked_access(isa, dtype) && 2 * vectors_of(lanes, stride) <= lanes;
 }
 
+// Lanes one by one, each from its address; those that are not wanted have the bits `otherwise`. Halves after
+// each other, so that few are held at once.
+class LoadOneByOne {
+ public:
+  LoadOneByOne(Builder& builder, DType dtype, std::span<const int64_t> wanted, int64_t otherwise,
+               const AddressOfLane& at)
+      : b_(builder), dtype_(dtype), wanted_(wanted), otherwise_(otherwise), at_(at) {}
+
+  // Lanes begin .. begin + count - 1.
+  Value load(int64_t begin, int count) {
+    const Type type = Type::vec(dtype_, count);
+    bool any = false;
+    for (int64_t lane = begin; lane < begin + count; ++lane) any = any || is_wanted(wanted_, lane);
+    if (!any) return b_.vconst_splat(type, otherwise_);
+    if (count == 1) return b_.load(type, at_(begin));
+    const Value low = load(begin, count / 2), high = load(begin + count / 2, count / 2);
+    return b_.shuffle(low, high, lanes_from(0, count));
+  }
+
+ private:
+  Builder& b_;
+  const DType dtype_;
+  const std::span<const int64_t> wanted_;
+  const int64_t otherwise_;
+  const AddressOfLane& at_;
+};
+
 class LoadLanes {
  public:
   LoadLanes(Builder& builder, const Type& type, const Address& from, int64_t stride,
@@ -52,17 +79,6 @@ class LoadLanes {
     }
     if (vectors.empty()) return b_.vconst_splat(type_, otherwise_);
     return where_wanted(gather_lanes(b_, vectors, type_.lanes, sources));
-  }
-
-  // Lanes begin .. begin + count - 1, one by one. Halves after each other, so that few are held at once.
-  Value one_by_one(int64_t begin, int count) {
-    const Type type = Type::vec(type_.dtype, count);
-    bool any = false;
-    for (int64_t lane = begin; lane < begin + count; ++lane) any = any || is_wanted(wanted_, lane);
-    if (!any) return b_.vconst_splat(type, otherwise_);
-    if (count == 1) return b_.load(type, at(begin * stride_));
-    const Value low = one_by_one(begin, count / 2), high = one_by_one(begin + count / 2, count / 2);
-    return b_.shuffle(low, high, lanes_from(0, count));
   }
 
   // All lanes are one element.
@@ -143,13 +159,18 @@ Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_
   }
   LoadLanes lanes(builder, type, from, stride, wanted, otherwise);
   if (stride == 0) return lanes.repeated();
-  return serve_vectors(builder.isa(), type.dtype, type.lanes, stride) ? lanes.by_vectors()
-                                                                      : lanes.one_by_one(0, type.lanes);
+  if (serve_vectors(builder.isa(), type.dtype, type.lanes, stride)) return lanes.by_vectors();
+  return load_apart(builder, type, wanted, otherwise,
+                    [&](int64_t lane) { return elements_behind(from, type, lane * stride); });
+}
+
+Value load_apart(Builder& builder, const Type& type, std::span<const int64_t> wanted, int64_t otherwise,
+                 const AddressOfLane& at) {
+  return LoadOneByOne(builder, type.dtype, wanted, otherwise, at).load(0, type.lanes);
 }
 
 // One by one, out of parts in which a lane is taken by one instruction.
-void store_apart(Builder& builder, Value value, std::span<const int64_t> stored,
-                 const std::function<Address(int64_t lane)>& at) {
+void store_apart(Builder& builder, Value value, std::span<const int64_t> stored, const AddressOfLane& at) {
   constexpr int part_bytes = 16;
   const Type type = builder.type(value);
   const int part = std::min(type.lanes, part_bytes / bytes(type.dtype));

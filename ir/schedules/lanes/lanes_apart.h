@@ -30,13 +30,17 @@ bool fills_one_lane(const PoolNest& nest, const Schedule& schedule);
 // The distance from a channel to the next of the same block, in elements.
 int64_t channel_stride(const View& view);
 
+using AddressOfLane = std::function<Address(int64_t lane)>;
+
 // A vector whose lane i is the element i * stride behind `from`. wanted: 0/1 for each lane, empty for all.
 // Lanes that are not wanted have the bits `otherwise` and read no memory.
 Value load_lanes(Builder& builder, const Type& type, const Address& from, int64_t stride,
                  std::span<const int64_t> wanted, int64_t otherwise);
+// The same, each lane from its address, which is asked for in the order of the lanes.
+Value load_apart(Builder& builder, const Type& type, std::span<const int64_t> wanted, int64_t otherwise,
+                 const AddressOfLane& at);
 // Stores the lanes of which `stored` is not 0, or all if it is empty, one after the other, each at its
 // address.
-void store_apart(Builder& builder, Value value, std::span<const int64_t> stored,
-                 const std::function<Address(int64_t lane)>& at);
+void store_apart(Builder& builder, Value value, std::span<const int64_t> stored, const AddressOfLane& at);
 
 }  // namespace pooljit::ir

@@ -6,26 +6,27 @@ namespace pooljit::ir {
 
 // Blocks of channels, and the channels of each; what is read has no blocks.
 int Lowering::open_channel_blocks(Cursor& cursor) {
-  const int64_t block = nest_.output.channel_block, weight = nest_.indices ? rule_.channel : 0;
+  const int64_t block = nest_.output.channel_block;
+  const Step weight = channel_weight();
   const int number = b_.add_task("c", ceil_div(nest_.channels, block));
   const Value begin = b_.param(Param::Role::begin, number);
-  const auto to_next = [&](const View& view, int64_t channels) {
-    if (view.channel_block == 1) return byte_stride(view, channels * view.channel_stride);
-    return byte_stride(view, channels == block ? view.channel_stride : channels);
+  const auto to_next = [&](const View& view, int64_t channels) -> Step {
+    if (view.channel_block > 1 && channels < block) return byte_stride(view, channels);
+    return channels_step(view, channels);
   };
   move(cursor.input, begin, to_next(nest_.input, block));
   for_each_output(cursor,
                   [&](Address& address, const View& view) { move(address, begin, to_next(view, block)); });
   if (beside_) move(cursor.beside, begin, to_next(*beside_, block));
-  cursor.index = add_product(cursor.index, begin, weight * block);
+  cursor.index = add_product(cursor.index, begin, times(weight, block));
   const auto open = [&](Value count, int64_t channels) {
     const Value iv = b_.begin_loop(count).iv;
-    cursor.input = plus(cursor.input, iv, to_next(nest_.input, channels));
+    cursor.input = further_by(cursor.input, iv, to_next(nest_.input, channels), 1);
     for_each_output(cursor, [&](Address& address, const View& view) {
-      address = plus(address, iv, to_next(view, channels));
+      address = further_by(address, iv, to_next(view, channels), 1);
     });
-    if (beside_) cursor.beside = plus(cursor.beside, iv, to_next(*beside_, channels));
-    cursor.index = add_product(cursor.index, iv, weight * channels);
+    if (beside_) cursor.beside = further_by(cursor.beside, iv, to_next(*beside_, channels), 1);
+    cursor.index = add_product(cursor.index, iv, times(weight, channels));
     return iv;
   };
   const Value number_of_block = b_.iadd(begin, open(b_.param(Param::Role::count, number), block));
@@ -38,7 +39,7 @@ int Lowering::open_channel_blocks(Cursor& cursor) {
 
 int Lowering::open_channels(Cursor& cursor) {
   if (nest_.output.channel_block > 1) return open_channel_blocks(cursor);
-  return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, nest_.indices ? rule_.channel : 0);
+  return open_task(cursor, "c", nest_.channels, &Lowering::channel_step, channel_weight());
 }
 
 }  // namespace pooljit::ir

@@ -116,7 +116,7 @@ Lowering::Lowering(const PoolNest& nest, Builder& builder, Reducer& reducer, Gro
       beside_(view_beside(nest)) {
   for (size_t i = 0; i < nest.dims.size(); ++i)
     plans_.push_back(plan_of(nest, nest.dims[i], i == grouped.dim ? grouped.outputs : 1));
-  if (nest.has_any_size() && !rule_.of_window) rule_.dims = stand_in_weights(nest);
+  if (counts_in_stand_ins()) rule_.dims = stand_in_weights(nest);
   if (nest.has_any_size()) {
     for (const View* view : {&nest.input, &nest.output}) steps_.push_back(steps_of(*view));
     steps_.push_back(nest.indices ? steps_of(*nest.indices) : std::vector<Step>());
@@ -211,8 +211,8 @@ int Lowering::open_batch(Cursor& cursor) {
 
 void Lowering::add_channels(Cursor& cursor, int64_t begin, Value iv, int64_t step) {
   if (!nest_.indices) return;
-  cursor.index = add_product(cursor.index, b_.iconst(1), begin * rule_.channel);
-  if (iv != no_value) cursor.index = add_product(cursor.index, iv, step * rule_.channel);
+  if (begin != 0) cursor.index = add_product(cursor.index, b_.iconst(begin), channel_weight());
+  if (iv != no_value) cursor.index = add_product(cursor.index, iv, times(channel_weight(), step));
 }
 
 void Lowering::for_each_row(size_t dims, const RowBody& body, const Body& without) {

@@ -86,8 +86,10 @@ struct Lanes {
   std::vector<int64_t> empty;  // 1 where the lane's window has no tap along that dimension; empty: nowhere
   bool are_columns = false;    // neighbours along the innermost dimension, not channels
   // What the lanes' dimension adds to an index: for lane 0, and for each lane after it.
+  // ramp_unit: what each number of the ramp is multiplied by, a word of the size; no_value: 1.
   Value origin = no_value;
   std::vector<int64_t> ramp;  // empty: nothing
+  Value ramp_unit = no_value;
   // Code for all sizes. valid: lanes that are stored, the first ones, but for the very first `skipped`
   // (no_value: none); valid_mask: their mask for the output.
   // divisor, counts: the lanes' dimension's factor of the divisor. any: 0 if no lane's window has a tap along
@@ -269,6 +271,9 @@ class Lowering {
   void store(const Cursor& cursor, const State& state, const Lanes& lanes);
 
   const IndexRule& index_rule() const { return rule_; }
+  // What an index adds from channel to channel, and from column to column.
+  Step channel_weight();
+  Step column_weight();
   // What an index adds from tap to tap along a dimension.
   int64_t index_step(size_t dim) const;
 
@@ -325,6 +330,7 @@ class Lowering {
   States combine(const States& a, const States& b);
   Value load_operand(const Address& address, const View& view, const Lanes& lanes);
   Step lane_step(const View& view, const Lanes& lanes);
+  std::function<Address(int64_t lane)> lane_addresses(const Address& first, const Step& step);
   void store_lanes(const Address& to, Value value, const Step& step, const std::vector<int64_t>& stored,
                    Value mask);
   void store_first(const Address& to, Value value, int64_t count);
@@ -334,7 +340,7 @@ class Lowering {
   // What an index adds for each position along a dimension.
   Value index_weight(size_t dim);
   // True if the offsets of taps count in the plane of the stand-ins.
-  bool counts_in_stand_ins() const { return nest_.has_any_size() && !rule_.of_window; }
+  bool counts_in_stand_ins() const { return count_in_stand_ins(nest_); }
   Value plane_offset(Value offset);
 
   const PoolNest& nest_;

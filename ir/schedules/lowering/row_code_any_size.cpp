@@ -186,17 +186,18 @@ void RowCode::emit_column(const Cursor& cursor, const Tile& tile, Value place, B
 // What the columns add to the indices: the origins of their windows, or backward they themselves, the first
 // of which is this one.
 void RowCode::place_in_row(Lanes& lanes, const TileTaps& taps, Value column) {
-  const int64_t weight = index_rule(nest_).dims.back();
+  const Step weight = low_.column_weight();
   if (low_.index_rule().of_window) {
     if (!backward_) return;
     lanes.ramp.assign(static_cast<size_t>(lanes.count), 0);
     for (size_t lane = 0; lane < taps.windows.size(); ++lane)
-      lanes.ramp[lane] = taps.windows[lane].first_tap * weight;
+      lanes.ramp[lane] = taps.windows[lane].first_tap * weight.constant;
     return;
   }
-  lanes.origin = b_.imul(column, b_.iconst(weight));
-  const int64_t step = backward_ ? 1 : dim_.stride;
-  for (int64_t lane = 0; lane < lanes.count; ++lane) lanes.ramp.push_back(lane * step * weight);
+  const int64_t step = backward_ ? 1 : dim_.stride, each = weight.word == no_value ? weight.constant : 1;
+  lanes.origin = b_.imul(column, weight.word == no_value ? b_.iconst(each) : weight.word);
+  for (int64_t lane = 0; lane < lanes.count; ++lane) lanes.ramp.push_back(lane * step * each);
+  lanes.ramp_unit = weight.word;
 }
 
 // Of one output: its divisor, and with indices whether and where its taps begin inside the image.

@@ -56,8 +56,8 @@ void RowCode::emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileT
   const auto moved = [&](const Lanes& stored, Value places) {
     Lanes there = stored;
     if (there.origin == no_value) return there;
-    const int64_t weight = dim_.stride * index_rule(nest_).dims.back();
-    const Value further = b_.imul(places, b_.iconst(weight));
+    const Step weight = low_.times(low_.column_weight(), dim_.stride);
+    const Value further = b_.imul(places, weight.word == no_value ? b_.iconst(weight.constant) : weight.word);
     there.origin = b_.iadd(there.origin, further);
     return there;
   };

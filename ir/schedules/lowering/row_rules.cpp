@@ -178,8 +178,7 @@ bool RowRules::suits_any_size() const {
                                outputs_of_tile(dim_, schedule_.lanes) < schedule_.lanes;
   // Outputs that lie apart are stored one by one, and not masked.
   const bool are_stored =
-      columns_adjacent(nest_) || (schedule_.tail == Tail::overlap && reads_adjacent_columns(nest_) &&
-                                  largest_block(nest_) == 1 && operand_views(nest_).empty());
+      columns_adjacent(nest_) || (schedule_.tail == Tail::overlap && reads_adjacent_columns(nest_));
   return nest_.extents == Extents::any && schedule_.tail != Tail::split && are_stored && !is_long() &&
          !is_shared && !masks_indices && !leaves_pixels && !leaves_operands && !masks_divisors &&
          reads_columns && places_of_tile(dim_, schedule_.lanes) > 0;

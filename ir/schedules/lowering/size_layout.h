@@ -119,7 +119,9 @@ class SizeLayout {
   }
   // What an index adds for each batch.
   int index_batch() const { return of_dim(static_cast<size_t>(rank_), runs); }
-  int column(ColumnField field) const { return index_batch() + 1 + field; }
+  // ... and for each channel.
+  int index_channel() const { return index_batch() + 1; }
+  int column(ColumnField field) const { return index_channel() + 1 + field; }
   int tiles(int lanes, TileField field) const {
     return column(column_fields) + std::countr_zero(static_cast<unsigned>(lanes)) * tile_fields + field;
   }
@@ -154,6 +156,12 @@ inline bool counts_gathered(const PoolNest& nest) { return nest.is_backward() &&
 // The taps of windows with straight-line code, by the stand-in of their dimension.
 inline int64_t usual_taps_of_any_size(const NestDim& stand_in) {
   return stand_in.kind == DimKind::gather ? usual_taps(stand_in, runs(stand_in)) : stand_in.kernel;
+}
+
+// True if indices count in a plane, or in a window, whose extents are not known.
+inline bool count_in_stand_ins(const PoolNest& nest) {
+  return nest.extents == Extents::any_windows ||
+         (nest.extents == Extents::any && nest.index_scope != IndexScope::window);
 }
 
 // What a tap's offset adds for each position in code for all sizes: that of the plane of the stand-ins, whose

@@ -120,18 +120,20 @@ Step Lowering::lane_step(const View& view, const Lanes& lanes) {
                                             : Step(byte_stride(view, lane_stride(view, lanes)));
 }
 
+// The addresses of lanes, which are asked for in their order.
+std::function<Address(int64_t lane)> Lowering::lane_addresses(const Address& first, const Step& step) {
+  return [this, step, at = first, reached = int64_t{0}](int64_t lane) mutable {
+    if (step.word == no_value) return plus(at, lane * step.constant);
+    for (; reached < lane; ++reached) at = {b_.ptradd(at, step.word), {}, 0};
+    return at;
+  };
+}
+
 void Lowering::store_lanes(const Address& to, Value value, const Step& step,
                            const std::vector<int64_t>& stored, Value mask) {
   const Type type = b_.type(value);
-  if (type.lanes > 1 && (step.word != no_value || step.constant != bytes(type.dtype))) {
-    Address at = to;
-    int64_t reached = 0;
-    return store_apart(b_, value, stored, [&](int64_t lane) {
-      if (step.word == no_value) return plus(to, lane * step.constant);
-      for (; reached < lane; ++reached) at = {b_.ptradd(at, step.word), {}, 0};
-      return at;
-    });
-  }
+  if (type.lanes > 1 && (step.word != no_value || step.constant != bytes(type.dtype)))
+    return store_apart(b_, value, stored, lane_addresses(to, step));
   if (!stored.empty() && !has_masked_access(b_.isa(), type.dtype))
     return store_first(to, value, std::ranges::count(stored, 1));
   if (!stored.empty()) mask = b_.vmask(type.mask_of(), stored);
@@ -151,6 +153,9 @@ void Lowering::store_first(const Address& to, Value value, int64_t count) {
 // What a view repeats along the lanes is loaded once; lanes that are not stored are 0.
 Value Lowering::load_operand(const Address& address, const View& view, const Lanes& lanes) {
   const Type type = Type::vec(view.dtype, lanes.count);
+  const Step step = lane_step(view, lanes);
+  if (step.word != no_value && lanes.count > 1)
+    return load_apart(b_, type, lanes.stored, 0, lane_addresses(address, step));
   const int64_t stride = lane_stride(view, lanes);
   const bool may_mask = lanes.stored.empty() && (stride == 1 || lanes.count == 1);
   if (const Value mask = may_mask ? valid_mask(type, lanes, 0) : no_value; mask != no_value)
@@ -166,6 +171,17 @@ Value Lowering::index_of_lane_zero(const Cursor& cursor, const Lanes& lanes) {
     index = b_.iadd(index, b_.imul(position, index_weight(i)));
   }
   return index;
+}
+
+Step Lowering::channel_weight() {
+  if (!nest_.indices) return 0;
+  const bool are_planes = nest_.has_any_size() && nest_.index_scope == IndexScope::tensor;
+  return are_planes ? Step{0, word(layout_.index_channel())} : Step{rule_.channel};
+}
+
+Step Lowering::column_weight() {
+  if (nest_.has_any_size() && nest_.column_major) return {0, index_weight(nest_.dims.size() - 1)};
+  return ir::index_rule(nest_).dims.back();
 }
 
 Value Lowering::index_weight(size_t dim) {
@@ -186,7 +202,8 @@ Value Lowering::plane_offset(Value offset) {
   const Type type = b_.type(offset);
   Value sum = no_value;
   for (size_t i = rule_.dims.size(); i-- > 0;) {
-    const bool is_one = i + 1 == rule_.dims.size() && nest_.index_scope == IndexScope::plane;
+    const bool is_nhwc = nest_.index_scope == IndexScope::nhwc || nest_.index_scope == IndexScope::nhwc_batch;
+    const bool is_one = i + 1 == rule_.dims.size() && !is_nhwc && !nest_.column_major;
     const Value carry = is_one ? no_value : b_.splat(type, word(layout_.of_dim(i, SizeLayout::carry)));
     const int places = std::countr_zero(static_cast<uint64_t>(rule_.dims[i]));
     const Value passed = places == 0 ? offset : b_.shift(Op::shr, offset, places);
@@ -215,7 +232,11 @@ void Lowering::store_indices(const Cursor& cursor, Value winner, const Lanes& la
     const Value half = chunk == lanes.count ? winner : following_lanes(b_, winner, no_value, begin, chunk);
     const Value offset = is_narrow && counts_in_stand_ins() ? plane_offset(b_.cvt(DType::i32, half)) : half;
     Value index = b_.binary(Op::add, b_.cvt(dtype, offset), origin);
-    if (!lanes.ramp.empty()) index = b_.binary(Op::add, index, b_.vconst(type, part_of(lanes.ramp, begin)));
+    if (!lanes.ramp.empty()) {
+      Value ramp = b_.vconst(type, part_of(lanes.ramp, begin));
+      if (lanes.ramp_unit != no_value) ramp = b_.binary(Op::mul, ramp, b_.splat(type, lanes.ramp_unit));
+      index = b_.binary(Op::add, index, ramp);
+    }
     if (!b_.constant(any)) {  // all ones where the window is empty: -1
       index = b_.binary(Op::and_, index, b_.splat(type, b_.imul(any, b_.iconst(-1))));
       index = b_.binary(Op::or_, index, b_.splat(type, b_.iadd(any, b_.iconst(-1))));

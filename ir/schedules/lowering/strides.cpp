@@ -71,7 +71,7 @@ Address Lowering::at_channel(const Address& address, const View& view, int64_t c
 
 void Lowering::hold_blocks(int64_t channels) {
   const auto hold = [&](const View& view) {
-    if (!follows_extents(view)) return;
+    if (view.channel_block == 1 || !follows_extents(view)) return;
     const Step block = channel_step(view);
     std::vector<Value>& held = blocks_[static_cast<size_t>(number_of(view))];
     for (int64_t blocks = 1; blocks * view.channel_block < channels; ++blocks)
