@@ -108,6 +108,7 @@ class RowCode {
   void walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                  const TilesBeside& beside);
   void for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body);
+  Cursor with_index_of_rows(Cursor cursor);
   void emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                          const TilesBeside& beside);
   // Narrow rows. whole: how many rows of outputs of a call have usual windows, `before` of its others come

@@ -12,11 +12,11 @@ void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, c
   int loops = 0;
   for (size_t i = 0; i < opened; ++i) {
     loops += low_.open_runs(cursor, /*task=*/i == 0);
-    if (i + 1 < outer_ || backward_) loops += low_.open_outputs(cursor);
+    if (i + 1 < outer_) loops += low_.open_outputs(cursor);
   }
   low_.split_full(cursor, [&](Cursor at) {
     if (rolls) return roll(at, tile, taps, {lanes});
-    if (outer_ == 0 || backward_) return emit_row_of_tiles(at, tile, taps, lanes, beside);
+    if (outer_ == 0) return emit_row_of_tiles(at, tile, taps, lanes, beside);
     for_rows_of_run(at, [&](const Cursor& row) { emit_row_of_tiles(row, tile, taps, lanes, beside); });
   });
   low_.close(loops);
@@ -25,11 +25,16 @@ void RowCode::walk_rows(Cursor cursor, const Tile& tile, const TileTaps& taps, c
 // Pointers that move on with the loop take fewer instructions than the rows' numbers.
 void RowCode::for_rows_of_run(Cursor at, const std::function<void(const Cursor&)>& body) {
   WindowAt& run = at.windows[rows()];
-  const Step input = low_.times(low_.step(nest_.input, rows()), nest_.dims[rows()].stride);
+  const Period& period = low_.plan(rows()).period;
+  const std::optional<View>& beside = low_.beside();
+  const Step input = low_.times(low_.step(nest_.input, rows()), period.input);
   Values places = {b_.ptradd(at.input)};
+  if (beside) places.push_back(b_.ptradd(at.beside));
   low_.for_each_output(at, [&](Address& address, const View&) { places.push_back(b_.ptradd(address)); });
   const Builder::Loop loop = b_.begin_loop(run.periods, places);
-  if (nest_.indices) run.first = b_.iadd(run.first, b_.imul(loop.iv, b_.iconst(nest_.dims[rows()].stride)));
+  if (nest_.indices || low_.divides())
+    run.first = b_.iadd(run.first, b_.imul(loop.iv, b_.iconst(period.input)));
+  if (backward_) run.output = b_.iadd(run.output, b_.imul(loop.iv, b_.iconst(period.output)));
   const auto moved = [&](Value place, const Step& step) {
     return step.word == no_value ? b_.ptradd(plus({place, {}, 0}, step.constant))
                                  : b_.ptradd({place, {}, 0}, step.word);
@@ -38,18 +43,36 @@ void RowCode::for_rows_of_run(Cursor at, const std::function<void(const Cursor&)
   auto place = loop.carried.begin();
   at.input = {*place, {}, 0};
   next.push_back(moved(*place++, input));
+  if (beside) {
+    at.beside = {*place, {}, 0};
+    next.push_back(moved(*place++, low_.times(low_.step(*beside, rows()), period.input)));
+  }
   low_.for_each_output(at, [&](Address& address, const View& view) {
     address = {*place, {}, 0};
-    next.push_back(moved(*place++, low_.step(view, rows())));
+    next.push_back(moved(*place++, low_.times(low_.step(view, rows()), period.output)));
   });
+  const int phases = low_.open_phases(at);
   body(at);
+  low_.close(phases);
   b_.end_loop(next);
+}
+
+// What the rows add to the index by which outputs are chosen, found once for a row of tiles.
+Cursor RowCode::with_index_of_rows(Cursor cursor) {
+  if (!low_.chooses() || low_.index_rule().of_window) return cursor;
+  for (size_t i = 0; i < cursor.windows.size(); ++i) {
+    const Value weight = low_.word(low_.layout().of_dim(i, SizeLayout::weight));
+    cursor.index = b_.iadd(cursor.index, b_.imul(cursor.windows[i].output, weight));
+    cursor.windows[i].output = b_.iconst(0);
+  }
+  return cursor;
 }
 
 void RowCode::emit_row_of_tiles(const Cursor& row, const Tile& tile, const TileTaps& taps, const Lanes& lanes,
                                 const TilesBeside& beside) {
+  const Cursor known = with_index_of_rows(row);
   const auto emit = [&](const Cursor& at, const Lanes& stored) {
-    own_ = low_.chooses() ? low_.own_index(at, stored) : no_value;
+    own_ = low_.chooses() ? low_.own_index(known, stored) : no_value;
     low_.store(at, reduce_tile(at, tile, taps), stored);
   };
   if (beside.count == no_value) return emit(row, lanes);
