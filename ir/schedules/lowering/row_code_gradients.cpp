@@ -7,19 +7,27 @@
 
 namespace pooljit::ir {
 
-// The outputs of the rows before and behind whole tiles, one by one, whose windows a run table tells.
+// The outputs of the rows before and behind whole tiles, column by column, whose windows a run table tells.
 void RowCode::emit_outside(Cursor cursor) {
-  int loops = 0;
-  for (size_t i = 0; i < outer_; ++i) {
-    loops += low_.open_runs(cursor, /*task=*/i == 0);
-    loops += low_.open_outputs(cursor);
-  }
+  const Value usual = cursor.full;
   const Value whole = b_.isub(columns_.whole_end, columns_.whole_begin);
   const Value count = b_.isub(columns_.stored_end, b_.imul(whole, b_.iconst(dim_.stride)));
-  loops += low_.open_table(cursor, low_.word(low_.layout().column(SizeLayout::outside)), count);
+  for (size_t i = 0; i < outer_; ++i) cursor.windows.push_back({});  // of rows: opened inside
+  int loops = low_.open_table(cursor, low_.word(low_.layout().column(SizeLayout::outside)), count);
   loops += low_.open_outputs(cursor);
+  const WindowAt column = cursor.windows[outer_];
+  cursor.windows.clear();
+  cursor.full = usual;
+  for (size_t i = 0; i < outer_; ++i) {
+    loops += low_.open_runs(cursor, /*task=*/i == 0);
+    if (i + 1 < outer_) loops += low_.open_outputs(cursor);
+  }
   const Lanes one = Lanes::channels(1);
-  low_.store(cursor, reduce_alike(cursor, one), one);
+  const auto emit = [&](Cursor at) {
+    at.windows.push_back(column);
+    low_.store(at, reduce_alike(at, one), one);
+  };
+  low_.split_full(cursor, [&](const Cursor& at) { outer_ == 0 ? emit(at) : for_rows_of_run(at, emit); });
   low_.close(loops);
 }
 
@@ -39,7 +47,7 @@ State RowCode::reduce_alike(const Cursor& cursor, const Lanes& lanes) {
     return Lowering::States{reducer_.accumulate(states[0], load(at.input), tap)};
   };
   reducer_.plan(1, nest_.full_taps());
-  return low_.reduce(cursor, outer_ + 1, low_.no_taps(1, lanes.count), leaf, 1)[0];
+  return low_.reduce(cursor, outer_ + 1, low_.no_taps(1, lanes.count), leaf, rules_.unroll_limit())[0];
 }
 
 // ------------------------------------------------------------------------- windows that follow the extents
