@@ -12,7 +12,7 @@ Builder::Builder(std::string name, Isa isa) {
   program_.isa = isa;
 }
 
-Builder::Builder(Program&& source) : program_(std::move(source)), is_pass_(true) {
+Builder::Builder(Program&& source) : program_(std::move(source)) {
   program_.insts.clear();
   program_.insts.reserve(program_.types.size() + program_.types.size() / 2);
   program_.types.reserve(2 * program_.types.size());
@@ -364,7 +364,6 @@ void renumber(Program& program) {
 Program Builder::finish() {
   POOLJIT_CHECK(open_loops_.empty(), "a loop is still open");
   program_.insts.insert(leading_, std::move(constants_));
-  if (!is_pass_) renumber(program_);
   return std::move(program_);
 }
 

@@ -81,8 +81,8 @@ class Builder {
   // The value as a constant index, if it is one.
   std::optional<int64_t> constant(Value value) const;
 
-  // Ends the Program: constants first, then the instructions in the order of the calls. A lowering's values
-  // are named in order, those of a pass are for `renumber`. The Builder is spent.
+  // Ends the Program: constants first, then the instructions in the order of the calls. Its values are named
+  // as they were made; `renumber` names them in order. The Builder is spent.
   Program finish();
 
  private:
@@ -95,7 +95,6 @@ class Builder {
   Value index_op(Op op, Value a, Value b);
 
   Program program_;
-  bool is_pass_ = false;
   InstList constants_;  // params, iconst, vconst, vmask
   size_t leading_ = 0;  // more of them, where the Program has them: they were kept
   struct Splat {

@@ -67,11 +67,9 @@ class StreamedCode final : public Code {
 // stages before, from text to spec and from spec to nest, are runtime/compile.cpp's.
 MadeCode make_version(ir::PoolNest nest, const Choices& exact) {
   const jit::BackendInfo& backend = *find_backend(info(exact.engine).text);
-  // schedule: how (the caller may have chosen it) -> program: the vector IR, affine
-  auto program = ir::lower(nest, chosen_schedule(nest, exact), exact.isa);
-  if (!program) return tl::unexpected(program.error());
-  // -> legal: what the instruction set has (LLVM takes the program as lowered)
-  program = ir::run_passes(std::move(*program), backend.consumes);
+  // schedule: how (the caller may have chosen it) -> program: the vector IR, affine -> legal: what the
+  // instruction set has (LLVM takes the program as lowered)
+  auto program = ir::lower_to(backend.consumes, nest, chosen_schedule(nest, exact), exact.isa);
   if (!program) return tl::unexpected(program.error());
   // -> code: bytes
   const jit::Names& asked = exact.names;
@@ -221,8 +219,7 @@ std::vector<ir::Schedule> offered_schedules(const ir::PoolNest& nest, const Choi
 }
 
 ir::Result<ir::Program> make_program(const ir::PoolNest& nest, const Choices& choices, ir::Stage stage) {
-  auto program = ir::lower(nest, chosen_schedule(nest, choices), choices.isa);
-  return program ? ir::run_passes(std::move(*program), stage) : program;
+  return ir::lower_to(stage, nest, chosen_schedule(nest, choices), choices.isa);
 }
 
 }  // namespace pooljit::runtime

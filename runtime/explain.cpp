@@ -21,7 +21,7 @@ using FamilyVerdict = Explanation::FamilyVerdict;
 
 // Its price stays empty if no code can be made of it: the next one is taken then.
 void add_price(FamilyVerdict& verdict, const ir::Layer& layer, const ir::Schedule& schedule, int64_t batch) {
-  const auto program = ir::lower(layer.nest(), schedule, layer.isa()).and_then(ir::legalize);
+  const auto program = ir::lower_to(ir::Stage::legal, layer.nest(), schedule, layer.isa());
   if (!program) return;
   const ir::Cost cost = ir::predict(*program, layer.nest(), batch, layer.machine());
   verdict.predicted_seconds = cost.seconds;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "ir/builder.h"
 #include "ir/general/size_words.h"
 #include "ir/member_steps.h"
 #include "ir/members.h"
@@ -95,9 +96,8 @@ Result<Program> lower_members(const PoolNest& nest, const Schedule& schedule, Is
   return joined ? verified("join_members", std::move(*joined)) : joined;
 }
 
-}  // namespace
-
-Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+// Its values are named as they were made.
+Result<Program> lower_unnamed(const PoolNest& nest, const Schedule& schedule, Isa isa) {
   if (!nest.members.empty()) return lower_members(nest, schedule, isa);
   if (!schedule.members.empty())
     return invalid("schedule.members", "schedules of several pools for one", "one of a family's");
@@ -116,6 +116,20 @@ Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
                        "not all whole vectors of the output lie at multiples of their size",
                        "use stores=cached");
   return streamed;
+}
+
+}  // namespace
+
+Result<Program> lower(const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  auto program = lower_unnamed(nest, schedule, isa);
+  if (program) renumber(*program);
+  return program;
+}
+
+Result<Program> lower_to(Stage stage, const PoolNest& nest, const Schedule& schedule, Isa isa) {
+  if (stage == Stage::affine) return lower(nest, schedule, isa);
+  auto program = lower_unnamed(nest, schedule, isa);
+  return program ? run_passes(std::move(*program), stage) : program;
 }
 
 }  // namespace pooljit::ir

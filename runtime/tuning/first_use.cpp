@@ -129,8 +129,7 @@ class Race {
   bool is_hopeless(const ir::PoolNest& nest, const Code& code) {
     if (contenders_.front().seconds < worth_counting) return false;
     const auto predicted = [&](const std::string& schedule) {
-      const auto program =
-          ir::lower(nest, *ir::parse_schedule(schedule), choices_.isa).and_then(ir::legalize);
+      const auto program = ir::lower_to(ir::Stage::legal, nest, *ir::parse_schedule(schedule), choices_.isa);
       return program ? ir::predict(*program, nest, 1, machine().row).seconds : 0;
     };
     if (predicted_ == 0) predicted_ = predicted(codes_.front()->info.schedule);

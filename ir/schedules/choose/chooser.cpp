@@ -100,7 +100,7 @@ int most_filled(const Layer& layer, Family family) {
 // None: there is no code, or so many rows of it differ that counting would take longer than compiling.
 std::optional<Cost> cost_of(const Layer& layer, const Schedule& schedule) {
   constexpr int64_t most_turns = 20'000;
-  const Result<Program> program = lower(layer.nest(), schedule, layer.isa()).and_then(legalize);
+  const Result<Program> program = lower_to(Stage::legal, layer.nest(), schedule, layer.isa());
   if (!program) return std::nullopt;
   const Cost cost = predict(*program, layer.nest(), 1, layer.machine(), most_turns);
   return cost.counts.are_all ? std::optional(cost) : std::nullopt;

@@ -28,6 +28,7 @@ bool is_dense(const View& view, int64_t columns, bool may_repeat) {
 bool has_dense_planes(const PoolNest& nest) {
   const auto serves = [](const NestDim& dim) {
     if (dim.kind != DimKind::pool) return false;
+    if (!has_borders(dim)) return true;
     const std::vector<Run> all = runs(dim);
     return std::all_of(all.begin(), all.end(), [](const Run& run) { return run.window.taps > 0; });
   };

@@ -33,6 +33,7 @@ bool covers_all(const NestDim& dim) {
 
 // No window of the dimension is clipped, and each is as long as the others.
 bool are_alike(const NestDim& dim) {
+  if (dim.kind == DimKind::pool) return !has_borders(dim);
   const std::vector<Run> all = runs(dim);
   return all.size() == 1 && all[0].window.taps == dim.most_taps();
 }

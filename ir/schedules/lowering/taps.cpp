@@ -87,7 +87,7 @@ int64_t states_at_once(const PoolNest& nest, const ReductionFacts& facts, size_t
   };
   // Windows that are alike have as many taps in the code, although they hang over the image's ends.
   const auto of_alike = [&](const NestDim& dim, int64_t most) {
-    const bool are_alike = dim.output <= many_outputs && runs(dim).size() == 1;
+    const bool are_alike = !is_whole(dim) && dim.output <= many_outputs && runs(dim).size() == 1;
     return are_alike ? dim.most_taps() : of_others(dim, most);
   };
   const int64_t usual = states_of_code(nest, facts, dims, unroll_limit, of_usual);
