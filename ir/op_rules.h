@@ -12,8 +12,8 @@ namespace pooljit::ir {
 
 // One operand or result: "T", "mask?", "init...".
 struct ValueRule {
-  std::string_view
-      type;  // "index" | "ptr" | "T" | "int T" | "int16 T" | "float T" | "vec" | "int vec" | "mask" | ...
+  std::string_view type;  // "index" | "ptr" | "T" | "int T" | "int16 T" | "uint64 T" | "float T" | "vec" |
+                          // "int vec" | "mask" | ...
   bool optional = false;
   bool repeats = false;
 };

@@ -35,6 +35,8 @@ class TypeRule {
       return wrong_type(what, type, "a vector of integers");
     if (rule.starts_with("int16 ") && (!is_vec || is_float(type.dtype) || info(type.dtype).bits != 16))
       return wrong_type(what, type, "a vector of integers of 16 bits");
+    if (rule.starts_with("uint64 ") && (!is_vec || type.dtype != DType::u64))
+      return wrong_type(what, type, "a vector of uint64");
     if (rule.starts_with("float ") && (!is_vec || !is_float(type.dtype)))
       return wrong_type(what, type, "a vector of floats");
     if (rule.ends_with("vec")) return is_vec ? Maybe() : wrong_type(what, type, "a vector");

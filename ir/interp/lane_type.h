@@ -38,7 +38,7 @@ auto with_lane_type(DType dtype, F&& f) {
   }
 }
 
-// add, sub, mul, mulh, min, max.
+// add, sub, mul, mulh, mull, min, max.
 template <typename T>
 T arithmetic(Op op, T a, T b) {
   // Integers wrap: computed as unsigned, which is wide enough not to be promoted to int.
@@ -53,6 +53,11 @@ T arithmetic(Op op, T a, T b) {
     case Op::mulh:
       if constexpr (std::is_integral_v<T> && sizeof(T) == 2)
         return static_cast<T>(int64_t{a} * b >> 16);
+      else
+        break;
+    case Op::mull:
+      if constexpr (std::is_same_v<T, uint64_t>)
+        return (a & 0xffffffff) * (b & 0xffffffff);
       else
         break;
     case Op::min:

@@ -132,6 +132,7 @@ void Numbers::compute(const Inst& inst) {
     case Op::sub:
     case Op::mul:
     case Op::mulh:
+    case Op::mull:
     case Op::min:
     case Op::max:
       return binary(inst);
@@ -214,6 +215,8 @@ void Numbers::binary(const Inst& inst) {
         return binary_lanes<T, Op::mul>(a, b, to, t.lanes);
       case Op::mulh:
         return binary_lanes<T, Op::mulh>(a, b, to, t.lanes);
+      case Op::mull:
+        return binary_lanes<T, Op::mull>(a, b, to, t.lanes);
       case Op::min:
         return binary_lanes<T, Op::min>(a, b, to, t.lanes);
       default:

@@ -20,30 +20,17 @@ Value mul_bytes(Builder& b, Value x, Value y) {
   return expand_convert(b, type.dtype, b.binary(Op::mul, wide_x, wide_y), false);
 }
 
-// The low 32 bits of products of 32-bit lanes are there; the high ones of a_low * b_low come from 16-bit
-// digits.
+// x_low * y_low + ((x_high * y_low + x_low * y_high) << 32), of digits of 32 bits.
 Value mul_qwords(Builder& b, Value x, Value y) {
   const Type type = b.type(x);
-  const Type halves = Type::vec(DType::u32, 2 * type.lanes);
-  const auto mul32 = [&](Value p, Value q) {
-    const Value low_p = b.bitcast(halves, p), low_q = b.bitcast(halves, q);
-    return b.bitcast(type, b.binary(Op::mul, low_p, low_q));
+  const Value p = as(b, DType::u64, x), q = as(b, DType::u64, y);
+  const auto product = [&](Value left, Value right) {
+    return b.bitcast(type, b.binary(Op::mull, left, right));
   };
-  const auto digit = [&](Value v, int number) {
-    const Value moved =
-        number == 0 ? v : b.bitcast(type, b.shift(Op::shr, as(b, DType::u64, v), 16 * number));
-    return b.binary(Op::and_, moved, constant_like(b, v, 0xffff));
-  };
-  const auto high = [&](Value v) { return b.bitcast(type, b.shift(Op::shr, as(b, DType::u64, v), 32)); };
-  const auto up = [&](Value v, int bits) { return b.shift(Op::shl, v, bits); };
-  const Value high_x = mul32(high(x), y), high_y = mul32(high(y), x);
-  const Value crossed = b.binary(Op::add, high_x, high_y);
-  const Value x0 = digit(x, 0), x1 = digit(x, 1), y0 = digit(y, 0), y1 = digit(y, 1);
-  const Value x0_y1 = mul32(x0, y1), x1_y0 = mul32(x1, y0);
-  const Value middle = b.binary(Op::add, x0_y1, x1_y0);
-  const Value x0_y0 = mul32(x0, y0), x1_y1 = mul32(x1, y1);
-  const Value low = b.binary(Op::add, x0_y0, up(middle, 16));
-  return b.binary(Op::add, low, up(b.binary(Op::add, x1_y1, crossed), 32));
+  const Value high_p = b.shift(Op::shr, p, 32), high_q = b.shift(Op::shr, q, 32);
+  const Value high_low = product(high_p, q), low_high = product(p, high_q), low = product(p, q);
+  const Value crossed = b.binary(Op::add, high_low, low_high);
+  return b.binary(Op::add, low, b.shift(Op::shl, crossed, 32));
 }
 
 // (x >> bits) of lanes that only shift as wider ones: what came from the neighbour is cut off.

@@ -45,6 +45,7 @@ constexpr OpRow op_rows[] = {
     {Op::mul, bytes2 | bytes4 | floats, both},
     {Op::mul, bytes8, avx512},
     {Op::mulh, of({DType::u16, DType::i16}), both},
+    {Op::mull, of({DType::u64}), both},
     {Op::div, floats, both},
     {Op::sqrt, floats, both},
     {Op::fma, floats, both},
@@ -167,6 +168,7 @@ std::optional<std::string> why_not_legal(const Program& program, const Inst& ins
     case Op::sub:
     case Op::mul:
     case Op::mulh:
+    case Op::mull:
     case Op::div:
     case Op::min:
     case Op::max:

@@ -125,16 +125,23 @@ class AvgReducer final : public SumReducer {
       for (int64_t& count : counts) count = -count;
       for (Value& digit : sum) digit = b_.binary(Op::sub, b_.vconst_splat(type, 0), digit);
     }
-    Value count = no_value;
-    if (!counts.empty())
-      count = b_.vconst(type, std::move(counts));
-    else if (count = b_.splat(type, divisor.rows); divisor.lanes != no_value)
-      count = b_.binary(Op::mul, count, b_.cvt(type.dtype, divisor.lanes));
-    else if (has_several_taps(divisor))
-      count = b_.binary(Op::mul, count, b_.vconst(type, divisor.lane_taps));
+    const Value count = count_of(divisor, type, counts);
+    if (count == no_value && !is_wide()) return sum[0];
     const RoundingRule ties = ties_of(divisor);
-    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties);
-    return rounded_quotient(b_, sum[0], count, ties);
+    if (is_wide()) return rounded_quotient(b_, WideSum{sum[0], sum[1]}, count, ties, counts);
+    return rounded_quotient(b_, sum[0], count, ties, counts);
+  }
+
+  // What sums of integers are divided by; no_value: by one in every lane.
+  Value count_of(const Divisor& divisor, const Type& type, const std::vector<int64_t>& known) {
+    if (!known.empty()) {
+      const bool is_one = std::ranges::all_of(known, [](int64_t count) { return count == 1; });
+      return is_one ? no_value : b_.vconst(type, known);
+    }
+    const Value rows = b_.splat(type, divisor.rows);
+    if (divisor.lanes != no_value) return b_.binary(Op::mul, rows, b_.cvt(type.dtype, divisor.lanes));
+    if (has_several_taps(divisor)) return b_.binary(Op::mul, rows, b_.vconst(type, divisor.lane_taps));
+    return rows;
   }
 
   template <typename F>

@@ -1,6 +1,9 @@
 #include "ir/reductions/quotient.h"
 
+#include <bit>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace pooljit::ir {
 namespace {
@@ -15,17 +18,30 @@ struct Division {
   Value quotient, rest;
 };
 
+// What is divided by, also as a float.
+struct Count {
+  Value number, as_float;
+};
+
+Count count_of(Builder& b, Value number, std::span<const int64_t> counts) {
+  if (counts.empty()) return {number, b.cvt(DType::f64, number)};
+  std::vector<int64_t> bits;
+  for (const int64_t count : counts) bits.push_back(std::bit_cast<int64_t>(static_cast<double>(count)));
+  return {number, b.vconst(Type::vec(DType::f64, b.type(number).lanes), std::move(bits))};
+}
+
 // One step: the quotient of two floats, and what it leaves of the dividend. The quotient is off by a rounding
 // of each operand and of itself, so a second step leaves at most half a divisor and 2^-40 of one.
-Division estimate(Builder& b, Value dividend, Value divisor) {
-  const Value a = b.cvt(DType::f64, dividend), c = b.cvt(DType::f64, divisor);
-  const Value quotient = b.cvt(DType::i64, b.binary(Op::div, a, c));
-  return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor))};
+Division estimate(Builder& b, Value dividend, const Count& divisor) {
+  const Value a = b.cvt(DType::f64, dividend);
+  const Value quotient = b.cvt(DType::i64, b.binary(Op::div, a, divisor.as_float));
+  return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor.number))};
 }
 
 // To the nearest integer. outward: 1 or -1, in which direction ties go; no_value: to the even one.
-Division divide(Builder& b, Value dividend, Value divisor, Value outward = no_value) {
-  const Division first = estimate(b, dividend, divisor), second = estimate(b, first.rest, divisor);
+Division divide(Builder& b, Value dividend, const Count& by, Value outward = no_value) {
+  const Division first = estimate(b, dividend, by), second = estimate(b, first.rest, by);
+  const Value divisor = by.number;
   const Value quotient = b.binary(Op::add, first.quotient, second.quotient);
   const Type type = b.type(quotient);
   const Value zero = b.vconst_splat(type, 0), one = b.vconst_splat(type, 1);
@@ -33,13 +49,14 @@ Division divide(Builder& b, Value dividend, Value divisor, Value outward = no_va
   const Value size = b.select(is_above, second.rest, b.binary(Op::sub, zero, second.rest));
   const Value twice = b.binary(Op::add, size, size);
   const auto towards = [&] { return b.select(is_above, one, b.vconst_splat(type, -1)); };
+  const auto divisor_towards = [&] { return b.select(is_above, divisor, b.binary(Op::sub, zero, divisor)); };
   const Value is_raised = outward == no_value ? b.cmp(Predicate::eq, with(b, Op::and_, quotient, 1), one)
                                               : b.cmp(Predicate::eq, towards(), outward);
   const Value is_raised_tie = b.binary(Op::and_, b.cmp(Predicate::eq, twice, divisor), is_raised);
   const Value is_beyond = b.binary(Op::or_, b.cmp(Predicate::gt, twice, divisor), is_raised_tie);
   const Value step = b.select(is_beyond, towards(), zero);
   return {b.binary(Op::add, quotient, step),
-          b.binary(Op::sub, second.rest, b.binary(Op::mul, step, divisor))};
+          b.binary(Op::sub, second.rest, b.select(is_beyond, divisor_towards(), zero))};
 }
 
 // Away from zero, of what has the sign of this; no_value: ties go to even.
@@ -57,18 +74,22 @@ WideSum carried(Builder& b, const WideSum& sum) {
 
 }  // namespace
 
-Value rounded_quotient(Builder& b, Value dividend, Value divisor, RoundingRule ties) {
-  return divide(b, dividend, divisor, outward_of(b, dividend, ties)).quotient;
+Value rounded_quotient(Builder& b, Value dividend, Value divisor, RoundingRule ties,
+                       std::span<const int64_t> counts) {
+  const Value outward = outward_of(b, dividend, ties);
+  return divide(b, dividend, count_of(b, divisor, counts), outward).quotient;
 }
 
-Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, RoundingRule ties) {
+Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, RoundingRule ties,
+                       std::span<const int64_t> counts) {
   WideSum result = carried(b, dividend);
   if (divisor != no_value) {
     const Value outward = outward_of(b, result.high, ties);
-    const Division high = divide(b, result.high, divisor);
+    const Count by = count_of(b, divisor, counts);
+    const Division high = divide(b, result.high, by);
     const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
     // The quotient of the rest has the parity of the whole.
-    result = carried(b, {high.quotient, divide(b, rest, divisor, outward).quotient});
+    result = carried(b, {high.quotient, divide(b, rest, by, outward).quotient});
   }
   const Type type = b.type(result.high);
   const Value joined = b.binary(Op::or_, b.shift(Op::shl, result.high, 32), result.low);

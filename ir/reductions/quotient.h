@@ -2,6 +2,8 @@
 // throughout.
 #pragma once
 
+#include <span>
+
 #include "ir/builder.h"
 #include "ir/nest.h"
 
@@ -12,9 +14,10 @@ inline constexpr int quotient_registers = 10;
 // ... and more where ties go away from zero.
 inline constexpr int half_away_quotient_registers = 2;
 
-// Exact for |dividend| < 2^62.5 and 0 < divisor < 2^62 in every lane.
+// Exact for |dividend| < 2^62.5 and 0 < divisor < 2^62 in every lane. counts: the divisor of each lane, where
+// that is known.
 Value rounded_quotient(Builder& builder, Value dividend, Value divisor,
-                       RoundingRule ties = RoundingRule::half_even);
+                       RoundingRule ties = RoundingRule::half_even, std::span<const int64_t> counts = {});
 
 // A sum of int64 values that need not fit into 64 bits: high * 2^32 + low.
 struct WideSum {
@@ -22,6 +25,6 @@ struct WideSum {
 };
 // Clamped to int64. Exact for |high| < 2^62 and 0 < divisor <= 2^31 in every lane; no_value divides by 1.
 Value rounded_quotient(Builder& builder, const WideSum& dividend, Value divisor,
-                       RoundingRule ties = RoundingRule::half_even);
+                       RoundingRule ties = RoundingRule::half_even, std::span<const int64_t> counts = {});
 
 }  // namespace pooljit::ir

@@ -215,6 +215,13 @@ llvm::Value* high_product(llvm::IRBuilder<>& build, const ir::Type& type, llvm::
                  lanes);
 }
 
+llvm::Value* low_halves_product(llvm::IRBuilder<>& build, llvm::Value* a, llvm::Value* b) {
+  const auto low = [&](llvm::Value* x) {
+    return build.CreateAnd(x, llvm::ConstantInt::get(x->getType(), 0xffffffff));
+  };
+  return build.CreateMul(low(a), low(b));
+}
+
 // By the instruction: an fptrunc of an fpext would be folded, and leave a signalling NaN what it is.
 llvm::Value* f32_to_f16(llvm::IRBuilder<>& build, llvm::Value* a) {
   const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
@@ -321,6 +328,8 @@ llvm::Value* lane_op(llvm::IRBuilder<>& build, const Inst& inst, const ir::Type&
     case Op::mul:
     case Op::div:
       return arithmetic(build, inst.op, result, args[0], args[1]);
+    case Op::mull:
+      return low_halves_product(build, args[0], args[1]);
     case Op::mulh:
       return high_product(build, result, args[0], args[1]);
     case Op::min:

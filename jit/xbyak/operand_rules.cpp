@@ -60,6 +60,7 @@ bool OperandRules::takes_memory(const Inst& inst, size_t arg) const {
     case Op::sub:
     case Op::mul:
     case Op::mulh:
+    case Op::mull:
     case Op::div:
     case Op::min:
     case Op::max:
@@ -97,6 +98,7 @@ bool OperandRules::commutes(const Inst& inst) const {
     case Op::add:
     case Op::mul:
     case Op::mulh:
+    case Op::mull:
       return true;
     case Op::min:
     case Op::max:

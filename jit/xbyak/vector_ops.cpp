@@ -34,21 +34,22 @@ struct OpRow {
   VectorInstruction instruction;
 };
 constexpr OpRow three_rows[] = {
-    {Op::add, DType::f32, vaddps},   {Op::add, DType::f64, vaddpd},  {Op::add, DType::u8, vpaddb},
-    {Op::add, DType::u16, vpaddw},   {Op::add, DType::u32, vpaddd},  {Op::add, DType::u64, vpaddq},
-    {Op::sub, DType::f32, vsubps},   {Op::sub, DType::f64, vsubpd},  {Op::sub, DType::u8, vpsubb},
-    {Op::sub, DType::u16, vpsubw},   {Op::sub, DType::u32, vpsubd},  {Op::sub, DType::u64, vpsubq},
-    {Op::mul, DType::f32, vmulps},   {Op::mul, DType::f64, vmulpd},  {Op::mul, DType::u16, vpmullw},
-    {Op::mul, DType::u32, vpmulld},  {Op::mul, DType::u64, vpmullq}, {Op::mulh, DType::u16, vpmulhuw},
-    {Op::mulh, DType::i16, vpmulhw}, {Op::div, DType::f32, vdivps},  {Op::div, DType::f64, vdivpd},
-    {Op::min, DType::f32, vminps},   {Op::min, DType::f64, vminpd},  {Op::min, DType::u8, vpminub},
-    {Op::min, DType::i8, vpminsb},   {Op::min, DType::u16, vpminuw}, {Op::min, DType::i16, vpminsw},
-    {Op::min, DType::u32, vpminud},  {Op::min, DType::i32, vpminsd}, {Op::min, DType::u64, vpminuq},
-    {Op::min, DType::i64, vpminsq},  {Op::max, DType::f32, vmaxps},  {Op::max, DType::f64, vmaxpd},
-    {Op::max, DType::u8, vpmaxub},   {Op::max, DType::i8, vpmaxsb},  {Op::max, DType::u16, vpmaxuw},
-    {Op::max, DType::i16, vpmaxsw},  {Op::max, DType::u32, vpmaxud}, {Op::max, DType::i32, vpmaxsd},
-    {Op::max, DType::u64, vpmaxuq},  {Op::max, DType::i64, vpmaxsq}, {Op::and_, DType::f32, vandps},
-    {Op::and_, DType::f64, vandpd},  {Op::or_, DType::f32, vorps},   {Op::or_, DType::f64, vorpd},
+    {Op::add, DType::f32, vaddps},   {Op::add, DType::f64, vaddpd},    {Op::add, DType::u8, vpaddb},
+    {Op::add, DType::u16, vpaddw},   {Op::add, DType::u32, vpaddd},    {Op::add, DType::u64, vpaddq},
+    {Op::sub, DType::f32, vsubps},   {Op::sub, DType::f64, vsubpd},    {Op::sub, DType::u8, vpsubb},
+    {Op::sub, DType::u16, vpsubw},   {Op::sub, DType::u32, vpsubd},    {Op::sub, DType::u64, vpsubq},
+    {Op::mul, DType::f32, vmulps},   {Op::mul, DType::f64, vmulpd},    {Op::mul, DType::u16, vpmullw},
+    {Op::mul, DType::u32, vpmulld},  {Op::mul, DType::u64, vpmullq},   {Op::mulh, DType::u16, vpmulhuw},
+    {Op::mulh, DType::i16, vpmulhw}, {Op::mull, DType::u64, vpmuludq}, {Op::div, DType::f32, vdivps},
+    {Op::div, DType::f64, vdivpd},   {Op::min, DType::f32, vminps},    {Op::min, DType::f64, vminpd},
+    {Op::min, DType::u8, vpminub},   {Op::min, DType::i8, vpminsb},    {Op::min, DType::u16, vpminuw},
+    {Op::min, DType::i16, vpminsw},  {Op::min, DType::u32, vpminud},   {Op::min, DType::i32, vpminsd},
+    {Op::min, DType::u64, vpminuq},  {Op::min, DType::i64, vpminsq},   {Op::max, DType::f32, vmaxps},
+    {Op::max, DType::f64, vmaxpd},   {Op::max, DType::u8, vpmaxub},    {Op::max, DType::i8, vpmaxsb},
+    {Op::max, DType::u16, vpmaxuw},  {Op::max, DType::i16, vpmaxsw},   {Op::max, DType::u32, vpmaxud},
+    {Op::max, DType::i32, vpmaxsd},  {Op::max, DType::u64, vpmaxuq},   {Op::max, DType::i64, vpmaxsq},
+    {Op::and_, DType::f32, vandps},  {Op::and_, DType::f64, vandpd},   {Op::or_, DType::f32, vorps},
+    {Op::or_, DType::f64, vorpd},
 };
 
 constexpr OpRow shift_rows[] = {

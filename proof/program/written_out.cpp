@@ -176,16 +176,15 @@ TermId WrittenOut::with_high_digit(TermId id) {
 
 // --- products
 
-// (low digits' product + middle products << 16) + (high products << 32), of digits of 16 bits.
+// Low digits' product + crossed products << 32, of digits of 32 bits.
 std::optional<WrittenOut::Pair> WrittenOut::product(TermId id) {
   const LaneTerm* const sum = is_legal_ ? graph_.op(id, Op::add, DType::i64) : nullptr;
-  const LaneTerm* const lower = sum ? graph_.op(sum->args[0], Op::add, DType::i64) : nullptr;
-  if (!lower) return std::nullopt;
-  const LaneTerm* const low = graph_.op(graph_.bytes_of(lower->args[0])[0].term, Op::mul, DType::u32);
+  if (!sum) return std::nullopt;
+  const LaneTerm* const low = graph_.op(graph_.bytes_of(sum->args[0])[0].term, Op::mull, DType::u64);
   if (!low) return std::nullopt;
   const auto factors = [&](int number) {
     std::vector<TermGraph::Byte> digit = graph_.bytes_of(low->args[number]);
-    digit.resize(2);
+    digit.resize(4);
     return candidates(digit);
   };
   const auto body = [](Builder& b, const std::vector<Value>& x) { return b.binary(Op::mul, x[0], x[1]); };

@@ -39,6 +39,7 @@ inline std::vector<Case> arithmetic_cases(Isa isa, DType dtype) {
     } else {
       const int bits = ir::info(dtype).bits;
       if (bits == 16) bundle.result("mulh", b.binary(Op::mulh, x, y));
+      if (dtype == DType::u64) bundle.result("mull", b.binary(Op::mull, x, y));
       for (int by : {0, 1, bits / 2 - 1, bits / 2, bits - 1}) {
         bundle.result(fmt::format("shl {}", by), b.shift(Op::shl, x, by));
         bundle.result(fmt::format("shr {}", by), b.shift(Op::shr, x, by));

@@ -91,6 +91,7 @@ TEST(Verify, KernelsOfEachOperatorAreProved) {
            "avg_pool2d(int8[1,3,6,7], kernel_size=2, rounding=half_away, epilogue=[clamp(-9,9)])",
            "avg_pool1d(int16[1,2,40], kernel_size=6, stride=1, rounding=half_away)",
            "avg_pool1d(int64[1,2,40], kernel_size=2, rounding=half_away)",
+           "avg_pool2d(int64[1,5,6,9]:nhwc, kernel_size=1, divisor_override=-1, rounding=half_away)",
            "quantized_avg_pool2d(quint8[1,3,6,7], kernel_size=3, scale=0.5, zero_point=3, output_scale=2)",
            "sum_pool2d(int32[1,3,6,9], kernel_size=3, stride=2, padding=1)",
            "avg_pool2d(int64[1,3,6,9], kernel_size=3, stride=2, padding=1, count_include_pad=False)",

@@ -73,12 +73,13 @@ class RandomProgram {
   void binary() {
     const Made x = any(), y = like(x);
     if (!is_number(x)) return;
-    constexpr Op ops[] = {Op::add, Op::sub,  Op::mul, Op::div,       Op::min,
-                          Op::max, Op::and_, Op::or_, Op::propagate, Op::mulh};
+    constexpr Op ops[] = {Op::add,  Op::sub, Op::mul,       Op::div,  Op::min, Op::max,
+                          Op::and_, Op::or_, Op::propagate, Op::mulh, Op::mull};
     const Op op = ops[draw_.below(std::size(ops))];
     const bool is_float = ir::is_float(type(x).dtype), is_bits = op == Op::and_ || op == Op::or_;
     const bool computes = !is_bits && op != Op::min && op != Op::max && op != Op::propagate;
     const bool is_of_floats = op == Op::div || op == Op::propagate;
+    if (op == Op::mull && type(x).dtype != ir::DType::u64) return;
     if (op == Op::mulh && (is_float || ir::info(type(x).dtype).bits != 16)) return;
     if ((is_of_floats && !is_float) || (is_bits && (x.any_nan || y.any_nan))) return;
     add(b().binary(op, x.value, y.value), computes || x.any_nan || y.any_nan);
