@@ -38,9 +38,26 @@ Division estimate(Builder& b, Value dividend, const Count& divisor) {
   return {quotient, b.binary(Op::sub, dividend, b.binary(Op::mul, quotient, divisor.number))};
 }
 
+// The same of at most 51 bits by at most 31: floats hold the dividend and what is left of it. Integers are
+// the low bits of floats beside 1.5 * 2^52.
+Division estimate_short(Builder& b, Value dividend, const Count& divisor) {
+  const Type floats = Type::vec(DType::f64, b.type(dividend).lanes), integers = b.type(dividend);
+  const int64_t bits = std::bit_cast<int64_t>(1.5 * 0x1p52);
+  const Value beside = b.vconst_splat(floats, bits), beside_bits = b.vconst_splat(integers, bits);
+  const auto integer = [&](Value moved) {
+    return b.binary(Op::sub, b.bitcast(integers, moved), beside_bits);
+  };
+  const Value moved = b.bitcast(floats, b.binary(Op::add, dividend, beside_bits));
+  const Value a = b.binary(Op::sub, moved, beside);
+  const Value quotient = b.binary(Op::add, b.binary(Op::div, a, divisor.as_float), beside);
+  const Value back = b.binary(Op::sub, beside, quotient);
+  return {integer(quotient), integer(b.binary(Op::add, b.fma(back, divisor.as_float, a), beside))};
+}
+
 // To the nearest integer. outward: 1 or -1, in which direction ties go; no_value: to the even one.
-Division divide(Builder& b, Value dividend, const Count& by, Value outward = no_value) {
-  const Division first = estimate(b, dividend, by), second = estimate(b, first.rest, by);
+Division divide(Builder& b, Value dividend, const Count& by, Value outward,
+                Division (*second_step)(Builder&, Value, const Count&)) {
+  const Division first = estimate(b, dividend, by), second = second_step(b, first.rest, by);
   const Value divisor = by.number;
   const Value quotient = b.binary(Op::add, first.quotient, second.quotient);
   const Type type = b.type(quotient);
@@ -77,7 +94,7 @@ WideSum carried(Builder& b, const WideSum& sum) {
 Value rounded_quotient(Builder& b, Value dividend, Value divisor, RoundingRule ties,
                        std::span<const int64_t> counts) {
   const Value outward = outward_of(b, dividend, ties);
-  return divide(b, dividend, count_of(b, divisor, counts), outward).quotient;
+  return divide(b, dividend, count_of(b, divisor, counts), outward, estimate).quotient;
 }
 
 Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, RoundingRule ties,
@@ -86,10 +103,10 @@ Value rounded_quotient(Builder& b, const WideSum& dividend, Value divisor, Round
   if (divisor != no_value) {
     const Value outward = outward_of(b, result.high, ties);
     const Count by = count_of(b, divisor, counts);
-    const Division high = divide(b, result.high, by);
+    const Division high = divide(b, result.high, by, no_value, estimate_short);
     const Value rest = b.binary(Op::add, b.shift(Op::shl, high.rest, 32), result.low);
     // The quotient of the rest has the parity of the whole.
-    result = carried(b, {high.quotient, divide(b, rest, by, outward).quotient});
+    result = carried(b, {high.quotient, divide(b, rest, by, outward, estimate_short).quotient});
   }
   const Type type = b.type(result.high);
   const Value joined = b.binary(Op::or_, b.shift(Op::shl, result.high, 32), result.low);
