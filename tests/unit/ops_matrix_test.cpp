@@ -50,7 +50,7 @@ TEST(ControlCases, Avx512) { expect_agreement(control_cases(Isa::avx512)); }
 TEST(Cases, HaveEveryOp) {
   std::vector<Case> all = control_cases(Isa::avx512);
   for (const auto& make : {arithmetic_cases, mask_cases, conversion_cases, shuffle_cases, memory_cases})
-    for (DType dtype : {DType::f32, DType::i32, DType::i16})
+    for (DType dtype : {DType::f32, DType::i32, DType::i16, DType::u64})
       for (Case& c : make(Isa::avx512, dtype)) all.push_back(std::move(c));
   for (const ir::OpInfo& row : ir::ops()) {
     const auto has_op = [&](const Case& c) {
